@@ -64,14 +64,16 @@ class TermFinder {
 public:
   Terms termsOf(Value value);
   LinearAddress addressOf(Value pointers);
-  std::optional<SmallVector<MaskBound, 2>> boundsOf(Value mask);
+  std::optional<MaskBounds> boundsOf(Value mask);
 
 private:
   std::optional<Terms> linearOffset(Value value);
   std::optional<MaskBound> getBound(arith::CmpIOp compare);
+  std::optional<MaskBound> boundOf(Value indices, Value bound,
+                                   MaskBound::Kind kind);
 
   llvm::DenseMap<Value, Terms> known;
-  llvm::DenseMap<Value, std::optional<SmallVector<MaskBound, 2>>> knownBounds;
+  llvm::DenseMap<Value, std::optional<MaskBounds>> knownBounds;
 };
 } // namespace
 
@@ -202,35 +204,76 @@ static std::optional<Value> scalarOf(ArrayRef<LinearTerm> terms) {
   return terms.front().scalar;
 }
 
-/// offset + index < bound, where a comparison is that.
-std::optional<MaskBound> TermFinder::getBound(arith::CmpIOp compare) {
-  Value less = compare.getLhs(), more = compare.getRhs();
-  if (compare.getPredicate() == arith::CmpIPredicate::sgt)
-    std::swap(less, more);
-  else if (compare.getPredicate() != arith::CmpIPredicate::slt)
-    return std::nullopt;
-  Terms terms = termsOf(less);
+std::optional<Value> MaskBound::scalarOffset() const {
+  return scalarOf(offset);
+}
+
+std::optional<Value> MaskBound::scalarBound() const { return scalarOf(bound); }
+
+bool MaskBounds::areUpper() const {
+  return conditions.empty() && llvm::all_of(bounds, [](const MaskBound &bound) {
+           return bound.kind == MaskBound::Kind::Below &&
+                  bound.scalarOffset() && bound.scalarBound().value_or(Value());
+         });
+}
+
+/// What a comparison says of `indices`: one index and scalars. Of a lower bound
+/// it says that the difference is no negative number.
+std::optional<MaskBound> TermFinder::boundOf(Value indices, Value bound,
+                                             MaskBound::Kind kind) {
+  Terms terms = termsOf(indices), limit = termsOf(bound);
   auto index = llvm::find_if(
       terms, [](const LinearTerm &term) { return term.dim >= 0; });
   if (index == terms.end() || index->constant != 1 || !index->factors.empty())
     return std::nullopt;
   unsigned dim = index->dim;
   terms.erase(index);
-  std::optional<Value> offset = scalarOf(terms),
-                       bound = scalarOf(termsOf(more));
-  if (!offset || !bound || !*bound)
+  if (!isUniform(terms) || !isUniform(limit))
     return std::nullopt;
-  return MaskBound{dim, *offset, *bound};
+  if (kind == MaskBound::Kind::Nonnegative) {
+    for (LinearTerm &term : limit) {
+      term.constant = -term.constant;
+      term.scalar = {};
+    }
+    llvm::append_range(terms, limit);
+    limit.clear();
+    llvm::erase_if(terms,
+                   [](const LinearTerm &term) { return !term.constant; });
+  }
+  return MaskBound{
+      dim, {terms.begin(), terms.end()}, {limit.begin(), limit.end()}, kind};
 }
 
-static std::optional<SmallVector<MaskBound, 2>>
-rearrange(Value mask, std::optional<SmallVector<MaskBound, 2>> bounds) {
+std::optional<MaskBound> TermFinder::getBound(arith::CmpIOp compare) {
+  using Predicate = arith::CmpIPredicate;
+  using Kind = MaskBound::Kind;
+  Value x = compare.getLhs(), y = compare.getRhs();
+  switch (compare.getPredicate()) {
+  case Predicate::slt:
+    return boundOf(x, y, Kind::Below);
+  case Predicate::sgt:
+    return boundOf(y, x, Kind::Below);
+  case Predicate::sge:
+    return boundOf(x, y, Kind::Nonnegative);
+  case Predicate::sle:
+    return boundOf(y, x, Kind::Nonnegative);
+  case Predicate::ult:
+    return boundOf(x, y, Kind::Unsigned);
+  case Predicate::ugt:
+    return boundOf(y, x, Kind::Unsigned);
+  default:
+    return std::nullopt;
+  }
+}
+
+static std::optional<MaskBounds> rearrange(Value mask,
+                                           std::optional<MaskBounds> bounds) {
   Operation *op = mask.getDefiningOp();
   if (!bounds || isa<ConvertLayoutOp>(op))
     return bounds;
   SmallVector<int64_t> dims =
       operandDims(op->getOpOperand(0), cast<OpResult>(mask));
-  for (MaskBound &bound : *bounds) {
+  for (MaskBound &bound : bounds->bounds) {
     auto place = llvm::find(dims, bound.dim);
     if (place == dims.end())
       return std::nullopt;
@@ -239,29 +282,34 @@ rearrange(Value mask, std::optional<SmallVector<MaskBound, 2>> bounds) {
   return bounds;
 }
 
-std::optional<SmallVector<MaskBound, 2>> TermFinder::boundsOf(Value mask) {
-  using Bounds = SmallVector<MaskBound, 2>;
+std::optional<MaskBounds> TermFinder::boundsOf(Value mask) {
   if (auto found = knownBounds.find(mask); found != knownBounds.end())
     return found->second;
   Operation *op = mask.getDefiningOp();
-  std::optional<Bounds> bounds;
+  std::optional<MaskBounds> bounds;
   if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op)) {
     if (std::optional<MaskBound> bound = getBound(compare))
-      bounds = Bounds{*bound};
+      bounds = MaskBounds{{*bound}, {}};
+  } else if (auto splat = dyn_cast_or_null<SplatOp>(op)) {
+    bounds = MaskBounds{{}, {splat.getValue()}};
   } else if (isa_and_nonnull<arith::AndIOp>(op)) {
     bounds = boundsOf(op->getOperand(0));
     auto others = bounds ? boundsOf(op->getOperand(1)) : std::nullopt;
-    if (!others || bounds->size() + others->size() > mostTerms)
+    if (!others || bounds->bounds.size() + others->bounds.size() +
+                           bounds->conditions.size() +
+                           others->conditions.size() >
+                       mostTerms) {
       bounds = std::nullopt;
-    else
-      llvm::append_range(*bounds, *others);
+    } else {
+      llvm::append_range(bounds->bounds, others->bounds);
+      llvm::append_range(bounds->conditions, others->conditions);
+    }
   } else if (Value source = getRearranged(mask)) {
     bounds = rearrange(mask, boundsOf(source));
   }
   return knownBounds[mask] = bounds;
 }
 
-std::optional<SmallVector<MaskBound, 2>>
-greta::tile::getMaskBounds(Value mask) {
+std::optional<MaskBounds> greta::tile::getMaskBounds(Value mask) {
   return TermFinder().boundsOf(mask);
 }

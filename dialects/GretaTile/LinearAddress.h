@@ -42,16 +42,32 @@ LinearAddress getLinearAddress(mlir::Value pointers);
 /// A scalar of a program, as one term.
 LinearTerm getScalarTerm(mlir::Value scalar);
 
-/// offset + index along a dimension < bound. Either may have fewer bits than
-/// the comparison, which is of their values.
+/// What a mask says of an index along a dimension: that offset + index is below
+/// a bound, or is no negative number, or is below the bound as an unsigned
+/// number. All may have fewer bits than the comparison, which is of their
+/// values.
 struct MaskBound {
+  enum class Kind { Below, Nonnegative, Unsigned };
   unsigned dim;
-  mlir::Value offset; // a scalar; null: 0
-  mlir::Value bound;  // a scalar
+  llvm::SmallVector<LinearTerm, 2> offset, bound; // uniform; both may be empty
+  Kind kind = Kind::Below;
+
+  /// Either where it is one value (null: zero); none: a sum, or a constant that
+  /// no scalar is.
+  std::optional<mlir::Value> scalarOffset() const;
+  std::optional<mlir::Value> scalarBound() const;
 };
 
-/// The bounds that a mask is all of; none where it is something else.
-std::optional<llvm::SmallVector<MaskBound, 2>> getMaskBounds(mlir::Value mask);
+/// A mask that is nothing but bounds of indices and conditions that are the
+/// same for all elements.
+struct MaskBounds {
+  llvm::SmallVector<MaskBound, 2> bounds;
+  llvm::SmallVector<mlir::Value, 1> conditions; // scalars
+
+  /// Whether it is nothing but upper bounds of scalars.
+  bool areUpper() const;
+};
+std::optional<MaskBounds> getMaskBounds(mlir::Value mask);
 
 } // namespace greta::tile
 

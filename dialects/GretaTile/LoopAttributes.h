@@ -24,6 +24,10 @@ inline constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
 /// to wait for it.
 inline constexpr llvm::StringLiteral aheadName = "greta_tile.ahead";
 
+/// Unit, on a load of the first blocks of a GEMM's loop, which stands in front
+/// of the loop.
+inline constexpr llvm::StringLiteral firstName = "greta_tile.first";
+
 } // namespace greta::tile
 
 #endif // GRETATILE_LOOPATTRIBUTES_H

@@ -34,6 +34,11 @@ static LogicalResult verifyAccess(OpT op, RankedTensorType block) {
              << dim << "; they are increasing and below the rank " << rank;
     last = dim;
   }
+  if (op.getNonnegative())
+    for (int64_t dim : op.getNonnegativeAttr().asArrayRef())
+      if (!llvm::is_contained(op.getBounded(), dim))
+        return op.emitOpError("has no index below zero along dimension ")
+               << dim << ", which is not among the bounded ones";
   return success();
 }
 
@@ -45,9 +50,11 @@ LogicalResult LoadOp::verify() {
            << block.getElementType();
   if (getClamped())
     for (int64_t dim : getClampedAttr().asArrayRef())
-      if (!llvm::is_contained(getBounded(), dim))
+      if (!llvm::is_contained(getBounded(), dim) || isBoundedBelow(dim))
         return emitOpError("clamps dimension ")
-               << dim << ", which is not among the bounded ones";
+               << dim
+               << ", which is not among the bounded ones, or is among those "
+                  "bounded below";
   if (auto divisors = getDivisors())
     if (static_cast<int64_t>(divisors->size()) != block.getRank() ||
         !llvm::all_of(*divisors, [](int64_t d) {
@@ -56,6 +63,11 @@ LogicalResult LoadOp::verify() {
       return emitOpError("has divisors ")
              << *divisors << "; they are a power of two for each dimension of "
              << block;
+  if (getNonnegative())
+    for (int64_t dim : getNonnegativeAttr().asArrayRef())
+      if (getDivisor(dim) > 1)
+        return emitOpError("divides indices along dimension ")
+               << dim << ", which may be negative";
   return verifyAccess(*this, block);
 }
 

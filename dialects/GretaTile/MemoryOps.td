@@ -9,7 +9,8 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let description = [{
     Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
     `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one, and nothing
-    is read. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, if the block begins
+    is read. Along the dimensions `nonnegative[k]`, which are bounded too, it is read only where `0 <= offsets[d] + i_d` as well: a block of a
+    padded image may begin before its row does. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, if the block begins
     within: for rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
     takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is known to be a multiple of the
     divisor or of the block's extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
@@ -27,14 +28,16 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
-                       OptionalAttr<DenseI64ArrayAttr>:$divisors);
+                       OptionalAttr<DenseI64ArrayAttr>:$divisors, OptionalAttr<DenseI64ArrayAttr>:$nonnegative);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
                                  "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
                                  "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded,
-                                 CArg<"::llvm::ArrayRef<int64_t>", "{}">:$clamped), [{
+                                 CArg<"::llvm::ArrayRef<int64_t>", "{}">:$clamped,
+                                 CArg<"::llvm::ArrayRef<int64_t>", "{}">:$nonnegative), [{
     build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
           clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped),
-          ::mlir::DenseI64ArrayAttr());
+          ::mlir::DenseI64ArrayAttr(),
+          nonnegative.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(nonnegative));
   }]>];
   let extraClassDeclaration = [{
     /// How many neighbours along a dimension share an element.
@@ -43,10 +46,12 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
       return divisors ? (*divisors)[dim] : 1;
     }
     bool isClamped(int64_t dim) { return getClamped() && ::llvm::is_contained(*getClamped(), dim); }
+    bool isBoundedBelow(int64_t dim) { return getNonnegative() && ::llvm::is_contained(*getNonnegative(), dim); }
   }];
   let results = (outs NumberBlock:$result);
   let assemblyFormat = [{
-    $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)? (`clamp` $clamped^)?
+    $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
+    (`nonnegative` $nonnegative^)? (`clamp` $clamped^)?
     (`other` $other^ `:` type($other))? attr-dict `:` type($base) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -58,9 +63,14 @@ def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSi
     The counterpart of `greta_tile.load`: elements outside of the bounds are not written, replicated elements are written once.
   }];
   let arguments = (ins NumberBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
-                       Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded);
+                       Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
+                       OptionalAttr<DenseI64ArrayAttr>:$nonnegative);
+  let extraClassDeclaration = [{
+    bool isBoundedBelow(int64_t dim) { return getNonnegative() && ::llvm::is_contained(*getNonnegative(), dim); }
+  }];
   let assemblyFormat = [{
     $value `,` $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
+    (`nonnegative` $nonnegative^)?
     attr-dict `:` type($value) `->` type($base)
   }];
   let hasVerifier = 1;

@@ -288,7 +288,7 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
   let summary = "Accesses through blocks of pointers become strided ones";
   let description = [{
     Where an address is one pointer, what is uniform, and for each dimension its index times a stride that is known not to be negative, and where the mask
-    is bounds of indices. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
+    is bounds of indices, above or below (`>= 0`, unsigned comparisons: `nonnegative`), and conditions of the whole block, which become bounds. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
     kernel does not write what they load and a loop takes them for its dots, or their argument is `greta.readonly`; stores are raised in kernels with dots.
 
     ```mlir
@@ -298,6 +298,22 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
     ```
   }];
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
+}
+
+def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp"> {
+  let summary = "Choose how loops over K move their operands";
+  let description = [{
+    A loop that multiplies loaded blocks into carried accumulators, and has no `greta_tile.pipeline`, gets the one that greta-configure's model finds fastest
+    for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. Targets whose row does not say so (`schedulesLoops`) keep
+    what greta-tile-pipeline does without it.
+
+    ```mlir
+    scf.for %k iter_args(%c) { %a = load; %b = load; %d = dot %a, %b, %c }
+    // becomes
+    scf.for %k iter_args(%c) { .. } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 16>}
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table">];
 }
 
 def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {

@@ -349,6 +349,15 @@ static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                   : 0;
 }
 
+tile::PipelineAttr greta::pipelineOf(MLIRContext *context,
+                                     const Problem &problem, const Tile &tile,
+                                     const Limits &limits) {
+  return tile::PipelineAttr::get(
+      context, tile.stages, tile.slice,
+      tile.direct ? TileModel(problem, limits).directBytes() : 0,
+      hiddenBy(problem, tile, limits));
+}
+
 FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
                                     MLIRContext *context) {
   MatmulOp matmul = space.matmul;
@@ -406,11 +415,7 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
   choice.space.split =
       partsOf(llvm::divideCeil(problem.k, (*tile)->k), (*tile)->split);
   choice.space.chiplets = limits.row.xcds;
-  int64_t direct =
-      (*tile)->direct ? TileModel(problem, limits).directBytes() : 0;
-  choice.space.pipeline =
-      tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice, direct,
-                              hiddenBy(problem, **tile, limits));
+  choice.space.pipeline = pipelineOf(context, problem, **tile, limits);
   choice.space.matrix =
       matrixAttr(context, *(*tile)->instruction, limits.row,
                  (*tile)->opaque || !(*tile)->instruction->accLayout.isKnown());

@@ -120,6 +120,11 @@ bestTile(const Problem &problem, const Limits &limits,
          llvm::ArrayRef<const MatrixInstruction *> available,
          double *cycles = nullptr);
 
+/// A tile's schedule as the loop over K has it.
+tile::PipelineAttr pipelineOf(mlir::MLIRContext *context,
+                              const Problem &problem, const Tile &tile,
+                              const Limits &limits);
+
 /// What a configuration says in place of `tile`'s parts; why it cannot be, as
 /// "a configuration .."; none: it can.
 std::optional<std::string>

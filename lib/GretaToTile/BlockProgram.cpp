@@ -108,7 +108,7 @@ tile::LoadOp Emitter::load(RankedTensorType type, Value pointer,
 
 void Emitter::store(Value v, Value pointer, const Access &a) {
   tile::StoreOp::create(b, v, pointer, a.offsets, a.dynamicStrides, a.bounds,
-                        a.strides, a.bounded);
+                        a.strides, a.bounded, DenseI64ArrayAttr());
 }
 
 bool Emitter::isChecked() {

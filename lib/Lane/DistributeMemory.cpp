@@ -8,10 +8,10 @@
 // lie further apart than 32 bits of bytes reach, each lane moves the pointer by
 // 64 bits instead. A launch keeps the strides that it computes below that.
 //
-// Lanes that are out of bounds load element 0 of the block and then select: a
-// branch of their own in a hot loop costs more. Where facts do not prove that
-// the block begins within its bounds, so that element 0 is there, the whole
-// workgroup asks, in one branch around the loads. Stores branch. Loads straight
+// Lanes that are out of bounds load the block's first element within and then
+// select: a branch of their own in a hot loop costs more. Where facts do not
+// prove that there is one, the whole workgroup asks, in one branch around the
+// loads. Stores branch. Loads straight
 // to shared memory leave what is out of bounds to the target, with a mask.
 //
 //===----------------------------------------------------------------------===//
@@ -43,9 +43,17 @@ struct Access {
   bool isWide = false;               // the block is larger than 32 bits reach
   unsigned width = 1;                // elements per lane access
   SmallVector<int64_t> shifts;       // log2 of the divisors, per dim
-  SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
-  SmallVector<std::pair<unsigned, Value>> last;   // clamped: dim, last index
+  struct Limit {
+    unsigned dim;
+    Value end;   // bound minus offset; of indices from `first` on the bound
+    Value first; // the offset, where the sum may be negative; null: it may not
+  };
+  SmallVector<Limit> limits;
+  SmallVector<std::pair<unsigned, Value>> last; // clamped: dim, last index
   Value some; // uniform i1: a load's block begins within; null: it does
+  // The same of dimensions that begin below zero: some of the block is within.
+  Value someFromZero;
+  Value inside; // offset of the first element within; null: 0
 
   /// What a register's clamped indices add to the lane's offset, beyond what
   /// `laneOffset` has; null without any.
@@ -100,9 +108,15 @@ struct Access {
     if (registerOffset(reg) != 0)
       offset = accumulate(b, offset, registerOffsetValue(b, reg, 64));
     if (mask)
-      offset = arith::SelectOp::create(b, mask, offset,
-                                       arith::ConstantIntOp::create(b, 0, 64));
+      offset = arith::SelectOp::create(b, mask, offset, insideOffset());
     return PtrAddOp::create(b, base, offset);
+  }
+
+  /// Where lanes that are out of bounds load instead.
+  Value insideOffset() {
+    return inside ? inside
+                  : arith::ConstantIntOp::create(b, 0, isWide ? 64 : 32)
+                        .getResult();
   }
 
   /// Uniform element offset of a register: null if it is not static.
@@ -145,15 +159,19 @@ struct Access {
   /// i1: the register's element is within bounds; null when it always is.
   Value inBounds(unsigned reg) {
     Value all;
-    for (auto [dim, limit] : limits) {
+    for (auto [dim, end, first] : limits) {
       int64_t index = layout.registerIndex[reg][dim];
       Value &mask = masks[{dim, index}];
       if (!mask) {
         Value at = layout.threadIndex[dim];
+        if (first)
+          at = arith::AddIOp::create(b, at, first);
         if (index)
           at = arith::AddIOp::create(
               b, at, arith::ConstantIntOp::create(b, index, 32));
-        mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, limit);
+        mask = arith::CmpIOp::create(
+            b, first ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
+            at, end);
       }
       if (!all) {
         all = mask;
@@ -261,6 +279,29 @@ static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
   return false;
 }
 
+/// Bounds of a dimension whose block may begin below zero: one comparison of
+/// unsigned numbers.
+static void boundFromZero(Access &access, unsigned dim, Value offset,
+                          Value bound, int64_t extent) {
+  ImplicitLocOpBuilder &b = access.b;
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto below = [&](Value x, Value y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Value zero = constant(0);
+  bound = arith::MaxSIOp::create(b, bound, zero);
+  access.limits.push_back({dim, bound, offset});
+  Value some = arith::AndIOp::create(
+      b, below(constant(-extent), offset),
+      below(arith::MaxSIOp::create(b, offset, zero), bound));
+  access.someFromZero = accumulate<arith::AndIOp>(b, access.someFromZero, some);
+  Value first =
+      arith::MaxSIOp::create(b, arith::SubIOp::create(b, zero, offset), zero);
+  access.inside = accumulate(b, access.inside, access.scaled(first, dim));
+}
+
 /// Builds the address parts; `value` maps the op's scalar operands.
 template <typename OpT, typename MapT>
 static Access
@@ -302,7 +343,13 @@ makeAccess(OpT op, const DistributedLayout &layout, const Facts &facts,
       access.base = PtrAddOp::create(b, access.base, offset);
   for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds())) {
     Value offset = op.getOffsets()[dim], limit = value(bound);
-    if (isWithin(facts, op, offset, bound, layout.layout.shape()[dim]))
+    int64_t extent = layout.layout.shape()[dim];
+    auto range = facts.rangeOf(offset);
+    if (op.isBoundedBelow(dim) && !(range && range->first >= 0)) {
+      boundFromZero(access, dim, value(offset), limit, extent);
+      continue;
+    }
+    if (isWithin(facts, op, offset, bound, extent))
       continue;
     if (isa<LoadOp>(op) && !facts.isBelow(offset, bound, op)) {
       Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -317,7 +364,7 @@ makeAccess(OpT op, const DistributedLayout &layout, const Facts &facts,
            arith::SubIOp::create(b, limit,
                                  arith::ConstantIntOp::create(b, 1, 32))});
     else
-      access.limits.push_back({static_cast<unsigned>(dim), limit});
+      access.limits.push_back({static_cast<unsigned>(dim), limit, Value()});
   }
   for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
     Value term = layout.threadIndex[dim];
@@ -373,8 +420,9 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   bool oneBase = op->getParentOp()->hasAttr(rolledName);
   // There AMD's loads have bounds, beyond which lanes that are masked off are:
   // no branch for blocks that begin outside, no selection.
-  bool isMasked =
-      oneBase && row.isHip() && !element.isInteger(1) && !access.isWide;
+  // The first blocks' in front of it likewise, so that none waits for another.
+  bool isMasked = (oneBase || op->hasAttr(firstName)) && row.isHip() &&
+                  !element.isInteger(1) && !access.isWide;
   auto emit = [&] {
     LaneValues out;
     Value other;
@@ -405,7 +453,8 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
           offset = arith::AddIOp::create(
               b, offset, access.registerOffsetValue(b, reg, 32));
         if (mask && !isMasked)
-          offset = arith::SelectOp::create(b, mask, offset, constant(0));
+          offset =
+              arith::SelectOp::create(b, mask, offset, access.insideOffset());
       } else if (access.registerOffset(reg) != 0) {
         base =
             PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
@@ -427,9 +476,10 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
     return out;
   };
   LaneValues out;
-  if (access.some && !isMasked) {
+  Value some = accumulate<arith::AndIOp>(b, access.some, access.someFromZero);
+  if (some && !isMasked) {
     SmallVector<Type> types(layout.registerIndex.size() / width, type);
-    auto branch = scf::IfOp::create(b, types, access.some,
+    auto branch = scf::IfOp::create(b, types, some,
                                     /*addThenBlock=*/true,
                                     /*addElseBlock=*/true);
     b.setInsertionPointToEnd(branch.thenBlock());

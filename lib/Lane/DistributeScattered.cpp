@@ -113,10 +113,10 @@ llvm::SmallBitVector Distributor::safeDims(LoadScatteredOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   llvm::SmallBitVector dims(type.getRank()), none = dims;
   auto bounds = op.getMask() ? getMaskBounds(op.getMask()) : std::nullopt;
-  if (!bounds)
+  if (!bounds || !bounds->areUpper())
     return none;
-  for (const MaskBound &bound : *bounds) {
-    if (!facts.isBelow(bound.offset, bound.bound, op))
+  for (const MaskBound &bound : bounds->bounds) {
+    if (!facts.isBelow(*bound.scalarOffset(), *bound.scalarBound(), op))
       return none;
     dims.set(bound.dim);
   }

@@ -82,6 +82,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
   else
     buildFusedPipeline(passes, row, matrix, options);
   std::string target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaTileSchedulePass({target}));
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));
   passes.addPass(createGretaTileDistributePass({target}));

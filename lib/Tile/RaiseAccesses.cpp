@@ -1,7 +1,8 @@
 //===- RaiseAccesses.cpp - greta-tile-raise-accesses ----------------------===//
 //
 // In: accesses through blocks of pointers, one by one. Out: where an address is
-// one pointer and a stride for each dimension, and the mask bounds indices,
+// one pointer and a stride for each dimension, and the mask bounds indices
+// below or above, or asks something of the whole block,
 // strided accesses, of which later passes know all that there is to know: one
 // uniform base, bounds that hold for a whole row, lane offsets of 32 bits.
 //
@@ -46,7 +47,14 @@ namespace {
 struct Strided {
   Value base;
   SmallVector<Value> offsets, dynamicStrides, bounds;
-  SmallVector<int64_t> strides, bounded;
+  SmallVector<int64_t> strides, bounded, nonnegative;
+};
+
+/// What a mask says of one dimension: below <= index + offset < end.
+struct Bounds {
+  std::optional<SmallVector<LinearTerm, 2>> offset;
+  Value end; // null: none
+  bool fromZero = false;
 };
 
 } // namespace
@@ -84,14 +92,105 @@ static Value sumOf(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
 static bool fits(const LinearTerm &stride, int64_t extent, int64_t bytes,
                  const Facts &facts, Operation *access) {
   const int64_t most = UINT32_MAX / (bytes * extent);
-  if (stride.factors.empty())
-    return stride.constant >= 0 && stride.constant <= most;
-  Value factor = stride.factors.front();
-  auto range = facts.rangeOf(factor);
-  return stride.constant == 1 && stride.factors.size() == 1 &&
-         factor.getType().isInteger(32) && range &&
-         (range->first >= 0 || facts.isBelow(/*0*/ Value(), factor, access)) &&
-         ((bytes <= 2 && !stride.isWide) || range->second <= most);
+  if (stride.constant < 0 || stride.constant > most)
+    return false;
+  int64_t largest = stride.constant;
+  for (Value factor : stride.factors) {
+    auto range = facts.rangeOf(factor);
+    if (!factor.getType().isInteger(32) || !range ||
+        !(range->first >= 0 || facts.isBelow(/*0*/ Value(), factor, access)))
+      return false;
+    largest = std::min<uint64_t>(
+        INT64_MAX, llvm::SaturatingMultiply<uint64_t>(largest, range->second));
+  }
+  return stride.factors.empty() || (bytes <= 2 && !stride.isWide) ||
+         largest <= most;
+}
+
+/// A sum of i32 in the program's own arithmetic; null: nothing, or a number of
+/// more bits.
+static Value narrowSum(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
+  auto one = dyn_cast_or_null<IntegerType>(terms.size() == 1 && terms[0].scalar
+                                               ? terms[0].scalar.getType()
+                                               : Type());
+  if (one)
+    return one.isInteger(32) ? terms[0].scalar : Value();
+  Value sum;
+  for (const LinearTerm &term : terms) {
+    Value product = arith::ConstantIntOp::create(b, term.constant, 32);
+    for (Value factor : term.factors) {
+      if (!factor.getType().isInteger(32))
+        return {};
+      product = b.createOrFold<arith::MulIOp>(factor, product);
+    }
+    sum = sum ? b.createOrFold<arith::AddIOp>(sum, product) : product;
+  }
+  return sum ? sum : arith::ConstantIntOp::create(b, 0, 32).getResult();
+}
+
+static bool areAlike(ArrayRef<LinearTerm> x, ArrayRef<LinearTerm> y) {
+  return std::is_permutation(x.begin(), x.end(), y.begin(), y.end(),
+                             [](const LinearTerm &p, const LinearTerm &q) {
+                               return p.constant == q.constant &&
+                                      p.factors == q.factors;
+                             });
+}
+
+/// The bounds of each dimension that a mask is all of, and what it asks of the
+/// whole block in one of them; none where it says anything else.
+static std::optional<SmallVector<Bounds>>
+boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
+         ImplicitLocOpBuilder &b) {
+  SmallVector<Bounds> dims(shape.size());
+  if (!mask)
+    return dims;
+  auto all = getMaskBounds(mask);
+  if (!all)
+    return std::nullopt;
+  for (const MaskBound &bound : all->bounds) {
+    Bounds &dim = dims[bound.dim];
+    if (dim.offset && !areAlike(*dim.offset, bound.offset))
+      return std::nullopt;
+    dim.offset = bound.offset;
+    if (bound.kind != MaskBound::Kind::Below)
+      dim.fromZero = true;
+    if (bound.kind == MaskBound::Kind::Nonnegative)
+      continue;
+    Value end = narrowSum(bound.bound, b);
+    if (dim.end || !end)
+      return std::nullopt;
+    // An unsigned bound that is no negative number is two signed ones.
+    auto range = facts.rangeOf(end);
+    bool isNatural = getConstantIntValue(end).value_or(-1) >= 0 ||
+                     (range && range->first >= 0) ||
+                     facts.isBelow(/*0*/ Value(), end, op);
+    if (bound.kind == MaskBound::Kind::Unsigned && !isNatural)
+      return std::nullopt;
+    dim.end = end;
+  }
+  for (auto [dim, extent] : llvm::zip(dims, shape)) {
+    if (!dim.offset)
+      continue;
+    Value offset = narrowSum(*dim.offset, b);
+    if (!offset)
+      return std::nullopt;
+    if (!dim.end)
+      dim.end = arith::AddIOp::create(
+          b, offset, arith::ConstantIntOp::create(b, extent, 32));
+  }
+  if (all->conditions.empty())
+    return dims;
+  // Nothing is below the bound where a condition does not hold.
+  auto found = llvm::find_if(dims, [](const Bounds &dim) { return dim.end; });
+  Bounds &dim = found == dims.end() ? dims.front() : *found;
+  if (!dim.offset)
+    dim = {SmallVector<LinearTerm, 2>(),
+           arith::ConstantIntOp::create(b, shape.front(), 32), false};
+  Value none = dim.fromZero ? arith::ConstantIntOp::create(b, 0, 32).getResult()
+                            : narrowSum(*dim.offset, b);
+  for (Value condition : all->conditions)
+    dim.end = arith::SelectOp::create(b, condition, dim.end, none);
+  return dims;
 }
 
 static std::optional<Strided> asStrided(Value pointers, Value mask,
@@ -103,8 +202,7 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
       getElementTypeOrSelf(element).isInteger(1))
     return std::nullopt;
   LinearAddress address = getLinearAddress(pointers);
-  auto bounds = mask ? getMaskBounds(mask) : SmallVector<MaskBound, 2>();
-  if (!address.hasUniformBase() || !bounds)
+  if (!address.hasUniformBase())
     return std::nullopt;
   SmallVector<LinearTerm> along(type.getRank(), LinearTerm{0, {}, -1, {}, {}});
   SmallVector<LinearTerm> uniform;
@@ -125,40 +223,43 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
     if (!fits(stride, extent, bytes, facts, op))
       return std::nullopt;
 
+  auto bounds = boundsOf(mask, type.getShape(), facts, op, b);
+  if (!bounds)
+    return std::nullopt;
   Strided access;
-  llvm::sort(*bounds, [](const MaskBound &x, const MaskBound &y) {
-    return x.dim < y.dim;
-  });
-  Value zero = arith::ConstantIntOp::create(b, 0, 32);
-  access.offsets.assign(type.getRank(), zero);
-  for (const MaskBound &bound : *bounds) {
-    if (llvm::is_contained(access.bounded, bound.dim) ||
-        !bound.bound.getType().isInteger(32) ||
-        (bound.offset && !bound.offset.getType().isInteger(32)))
-      return std::nullopt;
-    access.bounded.push_back(bound.dim);
-    access.bounds.push_back(bound.bound);
-    if (!bound.offset)
+  for (auto [number, dim, stride] : llvm::enumerate(*bounds, along)) {
+    access.offsets.push_back(dim.offset
+                                 ? narrowSum(*dim.offset, b)
+                                 : arith::ConstantIntOp::create(b, 0, 32));
+    if (!dim.offset)
       continue;
+    access.bounded.push_back(number);
+    access.bounds.push_back(dim.end);
+    if (dim.fromZero)
+      access.nonnegative.push_back(number);
     // What the offset adds to the address goes where the bound asks for it.
-    access.offsets[bound.dim] = bound.offset;
-    LinearTerm part = getScalarTerm(bound.offset);
-    part.constant *= -along[bound.dim].constant;
-    llvm::append_range(part.factors, along[bound.dim].factors);
-    auto cancels = [&](const LinearTerm &term) {
-      return term.constant == -part.constant &&
-             std::is_permutation(term.factors.begin(), term.factors.end(),
-                                 part.factors.begin(), part.factors.end());
-    };
-    if (auto found = llvm::find_if(uniform, cancels); found != uniform.end())
-      uniform.erase(found);
-    else
-      uniform.push_back(part);
+    for (LinearTerm part : *dim.offset) {
+      part.constant *= -stride.constant;
+      llvm::append_range(part.factors, stride.factors);
+      auto cancels = [&](const LinearTerm &term) {
+        return term.constant == -part.constant &&
+               std::is_permutation(term.factors.begin(), term.factors.end(),
+                                   part.factors.begin(), part.factors.end());
+      };
+      if (auto found = llvm::find_if(uniform, cancels); found != uniform.end())
+        uniform.erase(found);
+      else
+        uniform.push_back(part);
+    }
   }
   for (const LinearTerm &stride : along) {
     access.strides.push_back(stride.factors.empty() ? stride.constant
                                                     : ShapedType::kDynamic);
-    llvm::append_range(access.dynamicStrides, stride.factors);
+    if (!stride.factors.empty())
+      access.dynamicStrides.push_back(stride.factors.size() == 1 &&
+                                              stride.constant == 1
+                                          ? stride.factors.front()
+                                          : narrowSum(stride, b));
   }
   access.base = address.base;
   if (Value sum = sumOf(uniform, b))
@@ -206,12 +307,12 @@ struct RaiseAccessesPass
                   : std::nullopt;
         if (!access)
           continue;
-        load.replaceAllUsesWith(LoadOp::create(b, load.getResult().getType(),
-                                               access->base, access->offsets,
-                                               access->dynamicStrides,
-                                               access->bounds, *other,
-                                               access->strides, access->bounded)
-                                    .getResult());
+        load.replaceAllUsesWith(
+            LoadOp::create(
+                b, load.getResult().getType(), access->base, access->offsets,
+                access->dynamicStrides, access->bounds, *other, access->strides,
+                access->bounded, ArrayRef<int64_t>(), access->nonnegative)
+                .getResult());
         load.erase();
       } else {
         auto store = cast<StoreScatteredOp>(op);
@@ -223,7 +324,10 @@ struct RaiseAccessesPass
           continue;
         StoreOp::create(b, store.getValue(), access->base, access->offsets,
                         access->dynamicStrides, access->bounds, access->strides,
-                        access->bounded);
+                        access->bounded,
+                        access->nonnegative.empty()
+                            ? DenseI64ArrayAttr()
+                            : b.getDenseI64ArrayAttr(access->nonnegative));
         store.erase();
       }
     }

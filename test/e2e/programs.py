@@ -252,6 +252,11 @@ def group_inputs(p, rng):
     return [(rng.standard_normal((rows, 48)), "f16"), (rng.standard_normal((groups, 48, n)) / 48**0.5, "f16"), (first, "i32")]
 
 
+def padded_filter(p, rounded, x):
+    wide = np.pad(x, 1)
+    return sum(wide[i : i + x.shape[0], j : j + x.shape[1]] for i in range(3) for j in range(3))
+
+
 def grouped_matmul(p, rounded, a, b, first):
     return np.concatenate([a[begin:end] @ b[g] for g, (begin, end) in enumerate(zip(first[:-1].astype(int), first[1:].astype(int)))])
 
@@ -323,6 +328,7 @@ KINDS = {
     ),
     "flash-attention": text(heads, attention, limit="attention", precision="f16"),
     "bounds": text(lambda p, rng: [(rng.standard_normal(p.shape), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
+    "padded-filter": text(lambda p, rng: [(rng.integers(-99, 99, p.shape), "f32")], padded_filter, limit="exact"),
     "octets": text(lambda p, rng: [(rng.standard_normal((*p.shape, 8)), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
     "guarded-add": text(
@@ -404,6 +410,7 @@ PROGRAMS = [
     Program("long-dot", "3"),
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
+    *(Program("padded-filter", shape) for shape in ("1x1", "3x7", "9x64", "5x131")),
     *(Program("octets", rows) for rows in ("1", "301")),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),
     *(Program("guarded-add", n) for n in ("1", "1003", "2048")),

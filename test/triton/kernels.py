@@ -302,3 +302,42 @@ def debug(x, n, B: tl.constexpr):
     v = tl.load(x + tl.arange(0, B))
     tl.device_print("x is", v, n)
     tl.device_assert(n > 0, "n must be positive")
+
+
+@kernel(x=F16, w=F16, y=F32, H="i32", W="i32", C="i32", N="i32", constants=dict(BM=32, BN=32, BK=32))
+def padded_convolution(x, w, y, H, W, C, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # 3x3, of images [H, W, C], zeros around them; a program has BM pixels of a row
+    row, first, image = tl.program_id(0), tl.program_id(1) * BM, tl.program_id(2)
+    n, c = tl.arange(0, BN), tl.arange(0, BK)
+    tl.assume(H > 0)
+    tl.assume(W > 0)
+    tl.assume(C > 0)
+    tl.assume(N > 0)
+    total = tl.zeros((BM, BN), tl.float32)
+    for down in range(3):
+        for right in range(3):
+            at, columns = row + down - 1, first + tl.arange(0, BM) + right - 1
+            inside = (at >= 0) & (at < H)
+            for done in range(0, C, BK):
+                a = tl.load(x + ((image * H + at) * W + columns[:, None]) * C + done + c[None, :],
+                            mask=inside & (columns[:, None] >= 0) & (columns[:, None] < W) & (done + c[None, :] < C), other=0.0)
+                b = tl.load(w + n[None, :] * (9 * C) + (down * 3 + right) * C + done + c[:, None], mask=(n[None, :] < N) & (done + c[:, None] < C), other=0.0)
+                total = tl.dot(a, b, total)
+    columns = first + tl.arange(0, BM)
+    tl.store(y + ((image * H + row) * W + columns[:, None]) * N + n[None, :], total, mask=(columns[:, None] < W) & (n[None, :] < N))
+
+
+@kernel(a=F16, b=F16, a_low=F16, b_low=F16, scale=F32, total=F32, scaled=F32, K="i32", constants=dict(BM=64, BN=64, BK=32))
+def chained_products(a, b, a_low, b_low, scale, total, scaled, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # three products into one sum, and one whose rows are scaled in every iteration
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    left, right = m[:, None] * K + k[None, :], n[None, :] * K + k[:, None]
+    sums, others = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
+    for done in range(0, K, BK):
+        x, y = tl.load(a + left + done), tl.load(b + right + done)
+        x_low, y_low = tl.load(a_low + left + done), tl.load(b_low + right + done)
+        sums = tl.dot(x, y, tl.dot(x, y_low, tl.dot(x_low, y, sums)))
+        others += tl.dot(x, y) * tl.load(scale + done // BK * BM + m)[:, None]
+    at = m[:, None] * BN + n[None, :]
+    tl.store(total + at, sums)
+    tl.store(scaled + at, others)

@@ -212,6 +212,26 @@ def library():
     return Launch(dict(x=x, out=zeros(64)), (1, 1, 1), dict(out=out), rtol=2e-6)
 
 
+def padded_convolution():
+    images, h, w, c, n = 2, 4, 37, 40, 24
+    x, weights = uniform(50, images, h, w, c, dtype=np.float16), uniform(51, n, 3, 3, c, dtype=np.float16)
+    wide = np.pad(x.astype(float), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    y = sum(wide[:, i : i + h, j : j + w] @ weights[:, i, j].astype(float).T for i in range(3) for j in range(3))
+    sizes = {name: np.int32(value) for name, value in dict(H=h, W=w, C=c, N=n).items()}
+    return Launch(dict(x=x, w=weights, y=zeros(images, h, w, n), **sizes), (h, 2, images), dict(y=y), rtol=1e-4, atol=1e-4)
+
+
+def chained_products():
+    k, blocks = 128, 4
+    a, b, low_a, low_b = (uniform(seed, 64, k, dtype=np.float16) for seed in range(52, 56))
+    scale = uniform(56, blocks, 64)
+    x, y, x_low, y_low = (v.astype(float) for v in (a, b, low_a, low_b))
+    parts = [x[:, i : i + 32] @ y[:, i : i + 32].T for i in range(0, k, 32)]
+    expected = dict(total=x @ y.T + x @ y_low.T + x_low @ y.T, scaled=sum(s[:, None] * part for s, part in zip(scale.astype(float), parts)))
+    arguments = dict(a=a, b=b, a_low=low_a, b_low=low_b, scale=scale, total=zeros(64, 64), scaled=zeros(64, 64), K=np.int32(k))
+    return Launch(arguments, (1, 1, 1), expected, rtol=1e-4, atol=1e-4)
+
+
 LAUNCHES = {
     "vector_add": vector_add,
     "softmax": softmax,
@@ -221,6 +241,8 @@ LAUNCHES = {
     "attention": attention,
     "grouped_matmul": grouped_matmul,
     "block_scaled_matmul": block_scaled_matmul,
+    "padded_convolution": padded_convolution,
+    "chained_products": chained_products,
     "combine": combine,
     "move": move,
     "control": lambda: control(3, 1),

@@ -139,6 +139,8 @@ struct TileFacts {
   // Lanes load the elements of cooperative matrices, as those of AMD's
   // instructions; else drivers load whole matrices.
   bool matricesByElement = false;
+  // The model chooses the schedules of block programs' loops, too.
+  bool schedulesLoops = false;
   LoopRates loop;
   StreamRates stream;
   SkinnyRates skinny;

@@ -5,8 +5,8 @@
 // work on them, and what has to wait for it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef GRETA_LIB_TILE_SCHEDULE_LOOPBODY_H
-#define GRETA_LIB_TILE_SCHEDULE_LOOPBODY_H
+#ifndef GRETA_TILE_LOOPBODY_H
+#define GRETA_TILE_LOOPBODY_H
 
 #include "GretaTile/GretaTile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -71,4 +71,4 @@ private:
 
 } // namespace greta
 
-#endif // GRETA_LIB_TILE_SCHEDULE_LOOPBODY_H
+#endif // GRETA_TILE_LOOPBODY_H

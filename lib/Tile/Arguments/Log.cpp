@@ -181,7 +181,8 @@ void LogExpander::storeNumber(Value number, Value pointer) {
     for (int64_t &stride : strides)
       stride *= parts;
     StoreOp::create(b, word, place, SmallVector<Value>(shape.size(), i32(0)),
-                    ValueRange(), ValueRange(), strides, ArrayRef<int64_t>());
+                    ValueRange(), ValueRange(), strides, ArrayRef<int64_t>(),
+                    DenseI64ArrayAttr());
   }
 }
 

@@ -1,6 +1,6 @@
 //===- LoopBody.cpp - what a loop's body loads and computes ---------------===//
 
-#include "LoopBody.h"
+#include "greta/Tile/LoopBody.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetOperations.h"
 

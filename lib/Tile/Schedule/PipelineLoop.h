@@ -9,7 +9,7 @@
 #ifndef GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
 #define GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
 
-#include "LoopBody.h"
+#include "greta/Tile/LoopBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"

@@ -33,6 +33,9 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
     Operation *load = b.clone(*op, mapping);
     if (selectsLater(op))
       load->setAttr(aheadName, b.getUnitAttr());
+    if (body.isGemm && isa<LoadOp>(load) &&
+        load->getBlock() == loop->getBlock())
+      load->setAttr(firstName, b.getUnitAttr());
     results.push_back(load->getResult(0));
   }
   return results;
@@ -44,8 +47,10 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
 /// belongs to the load.
 bool LoopPipeliner::selectsLater(Operation *load) {
   auto scattered = dyn_cast<LoadScatteredOp>(load);
-  return scattered && scattered.getMask() && attr.getStages() == 1 &&
-         getMaskBounds(scattered.getMask());
+  if (!scattered || !scattered.getMask() || attr.getStages() != 1)
+    return false;
+  auto bounds = getMaskBounds(scattered.getMask());
+  return bounds && bounds->areUpper();
 }
 
 /// Selects of what `mapping` has of loads.
@@ -62,10 +67,10 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
   for (LoadScatteredOp load : loads) {
     auto type = cast<RankedTensorType>(load.getResult().getType());
     auto bounds = getMaskBounds(load.getMask());
-    for (const MaskBound &bound : *bounds) {
-      Value within = turn.lookupOrDefault(bound.bound);
-      if (bound.offset) {
-        Value offset = turn.lookupOrDefault(bound.offset);
+    for (const MaskBound &bound : bounds->bounds) {
+      Value within = turn.lookupOrDefault(*bound.scalarBound());
+      if (Value first = *bound.scalarOffset()) {
+        Value offset = turn.lookupOrDefault(first);
         Type type = within.getType().getIntOrFloatBitWidth() <
                             offset.getType().getIntOrFloatBitWidth()
                         ? offset.getType()

@@ -1,7 +1,7 @@
 //===- PrefetchIndices.cpp - what addresses follow from, ahead ------------===//
 
 #include "PrefetchIndices.h"
-#include "LoopBody.h"
+#include "greta/Tile/LoopBody.h"
 #include "greta/Tile/Facts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"

@@ -58,6 +58,39 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i:
 // -----
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{has no index below zero along dimension 0, which is not among the bounded ones}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] nonnegative [0] : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %v = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @+1 {{has no index below zero along dimension 0, which is not among the bounded ones}}
+  greta_tile.store %v, %x[%i] strides [1] bounds [] nonnegative [0] : tensor<64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{clamps dimension 0, which is not among the bounded ones, or is among those bounded below}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [0] (%i) nonnegative [0] clamp [0] : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{divides indices along dimension 0, which may be negative}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [0] (%i) nonnegative [0] {divisors = array<i64: 2>} : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has divisors 3; they are a power of two for each dimension of 'tensor<64xf32>'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] {divisors = array<i64: 3>} : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return

@@ -118,3 +118,61 @@ greta_tile.func @in_place(%c: !greta_tile.ptr<f16>, %a: !greta_tile.ptr<f16> {gr
   }
   greta_tile.return
 }
+
+// A row of a padded image: columns begin before the row does, `0 <=` and an unsigned comparison are lower bounds, and where the row is outside of the image the bound
+// is such that nothing is read. A sum of scalars is the offset.
+// CHECK-LABEL: @padding(
+// CHECK-SAME: %[[X:[^ ]*]]: !greta_tile.ptr<f16> {greta.readonly}, %{{.*}}: !greta_tile.ptr<f16>, %[[W:[^ ]*]]: i32{{.*}}, %[[S:[^ ]*]]: i32, %[[IN:[^ ]*]]: i1
+// CHECK-DAG: %[[BOUND:.*]] = arith.select %[[IN]], %[[W]], %c0_i32
+// CHECK-DAG: %[[OFFSET:.*]] = arith.addi %[[S]], %c-1_i32
+// CHECK: greta_tile.load %{{.*}}[%[[OFFSET]]] strides [64] bounds [0](%[[BOUND]]) nonnegative [0]
+// CHECK: greta_tile.load %{{.*}}[%[[S]]] strides [64] bounds [0](%{{.*}}) nonnegative [0]
+greta_tile.func @padding(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_tile.ptr<f16>, %w: i32, %s: i32, %in: i1) attributes {waves = 1 : i32} {
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %one = arith.constant dense<1> : tensor<64xi32>
+  %zero = arith.constant dense<0> : tensor<64xi32>
+  %c64 = arith.constant dense<64> : tensor<64xi32>
+  %c100 = arith.constant dense<100> : tensor<64xi32>
+  %s_s = greta_tile.splat %s : tensor<64xi32>
+  %w_s = greta_tile.splat %w : tensor<64xi32>
+  %in_s = greta_tile.splat %in : tensor<64xi1>
+  %at = arith.addi %i, %s_s : tensor<64xi32>
+  %column = arith.subi %at, %one : tensor<64xi32>
+  %from = arith.cmpi sge, %column, %zero : tensor<64xi32>
+  %to = arith.cmpi slt, %column, %w_s : tensor<64xi32>
+  %both = arith.andi %from, %to : tensor<64xi1>
+  %mask = arith.andi %in_s, %both : tensor<64xi1>
+  %offset = arith.muli %column, %c64 : tensor<64xi32>
+  %p = greta_tile.ptr_add %x, %offset : !greta_tile.ptr<f16>, tensor<64xi32>
+  %v = greta_tile.load_scattered %p mask %mask : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %below = arith.cmpi ult, %at, %c100 : tensor<64xi32>
+  %offset_u = arith.muli %at, %c64 : tensor<64xi32>
+  %q = greta_tile.ptr_add %x, %offset_u : !greta_tile.ptr<f16>, tensor<64xi32>
+  %u = greta_tile.load_scattered %q mask %below : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %sum = arith.addf %v, %u : tensor<64xf16>
+  %r = greta_tile.ptr_add %y, %i : !greta_tile.ptr<f16>, tensor<64xi32>
+  greta_tile.store_scattered %sum, %r : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+  greta_tile.return
+}
+
+// An unsigned bound that may be above 2^31 is none, and two lower bounds of unlike offsets are none of one block.
+// CHECK-LABEL: @no_padding(
+// CHECK-COUNT-2: greta_tile.load_scattered
+greta_tile.func @no_padding(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_tile.ptr<f16>, %w: i32, %s: i32) attributes {waves = 1 : i32} {
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %zero = arith.constant dense<0> : tensor<64xi32>
+  %s_s = greta_tile.splat %s : tensor<64xi32>
+  %w_s = greta_tile.splat %w : tensor<64xi32>
+  %at = arith.addi %i, %s_s : tensor<64xi32>
+  %below = arith.cmpi ult, %at, %w_s : tensor<64xi32>
+  %p = greta_tile.ptr_add %x, %at : !greta_tile.ptr<f16>, tensor<64xi32>
+  %v = greta_tile.load_scattered %p mask %below : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %from = arith.cmpi sge, %at, %zero : tensor<64xi32>
+  %to = arith.cmpi slt, %i, %w_s : tensor<64xi32>
+  %both = arith.andi %from, %to : tensor<64xi1>
+  %u = greta_tile.load_scattered %p mask %both : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %sum = arith.addf %v, %u : tensor<64xf16>
+  %r = greta_tile.ptr_add %y, %i : !greta_tile.ptr<f16>, tensor<64xi32>
+  greta_tile.store_scattered %sum, %r : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+  greta_tile.return
+}

@@ -1,0 +1,250 @@
+//===- ScheduleLoops.cpp - greta-tile-schedule ----------------------------===//
+//
+// In: a block program whose dots have their instructions, before layouts. Out:
+// a loop whose body is a GEMM's (LoopBody.h) and that nobody has configured has
+// a `greta_tile.pipeline`: the schedule that takes the fewest cycles by
+// TileModel among those that fit the blocks of the loop, which are the tile.
+// Loops that no schedule of the model fits are left to greta-tile-pipeline.
+//
+//   scf.for %k iter_args(%c) { %a = load; %b = load; %d = dot %a, %b, %c }
+//     →  the same with greta_tile.pipeline = #greta_tile.pipeline<stages = 2,
+//        slice = 16>
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaTile/LoopAttributes.h"
+#include "TileModel.h"
+#include "greta/Passes.h"
+#include "greta/Tile/Facts.h"
+#include "greta/Tile/LoopBody.h"
+#include "greta/Tile/MatrixInstructions.h"
+#include <cmath>
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILESCHEDULEPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+/// How an operand lies in memory, and what is loaded for it.
+namespace {
+struct Source {
+  bool isAlongK = false; // neighbours in memory are neighbours along K
+  int64_t align = 1;     // bytes that one access may move along K
+  int64_t bits = 0;      // that an element is computed from
+  bool isLoad = false;   // nothing computes it
+};
+} // namespace
+
+/// Elements of a load that one access may move along a dimension.
+static int64_t widthAlong(Operation *load, unsigned dim, const Facts &facts) {
+  if (auto scattered = dyn_cast<LoadScatteredOp>(load))
+    return facts.vectorWidth(scattered.getPointers(), scattered.getMask(), dim);
+  auto strided = cast<LoadOp>(load);
+  return strided.getStrides()[dim] == 1 ? facts.vectorWidth(strided, dim) : 1;
+}
+
+static Source sourceOf(const LoadedOperand &operand, const LoopBody &body,
+                       const Facts &facts) {
+  Source source;
+  auto bytesOf = [](Operation *load) {
+    return bytesInMemory(getElementTypeOrSelf(load->getResult(0)));
+  };
+  if (Operation *load = operand.source.getDefiningOp();
+      isa_and_nonnull<LoadOp, LoadScatteredOp>(load)) {
+    int64_t width = widthAlong(load, operand.kDim, facts);
+    return {width > 1, width * bytesOf(load), 8 * bytesOf(load), true};
+  }
+  // Of what is computed the loads behind it.
+  llvm::SmallDenseSet<Operation *> seen;
+  SmallVector<Value> values{operand.source};
+  while (!values.empty()) {
+    Operation *op = values.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (!llvm::is_contained(body.loads, op)) {
+      llvm::append_range(values, op->getOperands());
+      continue;
+    }
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (type.getNumElements() == operand.type.getNumElements())
+      source.bits += 8 * bytesOf(op);
+    if (type.getRank() != operand.type.getRank())
+      continue;
+    int64_t width = widthAlong(op, operand.kDim, facts);
+    source.isAlongK |= width > 1;
+    source.align = std::max(source.align, width * bytesOf(op));
+  }
+  return source;
+}
+
+/// The row's instruction that a dot has; null: none.
+static const MatrixInstruction *instructionOf(DotOp dot, const TargetRow &row) {
+  for (const MatrixInstruction &mi : row.matrix)
+    if (matrixAttr(dot.getContext(), mi, row) == dot.getMatrixAttr())
+      return &mi;
+  return nullptr;
+}
+
+/// What the model knows of a loop: its blocks are the tile of a GEMM with so
+/// many tiles that the device is full.
+static Problem problemOf(scf::ForOp loop, const LoopBody &body,
+                         const Tile &tile, const Facts &facts,
+                         const TargetRow &row) {
+  Source sources[2];
+  for (unsigned side : {0u, 1u}) {
+    bool isFirst = true;
+    for (DotOp dot : body.dots) {
+      Source next = sourceOf(body.operandOf(dot, side), body, facts);
+      Source &all = sources[side];
+      if (std::exchange(isFirst, false)) {
+        all = next;
+        continue;
+      }
+      all.isAlongK &= next.isAlongK;
+      all.isLoad &= next.isLoad;
+      all.align = std::min(all.align, next.align);
+      all.bits = std::max(all.bits, next.bits);
+    }
+  }
+  constexpr int64_t guess = 2048;
+  auto lower = getConstantIntValue(loop.getLowerBound()),
+       upper = getConstantIntValue(loop.getUpperBound()),
+       step = getConstantIntValue(loop.getStep());
+  int64_t turns =
+      lower && upper && step
+          ? std::max<int64_t>(1, llvm::divideCeil(*upper - *lower, *step))
+          : llvm::divideCeil(guess, tile.k);
+  int64_t across = std::ceil(std::sqrt(8.0 * row.computeUnits));
+  Type element = body.operandOf(body.dots.front(), 0).type.getElementType();
+  Problem problem{across * tile.m,
+                  across * tile.n,
+                  turns * tile.k,
+                  bytesInMemory(element),
+                  sources[0].isAlongK,
+                  sources[1].isAlongK,
+                  int64_t(body.dots.size()),
+                  /*parts=*/false,
+                  /*splits=*/false,
+                  /*batch=*/1,
+                  /*head=*/1,
+                  /*within=*/0,
+                  sources[0].align,
+                  sources[1].align,
+                  /*isNorm=*/!body.sums.empty()};
+  for (unsigned side : {0u, 1u})
+    problem.loaded[side] = sources[side].bits;
+  problem.stored = sources[0].isLoad && sources[1].isLoad;
+  return problem;
+}
+
+/// Whether a dot's operands may go from memory to shared memory as they are.
+static bool isLoadedDirectly(const LoopBody &body) {
+  return body.sums.empty() &&
+         llvm::all_of(body.operands, [](const LoadedOperand &operand) {
+           auto load = operand.source.getDefiningOp<LoadOp>();
+           return load && !load.getOther() && !load.getDivisors();
+         });
+}
+
+/// The schedule of a loop by the model; null: it has none.
+static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
+                             const Facts &facts, const TargetRow &row) {
+  DotOp first = body.dots.front();
+  const MatrixInstruction *mi = instructionOf(first, row);
+  auto shapesOf = [](DotOp dot) {
+    return std::pair(dot.getA().getType(), dot.getB().getType());
+  };
+  if (!mi || body.isLoadedWhole() || llvm::any_of(body.dots, [&](DotOp dot) {
+        return dot.getMatrixAttr() != first.getMatrixAttr() ||
+               shapesOf(dot) != shapesOf(first);
+      }))
+    return {};
+  auto kernel = loop->getParentOfType<FuncOp>();
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(first.getResult().getType()).getShape();
+  Tile tile{mi, shape[0], shape[1], body.operands.front().depth(),
+            static_cast<int64_t>(kernel.getNumWaves())};
+  Problem problem = problemOf(loop, body, tile, facts, row);
+  int64_t bytes = 0;
+  for (const LoadedOperand &operand : body.operands)
+    bytes += operand.type.getNumElements() * problem.bytes;
+  Limits limits(row, /*useMatrix=*/true);
+  Limits roomy(row, /*useMatrix=*/true, /*tuning=*/nullptr,
+               /*spareRegisters=*/row.vgprs.perWave / 4);
+  TileModel model(problem, limits);
+  bool direct = isLoadedDirectly(body) && model.directBytes();
+  // Of equals the one in slices, of which one is multiplied while the next is
+  // read, 16 bytes of a lane at a time: half a block, or less where that leaves
+  // too few registers to what else the loop has. Loads go through registers.
+  const int64_t inLane = problem.bytes << mi->aLayout.reg.size();
+  auto preference = [&](const Tile &tile) {
+    bool isRoomy = !TileModel(problem, roomy).whyNot(tile);
+    bool isWhole = tile.slice == tile.k;
+    bool isNarrow = inLane * tile.slice / mi->k < 16;
+    return std::tuple(isWhole, isNarrow, !isRoomy,
+                      isRoomy ? -tile.slice : tile.slice, tile.direct);
+  };
+  SmallVector<std::pair<Tile, double>> fitting;
+  // Registers that the model spares are taken where nothing else fits.
+  for (bool asked : {false, true}) {
+    for (tile.slice = mi->k; tile.slice <= tile.k; tile.slice *= 2)
+      for (int64_t way : {1, 0, 2}) {
+        if (way && !direct)
+          continue;
+        tile.direct = way > 0;
+        tile.stages = row.tiles.stages + way / 2;
+        if (tile.stages * bytes <= row.ldsBytes && !model.whyNot(tile, asked))
+          fitting.push_back({tile, model.cycles(tile)});
+      }
+    if (!fitting.empty())
+      break;
+  }
+  if (fitting.empty())
+    return {};
+  // The rows' coefficients say how far their fits are from the simulator.
+  constexpr double error = 0.05;
+  double least = llvm::min_element(fitting, llvm::less_second())->second;
+  llvm::erase_if(
+      fitting, [&](auto &entry) { return entry.second * (1 - error) > least; });
+  const auto &[best, cycles] =
+      *llvm::min_element(fitting, [&](const auto &x, const auto &y) {
+        return preference(x.first) < preference(y.first);
+      });
+  return pipelineOf(loop.getContext(), problem, best, limits);
+}
+
+namespace {
+struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
+  using GretaTileSchedulePassBase::GretaTileSchedulePassBase;
+  void runOnOperation() override {
+    FuncOp kernel = getOperation();
+    llvm::Expected<const TargetRow *> row = lookupTarget(target);
+    if (!row) {
+      kernel.emitError(llvm::toString(row.takeError()));
+      return signalPassFailure();
+    }
+    if (!(*row)->tiles.schedulesLoops)
+      return;
+    SmallVector<std::pair<scf::ForOp, PipelineAttr>> chosen;
+    std::optional<Facts> facts;
+    kernel.walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(pipelineName) ||
+          loop.getBody()->getOps<DotOp>().empty())
+        return;
+      LoopBody body(loop);
+      if (!body.isGemm)
+        return;
+      if (!facts)
+        facts.emplace(kernel);
+      if (PipelineAttr attr = schedule(loop, body, *facts, **row))
+        chosen.push_back({loop, attr});
+    });
+    for (auto [loop, attr] : chosen)
+      loop->setAttr(pipelineName, attr);
+  }
+};
+} // namespace

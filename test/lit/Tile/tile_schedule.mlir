@@ -1,0 +1,65 @@
+// A loop over K that nobody has configured gets the schedule that the model finds fastest for a GEMM with its blocks as the tile: half a block at a time where
+// registers hold it; on gfx950 blocks of 256x256x64 go straight to shared memory, in three stages where there is room. What the loop says stays, and targets whose rows
+// do not ask for it have nothing.
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-schedule{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,GFX942
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx950},greta-tile-schedule{target=gfx950}))' | FileCheck %s --check-prefixes=CHECK,GFX950
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:nvidia},greta-tile-schedule{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=NVIDIA
+// RUN: not greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-schedule{target=gfx1}))' 2>&1 | FileCheck %s --check-prefix=ERROR
+// NVIDIA: @free
+// NVIDIA-NOT: greta_tile.pipeline
+// NVIDIA: @asked
+// ERROR: error: unknown target 'gfx1'
+
+// CHECK-LABEL: @free
+// GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 16>
+// GFX950: greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 16>
+greta_tile.func @free(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<256x128xf32>
+  %r = scf.for %k = %z to %n step %c32 iter_args(%acc = %none) -> (tensor<256x128xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [1] (%n) : !greta_tile.ptr<f16> -> tensor<256x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [0] (%n) : !greta_tile.ptr<f16> -> tensor<32x128xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<256x32xf16>, tensor<32x128xf16> -> tensor<256x128xf32>
+    scf.yield %d : tensor<256x128xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<256x128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// CHECK-LABEL: @asked
+// CHECK: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 32>
+greta_tile.func @asked(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<256x128xf32>
+  %r = scf.for %k = %z to %n step %c32 iter_args(%acc = %none) -> (tensor<256x128xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<256x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x128xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<256x32xf16>, tensor<32x128xf16> -> tensor<256x128xf32>
+    scf.yield %d : tensor<256x128xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 32>}
+  greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<256x128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Dots of unlike shapes have no one tile.
+// CHECK-LABEL: @unlike
+// CHECK-NOT: greta_tile.pipeline
+greta_tile.func @unlike(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<64x64xf32>
+  %wide = arith.constant dense<0.0> : tensor<64x128xf32>
+  %r:2 = scf.for %k = %z to %n step %c32 iter_args(%p = %none, %q = %wide) -> (tensor<64x64xf32>, tensor<64x128xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+    %c = greta_tile.load %y[%k, %z] strides [1, 8192] bounds [] : !greta_tile.ptr<f16> -> tensor<32x128xf16>
+    %d = greta_tile.dot %a, %b, %p : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
+    %e = greta_tile.dot %a, %c, %q : tensor<64x32xf16>, tensor<32x128xf16> -> tensor<64x128xf32>
+    scf.yield %d, %e : tensor<64x64xf32>, tensor<64x128xf32>
+  }
+  greta_tile.store %r#0, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.store %r#1, %o[%z, %z] strides [128, 1] bounds [] : tensor<64x128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
