@@ -256,6 +256,21 @@ def radeon():
     return markdown(["chip", "Mesa", "function", "HIP, us", "Vulkan, us", "of HIP", "bound by", "waits", "matrix units busy", "HIP's", "tile", "VGPRs", "scratch", "commit", "date"], body)
 
 
+@table
+def dynamic_m():
+    """One line for each GEMM of a chip: static over dynamic time at every M."""
+    records = rows("dynamic_m.csv")
+    sizes = distinct(records, "m")
+    groups = {}
+    for r in records:
+        groups.setdefault((r["chip"], r["function"]), []).append(r)
+    body = [
+        [chip, function, *(next(number(r["ratio"], 2) for r in group if r["m"] == m) for m in sizes), len({r["range"] for r in group} - {"-"}), number(int(group[0]["bytes"]) / 1000), group[0]["compile_s"], group[0]["commit"]]
+        for (chip, function), group in groups.items()
+    ]
+    return markdown(["chip", "function", *(f"M = {m}" for m in sizes), "ranges", "kB", "compile, s", "commit"], body)
+
+
 def choices(records):
     """By type and M: at how many shapes GRETA's default takes at most 1.1 times AMD's winner's time, and less than it."""
     edges = (4, 16, 64, 256, 1024, 4096, 10**9)

@@ -32,7 +32,7 @@ using namespace greta;
 /// How much slower kernels may be than what is chosen for an M, as a share of
 /// the time: those for any M and those of a range between powers of eight, and
 /// all at powers of eight, where the model does not tell them apart.
-static constexpr double ofAny = 0.03, between = 0.2, exact = 0.001;
+static constexpr double ofAny = 0.03, between = 0.1, exact = 0.001;
 
 /// Microseconds that no range is worth: a launch takes as long.
 static constexpr double launch = 1;
