@@ -59,8 +59,13 @@ static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
 }
 
 double TileModel::workgroups(const Tile &tile) const {
-  return double(llvm::divideCeil(problem.m, tile.m)) *
-         llvm::divideCeil(problem.n, tile.n) * tile.split * problem.batch;
+  double tiles = llvm::divideCeil(problem.m, tile.m);
+  // Of groups that differ the last tile is half empty. (Every tile unpacks
+  // weights again, which the loop's time does not have.)
+  if (problem.grouped && !problem.group)
+    tiles = std::max(1.0, double(problem.m) / tile.m + 0.5);
+  return tiles * llvm::divideCeil(problem.n, tile.n) * tile.split *
+         problem.batch;
 }
 
 double TileModel::perUnit(const Tile &tile) const {
@@ -172,7 +177,8 @@ double TileModel::cycles(const Tile &tile) const {
         return rates.ends +
                splitCycles(row, tile.split, tile.m * tile.n * count * together);
       });
-  for (bool isPartial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
+  for (bool isPartial :
+       {!problem.grouped && problem.m % tile.m != 0, problem.n % tile.n != 0})
     total *= isPartial ? rates.partial : 1;
   double memory = memoryCycles(problem.k / 8.0 * problem.m * problem.loaded[0],
                                problem.k / 8.0 * problem.n * problem.loaded[1]);
