@@ -7,6 +7,7 @@
 #ifndef GRETA_GRETA_H
 #define GRETA_GRETA_H
 
+#include "greta/Interface/WeightFormats.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

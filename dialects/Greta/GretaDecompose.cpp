@@ -17,6 +17,7 @@
 
 #include "Greta/Greta.h"
 #include "GroupedDecompose.h"
+#include "PackedWeights.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -391,55 +392,58 @@ SmallVector<Value> MatmulOp::decompose(OpBuilder &builder) {
                   [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; })};
 }
 
-/// One generic over [N, K] that reads every packed word eight times.
+/// One generic over [N, K] that reads every word once per weight.
 SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   ReifiedRankedShapedTypeDims shapes;
   if (failed(reifyResultShapes(b, shapes)))
     return {};
+  const WeightFormat &format = getRow();
   int64_t group = getGroup();
   AffineExpr n = b.getAffineDimExpr(0), k = b.getAffineDimExpr(1);
-  auto map = [&](int64_t perElement) {
-    return AffineMap::get(2, 0, {n, k.floorDiv(perElement)}, b.getContext());
+  SmallVector<Value> operands;
+  SmallVector<AffineMap> maps;
+  // The operand's number, which weights `perElement` of a row share; -1: none.
+  auto take = [&](Value operand, int64_t perElement) -> int {
+    if (!operand)
+      return -1;
+    operands.push_back(operand);
+    maps.push_back(
+        AffineMap::get(2, 0, {n, k.floorDiv(perElement)}, b.getContext()));
+    return operands.size() - 1;
   };
+  take(getQ(), format.perWord());
+  int high = take(getHigh(), format.perHigh());
+  int scales = take(getScales(), group);
+  int zeros = take(getZeros(), hasMinima() ? group : 8 * group);
+  maps.push_back(b.getMultiDimIdentityMap(2));
   Value empty = tensor::EmptyOp::create(b, shapes[0], b.getF16Type());
   utils::IteratorType iterators[] = {utils::IteratorType::parallel,
                                      utils::IteratorType::parallel};
-  SmallVector<Value> operands{getQ(), getScales()};
-  SmallVector<AffineMap> maps{map(8), map(group)};
-  if (getZeros()) {
-    operands.push_back(getZeros());
-    maps.push_back(map(hasMinima() ? group : 8 * group));
-  }
-  maps.push_back(b.getMultiDimIdentityMap(2));
   return {generic(
       b, operands, empty, maps, iterators,
       [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        PackedWeights weights(b, format);
         Value at = arith::IndexCastOp::create(b, b.getI32Type(),
                                               linalg::IndexOp::create(b, 1));
-        // Four bits of a word: those of the weight (or group) modulo eight.
-        auto nibble = [&](Value word, int64_t perNibble) {
-          Value number = arith::ShRUIOp::create(
-              b, at,
-              arith::ConstantIntOp::create(b, llvm::Log2_64(perNibble), 32));
-          Value inWord = arith::AndIOp::create(
-              b, number, arith::ConstantIntOp::create(b, 7, 32));
-          Value shift = arith::MulIOp::create(
-              b, inWord, arith::ConstantIntOp::create(b, 4, 32));
-          return arith::AndIOp::create(b,
-                                       arith::ShRUIOp::create(b, word, shift),
-                                       arith::ConstantIntOp::create(b, 15, 32));
+        auto shifted = [&](Value word, Value shift) -> Value {
+          return arith::ShRUIOp::create(b, word, shift);
         };
-        auto scaled = [&](Value number) -> Value {
-          return arith::MulFOp::create(
-              b, arith::SIToFPOp::create(b, b.getF32Type(), number), v[1]);
-        };
-        if (hasMinima())
-          return arith::AddFOp::create(b, scaled(nibble(v[0], 1)), v[2]);
-        Value zero =
-            getZeros()
-                ? nibble(v[2], group)
-                : Value(arith::ConstantIntOp::create(b, defaultZero, 32));
-        return scaled(arith::SubIOp::create(b, nibble(v[0], 1), zero));
+        Value number = weights.number(
+            shifted(v[0], weights.shiftInWord(at)),
+            high < 0 ? Value() : shifted(v[high], weights.shiftInHigh(at)));
+        Value zero;
+        if (zeros < 0 && format.fixedZero())
+          zero = arith::ConstantIntOp::create(b, format.fixedZero(), 32);
+        if (zeros >= 0 && !hasMinima()) {
+          Value inGroups = arith::ShRUIOp::create(
+              b, at, arith::ConstantIntOp::create(b, llvm::Log2_64(group), 32));
+          zero = weights.number(
+              shifted(v[zeros], weights.shiftInWord(inGroups)), Value());
+        }
+        Value scaled = arith::MulFOp::create(b, weights.decode(number, zero),
+                                             weights.scale(v[scales]));
+        return hasMinima() ? arith::AddFOp::create(b, scaled, v[zeros])
+                           : scaled;
       })};
 }

@@ -294,53 +294,109 @@ LogicalResult MatmulOp::verify() {
                   "N of 'b'");
 }
 
+/// The names of all formats, for people.
+static std::string formatNames() {
+  std::string names;
+  for (const WeightFormat &row : weightFormats)
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+/// Whether the operands are as many as the format has, and the group is one of
+/// its groups.
+static LogicalResult checkFormat(DequantOp op) {
+  if (!findWeightFormat(op.getFormat()))
+    return op.emitOpError() << "'format' is \"" << op.getFormat()
+                            << "\"; it is one of " << formatNames();
+  const WeightFormat &row = op.getRow();
+  unsigned least = row.highBits ? 3 : 2, most = least;
+  if (row.zeros == WeightFormat::Zeros::Minima)
+    least = ++most;
+  else if (row.zeros == WeightFormat::Zeros::Any)
+    ++most;
+  if (op.getNumOperands() < least || op.getNumOperands() > most) {
+    StringRef last = row.zeros == WeightFormat::Zeros::Minima ? ", minima"
+                     : row.zeros == WeightFormat::Zeros::Any
+                         ? " and maybe zeros or minima"
+                         : "";
+    return op.emitOpError()
+           << "has " << op.getNumOperands() << " operands; \"" << op.getFormat()
+           << "\" takes q, " << (row.highBits ? "high, " : "") << "scales"
+           << last;
+  }
+  int64_t group = op.getGroup();
+  if (group < row.leastGroup || group > largestGroup ||
+      !llvm::isPowerOf2_64(group)) {
+    std::string sizes;
+    for (int size = row.leastGroup; size <= largestGroup; size *= 2)
+      sizes += (size == row.leastGroup ? ""
+                : size == largestGroup ? " or "
+                                       : ", ") +
+               std::to_string(size);
+    return op.emitOpError() << "'group' is " << group << "; it is " << sizes
+                            << ": repeat the scales of a larger group";
+  }
+  return success();
+}
+
 LogicalResult DequantOp::verify() {
-  if (failed(checkPlain(*this)))
+  if (failed(checkPlain(*this)) || failed(checkFormat(*this)))
     return failure();
+  const WeightFormat &row = getRow();
   int64_t group = getGroup();
-  if (group != 32 && group != 64 && group != 128)
-    return emitOpError() << "'group' is " << group
-                         << "; it is 32, 64 or 128: repeat the scales of a "
-                            "larger group";
-  if (failed(checkRank(*this, "q", getQ(), 2, "[N, K/8]")))
+  std::string words = "[N, K/" + std::to_string(row.perWord()) + "]",
+              highWords = "[N, K/" + std::to_string(row.perHigh()) + "]";
+  if (failed(checkRank(*this, "q", getQ(), 2, words)))
     return failure();
   if (getQ().getType().isDynamicDim(1))
     return emitOpError() << "'q' has a dynamic last dimension; only N may be "
-                            "dynamic: give K/8 in the type";
-  int64_t n = getQ().getType().getDimSize(0);
-  int64_t k = getQ().getType().getDimSize(1) * 8;
-  if (k == 0 || k % group)
-    return emitOpError() << "'q' has rows of " << k << " weights; 'group' "
-                         << group
+                            "dynamic: give K/"
+                         << row.perWord() << " in the type";
+  int64_t n = getQ().getType().getDimSize(0), k = getDepth();
+  int64_t whole = std::max<int64_t>(group, row.unit());
+  if (k == 0 || k % whole)
+    return emitOpError() << "'q' has rows of " << k << " weights; "
+                         << (whole == group
+                                 ? "'group' "
+                                 : "the weights of a word of 'high', ")
+                         << whole
                          << " must divide them: pad K or take a smaller group";
   int64_t groups = k / group;
+  MLIRContext *context = getContext();
+  Type i32 = IntegerType::get(context, 32), f16 = Float16Type::get(context);
+  bool areExponents = row.scale == WeightFormat::Scale::E8M0,
+       areMinima = hasMinima() || row.zeros == WeightFormat::Zeros::Minima;
+  std::string eight = row.perWord() == 8 ? "eight" : "four",
+              packs = "i32: pack " + eight + " weights of " +
+                      std::to_string(row.bits) + " bits into each";
+  constexpr StringRef convert = "f16: convert it with arith";
   struct {
     StringRef name;
     Value value;
     int64_t columns;
     StringRef shape;
-    bool isFloat;
-  } operands[] = {{"q", getQ(), k / 8, "[N, K/8]", false},
-                  {"scales", getScales(), groups, "[N, K/group]", true},
-                  {hasMinima() ? "minima" : "zeros", getZeros(),
-                   hasMinima() ? groups : (groups + 7) / 8,
-                   hasMinima() ? "[N, K/group]" : "[N, ceil(K/group/8)]",
-                   hasMinima()},
-                  {"result", getResult(), k, "[N, K]", true}};
-  for (const auto &[name, value, columns, shape, isFloat] : operands) {
+    Type element;
+    StringRef remedy;
+  } operands[] = {{"q", getQ(), k / row.perWord(), words, i32, packs},
+                  {"high", getHigh(), row.highBits ? k / row.perHigh() : 0,
+                   highWords, i32,
+                   "i32: pack the upper bits of weights into each"},
+                  {"scales", getScales(), groups, "[N, K/group]",
+                   areExponents ? IntegerType::get(context, 8) : f16,
+                   areExponents ? "i8, exponents of two plus 127" : convert},
+                  {"minima", areMinima ? getZeros() : Tensor(), groups,
+                   "[N, K/group]", f16, convert},
+                  {"zeros", areMinima ? Tensor() : getZeros(), (groups + 7) / 8,
+                   "[N, ceil(K/group/8)]", i32,
+                   "i32, eight zeros of 4 bits in each, or f16, minima"},
+                  {"result", getResult(), k, "[N, K]", f16, convert}};
+  for (const auto &[name, value, columns, shape, element, remedy] : operands) {
     if (!value)
       continue;
     auto type = cast<RankedTensorType>(value.getType());
-    if (isFloat ? !type.getElementType().isF16()
-                : !type.getElementType().isSignlessInteger(32))
+    if (type.getElementType() != element)
       return emitOpError() << "'" << name << "' has element type "
-                           << type.getElementType() << "; it is "
-                           << (isFloat ? "f16: convert it with arith"
-                               : name == "zeros"
-                                   ? "i32, eight zeros of 4 bits in each, or "
-                                     "f16, minima"
-                                   : "i32: pack eight weights of 4 bits "
-                                     "into each");
+                           << type.getElementType() << "; it is " << remedy;
     if (failed(checkRank(*this, name, value, 2, shape)) ||
         failed(checkDim(*this, name, value, 0, n, "N of 'q'")))
       return failure();

@@ -231,37 +231,70 @@ def Greta_QuantizeRowsOp : Greta_Op<"quantize_rows"> {
 }
 
 def Greta_DequantOp : Greta_Op<"dequant"> {
-  let summary = "Weights from 4 bits with a scale and a zero or a minimum per group";
+  let summary = "Weights from few bits with a scale and a zero or a minimum per group";
   let description = [{
     | operand | shape |
     |---|---|
-    | `q` | `[N, K/8]`, i32: eight weights of 4 bits, the lowest bits first |
-    | `scales` | `[N, K/group]`, f16 |
-    | `zeros` | `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8, as in GGUF's Q4_0 |
-    | or minima | `[N, K/group]`, f16: what a weight of zero bits is, as in GGUF's Q4_1 and Q4_K |
+    | `q` | `[N, K/8]`, i32: words of eight weights; of `[N, K/4]` in formats of 8 bits |
+    | `high` | of formats of 5 and 6 bits, else left out: `[N, K/32]` or `[N, K/16]`, i32: the upper bits of weights |
+    | `scales` | `[N, K/group]`, f16; of mxfp4 i8 |
+    | `zeros` | of gptq4, or left out: `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8 |
+    | or minima | `[N, K/group]`, f16: what a weight of zero bits is |
     | result | `[N, K]`, f16 |
 
-    `y[n, k] = (q[n, k] - zeros[n, k / group]) * scales[n, k / group]`, with weights and zeros from 0 to 15, rounded once; with minima,
-    which the third operand's element type tells, `y[n, k] = q[n, k] * scales[n, k / group] + minima[n, k / group]`, rounded to f32 and to f16.
-    `group` is 32, 64 or 128 and divides K. As `b` of a `greta.matmul` with `transpose_b` and few rows it becomes part of that
-    kernel, and the weights are read as they are packed.
+    `y[n, k] = (w[n, k] - zero) * scales[n, k / group]`, rounded once; with minima
+    `y[n, k] = w[n, k] * scales[n, k / group] + minima[n, k / group]`, rounded to f32 and to f16. `group` is a power of two up to 128
+    and divides K. `format` says what `w` and the zero are:
 
-    Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022,
-    arXiv:2210.17323, whose implementations pack weights like this.
+    | `format` | bits, in `q` and `high` | order | `w` | zero | third operand | groups from |
+    |---|---|---|---|---|---|---|
+    | `"gptq4"`, the default | 4 | in order | 0 to 15 | `zeros`, or 8 | `zeros`, minima or none | 32 |
+    | `"q4_0"` | 4 | in order | 0 to 15 | 8 | none | 32 |
+    | `"q4_1"`, `"q4_k"` | 4 | in order | 0 to 15 | | minima | 32 |
+    | `"q5_0"` | 4 and 1 | pairs | 0 to 31 | 16 | none | 32 |
+    | `"q5_1"`, `"q5_k"` | 4 and 1 | pairs | 0 to 31 | | minima | 32 |
+    | `"q6_k"` | 4 and 2 | pairs | 0 to 63 | 32 | none | 16 |
+    | `"q8_0"` | 8 | in order | -128 to 127 | 0 | none | 32 |
+    | `"mxfp4"` | 4 | in order | 0, 0.5, 1, 1.5, 2, 3, 4, 6; from 8 on the same less than zero | 0 | none | 32 |
+
+    In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
+    where b is 4 and there are eight of them, and in words of `high`. The formats of GGUF are what a reader of its files makes of
+    its blocks: scales and minima that blocks have as products are one f16 here. A scale of mxfp4 is the exponent of a power of two
+    plus 127 (OCP's e8m0); it may be from 103 to 142, as f16 has these, and 0, which is zero.
+
+    As `b` of a `greta.matmul` with `transpose_b` it becomes part of that kernel, and the weights are read as they are packed.
+
+    Sources: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022,
+    arXiv:2210.17323, whose implementations pack weights like `"gptq4"`; the gguf package's quants.py; Open Compute Project,
+    "OCP Microscaling Formats (MX) Specification", 2023. The rows are in include/greta/Interface/WeightFormats.h.
 
     ```mlir
     %w = greta.dequant %q, %scales, %zeros {group = 128}
         : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
     %v = greta.dequant %q, %scales, %minima {group = 128}
         : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x32xf16> -> tensor<14336x4096xf16>
+    %u = greta.dequant %q, %high, %scales {format = "q6_k", group = 16}
+        : tensor<14336x512xi32>, tensor<14336x256xi32>, tensor<14336x256xf16> -> tensor<14336x4096xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$scales, Optional<AnyRankedTensor>:$zeros, I64Attr:$group);
+  let arguments = (ins AnyRankedTensor:$q, Variadic<AnyRankedTensor>:$others, I64Attr:$group, DefaultValuedStrAttr<StrAttr, "gptq4">:$format);
   let extraClassDeclaration = [{
-    /// The zero of weights that have none of their own.
-    static constexpr int64_t defaultZero = 8;
+    using Tensor = ::mlir::TypedValue<::mlir::RankedTensorType>;
+    /// The row of `format`.
+    const ::greta::WeightFormat &getRow() { return *::greta::findWeightFormat(getFormat()); }
+    /// Null where there are none.
+    Tensor getHigh() { return getRow().highBits ? operandAt(1) : Tensor(); }
+    Tensor getScales() { return operandAt(getRow().highBits ? 2 : 1); }
+    Tensor getZeros() { return operandAt(getRow().highBits ? 3 : 2); }
     /// Whether `zeros` are minima: floats that are added, one per group.
     bool hasMinima() { return getZeros() && getZeros().getType().getElementType().isF16(); }
+    /// K.
+    int64_t getDepth() { return getQ().getType().getDimSize(1) * getRow().perWord(); }
+    private:
+    Tensor operandAt(unsigned i) {
+      return i < getNumOperands() ? ::llvm::cast<Tensor>(::mlir::Value(getOperand(i))) : Tensor();
+    }
+    public:
   }];
   let results = (outs AnyRankedTensor:$result);
 }

@@ -4,6 +4,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace greta;
 using namespace greta::tile;
 
 LogicalResult IotaOp::verify() {
@@ -82,18 +83,43 @@ unsigned DequantOp::getDim() {
   auto words = cast<RankedTensorType>(getWords().getType());
   auto type = cast<RankedTensorType>(getResult().getType());
   unsigned dim = 0;
-  while (dim + 1 < type.getRank() &&
+  while (dim + 1 < type.getRank() && dim < words.getRank() &&
          words.getDimSize(dim) == type.getDimSize(dim))
     ++dim;
   return dim;
 }
 
+void DequantOp::build(OpBuilder &builder, OperationState &state, Type type,
+                      Value words, Value high, Value scales, Value zeros,
+                      const WeightFormat &row) {
+  SmallVector<Value> others{scales, zeros};
+  if (high)
+    others.insert(others.begin(), high);
+  build(builder, state, type, words, others, row.name);
+}
+
 LogicalResult DequantOp::verify() {
+  const WeightFormat *row = findWeightFormat(getFormat());
+  if (!row)
+    return emitOpError("has an unknown format, \"") << getFormat() << "\"";
+  unsigned operands = row->highBits ? 4 : 3;
+  if (getNumOperands() != operands)
+    return emitOpError("has ") << getNumOperands() << " operands; of \""
+                               << getFormat() << "\" it takes " << operands;
   auto type = cast<RankedTensorType>(getResult().getType());
-  auto words = cast<RankedTensorType>(getWords().getType());
-  SmallVector<int64_t> packed(words.getShape());
-  if (packed.size() == static_cast<size_t>(type.getRank()) && !packed.empty())
-    packed[getDim()] *= 8;
+  unsigned dim = getDim();
+  auto isOf = [](Value value, auto isElement) {
+    return isElement(cast<RankedTensorType>(value.getType()).getElementType());
+  };
+  auto isF16 = [](Type type) { return type.isF16(); };
+  auto isI32 = [](Type type) { return type.isInteger(32); };
+  auto packs = [&](Value value, int64_t perWord) {
+    SmallVector<int64_t> packed(
+        cast<RankedTensorType>(value.getType()).getShape());
+    if (dim < packed.size())
+      packed[dim] *= perWord;
+    return ArrayRef<int64_t>(packed) == type.getShape() && isOf(value, isI32);
+  };
   auto divides = [&](Value value) {
     auto shared = cast<RankedTensorType>(value.getType());
     return shared.getRank() == type.getRank() &&
@@ -103,23 +129,17 @@ LogicalResult DequantOp::verify() {
                           return whole % part == 0;
                         });
   };
-  auto isOf = [](Value value, auto isElement) {
-    return isElement(cast<RankedTensorType>(value.getType()).getElementType());
-  };
-  auto isF16 = [](Type type) { return type.isF16(); };
-  auto isI32 = [](Type type) { return type.isInteger(32); };
-  if (ArrayRef<int64_t>(packed) != type.getShape() || !divides(getScales()) ||
-      !divides(getZeros()) || !isOf(getWords(), isI32) ||
-      !isOf(getScales(), isF16) ||
-      !(isOf(getZeros(), isI32) || isOf(getZeros(), isF16)) ||
-      !type.getElementType().isF16())
-    return emitOpError("makes ")
-           << type << " of " << words << ", " << getScales().getType()
-           << " and " << getZeros().getType()
-           << "; it takes words of i32 with an eighth of one extent, scales of "
-              "f16 and zeros of i32 or minima of f16 whose extents divide the "
-              "result's of f16";
-  return success();
+  if (packs(getWords(), row->perWord()) &&
+      (!getHigh() || packs(getHigh(), row->perHigh())) &&
+      divides(getScales()) && divides(getZeros()) && isOf(getScales(), isF16) &&
+      (isOf(getZeros(), isI32) || isOf(getZeros(), isF16)) &&
+      type.getElementType().isF16())
+    return success();
+  return emitOpError("makes ")
+         << type << " of " << getOperandTypes()
+         << "; it takes words of i32 with one extent divided by the weights in "
+            "a word, scales of f16 and zeros of i32 or minima of f16 whose "
+            "extents divide the result's of f16";
 }
 
 void ScheduleOp::build(OpBuilder &, OperationState &) {}

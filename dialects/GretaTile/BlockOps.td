@@ -74,22 +74,32 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
 }
 
 def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
-  let summary = "Weights of 4 bits as f16";
+  let summary = "Packed weights as f16";
   let description = [{
-    Along one dimension `words` (i32) have an eighth of the result's extent: each is eight neighbours, the low bits first. `scales` (f16) and
-    `zeros` (i32, 0 to 15) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`,
-    rounded once; where `zeros` are of f16, they are minima and it is `weight * scale + minimum`, a fused multiply-add of f16.
+    Along one dimension `words` (i32) have as much less than the result's extent as weights are in a word of the `format`, a row of
+    `greta.dequant`'s table, and so has `high` (i32), which stands behind `words` for formats that have it. `scales` (f16) and `zeros`
+    (i32) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`, rounded once.
+    Weights in two's complement count as the natural numbers that lie 128 above them, and so do their zeros; where weights are codes,
+    zeros are not read. Where `zeros` are of f16, they are minima and it is `weight * scale + minimum`, a fused multiply-add of f16.
 
     ```mlir
     %b = greta_tile.dequant %q, %s, %z : tensor<8x128xi32>, tensor<2x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>
+    %c = greta_tile.dequant %q, %h, %t, %z {format = "q6_k"}
+        : tensor<8x128xi32>, tensor<4x128xi32>, tensor<4x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>
     ```
   }];
-  let arguments = (ins AnyBlock:$words, AnyBlock:$scales, AnyBlock:$zeros);
+  let arguments = (ins AnyBlock:$words, Variadic<AnyBlock>:$others, DefaultValuedStrAttr<StrAttr, "gptq4">:$format);
   let results = (outs AnyBlock:$result);
-  let assemblyFormat = [{
-    $words `,` $scales `,` $zeros attr-dict `:` type($words) `,` type($scales) `,` type($zeros) `->` type($result)
-  }];
+  let assemblyFormat = "operands attr-dict `:` type(operands) `->` type(results)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$words, "::mlir::Value":$high, "::mlir::Value":$scales,
+      "::mlir::Value":$zeros, "const ::greta::WeightFormat &":$row)>];
   let extraClassDeclaration = [{
+    /// The row of `format`.
+    const ::greta::WeightFormat &getRow() { return *::greta::findWeightFormat(getFormat()); }
+    /// Null where there is none.
+    ::mlir::Value getHigh() { return getNumOperands() > 3 ? getOperand(1) : ::mlir::Value(); }
+    ::mlir::Value getScales() { return getOperand(getNumOperands() - 2); }
+    ::mlir::Value getZeros() { return getOperand(getNumOperands() - 1); }
     /// The dimension along which words are packed.
     unsigned getDim();
   }];

@@ -6,6 +6,7 @@
 #ifndef GRETATILE_GRETATILE_H
 #define GRETATILE_GRETATILE_H
 
+#include "greta/Interface/WeightFormats.h"
 #include "greta/Layout/Layout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -170,6 +170,18 @@ LogicalResult FragmentFromElementsOp::verify() {
   return verifyElements(*this, getResult().getType(), getValue().getType());
 }
 
+LogicalResult UnpackOp::verify() {
+  const WeightFormat *row = findWeightFormat(getFormat());
+  if (row && bool(row->highBits) == bool(getHigh()) &&
+      getResult().getType().getNumElements() == row->perWord())
+    return success();
+  return emitOpError("unpacks ")
+         << getResult().getType().getNumElements() << " weights of \""
+         << getFormat()
+         << "\"; it takes the weights of a word of a format, and 'high' where "
+            "the format has it";
+}
+
 LogicalResult VectorDotOp::verify() {
   if (getA().getType().getNumElements() % 2)
     return emitOpError("multiplies vectors of ")

@@ -205,6 +205,26 @@ def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
   let assemblyFormat = "$kind $count attr-dict";
 }
 
+def GretaTile_UnpackOp : GretaTile_Op<"unpack", [Pure]> {
+  let summary = "One lane's word of packed weights as f16";
+  let description = [{
+    What `dequant` does with a word of `format`. `high`, where the format has it, holds the upper bits of the word's weights as if it
+    began with them. `greta-expand` makes arithmetic on pairs of it.
+
+    ```mlir
+    %w = greta_tile.unpack "q6_k" %word high %high scale %s zero %z : i32 -> vector<8xf16>
+    ```
+  }];
+  let arguments = (ins StrAttr:$format, I32:$word, Optional<I32>:$high, F16:$scale, AnyTypeOf<[I32, F16]>:$zero);
+  let results = (outs VectorOfRankAndType<[1], [F16]>:$result);
+  let assemblyFormat = "$format $word (`high` $high^)? `scale` $scale `zero` $zero attr-dict `:` type($zero) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// The row of `format`.
+    const ::greta::WeightFormat &getRow() { return *::greta::findWeightFormat(getFormat()); }
+  }];
+  let hasVerifier = 1;
+}
+
 def AnyMatrixOperand : AnyTypeOf<[AnyVectorOfNonZeroRank, GretaTile_FragmentType]>;
 
 def GretaTile_VectorDotOp : GretaTile_Op<"vector_dot", [Pure, AllTypesMatch<["a", "b"]>, AllTypesMatch<["acc", "result"]>]> {

@@ -231,8 +231,8 @@ static int64_t loadedBits(Value value, RankedTensorType operand,
   if (isa<BlockArgument>(value))
     return type.getShape() == operand.getShape() ? type.getElementTypeBitWidth()
                                                  : 0;
-  if (value.getDefiningOp<DequantOp>())
-    return 4;
+  if (auto dequant = value.getDefiningOp<DequantOp>())
+    return dequant.getRow().allBits();
   int64_t bits = 0;
   for (Value source : value.getDefiningOp()->getOperands())
     bits += loadedBits(source, operand, seen);
@@ -318,6 +318,7 @@ Problem greta::problemOf(const Space &space) {
   problem.grouped = bool(matmul.getOffsets());
   // Both parts of a number take as much room as it does.
   problem.products = matmul.getPrecision() ? 3 : 1;
+  problem.unit = unitOfWeights(space);
   matmul->getBlock()->walk([&](DequantOp dequant) {
     problem.hasZeros |= dequant.getZeros() != nullptr;
   });

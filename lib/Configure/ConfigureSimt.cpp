@@ -68,8 +68,8 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
   choice.space.rows.assign(space.groups.size(), 1);
   choice.space.rows.back() = rows;
   choice.space.columns = columns;
-  choice.space.depth =
-      std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
+  choice.space.depth = std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1,
+                                           std::max<int64_t>(problem.unit, 16));
   choice.block =
       limits.waves
           ? limits.waves * limits.wave

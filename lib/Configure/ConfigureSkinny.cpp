@@ -36,7 +36,8 @@ int64_t greta::groupOfWeights(const Space &space) {
 }
 
 bool greta::fitsPacked(const Space &space, int64_t depth) {
-  return !groupOfWeights(space) || (llvm::isPowerOf2_64(depth) && depth >= 8);
+  int64_t unit = unitOfWeights(space);
+  return !unit || (llvm::isPowerOf2_64(depth) && depth >= unit);
 }
 
 bool greta::fitsSkinny(const Space &space, const SpaceConfig &config) {
@@ -44,7 +45,7 @@ bool greta::fitsSkinny(const Space &space, const SpaceConfig &config) {
     return false;
   int64_t depth = MatmulOp(space.matmul).getDepth();
   // Packed weights are taken by words.
-  if (groupOfWeights(space) && config.run % 8)
+  if (int64_t unit = unitOfWeights(space); unit && config.run % unit)
     return false;
   return !ShapedType::isDynamic(depth) && llvm::isPowerOf2_64(config.run) &&
          depth % config.run == 0 && llvm::isPowerOf2_64(config.depth) &&
@@ -57,8 +58,8 @@ static unsigned storedBits(Value value, size_t rank,
   auto type = cast<RankedTensorType>(value.getType());
   if (isa<BlockArgument>(value))
     return type.getElementTypeBitWidth();
-  if (value.getDefiningOp<DequantOp>())
-    return 4;
+  if (auto dequant = value.getDefiningOp<DequantOp>())
+    return dequant.getRow().allBits();
   if (unsigned bits = known.lookup(value))
     return bits;
   unsigned bits = 32;
@@ -172,10 +173,11 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   int64_t depth = matmul.getDepth();
   bool alongDepth = matmul.getTransposeB();
 
-  int64_t bits = storedBits(space);
+  int64_t bits = storedBits(space), unit = unitOfWeights(space);
   int64_t count = space.gemms().size();
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
-  int64_t wide = 128 / bits;
+  // Upper bits in words of their own come beside.
+  int64_t wide = 128 / llvm::bit_floor<uint64_t>(bits);
   int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
   const SkinnyRates &rates = limits.row.tiles.skinny;
   if (rows <= 4 && alongDepth)
@@ -191,7 +193,8 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   int64_t run = 1, lanesAlongDepth, wavesAlongDepth = 1, columnsPerLane;
   if (alongDepth) {
     run = std::min(wide, powerPart(depth));
-    while (run > 1 && rows * run * otherBits > 32 * loadedRegisters)
+    while (run > std::max<int64_t>(unit, 1) &&
+           rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
     columnsPerLane = rows <= 4     ? rates.columns
@@ -271,7 +274,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   }
   // What the multiply-adds of a row issue, with what brings A to them.
   double perWeight =
-      (bits == 4 ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
+      (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
   double cycles =
       std::max(best, perWeight * rows * count * batch * together * depth /
                          (limits.wave * double(limits.simds)));

@@ -188,7 +188,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
   // Lanes with unequal shares of packed weights load narrow and spill (gfx1100:
   // 298 in 64x48x128).
   int64_t weights = row.tiles.weightsOfLane;
-  if (!asked && problem.loaded[1] == 4 &&
+  if (!asked && problem.unit &&
       tile.n * tile.k % (weights * tile.waves * limits.wave))
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
@@ -207,9 +207,10 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;
-  if (problem.group && (!llvm::isPowerOf2_64(tile.k) || tile.k < 8))
+  if (problem.unit && (!llvm::isPowerOf2_64(tile.k) || tile.k < problem.unit))
     return "its depth of " + std::to_string(tile.k) +
-           " is, with packed weights, no power of two of 8 or more";
+           " is, with packed weights, no power of two of " +
+           std::to_string(problem.unit) + " or more";
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +

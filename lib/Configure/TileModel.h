@@ -31,6 +31,7 @@ struct Problem {
   int64_t bytesOut = 4;                       // of an element of the GEMM
   bool stored = false;                        // neither is computed
   int64_t group = 0; // packed weights that share a scale; 0: none are packed
+  int64_t unit = 0;  // and that are unpacked together
   bool hasZeros = false;          // they also share a zero that is loaded
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
   int64_t products = 1;           // dots of a block; three of bf16x3

@@ -155,6 +155,14 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
   return true;
 }
 
+int64_t greta::unitOfWeights(const Space &space) {
+  int64_t unit = 0;
+  if (space.matmul)
+    for (auto dequant : space.matmul->getBlock()->getOps<DequantOp>())
+      unit = std::max<int64_t>(unit, dequant.getRow().unit());
+  return unit;
+}
+
 bool greta::sharesLoop(MatmulOp first, MatmulOp second) {
   return first.getA() == second.getA() &&
          first.getOffsets() == second.getOffsets() &&

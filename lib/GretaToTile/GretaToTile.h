@@ -394,19 +394,19 @@ private:
   llvm::SmallVector<mlir::Value> computeSkinny();
   mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
   mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
-  /// Words, zeros (0 to 15) and scales of a block, and its minima or null.
+  /// Words, zeros and scales of a block, words of its upper bits or null, and
+  /// minima or null; beside minima, zeros are the middle of all weights.
   struct PackedBlocks {
-    mlir::Value words, zeros, scales, minima;
+    mlir::Value words, zeros, scales, high, minima;
   };
-  PackedBlocks loadDequant(DequantOp op, bool inGemm);
-  mlir::Value addPackedProducts(mlir::Value left, const PackedBlocks &blocks,
-                                mlir::Value sum,
+  PackedBlocks loadDequant(DequantOp op, bool inGemm, bool inParts);
+  mlir::Value addPackedProducts(mlir::Value left, const WeightFormat &format,
+                                const PackedBlocks &blocks, mlir::Value sum,
                                 llvm::ArrayRef<int64_t> summed);
   struct Packed;
   mlir::Value loadPacked(mlir::Value v, const Packed &packed);
-  mlir::Value digit(const Packed &packed);
-  mlir::Value nibble(mlir::Value word, mlir::Value number);
-  mlir::Value defaultZeros();
+  mlir::Value indexAlong(const Packed &packed, int64_t unit);
+  mlir::Value shifted(mlir::Value word, mlir::Value shift);
   /// Values by their mappings.
   using Seen = std::set<std::pair<const void *, Mapping>>;
   void loadLeaves(mlir::Value v, const Mapping &mapping, Seen &seen);

@@ -1,18 +1,20 @@
 //===- GretaToTileDequant.cpp - packed weights on blocks ------------------===//
 //
-// The weight at depth k is four bits of word k / 8; its scale has index k /
-// group, its zero is four bits of word k / group / 8; a minimum is where the
-// scale is. A block of the depth may have several dimensions, in units of some
-// number of weights:
+// The weight at depth k is some bits of word k / perWord, and maybe of word k /
+// perHigh of the upper bits (greta/Interface/WeightFormats.h); its scale has
+// index k / group, its zero is four bits of word k / group / 8; a minimum is
+// where the scale is. A block of the depth may have several dimensions, in
+// units of some number of weights:
 //
 //   in a kernel of its own    columns, in units of 1
-//   in a GEMM's            runs, words of a run, weights of a word: V, 8, 1
+//   in a GEMM's            runs, parts of a run, weights of a part: V, U, 1
 //
 // k / c over such dimensions: those of units that c divides count whole, those
 // that stay within c weights drop out, and the one in between is divided.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Greta/PackedWeights.h"
 #include "GretaToTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,7 +29,7 @@ static int64_t rowStrideOf(const TensorLayout &layout) {
 }
 
 /// How the dimensions of the block index something that `perElement` weights
-/// share.
+/// share: every weight its own, or `inParts` of runs each one once.
 struct SpaceEmitter::Packed {
   struct Along {
     int64_t extent = 1, stride = 0, divisor = 1;
@@ -35,7 +37,8 @@ struct SpaceEmitter::Packed {
     bool isDepth = false;
   };
 
-  Packed(ArrayRef<Dim> dims, bool inGemm, int64_t perElement) {
+  Packed(ArrayRef<Dim> dims, bool inGemm, int64_t perElement,
+         bool inParts = false) {
     for (const Dim &dim : dims) {
       Along &along = alongs.emplace_back();
       along.rows = inGemm ? dim.step : dim.kind == Dim::Group;
@@ -47,6 +50,11 @@ struct SpaceEmitter::Packed {
         continue;
       along.isDepth = true;
       along.extent = dim.extent;
+      if (inParts && unit < perElement && dim.kind == Dim::Run) {
+        along.extent = dim.extent * unit / perElement;
+        along.stride = 1;
+        continue;
+      }
       along.stride = std::max<int64_t>(1, unit / perElement);
       along.divisor = std::max<int64_t>(1, perElement / unit);
     }
@@ -80,11 +88,11 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   return loaded;
 }
 
-/// The index along the depth, modulo eight: which four bits of a word.
-Value SpaceEmitter::digit(const Packed &packed) {
+/// The index along the depth, but for multiples of `unit`; null: it is 0.
+Value SpaceEmitter::indexAlong(const Packed &packed, int64_t unit) {
   Value sum;
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
-    if (!along.isDepth || along.stride % 8 == 0)
+    if (!along.isDepth || along.stride % unit == 0)
       continue;
     SmallVector<int64_t> shape(dims.size(), 1);
     shape[i] = along.extent;
@@ -105,38 +113,26 @@ Value SpaceEmitter::digit(const Packed &packed) {
     }
     sum = index;
   }
-  if (!sum)
-    return sum;
-  return both(sum, constant(cast<RankedTensorType>(sum.getType()), 7));
+  return sum;
 }
 
-/// Four bits of every word.
-Value SpaceEmitter::nibble(Value word, Value number) {
-  auto type = cast<RankedTensorType>(word.getType());
-  if (number) {
-    auto numbers = cast<RankedTensorType>(number.getType());
-    SmallVector<int64_t> shape;
-    for (auto [x, y] : llvm::zip(type.getShape(), numbers.getShape()))
-      shape.push_back(std::max(x, y));
-    Value shift = mul(number, constant(numbers, 4));
-    type = block(shape, b.getI32Type());
-    word = arith::ShRUIOp::create(b, broadcast(word, shape),
-                                  broadcast(shift, shape));
-  }
-  return both(word, constant(type, 15));
-}
-
-/// One zero for all of a block.
-Value SpaceEmitter::defaultZeros() {
-  return constant(block(SmallVector<int64_t>(dims.size(), 1), b.getI32Type()),
-                  DequantOp::defaultZero);
+/// A word less its last bits; null: it stays.
+Value SpaceEmitter::shifted(Value word, Value shift) {
+  if (!shift)
+    return word;
+  SmallVector<int64_t> shape;
+  for (auto [x, y] : llvm::zip(shapeOf(word), shapeOf(shift)))
+    shape.push_back(std::max(x, y));
+  return arith::ShRUIOp::create(b, broadcast(word, shape),
+                                broadcast(shift, shape));
 }
 
 /// In a GEMM's loop over K, where blocks are [K, N] and their depth is
-/// groups or a part of one: a word for every eight weights, scales and zeros
+/// groups or a part of one: a word for all of its weights, scales and zeros
 /// once for what shares them.
 Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   const Dim &depth = dims[depthDim], &row = dims[1 - depthDim];
+  const WeightFormat &format = op.getRow();
   int64_t group = op.getGroup();
   Value k = depth.offset ? depth.offset : i32(b, 0);
   auto divided = [&](int64_t by) -> Value { return div(k, i32(b, by)); };
@@ -157,14 +153,22 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
                 pointerOf(argument), a);
   };
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
-  Value words = loadShared(op.getQ(), depth.extent / 8, 8);
+  PackedWeights weights(b, format);
+  Value words =
+      loadShared(op.getQ(), depth.extent / format.perWord(), format.perWord());
+  Value high;
+  if (op.getHigh())
+    high = loadShared(op.getHigh(), depth.extent / format.perHigh(),
+                      format.perHigh());
   Value scales = loadShared(op.getScales(), groups, group);
+  if (format.scale != WeightFormat::Scale::F16)
+    scales = narrow(weights.scale(scales), b.getF16Type());
   auto combine = [&](Value zeros) -> Value {
     return tile::DequantOp::create(b, block(shapeOf(identity), b.getF16Type()),
-                                   words, scales, zeros);
+                                   words, high, scales, zeros, format);
   };
   if (!op.getZeros())
-    return combine(defaultZeros());
+    return combine(constant(block({1, 1}, b.getI32Type()), format.fixedZero()));
   if (op.hasMinima())
     return combine(loadShared(op.getZeros(), groups, group));
   // Eight groups share a word of zeros: [words, 8, N] where there are more.
@@ -178,42 +182,66 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   Value number = splat(rem(divided(group), i32(b, 8)), digits);
   if (groups > 1)
     number = add(number, iota(digits, numWords > 1 ? 1 : 0));
-  zeros = nibble(zeros, number);
+  number = mul(number, constant(block(digits, b.getI32Type()), format.bits));
+  zeros = weights.number(shifted(zeros, number), Value());
   if (numWords > 1)
     zeros = reshape(zeros, {groups, row.extent});
   return combine(zeros);
 }
 
-SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
-                                                     bool inGemm) {
+SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op, bool inGemm,
+                                                     bool inParts) {
+  const WeightFormat &format = op.getRow();
   int64_t group = op.getGroup();
-  Value words = loadPacked(op.getQ(), Packed(dims, inGemm, 8));
-  Value scales = loadPacked(op.getScales(), Packed(dims, inGemm, group));
-  if (!op.getZeros())
-    return {words, defaultZeros(), scales, Value()};
-  if (op.hasMinima())
-    return {words, defaultZeros(), scales,
-            loadPacked(op.getZeros(), Packed(dims, inGemm, group))};
-  Value zeros = loadPacked(op.getZeros(), Packed(dims, inGemm, 8 * group));
-  return {words, nibble(zeros, digit(Packed(dims, inGemm, group))), scales,
-          Value()};
+  PackedWeights weights(b, format);
+  auto loaded = [&](Value v, int64_t perElement) -> Value {
+    return v ? loadPacked(v, Packed(dims, inGemm, perElement, inParts))
+             : Value();
+  };
+  PackedBlocks blocks;
+  blocks.words = loaded(op.getQ(), format.perWord());
+  blocks.high = loaded(op.getHigh(), format.perHigh());
+  blocks.scales = loaded(op.getScales(), group);
+  if (format.scale != WeightFormat::Scale::F16)
+    blocks.scales = weights.scale(blocks.scales);
+  auto fixed = [&](int64_t number) {
+    SmallVector<int64_t> one(dims.size(), 1);
+    return constant(block(one, b.getI32Type()), number);
+  };
+  if (op.hasMinima()) {
+    blocks.zeros = fixed(1 << (format.allBits() - 1));
+    blocks.minima = loaded(op.getZeros(), group);
+  } else if (op.getZeros()) {
+    Value zeros = loaded(op.getZeros(), 8 * group);
+    Value index =
+        indexAlong(Packed(dims, inGemm, group, inParts), format.perWord());
+    blocks.zeros = weights.number(
+        shifted(zeros, index ? weights.shiftInWord(index) : Value()), Value());
+  } else {
+    blocks.zeros = fixed(format.fixedZero());
+  }
+  return blocks;
 }
 
 Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
   bool inGemm = hasDepth(mapping);
-  PackedBlocks blocks = loadDequant(op, inGemm);
-  Value q = nibble(blocks.words, digit(Packed(dims, inGemm, 1)));
+  PackedBlocks blocks = loadDequant(op, inGemm, /*inParts=*/false);
+  PackedWeights weights(b, op.getRow());
   SmallVector<int64_t> shape = shapeOf(mapping);
-  auto type = block(shape, b.getF32Type());
-  if (blocks.minima) {
-    Value sum = math::FmaOp::create(
-        b, arith::SIToFPOp::create(b, type, broadcast(q, shape)),
-        broadcast(widen(blocks.scales), shape),
-        broadcast(widen(blocks.minima), shape));
-    return narrow(sum, b.getF16Type());
-  }
-  Value difference = sub(broadcast(q, shape), broadcast(blocks.zeros, shape));
-  Value product = fmul(arith::SIToFPOp::create(b, type, difference),
-                       broadcast(widen(blocks.scales), shape));
-  return narrow(product, b.getF16Type());
+  auto like = [&](Value shared) { return broadcast(shared, shape); };
+  Value index = indexAlong(Packed(dims, inGemm, 1), op.getRow().unit());
+  Value high;
+  if (blocks.high)
+    high = shifted(blocks.high, index ? weights.shiftInHigh(index) : Value());
+  Value number = weights.number(
+      shifted(blocks.words, index ? weights.shiftInWord(index) : Value()),
+      high);
+  number = weights.decode(like(number),
+                          blocks.minima ? Value() : like(blocks.zeros));
+  Value scale = like(widen(blocks.scales));
+  Value result = blocks.minima ? math::FmaOp::create(b, number, scale,
+                                                     like(widen(blocks.minima)))
+                                     .getResult()
+                               : fmul(number, scale);
+  return narrow(result, b.getF16Type());
 }

@@ -25,6 +25,7 @@
 
 #include "GretaToTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace greta;
@@ -47,11 +48,12 @@ void SpaceEmitter::addDepth() {
                     /*masked=*/false, Value(), unit});
   };
   add(Dim::Depth, config.depth / config.run, depth / config.run, config.run);
-  // Packed weights: words, and the eight weights of each.
-  bool isPacked = !region.front().getOps<DequantOp>().empty();
-  int64_t last = isPacked ? 8 : config.run;
-  if (isPacked)
+  // Packed weights: parts of whole words, and the weights of each.
+  int64_t last = unitOfWeights(space);
+  if (last)
     add(Dim::Run, config.run / last, config.run / last, last);
+  else
+    last = config.run;
   add(Dim::Run, last, last, 1);
 }
 
@@ -122,43 +124,56 @@ Value SpaceEmitter::maskDepth(Value block) {
   return select(broadcast(mask, type.getShape()), block, zero);
 }
 
-/// Products with weights of 4 bits, as 128ths of whole numbers: no sum of eight
-/// of them overflows f16, as each is at most 15/128 of an A. The scale is their
-/// sums'. With minima a weight is (q - 8) * scale + (minimum + 8 * scale): A's
-/// own sums take the second term, and the first stays as small as without.
-Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
-                                      Value sum, ArrayRef<int64_t> summed) {
+/// Products with packed weights, in the format's unit of sums: each is less
+/// than an eighth of an A, so that no sum of eight of them overflows f16. The
+/// scale is their sums', or, where a run has several scales, each is that of
+/// its own. With minima a weight is (q - 8) * scale + (minimum + 8 * scale), 8
+/// being the middle of all q: A's own sums take the second term, and the first
+/// stays as small as without.
+Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
+                                      const PackedBlocks &blocks, Value sum,
+                                      ArrayRef<int64_t> summed) {
   auto type = cast<RankedTensorType>(sum.getType());
-  SmallVector<int64_t> shape(
-      cast<RankedTensorType>(blocks.words.getType()).getShape());
-  Value unit = constant(
-      block(SmallVector<int64_t>(shape.size(), 1), b.getF16Type()), 1.0 / 128);
-  shape.back() = 8;
-  Value weights = tile::DequantOp::create(b, block(shape, b.getF16Type()),
-                                          blocks.words, unit, blocks.zeros);
-  Value products = tile::ContractOp::create(b, type, left, weights,
-                                            constant(type, 0), summed,
+  SmallVector<int64_t> shape(shapeOf(blocks.words)), parts(type.getShape());
+  Value unit =
+      constant(block(SmallVector<int64_t>(shape.size(), 1), b.getF16Type()),
+               std::ldexp(1.0, format.sumExponent()));
+  for (int64_t dim : summed) {
+    shape[dim] = dims[dim].extent;
+    parts[dim] = shapeOf(blocks.scales)[dim];
+  }
+  Value weights =
+      tile::DequantOp::create(b, block(shape, b.getF16Type()), blocks.words,
+                              blocks.high, unit, blocks.zeros, format);
+  auto partType = block(parts, type.getElementType());
+  Value products = tile::ContractOp::create(b, partType, left, weights,
+                                            constant(partType, 0), summed,
                                             /*narrow=*/true);
   Value scales = widen(blocks.scales);
   auto times = [&](Value x, double factor) {
     return fmul(x, constant(cast<RankedTensorType>(x.getType()), factor));
   };
+  // Sums of parts times what is theirs.
+  auto add = [&](Value sums, Value factors) -> Value {
+    if (partType != type)
+      return tile::ContractOp::create(b, type, sums, factors, sum, summed);
+    return math::FmaOp::create(b, broadcast(sums, parts),
+                               broadcast(factors, parts), sum);
+  };
   if (blocks.minima) {
-    SmallVector<int64_t> rows(type.getShape());
-    for (auto [extent, own] :
-         llvm::zip(rows, cast<RankedTensorType>(left.getType()).getShape()))
-      extent = std::min(extent, own);
+    SmallVector<int64_t> rows(parts);
+    for (auto [dim, extent] : llvm::enumerate(shapeOf(left)))
+      if (!llvm::is_contained(summed, dim))
+        rows[dim] = std::min(rows[dim], extent);
     auto rowType = block(rows, type.getElementType());
     Value one = constant(cast<RankedTensorType>(unit.getType()), 1);
     Value sums = tile::ContractOp::create(b, rowType, left, one,
                                           constant(rowType, 0), summed,
                                           /*narrow=*/true);
-    Value offsets = fadd(widen(blocks.minima), times(scales, 8));
-    sum = math::FmaOp::create(b, broadcast(sums, type.getShape()),
-                              broadcast(offsets, type.getShape()), sum);
+    double middle = 1 << (format.allBits() - 1);
+    sum = add(sums, fadd(widen(blocks.minima), times(scales, middle)));
   }
-  return math::FmaOp::create(
-      b, products, broadcast(times(scales, 128), type.getShape()), sum);
+  return add(products, times(scales, std::ldexp(1.0, -format.sumExponent())));
 }
 
 SmallVector<Value> SpaceEmitter::computeSkinny() {
@@ -213,7 +228,8 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
       Seen seen;
       for (MatmulOp gemm : gemms) {
         DequantOp packed = packedOf(gemm);
-        weights[i].push_back(packed ? loadDequant(packed, /*inGemm=*/true)
+        weights[i].push_back(packed ? loadDequant(packed, /*inGemm=*/true,
+                                                  /*inParts=*/true)
                                     : PackedBlocks());
         if (!packed)
           loadLeaves(gemm.getB(), w, seen);
@@ -225,8 +241,8 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
       enter(i);
       Value left = value(op.getA(), a);
       for (auto [gemm, blocks, sum] : llvm::zip(gemms, weights[i], next)) {
-        if (packedOf(gemm)) {
-          sum = addPackedProducts(left, blocks, sum, summed);
+        if (DequantOp packed = packedOf(gemm)) {
+          sum = addPackedProducts(left, packed.getRow(), blocks, sum, summed);
           continue;
         }
         Value right = value(gemm.getB(), w);

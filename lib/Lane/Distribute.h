@@ -112,6 +112,9 @@ private:
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
   mlir::LogicalResult distributeDequant(DequantOp op);
+  mlir::Value highFrom(mlir::ImplicitLocOpBuilder &b, mlir::Value word,
+                       const WeightFormat &row, const DistributedLayout &layout,
+                       unsigned dim, int64_t index);
   // DistributeDot.cpp
   mlir::LogicalResult distributeDot(DotOp op);
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,

@@ -8,13 +8,8 @@
 //
 // Narrow elements are widened once for all the chains that use them; where sums
 // may be narrow, a register's elements are multiplied as vectors, by one
-// greta_tile.vector_dot. greta_tile.dequant becomes arithmetic on vectors, a
-// word's eight weights each:
-//
-//   (vector.bitcast %word : vector<8xi4>, as f16 - %zero) * %scale
-//   (vector.bitcast %word : vector<8xi4>, as f16) * %scale + %minimum
-//
-// greta-expand makes one fused multiply-add of the last two.
+// greta_tile.vector_dot. greta_tile.dequant becomes a greta_tile.unpack for
+// each word.
 //
 //===----------------------------------------------------------------------===//
 
@@ -125,18 +120,45 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   return success();
 }
 
+/// The upper bits of the weights from `index` along `dim` on, which begin
+/// somewhere in `word`.
+Value Distributor::highFrom(ImplicitLocOpBuilder &b, Value word,
+                            const WeightFormat &row,
+                            const DistributedLayout &layout, unsigned dim,
+                            int64_t index) {
+  int64_t perHigh = row.perHigh();
+  auto isWhole = [&](const Bases &bases) {
+    return llvm::all_of(
+        bases, [&](const auto &basis) { return basis[dim] % perHigh == 0; });
+  };
+  if (isWhole(layout.layout.lane()) && isWhole(layout.layout.wave())) {
+    int64_t shift = index % perHigh / 2 * row.highBits;
+    return shift ? arith::ShRUIOp::create(b, word, constant(shift)) : word;
+  }
+  Value thread = layout.threadIndex[dim];
+  Value within = arith::AndIOp::create(b, offsetBy(b, thread, index),
+                                       constant(perHigh - 1));
+  Value shift = row.highBits == 2
+                    ? within
+                    : arith::ShRUIOp::create(b, within, constant(1));
+  return arith::ShRUIOp::create(b, word, shift);
+}
+
 LogicalResult Distributor::distributeDequant(DequantOp op) {
   const DistributedLayout &layout = layoutOf(op.getResult());
   auto type = cast<RankedTensorType>(op.getResult().getType());
+  const WeightFormat &row = op.getRow();
   unsigned dim = op.getDim();
-  if (layout.layout.contiguity(dim) % 8)
+  int64_t perWord = row.perWord();
+  if (layout.layout.contiguity(dim) % perWord)
     return op.emitOpError("is not laid out with the weights of a word in a "
                           "lane's neighbouring registers");
   // By index, in units of what shares an element.
   struct Source {
     std::map<std::vector<int64_t>, Value> at;
     SmallVector<int64_t> factors;
-  } sources[3];
+  };
+  SmallVector<Source, 4> sources(op->getNumOperands());
   for (auto [source, value] : llvm::zip(sources, op->getOperands())) {
     const DistributedLayout &part = layoutOf(value);
     auto shape = cast<RankedTensorType>(value.getType()).getShape();
@@ -147,11 +169,10 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
   }
   LaneValues out;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
-  auto weights = VectorType::get(8, b.getF16Type());
-  Type i4 = b.getIntegerType(4);
-  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += 8) {
-    Value operands[3];
-    for (auto [operand, source] : llvm::zip(operands, sources)) {
+  auto weights = VectorType::get(perWord, b.getF16Type());
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += perWord) {
+    SmallVector<Value, 4> operands;
+    for (const Source &source : sources) {
       std::vector<int64_t> index;
       for (auto [at, factor] :
            llvm::zip(layout.registerIndex[reg], source.factors))
@@ -160,28 +181,14 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
       if (known == source.at.end())
         return op.emitOpError("has an operand whose registers do not follow "
                               "its result's");
-      operand = known->second;
+      operands.push_back(known->second);
     }
-    auto [word, scale, zero] = operands;
-    Value words = vector::FromElementsOp::create(
-        b, VectorType::get(1, b.getI32Type()), word);
-    Value numbers = arith::UIToFPOp::create(
-        b, weights,
-        vector::BitCastOp::create(b, VectorType::get(8, i4), words));
-    auto repeat = [&](Value shared) -> Value {
-      return vector::BroadcastOp::create(b, weights, shared);
-    };
-    if (zero.getType().isF16()) { // a minimum
-      out.push_back(arith::AddFOp::create(
-          b, arith::MulFOp::create(b, numbers, repeat(scale)), repeat(zero),
-          arith::FastMathFlags::contract));
-      continue;
-    }
-    Value zeros = repeat(arith::UIToFPOp::create(
-        b, b.getF16Type(), arith::TruncIOp::create(b, i4, zero)));
-    Value scales = repeat(scale);
-    out.push_back(arith::MulFOp::create(
-        b, arith::SubFOp::create(b, numbers, zeros), scales));
+    Value high;
+    if (row.highBits)
+      high = highFrom(b, operands[1], row, layout, dim,
+                      layout.registerIndex[reg][dim]);
+    out.push_back(UnpackOp::create(b, weights, row.name, operands.front(), high,
+                                   operands.end()[-2], operands.back()));
   }
   setVectors(op.getResult(), std::move(out));
   return success();

@@ -1,28 +1,29 @@
-//===- ExpandPacked.cpp - 4-bit numbers and dots of vectors ---------------===//
+//===- ExpandPacked.cpp - packed weights and dots of vectors --------------===//
 //
-// In: conversions of words, as vectors of eight i4, to f16, and
-// greta_tile.vector_dot. Out: arithmetic on pairs, vectors of two f16, which is
-// one register and what targets compute with at a time.
+// In: greta_tile.unpack and greta_tile.vector_dot. Out: arithmetic on pairs,
+// vectors of two f16, which is one register and what targets compute with at a
+// time.
 //
 // A number in the last bits of an f16's mantissa is that number plus a constant
-// that the exponent says, and taking the constant away is exact:
+// that the exponent says, and taking the constant away is exact. Of 4 bits:
 //
 //   0x6400 | w        1024 + w                from bits 3:0
 //   0x4800 | w        8 + w / 128             from bits 3:0
 //   0x3800 | w << 4   0.5 + w / 128           from bits 7:4
 //
-// So with one `and` and one `or` numbers e and e + 4 of a word are a pair. What
-// comes next is done on pairs as well, as long as it is the same for all eight:
-// a number of 4 bits that is subtracted is part of the constant, a factor of
-// 1/128 chooses the second and third line, which need half of the shifts, and
-// a scale with a minimum that may be contracted is a fused multiply-add.
-// Where the target permutes bytes in one instruction, neighbours are a pair,
-// and a fused multiply-add takes the sixteen of the upper one away:
+// So with one `and` and one `or` numbers e and e + 4 of a word are a pair, in
+// paired formats neighbours; upper bits of a word of their own are one `and`
+// and one `or` more. A zero is part of the constant. A scale that is the
+// format's unit of sums chooses the second and third line, which need half of
+// the shifts. Where the target permutes bytes in one instruction, neighbours
+// are a pair, and a fused multiply-add takes the sixteen of the upper one away:
 //
-//   %v = arith.uitofp %w : vector<8xi4> to vector<8xf16>
-//   %d = arith.subf %v, %zeros
+//   %d = greta_tile.unpack "gptq4" %w scale %s zero %z : i32 -> vector<8xf16>
 //     →  pairs i = 0 .. 3:  (byte i, byte i) & 0x00f0000f | 0x64006400
 //                             * (1, 1/16) - (1024 + zero, 64 + zero)
+//
+// There bytes get their exponents by a permutation, and codes, whose numbers
+// are in tables, their two bytes. Elsewhere codes are selected bit by bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace greta;
@@ -78,132 +80,258 @@ struct PairBuilder : ImplicitLocOpBuilder {
 // Words to pairs
 //===----------------------------------------------------------------------===//
 
-/// A conversion of a word's eight numbers.
-static bool isWord(arith::UIToFPOp convert) {
-  auto type = dyn_cast<VectorType>(convert.getIn().getType());
-  return type && type.getElementType().isInteger(4);
-}
+/// The same 16 bits twice.
+static constexpr uint32_t twice(uint32_t half) { return half << 16 | half; }
 
-/// The i32 of whose low bits `value`, an f16, is the number; null: it is none.
-static Value fourBits(Value value, PairBuilder &b) {
-  auto convert = value.getDefiningOp<arith::UIToFPOp>();
-  auto narrow =
-      convert ? convert.getIn().getDefiningOp<arith::TruncIOp>() : nullptr;
-  if (!narrow || !narrow.getType().isInteger(4) ||
-      !narrow.getIn().getType().isInteger(32))
-    return {};
+namespace {
+/// Replaces one greta_tile.unpack; in front of `at`, or where it is null, where
+/// it stands.
+class WordExpander : PairBuilder {
+public:
+  WordExpander(tile::UnpackOp op, Operation *at, const TargetRow &target)
+      : PairBuilder(op.getLoc(), at ? at : op.getOperation()), op(op),
+        row(op.getRow()), permutes(permutesBytes(target)) {
+    APFloat factor(0.0f);
+    isUnit = matchPattern(op.getScale(), m_ConstantFloat(&factor)) &&
+             factor.convertToDouble() == std::ldexp(1.0, row.sumExponent());
+  }
+  void expand() {
+    auto repeated = [&](Value shared) -> Value {
+      return vector::BroadcastOp::create(*this, pairType, shared);
+    };
+    if (op.getZero().getType().isF16())
+      minima = repeated(op.getZero());
+    if (!isUnit)
+      scales = repeated(op.getScale());
+    SmallVector<Value> numbers(row.codes       ? codes()
+                               : row.bits == 8 ? bytes()
+                                               : nibbles());
+    op.replaceAllUsesWith(
+        vector::FromElementsOp::create(*this, op.getType(), numbers)
+            .getResult());
+    op.erase();
+  }
+
+private:
+  Value permute(Value upper, Value lower, uint32_t selector) {
+    return LLVM::CallIntrinsicOp::create(
+               *this, getI32Type(), getStringAttr("llvm.amdgcn.perm"),
+               ValueRange{upper, lower, bits(selector)})
+        .getResult(0);
+  }
+  /// What stands before a number in the bits of an f16; the unit of sums is
+  /// that of a number that begins at bit `place`.
+  uint32_t exponents(int place) {
+    return twice(0x6400 + (isUnit ? (row.sumExponent() - place) * 0x400 : 0));
+  }
+  Value zero(uint32_t exponents, uint32_t places);
+  Value finish(Value pair);
+  SmallVector<Value> nibbles();
+  SmallVector<Value> bytes();
+  SmallVector<Value> codes();
+  Value tableBytes(Value numbers, int byte);
+  Value selected(int number, int bit, unsigned first);
+  uint16_t code(int i);
+
+  tile::UnpackOp op;
+  const WeightFormat &row;
+  bool permutes, isUnit;
+  Value scales, minima; // as pairs; null: none
+};
+} // namespace
+
+/// A zero where numbers are, behind their exponents.
+Value WordExpander::zero(uint32_t exponents, uint32_t places) {
+  APInt fixed(32, 0);
+  Value zero = op.getZero();
+  if (zero.getType().isF16() || matchPattern(zero, m_ConstantInt(&fixed)))
+    return asPair(bits(exponents | fixed.getZExtValue() * places));
   APInt mask;
-  auto masked = narrow.getIn().getDefiningOp<arith::AndIOp>();
-  if (masked && matchPattern(masked.getRhs(), m_ConstantInt(&mask)) &&
-      mask == 15)
-    return masked;
-  return b.with<arith::AndIOp>(narrow.getIn(), 15);
+  auto masked = zero.getDefiningOp<arith::AndIOp>();
+  if (!masked || !matchPattern(masked.getRhs(), m_ConstantInt(&mask)) ||
+      mask != 15)
+    zero = with<arith::AndIOp>(zero, 15);
+  return asPair(
+      with<arith::OrIOp>(with<arith::MulIOp>(zero, places), exponents));
 }
 
-/// What op, the only user of `value`, combines it with, the same for all
-/// elements; null: it is not such an op.
-template <typename OpT> static Value combinedWith(Value value) {
-  if (!value.hasOneUse())
-    return {};
-  auto op = dyn_cast<OpT>(*value.user_begin());
-  auto same = op && op.getLhs() == value
-                  ? op.getRhs().template getDefiningOp<vector::BroadcastOp>()
-                  : nullptr;
-  return same && !isa<VectorType>(same.getSource().getType()) ? same.getSource()
-                                                              : Value();
+/// Times the scale, and the minimum on top.
+Value WordExpander::finish(Value pair) {
+  if (isUnit)
+    return pair;
+  if (minima)
+    return math::FmaOp::create(*this, pair, scales, minima);
+  return arith::MulFOp::create(*this, pair, scales, contract);
 }
 
-/// Replaces what becomes of a word's numbers as far as it is the same for all
-/// eight; in front of `at`, or where it is null, of the last op that it takes.
-static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
-  PairBuilder b(op.getLoc(), at ? at : op.getOperation());
-  Value value = op.getResult();
-  auto take = [&] {
-    Operation *user = *value.user_begin();
-    if (!at)
-      b.setInsertionPoint(user);
-    value = user->getResult(0);
-  };
-  Value zero;
-  if (Value subtracted = combinedWith<arith::SubFOp>(value)) {
-    if (!at)
-      b.setInsertionPoint(*value.user_begin());
-    if ((zero = fourBits(subtracted, b)))
-      take();
-  }
-  APFloat factor(0.0f);
-  bool isScaled = false;
-  SmallVector<Value> scales;
-  while (Value scale = combinedWith<arith::MulFOp>(value)) {
-    if (scales.empty() && !isScaled &&
-        matchPattern(scale, m_ConstantFloat(&factor)) &&
-        factor.convertToDouble() == 1.0 / 128)
-      isScaled = true;
-    else
-      scales.push_back(scale);
-    take();
-  }
-  Value minimum = scales.empty() ? Value() : combinedWith<arith::AddFOp>(value);
-  if (minimum && cast<arith::AddFOp>(*value.user_begin()).getFastmath() ==
-                     arith::FastMathFlags::contract) {
-    take();
-    minimum = vector::BroadcastOp::create(b, b.pairType, minimum);
-  } else {
-    minimum = {};
-  }
-  for (Value &scale : scales)
-    scale = vector::BroadcastOp::create(b, b.pairType, scale);
-  Value words = b.createOrFold<vector::BitCastOp>(
-      VectorType::get(1, b.getI32Type()), op.getIn());
-  Value word = b.at(words, 0);
-  auto bias = [&](uint32_t exponents, uint32_t places) {
-    if (!zero)
-      return b.asPair(b.bits(exponents));
-    return b.asPair(
-        b.with<arith::OrIOp>(b.with<arith::MulIOp>(zero, places), exponents));
-  };
-
-  bool inOrder = permutes && !isScaled;
-  Value pairs[4];
-  for (auto [i, pair] : llvm::enumerate(pairs)) {
+SmallVector<Value> WordExpander::nibbles() {
+  SmallVector<Value> numbers(8);
+  bool inOrder = permutes && !isUnit && !row.isPaired;
+  for (int i = 0; i < 4; ++i) {
+    Value pair;
     if (inOrder) {
       // Selectors of bytes; 12 is a zero.
-      Value bytes =
-          LLVM::CallIntrinsicOp::create(
-              b, b.getI32Type(), b.getStringAttr("llvm.amdgcn.perm"),
-              ValueRange{word, word, b.bits(0x0c000c00 + i * 0x00010001)})
-              .getResult(0);
-      Value raised = b.asPair(b.with<arith::OrIOp>(
-          b.with<arith::AndIOp>(bytes, 0x00f0000f), 0x64006400));
-      Attribute units[] = {b.getF16FloatAttr(1), b.getF16FloatAttr(0.0625)};
+      Value twoBytes =
+          permute(op.getWord(), op.getWord(), 0x0c000c00 + i * 0x00010001);
+      Value raised = asPair(with<arith::OrIOp>(
+          with<arith::AndIOp>(twoBytes, 0x00f0000f), 0x64006400));
+      Attribute units[] = {getF16FloatAttr(1), getF16FloatAttr(0.0625)};
       Value unit = arith::ConstantOp::create(
-          b, DenseElementsAttr::get(b.pairType, ArrayRef<Attribute>(units)));
+          *this, DenseElementsAttr::get(pairType, ArrayRef<Attribute>(units)));
       // -(1024 + zero) and -(64 + zero).
-      pair = math::FmaOp::create(b, raised, unit, bias(0xd400e400, 0x00100001));
+      pair = math::FmaOp::create(*this, raised, unit,
+                                 zero(0xd400e400, 0x00100001));
     } else {
-      bool isUpper = isScaled && i % 2;
-      uint32_t exponents = isUpper    ? 0x38003800
-                           : isScaled ? 0x48004800
-                                      : 0x64006400;
-      Value bits = word;
-      if (int64_t shift = isScaled ? i / 2 * 8 : i * 4)
-        bits = b.with<arith::ShRUIOp>(word, shift);
-      bits = b.with<arith::AndIOp>(bits, isUpper ? 0x00f000f0 : 0x000f000f);
-      pair = arith::SubFOp::create(
-          b, b.asPair(b.with<arith::OrIOp>(bits, exponents)),
-          bias(exponents, isUpper ? 0x00100010 : 0x00010001), contract);
+      int place = isUnit && i % 2 ? 4 : 0;
+      uint32_t raised = exponents(place);
+      Value word = op.getWord();
+      if (int shift = isUnit ? i / 2 * 8 : i * 4)
+        word = with<arith::ShRUIOp>(word, shift);
+      word = with<arith::OrIOp>(with<arith::AndIOp>(word, twice(15 << place)),
+                                raised);
+      if (Value high = op.getHigh()) {
+        int moved = place + row.bits - row.highBits * i;
+        if (moved > 0)
+          high = with<arith::ShLIOp>(high, moved);
+        else if (moved < 0)
+          high = with<arith::ShRUIOp>(high, -moved);
+        uint32_t mask = ((1 << row.highBits) - 1) << (place + row.bits);
+        word = arith::OrIOp::create(*this, word,
+                                    with<arith::AndIOp>(high, twice(mask)));
+      }
+      pair = arith::SubFOp::create(*this, asPair(word),
+                                   zero(raised, twice(1 << place)), contract);
     }
-    for (Value scale : ArrayRef(scales).drop_back(minimum ? 1 : 0))
-      pair = arith::MulFOp::create(b, pair, scale, contract);
-    if (minimum)
-      pair = math::FmaOp::create(b, pair, scales.back(), minimum);
+    pair = finish(pair);
+    bool areNeighbours = inOrder || row.isPaired;
+    numbers[areNeighbours ? 2 * i : i] = at(pair, 0);
+    numbers[areNeighbours ? 2 * i + 1 : i + 4] = at(pair, 1);
   }
-  SmallVector<Value> numbers;
-  for (int64_t i = 0; i < 8; ++i)
-    numbers.push_back(inOrder ? b.at(pairs[i / 2], i % 2)
-                              : b.at(pairs[i % 4], i / 4));
-  value.replaceAllUsesWith(
-      vector::FromElementsOp::create(b, op.getType(), numbers));
+  return numbers;
+}
+
+SmallVector<Value> WordExpander::bytes() {
+  SmallVector<Value> numbers(4);
+  Value word = op.getWord();
+  if (row.offset())
+    word = with<arith::XOrIOp>(word, twice(0x0101 * row.offset()));
+  uint32_t raised = exponents(0);
+  for (int i = 0; i < 2; ++i) {
+    Value pair;
+    if (permutes) {
+      pair = permute(bits(twice(0x0101 * (raised >> 24))), word,
+                     0x04010400 + i * 0x00020002);
+    } else {
+      Value moved = i ? with<arith::ShRUIOp>(word, 8) : word;
+      pair = with<arith::OrIOp>(with<arith::AndIOp>(moved, 0x00ff00ff), raised);
+    }
+    pair = finish(arith::SubFOp::create(*this, asPair(pair),
+                                        zero(raised, twice(1)), contract));
+    numbers[permutes ? 2 * i : i] = at(pair, 0);
+    numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
+  }
+  return numbers;
+}
+
+/// The bits of a code, in the unit of sums where that is asked for.
+uint16_t WordExpander::code(int i) {
+  uint16_t bits = row.codes[i];
+  return isUnit && (bits & 0x7fff) ? bits + row.sumExponent() * 0x400 : bits;
+}
+
+/// Of each of four numbers in bytes, the low or the high byte of its code; null
+/// where that is zero for all.
+Value WordExpander::tableBytes(Value numbers, int byte) {
+  uint32_t tables[4] = {};
+  bool isMirrored = true;
+  for (int i = 0; i < 16; ++i) {
+    uint32_t part = code(i) >> (8 * byte) & 0xff;
+    tables[i / 4] |= part << i % 4 * 8;
+    // A zero may have a sign.
+    uint16_t positive = code(i & 7), sign = (i & 8) << 12;
+    isMirrored &= code(i) == (positive ? positive | sign : 0);
+  }
+  if (llvm::all_of(tables, [](uint32_t table) { return !table; }))
+    return {};
+  Value within = with<arith::AndIOp>(numbers, 0x07070707);
+  auto lookUp = [&](uint32_t upper, uint32_t lower) -> Value {
+    return LLVM::CallIntrinsicOp::create(
+               *this, getI32Type(), getStringAttr("llvm.amdgcn.perm"),
+               ValueRange{bits(upper), bits(lower), within})
+        .getResult(0);
+  };
+  Value first = lookUp(tables[1], tables[0]);
+  Value fourth = with<arith::AndIOp>(numbers, 0x08080808);
+  if (isMirrored) // the sign
+    return byte ? arith::OrIOp::create(*this, first,
+                                       with<arith::ShLIOp>(fourth, 4))
+                      .getResult()
+                : first;
+  // All bits of the bytes whose fourth bit is set.
+  Value mask = arith::SubIOp::create(*this, with<arith::ShLIOp>(fourth, 5),
+                                     with<arith::ShRUIOp>(fourth, 3));
+  Value second = lookUp(tables[3], tables[2]);
+  return arith::OrIOp::create(
+      *this, arith::AndIOp::create(*this, second, mask),
+      arith::AndIOp::create(*this, first, with<arith::XOrIOp>(mask, ~0u)));
+}
+
+/// Codes `first` and its neighbour in one word, or others that higher bits of
+/// the number choose, from `bit` down.
+Value WordExpander::selected(int number, int bit, unsigned first) {
+  if (bit == 0)
+    return bits(code(first) | uint32_t(code(first + 1)) << 16);
+  Value isSet = arith::CmpIOp::create(
+      *this, arith::CmpIPredicate::ne,
+      with<arith::AndIOp>(op.getWord(), 1u << (row.bits * number + bit)),
+      bits(0));
+  return arith::SelectOp::create(*this, isSet,
+                                 selected(number, bit - 1, first | 1u << bit),
+                                 selected(number, bit - 1, first));
+}
+
+SmallVector<Value> WordExpander::codes() {
+  SmallVector<Value> numbers(8);
+  auto take = [&](int i, int low, int high, Value pair) {
+    pair = finish(asPair(pair));
+    numbers[low] = at(pair, 0);
+    numbers[high] = at(pair, 1);
+  };
+  if (!permutes) {
+    // A code comes into the lower or the upper half of its word.
+    auto half = [&](int number, bool isUpper) -> Value {
+      Value both = selected(number, row.bits - 1, 0);
+      Value isSecond = arith::CmpIOp::create(
+          *this, arith::CmpIPredicate::ne,
+          with<arith::AndIOp>(op.getWord(), 1u << (row.bits * number)),
+          bits(0));
+      Value first = isUpper ? with<arith::ShLIOp>(both, 16)
+                            : with<arith::AndIOp>(both, 0xffff);
+      Value second = isUpper ? with<arith::AndIOp>(both, 0xffff0000)
+                             : with<arith::ShRUIOp>(both, 16);
+      return arith::SelectOp::create(*this, isSecond, second, first);
+    };
+    for (int i = 0; i < 4; ++i)
+      take(i, 2 * i, 2 * i + 1,
+           arith::OrIOp::create(*this, half(2 * i, false),
+                                half(2 * i + 1, true)));
+    return numbers;
+  }
+  // Numbers in bytes, as they come: those of even bits 7:4 and odd places.
+  Value even = with<arith::AndIOp>(op.getWord(), 0x0f0f0f0f);
+  Value odd =
+      with<arith::AndIOp>(with<arith::ShRUIOp>(op.getWord(), 4), 0x0f0f0f0f);
+  for (int i = 0; i < 4; i += 2) {
+    Value four = permute(odd, even, 0x05010400 + i * 0x01010101);
+    Value high = tableBytes(four, 1), low = tableBytes(four, 0);
+    for (int j = 0; j < 2; ++j) {
+      uint32_t selector =
+          low ? 0x05010400 + j * 0x02020202 : 0x050c040c + j * 0x02000200;
+      take(i + j, 2 * (i + j), 2 * (i + j) + 1,
+           permute(high, low ? low : high, selector));
+    }
+  }
+  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -222,14 +350,6 @@ static std::pair<Value, int64_t> originOf(Value vector, int64_t i) {
     i = taken.getStaticPosition().front();
   }
   return {vector, i};
-}
-
-/// The unexpanded word that a vector of f16 is computed from; null: none.
-static arith::UIToFPOp wordOf(Value vector) {
-  while (isa_and_nonnull<arith::SubFOp, arith::MulFOp>(vector.getDefiningOp()))
-    vector = vector.getDefiningOp()->getOperand(0);
-  auto convert = vector.getDefiningOp<arith::UIToFPOp>();
-  return convert && isWord(convert) ? convert : nullptr;
 }
 
 /// Whether dots of one block are all that a vector is for, so that it may come
@@ -302,9 +422,9 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
       continue;
     // Words are unpacked where they are needed first.
     Value numbers = originOf(op.getB(), i).first;
-    arith::UIToFPOp word = wordOf(numbers);
+    auto word = numbers.getDefiningOp<tile::UnpackOp>();
     if (word && isForDots(numbers, op->getBlock()))
-      expandWord(word, permutesBytes(row), op);
+      WordExpander(word, op, row).expand();
     auto [vector, at] = originOf(op.getB(), i);
     int64_t other = count;
     if (vector.getType() == b.pairType && at == 0)
@@ -340,17 +460,14 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
 
 void greta::expandPacked(Operation *kernel, const TargetRow &row) {
   SmallVector<tile::VectorDotOp> dots;
-  SmallVector<arith::UIToFPOp> words;
   kernel->walk([&](tile::VectorDotOp dot) { dots.push_back(dot); });
   for (tile::VectorDotOp dot : dots)
     expandDot(dot, row);
   // What was unpacked at a dot stands behind some of its dead uses.
   if (IRRewriter rewriter(kernel->getContext()); !dots.empty())
     (void)runRegionDCE(rewriter, kernel->getRegions());
-  kernel->walk([&](arith::UIToFPOp convert) {
-    if (isWord(convert))
-      words.push_back(convert);
-  });
-  for (arith::UIToFPOp word : words)
-    expandWord(word, permutesBytes(row), nullptr);
+  SmallVector<tile::UnpackOp> words;
+  kernel->walk([&](tile::UnpackOp word) { words.push_back(word); });
+  for (tile::UnpackOp word : words)
+    WordExpander(word, nullptr, row).expand();
 }

@@ -187,23 +187,24 @@ def quantize_rows(x: Any, dtype: Any = "i8") -> Any:
     return _call("quantize_rows", write, [(None, x.shape[1])], [x])
 
 
-def dequant(q: Any, scales: Any, zeros: Any, group: int) -> Any:
-    """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K. Without zeros (None) each is 8. Zeros of f16 [N, K / group] are minima: q * scales + zeros."""
+def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None) -> Any:
+    """Weights [N, K] in f16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. Of "gptq4", eight of 4 bits in each word of q [N, K / 8], zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. `high` are words of the upper bits of formats of 5 and 6 bits."""
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape
-        return trace.op("dequant", operands, f"group = {group}", (rows, None if words is None else 8 * words), "f16")
+        per_word = 4 if format == "q8_0" else 8
+        return trace.op("dequant", operands, f'format = "{format}", group = {group}', (rows, None if words is None else per_word * words), "f16")
 
-    given = [one for one in (q, scales, zeros) if one is not None]
+    given = [one for one in (q, high, scales, zeros) if one is not None]
     if isinstance(q, Value):
         return write(q.trace, given)
     arrays = [asarray(one) for one in given]
-    return _call("dequant", write, [array.shape for array in arrays], arrays)
+    return _call(f"dequant_{format}", write, [array.shape for array in arrays], arrays)
 
 
-def dequant_matmul(a: Any, q: Any, scales: Any, zeros: Any, group: int) -> Any:
-    """matmul(a, dequant(q, scales, zeros, group), transpose_b=True) in one kernel, which reads the weights as they are packed."""
-    return _fused_dequant(a, q, scales, zeros, group=group)
+def dequant_matmul(a: Any, q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None) -> Any:
+    """matmul(a, dequant(q, scales, zeros, group, format, high), transpose_b=True) in one kernel, which reads the weights as they are packed."""
+    return _fused_dequant(a, q, scales, zeros, high, group=group, format=format)
 
 
 def _attributes(**given: Any) -> str:
@@ -350,5 +351,5 @@ class function:
 
 
 @function
-def _fused_dequant(a: Any, q: Any, scales: Any, zeros: Any, group: int) -> Any:
-    return matmul(a, dequant(q, scales, zeros, group), transpose_b=True)
+def _fused_dequant(a: Any, q: Any, scales: Any, zeros: Any, high: Any, group: int, format: str) -> Any:
+    return matmul(a, dequant(q, scales, zeros, group, format, high), transpose_b=True)

@@ -125,6 +125,22 @@ def test_weights_of_four_bits():
     check_both(minima, weights * scales.astype(float).repeat(group, 1) + minima.astype(float).repeat(group, 1))
 
 
+def test_dequant_of_other_formats():
+    n, k = 33, 128
+    rng = np.random.default_rng(5)
+    x, scales = random(3, k), rng.uniform(0.01, 0.1, (n, k // 32)).astype(np.float16)
+    bytes_ = rng.integers(-128, 128, (n, k)).astype(np.int8)
+    want = bytes_ * scales.astype(float).repeat(32, 1)
+    check(ops.dequant(bytes_.view(np.int32), scales, None, 32, "q8_0"), want.astype(np.float16).astype(float), "exact")
+    forms = ("packed weights", x.astype(float) @ want.T), ("packed sums", x.astype(float) @ want.T)
+    check(ops.dequant_matmul(x, bytes_.view(np.int32), scales, None, 32, "q8_0"), x.astype(float) @ want.astype(np.float16).astype(float).T, "gemm chain", depth=k, forms=forms)
+    # Weight e of a word of q, and of high, begins at bit 4 (e // 2) + 16 (e % 2), and (e // 2) + 16 (e % 2).
+    weights = rng.integers(0, 32, (n, k))
+    pack = lambda numbers, bits: (numbers.reshape(n, -1, 32 // bits) << (bits * (np.arange(32 // bits) // 2) + 16 * (np.arange(32 // bits) % 2))).sum(-1).astype(np.uint32).view(np.int32)
+    want = (weights - 16) * scales.astype(float).repeat(32, 1)
+    check(ops.dequant(pack(weights & 15, 4), scales, None, 32, "q5_0", high=pack(weights >> 4, 1)), want.astype(np.float16).astype(float), "exact")
+
+
 def attended(q, k, v, keys, causal=False, mask=0.0):
     """One sequence in float64: q [Hq, S, D], k and v [Hkv, T, D]; rows are aligned at the end of the valid keys."""
     q, k, v = wide(q, k, v)

@@ -162,6 +162,10 @@ struct Space {
   mlir::AffineExpr size(mlir::MLIRContext *context) const;
 };
 
+/// The most weights that a format unpacks together where GEMMs compute B by
+/// `greta.dequant`; 0 where none does.
+int64_t unitOfWeights(const Space &space);
+
 /// The strides of a kernel's operand along each dimension, and the offset of
 /// its first element.
 struct TensorLayout {

@@ -273,7 +273,7 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       if (place < 0)
         return;
       wishes.fastest = place;
-      wishes.leastRun = 8; // the weights of a word
+      wishes.leastRun = 8; // the weights of a word, or of two
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       // Matrix instructions take neighbours along K from a lane. Drivers that
       // load matrices whole take any order.

@@ -235,6 +235,48 @@ func.func @dequant_minimum_type(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %m: t
   return
 }
 // -----
+func.func @dequant_format(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{'format' is "q7_0"; it is one of gptq4, q4_0, q4_1, q4_k, q5_0}}
+  %0 = greta.dequant %q, %s {format = "q7_0", group = 32} : tensor<4x16xi32>, tensor<4x4xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_without_high(%q: tensor<4x16xi32>, %s: tensor<4x8xf16>) {
+  // expected-error @below {{has 2 operands; "q6_k" takes q, high, scales}}
+  %0 = greta.dequant %q, %s {format = "q6_k", group = 16} : tensor<4x16xi32>, tensor<4x8xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_without_minima(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{has 2 operands; "q4_k" takes q, scales, minima}}
+  %0 = greta.dequant %q, %s {format = "q4_k", group = 32} : tensor<4x16xi32>, tensor<4x4xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_with_zeros(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<4x4xi32>) {
+  // expected-error @below {{'minima' has element type 'i32'; it is f16: convert it with arith}}
+  %0 = greta.dequant %q, %s, %z {format = "q4_k", group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x4xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_high(%q: tensor<4x16xi32>, %h: tensor<4x4xi32>, %s: tensor<4x8xf16>) {
+  // expected-error @below {{'high' is 'tensor<4x4xi32>'; it must have 8 columns: it is [N, K/16] with K = 128}}
+  %0 = greta.dequant %q, %h, %s {format = "q6_k", group = 16} : tensor<4x16xi32>, tensor<4x4xi32>, tensor<4x8xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_bytes(%q: tensor<4x128xi8>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{'q' has element type 'i8'; it is i32: pack four weights of 8 bits into each}}
+  %0 = greta.dequant %q, %s {format = "q8_0", group = 32} : tensor<4x128xi8>, tensor<4x4xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_exponents(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{'scales' has element type 'f16'; it is i8, exponents of two plus 127}}
+  %0 = greta.dequant %q, %s {format = "mxfp4", group = 32} : tensor<4x16xi32>, tensor<4x4xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
 func.func @dequant_result(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
   // expected-error @below {{'result' is 'tensor<4x64xf16>'; it must have 128 columns: it is [N, K] with K = 128}}
   %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x64xf16>

@@ -40,3 +40,26 @@ func.func @minima(%q: tensor<?x24xi32>, %s: tensor<?x3xf16>, %m: tensor<?x3xf16>
   %0 = greta.dequant %q, %s, %m {group = 64} : tensor<?x24xi32>, tensor<?x3xf16>, tensor<?x3xf16> -> tensor<?x192xf16>
   return %0 : tensor<?x192xf16>
 }
+
+// Upper bits are in words of their own; weights of pairs have places of their own.
+// CHECK-LABEL: func.func @high(
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}, #{{.*}}], iterator_types = ["parallel", "parallel"]}
+// CHECK: %[[U:.*]] = arith.andi %{{.*}}, %c3_i32
+// CHECK: %[[H:.*]] = arith.shli %[[U]], %c4_i32
+// CHECK: %[[N:.*]] = arith.ori %{{.*}}, %[[H]]
+// CHECK: arith.subi %[[N]], %c32_i32
+func.func @high(%q: tensor<?x24xi32>, %h: tensor<?x12xi32>, %s: tensor<?x12xf16>) -> tensor<?x192xf16> {
+  %0 = greta.dequant %q, %h, %s {format = "q6_k", group = 16} : tensor<?x24xi32>, tensor<?x12xi32>, tensor<?x12xf16> -> tensor<?x192xf16>
+  return %0 : tensor<?x192xf16>
+}
+
+// Codes are selected bit by bit; the bits of a scale are those of an f32's exponent.
+// CHECK-LABEL: func.func @codes(
+// CHECK-COUNT-15: arith.select
+// CHECK: arith.extui %{{.*}} : i8 to i32
+// CHECK: arith.shli %{{.*}}, %c23_i32
+// CHECK: arith.bitcast %{{.*}} : i32 to f32
+func.func @codes(%q: tensor<?x24xi32>, %s: tensor<?x6xi8>) -> tensor<?x192xf16> {
+  %0 = greta.dequant %q, %s {format = "mxfp4", group = 32} : tensor<?x24xi32>, tensor<?x6xi8> -> tensor<?x192xf16>
+  return %0 : tensor<?x192xf16>
+}

@@ -149,12 +149,12 @@ greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16> {greta.divisibility = 
   greta_tile.return
 }
 
-// Narrow sums are dots of vectors. A word is a vector of eight numbers. Elements that four neighbours share are loaded once.
+// Narrow sums are dots of vectors. A word is unpacked to a vector of eight. Elements that four neighbours share are loaded once.
 // CHECK-LABEL: @contract_narrow
 // CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<4xi32>
 // CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<8xf16>
 // CHECK-DAG: arith.shrui
-// CHECK: vector.bitcast %{{.*}} : vector<1xi32> to vector<8xi4>
+// CHECK: greta_tile.unpack "gptq4" %{{.*}} scale %{{.*}} zero %{{.*}} : i32 -> vector<8xf16>
 // CHECK: greta_tile.vector_dot %{{.*}}, %{{.*}}, %{{.*}} : vector<32xf16>
 // CHECK-NOT: greta_tile.vector_dot
 greta_tile.func @contract_narrow(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
@@ -175,8 +175,8 @@ greta_tile.func @contract_narrow(%x: !greta_tile.ptr<f16> {greta.divisibility = 
 // CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> f16
 // CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> vector<4xi32>
 // CHECK-NOT: greta_tile.ptr_load
-// CHECK-COUNT-4: arith.uitofp %{{.*}} : vector<8xi4> to vector<8xf16>
-// CHECK-NOT: vector<8xi4>
+// CHECK-COUNT-4: greta_tile.unpack "gptq4" %{{.*}} : i32 -> vector<8xf16>
+// CHECK-NOT: greta_tile.unpack
 // CHECK: greta_tile.ptr_store {{.*}} : vector<8xf16>
 greta_tile.func @dequant(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
@@ -184,6 +184,26 @@ greta_tile.func @dequant(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64
   %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] : !greta_tile.ptr<f16> -> tensor<2x16xf16>
   %w = greta_tile.load %q[%z, %z] strides [1, 8] bounds [] : !greta_tile.ptr<i32> -> tensor<8x16xi32>
   %a = greta_tile.dequant %w, %t, %zero : tensor<8x16xi32>, tensor<2x16xf16>, tensor<1x1xi32> -> tensor<64x16xf16>
+  greta_tile.store %a, %y[%z, %z] strides [1, 64] bounds [] : tensor<64x16xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Words of upper bits begin with those of the word that is unpacked: two words of `words` share one of `high`.
+// CHECK-LABEL: @dequant_high
+// CHECK: %[[W:.*]] = greta_tile.ptr_load {{.*}} -> vector<4xi32>
+// CHECK: %[[FIRST:.*]] = vector.extract %[[W]][0]
+// CHECK: %[[H:.*]] = greta_tile.ptr_load {{.*}} -> vector<2xi32>
+// CHECK: %[[WORD:.*]] = vector.extract %[[H]][0]
+// CHECK: greta_tile.unpack "q6_k" %[[FIRST]] high %[[WORD]] scale %{{.*}} zero %{{.*}} : i32 -> vector<8xf16>
+// CHECK: %[[SECOND:.*]] = arith.shrui %[[WORD]], %c8_i32
+// CHECK: greta_tile.unpack "q6_k" %{{.*}} high %[[SECOND]] scale
+greta_tile.func @dequant_high(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %h: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %zero = arith.constant dense<32> : tensor<1x1xi32>
+  %t = greta_tile.load %s[%z, %z] strides [1, 4] bounds [] : !greta_tile.ptr<f16> -> tensor<4x16xf16>
+  %w = greta_tile.load %q[%z, %z] strides [1, 8] bounds [] : !greta_tile.ptr<i32> -> tensor<8x16xi32>
+  %u = greta_tile.load %h[%z, %z] strides [1, 4] bounds [] : !greta_tile.ptr<i32> -> tensor<4x16xi32>
+  %a = greta_tile.dequant %w, %u, %t, %zero {format = "q6_k"} : tensor<8x16xi32>, tensor<4x16xi32>, tensor<4x16xf16>, tensor<1x1xi32> -> tensor<64x16xf16>
   greta_tile.store %a, %y[%z, %z] strides [1, 64] bounds [] : tensor<64x16xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }

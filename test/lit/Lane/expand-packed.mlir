@@ -21,20 +21,12 @@
 // VULKAN-COUNT-3: arith.shrui
 // CHECK: arith.mulf {{.*}} : vector<2xf16>
 // CHECK: vector.from_elements {{.*}} : vector<8xf16>
-// CHECK-NOT: xi4
+// CHECK-NOT: greta_tile.unpack
 greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %words = vector.from_elements %w : vector<1xi32>
-  %numbers = vector.bitcast %words : vector<1xi32> to vector<8xi4>
-  %v = arith.uitofp %numbers : vector<8xi4> to vector<8xf16>
-  %z4 = arith.trunci %z : i32 to i4
-  %zf = arith.uitofp %z4 : i4 to f16
-  %zeros = vector.broadcast %zf : f16 to vector<8xf16>
-  %d = arith.subf %v, %zeros : vector<8xf16>
-  %scales = vector.broadcast %t : f16 to vector<8xf16>
-  %m = arith.mulf %d, %scales : vector<8xf16>
+  %m = greta_tile.unpack "gptq4" %w scale %t zero %z : i32 -> vector<8xf16>
   greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -50,20 +42,14 @@ greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
 // VULKAN: math.fma %[[D]], %{{.*}}, %{{.*}} : vector<2xf16>
 // VULKAN-COUNT-3: math.fma
 // CHECK-NOT: math.fma
-// CHECK-NOT: xi4
+// CHECK-NOT: greta_tile.unpack
 greta_tile.func @minimum(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
   %u = greta_tile.ptr_load %s[%c1] align 2 : !greta_tile.ptr<f16> -> f16
-  %words = vector.from_elements %w : vector<1xi32>
-  %numbers = vector.bitcast %words : vector<1xi32> to vector<8xi4>
-  %v = arith.uitofp %numbers : vector<8xi4> to vector<8xf16>
-  %scales = vector.broadcast %t : f16 to vector<8xf16>
-  %minima = vector.broadcast %u : f16 to vector<8xf16>
-  %d = arith.mulf %v, %scales : vector<8xf16>
-  %m = arith.addf %d, %minima fastmath<contract> : vector<8xf16>
+  %m = greta_tile.unpack "q4_1" %w scale %t zero %u : f16 -> vector<8xf16>
   greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -102,15 +88,73 @@ greta_tile.func @sum(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 greta_tile.func @dot(%q: !greta_tile.ptr<i32>, %x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0 : i32
   %unit = arith.constant 7.8125e-03 : f16
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
-  %words = vector.from_elements %w : vector<1xi32>
-  %numbers = vector.bitcast %words : vector<1xi32> to vector<8xi4>
-  %v = arith.uitofp %numbers : vector<8xi4> to vector<8xf16>
-  %factors = vector.broadcast %unit : f16 to vector<8xf16>
-  %m = arith.mulf %v, %factors : vector<8xf16>
+  %m = greta_tile.unpack "gptq4" %w scale %unit zero %none : i32 -> vector<8xf16>
   %d = greta_tile.vector_dot %a, %m, %zero : vector<8xf16>
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Upper bits come beside the lower four of both of a pair, which are neighbours; the zero, 32, is in the constant that goes.
+// CHECK-LABEL: greta_tile.func @high
+// CHECK: %[[N:.*]] = arith.andi %{{.*}}, %c983055_i32
+// CHECK: %[[P:.*]] = arith.ori %[[N]], %c1677747200_i32
+// CHECK: %[[S:.*]] = arith.shli %{{.*}}, %c4_i32
+// CHECK: %[[H:.*]] = arith.andi %[[S]], %c3145776_i32
+// CHECK: arith.ori %[[P]], %[[H]]
+// CHECK: arith.constant 1679844384 : i32
+// CHECK: arith.subf {{.*}} : vector<2xf16>
+// CHECK-COUNT-3: arith.subf {{.*}} : vector<2xf16>
+// CHECK-NOT: llvm.call_intrinsic
+greta_tile.func @high(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 32 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %h = greta_tile.ptr_load %q[%c1] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %m = greta_tile.unpack "q6_k" %w high %h scale %t zero %zero : i32 -> vector<8xf16>
+  greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Bytes get their exponent by a permutation, or by `and` and `or`. Those in two's complement are taken for natural numbers.
+// CHECK-LABEL: greta_tile.func @bytes
+// CHECK: %[[N:.*]] = arith.xori %{{.*}}, %c-2139062144_i32
+// AMD: llvm.call_intrinsic "llvm.amdgcn.perm"(%c1684300900_i32, %[[N]], %c67175424_i32)
+// AMD: llvm.call_intrinsic "llvm.amdgcn.perm"(%c1684300900_i32, %[[N]], %c67306498_i32)
+// VULKAN: %[[E:.*]] = arith.andi %[[N]], %c16711935_i32
+// VULKAN: arith.ori %[[E]], %c1677747200_i32
+// VULKAN: arith.shrui %[[N]], %c8_i32
+// CHECK-NOT: greta_tile.unpack
+greta_tile.func @bytes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant 128 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %m = greta_tile.unpack "q8_0" %w scale %t zero %zero : i32 -> vector<4xf16>
+  greta_tile.ptr_store %m, %y[%c0] align 8 : vector<4xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Codes: permutations look up the upper bytes of four, whose sign is a bit of the number and whose lower bytes are zero; else selections.
+// CHECK-LABEL: greta_tile.func @codes
+// AMD: %[[F:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"(%{{.*}}, %{{.*}}, %c83952640_i32)
+// AMD: %[[T:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"(%c1178878528_i32, %c1044133888_i32, %{{.*}})
+// AMD: %[[G:.*]] = arith.shli %{{.*}}, %c4_i32
+// AMD: %[[C:.*]] = arith.ori %[[T]], %[[G]]
+// AMD: llvm.call_intrinsic "llvm.amdgcn.perm"(%[[C]], %[[C]], %c84673548_i32)
+// VULKAN-NOT: llvm.call_intrinsic
+// VULKAN-COUNT-64: arith.select
+// CHECK-NOT: greta_tile.unpack
+greta_tile.func @codes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %m = greta_tile.unpack "mxfp4" %w scale %t zero %c0 : i32 -> vector<8xf16>
+  greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }

@@ -1,0 +1,138 @@
+//===- WeightFormats.h - how packed weights lie in words --------*- C++ -*-===//
+//
+// One row per format of greta.dequant. In: its name. Out: where the bits of a
+// weight are, and what number they mean. Verifiers, definitions, blocks, lanes
+// and greta-llm read the rows, so that a new format is a new row.
+//
+// The weights of a row of K are in words of 32 bits, `q`; formats of 5 and 6
+// bits have the upper ones in words of their own, `high`. Weight e of a word of
+// `q`, and weight e of a word of `high`, begin at the bits
+//
+//   in order   bits * e
+//   paired     bits * (e / 2) + 16 * (e % 2)
+//
+// Pairs are what a register of two f16 becomes by one `and`: paired formats get
+// neighbours from it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_INTERFACE_WEIGHTFORMATS_H
+#define GRETA_INTERFACE_WEIGHTFORMATS_H
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace greta {
+
+struct WeightFormat {
+  /// What `zeros` are: per group packed like 4-bit weights, or, of f16, minima;
+  /// minima; or not there.
+  enum class Zeros { None, Minima, Any };
+  /// Per group an f16, or the exponent of a power of two plus 127, an i8.
+  enum class Scale { F16, E8M0 };
+
+  std::string_view name;
+  int bits;              // of a weight in a word of `q`
+  int highBits = 0;      // of a weight in a word of `high`; 0: there is none
+  bool isPaired = false; // the order of weights in words
+  bool isSigned = false; // two's complement
+  int zero = 0;          // what is subtracted where there are no zeros
+  int leastGroup = 32;   // of weights that share a scale
+  Zeros zeros = Zeros::None;
+  Scale scale = Scale::F16;
+  /// The f16 that each weight stands for; null: it is a whole number.
+  const uint16_t *codes = nullptr;
+
+  constexpr WeightFormat(std::string_view name, int bits)
+      : name(name), bits(bits) {}
+  constexpr WeightFormat paired(int bitsInHigh) const {
+    WeightFormat row = *this;
+    row.isPaired = true;
+    row.highBits = bitsInHigh;
+    return row;
+  }
+  constexpr WeightFormat twosComplement() const {
+    WeightFormat row = *this;
+    row.isSigned = true;
+    return row;
+  }
+  constexpr WeightFormat minus(int number) const {
+    WeightFormat row = *this;
+    row.zero = number;
+    return row;
+  }
+  constexpr WeightFormat with(Zeros kind) const {
+    WeightFormat row = *this;
+    row.zeros = kind;
+    return row;
+  }
+  constexpr WeightFormat with(Scale kind) const {
+    WeightFormat row = *this;
+    row.scale = kind;
+    return row;
+  }
+  constexpr WeightFormat groupsFrom(int least) const {
+    WeightFormat row = *this;
+    row.leastGroup = least;
+    return row;
+  }
+  constexpr WeightFormat coded(const uint16_t *numbers) const {
+    WeightFormat row = *this;
+    row.codes = numbers;
+    return row;
+  }
+
+  constexpr int allBits() const { return bits + highBits; }
+  constexpr int perWord() const { return 32 / bits; }
+  constexpr int perHigh() const { return highBits ? 32 / highBits : 0; }
+  /// Weights that are unpacked together: whole words of everything.
+  constexpr int unit() const { return std::max(perWord(), perHigh()); }
+  /// What is added to a weight to make it a natural number, below 2^allBits.
+  constexpr int offset() const { return isSigned ? 1 << (bits - 1) : 0; }
+  /// The same of what is subtracted from it where there are no zeros.
+  constexpr int fixedZero() const { return zero + offset(); }
+  /// The negative power of two that a weight is multiplied by in sums of
+  /// products of f16, as an exponent: weights are below an eighth, so that no
+  /// sum of eight products overflows where A does not.
+  constexpr int sumExponent() const {
+    if (!codes)
+      return -allBits() - 3;
+    int largest = 0;
+    for (int i = 0; i < 1 << bits; ++i)
+      largest = std::max(largest, codes[i] & 0x7fff);
+    return 15 - 3 - ((largest + 0x3ff) >> 10);
+  }
+};
+
+/// f16: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; there is one zero.
+inline constexpr uint16_t codesOfE2M1[] = {
+    0x0000, 0x3800, 0x3c00, 0x3e00, 0x4000, 0x4200, 0x4400, 0x4600,
+    0x0000, 0xb800, 0xbc00, 0xbe00, 0xc000, 0xc200, 0xc400, 0xc600};
+
+inline constexpr WeightFormat weightFormats[] = {
+    WeightFormat("gptq4", 4).minus(8).with(WeightFormat::Zeros::Any),
+    WeightFormat("q4_0", 4).minus(8),
+    WeightFormat("q4_1", 4).with(WeightFormat::Zeros::Minima),
+    WeightFormat("q4_k", 4).with(WeightFormat::Zeros::Minima),
+    WeightFormat("q5_0", 4).paired(1).minus(16),
+    WeightFormat("q5_1", 4).paired(1).with(WeightFormat::Zeros::Minima),
+    WeightFormat("q5_k", 4).paired(1).with(WeightFormat::Zeros::Minima),
+    WeightFormat("q6_k", 4).paired(2).minus(32).groupsFrom(16),
+    WeightFormat("q8_0", 8).twosComplement(),
+    WeightFormat("mxfp4", 4).with(WeightFormat::Scale::E8M0).coded(codesOfE2M1),
+};
+
+/// The largest number of weights that share a scale, in every format.
+inline constexpr int largestGroup = 128;
+
+/// Null: there is no such format.
+inline const WeightFormat *findWeightFormat(std::string_view name) {
+  for (const WeightFormat &format : weightFormats)
+    if (format.name == name)
+      return &format;
+  return nullptr;
+}
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,162 @@
+"""Formats of packed weights for test_weights.py: the functions, their inputs, and their definition in float64 NumPy, which knows the formats from their
+sources: ggml's blocks (the gguf package's quants.py) and OCP's MX specification.
+
+A name says everything: weights_FORMAT_USE_GROUP_M_N_K_RESULT, where USE is "product" or "alone", a kernel that unpacks. Words are random, so that all
+bits of all weights count.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from case import Kind, Matmul, rounded_to, tensor, varied_rows
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    bits: int
+    high: int = 0  # bits of a weight in words of their own
+    number: object = lambda w: w  # of a weight's bits
+    minima: bool = False
+    powers: bool = False  # scales are exponents of two plus 127
+    size: float = 1  # about how large numbers are
+
+
+FORMATS = {
+    "q4_0": Format(4, number=lambda w: w - 8, size=4),
+    "q4_1": Format(4, minima=True, size=4),
+    "q4_k": Format(4, minima=True, size=4),
+    "q5_0": Format(4, 1, number=lambda w: w - 16, size=8),
+    "q5_1": Format(4, 1, minima=True, size=8),
+    "q5_k": Format(4, 1, minima=True, size=8),
+    "q6_k": Format(4, 2, number=lambda w: w - 32, size=16),
+    "q8_0": Format(8, number=lambda w: w - 256 * (w > 127), size=64),
+    "mxfp4": Format(4, number=lambda w: np.where(w < 8, 1, -1) * E2M1[w % 8] + 0.0, powers=True, size=2),
+}
+
+
+def in_pairs(words, bits):
+    """Weight e of a word begins at bit bits * (e // 2) + 16 * (e % 2)."""
+    e = np.arange(32 // bits)
+    return ((words[:, :, None] >> (bits * (e // 2) + 16 * (e % 2))) & ((1 << bits) - 1)).reshape(len(words), -1)
+
+
+def in_order(words, bits):
+    return ((words[:, :, None] >> np.arange(0, 32, bits)) & ((1 << bits) - 1)).reshape(len(words), -1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights(Matmul, family="weights"):
+    format: str  # without the underscore, which parts a name
+    use: str
+    group: int
+    m: int
+    n: int
+    k: int
+    dtype: str  # of the result
+    layout = "nt"
+
+    @property
+    def row(self):
+        return next(row for name, row in FORMATS.items() if name.replace("_", "") == self.format)
+
+    @property
+    def mlir_format(self):
+        return next(name for name in FORMATS if name.replace("_", "") == self.format)
+
+    @property
+    def spec(self):
+        return KINDS[self.use]
+
+    @property
+    def title(self):
+        return f"{self.use} {self.format}"
+
+    @property
+    def has_matrix_product(self):
+        return self.use == "product" and self.m > 16  # fewer rows take what the model says
+
+    @property
+    def operand_types(self):
+        return {"f16"}
+
+
+def dequant(p):
+    """The arguments of packed weights, and the line that unpacks them."""
+    row, b = p.row, tensor(p.n, p.k, "f16")
+    arguments = {"%q": tensor(p.n, p.k * row.bits // 32, "i32")}
+    if row.high:
+        arguments["%high"] = tensor(p.n, p.k * row.high // 32, "i32")
+    arguments["%scales"] = tensor(p.n, p.k // p.group, "i8" if row.powers else "f16")
+    if row.minima:
+        arguments["%minima"] = tensor(p.n, p.k // p.group, "f16")
+    line = f'  %b = greta.dequant {", ".join(arguments)} {{format = "{p.mlir_format}", group = {p.group}}} : {", ".join(arguments.values())} -> {b}\n'
+    return ", ".join(f"{name}: {type}" for name, type in arguments.items()), line, b
+
+
+def product_mlir(p, target):
+    a, y = tensor(p.m, p.k, "f16"), tensor(p.m, p.n, p.dtype)
+    arguments, line, b = dequant(p)
+    return f"""func.func @{p.name}(%a: {a}, {arguments}) -> {y} {{
+{line}  %0 = greta.matmul %a, %b {{transpose_b}} : {a}, {b} -> {y}
+  return %0 : {y}
+}}"""
+
+
+def alone_mlir(p, target):
+    arguments, line, b = dequant(p)
+    return f"func.func @{p.name}({arguments}) -> {b} {{\n{line}  return %b : {b}\n}}"
+
+
+def packed_inputs(p, rng):
+    row, groups = p.row, (p.n, p.k // p.group)
+    words = lambda bits: rng.integers(-(2**31), 2**31, (p.n, p.k * bits // 32))
+    yield words(row.bits), "i32"
+    if row.high:
+        yield words(row.high), "i32"
+    unit = 1 / (row.size * np.sqrt(p.k))
+    if row.powers:
+        # A scale of zero leaves a zero's sign to the compiler, so it is among products.
+        exponents = rng.choice([0, *range(116, 122)], groups) if p.use == "product" else rng.integers(103, 142, groups)
+        yield (exponents + 128) % 256 - 128, "i8"
+    else:
+        yield (scales := rng.uniform(0.5, 1.5, groups) * unit), "f16"
+    if row.minima:  # a weight of zero bits is near, below or above all of a group; none is so small that it is denormal, which gfx90a takes for zero
+        yield (rng.integers(-4.5 * row.size, 0.5 * row.size, groups) + rng.uniform(0.25, 0.75, groups)) * scales, "f16"
+
+
+def product_inputs(p, rng):
+    yield varied_rows(rng, (p.m, p.k)), "f16"
+    yield from packed_inputs(p, rng)
+
+
+def dequantised(p, rounded, q, *others):
+    row, others = p.row, list(others)
+    if row.high:
+        number = in_pairs(q, row.bits) | in_pairs(others.pop(0), row.high) << row.bits
+    else:
+        number = in_order(q, row.bits)
+    number, scales = row.number(number).astype(np.float64), others.pop(0)
+    if row.powers:
+        scales = np.where(scales % 256 == 0, 0, 2.0 ** (scales % 256 - 127))
+    weights = number * scales.repeat(p.group, axis=1)
+    if row.minima:
+        weights = (rounded_to("f16", weights) if rounded.apart else weights) + others.pop(0).repeat(p.group, axis=1)
+    return weights if rounded.packed else rounded_to("f16", weights)
+
+
+def product(p, rounded, a, *weights):
+    return p.multiply(a, dequantised(p, rounded, *weights))
+
+
+KINDS = {
+    "product": Kind(product_mlir, product_inputs, product, "gemm chain", ("packed weights", "packed sums", "minimum added apart")),
+    "alone": Kind(alone_mlir, packed_inputs, dequantised, "exact"),
+}
+GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,)}
+PAIRS = [(name.replace("_", ""), group) for name, groups in GROUPS.items() for group in groups]
+CASES = [Weights(f, "product", g, m, n, k, "f16") for f, g in PAIRS for m, n, k in ((1, 33, 1152), (3, 33, 1152), (8, 33, 1152), (33, 33, 1152), (130, 33, 1152), (1, 130, 4096), (16, 129, 384))]
+CASES += [Weights(f, "product", g, m, 33, 1152, "f32") for f, g in PAIRS for m in (2, 33)]
+CASES += [Weights(f, "alone", g, 1, 33, k, "f16") for f, g in PAIRS for k in (128, 1152)]
