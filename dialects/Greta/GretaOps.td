@@ -256,6 +256,7 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"q6_k"` | 4 and 2 | pairs | 0 to 63 | 32 | none | 16 |
     | `"q8_0"` | 8 | in order | -128 to 127 | 0 | none | 32 |
     | `"mxfp4"` | 4 | in order | 0, 0.5, 1, 1.5, 2, 3, 4, 6; from 8 on the same less than zero | 0 | none | 32 |
+    | `"nf4"` | 4 | in order | NF4's sixteen numbers from -1 to 1, as f16 | 0 | none | 64 |
 
     In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
     where b is 4 and there are eight of them, and in words of `high`. The formats of GGUF are what a reader of its files makes of
@@ -266,7 +267,8 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
 
     Sources: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022,
     arXiv:2210.17323, whose implementations pack weights like `"gptq4"`; the gguf package's quants.py; Open Compute Project,
-    "OCP Microscaling Formats (MX) Specification", 2023. The rows are in include/greta/Interface/WeightFormats.h.
+    "OCP Microscaling Formats (MX) Specification", 2023; T. Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs",
+    2023, arXiv:2305.14314. The rows are in include/greta/Interface/WeightFormats.h.
 
     ```mlir
     %w = greta.dequant %q, %scales, %zeros {group = 128}

@@ -1,5 +1,5 @@
 """Formats of packed weights for test_weights.py: the functions, their inputs, and their definition in float64 NumPy, which knows the formats from their
-sources: ggml's blocks (the gguf package's quants.py) and OCP's MX specification.
+sources: ggml's blocks (the gguf package's quants.py), OCP's MX specification, and QLoRA's appendix E.
 
 A name says everything: weights_FORMAT_USE_GROUP_M_N_K_RESULT, where USE is "product" or "alone", a kernel that unpacks. Words are random, so that all
 bits of all weights count.
@@ -12,6 +12,8 @@ import numpy as np
 from case import Kind, Matmul, rounded_to, tensor, varied_rows
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0]
+NF4 += [0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,7 @@ FORMATS = {
     "q6_k": Format(4, 2, number=lambda w: w - 32, size=16),
     "q8_0": Format(8, number=lambda w: w - 256 * (w > 127), size=64),
     "mxfp4": Format(4, number=lambda w: np.where(w < 8, 1, -1) * E2M1[w % 8] + 0.0, powers=True, size=2),
+    "nf4": Format(4, number=lambda w: rounded_to("f16", np.array(NF4))[w], size=0.5),
 }
 
 
@@ -155,7 +158,7 @@ KINDS = {
     "product": Kind(product_mlir, product_inputs, product, "gemm chain", ("packed weights", "packed sums", "minimum added apart")),
     "alone": Kind(alone_mlir, packed_inputs, dequantised, "exact"),
 }
-GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,)}
+GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,), "nf4": (64,)}
 PAIRS = [(name.replace("_", ""), group) for name, groups in GROUPS.items() for group in groups]
 CASES = [Weights(f, "product", g, m, n, k, "f16") for f, g in PAIRS for m, n, k in ((1, 33, 1152), (3, 33, 1152), (8, 33, 1152), (33, 33, 1152), (130, 33, 1152), (1, 130, 4096), (16, 129, 384))]
 CASES += [Weights(f, "product", g, m, 33, 1152, "f32") for f, g in PAIRS for m in (2, 33)]

@@ -109,6 +109,11 @@ inline constexpr uint16_t codesOfE2M1[] = {
     0x0000, 0x3800, 0x3c00, 0x3e00, 0x4000, 0x4200, 0x4400, 0x4600,
     0x0000, 0xb800, 0xbc00, 0xbe00, 0xc000, 0xc200, 0xc400, 0xc600};
 
+/// T. Dettmers et al., "QLoRA", 2023, arXiv:2305.14314, appendix E, as f16.
+inline constexpr uint16_t codesOfNF4[] = {
+    0xbc00, 0xb992, 0xb833, 0xb652, 0xb48d, 0xb1ea, 0xadd4, 0x0000,
+    0x2d18, 0x3126, 0x33e0, 0x3568, 0x370d, 0x3880, 0x39c9, 0x3c00};
+
 inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("gptq4", 4).minus(8).with(WeightFormat::Zeros::Any),
     WeightFormat("q4_0", 4).minus(8),
@@ -120,6 +125,7 @@ inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("q6_k", 4).paired(2).minus(32).groupsFrom(16),
     WeightFormat("q8_0", 8).twosComplement(),
     WeightFormat("mxfp4", 4).with(WeightFormat::Scale::E8M0).coded(codesOfE2M1),
+    WeightFormat("nf4", 4).groupsFrom(64).coded(codesOfNF4),
 };
 
 /// The largest number of weights that share a scale, in every format.

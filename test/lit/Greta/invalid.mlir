@@ -259,6 +259,12 @@ func.func @dequant_with_zeros(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: ten
   return
 }
 // -----
+func.func @dequant_small_group(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{'group' is 32; it is 64 or 128: repeat the scales of a larger group}}
+  %0 = greta.dequant %q, %s {format = "nf4", group = 32} : tensor<4x16xi32>, tensor<4x4xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
 func.func @dequant_high(%q: tensor<4x16xi32>, %h: tensor<4x4xi32>, %s: tensor<4x8xf16>) {
   // expected-error @below {{'high' is 'tensor<4x4xi32>'; it must have 8 columns: it is [N, K/16] with K = 128}}
   %0 = greta.dequant %q, %h, %s {format = "q6_k", group = 16} : tensor<4x16xi32>, tensor<4x4xi32>, tensor<4x8xf16> -> tensor<4x128xf16>
