@@ -159,7 +159,7 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     int64_t dimN() { return getB().getType().getRank() - (getTransposeB() ? 2 : 1); }
     /// The extent of K.
     int64_t getDepth() { return getA().getType().getDimSize(dimKOfA()); }
-    /// What products are summed in: i32 for i8, else f32.
+    /// The type in which products are summed: i32 for i8, else f32.
     ::mlir::Type getSumType() {
       ::mlir::MLIRContext *context = getContext();
       return getA().getType().getElementType().isInteger(8)

@@ -18,7 +18,7 @@ public:
   PackedWeights(mlir::ImplicitLocOpBuilder &b, const WeightFormat &format)
       : b(b), format(format) {}
 
-  /// Where weight `index` of a row begins in its words.
+  /// The first bit of weight `index` in the words of its row.
   mlir::Value shiftInWord(mlir::Value index);
   mlir::Value shiftInHigh(mlir::Value index);
   /// The natural number in the last bits of a word; `high` is null where the

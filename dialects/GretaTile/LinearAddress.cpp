@@ -217,8 +217,8 @@ bool MaskBounds::areUpper() const {
          });
 }
 
-/// What a comparison says of `indices`: one index and scalars. Of a lower bound
-/// it says that the difference is no negative number.
+/// The bound that a comparison of `indices`, one index and scalars, gives. A
+/// lower bound says that the difference is no negative number.
 std::optional<MaskBound> TermFinder::boundOf(Value indices, Value bound,
                                              MaskBound::Kind kind) {
   Terms terms = termsOf(indices), limit = termsOf(bound);

@@ -42,10 +42,10 @@ LinearAddress getLinearAddress(mlir::Value pointers);
 /// A scalar of a program, as one term.
 LinearTerm getScalarTerm(mlir::Value scalar);
 
-/// What a mask says of an index along a dimension: that offset + index is below
-/// a bound, or is no negative number, or is below the bound as an unsigned
-/// number. All may have fewer bits than the comparison, which is of their
-/// values.
+/// The bound that a mask gives an index along a dimension: offset + index is
+/// below a bound, or is no negative number, or is below the bound as an
+/// unsigned number. All may have fewer bits than the comparison, which is of
+/// their values.
 struct MaskBound {
   enum class Kind { Below, Nonnegative, Unsigned };
   unsigned dim;

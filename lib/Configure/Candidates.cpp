@@ -151,7 +151,7 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
   return candidates;
 }
 
-/// What a GEMM may be tried with.
+/// The configurations that a GEMM may be tried with.
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   if (std::optional<Choice> skinny = chooseSkinny(space, limits))

@@ -1,6 +1,6 @@
 //===- Configure.cpp - the pass greta-configure ---------------------------===//
 //
-// Chooses how the workgroups of a kernel cover its spaces. What is chosen is
+// Chooses how the workgroups of a kernel cover its spaces. Every choice is
 // feasible by construction: lanes are limited by the workgroup, elements per
 // lane by registers, and a row that does not fit is looped over.
 //
@@ -175,7 +175,7 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 /// Whether a skinny GEMM, which takes `cycles` by SIMT FMAs, goes
 /// to matrix instructions: where what is asked for or was measured names one,
 /// else where operands may go to its registers straight from memory and the
-/// model has that faster. Of GEMMs that share a launch all do as the first.
+/// model has that faster. All GEMMs that share a launch do as the first.
 static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
   if (limits.columns && limits.waves)
@@ -231,7 +231,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   KernelConfig config;
   config.waveSize = limits.wave;
   config.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
-  // What multiplies in three parts says so, others do not.
+  // Only GEMMs that multiply in three parts have the attribute.
   for (const Space &space : *spaces)
     for (MatmulOp gemm : space.gemms())
       if (!isInThree(gemm, limits))

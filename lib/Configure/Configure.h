@@ -16,7 +16,7 @@ struct TuningDatabase;
 struct TuningEntry;
 struct Tile;
 
-/// What the choice needs of a target.
+/// The facts about a target that the choice needs.
 struct Limits {
   Limits(const TargetRow &row, bool useMatrix,
          const TuningDatabase *tuning = nullptr, int64_t spareRegisters = 0);
@@ -28,7 +28,7 @@ struct Limits {
   int64_t simds;                            // of the whole device
   llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
   const TargetRow &row;
-  // Of a GEMM that shares its launch (ConfigureTogether.cpp):
+  // For a GEMM that shares its launch (ConfigureTogether.cpp):
   int64_t columns = 0;        // of all of them; 0: it is alone
   int64_t waves = 0;          // of the workgroup, where one has decided
   const Tile *tile = nullptr; // likewise
@@ -41,7 +41,7 @@ struct Limits {
 struct Choice {
   int64_t block = 0;
   std::shared_ptr<const Tile> tile; // of a GEMM with matrix instructions
-  /// Of a GEMM: the cycles that it takes with so many rows, by the model.
+  /// The cycles of a GEMM with so many rows, by the model.
   std::function<double(int64_t)> cycles;
   SpaceConfig space;
 };
@@ -76,7 +76,7 @@ constexpr int64_t mostFewQueries = 16;
 mlir::FailureOr<KernelConfig> chooseAlone(const Space &space,
                                           const Limits &limits);
 
-/// What an op's `greta.config` says for `row`; null: nothing.
+/// The entry of an op's `greta.config` for `row`; null: none.
 mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
                                                 const TargetRow &row);
 
@@ -108,17 +108,17 @@ whyNotSkinny(const Space &space, const Limits &limits, const Choice &choice);
 std::optional<std::string>
 whyNotSimt(const Problem &problem, const Limits &limits, const Choice &choice);
 
-/// What was measured for the GEMM of a space: by the tuning database asked
-/// for, else by the one that ships; null: nothing.
+/// The measured tile of a space's GEMM: from the tuning database asked for,
+/// else from the one that ships; null: none.
 const TuningEntry *measuredFor(const Space &space, const Limits &limits);
 
 /// Parts of a GEMM that may be asked for.
 constexpr int64_t mostSplit = 1024;
 
-/// What `greta.config` of a GEMM, else the tuning database, has in place of
-/// a choice: `apply` takes it, or says why it cannot be, as "whose .." or "that
-/// does not fit: ..", which is an error in a source and a remark about the
-/// database. Whether something was taken.
+/// Takes the configuration of a GEMM's `greta.config`, else of the tuning
+/// database, in place of a choice: `apply` takes it, or says why it cannot be,
+/// as "whose .." or "that does not fit: ..", which is an error in a source and
+/// a remark about the database. Returns whether one was taken.
 mlir::FailureOr<bool> applyAsked(
     const Space &space, const Limits &limits,
     llvm::function_ref<std::optional<std::string>(mlir::DictionaryAttr)> apply);

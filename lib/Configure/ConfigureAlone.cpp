@@ -5,12 +5,12 @@
 //
 // Attention takes the largest tile of queries, then of keys, whose blocks leave
 // a lane some of its registers: queries, logits and the result are kept, keys
-// and values come and go. Where not even the least tile of keys does, or what
-// it spilled asks for more (lib/Package/Hip.cpp), queries are read from shared
+// and values come and go. If not even the least tile of keys fits, or spills
+// ask for more registers (lib/Package/Hip.cpp), queries are read from shared
 // memory where they are multiplied. An update's workgroup takes some rows of 8
 // elements a lane.
 //
-// Few queries are limited by loading keys. Those of heads that read the same
+// Few queries are limited by loading keys. Queries of heads that read the same
 // keys are one tile; the waves of a workgroup have keys of their own, which go
 // straight to their registers, and the keys are split over as many workgroups
 // as give every SIMD its waves.
@@ -50,8 +50,8 @@ struct Blocks {
   int64_t perLogit;      // what is computed at a time, in f32
   bool inShared = false; // queries
 
-  /// Of a lane, in 32 bits: the result and logits; queries, keys and values,
-  /// and weights.
+  /// Registers of a lane, of 32 bits: the result and logits; queries, keys and
+  /// values, and weights.
   int64_t registers(int64_t lanes, bool ofWave) const {
     int64_t columns = llvm::PowerOf2Ceil(size);
     int64_t wide = queries * (columns + perLogit * keys);
@@ -60,7 +60,7 @@ struct Blocks {
                      copies * queries * keys;
     return (wide + narrow * bits / 32) / lanes;
   }
-  /// Of shared memory, with padding: keys and values pass through it, and
+  /// Bytes of shared memory, with padding: keys and values pass through it, and
   /// weights of f32, whose operands no lane has where it sums.
   int64_t bytes() const {
     int64_t elements = (2 * keys + (inShared ? queries : 0)) * size;
@@ -118,9 +118,10 @@ static int64_t availableRegisters(const Limits &limits, double share) {
   return available - limits.spareRegisters;
 }
 
-/// Of a block that has a head's elements in each row: whole tiles of every
-/// instruction, and lanes in a square without any. Large heads take powers of
-/// two more: 264 as 272 spilled up to 195 registers on gfx942, as 320 none.
+/// The columns of a block that has a head's elements in each row: whole tiles
+/// of every instruction, and lanes in a square without any. Large heads take
+/// powers of two more: 264 as 272 spilled up to 195 registers on gfx942, as 320
+/// none.
 static int64_t columnsOf(RankedTensorType queries) {
   int64_t size = queries.getDimSize(3);
   return llvm::alignTo(size, size <= 256 ? 16 : 64);
@@ -160,7 +161,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     lanes = lanesOf(config.waves, limits);
     mostKeys = std::min<int64_t>(mostKeys, facts.keysOfFew);
   }
-  // What every instruction divides.
+  // The extent that every instruction divides.
   const int64_t leastKeys = hasMatrix ? 16 : 8;
   const int64_t least = isSmall && leastRows <= 8 ? 8 : leastKeys;
   mostRows = std::max(mostRows, least);
@@ -173,7 +174,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
     blocks.queries /= 2;
   Blocks ofWave = blocks;
-  // Where no tile of keys leaves registers for queries.
+  // No tile of keys leaves registers for queries.
   bool isWide = limits.wide && hasMatrix;
   if (isWide && !isFew && facts.wholeOperands && !isLoadedWhole &&
       blocks.registers(lanes, /*ofWave=*/false) > available) {
@@ -245,8 +246,8 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   int64_t available =
       availableRegisters(limits, isWide ? facts.vgprsOfGradients : facts.vgprs);
   bool inShared = false; // own rows
-  // Of shared memory: both orders of what the loop goes over, and weights that
-  // no lane has where it multiplies them.
+  // Bytes of shared memory: both orders of what the loop goes over, and weights
+  // that no lane has where it multiplies them.
   auto bytes = [&](int64_t others) {
     int64_t elements = (2 + sums) * others * size +
                        (hasMatrix ? 0 : rows * others) +
@@ -269,7 +270,7 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   int64_t others = hasMatrix ? 16 : 8;
   if (isWide && facts.wholeOperands && registers(others) > available * 4 / 3) {
     inShared = true;
-    // Where that is not enough either, it is only more code.
+    // If that is not enough either, it is only more code.
     inShared = registers(others) <= available * 4 / 3;
   }
   for (; inShared && config.waves > 1 && bytes(others) > limits.ldsBytes;

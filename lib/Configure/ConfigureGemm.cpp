@@ -60,7 +60,7 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
 }
 
 /// Tiles of skinny GEMMs whose operands go from memory to the registers of
-/// the matrix instructions, 128 bytes of a row for a wave. Of packed weights
+/// the matrix instructions, 128 bytes of a row for a wave. With packed weights
 /// these would be 256 numbers: 128 with up to eight rows, with more rows of A
 /// 64, of which the lanes of a row share a cache line (H200, Llama 3 8B's gate
 /// and up, 32 rows: 78 microseconds by 128, 59 by 64). Waves lie along K first,
@@ -157,8 +157,8 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
               if (tile.stages == 1 && slice > mi->k)
                 break;
               tile.slice = slice;
-              // Of equals the first: direct loads, which need no registers. A
-              // third stage pays only with them.
+              // The first of equals counts: direct loads, which need no
+              // registers. A third stage pays only with them.
               static constexpr int64_t ways[] = {1, 0, 2};
               int64_t stages = tile.stages;
               for (int64_t way : ArrayRef(ways)) {
@@ -221,8 +221,8 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
   return *isAsked ? std::optional<Tile>(asked) : best;
 }
 
-/// Bits that an element of an operand is computed from. What several ops use
-/// is loaded once.
+/// Bits that an element of an operand is computed from. A value that several
+/// ops use is loaded once.
 static int64_t loadedBits(Value value, RankedTensorType operand,
                           llvm::SmallDenseSet<Value> &seen) {
   if (!seen.insert(value).second)
@@ -255,7 +255,7 @@ Problem greta::problemOf(const Space &space) {
   for (unsigned group = 0; !space.heads && group + 1 < space.groups.size();
        ++group)
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
-  // Of a grouped GEMM each group is expected to have as many rows, by a guess
+  // Each group of a grouped GEMM is expected to have as many rows, by a guess
   // where T is dynamic: a prompt's, eight for each of its tokens.
   // A dynamic M of which nothing is known is a prompt's length.
   int64_t rows = expectedRows(matmul);
@@ -274,7 +274,7 @@ Problem greta::problemOf(const Space &space) {
     return std::min<int64_t>(16,
                              powerPart(std::max<int64_t>(divisor, 1)) * bytes);
   };
-  // Of the rows of an operand as it is stored, and of where they begin.
+  // The alignment of an operand's rows as it is stored, and of its beginning.
   auto kernel = cast<KernelOp>(matmul->getParentOp());
   auto keptBy = [&](Value operand, int64_t row) {
     auto argument = dyn_cast<BlockArgument>(operand);
@@ -338,10 +338,10 @@ Problem greta::problemOf(const Space &space) {
   return problem;
 }
 
-/// Where operands are computed, the instructions of a wave that are issued
-/// under one of its matrix instructions. In slices of less than half a block
-/// these are too few: there LLVM does better alone (gfx950, W4A16: 0.76 of the
-/// time, 0.57 with groups).
+/// The number, if operands are computed, of instructions of a wave that are
+/// issued under one of its matrix instructions. In slices of less than half a
+/// block these are too few: there LLVM does better alone (gfx950, W4A16: 0.76
+/// of the time, 0.57 with groups).
 static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                         const Limits &limits) {
   int64_t slots = limits.row.tiles.slotsPerIssue;
@@ -392,7 +392,7 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
   };
   if (!*tile) {
     FailureOr<Choice> choice = chooseSimt(space, problem, limits);
-    // What is said of a target that has the instruction is meant for it.
+    // A configuration is meant for the targets that have its instruction.
     Limits all(limits.row, /*useMatrix=*/true);
     if (succeeded(choice) && instructionsFor(matmul, all).empty())
       choice = overrideBlocks(space, limits, *choice, [&](const Choice &asked) {

@@ -90,7 +90,7 @@ FailureOr<bool> greta::applyAsked(
     return false;
   std::optional<std::string> why =
       apply(toAttribute(matmul.getContext(), entry->config));
-  // What ships is also for shapes near by, which it may not fit.
+  // An entry that ships is also for shapes near by, which it may not fit.
   if (why && limits.tuning)
     matmul.emitRemark("the tuning database has a configuration for ")
         << limits.row.name << " " << *why << "; the model's choice is taken";

@@ -1,12 +1,11 @@
 //===- ConfigureSkinny.cpp - skinny GEMMs ---------------------------------===//
 //
-// Up to sixteen rows, a GEMM is limited by loading B once. What counts is
-// that loads are wide, that many are under way, and that what they bring is
-// used for all rows.
+// Up to sixteen rows, a GEMM is limited by loading B once. Loads should be
+// wide, many of them under way, and their data used for all rows.
 //
 // B as [N, K]: lanes lie along K, each with a run of 16 bytes, then waves where
 // N alone would leave the device idle, then rows of B. B as [K, N]: lanes along
-// N in segments of whole cache lines, the rest of the workgroup along K. Where
+// N in segments of whole cache lines, the rest of the workgroup along K. If
 // even that leaves the device idle for long, the GEMM is split along K.
 //
 //===----------------------------------------------------------------------===//
@@ -80,7 +79,7 @@ static int64_t storedBits(const Space &space) {
   return bits;
 }
 
-/// Which group of the space's row dimensions is M.
+/// The group of the space's row dimensions that is M.
 static unsigned groupOfRows(const Space &space) {
   return space.heads ? 0 : space.groups.size() - 1;
 }
@@ -162,7 +161,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   for (unsigned before = 0; before < group; ++before)
     batch *= std::max<int64_t>(
         1, constantOf(space.rows(before, context)).value_or(1));
-  // Of a grouped GEMM the tiles that are expected not to be empty.
+  // The tiles of a grouped GEMM that are expected not to be empty.
   if (int64_t groups = matmul.getNumGroups()) {
     int64_t all = matmul.getType().getDimSize(0);
     batch = std::clamp<int64_t>(llvm::divideCeil(2 * all, rows), 1,
@@ -272,7 +271,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     best = cycles;
     choice.space.split = split;
   }
-  // What the multiply-adds of a row issue, with what brings A to them.
+  // Issue cycles for one row: the FMAs plus the loads of A.
   double perWeight =
       (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
   double cycles =

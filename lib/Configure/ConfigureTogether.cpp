@@ -57,7 +57,7 @@ SmallVector<KernelOp> greta::separateSpaces(KernelOp kernel) {
   OpBuilder b(kernel);
   unsigned nextShape = kernel.getInputs().size(), nextResult = 0;
   for (Region &space : kernel.getSpaces()) {
-    // Of the operands it has those that it uses.
+    // The kernel's operands that it uses.
     Block &block = space.front();
     SmallVector<Value> operands;
     SmallVector<Attribute> shapes, views;

@@ -52,7 +52,7 @@ static AffineExpr rowsOf(MatmulOp matmul, ShapeAnalysis &shapes) {
   return rows;
 }
 
-/// Queries of a head. Where there are as many keys, as in a prompt, few of them
+/// Queries of a head. If there are as many keys, as in a prompt, few of them
 /// are no work.
 static AffineExpr queriesOf(Operation *attention, ShapeAnalysis &shapes) {
   AffineMap queries = shapes.shapeOf(attention->getOperand(0));
@@ -93,7 +93,7 @@ void DynamicRows::expect(int64_t rows) const {
     op->setAttr(rowsName, Builder(op).getI64IntegerAttr(rows));
 }
 
-/// What `greta.ranges` asks for; none: nothing.
+/// The ranges that `greta.ranges` asks for; none: nothing.
 static FailureOr<std::optional<SmallVector<RowRange>>>
 askedRanges(const DynamicRows &dynamic) {
   Attribute asked;
@@ -184,7 +184,7 @@ LogicalResult Planner::add(KernelOp kernel, Choices &choices) {
 std::optional<Choices> Planner::chooseFor(std::optional<int64_t> rows) {
   OwningOpRef<ModuleOp> copy = module.clone();
   auto function = *copy->getOps<func::FuncOp>().begin();
-  // What is wrong is said when the function is compiled.
+  // Errors are reported when the function is compiled.
   ScopedDiagnosticHandler handler(module->getContext(),
                                   [](Diagnostic &) { return success(); });
   DynamicRows dynamic = DynamicRows::of(function, limits.row);

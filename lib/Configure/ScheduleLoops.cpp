@@ -58,7 +58,7 @@ static Source sourceOf(const LoadedOperand &operand, const LoopBody &body,
     int64_t width = widthAlong(load, operand.kDim, facts);
     return {width > 1, width * bytesOf(load), 8 * bytesOf(load), true};
   }
-  // Of what is computed the loads behind it.
+  // The loads behind a computed value.
   llvm::SmallDenseSet<Operation *> seen;
   SmallVector<Value> values{operand.source};
   while (!values.empty()) {
@@ -89,7 +89,7 @@ static const MatrixInstruction *instructionOf(DotOp dot, const TargetRow &row) {
   return nullptr;
 }
 
-/// What the model knows of a loop: its blocks are the tile of a GEMM with so
+/// The model's view of a loop: its blocks are the tile of a GEMM with so
 /// many tiles that the device is full.
 static Problem problemOf(scf::ForOp loop, const LoopBody &body,
                          const Tile &tile, const Facts &facts,
@@ -177,9 +177,10 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
                /*spareRegisters=*/row.vgprs.perWave / 4);
   TileModel model(problem, limits);
   bool direct = isLoadedDirectly(body) && model.directBytes();
-  // Of equals the one in slices, of which one is multiplied while the next is
-  // read, 16 bytes of a lane at a time: half a block, or less where that leaves
-  // too few registers to what else the loop has. Loads go through registers.
+  // Takes the one in slices among equals, of which one is multiplied while the
+  // next is read, 16 bytes of a lane at a time: half a block, or less where
+  // that leaves too few registers to what else the loop has. Loads go through
+  // registers.
   const int64_t inLane = problem.bytes << mi->aLayout.reg.size();
   auto preference = [&](const Tile &tile) {
     bool isRoomy = !TileModel(problem, roomy).whyNot(tile);

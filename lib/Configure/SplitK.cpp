@@ -38,7 +38,7 @@ bool greta::canSplit(const Space &space) {
 }
 
 bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {
-  // Of keys there may be any number.
+  // The number of keys is not known.
   if (space.alone)
     return !getUpdatedCache(space.alone);
   if (!space.matmul || !canSplit(space))

@@ -82,7 +82,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     int64_t elements = mi.accLayout.isKnown() ? int64_t(1) << layout.reg.size()
                                               : tileExtent * mi.k / lanes;
     int64_t registers = elements * problem.bytes / 4;
-    // Of a whole block only what the next GEMMs need is read ahead, 16
+    // Only the part of a whole block that the next dots need is read ahead, 16
     // bytes a lane.
     int64_t depth =
         tile.slice < tile.k
@@ -99,12 +99,12 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
                          ? 2 * (left + right)
                          : std::max(left, right) + 16;
   int64_t threads = tile.waves * lanes;
-  // Blocks that are transposed on their way are there more than once. What is
-  // asked for gets the least.
+  // Blocks that are transposed on their way are there more than once. A
+  // configuration that is asked for gets the least.
   auto block = [&](int64_t extent, int64_t loaded, bool alongK,
                    int64_t align) -> int64_t {
-    // What is computed takes registers, too, before it is stored; what is
-    // loaded alone has a register of its own.
+    // A computed operand takes registers, too, before it is stored; an operand
+    // that is only loaded has registers of its own.
     int64_t each = std::max(8 * problem.bytes, loaded);
     if (align < 4)
       each = std::max<int64_t>(each, 32);
@@ -116,7 +116,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
   int64_t tables = 2 * sums * problem.within / tile.n;
-  // What goes straight to shared memory takes none.
+  // Direct loads to shared memory take none.
   if (!tile.direct)
     operands +=
         block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA) +
@@ -175,7 +175,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     if (!moved)
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
-  // Where no tile would, heads are taken apart in shared memory.
+  // If no tile would, heads are taken apart in shared memory.
   bool isUneven = problem.within % acrossWaves(tile) != 0;
   if (tile.n % problem.head || (isUneven && problem.within % evenColumns == 0))
     return "its tile does not take heads of " + std::to_string(problem.head) +

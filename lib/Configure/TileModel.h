@@ -74,7 +74,7 @@ private:
   /// Bytes that a turn reads from shared memory and brings there; what lanes
   /// read in less than 16 bytes counts as if it were 16.
   double ldsTraffic(const Tile &tile) const;
-  /// Of what a workgroup's waves spread over.
+  /// The extents that a workgroup's waves spread over.
   int64_t simds() const {
     return std::max(1u, row.simdsPerUnit) * row.unitsPerWorkgroup;
   }
@@ -126,7 +126,7 @@ tile::PipelineAttr pipelineOf(mlir::MLIRContext *context,
                               const Problem &problem, const Tile &tile,
                               const Limits &limits);
 
-/// What a configuration says in place of `tile`'s parts; why it cannot be, as
+/// Replaces parts of `tile` by a configuration's; returns why it cannot be, as
 /// "a configuration .."; none: it can.
 std::optional<std::string>
 applyConfig(Tile &tile, mlir::DictionaryAttr config,
@@ -135,7 +135,7 @@ applyConfig(Tile &tile, mlir::DictionaryAttr config,
 /// `tile` as a configuration.
 llvm::json::Object configOf(const Tile &tile);
 
-/// What the tuning database calls the GEMM of a space.
+/// The tuning database's key of a space's GEMM.
 TuningKey tuningKey(const Space &space, const TargetRow &row);
 
 } // namespace greta

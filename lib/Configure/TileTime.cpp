@@ -31,8 +31,8 @@ using namespace mlir;
 using namespace greta;
 
 namespace {
-/// What a turn of a workgroup's loop asks of a compute unit, in cycles of the
-/// whole unit.
+/// The cycles of a whole compute unit that one iteration of a workgroup's loop
+/// needs.
 struct Turn {
   double matrix = 0, shared = 0, cached = 0;
   double busiest() const { return std::max({matrix, shared, cached}); }
@@ -40,8 +40,8 @@ struct Turn {
 };
 } // namespace
 
-/// What `groups` workgroups of a unit take for their loops; `alone` is a turn
-/// of one that has the unit to itself.
+/// The cycles that `groups` workgroups of a unit take for an iteration; `alone`
+/// is that of one that has the unit to itself.
 static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
                             double alone, double turns, double groups,
                             double resident,
@@ -60,7 +60,7 @@ static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
 
 double TileModel::workgroups(const Tile &tile) const {
   double tiles = llvm::divideCeil(problem.m, tile.m);
-  // Of groups that differ the last tile is half empty. (Every tile unpacks
+  // The last tile of groups that differ is half empty. (Every tile unpacks
   // weights again, which the loop's time does not have.)
   if (problem.grouped && !problem.group)
     tiles = std::max(1.0, double(problem.m) / tile.m + 0.5);

@@ -28,7 +28,7 @@ bool isTransparent(mlir::Operation *op);
 /// Another shape of the same buffer; stays in the function.
 bool isView(mlir::Operation *op);
 
-/// What becomes part of exactly one kernel.
+/// Ops that become part of exactly one kernel.
 bool isCompute(mlir::Operation *op);
 
 /// Whether a GEMM is faster when its kernel computes operand 0 (A) or 1 (B)
@@ -36,8 +36,8 @@ bool isCompute(mlir::Operation *op);
 bool paysInGemm(MatmulOp matmul, unsigned number,
                 llvm::ArrayRef<mlir::Operation *> ops);
 
-/// What a linalg.reduce of f32 or i32 along rows, from what changes nothing,
-/// combines by, as greta.reduce_rows names it; null: it is another op.
+/// The combination of a linalg.reduce of f32 or i32 along rows that begins with
+/// its neutral element, as greta.reduce_rows names it; null: it is another op.
 const char *reductionKind(mlir::Operation *op);
 
 /// Ops that are made of others become those (FuseRewrite.cpp).
@@ -51,7 +51,7 @@ llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
                                               mlir::RankedTensorType type,
                                               mlir::AffineMap shape);
 
-/// Where a view has its elements (FuseSlices.cpp).
+/// The places of a view's elements (FuseSlices.cpp).
 struct Place {
   mlir::Value buffer;
   TensorLayout layout;

@@ -64,7 +64,7 @@ private:
   void eraseUnused(int cluster);
   void place(Operation *op);
   bool mergeIntoConsumers();
-  /// Of a GEMM whose columns are split, the shape after that.
+  /// The shape of a GEMM behind the split of its columns.
   AffineMap shapeOf(Operation *op) {
     if (isa<MatmulOp>(op) && op->hasOneUse())
       if (auto heads = dyn_cast<HeadsOp>(*op->user_begin()))
@@ -147,7 +147,7 @@ llvm::SetVector<Value> Clusterer::inputs(int cluster) {
   return in;
 }
 
-/// Those that slices of what it reads lie in, each once.
+/// The tensors that slices of its operands lie in, each once.
 llvm::SetVector<Value> Clusterer::buffers(int cluster) {
   llvm::SetVector<Value> in;
   for (Value value : inputs(cluster))
@@ -320,7 +320,7 @@ void Clusterer::place(Operation *op) {
   for (Source source : sources(op))
     if (!source.throughView)
       consider(source.cluster);
-  // What reads the same buffer of the whole shape.
+  // Ops that read the same buffer of the whole shape.
   for (Value operand : op->getOperands())
     for (Operation *user : operand.getUsers())
       if (auto it = clusterOf.find(user);
@@ -343,7 +343,7 @@ void Clusterer::place(Operation *op) {
   clusters.push_back({{op}, shapeOf(op), {}, {}});
 }
 
-/// What was repeated in all of its consumers is gone.
+/// An op that was repeated in all of its consumers is gone.
 void Clusterer::eraseUnused(int cluster) {
   SmallVector<Operation *> kept;
   for (Operation *op : llvm::reverse(clusters[cluster].ops)) {

@@ -324,7 +324,7 @@ orderedBy(Operation &op) {
   return {operands, op.getResults().take_front(isBackward ? 3 : 1)};
 }
 
-/// What only transposes to [B, S, H, D] is used as is computed so.
+/// A result that is only used transposed to [B, S, H, D] is computed so.
 static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
   constexpr int64_t order[] = {0, 2, 1, 3};
   auto isTranspose = [&](Operation *user) {

@@ -287,7 +287,7 @@ void SliceMover::dropDimensions(tensor::ExtractSliceOp slice) {
   erase(slice);
 }
 
-/// Of whole leading parts of expanded dimensions: the expanded slice.
+/// The expanded slice, for whole leading parts of expanded dimensions.
 void SliceMover::moveBelowView(tensor::ExtractSliceOp slice) {
   auto expand = slice.getSource().getDefiningOp<tensor::ExpandShapeOp>();
   if (!expand)
@@ -369,7 +369,7 @@ bool SliceMover::isWorthMoving(Operation *op) {
   return fuses || isa<DequantOp>(op);
 }
 
-/// What `op` computes in `box`, from slices of its operands.
+/// The part of `op`'s result in `box`, from slices of its operands.
 Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
                                const Box &box) {
   Value result = op->getResult(0);

@@ -82,7 +82,7 @@ int64_t greta::rowsOfGroup(MatmulOp matmul) {
   return 4 * rows <= groups ? 1 : llvm::PowerOf2Ceil(expected);
 }
 
-/// What `greta.rows` says.
+/// The value of `greta.rows`.
 static int64_t rowsSaidOf(Operation *op) {
   auto rows = op->getAttrOfType<IntegerAttr>(rowsName);
   return rows ? rows.getInt() : ShapedType::kDynamic;
@@ -146,7 +146,7 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
       return false;
     } else if (!isB && isSkinny(matmul) &&
                cast<RankedTensorType>(value.getType()).getRank() > 1) {
-      // What every workgroup would compute again.
+      // Ops that every workgroup would compute again.
       return false;
     }
     visit(op);
@@ -418,8 +418,8 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
         cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
     space.fullOperands += !isPerRow(value, rank);
   }
-  // M goes on in the batch only where neither B nor A's order parts them. What
-  // has heads has no batch.
+  // M goes on in the batch only where neither B nor A's order parts them. A
+  // space with heads has no batch.
   if (space.matmul && !space.heads) {
     mappings.push_back({rank - 1});
     if (space.matmul.hasBatchedB())
@@ -432,7 +432,7 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
     for (MatmulOp gemm : space.gemms()) {
       if (isArgument(gemm.getA()) && !gemm.getTransposeA())
         noteView(gemm.getA(), rows);
-      // Of B and a turned A only the batch are rows of the space.
+      // Only the batch of B and of a transposed A are rows of the space.
       for (Value operand : {Value(gemm.getA()), Value(gemm.getB())}) {
         int64_t operandRank =
             cast<RankedTensorType>(operand.getType()).getRank();

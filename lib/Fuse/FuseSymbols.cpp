@@ -166,7 +166,7 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
   } else if (isAlone(op)) {
     visitAttention(op);
   }
-  // What remains are the row ops: the result has the first operand's type, and
+  // The others are row ops: the result has the first operand's type, and
   // so has every operand of its rank.
   if (!isa<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp, SwigluOp>(op))
     return;
@@ -264,7 +264,7 @@ void ShapeAnalysis::visitLaunch(tile::LaunchOp launch) {
     statedSymbols = std::max(statedSymbols, map.getNumSymbols());
 }
 
-/// What arguments' greta.shape says.
+/// The shapes that arguments' greta.shape gives.
 LogicalResult ShapeAnalysis::readShapes() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();

@@ -15,14 +15,14 @@ class BlockProgram : public Emitter {
 protected:
   using Emitter::Emitter;
 
-  /// Where a tensor's elements are.
+  /// The place of a tensor's elements.
   struct Tensor {
     mlir::Value pointer; // to the first
     llvm::SmallVector<mlir::AffineExpr, 4> strides, shape;
     mlir::Type element;
   };
   Tensor input(mlir::Value argument);
-  /// What the region yields at a place; its shape is given.
+  /// The value that the region yields at a place; its shape is given.
   Tensor output(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
 
   /// An expression as an i32.

@@ -2,13 +2,13 @@
 //
 // Every greta.kernel with a `config` becomes a greta_tile.func and a
 // greta_tile.launch in its place. Here: the kernel's arguments, its grid, and
-// which workgroup does what. What a workgroup does in its space is in
-// GretaToTileSpace.cpp and GretaToTileOps.cpp.
+// which workgroup does what. GretaToTileSpace.cpp and GretaToTileOps.cpp have a
+// workgroup's work in its space.
 //
 //   pointers of operands, pointers of results, i32 scalars
 //   workgroups 0 .. n0-1 do space 0, the next n1 space 1, ..
 //
-// Where one axis of the grid is limited and the number of workgroups n is not
+// If one axis of the grid is limited and the number of workgroups n is not
 // known to stay below, the grid has two axes: y = n floordiv limit + 1 and
 // x = ceildiv(n, y), and the workgroups beyond n do nothing.
 //
@@ -175,7 +175,7 @@ static std::string describe(tile::MatrixAttr matrix) {
       .str();
 }
 
-/// What was chosen, for people and tools: integers and names only.
+/// The choice, for people and tools: integers and names only.
 DictionaryAttr KernelConverter::launchConfig() {
   Builder b(kernel.getContext());
   NamedAttrList entries;
@@ -261,7 +261,7 @@ LogicalResult KernelConverter::run() {
                               config.waveSize);
   if (config.waves)
     func.removeWaveSizeAttr();
-  // Where workgroups wait for each other's parts, what they load needs no order
+  // If workgroups wait for each other's partial sums, their loads need no order
   // with that. (Otherwise a caller may pass one buffer in and out.)
   if (!zeroed.empty())
     for (unsigned i = 0; i < buffers.size(); ++i)
@@ -302,7 +302,7 @@ LogicalResult KernelConverter::run() {
   for (OpResult result : kernel->getResults()) {
     Value made = launch.getResult(result.getResultNumber());
     if (const CacheUpdate *update = updateOf(result.getResultNumber())) {
-      // What only brought the rows there goes away with its users.
+      // Ops that only brought the rows there go away with their users.
       KernelOp moves = update->kernel;
       moves->getResult(0).replaceAllUsesWith(made);
       Value rows = update->moved;

@@ -40,14 +40,14 @@ mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
 /// An i32 constant.
 mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
-/// Where the rows of a result go that updates a cache in place: row t to row
-/// slots[t] of `rows`, others nowhere.
+/// The destination of the rows of a result that updates a cache in place: row t
+/// to row slots[t] of `rows`, others nowhere.
 struct CacheRows {
   mlir::Value slots; // null: the result is stored as it is
   mlir::AffineExpr rows;
 };
 
-/// What is inside of one op of the dialect may contract: its definition rounds
+/// Arithmetic inside one op of the dialect may contract: its definition rounds
 /// once, at the end.
 constexpr auto contract = mlir::arith::FastMathFlags::contract;
 
@@ -102,7 +102,7 @@ protected:
   mlir::Value mul(mlir::Value x, mlir::Value y) {
     return mlir::arith::MulIOp::create(b, x, y);
   }
-  /// Of natural numbers.
+  /// The operands are natural numbers.
   mlir::Value div(mlir::Value x, mlir::Value y) {
     return mlir::arith::DivUIOp::create(b, x, y);
   }
@@ -203,21 +203,21 @@ protected:
                     const Access &access, mlir::Value other = {});
   void store(mlir::Value block, mlir::Value pointer, const Access &access);
 
-  // What callers are asked for.
+  // The conditions that callers are asked for.
   /// Whether the function is (checkedName).
   bool isChecked();
   /// There: the launch fails unless `condition`, a scalar or a block, holds.
   void check(llvm::function_ref<mlir::Value()> condition,
              llvm::StringRef message);
-  /// Of every element: `x`, or true where nobody asks.
+  /// `x` for every element, or true if nobody asks.
   mlir::Value implied(mlir::Value asked, mlir::Value x);
-  /// Of every slot: inside, or negative, which goes nowhere.
+  /// Every slot is inside, or negative, which goes nowhere.
   mlir::Value orLeftOut(mlir::Value isInside, mlir::Value slot);
 
   // Control flow.
   /// Leaves the builder where only those go on for whom `condition` holds.
   void goOnIf(mlir::Value condition);
-  /// Where all workgroups that share a tile have stored their parts of it:
+  /// When all workgroups that share a tile have stored their partial sums:
   /// counts this one at `counter`, and leaves the builder where only the last
   /// of `expected` goes on, which sees what the others have stored.
   void goOnAsLast(mlir::Value counter, mlir::Value expected);
@@ -237,13 +237,13 @@ llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
                                            const SpaceConfig &config);
 llvm::SmallVector<mlir::Type> attentionScratch(mlir::MLIRContext *context);
 
-/// Those of ops that have a kernel to themselves.
+/// Emitters of ops that have a kernel to themselves.
 std::unique_ptr<Emitter> makeAttentionEmitter(const EmitterContext &context);
 std::unique_ptr<Emitter>
 makeAttentionBackwardEmitter(const EmitterContext &context);
 std::unique_ptr<Emitter> makeUpdateEmitter(const EmitterContext &context);
 
-/// Of everything else. Block tensors have the dimensions
+/// The emitter of everything else. Block tensors have the dimensions
 /// that Space describes; a value that lacks a dimension has extent 1 there.
 class SpaceEmitter : public Emitter {
 public:
@@ -278,7 +278,7 @@ private:
   enum class Masked { Zero, NegativeInfinity, Unknown };
   /// A value (or an op and which of its parts) in a mapping.
   using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
-  /// What has been computed: per region of code, so that it dominates.
+  /// The computed values: per region of code, so that they dominate.
   struct Scope {
     std::map<Key, mlir::Value> values;
     llvm::DenseMap<mlir::Value, mlir::Value> widened;
@@ -336,7 +336,7 @@ private:
   };
   int64_t partsOfDepth() const;
   DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
-  /// Of the GEMM's result in a block.
+  /// The indices of the GEMM's result in a block.
   int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
@@ -410,8 +410,8 @@ private:
   /// Values by their mappings.
   using Seen = std::set<std::pair<const void *, Mapping>>;
   void loadLeaves(mlir::Value v, const Mapping &mapping, Seen &seen);
-  /// Which indices along a dimension are below the space's end, as a block of
-  /// `rank` dimensions.
+  /// Says which indices along a dimension are below the space's end, as a block
+  /// of `rank` dimensions.
   mlir::Value isWithin(unsigned number, unsigned rank);
   mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.

@@ -297,7 +297,8 @@ Value AttentionEmitter::seen(Value key) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// Of a logit's distance to its maximum; below 2^-126 it may be zero.
+/// The exponential of a logit's distance to its maximum; below 2^-126 it may be
+/// zero.
 Value AttentionEmitter::exponential(Value x) {
   if (mask) {
     auto type = cast<RankedTensorType>(x.getType());
@@ -337,7 +338,7 @@ AttentionEmitter::State AttentionEmitter::start() {
   Value max = fmul(repeated(logit), constant(shape, unit));
   max = fsub(max, constant(shape, headroom * unit / log2e));
   Value isSome = compare(FPredicate::UNE, max, none);
-  // Of those that share the keys the first has it.
+  // The first of those that share the keys has it.
   auto onlyWhere = [&](Value isFirst) { isSome = both(isSome, isFirst); };
   if (together > 1)
     onlyWhere(compare(Predicate::eq, iota(shape, 0), splat(i32(b, 0), shape)));
@@ -500,7 +501,7 @@ void AttentionEmitter::finish(State state) {
   }
 }
 
-/// What a workgroup does for its keys.
+/// The work of a workgroup for its keys.
 void AttentionEmitter::emitRows() {
   const Range &range = keysOfTile;
   checkTable(range);

@@ -18,7 +18,7 @@ namespace greta {
 /// NaN in any case.
 constexpr auto noNaN = mlir::arith::FastMathFlags::nnan;
 
-/// What an attention and its gradients have in common.
+/// The facts that attention and its gradients have in common.
 class AttentionProgram : public BlockProgram {
 protected:
   using BlockProgram::BlockProgram;
@@ -48,13 +48,13 @@ protected:
   std::optional<int64_t> keysBehind() const {
     return causal ? std::optional<int64_t>(0) : keysBefore();
   }
-  /// What a tile meets of the other kind, in whole tiles but for the end: all,
-  /// and those that each of it meets whole.
+  /// The range of the other kind that a tile meets, in whole tiles but for the
+  /// end: all of it, and the part that each row meets whole.
   struct Range {
     mlir::Value begin, wholeBegin, wholeEnd, end;
   };
-  /// Of what lies from `first` to `last`, below `limit`, each of which meets
-  /// others from so far before it to so far behind it.
+  /// The range for rows from `first` to `last`, below `limit`, each of which
+  /// meets others from so far before it to so far behind it.
   Range range(mlir::Value first, mlir::Value last,
               std::optional<int64_t> before, std::optional<int64_t> behind,
               mlir::Value limit, int64_t step);
@@ -66,7 +66,7 @@ protected:
                           llvm::function_ref<mlir::Value()> masked);
   /// [B, H, S, D] of a tensor that the op has with its tokens first, or back.
   Tensor headsFirst(Tensor tensor) const;
-  /// What the region yields at a place, one of such tensors.
+  /// The value that the region yields at a place, for one of such tensors.
   Tensor outputOfHeads(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
   /// The valid keys of a sequence, of all that there are.
   mlir::Value validKeys(mlir::Value sequence, mlir::Value all,
@@ -80,12 +80,12 @@ protected:
     return reduce(block, dim,
                   [&](mlir::Value x, mlir::Value y) { return fadd(x, y); });
   }
-  /// What a row's logits are taken off from: where it has seen nothing yet it
-  /// has no maximum.
+  /// The number that a row's logits are subtracted from: a row that has seen
+  /// nothing yet has no maximum.
   mlir::Value finite(mlir::Value max);
 
-  /// Of a head, and of a block's rows: whole tiles of an instruction, zero
-  /// behind the head.
+  /// The columns of a head, and a block's rows: whole tiles of an instruction,
+  /// zero behind the head.
   int64_t elements() const { return queryType.getDimSize(3); }
   int64_t size() const { return config.columns; }
   Dim columns(mlir::AffineExpr stride) {
@@ -111,8 +111,8 @@ public:
 
 private:
   /// A row's maximum, sum and result: blocks [rows], [rows] and [rows, D], or
-  /// several of each, one after another along a first dimension. Where values
-  /// have scales of their own, also what the result is a multiple of so far.
+  /// several of each, one after another along a first dimension. If values have
+  /// scales of their own, also the unit of the result so far.
   struct State {
     mlir::Value max, sum, acc;
     mlir::Value unit = {};
@@ -132,8 +132,8 @@ private:
   void storeRows(mlir::Value block, const Tensor &tensor, bool hasColumns);
 
   // Keys, values and their scales (GretaToTileAttentionKeys.cpp).
-  /// Of each key of a turn: its number, whether it is valid (null: all are),
-  /// and its entry in the table of pages.
+  /// Facts about each key of an iteration: its number, whether it is valid
+  /// (null: all are), and its entry in the table of pages.
   struct Paged {
     mlir::Value at, isValid, entry;
   };
@@ -185,7 +185,8 @@ private:
   mlir::AffineExpr queries() const { return space.shape[2]; }
   /// Heads that a workgroup takes, of those that read the same keys.
   int64_t headsOfTile() const { return config.rows[1]; }
-  /// Of a query, without what reads the same keys in this workgroup.
+  /// The place of a query, without the heads that read the same keys in this
+  /// workgroup.
   int64_t headGroups() const {
     return headsOfTile() > 1 ? keyHeads : queryType.getDimSize(1);
   }

@@ -3,7 +3,8 @@
 // In: greta.attention_backward, in a kernel for the gradient of the queries or
 // in one for those of keys and values, with a tile of what is computed and one
 // of what the loop goes over. Out: the two programs, which are one with the
-// roles exchanged. Of a tile's own rows x and y and of the others' u and w
+// roles exchanged. With x and y of a tile's own rows, and u and w of the
+// others'
 //
 //                        x    y    u    w
 //   gradient of queries  q    do   k    v
@@ -24,7 +25,7 @@
 //
 //   diagonal, or window's edge | all meet all | window's edge, or the end
 //
-// Where own rows lie in shared memory it is one loop, over all heads, too.
+// If own rows lie in shared memory it is one loop, over all heads, too.
 //
 // A row of queries beyond the end is zero, with its lse and delta, so that it
 // adds nothing; a key beyond the end has a gradient of its own, which is not
@@ -134,7 +135,7 @@ private:
 };
 } // namespace
 
-/// Of a causal one the tiles that meet most come first: the last queries, the
+/// In a causal one the tiles that meet most come first: the last queries, the
 /// first keys.
 void AttentionBackwardEmitter::locate(Value index) {
   Value ofHead = small(space.shape[2].ceilDiv(own));
@@ -214,9 +215,9 @@ Value AttentionBackwardEmitter::sumsOfOwn() {
   return sumOf(fmul(extend(loaded), extend(factor), contract), 1);
 }
 
-/// What logits are taken off from, in units of log 2 where there is no mask:
-/// what is close to the largest float must not overflow. Less what makes
-/// weights larger by `headroom`.
+/// The number that logits are subtracted from, in units of log 2 if there is no
+/// mask: numbers close to the largest float must not overflow. It is less by
+/// the logarithm of `headroom`, which makes weights larger.
 Value AttentionBackwardEmitter::toUnits(Value lse) {
   lse = finite(lse);
   Value units = mask ? lse : times(lse, log2e);
@@ -231,7 +232,7 @@ Value AttentionBackwardEmitter::alongRows(Value numbers) {
   return ofKeys ? perColumn(numbers, own) : perRow(numbers, others);
 }
 
-/// What is added to logits.
+/// The mask's value that is added to logits.
 Value AttentionBackwardEmitter::loadMask(Value at) {
   Dim row{first, maskOfHead.strides[queryDim + 2], ownRows.count};
   Dim column{at, maskOfHead.strides[3 - queryDim], otherRows.count};
@@ -244,7 +245,7 @@ Value AttentionBackwardEmitter::meets(Value at) {
   SmallVector<int64_t> shape = {own, others};
   Value query = ofKeys ? at : first, firstKey = ofKeys ? first : at;
   Value key = iota(shape, 1 - queryDim);
-  // Where each query stands, from the first of the keys on.
+  // The position of each query, from the first of the keys on.
   Value stands = add(iota(shape, queryDim),
                      splat(sub(add(query, shift), firstKey), shape));
   // A row's last key is a valid one.

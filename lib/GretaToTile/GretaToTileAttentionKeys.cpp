@@ -1,15 +1,15 @@
 //===- GretaToTileAttentionKeys.cpp - keys, values and their scales -------===//
 //
-// What a turn of attention loads: a tile of keys, transposed, and one of
-// values, from tensors or through a table of pages. Those of narrower types
-// become numbers of the queries' type, which are multiplied.
+// An iteration of attention loads a tile of keys, transposed, and one of
+// values, from tensors or through a table of pages. Narrower types become
+// numbers of the queries' type, which are multiplied.
 //
 // Their scales are in f32, and there are far fewer logits than elements: a
 // key's scale multiplies its column of logits, a value's its column of weights.
-// What is the same for all of a head's values multiplies the result. Else a
-// weight is rounded with its scale, which may be too small for f16; so it is
-// relative to the largest scale so far, the unit, and what is added up before a
-// larger one comes falls by as much:
+// A scale that is the same for all of a head's values multiplies the result.
+// Otherwise a weight is rounded with its scale, which may be too small for f16;
+// so it is relative to the largest scale so far, the unit, and sums from before
+// a larger one comes fall by as much:
 //
 //   u'  = max(u, max |s|)
 //   acc = a (u / u') acc + (p s / u') v          result = u acc / l
@@ -26,9 +26,9 @@ using namespace greta;
 // Pages
 //===----------------------------------------------------------------------===//
 
-/// Of a turn's keys. Where all are valid nothing is masked, so that the loop
-/// has no branch on Vulkan; nor where the last valid key comes again in place
-/// of those that are not.
+/// Facts about an iteration's keys. If all are valid nothing is masked, so that
+/// the loop has no branch on Vulkan; nor where the last valid key comes again
+/// in place of those that are not.
 AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
                                                   bool repeatsLast) {
   Tensor pages = input(table);
@@ -46,8 +46,8 @@ AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
   return paged;
 }
 
-/// Offsets of a turn's keys in a cache, or in its scales. What is no page is
-/// some page, as whoever reads it unchecked may not leave the cache.
+/// Offsets of a turn's keys in a cache, or in its scales. An entry that is no
+/// page is some page, since an unchecked read may not leave the cache.
 Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
   Tensor cache = input(k);
   SmallVector<int64_t> shape = {span()};
@@ -64,7 +64,7 @@ Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
              offset(rem(paged.at, page), 1));
 }
 
-/// Of a checked function: before the loops, which stay as they are.
+/// In a checked function: before the loops, which stay as they are.
 void AttentionEmitter::checkTable(const Range &range) {
   if (!table || !isChecked())
     return;
@@ -140,7 +140,7 @@ Value AttentionEmitter::loadValues(Value key, bool isMasked) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// Of this workgroup's sequence and head: a pointer to those of its keys, or
+/// This workgroup's sequence and head: a pointer to those of its keys, or
 /// the one that they have.
 Value AttentionEmitter::scalesOfHead(Value scales) {
   Tensor tensor = input(scales);
@@ -155,7 +155,7 @@ Value AttentionEmitter::scalesOfHead(Value scales) {
                                           : loadScalar(pointer, i32(b, 0));
 }
 
-/// Those of a turn's keys.
+/// The scales of an iteration's keys.
 Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
                                    bool isMasked) {
   Tensor tensor = input(scales);
@@ -174,7 +174,7 @@ Value AttentionEmitter::perTile(Value v, ArrayRef<int64_t> shape) {
   return broadcast(reshape(v, ones), all);
 }
 
-/// What logits are multiplied by.
+/// The factor of logits.
 Value AttentionEmitter::columnScales(Value key, bool isMasked) {
   if (!differByKey(space.alone, kScale))
     return splat(keyScales, ofTurn({rows, keys}));

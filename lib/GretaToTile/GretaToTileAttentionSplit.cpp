@@ -4,7 +4,7 @@
 // device. A workgroup's turn may have several tiles of keys (`unroll`), for
 // each of which there are waves that keep maxima, sums and results of their
 // own; and a tile of queries may have several workgroups, each with a part of
-// the keys (`split`). Where two results of the same rows meet:
+// the keys (`split`). Two results of the same rows meet so:
 //
 //   m = max(m0, m1), l = 2^(m0-m) l0 + 2^(m1-m) l1, acc alike
 //
@@ -127,7 +127,7 @@ SmallVector<AffineExpr> AttentionEmitter::scratchExtents() {
   return {stored * size(), stored * 2, tiles()};
 }
 
-/// What of the keys is this workgroup's.
+/// This workgroup's part of the keys.
 void AttentionEmitter::takePart(Range &range) {
   auto whole = [&](Value x, Value by) -> Value { // x / by, rounded up
     Value more = add(x, sub(by, i32(b, 1)));
@@ -201,7 +201,7 @@ void AttentionEmitter::join(State state) {
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
   storePart(state);
   goOnAsLast(advance(pointers.scratch[2], tileNumber), usedParts);
-  // What follows has the rows that were stored.
+  // The epilogue has the rows that were stored.
   tileRows = storedRows();
   rows = headsOfTile() * tileRows;
   // As many as registers hold are loaded at a time.

@@ -2,12 +2,12 @@
 //
 // A GEMM's kernel loops over K: a block of each operand is loaded and
 // multiplied into the accumulator, on which the rest of the space continues.
-// Two GEMMs of the same A go through one loop. Where heads follow, the
-// space's second dimension counts them, and its columns are one's.
+// Two GEMMs of the same A go through one loop. If heads follow, the space's
+// second dimension counts them, and its columns are one's.
 //
 // An operand may be computed. Its blocks have dimensions of their own, [M, K]
-// or [K, N], and the space's machinery works on them instead: what does not
-// depend on K is computed before the loop, the rest in it.
+// or [K, N], and the space's machinery works on them instead: values that do
+// not depend on K are computed before the loop, the rest in it.
 //
 // A may be a norm: sum_k (x_mk w_k) b_kn is multiplied by the row's scale after
 // the loop, which adds up the squares of what it loads.
@@ -40,7 +40,7 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   Access a;
   for (auto [dim, offset] : llvm::enumerate(ArrayRef{row, column}))
     addDim(a, offset, dim == fast ? fixed(1) : layout.strides.end()[-2]);
-  // What lies beyond M or N goes into GEMMs that nobody keeps.
+  // Elements beyond M or N go into results that nobody keeps.
   unsigned kDim = isB ? 0 : 1;
   auto isBounded = [&](unsigned dim) {
     if (dim != kDim && dims[isB].grouped)

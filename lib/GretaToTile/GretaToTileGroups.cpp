@@ -13,8 +13,8 @@
 // are not multiplied, and zero.
 //
 // Offsets are not trusted: a group's first row is no less than 0 and its end no
-// more than T, the first group begins with row 0. Whatever the search finds is
-// a group, and a workgroup goes on only where its first row is natural and
+// more than T, the first group begins with row 0. The search always finds a
+// group, and a workgroup goes on only where its first row is natural and
 // below the group's end. (Written so that all of it is scalar instructions on
 // AMD: LLVM has vector instructions alone for a clamp, and for sums of
 // conditions.)
@@ -141,7 +141,7 @@ void SpaceEmitter::enterGroup() {
   }
 }
 
-/// What GEMMs of the group's matrix are, and zero where there is none.
+/// The result of a group with a matrix, and zero for rows without one.
 SmallVector<Value>
 SpaceEmitter::computeInGroup(llvm::function_ref<SmallVector<Value>()> compute) {
   MatmulOp op = space.matmul;
@@ -154,7 +154,7 @@ SpaceEmitter::computeInGroup(llvm::function_ref<SmallVector<Value>()> compute) {
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   scf::YieldOp::create(b, SmallVector<Value>(types.size(), zero));
   b.setInsertionPointToEnd(branch.thenBlock());
-  // What is computed on the way is not there behind the branch.
+  // Values computed in the branch are not available behind it.
   Scope outside = outer, inside = inner;
   SmallVector<Value> results = compute();
   outer = std::move(outside);

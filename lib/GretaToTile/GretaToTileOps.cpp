@@ -59,7 +59,7 @@ bool SpaceEmitter::wantsNegativeInfinity(Value v) {
   });
 }
 
-/// What is known of a value where there are no columns.
+/// The mapping of a value without columns.
 SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
   if (auto known = maskedValues.find(v); known != maskedValues.end())
     return known->second;

@@ -1,12 +1,12 @@
 //===- GretaToTileSkinny.cpp - skinny GEMMs -------------------------------===//
 //
 // A skinny GEMM is limited by loading B, once. Blocks get the depth
-// as further dimensions, so that what is loaded is multiplied where it is:
+// as further dimensions, so that loaded elements are multiplied where they are:
 //
 //   [M, N, K / run, run]    A is [M, 1, ..], B [1, N, ..],
 //                           the sum [M, N, .., 1]
 //
-// Where the columns are heads, N is the space's [H, D] or, for rope,
+// If the columns are heads, N is the space's [H, D] or, for rope,
 // [H, 2, D / 2] or [H, D / 2, 2]: blocks of B have these dimensions from the
 // start.
 //
@@ -17,7 +17,7 @@
 // [M, N, 1, 1].
 //
 // B may be computed: elementwise work is done on the block that was loaded.
-// Packed weights with a result of f16 are multiplied as they are. Where A is a
+// Packed weights with a result of f16 are multiplied as they are. If A is a
 // norm, the rows' squares are added up beside the sums, which are scaled at the
 // end.
 //
@@ -81,7 +81,7 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     addDim(a, dim.offset, strideOf(id, layout, mapping) * unit);
     if (dim.masked) {
       setBound(a, i, reached(a.offsets.back(), boundOf(dim)));
-      // What lies beyond M or N goes into GEMMs that nobody keeps.
+      // Elements beyond M or N go into results that nobody keeps.
       if (inOperand && dim.kind != Dim::Depth && a.strides.back() != 1)
         a.clamped.push_back(i);
     }
@@ -179,7 +179,7 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
 SmallVector<Value> SpaceEmitter::computeSkinny() {
   SmallVector<MatmulOp, 2> gemms = space.gemms();
   MatmulOp op = space.matmul;
-  // Of A and B: the batch, then rows and columns in their order.
+  // The indices of A and B: the batch, then rows and columns in their order.
   int64_t batchRank = op.getBatchRank();
   Mapping a = identityMapping(batchRank), w, columns;
   if (op.hasBatchedB())

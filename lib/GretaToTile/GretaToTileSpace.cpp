@@ -175,7 +175,8 @@ void SpaceEmitter::locate(Value index) {
     Value rows = countOf(*shared[0]), columns = countOf(*shared[1]);
     Value all = mul(rows, columns);
     // Workgroups go to the chiplets in turn, and each has a cache of its own:
-    // give each a part of the order. What does not divide keeps its place.
+    // give each a part of the order. Workgroups beyond the last whole share
+    // keep their places.
     if (config.chiplets > 1) {
       Value chiplets = i32(b, config.chiplets);
       Value each = div(mul(all, i32(b, config.split)), chiplets);
@@ -245,7 +246,8 @@ AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
   return cast<AffineMapAttr>(kernel.getShapes()[index]).getValue();
 }
 
-/// Where one matrix of a grouped GEMM has its elements, or any other tensor.
+/// The places of the elements of one matrix of a grouped GEMM, or of any other
+/// tensor.
 TensorLayout SpaceEmitter::layoutOf(BlockArgument argument) {
   TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
   if (isGrouped() && layout.strides.size() == 3)
@@ -335,7 +337,7 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
     return loadDepth(argument, mapping);
   TensorLayout layout = layoutOf(argument);
   Access a = access(layout, mapping);
-  // Where columns end inside a block that is reduced, the rest is neutral.
+  // If columns end inside a block that is reduced, the rest is neutral.
   Value other;
   if (space.hasReduction && hasColumns(mapping) && dims[columnDim].masked) {
     if (auto type = dyn_cast<FloatType>(element)) {

@@ -1,9 +1,10 @@
 //===- GretaToTileSplitK.cpp - GEMMs in parts along K ---------------------===//
 //
-// Each range of K has workgroups of its own. A workgroup stores what it has of
-// its tile, then counts itself at the tile. When the last one has arrived, the
-// parts are added up, from the first range to the last whoever adds them, and
-// the epilogue follows. The last one alone does so where tiles are small:
+// Each range of K has workgroups of its own. A workgroup stores its partial
+// sums of a tile, then counts itself at the tile. When the last one has
+// arrived, the parts are added up, from the first range to the last whoever
+// adds them, and the epilogue follows. The last one alone does so where tiles
+// are small:
 //
 //   store sums, parts[tile][part]
 //   if atomic add 1, count[tile] == split - 1
@@ -11,11 +12,12 @@
 //     sums = parts[tile][0] + .. + parts[tile][split - 1]
 //     epilogue
 //
-// Of large tiles the parts are more than one compute unit reads in a short
-// time, while those beside it have nothing to do. Where all workgroups run at a
-// time, the rows are added in slices, by whoever is still there: a workgroup
-// that was not the last looks a few times whether all have arrived. The last
-// arrival takes slice 0, and the counter goes on to give out the others:
+// The partial sums of large tiles are more than one compute unit reads in a
+// short time, while those beside it have nothing to do. If all workgroups run
+// at a time, the rows are added in slices, by whoever is still there: a
+// workgroup that was not the last looks a few times whether all have arrived.
+// The last arrival takes slice 0, and the counter goes on to give out the
+// others:
 //
 //   arrived = atomic add 1, count[tile]                 low 16 bits
 //   look up to 24 times: count[tile] >= split
@@ -54,7 +56,7 @@ SmallVector<Type> greta::scratchTypes(const Space &space,
   return types;
 }
 
-/// Of a block that has memory of its own, row by row.
+/// The place of a block that has memory of its own, row by row.
 Emitter::Access Emitter::wholeBlock(ArrayRef<int64_t> shape) {
   Access access;
   access.offsets.assign(shape.size(), i32(b, 0));

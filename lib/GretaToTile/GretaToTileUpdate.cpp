@@ -24,7 +24,8 @@ public:
   void emit(Value index) override;
 
 private:
-  /// Of every row, in a block of i64: where it is, and where it goes to.
+  /// The offsets of every row, in a block of i64: its place, and its
+  /// destination.
   struct Places {
     Value from, to, inside;
   };

@@ -502,8 +502,8 @@ struct DistributePass
         return signalPassFailure();
   }
 
-  /// What changes its layout passes through shared memory whole, or, where a
-  /// workgroup has not so much, in ever smaller parts.
+  /// A block that changes its layout passes through shared memory whole, or, if
+  /// a workgroup has not so much, in ever smaller parts.
   static LogicalResult distribute(FuncOp kernel, const TargetRow &row) {
     constexpr int64_t leastBytes = 2048;
     int64_t mostBytes = std::numeric_limits<int64_t>::max();

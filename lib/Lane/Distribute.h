@@ -48,7 +48,7 @@ mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value multiplyAdd(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value x, mlir::Value y, mlir::Value sum);
 
-/// Where the elements of a local lie.
+/// The places of a local's elements.
 SharedPlacement placementOf(LocalType type);
 
 /// `width` elements in one piece: a vector, where there are several.
@@ -81,12 +81,12 @@ struct ThreadSet {
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
 public:
-  /// What changes its layout through shared memory takes at most so many bytes
-  /// of it at a time.
+  /// A block that changes its layout through shared memory takes at most so
+  /// many bytes of it at a time.
   Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes);
   /// The lane's program, beside the kernel.
   mlir::FailureOr<FuncOp> run();
-  /// What the largest of these would take as a whole.
+  /// The bytes that the largest of these would take as a whole.
   int64_t largestMove = 0;
 
 private:
@@ -148,7 +148,7 @@ private:
     unsigned width = 1;                        // neighbours in one access
     /// One argument is all registers' base; parts of their offsets may wrap.
     bool isSmall = false;
-    /// Where an element is masked off there is one that a load may read.
+    /// An element that is masked off has a replacement that a load may read.
     bool isSafe = false;
   };
   /// Whether a masked load of this address is one of the target's.
@@ -178,7 +178,7 @@ private:
                           AtomicBuilder build, mlir::ImplicitLocOpBuilder &b);
   // DistributeScan.cpp
   mlir::LogicalResult distributeScan(ScanOp op);
-  /// Of one element of each block, per register.
+  /// The values of one element of each block, per register.
   using Elements = llvm::SmallVector<mlir::Value>;
   /// Arrays by which waves exchange elements, in turns.
   struct Exchange {
@@ -211,11 +211,11 @@ private:
               llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> partials,
               const Layout &layout, uint32_t waves,
               mlir::ImplicitLocOpBuilder &b);
-  /// What the lane has whose id differs by the bits of a mask.
+  /// The value of the lane whose id differs by the bits of a mask.
   llvm::SmallVector<mlir::Value> shuffled(mlir::ImplicitLocOpBuilder &b,
                                           llvm::ArrayRef<mlir::Value> elements,
                                           uint32_t mask);
-  /// What `move` makes of the registers; pointers travel as their addresses.
+  /// The registers behind `move`; pointers travel as their addresses.
   LaneValues
   moveNumbers(llvm::ArrayRef<mlir::Value> from, mlir::ImplicitLocOpBuilder &b,
               llvm::function_ref<LaneValues(llvm::ArrayRef<mlir::Value>)> move);
@@ -231,9 +231,9 @@ private:
                                   const DistributedLayout &src,
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
-  /// Where an array in shared memory has the elements of a block: `width`
+  /// The places of a block's elements in an array of shared memory: `width`
   /// neighbours along `fastest` are one entry; entries from one to the next
-  /// along each dimension. Of `size` entries `part` are there at a time.
+  /// along each dimension. The array holds `part` of `size` entries at a time.
   struct SharedOrder {
     unsigned fastest, width;
     llvm::SmallVector<int64_t> strides;
@@ -292,7 +292,7 @@ private:
     return &layoutOf(block);
   }
   const DistributedLayout &distributed(LayoutAttr layout);
-  /// Of one that no value has.
+  /// The thread's part of a layout that no value has.
   mlir::FailureOr<const DistributedLayout *> distributed(mlir::Operation *op,
                                                          LayoutAttr layout);
   /// The registers as scalars.
@@ -305,8 +305,8 @@ private:
     (isPieces ? pieceValues : values)[value] = std::move(list);
   }
   LaneValues throughShared(mlir::Value piece);
-  /// What a loop carries for a value: the accumulator's pieces where a matrix
-  /// instruction continues them, else as it comes.
+  /// The values that a loop carries for a block: the accumulator's pieces if a
+  /// matrix instruction continues them, else as it comes.
   mlir::Type carriedType(mlir::Value init, mlir::Value argument);
   void setCarried(mlir::Value value, mlir::Type type, mlir::ValueRange parts);
   mlir::Value scalar(mlir::Value value) { return values.at(value).front(); }
@@ -348,12 +348,12 @@ private:
   llvm::DenseSet<mlir::Operation *> waits;
   FuncOp result;
   mlir::OpBuilder builder;
-  /// Where values that everything may use are built: thread ids, indices.
+  /// The place of values that everything may use: thread ids, indices.
   mlir::OpBuilder prologue;
   llvm::DenseMap<mlir::Value, LaneValues> values;      // scalars
   llvm::DenseMap<mlir::Value, LaneValues> pieceValues; // vectors, fragments
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Type>> carriedTypes;
-  /// Of every local: its array, and the elements of one stage.
+  /// The array of every local, and the elements of one stage.
   struct LocalArray {
     mlir::Value array;
     int64_t stageSize, width;
@@ -363,8 +363,8 @@ private:
                       mlir::Value stage, mlir::ImplicitLocOpBuilder &b);
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;
   llvm::DenseMap<int32_t, mlir::Value> constants;
-  /// What fromBits has built, by (wave?, bit, weight): two layouts that agree
-  /// on a dimension have the same value there.
+  /// The values that fromBits has built, by (wave?, bit, weight): two layouts
+  /// that agree on a dimension have the same value there.
   std::map<std::vector<std::array<int32_t, 3>>, mlir::Value> idSums;
   mlir::Value lane, wave;
   /// The kernel's instruction if nobody knows who has which element, and the

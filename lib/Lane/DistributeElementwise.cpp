@@ -29,8 +29,8 @@ LogicalResult Distributor::distributeConstant(Operation *op) {
   return success();
 }
 
-/// Of a block of integers, how many neighbours along each dimension, as powers
-/// of two, are the same; none where no two are, or it is something else.
+/// The number of equal neighbours of a block of integers along each dimension,
+/// as powers of two; none if no two are equal, or it is something else.
 std::optional<Index> Distributor::constantGroup(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.getElementType().isInteger())
@@ -66,8 +66,8 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
     sources.push_back(isa<RankedTensorType>(operand.getType())
                           ? LaneValues(lanes(operand))
                           : LaneValues(count, scalar(operand)));
-  // What facts have as the same in all of a group's elements, such as a mask
-  // whose bound is a multiple, needs computing once.
+  // A value that facts have as the same in all of a group's elements, such as a
+  // mask whose bound is a multiple, is computed once.
   std::map<Index, unsigned> groups;
   std::optional<Index> group = constantGroup(op->getResult(0));
   for (unsigned r = 0; r < count; ++r) {
@@ -96,7 +96,8 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
       for (const LaneValues &list : out)
         made.push_back(list.back());
     } else if (condition) {
-      // What constants decide: signs along a dimension that registers hold.
+      // A sign that constants decide: signs along a dimension that registers
+      // hold.
       made.push_back(operands[condition.value() ? 1 : 2]);
     } else {
       OperationState state(op->getLoc(), op->getName(), operands, elements,

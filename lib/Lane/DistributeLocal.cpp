@@ -11,8 +11,8 @@
 //   (column of the thread ^ swizzle of its row)        one value per layout
 //     ^ (column of the register ^ swizzle of its row)  a constant
 //
-// Fragments are loaded whole by the wave, from rows that are not swizzled. What
-// is stored directly is the business of DistributeMemory.cpp.
+// Fragments are loaded whole by the wave, from rows that are not swizzled.
+// Direct loads are the business of DistributeMemory.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,12 +129,12 @@ public:
                                        mul(phase, placement.vector / width));
   }
 
-  /// Of the element at a constant distance from the thread's.
+  /// The place of the element at a constant distance from the thread's.
   Value at(const Index &distance) {
     int64_t swizzle = distance[row] / placement.rowsPerPhase %
                       placement.phases * placement.vector;
     int64_t reach = placement.vector * placement.phases;
-    // What a swizzle moves as a whole has its elements side by side.
+    // Elements that a swizzle moves as a whole lie side by side.
     int64_t within = distance[column] % placement.vector;
     int64_t low = (distance[column] ^ swizzle) % reach - within;
     int64_t rest = distance[column] - distance[column] % reach + within;

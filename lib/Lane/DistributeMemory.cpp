@@ -4,13 +4,13 @@
 // neighbours in memory, as wide as layout, alignment and strides allow, at most
 // 16 bytes. Its address has a uniform part (block offsets and the registers'
 // offsets, added to the pointer with 64 bits) and a part that depends on the
-// lane (32 bits), which is the same for all groups. Where a block's elements
-// lie further apart than 32 bits of bytes reach, each lane moves the pointer by
+// lane (32 bits), which is the same for all groups. If a block's elements lie
+// further apart than 32 bits of bytes reach, each lane moves the pointer by
 // 64 bits instead. A launch keeps the strides that it computes below that.
 //
 // Lanes that are out of bounds load the block's first element within and then
-// select: a branch of their own in a hot loop costs more. Where facts do not
-// prove that there is one, the whole workgroup asks, in one branch around the
+// select: a branch of their own in a hot loop costs more. If facts do not prove
+// that there is one, the whole workgroup asks, in one branch around the
 // loads. Stores branch. Loads straight
 // to shared memory leave what is out of bounds to the target, with a mask.
 //
@@ -55,8 +55,8 @@ struct Access {
   Value someFromZero;
   Value inside; // offset of the first element within; null: 0
 
-  /// What a register's clamped indices add to the lane's offset, beyond what
-  /// `laneOffset` has; null without any.
+  /// The offset that a register's clamped indices add to the lane's, beyond
+  /// `laneOffset`; null without any.
   Value clampedOffset(unsigned reg) {
     Value sum;
     for (auto [dim, end] : last) {
@@ -112,7 +112,7 @@ struct Access {
     return PtrAddOp::create(b, base, offset);
   }
 
-  /// Where lanes that are out of bounds load instead.
+  /// The place that lanes out of bounds load instead.
   Value insideOffset() {
     return inside ? inside
                   : arith::ConstantIntOp::create(b, 0, isWide ? 64 : 32)
@@ -193,8 +193,8 @@ private:
 } // namespace
 
 /// The bytes of a block that 32 bits may reach: a pipelined loop on AMD adds as
-/// many at most, and the records of buffers end 16 bytes before 2^32. Those of
-/// direct loads end at 2^31.
+/// many at most, and the records of buffers end 16 bytes before 2^32. The
+/// records of direct loads end at 2^31.
 static constexpr int64_t mostReach = INT32_MAX - 15;
 static constexpr int64_t mostDirectReach = int64_t(1) << 30;
 
@@ -234,7 +234,7 @@ static bool isWithin(const Facts &facts, Operation *op, Value offset,
 }
 
 /// Whether the bytes from a block's first element to behind its last may be
-/// more than `most`. Where that depends on strides which launches compute, the
+/// more than `most`. If that depends on strides which launches compute, the
 /// largest ones for which they are not become promises of `kernel`'s arguments.
 template <typename OpT>
 static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
@@ -317,7 +317,7 @@ makeAccess(OpT op, const DistributedLayout &layout, const Facts &facts,
             ? value(op.getDynamicStrides()[nextDynamic++])
             : Value());
   Type i64 = b.getI64Type();
-  // What changes in a pipelined loop is added last.
+  // A term that changes in a pipelined loop is added last.
   auto pipeline = dyn_cast<scf::ForOp>(op->getParentOp());
   Value uniform[2];
   for (unsigned dim = 0; dim < layout.layout.rank(); ++dim)
@@ -382,7 +382,7 @@ makeAccess(OpT op, const DistributedLayout &layout, const Facts &facts,
 }
 
 LogicalResult Distributor::distributeLoad(LoadOp op) {
-  // What is stored directly is loaded where it is stored.
+  // A block that is stored directly is loaded at its store.
   for (Operation *user : op->getUsers())
     if (auto store = dyn_cast<LocalStoreOp>(user); store && store.getDirect())
       return success();
@@ -494,8 +494,9 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   return success();
 }
 
-/// What a wave's lanes load comes to neighbouring places, so the layout has to
-/// be the one that fills the local in order, and the wave's place is uniform.
+/// The loads of a wave's lanes come to neighbouring places, so the layout has
+/// to be the one that fills the local in order, and the wave's place is
+/// uniform.
 LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
   auto found = layoutOf(op, op.getResult());
   if (failed(found))

@@ -1,9 +1,9 @@
 //===- DistributeMove.cpp - ops that give elements another place ----------===//
 //
-// Where the algebra has the operand's layout under the op, registers only get
-// other names, and what is left is a conversion to the result's layout, which
-// is none where greta-tile-assign-layouts had its way. What depends on values,
-// gather and histogram, passes through shared memory.
+// If the algebra has the operand's layout under the op, registers only get
+// other names, and a conversion to the result's layout is left, which is none
+// if greta-tile-assign-layouts had its way. Gather and histogram, which depend
+// on values, pass through shared memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -57,7 +57,7 @@ static SmallVector<Value> selectAll(ImplicitLocOpBuilder &b, Value condition,
   return out;
 }
 
-/// What the thread of the set has whose other bits are this thread's.
+/// The value of the thread of the set whose other bits are this thread's.
 SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
                                                       const ThreadSet &from,
                                                       Exchange &exchange,
@@ -88,7 +88,7 @@ SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
   addSlots(false, kernel.getNumLanes(), from.lanes);
   addSlots(true, kernel.getNumWaves(), from.waves);
   Value slot = fromBits(slotBits);
-  // Of two sets of arrays one is written while the other may still be read.
+  // One of two sets of arrays is written while the other may still be read.
   int64_t size = slots * list.size();
   LaneValues &arrays = exchange.arrays[exchange.next]; // of each block
   exchange.next = 1 - exchange.next;
@@ -127,7 +127,7 @@ void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
       totals[reg] = sums.size();
       sums.push_back(x[reg]);
     }
-  // What stands before this thread's run, where it is not the first.
+  // The value before this thread's run, if it is not the first.
   SmallVector<Elements> before;
   ThreadSet first, source = below;
   for (const BitHolder &bit : bits) {

@@ -2,7 +2,7 @@
 //
 // In: load_scattered and store_scattered. Out: lane accesses, each register's
 // in a branch where it has a mask, so that no lane touches memory for an
-// element that is masked off. Where the mask bounds indices, and the first
+// element that is masked off. If the mask bounds indices, and the first
 // elements within are known not to be masked off, lanes load those instead and
 // then select: a branch in a hot loop costs more.
 //
@@ -16,7 +16,7 @@
 // and not negative, so that targets add it to a uniform address; else the
 // lane's base is moved by 64 bits.
 //
-// Of an argument that promises to reach less than 2^31 bytes the offset is a
+// If an argument promises to reach less than 2^31 bytes, the offset is a
 // sum of 32 bits, uniform parts included, which may wrap on the way: no lane
 // has an address of its own, and AMD's buffer loads take masks without a
 // branch.
@@ -81,7 +81,7 @@ private:
   llvm::function_ref<Value(Value)> scalar;
 };
 
-/// What an index along a dimension is multiplied by.
+/// The factor of an index along a dimension.
 struct Stride {
   int64_t fixed = 0;
   Value dynamic; // of as many bits as the sums
@@ -193,14 +193,15 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
       largest += stride.fixed * (layout.layout.shape()[dim] - 1);
     isNarrow = isNarrow && largest < end;
   }
-  // What is masked off has index 0 along the dimensions that its mask bounds.
+  // An element that is masked off has index 0 along the dimensions that its
+  // mask bounds.
   llvm::SmallBitVector safe(layout.layout.rank());
   if (auto load = dyn_cast<LoadScatteredOp>(op);
       load && !hasMaskedLoads(access))
     safe = safeDims(load);
   access.isSafe = safe.any();
-  // The lane's part: in 32 bits, or in as many as its base is moved by. Of each
-  // the second is along those dimensions.
+  // The lane's part: in 32 bits, or in as many as its base is moved by. The
+  // second of each is along those dimensions.
   std::array<Value, 2> narrow, lane;
   for (auto [dim, stride] : llvm::enumerate(strides)) {
     Value index = layout.threadIndex[dim];

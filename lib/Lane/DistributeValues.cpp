@@ -1,8 +1,8 @@
 //===- DistributeValues.cpp - scalars, vectors and fragments --------------===//
 //
 // A lane's part of a block tensor is held in the form in which it came: as
-// scalars, as pieces, or as fragments. Whoever needs another form asks for it
-// here; what takes a value apart stands right behind its definition.
+// scalars, as pieces, or as fragments. Callers that need another form ask for
+// it here; ops that take a value apart stand right behind its definition.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Where something that takes `value` apart dominates all of its uses.
+/// The place where an op that takes `value` apart dominates all of its uses.
 static void setAfter(OpBuilder &builder, Value value) {
   if (Operation *op = value.getDefiningOp())
     builder.setInsertionPointAfter(op);
@@ -23,7 +23,7 @@ static void setAfter(OpBuilder &builder, Value value) {
     builder.setInsertionPointToStart(cast<BlockArgument>(value).getOwner());
 }
 
-/// What a lane has of a fragment of a value, some of it perhaps as others do.
+/// A lane's elements of a fragment of a value, some of them perhaps copies.
 static VectorType elementsOf(FragmentType fragment, Value value,
                              int64_t lanes) {
   int64_t count = fragment.getRows() * fragment.getColumns() / lanes;

@@ -2,15 +2,15 @@
 //
 // Conversions to and from floats of 8 bits become instructions where the target
 // has them for that kind, else integer arithmetic. They round to the nearest,
-// ties to even; what is too large becomes infinity, or NaN in the types that
-// have none, as arith.truncf and AMD's instructions have it.
+// ties to even; a number that is too large becomes infinity, or NaN in the
+// types that have none, as arith.truncf and AMD's instructions have it.
 //
 // Widening puts exponent and mantissa to their place in the wide type, whose
 // bias is larger; numbers below the smallest exponent are integers times a
 // power of two. Narrowing rounds by adding just less than half of the last
 // place kept, or, below the smallest exponent, by adding a number whose last
 // place is that of the result. Nowhere does a denormal of the wide type count,
-// which a GPU may take for zero. Of other arithmetic there is the absolute
+// which a GPU may take for zero. The only other arithmetic is the absolute
 // value.
 //
 // An f64 is narrowed by its own bits: through f32 it would be rounded twice. So
@@ -119,7 +119,7 @@ Value Expander::widenTo(Value code, const Format &from, FloatType to) {
                             constantOf(b, like(to), FloatAttr::get(to, unit)));
   bits = select(isBelow(size, int64_t(1) << from.mantissa),
                 arith::BitcastOp::create(b, code.getType(), small), bits);
-  // Where -0 would be, or with all ones, is no number.
+  // The place of -0, or all ones, is no number.
   Value special = with<arith::OrIOp>(shifted, wide.infinity());
   if (from.isFnuz)
     bits = select(
@@ -206,7 +206,7 @@ Value Expander::narrow() {
   Value isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, code,
                                         constant(code, format.largest()));
   code = select(isLarge, constant(code, format.infinity()), code);
-  // What exceeds infinity is no number.
+  // A number beyond infinity is NaN.
   if (format.hasInfinity)
     code = select(isBelow(size, wide.infinity() + 1), code,
                   constant(code, format.infinity() |

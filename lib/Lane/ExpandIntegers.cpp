@@ -58,8 +58,8 @@ static void roundOnce(Operation *op) {
   };
   if (isExact(x))
     return finish(x);
-  // How far its last place in f32 is above 1. What rounds up to a power of two
-  // gets a place fewer, which is no loss.
+  // How far its last place in f32 is above 1. A number that rounds up to a
+  // power of two gets a place fewer, which is no loss.
   constexpr int64_t mantissa = 23, bias = 127;
   Type words = typeLike(x.getType(), b.getI32Type()), type = x.getType();
   Value bits = arith::BitcastOp::create(b, words, toFloat(x));

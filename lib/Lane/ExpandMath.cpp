@@ -1,13 +1,13 @@
 //===- ExpandMath.cpp - functions by formulas -----------------------------===//
 //
 // In: a kernel at the lane level with ops of arith and math on floats. Out: the
-// same, of functions only those that the target has. In this order:
+// same, with only those functions that the target has. In this order:
 //
 //   1. Functions of f16 and bf16, and division of bf16, go through f32: f32
 //      instructions are as fast, and the result is rounded once.
 //   2. Functions that MLIR has polynomials or formulas for become those.
-//   3. The others become formulas of our own. Where Vulkan promises little of
-//      GLSL's function, or there is none:
+//   3. The others become formulas of our own. If Vulkan promises little of
+// GLSL's function, or there is none:
 //
 //        tanh, erf     minimax polynomials near 0, exponentials elsewhere;
 //                      below 2 ulp
@@ -54,12 +54,12 @@ static constexpr StringLiteral native[] = {"absf",  "exp", "exp2", "floor",
 static constexpr StringLiteral nativeOnAmd[] = {"ceil",  "copysign", "isfinite",
                                                 "isinf", "isnan",    "isnormal",
                                                 "log10", "round",    "trunc"};
-/// Of these, what f64 has: everywhere, and on AMD.
+/// The ones of these that f64 has: everywhere, and on AMD.
 static constexpr StringLiteral onF64[] = {"absf", "ceil",      "floor",
                                           "fma",  "roundeven", "sqrt"};
 static constexpr StringLiteral onF64OfAmd[] = {"copysign", "isfinite", "isinf",
                                                "isnan", "trunc"};
-/// Of these, what AMD's f16 has too, exactly.
+/// The ones of these that AMD's f16 has too, exactly.
 static constexpr StringLiteral exact[] = {
     "absf", "ceil", "copysign", "floor", "round", "roundeven", "trunc"};
 /// Functions that MLIR has polynomials for, and those that it makes of others.
@@ -340,7 +340,7 @@ std::optional<int64_t> greta::wholeExponent(Value value) {
   return whole.getSExtValue();
 }
 
-/// What `op` is on f32; null where there is no formula.
+/// `op` as a formula on f32; null if there is none.
 static Value formula(Operation *op, const TargetRow &row) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Real x{&b, op->getOperand(0)};

@@ -5,7 +5,7 @@
 // time.
 //
 // A number in the last bits of an f16's mantissa is that number plus a constant
-// that the exponent says, and taking the constant away is exact. Of 4 bits:
+// that the exponent says, and taking the constant away is exact. For 4 bits:
 //
 //   0x6400 | w        1024 + w                from bits 3:0
 //   0x4800 | w        8 + w / 128             from bits 3:0
@@ -15,7 +15,7 @@
 // paired formats neighbours; upper bits of a word of their own are one `and`
 // and one `or` more. A zero is part of the constant. A scale that is the
 // format's unit of sums chooses the second and third line, which need half of
-// the shifts. Where the target permutes bytes in one instruction, neighbours
+// the shifts. If the target permutes bytes in one instruction, neighbours
 // are a pair, and a fused multiply-add takes the sixteen of the upper one away:
 //
 //   %d = greta_tile.unpack "gptq4" %w scale %s zero %z : i32 -> vector<8xf16>
@@ -119,7 +119,7 @@ private:
                ValueRange{upper, lower, bits(selector)})
         .getResult(0);
   }
-  /// What stands before a number in the bits of an f16; the unit of sums is
+  /// The bits before a number in an f16; the unit of sums is
   /// that of a number that begins at bit `place`.
   uint32_t exponents(int place) {
     return twice(0x6400 + (isUnit ? (row.sumExponent() - place) * 0x400 : 0));
@@ -239,7 +239,7 @@ uint16_t WordExpander::code(int i) {
   return isUnit && (bits & 0x7fff) ? bits + row.sumExponent() * 0x400 : bits;
 }
 
-/// Of each of four numbers in bytes, the low or the high byte of its code; null
+/// The low or the high byte of the code of each of four numbers in bytes; null
 /// where that is zero for all.
 Value WordExpander::tableBytes(Value numbers, int byte) {
   uint32_t tables[4] = {};
@@ -338,7 +338,7 @@ SmallVector<Value> WordExpander::codes() {
 // Dots of vectors
 //===----------------------------------------------------------------------===//
 
-/// Where element i of a vector comes from: a vector that nobody put together of
+/// The source of element i of a vector: a vector that nobody put together of
 /// scalars and its element, or a scalar and -1.
 static std::pair<Value, int64_t> originOf(Value vector, int64_t i) {
   while (auto made = vector.getDefiningOp<vector::FromElementsOp>()) {
@@ -463,7 +463,7 @@ void greta::expandPacked(Operation *kernel, const TargetRow &row) {
   kernel->walk([&](tile::VectorDotOp dot) { dots.push_back(dot); });
   for (tile::VectorDotOp dot : dots)
     expandDot(dot, row);
-  // What was unpacked at a dot stands behind some of its dead uses.
+  // An unpacked value at a dot stands behind some of its dead uses.
   if (IRRewriter rewriter(kernel->getContext()); !dots.empty())
     (void)runRegionDCE(rewriter, kernel->getRegions());
   SmallVector<tile::UnpackOp> words;

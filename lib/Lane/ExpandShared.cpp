@@ -40,7 +40,7 @@ static bool sharesBytes(const TargetRow &row) { return row.isHip(); }
 
 namespace {
 
-/// What an element of an array becomes: `count` entries of a type.
+/// The form of an element of an array: `count` entries of a type.
 struct Form {
   Type entry;
   int64_t count;

@@ -270,7 +270,7 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
     one["target"] = variant.row->name.str();
     one["backend"] = getBackendName(variant.row->backend).str();
     one["requires"] = requirements(variant.requires_);
-    // Which of a family's rows is nearest, a device tells by its size.
+    // A device tells by its size which of a family's rows is nearest.
     if (variant.row->isVulkan())
       one["compute_units"] = variant.row->computeUnits;
     std::string stem = spec.name + "." + variant.id;

@@ -3,8 +3,8 @@
 // In: a module with one function, and its variant for a row of the target
 // table, whose kernels compute any M. Out: the variant with the kernels of each
 // range of M that is worth them (RowRanges.h). Kernels of neighbours that are
-// the same, or those for any M, are there once. What goes wrong leaves a range
-// to the kernels for any M.
+// the same, or those for any M, are there once. A range whose compilation fails
+// is left to the kernels for any M.
 //
 //===----------------------------------------------------------------------===//
 

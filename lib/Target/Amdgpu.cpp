@@ -271,10 +271,10 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
           /*waveCycles=*/4};
 }
 
-/// Of `ldsBytes` a cycle, fitted, the second cache's share of a CU, and what
-/// direct loads cost a turn, of which those of 4 bytes are four times as many:
-/// numbers that the fit hardly tells, such that large tiles of gfx950 alone
-/// take direct loads (share of llvm-mca at 4096x4096x4096: 0.958, 0.935
+/// `ldsBytes` a cycle, fitted, the second cache's share of a CU, and the cost
+/// of direct loads in an iteration, of which those of 4 bytes are four times as
+/// many. The fit hardly tells these numbers, such that large tiles of gfx950
+/// alone take direct loads (share of llvm-mca at 4096x4096x4096: 0.958, 0.935
 /// without).
 TileFacts tilesOfCdna(double ldsBytes, double cacheBytes, double turnDirect) {
   TileFacts tiles;

@@ -224,8 +224,8 @@ TileFacts tilesOfDriver() {
 TileFacts tilesOfNvidia() {
   TileFacts tiles = tilesOfDriver();
   // 14336x4096, M = 16, packed weights, 8, 16 and 32 columns a wave: 166, 203
-  // and 288 cycles a step of 128. Of 14 shapes of packed weights with 2 to 64
-  // rows what this chooses is the fastest measured or up to 1.14 times as slow,
+  // and 288 cycles a step of 128. For 14 shapes of packed weights with 2 to 64
+  // rows the choice is the fastest measured or up to 1.14 times as slow,
   // but for one (1.63).
   StreamRates &stream = tiles.stream;
   stream.line = 2;

@@ -19,8 +19,8 @@
 // it has to be known not to be negative, by what the launch computes, or by
 // an `assume`, as Triton's tutorials have it. As products that make an address
 // do not overflow (ptr_add), a lane's part of them is below 2^31 elements then,
-// which for two bytes each is below the 2^32 bytes that lane offsets reach. Of
-// a product of 64 bits the stride's range has to say so.
+// which for two bytes each is below the 2^32 bytes that lane offsets reach.
+// For a product of 64 bits the stride's range has to say so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ struct Strided {
   SmallVector<int64_t> strides, bounded, nonnegative;
 };
 
-/// What a mask says of one dimension: below <= index + offset < end.
+/// The bounds that a mask gives one dimension: below <= index + offset < end.
 struct Bounds {
   std::optional<SmallVector<LinearTerm, 2>> offset;
   Value end; // null: none
@@ -237,7 +237,8 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
     access.bounds.push_back(dim.end);
     if (dim.fromZero)
       access.nonnegative.push_back(number);
-    // What the offset adds to the address goes where the bound asks for it.
+    // The offset's part of the address goes to the dimension that the bound
+    // asks for.
     for (LinearTerm part : *dim.offset) {
       part.constant *= -stride.constant;
       llvm::append_range(part.factors, stride.factors);

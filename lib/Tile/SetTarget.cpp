@@ -52,9 +52,9 @@ static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
   return waves;
 }
 
-/// Of the instructions whose tiles make up the block the one that keeps most
-/// waves busy, then the fastest, then the one that does most at once; null
-/// where there is none.
+/// Takes the instruction whose tiles make up the block that keeps most waves
+/// busy, then the fastest, then the one that does most at once; null if there
+/// is none.
 static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
                                                   const TargetRow &row) {
   auto a = cast<RankedTensorType>(dot.getA().getType());

@@ -144,7 +144,8 @@ private:
   struct Access {
     mlir::Value pointers, mask;
   };
-  /// Of the block of `shape` at `indices`, the first of which may be a line.
+  /// The pointers of the block of `shape` at `indices`, the first of which may
+  /// be a line.
   Access access(const Descriptor &desc, llvm::ArrayRef<mlir::Value> indices,
                 llvm::ArrayRef<int64_t> shape);
   /// A block that a descriptor's op moves, as it lies in memory.

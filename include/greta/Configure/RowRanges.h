@@ -1,10 +1,10 @@
 //===- RowRanges.h - kernels for ranges of a dynamic M ----------*- C++ -*-===//
 //
 // A GEMM with a dynamic M has kernels that compute any number of rows, chosen
-// for a guess, and so has attention with a dynamic number of queries. Where the
-// model says that others are faster for few rows, the function is compiled for
+// for a guess, and so has attention with a dynamic number of queries. If the
+// model has others faster for few rows, the function is compiled for
 // such ranges, too: with the attribute `greta.rows` on these ops, the largest M
-// of the range. The runtime takes what fits the values of a launch.
+// of the range. The runtime takes the range that fits the values of a launch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_CONFIGURE_ROWRANGES_H
@@ -29,7 +29,7 @@ struct DynamicRows {
       extent; // M over the function's symbols; null: there are none
   llvm::SmallVector<mlir::Operation *> ops;
 
-  /// Those with the M of the function's first one that has a dynamic M and no
+  /// The ops with the M of the function's first one that has a dynamic M and no
   /// `greta.config` for the row.
   static DynamicRows of(mlir::func::FuncOp function, const TargetRow &row);
   /// Sets their `greta.rows`.

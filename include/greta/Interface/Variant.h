@@ -124,13 +124,13 @@ struct Requirements {
   llvm::SmallVector<CoopMatrixLayout> layouts;
 };
 
-/// What a launch runs.
+/// The kernels and temporaries of a launch.
 struct CompiledKernels {
   llvm::SmallVector<TensorSpec> temps;
   llvm::SmallVector<CompiledKernel, 1> kernels;
 };
 
-/// What it runs where `extent` is from `least` to `most`.
+/// Its kernels and temporaries if `extent` is from `least` to `most`.
 struct CompiledRange : CompiledKernels {
   mlir::AffineExpr extent;
   int64_t least, most;

@@ -25,8 +25,8 @@
 namespace greta {
 
 struct WeightFormat {
-  /// What `zeros` are: per group packed like 4-bit weights, or, of f16, minima;
-  /// minima; or not there.
+  /// The form of `zeros`: per group packed like 4-bit weights, or, of f16,
+  /// minima; minima; or not there.
   enum class Zeros { None, Minima, Any };
   /// Per group an f16, or the exponent of a power of two plus 127, an i8.
   enum class Scale { F16, E8M0 };
@@ -87,7 +87,7 @@ struct WeightFormat {
   constexpr int perHigh() const { return highBits ? 32 / highBits : 0; }
   /// Weights that are unpacked together: whole words of everything.
   constexpr int unit() const { return std::max(perWord(), perHigh()); }
-  /// What is added to a weight to make it a natural number, below 2^allBits.
+  /// The number that is added to a weight to make it natural, below 2^allBits.
   constexpr int offset() const { return isSigned ? 1 << (bits - 1) : 0; }
   /// The same of what is subtracted from it where there are no zeros.
   constexpr int fixedZero() const { return zero + offset(); }

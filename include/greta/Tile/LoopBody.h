@@ -27,7 +27,7 @@ struct LoadedOperand {
   bool isFixed = false; // the same in every turn
 
   int64_t depth() const { return type.getDimSize(kDim); }
-  /// Of what the dots' layout repeats along K.
+  /// The repetitions of the dots' layout along K.
   int64_t tileDepth() const;
 };
 
@@ -46,9 +46,8 @@ struct LoopBody {
   /// The dots that take loaded operands, and those.
   llvm::SmallVector<tile::DotOp> dots;
   llvm::SmallVector<LoadedOperand> operands;
-  /// What operands are made of, all in the order of the body: loads, what only
-  /// their addresses need, and what is computed from what was loaded, with the
-  /// sums of it.
+  /// The ops that make operands, in the order of the body: loads, ops that only
+  /// their addresses need, and ops on the loaded values, with the sums of them.
   llvm::SmallVector<mlir::Operation *> loads, addresses, prepare;
   /// All that operands are made of which every turn has, apart from those.
   llvm::SmallVector<mlir::Operation *> fixed;

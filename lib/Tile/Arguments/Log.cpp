@@ -70,7 +70,7 @@ private:
   Value i32(int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   }
-  /// Of a scalar's or a block's type.
+  /// The element type of a scalar or a block.
   Value constant(Type type, int64_t value);
   Value at(Value pointer, int64_t words) {
     return words ? PtrAddOp::create(b, pointer.getType(), pointer, i32(words))
@@ -150,7 +150,7 @@ Value LogExpander::asNumber(Value value, bool isHex, bool isUnsigned,
       dtype = bits == 64 ? "f64" : "f32";
   }
   unsigned bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
-  // Of i1 there is 0 and 1.
+  // An i1 is 0 or 1.
   bool isSigned = !isHex && !isUnsigned && bits != 1;
   if (dtype.empty())
     dtype = (isSigned ? "i" : "u") +

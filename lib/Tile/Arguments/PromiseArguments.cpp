@@ -1,10 +1,10 @@
 //===- PromiseArguments.cpp - greta-tile-promise-arguments ----------------===//
 //
-// In: kernels and the launches that run them. Out: of every argument what all
-// launches keep, as `greta.divisibility`, for the facts analysis: where buffers
-// begin (alignmentOf), scalars are expressions of the function's symbols. Where
-// arguments of a function are values, no tensor that a launch writes overlaps
-// another of its tensors: `greta.noalias`.
+// In: kernels and the launches that run them. Out: a `greta.divisibility` on
+// every argument that all launches keep, for the facts analysis: the alignment
+// of buffers (alignmentOf), and the divisors of scalars, which are expressions
+// of the function's symbols. If arguments of a function are values, no tensor
+// that a launch writes overlaps another of its tensors: `greta.noalias`.
 //
 //===----------------------------------------------------------------------===//
 

@@ -25,7 +25,7 @@ static ArrayRef<int64_t> shapeOf(Type type) {
   return block ? block.getShape() : ArrayRef<int64_t>(one);
 }
 
-/// Of the widest access of a lane.
+/// The bytes of the widest access of a lane.
 static constexpr int64_t mostBytes = 16;
 
 /// The bytes that a pointer or an address counts in.
@@ -36,7 +36,7 @@ static int64_t unitOf(Value value) {
 
 ValueFacts::ValueFacts(SmallVector<DimFacts, 4> facts)
     : dims(std::move(facts)) {
-  // What divides all elements divides those that stand first.
+  // A divisor of all elements divides those that stand first.
   int64_t all = divisibility();
   for (DimFacts &dim : dims)
     dim.divisibility = std::max(dim.divisibility, all);
@@ -143,7 +143,7 @@ private:
   std::optional<DimFacts> transferElementwise(Operation *op, const DimFacts &a,
                                               const DimFacts &b);
 
-  /// What every element is, where it is one number.
+  /// The number that every element is, if it is one.
   std::optional<int64_t> constantOf(Value value) {
     const ConstantIntRanges *range = lookUp(ranges, value);
     if (!range || !range->getConstantValue())
@@ -193,8 +193,8 @@ void FactsAnalysis::visitNonControlFlowArguments(
         counter, counter->join(ValueFacts({facts::add(first[0], step[0])})));
 }
 
-/// Of ops that take elements at the same place; b is a where there is one
-/// operand.
+/// The facts about ops that take elements at the same place; b is a if there is
+/// one operand.
 std::optional<DimFacts> FactsAnalysis::transferElementwise(Operation *op,
                                                            const DimFacts &a,
                                                            const DimFacts &b) {
@@ -354,7 +354,7 @@ ValueFacts FactsAnalysis::transfer(Operation *op, Operands operands) {
   if (!isa<PtrAddOp, PtrCastOp, PtrToIntOp, IntToPtrOp>(op) &&
       !OpTrait::hasElementwiseMappableTraits(op))
     return ValueFacts::unknown(type);
-  // Of a scalar beside blocks every element is the same.
+  // Every element of a scalar beside blocks is the same.
   auto along = [&](unsigned i, unsigned dim) {
     bool isScalar = !isa<RankedTensorType>(op->getOperand(i).getType());
     return isScalar ? DimFacts::uniform(operand(i).divisibility(), shape[dim])
@@ -510,8 +510,8 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
 }
 
 /// As far as the addresses are a multiple of so many elements, and bounds do
-/// not fall between them. Where the dimension ends in memory another may go on,
-/// whose index then moves whole groups too.
+/// not fall between them. Behind the dimension's end another may go on in
+/// memory, whose index then moves whole groups too.
 template <typename OpT>
 static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
                        unsigned along, bool isDivided) {

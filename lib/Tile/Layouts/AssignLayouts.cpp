@@ -81,7 +81,7 @@ private:
   llvm::DenseMap<OpOperand *, Layout> wanted;
   /// B of dots whose columns are regrouped, as it is loaded.
   llvm::DenseMap<Operation *, Value> regrouped;
-  /// Those in which contracts leave their results.
+  /// The layouts in which contracts leave their results.
   llvm::DenseMap<Value, Layout> made;
 };
 
@@ -111,7 +111,7 @@ static Value repeated(OpBuilder &builder, Value value,
   return ReshapeOp::create(builder, loc, block(joined), copies);
 }
 
-/// What no layout can say, or several ops say better.
+/// Sizes that no layout can have, or that several ops state better.
 void LayoutAssigner::expandOps() {
   kernel.getBody().walk([&](Operation *op) {
     builder.setInsertionPoint(op);
@@ -144,8 +144,8 @@ static bool isIndexOp(Operation *op,
 }
 
 /// Every use of what costs little or nothing to have gets its own: sharing one
-/// would tie layouts together that have nothing to do with each other. What is
-/// in one layout after all is the same again in the end.
+/// would tie layouts together that have nothing to do with each other. Values
+/// in one layout after all are merged again in the end.
 void LayoutAssigner::copyLeaves() {
   SmallVector<Operation *> indices, leaves;
   llvm::SmallDenseSet<Operation *> known;
@@ -234,8 +234,8 @@ void LayoutAssigner::assign(Value value, const Layout &layout) {
     worklist.pop();
     if (!isBlock(value) || !layouts.try_emplace(value, layout).second)
       continue;
-    // What is carried in one place has one layout, so it gets it at once: one
-    // of them could be reached in another by another way.
+    // A value that is carried in one place has one layout, so it gets it at
+    // once: one of them could be reached in another by another way.
     SmallVector<Value> together{value};
     for (size_t i = 0; i < together.size(); ++i)
       for (Value other : carriedTogether(together[i]))
@@ -262,7 +262,8 @@ void LayoutAssigner::assign(Value value, const Layout &layout) {
   }
 }
 
-/// What a conversion costs: nothing, shuffles, or a trip through shared memory.
+/// The cost of a conversion: nothing, shuffles, or a trip through shared
+/// memory.
 static unsigned effort(const Layout &from, const Layout &to) {
   std::string error;
   FailureOr<Conversion> plan = convert(from, to, error);
@@ -271,9 +272,9 @@ static unsigned effort(const Layout &from, const Layout &to) {
   return plan->numShuffles();
 }
 
-/// The accumulator of a dot. Of a dimension that will be taken apart, threads
-/// stay within the last extents, up to one that is to be in registers; what is
-/// beyond repeats.
+/// The accumulator of a dot. In a dimension that will be taken apart, threads
+/// stay within the last extents, up to one that is to be in registers; the rest
+/// repeats.
 LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   Value result = dot.getResult();
   // Another dot's layout, which came here through elementwise work, may be of
@@ -312,7 +313,7 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   return success();
 }
 
-/// What a dot's operands are laid out as beside its accumulator.
+/// The layouts of a dot's operands, from its accumulator's.
 void LayoutAssigner::layOutOperands(DotOp dot) {
   const Layout acc = layouts.at(dot.getResult());
   MatrixAttr matrix = dot.getMatrixAttr();
@@ -339,7 +340,8 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     return greta::operandLayout(dot, number, acc, fastest[number], run,
                                 like ? &*like : nullptr);
   };
-  // What another dot left in registers is numbered along K as that left it.
+  // An operand that another dot left in registers is numbered along K as that
+  // left it.
   if (auto known = layouts.find(dot.getA()); known != layouts.end() && matrix) {
     unsigned least = effort(known->second, layoutOf(0));
     int64_t neighbours = std::exchange(run, 0);
@@ -370,7 +372,7 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
   }
 }
 
-/// Where it is loaded, neighbours in memory are neighbours in registers.
+/// At the load neighbours in memory are neighbours in registers.
 void LayoutAssigner::assignRegrouped(DotOp dot, const Layout &layout) {
   Value source = regrouped.lookup(dot), value = dot.getB();
   std::optional<Layout> known = layout;

@@ -22,7 +22,8 @@ namespace {
 class ConnectedBlocks {
 public:
   ConnectedBlocks(ArrayRef<Value> values, ArrayRef<int64_t> shape);
-  /// Which dimension of the first blocks one of another block is; -1: none.
+  /// The dimension of the first block that each dimension of another block is;
+  /// -1: none.
   int64_t dimOf(Value value, unsigned dim) const {
     auto it = dims.find(value);
     return it == dims.end() ? -1 : it->second[dim];
@@ -115,7 +116,8 @@ SmallVector<Value> greta::carriedTogether(Value value) {
     others.append({loop.getInits()[i], loop.getRegionIterArgs()[i],
                    loop.getYieldedValues()[i], (*loop.getLoopResults())[i]});
   };
-  // What a while loop's turns begin with, and what its condition passes on.
+  // The values that a while loop's iterations begin with, and those that its
+  // condition passes on.
   auto addTurn = [&](scf::WhileOp loop, unsigned i) {
     others.append({loop.getInits()[i], loop.getBeforeArguments()[i],
                    loop.getYieldOp().getOperand(i)});
@@ -195,7 +197,8 @@ static void noteNeighbours(Value block, unsigned dim, int64_t count,
   wishes.accessed = std::max(wishes.accessed, elements);
 }
 
-/// Of an access through pointers, which may be all that belongs to the blocks.
+/// The wish of an access through pointers, which may be the only one of the
+/// blocks.
 static void noteScattered(Value pointers, Value mask, Value moved,
                           const ConnectedBlocks &blocks, const Facts &facts,
                           LayoutWishes &wishes) {
@@ -216,8 +219,8 @@ static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
       noteNeighbours(block, dim, facts.vectorWidth(op, dim), blocks, wishes);
 }
 
-/// What a lane adds up it holds, but for groups of neighbours, of which it
-/// holds each.
+/// A lane holds the elements that it adds up, but for groups of neighbours, of
+/// which it holds each.
 static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
                          LayoutWishes &wishes) {
   ArrayRef<int64_t> sums = shapeOf(op.getResult());
@@ -298,7 +301,7 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
 FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
                                      Operation *op) {
   unsigned rank = wishes.shape.size();
-  // What each dimension still has to give, in powers of two.
+  // The extent that each dimension still has to give, in powers of two.
   SmallVector<int64_t, 4> left(rank), at(rank, 1);
   int64_t elements = 1;
   for (unsigned dim = 0; dim < rank; ++dim) {

@@ -12,8 +12,8 @@
 
 namespace greta {
 
-/// What the accesses, reductions and products that a block's elements take
-/// part in ask of its layout.
+/// The layout that the accesses, reductions and dots of a block's elements ask
+/// for.
 struct LayoutWishes {
   explicit LayoutWishes(llvm::ArrayRef<int64_t> shape)
       : shape(shape), inRegisters(shape.size()), reduced(shape.size()) {}

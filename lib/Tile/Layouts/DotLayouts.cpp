@@ -166,8 +166,9 @@ static SmallVector<int32_t> numbersAlong(Bases bases, unsigned dim) {
                              [&](const Basis *basis) { return (*basis)[dim]; });
 }
 
-/// A tile of the accumulator or of B. Where what a dot leaves in registers is
-/// another's A, its columns are those that make it that operand as it is, so
+/// A tile of the accumulator or of B. If the result that a dot leaves in
+/// registers is another's A, its columns are those that make it that operand as
+/// it is, so
 /// that neighbours along the other's K are neighbours in memory, too.
 static Layout withColumnsOfChain(DotOp dot, const Layout &tile) {
   MatrixAttr matrix = dot.getMatrixAttr();

@@ -52,7 +52,7 @@ llvm::SmallVector<int64_t, 4> contractedShape(tile::ContractOp contract);
 /// Whether a lane holds all that a contract adds up to one element.
 bool sumsInLanes(tile::ContractOp contract, const Layout &layout);
 
-/// What the loop over K around a dot says of its operands; null: nothing.
+/// The schedule of the loop over K around a dot; null: none.
 tile::PipelineAttr pipelineOf(tile::DotOp dot);
 
 } // namespace greta

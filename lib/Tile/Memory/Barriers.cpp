@@ -35,7 +35,7 @@ static bool isForNextTurn(PtrLoadOp load) {
   });
 }
 
-/// Where a barrier before `op` is put: in a loop in a loop, and where drivers
+/// The place of a barrier before `op`: in a loop in a loop, and where drivers
 /// compile, in any, it stands before the loads from global memory for the next
 /// turn, which run under the matrix instructions behind it. The H200's driver
 /// waits at a barrier for loads in front of it: flash attention 261 TFLOP/s in

@@ -66,14 +66,14 @@ private:
 
   FuncOp kernel;
   const TargetRow &row;
-  /// Of the barriers that are there.
+  /// The arrays between the barriers that are there.
   std::optional<SharedOrder> order;
   SmallVector<Array> arrays; // the largest first
 };
 
 } // namespace
 
-/// Where arrays begin: what the widest access of a lane asks for.
+/// The alignment of arrays: that of the widest access of a lane.
 static constexpr int64_t granule = 16;
 
 /// Whether some lanes of every workgroup go into a branch: its condition asks

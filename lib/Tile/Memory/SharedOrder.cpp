@@ -1,14 +1,15 @@
 //===- SharedOrder.cpp - who must wait for whom in shared memory ----------===//
 //
-// In: one lane's program. Out: where barriers are missing (SharedOrder.h).
+// In: one lane's program. Out: the places of missing barriers (SharedOrder.h).
 //
 // The state at a point of the program is what lanes may be doing to each stage
 // of each array since the last barrier: reading, writing, or waiting for direct
 // loads, with how many loads this lane has issued since. An access that meets a
 // pending one of which either writes needs a barrier before it. As late as
 // possible is where a barrier then stands, so one covers what the next would
-// have. What was pending before a loop or a branch is waited for before that,
-// and what a turn stores for the next one's reads at its end.
+// have. An access that was pending before a loop or a branch is waited for
+// before that, and a store for the next iteration's reads at the end of its
+// iteration.
 //
 // A loop's state comes round: its body is followed with what its end leaves
 // until that no longer changes. Stages are numbers modulo their count, so that
@@ -95,7 +96,7 @@ void SharedOrder::collect(Operation *op) {
     if (Value root = stageOf(op->getResult(0)).root)
       roots.insert(root);
   } else if (array != op->operand_end()) {
-    // Whatever is not known to do one of both does both.
+    // An op that is not known to do one of both does both.
     accesses[op] = {stageOf(*array),
                     !isa<SharedStoreOp, FragmentStoreOp, PtrLoadSharedOp>(op),
                     !isa<SharedLoadOp, FragmentLoadOp>(op),
@@ -415,7 +416,8 @@ std::optional<SharedOrder::Need> SharedOrder::visitLoop(Operation *op,
       before = state;
       enter(op, loop ? ValueRange(loop.getInitArgs()) : ValueRange(), before);
     }
-    // What once seemed to come round may be ordered in the next turn.
+    // An access that once seemed to come round may be ordered in the next
+    // iteration.
     constexpr unsigned fewTurns = 8;
     for (unsigned turn = 0;; ++turn) {
       State now = before;

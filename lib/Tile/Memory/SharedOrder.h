@@ -41,7 +41,7 @@ public:
   /// be at the second.
   llvm::DenseSet<std::pair<mlir::Operation *, mlir::Operation *>> unordered;
 
-  /// What the missing barriers cost: one in a loop counts as many outside.
+  /// The cost of the missing barriers: one in a loop counts as many outside.
   double cost() const;
 
 private:
@@ -54,7 +54,7 @@ private:
     bool isKnown = true;
     bool operator==(const Stage &other) const;
   };
-  /// What lanes may still be doing to a stage.
+  /// The accesses that lanes may still be doing to a stage.
   struct Pending {
     Stage stage;
     /// Depth of the region from which it comes.
@@ -105,12 +105,12 @@ private:
   DirectWait wait;
   llvm::DenseMap<mlir::Block *, llvm::SmallVector<mlir::Operation *>> relevant;
   llvm::DenseMap<mlir::Operation *, Access> accesses;
-  /// What stages are counted from.
+  /// The value that stages are counted from.
   llvm::DenseSet<mlir::Value> roots;
-  /// Of barriers, the loads in flight that later uses allow them.
+  /// The loads in flight that later uses allow each barrier.
   llvm::DenseMap<mlir::Operation *, int64_t> allowed;
   bool allowsLess = false;
-  /// Where bodies of loops end with a barrier.
+  /// The loops whose bodies end with a barrier.
   llvm::DenseSet<mlir::Operation *> turnEnds;
   unsigned level = 0;
 };

@@ -72,8 +72,8 @@ static void countElements(scf::ForOp loop) {
 
 namespace {
 
-/// What a value grows by each turn: a constant and an integer, either of which
-/// may be missing.
+/// The increment of a value in each iteration: a constant and an integer,
+/// either of which may be missing.
 struct Growth {
   int64_t constant = 1;
   Value factor;
@@ -170,7 +170,7 @@ struct InductionsPass
         return;
       countElements(loop);
       for (BlockArgument carried : loop.getRegionIterArgs())
-        // What is left at the end would have to be computed as well.
+        // The value that is left at the end would have to be computed as well.
         if (loop.getTiedLoopResult(carried).use_empty())
           if (std::optional<Growth> growth = growthOf(carried, loop))
             compute(carried, *growth, loop);

@@ -24,12 +24,12 @@ using namespace greta;
 using namespace greta::tile;
 
 /// Rows of A one after another: on the H200 a fragment that is loaded just
-/// before its MMAs beats all of them loaded first. Where A is in registers,
-/// tiles of B.
+/// before its MMAs beats all of them loaded first. If A is in registers, tiles
+/// of B.
 static void sinkFragments(Block &block) {
   Operation *fence = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    // What is read before this op may be written behind it.
+    // Memory that is read before this op may be written behind it.
     if (isa<BarrierOp, SharedStoreOp, FragmentStoreOp>(op) ||
         op.getNumRegions())
       fence = &op;
@@ -150,10 +150,9 @@ static void interleave(ScheduleOp op) {
     reads.push_back(addReads(mma.getA(), *first, known) +
                     addReads(mma.getB(), *first, known));
   bool justInTime = llvm::any_of(reads, [](unsigned n) { return n > 0; });
-  // What is read is wanted soonest, and what is stored has to arrive before the
-  // barrier, so accesses come in the first seven tenths of the MMAs (of
-  // 1/2 to 1 the best on gfx90a and gfx942; gfx950 has 0.8 % less than with
-  // 3/4).
+  // Reads are wanted soonest, and stores have to arrive before the barrier, so
+  // accesses come in the first seven tenths of the MMAs (of 1/2 to 1 the best
+  // on gfx90a and gfx942; gfx950 has 0.8 % less than with 3/4).
   unsigned early = mmas.size() * 7 / 10, done = 0, mixed = 0;
   unsigned accesses =
       left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);

@@ -100,7 +100,7 @@ bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
   });
 }
 
-/// What a dot's operand is before it is laid out for the dot.
+/// A dot's operand before it is laid out for the dot.
 static Value sourceOf(OpOperand &operand) {
   auto convert = operand.get().getDefiningOp<ConvertLayoutOp>();
   return convert && convert->getBlock() == operand.getOwner()->getBlock()
@@ -186,7 +186,7 @@ void LoopBody::Analysis::setOperands() {
     if (!llvm::is_contained(body.dots, dot))
       body.dots.push_back(dot);
   }
-  // Those that continue carried accumulators in the order of these.
+  // The dots that continue carried accumulators, in the order of these.
   auto placeOf = [&](DotOp dot) {
     auto arg = dyn_cast<BlockArgument>(dot.getAcc());
     return arg && arg.getOwner() == block ? arg.getArgNumber() : 0;
@@ -231,7 +231,7 @@ void LoopBody::Analysis::partition() {
       body.carried.push_back(i);
   }
   for (Operation &op : block->without_terminator()) {
-    // What is assumed of addresses holds for those ahead.
+    // Assumptions about addresses hold for those ahead.
     bool isAssumed =
         isa<AssumeOp>(op) && collect(op.getOperand(0), addresses, nullptr);
     if (loads.contains(&op))
@@ -250,7 +250,7 @@ void LoopBody::Analysis::partition() {
   for (Operation &op : block->without_terminator())
     if (addresses.contains(&op))
       body.addresses.push_back(&op);
-  // What only served what runs ahead has no use in its turn.
+  // Ops that only served loads ahead have no use in the iteration.
   OpSet used(body.compute.begin(), body.compute.end());
   used.insert(block->getTerminator());
   for (Operation *op : llvm::reverse(body.compute))
@@ -263,8 +263,8 @@ void LoopBody::Analysis::partition() {
                  [&](Operation *op) { return !used.contains(op); });
 }
 
-/// What an operand is made of that does not follow from the turn's number is
-/// loaded once, before the loop.
+/// Loads of an operand that do not follow from the iteration number are done
+/// once, before the loop.
 void LoopBody::Analysis::separateFixed() {
   OpSet fixed, turning;
   auto separate = [&](const Origin &origin) {

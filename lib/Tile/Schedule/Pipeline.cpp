@@ -3,8 +3,9 @@
 // Software pipelining of loops that load operands of dots, on block tensors
 // with layouts: decides which, and how where the loop does not say
 // (PipelineAttr); PipelineLoop.h does it. A loop of no stages keeps what it
-// loads in the lanes that multiply it, and stays as it is. What addresses are
-// loaded from then comes one turn further ahead (PrefetchIndices.h).
+// loads in the lanes that multiply it, and stays as it is. Values that
+// addresses are computed from are then loaded one iteration further ahead
+// (PrefetchIndices.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// What a block takes there, with as many bytes between rows.
+/// The bytes of a block there, with as many bytes between rows.
 static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
   return type.getNumElements() * bytesInMemory(type.getElementType()) +
          padding * *llvm::max_element(type.getShape());
@@ -47,7 +48,7 @@ static int64_t bytesOfConversions(const LoopBody &body) {
   return most;
 }
 
-/// What a block takes of a lane's registers of 32 bits.
+/// The registers of 32 bits that a block takes of a lane.
 static int64_t registersOf(RankedTensorType type) {
   return toLayout(getLayoutOf(type)).numRegisters() *
          bytesInMemory(type.getElementType()) / 4;

@@ -16,14 +16,15 @@
 
 namespace greta {
 
-/// Where an operand lies between load and dots.
+/// The place of an operand between load and dots.
 struct Placed {
   /// As it is stored: what a lane has of K are neighbours.
   mlir::RankedTensorType stored;
   mlir::Value local;
 };
 
-/// Of every operand, null: is not read.
+/// Maps each operand to its fragment; null if this slice does not read the
+/// operand.
 using Parts = llvm::SmallVector<mlir::Value>;
 
 class LoopPipeliner {
@@ -58,8 +59,8 @@ private:
   llvm::SmallVector<mlir::Value> emitDots(llvm::ArrayRef<tile::DotOp> dots,
                                           const Parts &parts,
                                           mlir::ValueRange accumulators);
-  /// Where what could stay in registers is in locals, reads follow the products
-  /// that need them, or LLVM has all of them first.
+  /// If operands that could stay in registers are in locals, reads stand just
+  /// before the dots that need them, or LLVM has all of them first.
   bool isShortOfRegisters() const {
     return !body.fixed.empty() && !body.isLoadedWhole();
   }
@@ -79,18 +80,18 @@ private:
   mlir::Value emitDot(tile::DotOp dot, mlir::Value stage,
                       mlir::IRMapping &mapping,
                       llvm::function_ref<bool()> fill);
-  /// Where the turn so many after another begins.
+  /// The counter of the iteration so many after another.
   mlir::Value turnAfter(mlir::Value k, int64_t turns);
   /// There, or where the last one begins: beyond the end the last block comes
   /// again and is not used.
   mlir::Value clampedAfter(mlir::Value k, int64_t turns);
   void chooseClamp();
   llvm::SmallVector<mlir::Value> emitSingle();
-  /// What passes from block to block with several stages.
+  /// The values that pass from iteration to iteration with several stages.
   struct Flow {
     llvm::SmallVector<mlir::Value> carried, loaded;
     Parts parts;
-    /// Of what was prepared: of each block ahead, and without those.
+    /// The prepared values: of each K tile ahead, and those without one.
     llvm::SmallVector<mlir::Value> ahead, prepared;
   };
   Flow emitStep(mlir::Value k, mlir::Value stage, Flow flow);

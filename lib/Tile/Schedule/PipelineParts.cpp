@@ -41,10 +41,10 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
   return results;
 }
 
-/// Whether what is masked off is known to be at the ends of dimensions, so that
-/// only blocks there need a selection: with one stage it comes when the block
-/// is stored, in a branch of the whole workgroup. Where more stages hide it, it
-/// belongs to the load.
+/// Whether masked-off elements are known to be at the ends of dimensions, so
+/// that only blocks there need a selection: with one stage it comes when the
+/// block is stored, in a branch of the whole workgroup. With more stages, which
+/// hide it, it belongs to the load.
 bool LoopPipeliner::selectsLater(Operation *load) {
   auto scattered = dyn_cast<LoadScatteredOp>(load);
   if (!scattered || !scattered.getMask() || attr.getStages() != 1)
@@ -115,7 +115,7 @@ Value LoopPipeliner::asStored(const Placed &place, Value block) {
   return ConvertLayoutOp::create(b, place.stored, block);
 }
 
-/// What the operands are computed as from what was loaded.
+/// The operands, computed from the loaded values.
 SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
                                                SmallVectorImpl<Value> &sums) {
   IRMapping mapping;
@@ -236,7 +236,7 @@ SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
     scf::YieldOp::create(b, emitDots(dots, parts, slices.getRegionIterArgs()));
     return slices.getResults();
   }
-  // Where a slice lies in a swizzled local must be a constant.
+  // The place of a slice in a swizzled local must be a constant.
   for (int64_t at = 0; at < depth; at += slice) {
     sums = emitDots(dots, emitReads(dots, stage, i32(at), slice), sums);
     endStretch();
@@ -255,7 +255,7 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
                       inTiles ? operand.tileDepth() : operand.depth(), acc)
         .front();
   }
-  // What is in registers has no slices.
+  // An operand in registers has no slices.
   unsigned side = body.isLoaded(dot, 0) ? 0 : 1;
   const LoadedOperand &operand = body.operandOf(dot, side);
   // RADV keeps reads in front of stores there, and what they read in registers:
