@@ -7,8 +7,8 @@ Each token goes to 8 of 128 experts; hidden 2048, ffn 768, weights [E, N, K] of 
   grouped      greta.grouped_matmul of 8 rows for each token, routed evenly (1 token: 8 experts a row each)
   plain        a greta.matmul that reads as many weights (1 and 64 tokens: as many rows of B as the experts in use have together, and the rows
                that an expert has), or has as many rows (4096 tokens)
-`microseconds` and `cycles` are means over ROUTINGS ways to route: the simulator takes some workgroups of a grid for all, and some have no rows. `bytes` is what a cycle of the whole
-launch (microseconds at the chip's clock) brings of weights, `loop` the share of the matrix unit in the main loop.
+The simulator takes some workgroups of a grid for all, and of a grouped GEMM some have no rows. With up to 64 tokens `microseconds` and `cycles` are means over ROUTINGS ways to route. With more they are those of a routing in which every
+workgroup has rows (`filled`), times the tiles that an even routing has over those of that one. `bytes` is what a cycle of the whole launch (microseconds at the chip's clock) brings of weights, `loop` the share of the matrix unit in the main loop.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import records  # noqa: E402
 from issue_model import tool  # noqa: E402
 
 EXPERTS, TOP, HIDDEN, FFN = 128, 8, 2048, 768
-ROUTINGS = 8
+ROUTINGS, FEW = 8, 64
 CLOCK = {"gfx90a": 1700, "gfx942": 2100, "gfx950": 2400, "gfx1100": 2500, "gfx1201": 2970}  # MHz, of lib/Target
 BYTES = {"f16": 2, "q4": 0.5 + 2 / 32}
 FIELDS = ["date", "commit", "chip", "tokens", "weights", "kernel", "tile", "microseconds", "cycles", "weight_bytes", "bytes", "loop"]
@@ -40,6 +40,16 @@ def offsets(tokens, routing=1):
     for _ in range(tokens):
         counts[rng.choice(EXPERTS, TOP, replace=False)] += 1
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
+def filled(tokens, m):
+    """All slots for tiles of m rows have some: a group has a row more than whole tiles, the last one what is left."""
+    each = TOP * tokens // EXPERTS // m * m - m + 1
+    return np.array([*range(0, EXPERTS * each, each), TOP * tokens], np.int32)
+
+
+def tiles(table, m):
+    return int(-(-np.diff(table) // m).sum())
 
 
 def function(weights, rows, columns, matrices=0):
@@ -102,7 +112,8 @@ def estimated(folder, chip, made, tokens, routings=1):
     dims = [f"--{name}={','.join(map(str, kernel[name]))}" for name in ("grid", "block")]
     estimates = []
     for routing in range(routings):
-        table.write_bytes(offsets(tokens, routing + 1).tobytes())
+        chosen = offsets(tokens, routing + 1) if tokens <= FEW else filled(tokens, kernel["config"]["rows"])
+        table.write_bytes(chosen.tobytes())
         estimates.append(json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *dims, *map(argument, kernel["args"]))))
     return kernel["config"], estimates
 
@@ -160,10 +171,12 @@ def main():
             for tokens in map(int, options.tokens.split(",")):
                 for weights in options.weights.split(","):
                     for kernel, made, weight_rows in cases(tokens, weights):
-                        config, estimates = estimated(pathlib.Path(name), chip, made, tokens, ROUTINGS if kernel == "grouped" else 1)
+                        config, estimates = estimated(pathlib.Path(name), chip, made, tokens, ROUTINGS if kernel == "grouped" and tokens <= FEW else 1)
                         size = round(weight_rows * HIDDEN * BYTES[weights])
                         tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth")) + f" waves {config['waves']}"
                         us = float(np.mean([e["microseconds"] for e in estimates]))
+                        if kernel == "grouped" and tokens > FEW:
+                            us *= tiles(offsets(tokens), config["rows"]) / tiles(filled(tokens, config["rows"]), config["rows"])
                         loop = max((e.get("loop") or {}).get("matrix_busy") or 0 for e in estimates)
                         row = dict(chip=chip, tokens=tokens, weights=weights, kernel=kernel, tile=tile, microseconds=round(us, 2), cycles=round(np.mean([e["cycles"] for e in estimates])),
                                    weight_bytes=size, bytes=round(size / (us * CLOCK[chip]), 1), loop=round(loop, 3))

@@ -145,27 +145,44 @@ def halves(p, rounded, a, b, offsets):
     return swiglu(rounded(gate), rounded(up))
 
 
+def packed_operands(p):
+    """(name, columns, element type) of what greta.dequant has, by the kind: w4[s or m]GROUP, symmetric, with minima or, without a letter, with zeros."""
+    group = int(p.kind[2:].strip("sm"))
+    yield "%q", p.k // 8, "i32"
+    yield "%scales", p.k // group, "f16"
+    if p.kind[2] == "m":
+        yield "%minima", p.k // group, "f16"
+    elif p.kind[2] != "s":
+        yield "%zeros", -(-p.k // group // 8), "i32"
+
+
 def packed_mlir(p, target):
-    rows, group = p.e * p.n, 32
-    types = tensor(rows, p.k // 8, "i32"), tensor(rows, p.k // group, "f16"), tensor(rows, p.k, "f16")
-    body = f"""  %w = greta.dequant %q, %scales {{group = {group}}} : {types[0]}, {types[1]} -> {types[2]}
-  %b = tensor.expand_shape %w [[0, 1], [2]] output_shape [{p.e}, {p.n}, {p.k}] : {types[2]} into $B
+    rows, group = p.e * p.n, int(p.kind[2:].strip("sm"))
+    operands = [(name, tensor(rows, columns, dtype)) for name, columns, dtype in packed_operands(p)]
+    names, types = (", ".join(part) for part in zip(*operands))
+    w = tensor(rows, p.k, "f16")
+    body = f"""  %w = greta.dequant {names} {{group = {group}}} : {types} -> {w}
+  %b = tensor.expand_shape %w [[0, 1], [2]] output_shape [{p.e}, {p.n}, {p.k}] : {w} into $B
   %0 = GROUPED
 """
-    return text(p, f"%q: {types[0]}, %scales: {types[1]}", body, "0")
+    return text(p, ", ".join(f"{name}: {kind}" for name, kind in operands), body, "0")
 
 
 def packed_inputs(p, rng):
     rows = p.e * p.n
     yield rng.standard_normal((p.m, p.k)), p.dtype
-    yield rng.integers(-(2**31), 2**31, (rows, p.k // 8)), "i32"
-    yield rng.uniform(0.5, 1.5, (rows, p.k // 32)) / (4 * np.sqrt(p.k)), "f16"
+    for name, columns, dtype in packed_operands(p):
+        if dtype == "i32":
+            yield rng.integers(-(2**31), 2**31, (rows, columns)), "i32"
+        else:
+            yield rng.uniform(*((0.5, 1.5) if name == "%scales" else (-18, 3)), (rows, columns)) / (4 * np.sqrt(p.k)), "f16"
     yield routed(p, rng), "i32"
 
 
-def packed(p, rounded, a, q, scales, offsets):
+def packed(p, rounded, a, *operands):
+    *operands, offsets = operands
     rows = lambda e: slice(e * p.n, (e + 1) * p.n)
-    return multiplied(p, a, lambda e: dequantised(p, rounded, q[rows(e)], scales[rows(e)]), offsets)
+    return multiplied(p, a, lambda e: dequantised(p, rounded, *(operand[rows(e)] for operand in operands)), offsets)
 
 
 KINDS = {
@@ -192,5 +209,5 @@ KINDS = {
         limit="gemm, row op",
     ),
     "halves": Kind(halves_mlir, halves_inputs, halves, "gemm, row op"),
-    "w432": Kind(packed_mlir, packed_inputs, packed, "gemm chain", ("packed weights", "packed sums")),
+    **{kind: Kind(packed_mlir, packed_inputs, packed, "gemm chain", ("packed weights", "packed sums", "minimum added apart")[: 2 + (kind[2] == "m")]) for kind in ("w4s32", "w464", "w4m32")},
 }

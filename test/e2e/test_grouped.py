@@ -25,9 +25,11 @@ SHAPES = [
     Grouped("plain", "nt", "d", 2, 1, 16, 64, "f16", "f16", "even"),
     Grouped("halves", "nt", "d", 5, 70, 64, 96, "f16", "f16", "even"),
     Grouped("halves", "nt", "s", 48, 8, 40, 128, "f16", "f16", "some"),
-    Grouped("w432", "nt", "s", 64, 8, 48, 256, "f16", "f16", "some"),
-    Grouped("w432", "nt", "d", 4, 130, 40, 160, "f16", "f16", "short"),
-    Grouped("w432", "nt", "s", 16, 64, 40, 512, "f16", "f16", "even"),  # eight rows
+    Grouped("w4s32", "nt", "s", 64, 8, 48, 256, "f16", "f16", "some"),
+    Grouped("w464", "nt", "d", 4, 130, 40, 192, "f16", "f16", "short"),
+    Grouped("w4m32", "nt", "s", 16, 64, 40, 512, "f16", "f16", "even"),  # eight rows
+    Grouped("w4m32", "nt", "d", 3, 90, 24, 160, "f16", "f16", "wild"),
+    Grouped("w464", "nt", "s", 32, 8, 40, 512, "f16", "f16", "some"),
 ]
 
 
