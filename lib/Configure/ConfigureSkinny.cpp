@@ -277,9 +277,10 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   double cycles =
       std::max(best, perWeight * rows * count * batch * together * depth /
                          (limits.wave * double(limits.simds)));
-  // More rows than were expected load B again.
+  // More rows than were expected load B again; those of groups are given.
+  bool isGrouped = bool(MatmulOp(space.matmul).getOffsets());
   choice.cycles = [=](int64_t given) {
-    return cycles * llvm::divideCeil(given, rows);
+    return isGrouped ? cycles : cycles * llvm::divideCeil(given, rows);
   };
   return choice;
 }
