@@ -27,7 +27,8 @@ TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY
 # of rows add up like a random walk. Right kernels: f32 1.7e-6 and 9e-7, f16 4.1e-3 and 1.9e-3, bf16 1.7e-2 and 1.1e-2. test_llm_limits.py shows what these reject.
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
-PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", "wide-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k"
+BLOCKS = "q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0", "mxfp4"
+PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
@@ -40,7 +41,7 @@ CASES |= {
     "qwen2-gguf-q4_0": ("qwen2", "gguf-q4_0", "f16"),
 }
 CASES |= {f"wide-{format}": ("wide", format, "f16") for format in ("awq-64", "gptq-32", "gptq-ordered")}
-CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", "q4_0", "q4_1", "q4_k", "q6_k")}
+CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", *BLOCKS)}
 
 
 # Tokens that a step has room for, of which a sequence has one: the others stay empty.
@@ -134,8 +135,8 @@ def assert_close(got, want, element):
 
 
 # Token by token, too: architectures, and formats with functions of their own. Lavapipe compiles for seconds, so there it is a part of them.
-BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k", "llama2-safetensors-bf16")
-EXPANDED = (*(f"wide-gguf-{format}" for format in ("f16", "bf16", "q6_k")), "wide-gptq-ordered")
+BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k", "wide-gguf-q6_k", "llama2-safetensors-bf16")
+EXPANDED = "wide-gguf-f16", "wide-gguf-bf16", "wide-gptq-ordered"
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -162,7 +163,9 @@ def test_a_mixed_file(tmp_path, device):
     with zipfile.ZipFile(package) as archive:
         functions = {f["name"] for f in json.loads(archive.read("manifest.json"))["functions"]}
     assert {name for name in functions if name.startswith("layer")} == {"layer0_1", "layer1_1", "layer2_1"}
-    assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), models.logits(a, weights, TOKENS), "f16")
+    want = models.logits(a, weights, TOKENS)
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, "f16")
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
 
 
 def test_one_package_for_both_files_of_a_model(made, tmp_path):
@@ -327,23 +330,19 @@ def test_trace(tiny, tmp_path):
     assert ran.returncode == 0 and "cannot write GRETA_TRACE=" in ran.stderr
 
 
-def test_synthetic_weights_with_minima(tmp_path):
-    package, words = tmp_path / "m.greta", ("--synthetic=tiny:q4_1", "--device=sim:gfx942")
+@pytest.mark.parametrize("format", ["q4_1", "q5_0", "q5_1", "q8_0", "mxfp4"])
+def test_synthetic_weights_in_blocks(tmp_path, format):
+    package, words = tmp_path / "m.greta", (f"--synthetic=tiny:{format}", "--device=sim:gfx942")
     compiled = llm("compile", words[0], "--targets=gfx942", "-o", package)
-    assert compiled.returncode == 0 and "in q4_1, kept in 4 bits" in compiled.stdout, compiled.stderr
+    assert compiled.returncode == 0 and f"in {format}, kept in" in compiled.stdout, compiled.stderr
     ran = llm("logits", package, *words, "--tokens=1,2,3", "-o", tmp_path / "logits.npy", "-q")
     assert ran.returncode == 0, ran.stderr
     logits = np.load(tmp_path / "logits.npy")
     assert np.isfinite(logits).all() and (logits.std(axis=1) > 0.1).all() and np.abs(logits).max() < 30
 
 
-def test_what_formats_become(made, tmp_path):
-    path, _ = make_model(tmp_path, "wide-gguf-q4_0")
+@pytest.mark.parametrize("format, bits", [("q4_0", 4), ("q4_k", 4), ("q5_k", 5), ("q6_k", 6), ("q8_0", 8)])
+def test_what_formats_become(made, tmp_path, format, bits):
+    path, _ = make_model(tmp_path, f"wide-gguf-{format}")
     said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
-    assert "8 matrices in q4_0, kept in 4 bits" in said.stdout and "1 matrix in q4_0, expanded to f16" in said.stdout
-    path, _ = make_model(tmp_path, "wide-gguf-q4_k")
-    said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
-    assert "8 matrices in q4_k, kept in 4 bits" in said.stdout and "1 matrix in q4_k, expanded to f16" in said.stdout
-    path, _ = make_model(tmp_path, "wide-gguf-q6_k")
-    said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
-    assert "9 matrices in q6_k, expanded to f16" in said.stdout
+    assert f"8 matrices in {format}, kept in {bits} bits" in said.stdout and f"1 matrix in {format}, expanded to f16" in said.stdout

@@ -325,8 +325,8 @@ def test_gguf_bytes(tmp_path):
     refused_model("the tensor 't' has an extent of", path)
     tensor(1, [32], (1 << 32) - 1)
     refused_model("the tensor 't' has the format 4294967295, which greta-llm does not read", path)
-    tensor(1, [32], 6)
-    refused_model("the tensor 't' has the format 6, which greta-llm does not read; it reads F32", path)
+    tensor(1, [32], 10)
+    refused_model("the tensor 't' has the format 10, which greta-llm does not read; it reads f32, f16, q4_0", path)
 
 
 def test_gguf_rows_that_are_no_blocks(tmp_path):

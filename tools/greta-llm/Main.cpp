@@ -2,6 +2,7 @@
 // status 1.
 #include "CommandLine.h"
 #include "Options.h"
+#include "model/Formats.h"
 #include "model/Mapping.h"
 
 #include <cerrno>
@@ -34,8 +35,8 @@ void addSynthetic(CLI::App *verb, Options &options) {
   verb->add_option(
       "--synthetic", options.synthetic,
       "random weights in place of a model: tiny, llama3-1b or "
-      "llama3-8b, optionally with :f32, :f16, :bf16, :q4_0, :q4_1 or "
-      ":q4_k");
+      "llama3-8b, optionally with a format of weights such as :q4_0: " +
+          fileFormats());
 }
 
 void addModel(CLI::App *verb, Options &options) {

@@ -193,18 +193,17 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
   int64_t group = heldGroup(model, stored, kind);
   Value w;
   if (group) {
-    int64_t groups = columns / group;
-    Value words = f.argument(weight, {{rows, columns / 8}, "i32"});
-    Value scales = f.argument(weight + "_scales", {{rows, groups}, "f16"});
-    std::vector<Value> packed{words, scales};
     Format format = model.weight(stored).format;
-    if (hasZeros(format))
+    std::vector<Value> packed;
+    for (const PackedPart &part : packedParts(format, columns, group))
       packed.push_back(
-          f.argument(weight + "_zeros", {{rows, (groups + 7) / 8}, "i32"}));
-    if (hasMinima(format))
-      packed.push_back(f.argument(weight + "_minima", {{rows, groups}, "f16"}));
+          f.argument(weight + part.suffix, {{rows, part.columns}, part.dtype}));
+    const WeightFormat *row = packedFormat(format);
     w = f.op("greta.dequant", packed, {shape, "f16"},
-             "{group = " + std::to_string(group) + "}");
+             "{" +
+                 (row ? "format = \"" + std::string(row->name) + "\", "
+                      : std::string()) +
+                 "group = " + std::to_string(group) + "}");
   } else {
     w = f.argument(weight, {shape, element});
   }
@@ -372,7 +371,7 @@ int64_t heldGroup(const Model &model, const std::string &name,
     return 0;
   if (stored.format == Format::Int4)
     return canPackGrouped(stored) ? stored.grouped.group : 0;
-  return canPackRow(stored.format) ? groupOfQ4 : 0;
+  return packedFormat(stored.format) ? infoOf(stored.format).group : 0;
 }
 
 // How functions take a weight.
@@ -381,11 +380,8 @@ static std::string describeArgument(const Model &model, const std::string &name,
   int64_t group = heldGroup(model, name, element);
   if (!group)
     return nameOf(element);
-  Format format = model.weight(name).format;
-  return "4 bits in groups of " + std::to_string(group) +
-         (hasZeros(format)    ? " with zeros"
-          : hasMinima(format) ? " with minima"
-                              : "");
+  return infoOf(model.weight(name).format).name +
+         std::string(" in groups of ") + std::to_string(group);
 }
 
 std::string describeHeld(const Model &model, Element element) {
@@ -394,9 +390,11 @@ std::string describeHeld(const Model &model, Element element) {
     if (stored.shape.size() < 2)
       continue;
     std::string format = infoOf(stored.format).name;
+    const WeightFormat *row = packedFormat(stored.format);
+    int bits = row ? row->allBits() : 4;
     bool isPacked = heldGroup(model, name, element) != 0;
     ++counts[" in " + format +
-             (isPacked ? ", kept in 4 bits"
+             (isPacked ? ", kept in " + std::to_string(bits) + " bits"
               : format == nameOf(element)
                   ? ""
                   : std::string(", expanded to ") + nameOf(element))];

@@ -25,8 +25,8 @@ namespace greta::llm {
 constexpr int64_t pageSize = 16;
 
 // How a device holds a weight: rows of the activations' type (vectors: f32), 0,
-// or words of 4 bits, as <name> and <name>_scales, with <name>_zeros or
-// <name>_minima where the file has them: how many of them share a scale.
+// or packed, as <name>, <name>_scales and so on (packedParts): how many weights
+// share a scale.
 int64_t heldGroup(const Model &model, const std::string &name, Element element);
 
 // For people: how many weights of which format become what.

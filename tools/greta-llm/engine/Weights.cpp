@@ -48,9 +48,8 @@ public:
     float deviation = stored.shape.size() < 2
                           ? 0.1f
                           : 1 / std::sqrt(static_cast<float>(stored.columns()));
-    if (canPackRow(stored.format)) {
-      // Weights -8 to 7 have a deviation of 4.6.
-      makeBlocks(random, deviation / 4.6f);
+    if (packedFormat(stored.format)) {
+      makeBlocks(random, deviation);
       return;
     }
     size_t elements = rows * static_cast<size_t>(stored.columns());
@@ -84,35 +83,48 @@ public:
   }
 
 private:
-  // Fills `made` with blocks of 4 bits a weight: a head that they share, and
-  // random bits. Minima are such that weights are around zero.
-  void makeBlocks(Random &random, float scale) {
-    std::vector<uint8_t> head;
+  // Fills `made` with blocks of few bits a weight: random bits, and scales and
+  // minima that blocks share, such that weights are around zero.
+  void makeBlocks(Random &random, float deviation) {
+    std::vector<uint8_t> shared;
     auto add = [&](float value) {
       uint16_t bits = toF16(value);
-      head.push_back(static_cast<uint8_t>(bits & 255));
-      head.push_back(static_cast<uint8_t>(bits >> 8));
+      shared.push_back(static_cast<uint8_t>(bits & 255));
+      shared.push_back(static_cast<uint8_t>(bits >> 8));
     };
-    constexpr float middle = 7.5f, each = 32;
-    if (stored.format == Format::Q4_K) {
-      // The scales and minima of all groups are 32, in twelve bytes.
+    constexpr float each = 32; // the scales and minima of groups in K formats
+    float numbers =
+        static_cast<float>(1 << packedFormat(stored.format)->allBits());
+    float scale = deviation / (numbers / std::sqrt(12.0f)),
+          middle = (numbers - 1) / 2;
+    size_t at = 0;
+    switch (stored.format) {
+    case Format::Q4_K:
+    case Format::Q5_K: // in twelve bytes
       add(scale / each);
       add(scale * middle / each);
-      head.insert(head.end(), 8, 0xa0);
-      head.insert(head.end(), 4, 0);
-    } else {
+      shared.insert(shared.end(), 8, 0xa0);
+      shared.insert(shared.end(), 4, 0);
+      break;
+    case Format::Q6_K:
+      at = 192;
+      shared.insert(shared.end(), 16, static_cast<uint8_t>(each));
+      add(scale / each);
+      break;
+    case Format::MXFP4: // numbers have a deviation of 2.9
+      shared.push_back(
+          static_cast<uint8_t>(127 + std::lround(std::log2(deviation / 2.9f))));
+      break;
+    default:
       add(scale);
-      if (stored.format == Format::Q4_1)
+      if (packedFormat(stored.format)->zeros == WeightFormat::Zeros::Minima)
         add(-scale * middle);
     }
+    for (uint8_t &byte : made)
+      byte = static_cast<uint8_t>(random.next());
     size_t bytes = infoOf(stored.format).bytes;
-    for (size_t block = 0; block < made.size(); block += bytes) {
-      memcpy(made.data() + block, head.data(), head.size());
-      for (size_t at = head.size(); at < bytes; at += 8) {
-        uint64_t bits = random.next();
-        memcpy(made.data() + block + at, &bits, 8);
-      }
-    }
+    for (size_t block = 0; block < made.size(); block += bytes)
+      memcpy(made.data() + block + at, shared.data(), shared.size());
   }
   const uint8_t *bytesOfRow(size_t row, size_t i) const {
     return stored.data
@@ -164,48 +176,30 @@ void Weights::add(const std::string &name, const Stored &stored,
 
 void Weights::addPacked(const std::string &name, const Stored &stored,
                         int64_t group) {
-  int64_t columns = stored.columns(), rows = stored.rows(),
-          groups = columns / group, zeroWords = (groups + 7) / 8;
-  size_t wordBytes = static_cast<size_t>(columns) / 2,
-         scaleBytes = static_cast<size_t>(groups) * 2,
-         zeroBytes =
-             hasZeros(stored.format) ? static_cast<size_t>(zeroWords) * 4 : 0,
-         minimumBytes = hasMinima(stored.format) ? scaleBytes : 0,
-         count = static_cast<size_t>(rows);
-  const Buffer &words =
-      make(name, {rows, columns / 8}, "i32", count * wordBytes);
-  const Buffer &scales =
-      make(name + "_scales", {rows, groups}, "f16", count * scaleBytes);
-  const Buffer *zeros = nullptr, *minima = nullptr;
-  if (zeroBytes)
-    zeros = &make(name + "_zeros", {rows, zeroWords}, "i32", count * zeroBytes);
-  if (minimumBytes)
-    minima =
-        &make(name + "_minima", {rows, groups}, "f16", count * minimumBytes);
-
+  size_t count = static_cast<size_t>(stored.rows());
+  std::vector<PackedPart> parts =
+      packedParts(stored.format, stored.columns(), group);
+  std::vector<const Buffer *> buffers;
+  for (const PackedPart &part : parts)
+    buffers.push_back(&make(name + part.suffix, {stored.rows(), part.columns},
+                            part.dtype, count * part.rowBytes));
   Rows source(name, stored);
-  std::vector<uint32_t> wordPiece, zeroPiece;
-  std::vector<uint16_t> scalePiece, minimumPiece;
+  std::vector<std::vector<uint8_t>> pieces(parts.size());
   for (size_t row = 0; row < count; row += source.perPiece()) {
     size_t some = std::min(source.perPiece(), count - row);
-    wordPiece.resize(some * wordBytes / 4);
-    scalePiece.resize(some * scaleBytes / 2);
-    zeroPiece.resize(some * zeroBytes / 4);
-    minimumPiece.resize(some * minimumBytes / 2);
-    for (size_t i = 0; i < some; ++i)
-      source.pack(row, i,
-                  {wordPiece.data() + i * wordBytes / 4,
-                   scalePiece.data() + i * scaleBytes / 2,
-                   zeroPiece.data() + i * zeroBytes / 4,
-                   minimumPiece.data() + i * minimumBytes / 2});
-    stream.write(words, wordPiece.data(), some * wordBytes, row * wordBytes);
-    stream.write(scales, scalePiece.data(), some * scaleBytes,
-                 row * scaleBytes);
-    if (zeros)
-      stream.write(*zeros, zeroPiece.data(), some * zeroBytes, row * zeroBytes);
-    if (minima)
-      stream.write(*minima, minimumPiece.data(), some * minimumBytes,
-                   row * minimumBytes);
+    PackedRow at;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      pieces[p].resize(some * parts[p].rowBytes);
+      at.push_back(pieces[p].data());
+    }
+    for (size_t i = 0; i < some; ++i) {
+      source.pack(row, i, at);
+      for (size_t p = 0; p < parts.size(); ++p)
+        at[p] += parts[p].rowBytes;
+    }
+    for (size_t p = 0; p < parts.size(); ++p)
+      stream.write(*buffers[p], pieces[p].data(), pieces[p].size(),
+                   row * parts[p].rowBytes);
   }
 }
 

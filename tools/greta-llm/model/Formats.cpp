@@ -8,11 +8,19 @@
 namespace greta::llm {
 
 static const FormatInfo formats[] = {
-    {Format::F32, "f32", 0, 1, 4},        {Format::F16, "f16", 1, 1, 2},
-    {Format::Q4_0, "q4_0", 2, 32, 18},    {Format::Q4_1, "q4_1", 3, 32, 20},
-    {Format::Q8_0, "q8_0", 8, 32, 34},    {Format::Q4_K, "q4_k", 12, 256, 144},
-    {Format::Q6_K, "q6_k", 14, 256, 210}, {Format::BF16, "bf16", 30, 1, 2},
-    {Format::Int4, "int4", ~0u, 8, 4},
+    {Format::F32, "f32", 0, 1, 4, nullptr, 0},
+    {Format::F16, "f16", 1, 1, 2, nullptr, 0},
+    {Format::Q4_0, "q4_0", 2, 32, 18, "q4_0", 32},
+    {Format::Q4_1, "q4_1", 3, 32, 20, "q4_1", 32},
+    {Format::Q5_0, "q5_0", 6, 32, 22, "q5_0", 32},
+    {Format::Q5_1, "q5_1", 7, 32, 24, "q5_1", 32},
+    {Format::Q8_0, "q8_0", 8, 32, 34, "q8_0", 32},
+    {Format::Q4_K, "q4_k", 12, 256, 144, "q4_k", 32},
+    {Format::Q5_K, "q5_k", 13, 256, 176, "q5_k", 32},
+    {Format::Q6_K, "q6_k", 14, 256, 210, "q6_k", 16},
+    {Format::BF16, "bf16", 30, 1, 2, nullptr, 0},
+    {Format::MXFP4, "mxfp4", 39, 32, 17, "mxfp4", 32},
+    {Format::Int4, "int4", ~0u, 8, 4, nullptr, 0},
 };
 
 const FormatInfo &infoOf(Format format) {
@@ -35,6 +43,14 @@ const FormatInfo *findGgufFormat(uint32_t number) {
     if (number == info.gguf && info.format != Format::Int4)
       return &info;
   return nullptr;
+}
+
+std::string fileFormats() {
+  std::string names;
+  for (const FormatInfo &info : formats)
+    if (info.format != Format::Int4)
+      names += (names.empty() ? "" : ", ") + std::string(info.name);
+  return names;
 }
 
 const char *nameOf(Element element) {
@@ -94,18 +110,35 @@ uint16_t toBF16(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
+// Files do not align their tensors.
 static uint16_t word(const uint8_t *at) {
   return static_cast<uint16_t>(at[0] | at[1] << 8);
+}
+
+static uint32_t wordAt(const uint8_t *words, int64_t i) {
+  uint32_t value;
+  memcpy(&value, words + 4 * i, 4);
+  return value;
 }
 
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Scale and minimum of one of the eight groups of a Q4_K block: six bits each,
-/// in twelve bytes.
-static void groupOfQ4K(const uint8_t *packed, int group, float &scale,
-                       float &minimum) {
+namespace {
+// A block of a format of few bits: natural numbers, which are what
+// greta.dequant's words hold, and what each group of them has.
+struct Block {
+  uint8_t numbers[256];
+  float scales[16], minima[16];
+  int exponent; // of MXFP4's scale, plus 127
+};
+} // namespace
+
+/// Scale and minimum of one of the eight groups of a Q4_K or Q5_K block: six
+/// bits each, in twelve bytes.
+static void groupOfK(const uint8_t *packed, int group, float &scale,
+                     float &minimum) {
   if (group < 4) {
     scale = packed[group] & 63;
     minimum = packed[group + 4] & 63;
@@ -115,71 +148,109 @@ static void groupOfQ4K(const uint8_t *packed, int group, float &scale,
   minimum = (packed[group + 4] >> 4) | (packed[group] >> 6) << 4;
 }
 
-static void expandBlock(Format format, const uint8_t *from, float *to) {
-  float scale = fromF16(word(from));
+/// Numbers i and i + 16 of 32 are the low and the high four bits of byte i; of
+/// five bits, bit i of `high` is the upper one of number i.
+static void readHalves(const uint8_t *nibbles, uint32_t high, Block &to) {
+  for (int i = 0; i < 32; ++i)
+    to.numbers[i] = static_cast<uint8_t>(
+        (nibbles[i % 16] >> (i < 16 ? 0 : 4) & 15) | (high >> i & 1) << 4);
+}
+
+/// Eight groups of 32, two of which share the bytes of their low four bits; all
+/// of them, if `high` is not null, those of their upper bits.
+static void readK(const uint8_t *from, const uint8_t *high,
+                  const uint8_t *nibbles, Block &to) {
+  float scale = fromF16(word(from)), minima = fromF16(word(from + 2));
+  for (int group = 0; group < 8; ++group) {
+    float each, minimum;
+    groupOfK(from + 4, group, each, minimum);
+    to.scales[group] = scale * each;
+    to.minima[group] = -minima * minimum;
+    for (int i = 0; i < 32; ++i) {
+      int number = nibbles[group / 2 * 32 + i] >> group % 2 * 4 & 15;
+      if (high)
+        number |= (high[i] >> group & 1) << 4;
+      to.numbers[group * 32 + i] = static_cast<uint8_t>(number);
+    }
+  }
+}
+
+static void readQ6K(const uint8_t *from, Block &to) {
+  float scale = fromF16(word(from + 208));
+  for (int group = 0; group < 16; ++group)
+    to.scales[group] = scale * static_cast<int8_t>(from[192 + group]);
+  for (int i = 0; i < 256; ++i) {
+    // Halves of 128; in each, four rows of 32 whose low bits share 64 bytes
+    // and whose high bits share 32.
+    int half = i / 128, row = i % 128 / 32, column = i % 32;
+    int low = from[half * 64 + row % 2 * 32 + column] >> (row / 2 * 4) & 15;
+    int high = from[128 + half * 32 + column] >> (row * 2) & 3;
+    to.numbers[i] = static_cast<uint8_t>(low | high << 4);
+  }
+}
+
+static void readBlock(Format format, const uint8_t *from, Block &to) {
+  to.scales[0] = fromF16(word(from));
   switch (format) {
-  case Format::F32:
-    memcpy(to, from, 4);
-    break;
-  case Format::F16:
-    *to = scale;
-    break;
-  case Format::BF16:
-    *to = fromBF16(word(from));
-    break;
-  case Format::Q8_0:
-    for (int i = 0; i < 32; ++i)
-      to[i] = scale * static_cast<int8_t>(from[2 + i]);
-    break;
   case Format::Q4_0:
-    for (int i = 0; i < 16; ++i) {
-      to[i] = scale * ((from[2 + i] & 15) - 8);
-      to[i + 16] = scale * ((from[2 + i] >> 4) - 8);
-    }
-    break;
-  case Format::Q4_1: {
-    float minimum = fromF16(word(from + 2));
-    for (int i = 0; i < 16; ++i) {
-      to[i] = scale * (from[4 + i] & 15) + minimum;
-      to[i + 16] = scale * (from[4 + i] >> 4) + minimum;
-    }
-    break;
+    return readHalves(from + 2, 0, to);
+  case Format::Q4_1:
+    to.minima[0] = fromF16(word(from + 2));
+    return readHalves(from + 4, 0, to);
+  case Format::Q5_0:
+    return readHalves(from + 6, wordAt(from + 2, 0), to);
+  case Format::Q5_1:
+    to.minima[0] = fromF16(word(from + 2));
+    return readHalves(from + 8, wordAt(from + 4, 0), to);
+  case Format::Q8_0:
+    memcpy(to.numbers, from + 2, 32);
+    return;
+  case Format::Q4_K:
+    return readK(from, nullptr, from + 16, to);
+  case Format::Q5_K:
+    return readK(from, from + 16, from + 48, to);
+  case Format::Q6_K:
+    return readQ6K(from, to);
+  case Format::MXFP4:
+    to.exponent = from[0];
+    to.scales[0] = std::ldexp(1.0f, from[0] - 127);
+    return readHalves(from + 1, 0, to);
+  case Format::F32:
+  case Format::F16:
+  case Format::BF16:
+  case Format::Int4:
+    return;
   }
-  case Format::Q4_K: {
-    float minima = fromF16(word(from + 2));
-    for (int group = 0; group < 8; ++group) {
-      float each, minimum;
-      groupOfQ4K(from + 4, group, each, minimum);
-      const uint8_t *nibbles = from + 16 + group / 2 * 32;
-      for (int i = 0; i < 32; ++i) {
-        int q = group % 2 ? nibbles[i] >> 4 : nibbles[i] & 15;
-        to[group * 32 + i] = scale * each * q - minima * minimum;
-      }
-    }
-    break;
-  }
-  case Format::Int4: // in three tensors: expandGrouped
-    break;
-  case Format::Q6_K: {
-    scale = fromF16(word(from + 208));
-    for (int i = 0; i < 256; ++i) {
-      // Halves of 128; in each, four rows of 32 whose low bits share 64 bytes
-      // and whose high bits share 32.
-      int half = i / 128, row = i % 128 / 32, column = i % 32;
-      int low = from[half * 64 + row % 2 * 32 + column] >> (row / 2 * 4) & 15;
-      int high = from[128 + half * 32 + column] >> (row * 2) & 3;
-      int8_t each = static_cast<int8_t>(from[192 + i / 16]);
-      to[i] = scale * each * ((low | high << 4) - 32);
-    }
-    break;
-  }
-  }
+}
+
+static float decode(const WeightFormat &as, int number) {
+  if (as.codes)
+    return fromF16(as.codes[number]);
+  return static_cast<float>(
+      (as.isSigned ? static_cast<int8_t>(number) : number) - as.zero);
 }
 
 void expandRow(Format format, const uint8_t *row, int64_t columns, float *to) {
   const FormatInfo &info = infoOf(format);
-  for (int64_t i = 0; i < columns; i += info.block, row += info.bytes)
-    expandBlock(format, row, to + i);
+  const WeightFormat *as = packedFormat(format);
+  bool hasMinima = as && as->zeros == WeightFormat::Zeros::Minima;
+  for (int64_t i = 0; i < columns; i += info.block, row += info.bytes) {
+    if (format == Format::F32)
+      memcpy(to + i, row, 4);
+    else if (format == Format::F16)
+      to[i] = fromF16(word(row));
+    else if (format == Format::BF16)
+      to[i] = fromBF16(word(row));
+    if (!as)
+      continue;
+    Block block;
+    readBlock(format, row, block);
+    for (int64_t j = 0; j < info.block; ++j) {
+      float value =
+          block.scales[j / info.group] * decode(*as, block.numbers[j]);
+      to[i + j] = hasMinima ? value + block.minima[j / info.group] : value;
+    }
+  }
 }
 
 void store(const float *from, int64_t count, Element element, uint8_t *to) {
@@ -193,70 +264,80 @@ void store(const float *from, int64_t count, Element element, uint8_t *to) {
   }
 }
 
-bool hasZeros(Format format) { return format == Format::Int4; }
-
-bool hasMinima(Format format) {
-  return format == Format::Q4_1 || format == Format::Q4_K;
+std::vector<PackedPart> packedParts(Format format, int64_t columns,
+                                    int64_t group) {
+  const WeightFormat *row = packedFormat(format);
+  const WeightFormat &as = row ? *row : *findWeightFormat("gptq4");
+  std::vector<PackedPart> parts;
+  auto add = [&](const char *suffix, const char *dtype, int64_t count,
+                 size_t bytes) {
+    parts.push_back({suffix, dtype, count, static_cast<size_t>(count) * bytes});
+  };
+  int64_t groups = columns / group;
+  add("", "i32", columns / as.perWord(), 4);
+  if (as.highBits)
+    add("_high", "i32", columns / as.perHigh(), 4);
+  if (as.scale == WeightFormat::Scale::E8M0)
+    add("_scales", "i8", groups, 1);
+  else
+    add("_scales", "f16", groups, 2);
+  if (format == Format::Int4)
+    add("_zeros", "i32", (groups + 7) / 8, 4);
+  else if (as.zeros == WeightFormat::Zeros::Minima)
+    add("_minima", "f16", groups, 2);
+  return parts;
 }
 
-bool canPackRow(Format format) {
-  return format == Format::Q4_0 || hasMinima(format);
+static void putF16(float value, int64_t i, uint8_t *to) {
+  uint16_t bits = toF16(value);
+  memcpy(to + 2 * i, &bits, 2);
 }
 
-/// 32 weights, of which `at(i)` is the i-th.
-template <typename AtT> static void packWords(AtT at, uint32_t *words) {
-  for (int i = 0; i < 4; ++i) {
-    words[i] = 0;
-    for (int j = 0; j < 8; ++j)
-      words[i] |= static_cast<uint32_t>(at(i * 8 + j)) << 4 * j;
-  }
-}
-
-/// A block of Q4_K, which is eight groups.
-static void packBlockQ4K(const uint8_t *from, const PackedRow &to,
-                         int64_t first) {
-  float scale = fromF16(word(from)), minima = fromF16(word(from + 2));
-  for (int group = 0; group < 8; ++group) {
-    float each, minimum;
-    groupOfQ4K(from + 4, group, each, minimum);
-    to.scales[first + group] = toF16(scale * each);
-    to.minima[first + group] = toF16(-minima * minimum);
-    const uint8_t *nibbles = from + 16 + group / 2 * 32;
-    int shift = group % 2 * 4;
-    packWords([&](int i) { return nibbles[i] >> shift & 15; },
-              to.words + (first + group) * 4);
+/// Puts `bits` bits of each of some numbers, whole words of them, from bit
+/// `from` on into words.
+static void packWords(const uint8_t *numbers, int64_t count, int from, int bits,
+                      bool isPaired, uint8_t *words) {
+  int perWord = 32 / bits;
+  uint32_t mask = (1u << bits) - 1;
+  for (int64_t i = 0; i < count; i += perWord, words += 4) {
+    uint32_t word = 0;
+    for (int e = 0; e < perWord; ++e) {
+      int shift = isPaired ? bits * (e / 2) + 16 * (e % 2) : bits * e;
+      word |= (numbers[i + e] >> from & mask) << shift;
+    }
+    memcpy(words, &word, 4);
   }
 }
 
 void packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to) {
   const FormatInfo &info = infoOf(format);
-  int64_t groups = columns / groupOfQ4, perBlock = info.block / groupOfQ4;
-  for (int64_t group = 0; group < groups; group += perBlock) {
-    if (format == Format::Q4_K) {
-      packBlockQ4K(row, to, group);
-    } else {
-      to.scales[group] = word(row);
-      if (format == Format::Q4_1)
-        to.minima[group] = word(row + 2);
-      const uint8_t *nibbles = row + info.bytes - 16;
-      packWords([&](int i) { return nibbles[i % 16] >> (i < 16 ? 0 : 4) & 15; },
-                to.words + group * 4);
-    }
+  const WeightFormat &as = *packedFormat(format);
+  uint8_t *scales = to[as.highBits ? 2 : 1];
+  for (int64_t first = 0; first < columns; first += info.block) {
+    Block block;
+    readBlock(format, row, block);
     row += info.bytes;
+    packWords(block.numbers, info.block, 0, as.bits, as.isPaired,
+              to[0] + first * as.bits / 8);
+    if (as.highBits)
+      packWords(block.numbers, info.block, as.bits, as.highBits, as.isPaired,
+                to[1] + first * as.highBits / 8);
+    for (int64_t i = 0; i < info.block / info.group; ++i) {
+      int64_t group = first / info.group + i;
+      if (as.scale == WeightFormat::Scale::E8M0)
+        scales[group] = static_cast<uint8_t>(block.exponent);
+      else
+        putF16(block.scales[i], group, scales);
+      if (as.zeros == WeightFormat::Zeros::Minima)
+        putF16(block.minima[i], group, to.back());
+    }
   }
 }
 
 //===----------------------------------------------------------------------===//
 // AWQ and GPTQ
 //===----------------------------------------------------------------------===//
-
-// Files do not align their tensors.
-static uint32_t wordAt(const uint8_t *words, int64_t i) {
-  uint32_t value;
-  memcpy(&value, words + 4 * i, 4);
-  return value;
-}
 
 // Of eight neighbouring columns, the place of one in their word.
 static int placeOf(bool isAwq, int64_t column) {
@@ -318,16 +399,18 @@ bool canPackGrouped(const Stored &stored) {
 
 void packGrouped(const Stored &stored, int64_t n, const PackedRow &to) {
   GroupedRow row(stored, n);
-  for (int64_t k = 0; k < stored.columns(); k += 32)
-    packWords([&](int i) { return row.weight(k + i); }, to.words + k / 8);
   int64_t groups = stored.columns() / stored.grouped.group;
+  std::vector<uint8_t> numbers(static_cast<size_t>(stored.columns()));
+  for (int64_t k = 0; k < stored.columns(); ++k)
+    numbers[static_cast<size_t>(k)] = static_cast<uint8_t>(row.weight(k));
+  packWords(numbers.data(), stored.columns(), 0, 4, false, to[0]);
+  numbers.assign(static_cast<size_t>((groups + 7) / 8 * 8), 0);
   for (int64_t group = 0; group < groups; ++group) {
-    to.scales[group] = row.scale(group);
-    if (group % 8 == 0)
-      to.zeros[group / 8] = 0;
-    to.zeros[group / 8] |= static_cast<uint32_t>(row.zero(group))
-                           << group % 8 * 4;
+    uint16_t scale = row.scale(group);
+    memcpy(to[1] + 2 * group, &scale, 2);
+    numbers[static_cast<size_t>(group)] = static_cast<uint8_t>(row.zero(group));
   }
+  packWords(numbers.data(), groups, 0, 4, false, to[2]);
 }
 
 } // namespace greta::llm

@@ -1,8 +1,10 @@
 // Formats.h: how the numbers of a weight lie in a model file, and the two forms
-// that devices get: rows of a floating-point type, or 4-bit words with a scale
-// and maybe a zero or a minimum per group, which greta.dequant takes.
+// that devices get: rows of a floating-point type, or packed as greta.dequant
+// takes them.
 #ifndef GRETA_LLM_FORMATS_H
 #define GRETA_LLM_FORMATS_H
+
+#include "greta/Interface/WeightFormats.h"
 
 #include <cstdint>
 #include <string>
@@ -10,7 +12,21 @@
 
 namespace greta::llm {
 
-enum class Format { F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K, Int4 };
+enum class Format {
+  F32,
+  F16,
+  BF16,
+  Q8_0,
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  MXFP4,
+  Int4
+};
 
 // Elements that are stored together, and their bytes.
 struct FormatInfo {
@@ -19,10 +35,14 @@ struct FormatInfo {
   uint32_t gguf; // its number in GGUF files
   int64_t block;
   size_t bytes;
+  const char *packed; // the format of greta.dequant that holds it, or null
+  int64_t group;      // of that
 };
 const FormatInfo &infoOf(Format format);
 const FormatInfo *findFormat(const std::string &name);
 const FormatInfo *findGgufFormat(uint32_t number);
+// The names of all formats of one tensor, for people.
+std::string fileFormats();
 
 // A matrix [N, K] of 4-bit weights as AWQ and GPTQ files have it, transposed:
 //
@@ -79,22 +99,25 @@ float fromBF16(uint16_t bits);
 void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);
 void store(const float *from, int64_t count, Element element, uint8_t *to);
 
-// A row as greta.dequant takes it: words of eight weights, the lowest bits
-// first, and per group an f16 scale. Some formats also have packed zeros, or an
-// f16 minimum per group; without either every zero is 8.
-struct PackedRow {
-  uint32_t *words;
-  uint16_t *scales;
-  uint32_t *zeros;
-  uint16_t *minima;
+// What greta.dequant takes a weight [N, K] as, in the order of its operands: so
+// many columns of an element type, under the weight's name with a suffix.
+struct PackedPart {
+  const char *suffix, *dtype;
+  int64_t columns;
+  size_t rowBytes;
 };
-bool hasZeros(Format format);
-bool hasMinima(Format format);
+std::vector<PackedPart> packedParts(Format format, int64_t columns,
+                                    int64_t group);
+// A row's bytes of each part.
+using PackedRow = std::vector<uint8_t *>;
 
-// A row of a GGUF format of 4 bits, in groups of 32. Scales and minima of Q4_K,
-// which are products, are rounded to f16; all else is exact.
-constexpr int64_t groupOfQ4 = 32;
-bool canPackRow(Format format);
+// How a format of blocks is held; null for Int4 and formats without blocks.
+// Scales and minima that the file has as products, those of K formats, are
+// rounded to f16; all else is exact.
+inline const WeightFormat *packedFormat(Format format) {
+  const char *name = infoOf(format).packed;
+  return name ? findWeightFormat(name) : nullptr;
+}
 void packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to);
 

@@ -255,9 +255,8 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
     const FormatInfo *info = findGgufFormat(type);
     if (!info)
       fail(file.path() + ": the tensor '" + name + "' has the format " +
-           std::to_string(type) +
-           ", which greta-llm does not read; it reads F32, F16, BF16, Q4_0, "
-           "Q4_1, Q8_0, Q4_K and Q6_K");
+           std::to_string(type) + ", which greta-llm does not read; it reads " +
+           fileFormats());
     entry.stored.format = info->format;
     entry.bytes = elements / static_cast<uint64_t>(info->block) * info->bytes;
     entries.push_back(std::move(entry));

@@ -37,9 +37,9 @@ void makeSynthetic(Model &model, const std::string &name) {
   std::string formatName =
       colon == std::string::npos ? preset->format : name.substr(colon + 1);
   const FormatInfo *format = findFormat(formatName);
-  if (!format || (format->block > 1 && !canPackRow(format->format)))
+  if (!format || format->format == Format::Int4)
     fail("--synthetic=" + name + ": the format '" + formatName +
-         "' is not one of f32, f16, bf16, q4_0, q4_1, q4_k");
+         "' is not one of " + fileFormats());
   for (int64_t row : {preset->width, preset->hidden})
     if (row % format->block)
       fail("--synthetic=" + name + ": the format '" + formatName +
