@@ -37,6 +37,8 @@ ROUNDING = {"f32": 4e-5, "f16": 2 * 2.0**-11, "bf16": 2 * 2.0**-8}
 AS_A_WHOLE = 0.1
 # Sizes that the simulator runs in a second or two.
 MAX_ELEMENTS = 1 << 16
+# Formats of packed weights: bits in words and in words of their own, the smallest group, whether there are minima.
+FORMATS = [("q5_0", 4, 1, 32, False), ("q5_k", 4, 1, 32, True), ("q6_k", 4, 2, 16, False), ("q8_0", 8, 0, 32, False), ("nf4", 4, 0, 64, False)]
 COLUMNS = (1, 2, 3, 8, 16, 31, 32, 48, 64, 96, 100, 128, 256)
 ROWS = ("?", "?", "?", 1, 2, 5, 16, 17, 33, 64)
 
@@ -161,7 +163,14 @@ class Maker:
     def quantized(self, value):
         """Weights of 4 or 8 bits, or both operands of 8."""
         k, n = value.shape[-1], self.rng.choice(COLUMNS)
-        if value.dtype == "f16" and k in (64, 96, 128, 256) and self.rng.random() < 0.5:
+        if value.dtype == "f16" and k in (64, 128, 256) and self.rng.random() < 0.3:
+            name, bits, high, least, has_minima = self.rng.choice(FORMATS)
+            group = self.rng.choice([g for g in (16, 32, 64, 128) if k % g == 0 and g >= least])
+            parts = [self.argument((n, k * b // 32), "i32") for b in (bits, high) if b]
+            parts += [self.argument((n, k // group), "f16", "w") for _ in range(1 + has_minima)]
+            b = self.line(f'greta.dequant {", ".join(p.name for p in parts)} {{format = "{name}", group = {group}}} : {", ".join(p.type for p in parts)} -> $T', (n, k), "f16")
+            self.multiply(value, b, n, "f16", ["transpose_b"])
+        elif value.dtype == "f16" and k in (64, 96, 128, 256) and self.rng.random() < 0.5:
             group = self.rng.choice([g for g in (32, 64, 128) if k % g == 0])
             parts = [self.argument((n, k // 8), "i32"), self.argument((n, k // group), "f16", "w")]
             zeros, minima = ((n, (k // group + 7) // 8), "i32"), ((n, k // group), "f16", "w")
