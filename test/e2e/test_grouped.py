@@ -23,6 +23,10 @@ SHAPES = [
     Grouped("plain", "nn", "s", 300, 64, 17, 40, "f32", "f32", "even"),  # three rounds of the search
     Grouped("exact", "nt", "d", 7, 90, 40, 96, "i8", "i32", "wild"),
     Grouped("plain", "nt", "d", 2, 1, 16, 64, "f16", "f16", "even"),
+    Grouped("exact", "nt", "d", 4096, 300, 8, 16, "f16", "f16", "even"),  # as many groups as there may be
+    Grouped("exact", "nn", "s", 1000, 40, 8, 16, "f16", "f32", "even"),
+    Grouped("plain", "nt", "d", 4, 0, 32, 64, "f16", "f16", "even"),
+    Grouped("plain", "nt", "s", 4, 0, 32, 64, "f16", "f16", "even"),
     Grouped("halves", "nt", "d", 5, 70, 64, 96, "f16", "f16", "even"),
     Grouped("halves", "nt", "s", 48, 8, 40, 128, "f16", "f16", "some"),
     Grouped("w4s32", "nt", "s", 64, 8, 48, 256, "f16", "f16", "some"),
