@@ -207,8 +207,11 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
   } else {
     w = f.argument(weight, {shape, element});
   }
-  Value y = f.op("greta.matmul", {x, w},
-                 {{f.tokens, rows}, group ? "f16" : result}, "{transpose_b}");
+  // Prompts have one set of kernels, chosen for long ones: others for ranges of
+  // their length would multiply the time to compile.
+  Value y = f.op(
+      "greta.matmul", {x, w}, {{f.tokens, rows}, group ? "f16" : result},
+      f.tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}");
   return f.convert(y, result);
 }
 
