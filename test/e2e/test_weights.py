@@ -12,10 +12,12 @@ TARGETS = ("vulkan:portable", "vulkan:lavapipe", "host", *AMD_CHIPS)
 
 
 def chosen_for(target):
-    """Every target takes a third of the cases, so that three of a kind take all; gfx942, gfx1100, this machine's driver and the CPU take them all."""
-    if target in ("gfx942", "gfx1100", "vulkan:portable", "host"):
+    """The CPU and gfx942 take all cases; every other family takes a third of them, so that three of a kind take all, and its further chips a ninth."""
+    if target in ("gfx942", "host"):
         return weights.CASES
-    first = AMD_FAMILIES.index(target) % 3 if target in AMD_FAMILIES else 1
+    if target in AMD_CHIPS and target not in AMD_FAMILIES:
+        return weights.CASES[AMD_CHIPS.index(target) % 9::9]
+    first = AMD_FAMILIES.index(target) % 3 if target in AMD_FAMILIES else TARGETS.index(target) % 3
     return weights.CASES[first::3]
 
 
