@@ -20,7 +20,7 @@ from test_llm import llm
 from test_llm_serve import Server
 
 CHROMIUM = shutil.which("chromium")
-PAGE = ROOT / "tools" / "greta-llm" / "chat.html"
+PAGE = ROOT / "tools" / "greta-llm" / "server" / "chat.html"
 needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed; scripts/setup --llm")
 
 
