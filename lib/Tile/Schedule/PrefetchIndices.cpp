@@ -1,8 +1,8 @@
 //===- PrefetchIndices.cpp - what addresses follow from, ahead ------------===//
 
 #include "PrefetchIndices.h"
-#include "greta/Tile/LoopBody.h"
 #include "greta/Tile/Facts.h"
+#include "greta/Tile/LoopBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
