@@ -10,7 +10,7 @@ import numpy as np
 
 from case import EPS_TEXT, Kind, Matmul, tensor, varied_rows
 from cases import product_of_norm
-from gemms import dequantised, packed_inputs
+from gemms import PACKED, dequantised, packed_inputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Product(Matmul, family="prologue"):
 
     @property
     def spec(self):
-        return Kind(product_mlir, product_inputs, product, "gemm chain", (*(["fused norm"] if self.a == "norm" else []), *(["minimum added apart"] if "w4m" in self.b else [])))
+        # Few rows of a dynamic M are a skinny GEMM, which multiplies packed weights as they are.
+        packed = PACKED if self.dim == "d" and self.m <= 16 and self.b.startswith("w4") else ()
+        return Kind(product_mlir, product_inputs, product, "gemm chain", (*(["fused norm"] if self.a == "norm" else []), *packed, *(["minimum added apart"] if "w4m" in self.b else [])))
 
     @property
     def operands(self):
