@@ -27,6 +27,7 @@
 #include "greta/AMDGPU/TileToROCDL.h"
 #include "GretaTile/LoopAttributes.h"
 #include "TileToROCDL.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -390,10 +391,10 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
 }
 
 LogicalResult greta::convertTileToROCDL(ModuleOp module, StringRef chip) {
-  llvm::Expected<const TargetRow *> row = lookupTarget(chip);
+  const TargetRow *row = rowOfTarget(module, chip);
   if (!row)
-    return module.emitError(llvm::toString(row.takeError()));
-  if (!(*row)->isHip())
+    return failure();
+  if (!row->isHip())
     return module.emitError("target '")
            << chip << "' is no AMD chip; kernels for it are made elsewhere";
   WalkResult walk = module.walk([](tile::LaunchOp launch) {
@@ -404,7 +405,7 @@ LogicalResult greta::convertTileToROCDL(ModuleOp module, StringRef chip) {
     return failure();
   SmallVector<tile::FuncOp> kernels(module.getOps<tile::FuncOp>());
   for (tile::FuncOp kernel : kernels)
-    if (failed(convertKernel(kernel, **row)))
+    if (failed(convertKernel(kernel, *row)))
       return failure();
   return success();
 }

@@ -19,6 +19,7 @@
 #include "Configure.h"
 #include "TileModel.h"
 #include "greta/Configure/Tuning.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -315,12 +316,10 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
     return success();
   }
   void runOnOperation() override {
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      getOperation().emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
       return signalPassFailure();
-    }
-    if ((*row)->isHost()) {
+    if (row->isHost()) {
       getOperation().emitError("the target 'host' has no kernels to configure; "
                                "it takes greta-decompose");
       return signalPassFailure();
@@ -330,7 +329,7 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
       if (!kernel.getConfigAttr())
         kernels.push_back(kernel);
     });
-    Limits limits(**row, matrix, tuning, spareRegisters);
+    Limits limits(*row, matrix, tuning, spareRegisters);
     while (!kernels.empty()) {
       SmallVector<KernelOp> rest;
       if (failed(configure(kernels.pop_back_val(), limits, rest)))

@@ -14,6 +14,7 @@
 
 #include "GretaTile/LoopAttributes.h"
 #include "TileModel.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/Facts.h"
 #include "greta/Tile/LoopBody.h"
@@ -223,12 +224,10 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
   using GretaTileSchedulePassBase::GretaTileSchedulePassBase;
   void runOnOperation() override {
     FuncOp kernel = getOperation();
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      kernel.emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(kernel, target);
+    if (!row)
       return signalPassFailure();
-    }
-    if (!(*row)->tiles.schedulesLoops)
+    if (!row->tiles.schedulesLoops)
       return;
     SmallVector<std::pair<scf::ForOp, PipelineAttr>> chosen;
     std::optional<Facts> facts;
@@ -241,7 +240,7 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
         return;
       if (!facts)
         facts.emplace(kernel);
-      if (PipelineAttr attr = schedule(loop, body, *facts, **row))
+      if (PipelineAttr attr = schedule(loop, body, *facts, *row))
         chosen.push_back({loop, attr});
     });
     for (auto [loop, attr] : chosen)

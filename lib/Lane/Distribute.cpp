@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/SharedMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -491,14 +492,12 @@ struct DistributePass
     : greta::impl::GretaTileDistributePassBase<DistributePass> {
   using GretaTileDistributePassBase::GretaTileDistributePassBase;
   void runOnOperation() override {
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      getOperation()->emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
       return signalPassFailure();
-    }
     for (FuncOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
-      if (failed(kernel.checkTarget()) || failed(distribute(kernel, **row)))
+      if (failed(kernel.checkTarget()) || failed(distribute(kernel, *row)))
         return signalPassFailure();
   }
 

@@ -7,6 +7,7 @@
 
 #include "Expand.h"
 #include "GretaTile/GretaTile.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Lane/ExpandIntegers.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,19 +28,17 @@ namespace {
 struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
   using GretaExpandPassBase::GretaExpandPassBase;
   void runOnOperation() override {
-    llvm::Expected<const greta::TargetRow *> row = greta::lookupTarget(target);
-    if (!row) {
-      getOperation()->emitError(llvm::toString(row.takeError()));
+    const greta::TargetRow *row = greta::rowOfTarget(getOperation(), target);
+    if (!row)
       return signalPassFailure();
-    }
     greta::expandIntegers(getOperation());
-    greta::expandFloat8(getOperation(), **row);
+    greta::expandFloat8(getOperation(), *row);
     if (!isa<greta::tile::FuncOp>(getOperation()))
       return;
-    if (failed(greta::expandMath(getOperation(), **row)))
+    if (failed(greta::expandMath(getOperation(), *row)))
       return signalPassFailure();
-    greta::expandPacked(getOperation(), **row);
-    greta::expandShared(getOperation(), **row);
+    greta::expandPacked(getOperation(), *row);
+    greta::expandShared(getOperation(), *row);
     IRRewriter rewriter(&getContext());
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }

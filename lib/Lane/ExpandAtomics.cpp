@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -142,11 +143,9 @@ struct ExpandAtomics
     : greta::impl::GretaTileExpandAtomicsPassBase<ExpandAtomics> {
   using GretaTileExpandAtomicsPassBase::GretaTileExpandAtomicsPassBase;
   void runOnOperation() override {
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      getOperation()->emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
       return signalPassFailure();
-    }
     getOperation()->walk([&](Operation *op) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       Value old;
@@ -155,7 +154,7 @@ struct ExpandAtomics
         bool exchanges = rmw.getKind() == AtomicKind::Xchg &&
                          isa<FloatType>(value.getType());
         if (!exchanges &&
-            (rmw.getKind() != AtomicKind::FAdd || adds(**row, value.getType())))
+            (rmw.getKind() != AtomicKind::FAdd || adds(*row, value.getType())))
           return;
         Word word(rmw.getBase(), rmw.getOffset(), value.getType(),
                   rmw.getScope(), b);

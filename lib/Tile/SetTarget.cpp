@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layouts/DotLayouts.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/MatrixInstructions.h"
 
@@ -97,12 +98,10 @@ struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
   using GretaTileSetTargetPassBase::GretaTileSetTargetPassBase;
   void runOnOperation() override {
     FuncOp kernel = getOperation();
-    llvm::Expected<const TargetRow *> found = lookupTarget(target);
-    if (!found) {
-      kernel.emitError(llvm::toString(found.takeError()));
+    const TargetRow *found = rowOfTarget(kernel, target);
+    if (!found)
       return signalPassFailure();
-    }
-    const TargetRow &row = **found;
+    const TargetRow &row = *found;
     if (row.isHost()) {
       kernel.emitOpError("has no form for the target 'host'; compile it for a "
                          "GPU, or for vulkan, which runs on the CPU too");

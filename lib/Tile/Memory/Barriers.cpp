@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SharedOrder.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -57,11 +58,9 @@ struct BarriersPass : greta::impl::GretaTileBarriersPassBase<BarriersPass> {
   using GretaTileBarriersPassBase::GretaTileBarriersPassBase;
   void runOnOperation() override {
     FuncOp kernel = getOperation();
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      kernel.emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(kernel, target);
+    if (!row)
       return signalPassFailure();
-    }
     SharedOrder order(kernel, DirectWait::Own);
     if (kernel.walk([](PtrLoadSharedOp) { return WalkResult::interrupt(); })
             .wasInterrupted()) {
@@ -70,7 +69,7 @@ struct BarriersPass : greta::impl::GretaTileBarriersPassBase<BarriersPass> {
         order = std::move(other);
     }
     for (auto [op, inFlight] : order.missing) {
-      OpBuilder builder(placeOf(op, **row));
+      OpBuilder builder(placeOf(op, *row));
       auto barrier = BarrierOp::create(builder, op->getLoc());
       if (inFlight != SharedOrder::none)
         barrier.setInFlight(inFlight);

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SharedOrder.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/SharedMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -261,12 +262,10 @@ struct PlanMemoryPass
     : greta::impl::GretaTilePlanMemoryPassBase<PlanMemoryPass> {
   using GretaTilePlanMemoryPassBase::GretaTilePlanMemoryPassBase;
   void runOnOperation() override {
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      getOperation().emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
       return signalPassFailure();
-    }
-    if (failed(Planner(getOperation(), **row).run()))
+    if (failed(Planner(getOperation(), *row).run()))
       signalPassFailure();
   }
 };

@@ -12,6 +12,7 @@
 #include "GretaTile/LoopAttributes.h"
 #include "PipelineLoop.h"
 #include "PrefetchIndices.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
@@ -99,11 +100,9 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
   using GretaTilePipelinePassBase::GretaTilePipelinePassBase;
   void runOnOperation() override {
     FuncOp kernel = getOperation();
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      kernel.emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(kernel, target);
+    if (!row)
       return signalPassFailure();
-    }
     if (failed(kernel.checkTarget()))
       return signalPassFailure();
     SmallVector<scf::ForOp> loops; // inner ones first
@@ -117,12 +116,12 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
         continue;
       }
       LoopBody body(loop);
-      if (!attr && !(*row)->isHost())
-        attr = choosePipeline(body, **row, &getContext());
+      if (!attr && !row->isHost())
+        attr = choosePipeline(body, *row, &getContext());
       if (attr && failed(LoopPipeliner(loop, body, attr).run()))
         return signalPassFailure();
     }
-    if (!(*row)->isHost())
+    if (!row->isHost())
       kernel.walk([](scf::ForOp loop) { prefetchIndices(loop); });
   }
 };
