@@ -191,9 +191,7 @@ std::optional<Choices> Planner::chooseFor(std::optional<int64_t> rows) {
   if (rows)
     dynamic.expect(*rows);
   PassManager passes(module->getContext());
-  passes.addNestedPass<func::FuncOp>(
-      createGretaWidenGemmsPass({limits.row.name.str(), matrix}));
-  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+  buildFusionPipeline(passes, limits.row.name, matrix);
   if (failed(passes.run(*copy)))
     return std::nullopt;
   Choices choices;

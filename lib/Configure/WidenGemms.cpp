@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileModel.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,12 +42,10 @@ namespace {
 struct WidenGemmsPass : greta::impl::GretaWidenGemmsPassBase<WidenGemmsPass> {
   using GretaWidenGemmsPassBase::GretaWidenGemmsPassBase;
   void runOnOperation() override {
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      getOperation().emitError(llvm::toString(row.takeError()));
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
       return signalPassFailure();
-    }
-    Limits limits(**row, matrix);
+    Limits limits(*row, matrix);
     SmallVector<MatmulOp> gemms;
     getOperation().walk([&](MatmulOp matmul) {
       if (isFloat8(matmul.getA().getType().getElementType()) &&
@@ -57,3 +56,10 @@ struct WidenGemmsPass : greta::impl::GretaWidenGemmsPassBase<WidenGemmsPass> {
   }
 };
 } // namespace
+
+void greta::buildFusionPipeline(OpPassManager &passes, StringRef target,
+                                bool matrix) {
+  passes.addNestedPass<func::FuncOp>(
+      createGretaWidenGemmsPass({target.str(), matrix}));
+  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+}

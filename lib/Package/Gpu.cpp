@@ -34,9 +34,7 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
 static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
   std::string target = row.name.str();
-  passes.addNestedPass<func::FuncOp>(
-      createGretaWidenGemmsPass({target, matrix}));
-  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+  buildFusionPipeline(passes, target, matrix);
   GretaConfigurePassOptions configure;
   configure.target = target;
   configure.matrix = matrix;
