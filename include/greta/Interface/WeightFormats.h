@@ -6,12 +6,9 @@
 //
 // The weights of a row of K are in words of 32 bits, `q`; formats of 5 and 6
 // bits have the upper ones in words of their own, `high`. Weight e of a word of
-// `q`, and weight e of a word of `high`, begin at the bits
-//
-//   in order   bits * e
-//   paired     bits * (e / 2) + 16 * (e % 2)
-//
-// Pairs are what a register of two f16 becomes by one `and`: paired formats get
+// `q`, and weight e of a word of `high`, begin at the bit `placeOf(e, ..)`: in
+// order, or in pairs, neighbours in the lower and the upper half. Pairs are
+// what a register of two f16 becomes by one `and`: paired formats get
 // neighbours from it.
 //
 //===----------------------------------------------------------------------===//
@@ -45,46 +42,44 @@ struct WeightFormat {
 
   constexpr WeightFormat(std::string_view name, int bits)
       : name(name), bits(bits) {}
-  constexpr WeightFormat paired(int bitsInHigh) const {
-    WeightFormat row = *this;
-    row.isPaired = true;
-    row.highBits = bitsInHigh;
-    return row;
+  constexpr WeightFormat &paired(int bitsInHigh) {
+    isPaired = true;
+    highBits = bitsInHigh;
+    return *this;
   }
-  constexpr WeightFormat twosComplement() const {
-    WeightFormat row = *this;
-    row.isSigned = true;
-    return row;
+  constexpr WeightFormat &twosComplement() {
+    isSigned = true;
+    return *this;
   }
-  constexpr WeightFormat minus(int number) const {
-    WeightFormat row = *this;
-    row.zero = number;
-    return row;
+  constexpr WeightFormat &minus(int number) {
+    zero = number;
+    return *this;
   }
-  constexpr WeightFormat with(Zeros kind) const {
-    WeightFormat row = *this;
-    row.zeros = kind;
-    return row;
+  constexpr WeightFormat &with(Zeros kind) {
+    zeros = kind;
+    return *this;
   }
-  constexpr WeightFormat with(Scale kind) const {
-    WeightFormat row = *this;
-    row.scale = kind;
-    return row;
+  constexpr WeightFormat &with(Scale kind) {
+    scale = kind;
+    return *this;
   }
-  constexpr WeightFormat groupsFrom(int least) const {
-    WeightFormat row = *this;
-    row.leastGroup = least;
-    return row;
+  constexpr WeightFormat &groupsFrom(int least) {
+    leastGroup = least;
+    return *this;
   }
-  constexpr WeightFormat coded(const uint16_t *numbers) const {
-    WeightFormat row = *this;
-    row.codes = numbers;
-    return row;
+  constexpr WeightFormat &coded(const uint16_t *numbers) {
+    codes = numbers;
+    return *this;
   }
 
   constexpr int allBits() const { return bits + highBits; }
   constexpr int perWord() const { return 32 / bits; }
   constexpr int perHigh() const { return highBits ? 32 / highBits : 0; }
+  /// The first bit of weight `e` of a word of `q`, or with `highBits` of
+  /// `high`.
+  constexpr int placeOf(int e, int bits) const {
+    return isPaired ? bits * (e / 2) + 16 * (e % 2) : bits * e;
+  }
   /// Weights that are unpacked together: whole words of everything.
   constexpr int unit() const { return std::max(perWord(), perHigh()); }
   /// The number that is added to a weight to make it natural, below 2^allBits.

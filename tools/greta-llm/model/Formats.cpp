@@ -294,17 +294,15 @@ static void putF16(float value, int64_t i, uint8_t *to) {
 }
 
 /// Puts `bits` bits of each of some numbers, whole words of them, from bit
-/// `from` on into words.
-static void packWords(const uint8_t *numbers, int64_t count, int from, int bits,
-                      bool isPaired, uint8_t *words) {
+/// `from` on into words, in the format's order.
+static void packWords(const WeightFormat &as, const uint8_t *numbers,
+                      int64_t count, int from, int bits, uint8_t *words) {
   int perWord = 32 / bits;
   uint32_t mask = (1u << bits) - 1;
   for (int64_t i = 0; i < count; i += perWord, words += 4) {
     uint32_t word = 0;
-    for (int e = 0; e < perWord; ++e) {
-      int shift = isPaired ? bits * (e / 2) + 16 * (e % 2) : bits * e;
-      word |= (numbers[i + e] >> from & mask) << shift;
-    }
+    for (int e = 0; e < perWord; ++e)
+      word |= (numbers[i + e] >> from & mask) << as.placeOf(e, bits);
     memcpy(words, &word, 4);
   }
 }
@@ -318,10 +316,10 @@ void packRow(Format format, const uint8_t *row, int64_t columns,
     Block block;
     readBlock(format, row, block);
     row += info.bytes;
-    packWords(block.numbers, info.block, 0, as.bits, as.isPaired,
+    packWords(as, block.numbers, info.block, 0, as.bits,
               to[0] + first * as.bits / 8);
     if (as.highBits)
-      packWords(block.numbers, info.block, as.bits, as.highBits, as.isPaired,
+      packWords(as, block.numbers, info.block, as.bits, as.highBits,
                 to[1] + first * as.highBits / 8);
     for (int64_t i = 0; i < info.block / info.group; ++i) {
       int64_t group = first / info.group + i;
@@ -339,7 +337,7 @@ void packRow(Format format, const uint8_t *row, int64_t columns,
 // AWQ and GPTQ
 //===----------------------------------------------------------------------===//
 
-// Of eight neighbouring columns, the place of one in their word.
+// The place of a column among the eight of its word.
 static int placeOf(bool isAwq, int64_t column) {
   int within = static_cast<int>(column % 8);
   return isAwq ? within / 2 + within % 2 * 4 : within;
@@ -403,14 +401,15 @@ void packGrouped(const Stored &stored, int64_t n, const PackedRow &to) {
   std::vector<uint8_t> numbers(static_cast<size_t>(stored.columns()));
   for (int64_t k = 0; k < stored.columns(); ++k)
     numbers[static_cast<size_t>(k)] = static_cast<uint8_t>(row.weight(k));
-  packWords(numbers.data(), stored.columns(), 0, 4, false, to[0]);
+  const WeightFormat &as = *findWeightFormat("gptq4");
+  packWords(as, numbers.data(), stored.columns(), 0, as.bits, to[0]);
   numbers.assign(static_cast<size_t>((groups + 7) / 8 * 8), 0);
   for (int64_t group = 0; group < groups; ++group) {
     uint16_t scale = row.scale(group);
     memcpy(to[1] + 2 * group, &scale, 2);
     numbers[static_cast<size_t>(group)] = static_cast<uint8_t>(row.zero(group));
   }
-  packWords(numbers.data(), groups, 0, 4, false, to[2]);
+  packWords(as, numbers.data(), groups, 0, as.bits, to[2]);
 }
 
 } // namespace greta::llm

@@ -99,8 +99,8 @@ float fromBF16(uint16_t bits);
 void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);
 void store(const float *from, int64_t count, Element element, uint8_t *to);
 
-// What greta.dequant takes a weight [N, K] as, in the order of its operands: so
-// many columns of an element type, under the weight's name with a suffix.
+// An operand of greta.dequant for a weight [N, K]: so many columns of an
+// element type, under the weight's name with a suffix.
 struct PackedPart {
   const char *suffix, *dtype;
   int64_t columns;
