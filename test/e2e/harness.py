@@ -109,6 +109,20 @@ def part_for(target, cases_of):
     return cases_of(AMD_SIBLINGS[target])[list(AMD_SIBLINGS).index(target) :: len(AMD_SIBLINGS)]
 
 
+def share_of(cases, target, parts):
+    """Every `parts`-th of the cases: as many families that follow each other take all of them, and so do, of halves, Vulkan's two targets."""
+    first = AMD_FAMILIES.index(target) if target in AMD_FAMILIES else int(target == "vulkan:portable")
+    return cases[first % parts :: parts]
+
+
+def one_kernel(package, least=1):
+    """Each function is one kernel on GPUs, or as few as `least`."""
+    for function in manifest(package)["functions"]:
+        variants = [v for v in function["variants"] if v["target"] != "host"]
+        kernels = {k["entry"] for v in variants for k in v["kernels"]}
+        assert not variants or least <= len(kernels) <= 1, f"{function['name']} is not one kernel: {kernels}"
+
+
 def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: None):
     """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled (each text once), seen by `inspect`, and run, all of it once."""
     made = {}

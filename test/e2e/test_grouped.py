@@ -3,6 +3,8 @@ weights, on the CPU, on the simulated AMD chips with all their checks, on testin
 this machine's Vulkan driver.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -41,47 +43,24 @@ def chosen_for(target):
     """Every target takes half of the shapes, so that two of a kind take all."""
     if target in ("gfx942", "host"):
         return SHAPES
-    first = AMD_CHIPS.index(target) % 2 if target in AMD_CHIPS else int(target == "vulkan:portable")
-    return SHAPES[first::2]
+    return harness.share_of(SHAPES, target, 2)
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's GEMMs, compiled and run once; each is one kernel."""
-
-    def one_kernel(package):
-        for function in harness.manifest(package)["functions"]:
-            kernels = {k["entry"] for v in function["variants"] for k in v["kernels"] if v["target"] != "host"}
-            assert len(kernels) <= 1, f"{function['name']} is not one kernel: {kernels}"
-
-    return harness.compiled_once(tmp_path_factory, "grouped", chosen_for, one_kernel)
+    return harness.compiled_once(tmp_path_factory, "grouped", chosen_for, functools.partial(harness.one_kernel, least=0))
 
 
-def grid(*targets):
-    return harness.grid("grouped", chosen_for, *targets)
+TARGETS = ("host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable")
 
 
-@pytest.mark.parametrize("target, product", grid("host"))
-def test_on_the_host(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product)
+@pytest.mark.parametrize("target, product", harness.grid("grouped", chosen_for, *TARGETS))
+def test_grouped(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product, target=target if target in (*AMD_CHIPS, "vulkan:lavapipe") else "")
 
 
-@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, driver_parts, chip, product):
-    check(results_on(results, chip, driver_parts), product, target=chip)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product, target=target)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product)
-
-
-@pytest.mark.parametrize("target", together("grouped", "host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
+@pytest.mark.parametrize("target", together("grouped", *TARGETS))
 def test_together(results, driver_parts, target):
     check_together(results_on(results, target, driver_parts))
 

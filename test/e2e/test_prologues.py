@@ -35,19 +35,13 @@ SHAPES = [
 
 def chosen_for(target):
     """Every target takes half of the shapes, so that two of a kind take all."""
-    first = AMD_CHIPS.index(target) % 2 if target in AMD_CHIPS else int(target == "vulkan:portable")
-    return SHAPES[first::2]
+    return harness.share_of(SHAPES, target, 2)
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
-    def one_kernel(package):
-        for function in harness.manifest(package)["functions"]:
-            kernels = {k["entry"] for v in function["variants"] for k in v["kernels"]}
-            assert len(kernels) == 1, f"{function['name']} is not one kernel: {kernels}"
-
-    return harness.compiled_once(tmp_path_factory, "prologues", chosen_for, one_kernel)
+    return harness.compiled_once(tmp_path_factory, "prologues", chosen_for, harness.one_kernel)
 
 
 def grid(*targets):

@@ -34,8 +34,7 @@ def chosen_for(target):
     """Every target takes half of the shapes, so that two of a kind take all."""
     if target in ("gfx942", "host"):
         return SHAPES
-    first = AMD_CHIPS.index(target) % 2 if target in AMD_CHIPS else int(target == "vulkan:portable")
-    return SHAPES[first::2]
+    return harness.share_of(SHAPES, target, 2)
 
 
 @pytest.fixture(scope="session")

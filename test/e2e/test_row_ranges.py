@@ -83,7 +83,7 @@ def ranges_of(package, name):
 def test_rows_on_both_sides(package_for, name, device):
     package = package_for(device)
     ranges = ranges_of(package, name)
-    # What is chosen for the last range may be what is chosen for any M.
+    # The last range may have the choice for any M, and is then left out.
     assert ranges[0][0][1:] in ([1, 1], [1, 8]) and ranges[-1][0][2] in ENDS[1:]
     assert all(when[0][0] == (["*", "d0", "d1"] if name == "batch" else "d0") for when in ranges)
     for rows in ROWS:

@@ -6,30 +6,20 @@ import pytest
 
 import harness
 import weights
-from harness import AMD_CHIPS, AMD_FAMILIES, check, check_together, results_on, together
+from harness import AMD_CHIPS, check, check_together, results_on, together
 
 TARGETS = ("vulkan:portable", "vulkan:lavapipe", "host", *AMD_CHIPS)
 
 
 def chosen_for(target):
-    """The CPU and gfx942 take all cases; every other family takes a third of them, so that three of a kind take all, and its further chips a ninth."""
-    if target in ("gfx942", "host"):
-        return weights.CASES
-    if target in AMD_CHIPS and target not in AMD_FAMILIES:
-        return weights.CASES[AMD_CHIPS.index(target) % 9::9]
-    first = AMD_FAMILIES.index(target) % 3 if target in AMD_FAMILIES else TARGETS.index(target) % 3
-    return weights.CASES[first::3]
+    """The CPU and gfx942 take all cases, every other family a third of them."""
+    return weights.CASES if target in ("gfx942", "host") else harness.share_of(weights.CASES, target, 3)
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's cases, compiled and run once, a kernel each."""
-    def one_kernel(package):
-        for function in harness.manifest(package)["functions"]:
-            kernels = {k["entry"] for v in function["variants"] for k in v.get("kernels", ())}
-            assert len(kernels) <= 1, f"{function['name']} is not one kernel: {kernels}"
-
-    return harness.compiled_once(tmp_path_factory, "weights", chosen_for, one_kernel)
+    return harness.compiled_once(tmp_path_factory, "weights", chosen_for, harness.one_kernel)
 
 
 @pytest.mark.parametrize("target, case", harness.grid("weights", chosen_for, *TARGETS))
