@@ -7,25 +7,12 @@
 // s_waitcnt is when the counted memory operations complete.
 //
 //===----------------------------------------------------------------------===//
-#include "Timing/Timing.h"
-#include "Code/Program.h"
-#include "Timing/TimingOps.h"
-#include "greta/Sim/Simulator.h"
-#include <algorithm>
+#include "Timing/Replay.h"
 
 using namespace greta::sim;
 
 namespace {
 
-enum Reason : uint8_t {
-  OnGlobal,
-  OnLds,
-  OnScalar,
-  OnBarrier,
-  OnDependency,
-  OnUnit,
-  Reasons
-};
 /// For people.
 constexpr const char *names[Reasons] = {
     "global memory", "LDS", "scalar loads", "barrier", "dependency", "unit"};
@@ -51,105 +38,7 @@ const char *unitName(uint8_t port) {
     return "none";
   }
 }
-constexpr uint64_t Never = ~uint64_t(0);
-struct Pending {
-  uint64_t done;
-  Reason reason;
-};
-
-/// First and last instruction; at first there is none.
-struct Loop {
-  uint32_t begin = 1, end = 0;
-  explicit operator bool() const { return begin <= end; }
-};
-
-struct Runner {
-  const WaveTrace *trace = nullptr;
-  Loop loop; ///< waves may have copies of their own
-  size_t at = 0;
-  unsigned group = 0, simd = 0;
-  uint64_t next = 0;  ///< its own cadence
-  uint64_t ready = 0; ///< operands and counters too
-  Reason reason = OnDependency;
-  int priority = 0;
-  bool done = false, blocked = false, inLoop = false;
-  uint64_t target = 0; ///< barrier generation it waits for
-  uint64_t entered = 0, ended = 0;
-  std::vector<Pending> lists[Lists];
-  std::vector<uint64_t> registers, accumulators;
-};
-
-struct GroupState {
-  unsigned live = 0, arrived = 0;
-  uint64_t generation = 0, released = 0;
-};
-
-struct Simd {
-  uint64_t free[Ports] = {};
-  unsigned turn = 0;
-  std::vector<unsigned> waves;
-  uint64_t valuBusy = 0, matrixBusy = 0, saluBusy = 0;
-};
-
-class Replay {
-public:
-  Replay(const Chip &c, const Program &p, const ReplayOptions &o)
-      : chip(c), program(p), options(o), row(timingRow(c)), ops(p.size()) {
-    auto use = [](uint16_t &to, unsigned x) {
-      if (x)
-        to = uint16_t(std::min(x, 65535u));
-    };
-    use(row.ldsLatency, o.estimate.ldsLatency);
-    use(row.scalarLatency, o.estimate.scalarLatency);
-    use(row.cacheLatency, o.estimate.cacheLatency);
-    use(row.memoryLatency, o.estimate.memoryLatency);
-    for (uint16_t *latency : {&row.ldsLatency, &row.scalarLatency,
-                              &row.cacheLatency, &row.memoryLatency})
-      use(*latency, std::max(1u, unsigned(*latency * o.estimate.latencyScale)));
-  }
-  void run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
-           CycleEstimate &out);
-
-private:
-  const Op &op(uint32_t index);
-  Loop findLoop(const WaveTrace &trace, bool matrix);
-  void prepare(Runner &w);
-  bool portFree(const Simd &s, const Op &o, uint64_t t) const;
-  uint64_t whenFree(const Simd &s, const Op &o) const;
-  void place(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
-             CycleEstimate &out);
-  void replay();
-  void report(CycleEstimate &out) const;
-  void reportLoop(CycleEstimate &out) const;
-  void issue(Runner &w, Simd &s, uint64_t t);
-  uint64_t occupy(Runner &w, Simd &s, const TraceEntry &e, const Op &o,
-                  uint64_t t);
-  uint64_t memory(Runner &w, const Op &o, const TraceEntry &e, uint64_t t);
-  void arrive(Runner &w, uint64_t t);
-  void release(unsigned group, uint64_t t);
-  void leaveLoop(Runner &w, uint64_t t);
-  void finish(Runner &w, uint64_t t);
-  void note(const TimelineEntry &entry);
-  uint64_t align(uint64_t t) const {
-    return (t + row.slot - 1) / row.slot * row.slot;
-  }
-
-  const Chip &chip;
-  const Program &program;
-  const ReplayOptions &options;
-  TimingRow row;
-  std::vector<Op> ops;
-  std::vector<Runner> waves;
-  std::vector<GroupState> states;
-  std::vector<Simd> simds;
-  uint64_t ldsFree[2] = {}, vmemFree[2] = {}, fillFree[2] = {};
-  uint64_t ldsBusy = 0, vmemBusy = 0, fillBusy = 0;
-  uint64_t stalls[Reasons] = {};
-  uint64_t loopBegin = 1, loopEnd = 0; ///< of instructions; none yet
-  unsigned inside = 0;
-  uint64_t since = 0, loopCycles = 0, loopMatrix = 0, loopIterations = 0,
-           loopWaveTime = 0;
-};
+} // namespace
 
 const Op &Replay::op(uint32_t index) {
   Op &o = ops[index];
@@ -532,89 +421,12 @@ void Replay::replay() {
   }
 }
 
-void Replay::reportLoop(CycleEstimate &out) const {
-  Loop first =
-      llvm::find_if(waves, [](const Runner &w) { return bool(w.loop); })->loop;
-  out.loopBegin = program.code()[first.begin].address;
-  out.loopEnd = program.code()[first.end].address;
-  out.loopCycles = loopCycles;
-  out.loopIterations = loopIterations;
-  out.loopMatrixShare =
-      loopCycles
-          ? double(loopMatrix) / (double(loopCycles) * double(simds.size()))
-          : 0;
-  out.loopCyclesPerIteration = double(loopWaveTime) / double(loopIterations);
-  out.loopMatrixPerIteration = double(loopMatrix) / double(loopIterations);
-}
-
-/// Fills in how long units were busy and waves waited.
-void Replay::report(CycleEstimate &out) const {
-  uint64_t end = 1, total = 0;
-  for (const Runner &w : waves) {
-    end = std::max(end, w.ended);
-    total += w.ended;
-  }
-  out.cycles = end;
-  out.simds = unsigned(simds.size());
-  double area = double(end) * double(simds.size());
-  uint64_t valu = 0, matrixBusy = 0, salu = 0;
-  unsigned used = 0;
-  for (const Simd &s : simds) {
-    valu += s.valuBusy;
-    matrixBusy += s.matrixBusy;
-    salu += s.saluBusy;
-    used += !s.waves.empty();
-  }
-  unsigned pipes = simds.size() > chip.simds ? 2 : 1;
-  out.wavesPerSimd = double(waves.size()) / std::max(1u, used);
-  out.matrixCycles = matrixBusy;
-  out.matrixShare = double(matrixBusy) / area;
-  out.valuShare = double(valu) / area;
-  out.saluShare = double(salu) / area;
-  out.ldsShare = double(ldsBusy) / double(end) / pipes;
-  out.vmemShare = double(std::max(vmemBusy, fillBusy)) / double(end) / pipes;
-  auto part = [&](Reason r) {
-    return total ? double(stalls[r]) / double(total) : 0;
-  };
-  out.waitGlobal = part(OnGlobal);
-  out.waitLds = part(OnLds);
-  out.waitScalar = part(OnScalar);
-  out.waitBarrier = part(OnBarrier);
-  out.waitDependency = part(OnDependency);
-  out.waitUnit = part(OnUnit);
-  if (loopIterations)
-    reportLoop(out);
-  // Only SIMDs that have waves are asked for the limit.
-  double busyArea = double(end) * double(std::max(1u, used));
-  std::pair<double, const char *> units[] = {
-      {double(matrixBusy) / busyArea, "matrix units"},
-      {double(valu) / busyArea, "vector ALU"},
-      {out.ldsShare, "LDS"},
-      {out.vmemShare, "vector memory unit"},
-      {double(salu) / busyArea, "scalar ALU"}};
-  std::pair<double, const char *> waits[] = {
-      {out.waitGlobal, "waiting for global memory"},
-      {out.waitLds, "waiting for LDS"},
-      {out.waitScalar, "waiting for scalar loads"},
-      {out.waitBarrier, "waiting at barriers"},
-      {out.waitDependency, "dependent instructions"},
-      {out.waitUnit, ""}};
-  auto unit = *std::max_element(std::begin(units), std::end(units));
-  auto wait = *std::max_element(std::begin(waits), std::end(waits));
-  // A wave that waits for a unit waits for the busiest.
-  bool busy =
-      unit.first >= 0.6 || wait.first < 0.05 || wait.first == out.waitUnit;
-  out.bound = busy ? unit.second : wait.second;
-}
-
 void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
                  CycleEstimate &out) {
   place(groups, where, out);
   replay();
   report(out);
 }
-
-} // namespace
 
 void greta::sim::estimateCycles(const Chip &chip, const Program &program,
                                 llvm::ArrayRef<GroupTrace> groups,
