@@ -9,7 +9,7 @@ from conftest import ROOT
 # The simulator's tests compare its reports as a whole.
 FOLDERS = ("dialects", *(f"lib/{folder.name}" for folder in sorted((ROOT / "lib").iterdir()) if folder.is_dir() and folder.name != "Sim"),
            "tools/greta-llm", "tools/greta-opt", "tools/greta-run", "tools/greta-translate", "tools/greta-tune")
-# What begins a diagnostic; it ends with the statement.
+# The beginning of a diagnostic; it ends with the statement.
 CALL = re.compile(r"\b(?:emitError|emitOpError|emitWarning|createStringError|runtime_error|bad|error|fail|reject|unsupported)\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 STATEMENT = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"|[^";])*')

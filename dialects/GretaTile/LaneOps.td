@@ -208,8 +208,8 @@ def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
 def GretaTile_UnpackOp : GretaTile_Op<"unpack", [Pure]> {
   let summary = "One lane's word of packed weights as f16";
   let description = [{
-    What `dequant` does with a word of `format`. `high`, where the format has it, holds the upper bits of the word's weights as if it
-    began with them. `greta-expand` makes arithmetic on pairs of it.
+    Unpacks a word of `format`, as `dequant` defines it. `high`, if the format has it, begins with the upper bits of the word's weights.
+    `greta-expand` turns the op into arithmetic on pairs.
 
     ```mlir
     %w = greta_tile.unpack "q6_k" %word high %high scale %s zero %z : i32 -> vector<8xf16>

@@ -65,7 +65,7 @@ public:
 
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }
-  // Those of the variant, then those of its ranges.
+  // The kernels of the variant, then those of its ranges.
   std::vector<KernelRef> kernels() const;
   // Whether kernels print or assert.
   bool hasLog() const;
@@ -82,7 +82,7 @@ public:
   void prepare(Stream &S, Call &C) const;
 
 private:
-  // Of each temporary: the first and the last kernel that touches it.
+  // The first and the last kernel that touches a temporary.
   struct Life {
     size_t First = SIZE_MAX, Last = 0;
   };
@@ -94,8 +94,8 @@ private:
   };
 
   void load(const Variant &From, const Range *Of, bool CaptureStatistics);
-  // What runs for these values: the first range that they are in, else the
-  // variant's own.
+  // The kernels for these values: those of the first range that holds them,
+  // else the variant's own.
   const Loaded &kernelsFor(const std::vector<int64_t> &Symbols) const;
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;

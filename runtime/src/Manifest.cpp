@@ -349,7 +349,7 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   return K;
 }
 
-// What a variant and each of its ranges have.
+// Reads the members that a variant and each of its ranges have.
 void code(const Reader &R, const FunctionDecl &F, Variant &V,
           const std::vector<std::string> &Symbols,
           std::map<std::string, std::string> &Hashes) {

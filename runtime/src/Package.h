@@ -115,8 +115,8 @@ struct Variant {
   std::vector<Range> Ranges; // that have kernels of their own
 };
 
-// What runs in place of a variant where each of `When` has a value from Least
-// to Most. It has the variant's id, target and backend.
+// Kernels that replace a variant's if each of `When` has a value from Least to
+// Most. `What` has the variant's id, target and backend.
 struct Range {
   struct Condition {
     Expr Value;

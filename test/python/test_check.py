@@ -25,7 +25,7 @@ OF_X = "out-of-bounds read of element 100 of 'x_ptr', 4 bytes beyond its end: 'x
 OF_Y = "out-of-bounds write of element 100 of 'y_ptr', 4 bytes beyond its end: 'y_ptr' has 400 bytes (100 elements)"
 UNWRITTEN = "uninitialised memory: element 0 of 'x_ptr', which nobody wrote, is read at wrong_kernels.py:{} and "
 
-# What is launched, the word in the line of the mistake, what is said, and the program.
+# The name of the kernel, the word in the line of the mistake, the report, and the program.
 WRONG = (
     ("read", "read", OF_X, "(1,0,0)"),
     ("write", "write", OF_Y, "(1,0,0)"),
