@@ -214,7 +214,7 @@ def measured():
     for file in ("lib/Configure/Measured.json", "docs/benchmarks/h200_tuning.json"):
         for entry in json.loads((ROOT / file).read_text())["entries"]:
             for c in entry["candidates"]:
-                if "us" in c and "stages" in c["config"]:
+                if "us" in c and "stages" in c["config"] and isinstance(entry["shape"][0], int):
                     bits = 4 if "dequant" in entry["op"] else 16
                     yield ("vulkan:nvidia", tuple(entry["shape"]), entry["op"]), c["config"], c["us"] * CHIPS["vulkan:nvidia"].mhz, bits
 
