@@ -1,10 +1,11 @@
 """Checks and measures new rows of a KV cache, alone and behind the projection of a layer beside the product alone; called by scripts/bench-h200, which sets the
 library path.
 
-usage: kv_update.py DIR CSV [--package=kv_update.greta] [--reps-ms=20] [--rounds=7] [--only=NAME,..]
+usage: kv_update.py DIR CSV [--package=kv_update.greta] [--reps-ms=20] [--rounds=7] [--only=NAME,..] [--tokens=16,32,..]
 The functions are those of kv_update.mlir; data are random normal. Caches are written in place. Results are poisoned, computed once and compared with float64 in
 some rows; a wrong one is not timed, and the run ends with status 1. Time is the GPU's, from events around batches of launches; median, minimum and maximum of
-`rounds` batches, over weights of more than any cache holds. added_us is what the projection with rope and both updates takes longer than the product of that run.
+`rounds` batches, over weights of more than any cache holds; these launches may overlap, as layers of several sequences do, and those of serial_us, over one set of buffers, may not. added_us is what
+the projection with rope and both updates takes longer than the product of that run. --tokens: `product` and `fused` alone, of so many tokens each.
 """
 
 import statistics
@@ -17,7 +18,7 @@ import records
 from greta_runtime import Package, tensors
 
 PAGE, HEADS, SIZE, PAGES = 16, 8, 128, 2048
-COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "variant", "median_us", "min_us", "max_us", "added_us", "error_euclidean"]
+COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "variant", "median_us", "min_us", "max_us", "added_us", "error_euclidean", "serial_us"]
 # Name, tokens: kv_update of so many sequences, one token each; the others of tokens in pages.
 RUNS = [("rows", 32), ("pages", 32), ("pages", 512), ("product_8", 8), ("fused_8", 8), ("product", 512), ("fused", 512), ("product", 2048), ("fused", 2048)]
 
@@ -70,13 +71,14 @@ def main():
     parser = row_ops.arguments("kv_update.greta", reps_ms=20)
     parser.add_argument("--only", type=lambda names: names.split(","), default=[name for name, _ in RUNS])
     parser.add_argument("--sets", type=int, default=4)
+    parser.add_argument("--tokens", type=lambda counts: [(name, int(count)) for count in counts.split(",") for name in ("product", "fused")], default=RUNS)
     options = parser.parse_args()
 
     runtime, timer, common = row_ops.start(options)
     packages = [Package(runtime, options.directory / name) for name in options.package]
     functions = {function["name"]: package for package in packages for function in package.manifest()["functions"]}
     table, wrong, products = [], False, {}
-    for name, tokens in RUNS:
+    for name, tokens in options.tokens:
         if name not in options.only or name not in functions:
             continue
         rng = np.random.default_rng(1)
@@ -104,9 +106,9 @@ def main():
             wrong = True
             continue
         times = row_ops.timed(timer, lambda i: compiled.launch(*sets[i % len(sets)]), options)
-        median = statistics.median(times)
+        median, serial = statistics.median(times), statistics.median(row_ops.timed(timer, lambda i: compiled.launch(*sets[0]), options))
         row = common | dict(function=name, tokens=tokens, variant=compiled.variant, error_euclidean=f"{error:.2e}")
-        row |= dict(median_us=round(median, 2), min_us=round(min(times), 2), max_us=round(max(times), 2))
+        row |= dict(median_us=round(median, 2), min_us=round(min(times), 2), max_us=round(max(times), 2), serial_us=round(serial, 2))
         if name.startswith("product"):
             products[tokens] = median
         added = ""
@@ -114,7 +116,7 @@ def main():
             row["added_us"] = round(median - products[tokens], 2)
             added = f", {row['added_us']} us more than the product"
         table.append(row)
-        print(f"{label:28} {row['median_us']:>9} us{added}, error {row['error_euclidean']}", flush=True)
+        print(f"{label:28} {row['median_us']:>9} us, one after another {row['serial_us']:>9} us{added}, error {row['error_euclidean']}", flush=True)
         compiled.destroy()
         for buffer in buffers:
             runtime.lib.greta_buffer_destroy(buffer)
