@@ -90,10 +90,31 @@ def attention():
 @table
 def kv_update():
     body = [
-        [r["function"], r["tokens"], r["variant"], number(r["median_us"], 2), number(r["added_us"], 2), r["error_euclidean"], r["commit"]]
+        [r["function"], r["tokens"], r["variant"], number(r["median_us"], 2), number(r["serial_us"], 2), number(r["added_us"], 2), r["error_euclidean"], r["commit"]]
         for r in newest(rows("h200_kv_update.csv"), "function", "tokens")
     ]
-    return markdown(["function", "tokens", "variant", "us", "more than the product", "error", "commit"], body)
+    return markdown(["function", "tokens", "variant", "us", "us, serial", "more than the product", "error", "commit"], body)
+
+
+@table
+def row_ranges():
+    measured = {(r["function"], int(r["tokens"]), r["kernels"]): r for r in newest(rows("h200_ranges.csv"), "function", "tokens", "kernels")}
+    body = []
+    for function, tokens in sorted({key[:2] for key in measured}):
+        one, ranges = (measured[function, tokens, kernels] for kernels in ("any", "ranges"))
+        serial = [float(r["serial_us"]) for r in (one, ranges)]
+        body.append([function, tokens, number(serial[0], 1), number(serial[1], 1), number(serial[1] / serial[0], 2), number(one["median_us"], 1), number(ranges["median_us"], 1), ranges["commit"]])
+    return markdown(["function", "M", "us, serial, one kernel", "kernels for ranges", "of it", "us, one kernel", "kernels for ranges", "commit"], body)
+
+
+@table
+def grouped():
+    body = [
+        [r["function"], r["tokens"], number(r["median_us"], 1), number(r["serial_us"], 1), number(r["of_copy"], 2), number(r["tflop_per_s"], 1), number(r["torch_us"], 1), number(r["torch_grouped_us"], 1),
+         r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200_grouped.csv"), "function", "tokens")
+    ]
+    return markdown(["function", "tokens", "us", "us, serial", "of the copy", "TFLOP/s", "torch us, an expert at a time", "torch us, grouped, bf16", "error", "commit"], body)
 
 
 @table
