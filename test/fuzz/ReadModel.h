@@ -74,9 +74,10 @@ inline void checkTaken(const Model &M) {
       Sum += canPackGrouped(W);
       continue;
     }
-    Reads(W.data, Rows * W.rowBytes());
-    expandRow(W.format, W.data + W.rowInFile(Rows - 1) * W.rowBytes(),
-              W.columns(), Numbers.data());
+    for (size_t Row = 0; Row < Rows; Row += W.rowsOfPart())
+      Reads(W.row(Row), W.rowsOfPart() * W.rowBytes());
+    expandRow(W.format, W.row(W.headOrder.inFile(Rows - 1)), W.columns(),
+              Numbers.data());
   }
   volatile uint64_t Seen = Sum;
   (void)Seen;

@@ -16,7 +16,7 @@ import models
 import texts
 from conftest import BUILD
 from harness import said_on_a_terminal
-from models import ARCHITECTURES
+from models import ARCHITECTURES, OTHERS
 
 LLM = BUILD / "bin" / "greta-llm"
 DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
@@ -28,11 +28,16 @@ TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
 BLOCKS = "q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0", "mxfp4"
-PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
+PACKED = "mistral-gguf-q4_0", "phi4-mini-gguf-q4_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
 CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in ("llama3", "qwen3")}
+CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in OTHERS}
+CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in OTHERS}
+CASES["gemma3-safetensors-bf16"] = ("gemma3", "safetensors-bf16", "bf16")
+CASES["qwen3-moe-gguf-q8_0"] = ("qwen3-moe", "gguf-q8_0", "f16")
+CASES["phi4-mini-gguf-q4_0"] = ("phi4-mini", "gguf-q4_0", "f16")
 CASES |= {
     "llama2-safetensors-f16": ("llama2", "safetensors-f16", "f16"),
     "llama2-safetensors-bf16": ("llama2", "safetensors-bf16", "bf16"),
@@ -52,10 +57,16 @@ def llm(*words, **options):
     return subprocess.run([str(w) for w in (LLM, *words)], capture_output=True, text=True, errors="replace", timeout=600, **options)
 
 
+def architecture_of(name):
+    architecture, file, _ = CASES[name]
+    a = (ARCHITECTURES | OTHERS)[architecture]
+    return models.as_in_gguf(a) if file.startswith("gguf") else a
+
+
 def make_model(folder, name):
     """(path, the weights that it stands for)"""
-    architecture, file, _ = CASES[name]
-    a = ARCHITECTURES[architecture]
+    file = CASES[name][1]
+    a = architecture_of(name)
     weights = models.random_weights(a)
     kind, format = file.split("-")
     if kind in ("awq", "gptq"):
@@ -106,7 +117,7 @@ def made(tmp_path_factory):
             element = CASES[name][2]
             compiled = llm("compile", path, f"--targets={TARGETS}", f"--type={element}", f"--batch={SIZES.get(name, 1)}", "-o", package)
             assert compiled.returncode == 0, compiled.stderr
-            known[name] = path, package, models.logits(ARCHITECTURES[CASES[name][0]], weights, TOKENS)
+            known[name] = path, package, models.logits(architecture_of(name), weights, TOKENS)
         return known[name]
 
     return make
@@ -135,7 +146,7 @@ def assert_close(got, want, element):
 
 
 # Token by token, too: architectures, and formats with functions of their own. Lavapipe compiles for seconds, so there it is a part of them.
-BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k", "wide-gguf-q6_k", "llama2-safetensors-bf16")
+BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k", "wide-gguf-q6_k", "llama2-safetensors-bf16", "gemma3-safetensors-f32", "phi4-mini-gguf-f32", "cohere2-gguf-f32", "starcoder2-safetensors-f32", "mixtral-safetensors-f32")
 EXPANDED = "wide-gguf-f16", "wide-gguf-bf16", "wide-gptq-ordered"
 
 

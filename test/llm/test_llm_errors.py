@@ -46,16 +46,27 @@ def changed(folder, **config):
         (dict(model_type="gpt_neox"), "the model type 'gpt_neox' is not known; greta-llm runs llama, mistral, qwen2, qwen3"),
         (dict(hidden_act="gelu"), "the activation is 'gelu'; greta-llm takes silu"),
         (dict(mlp_bias=True), "the field 'mlp_bias' is true; greta-llm runs models where it is false"),
-        (dict(attention_bias=True), "the field 'attention_bias' is true; greta-llm runs models where it is false"),
+        (dict(model_type="mistral", attention_bias=True), "the field 'attention_bias' is true; greta-llm runs models where it is false"),
         (dict(partial_rotary_factor=0.5), "the field 'partial_rotary_factor' is 0.5; greta-llm runs models where it is 1"),
         (dict(final_logit_softcapping=30.0), "the field 'final_logit_softcapping' (30.0) is not known to greta-llm, and may change what the model computes"),
         (dict(num_experts=8), "the field 'num_experts' (8) is not known to greta-llm"),
+        (dict(logit_scale=0.5), "the field 'logit_scale' (0.5) is not known to greta-llm"),
+        (dict(query_pre_attn_scalar=16), "the field 'query_pre_attn_scalar' (16) is not known to greta-llm"),
+        (dict(model_type="granite", residual_multiplier=-1.0), "the scale of residuals is -1.000000; it has to be a positive number"),
+        (dict(model_type="phi3", partial_rotary_factor=0.7), "the part of a head that rope turns is 11; it has to be 2 to 16 and a multiple of 2"),
+        (dict(model_type="gemma2", hidden_act="silu"), "the activation is 'silu'; greta-llm takes gelu_pytorch_tanh for this model type"),
+        (dict(model_type="gemma2", hidden_act="gelu_pytorch_tanh", sliding_window_pattern=3), "the field 'sliding_window_pattern' (3) is not known"),
+        (dict(model_type="gemma3_text", hidden_act="gelu_pytorch_tanh", rope_parameters={"full_attention": {}, "x": {}}), "'rope_parameters' has 'x' beside 'full_attention' and 'sliding_attention'"),
+        (dict(model_type="cohere", use_qk_norm=True, rms_norm_eps=None), "the field 'use_qk_norm' is true; greta-llm runs models where it is false"),
+        (dict(model_type="smollm3", no_rope_layers=[1]), "'no_rope_layers' is no list of a number for each layer"),
+        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=5), "the number of a token's experts is 5; it has to be 1 to 4"),
+        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=2, decoder_sparse_step=2), "the field 'decoder_sparse_step' is 2; greta-llm runs models where it is 1"),
+        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=2, mlp_only_layers=[1]), "'mlp_only_layers' is [1]; greta-llm runs models where all layers have experts"),
         (dict(sliding_window=7), "has a 'sliding_window', which this model type does not use"),
         (dict(layer_types=["sliding_attention"]), "'layer_types' is no list of 'full_attention' and 'sliding_attention' for each layer"),
-        (dict(model_type="mistral", sliding_window=7, layer_types=["full_attention", "sliding_attention"]), "'layer_types' gives 1 of 2 layers a window"),
+        (dict(model_type="mistral", sliding_window=7, layer_types=["full_attention", "sliding_attention"]), "'layer_types' gives a part of the layers a window; this model type has one in all layers"),
         (dict(model_type="mistral", sliding_window=-7), "the window is -1; it has to be 0 to"),
         (dict(model_type="qwen3", sliding_window=7, use_sliding_window=True), "lacks the number 'max_window_layers'"),
-        (dict(model_type="qwen3", sliding_window=7, use_sliding_window=True, max_window_layers=1), "'max_window_layers' gives 1 of 2 layers a window"),
         (dict(model_type="qwen3", sliding_window=7, use_sliding_window="yes"), "'use_sliding_window' is neither true nor false"),
         (dict(head_dim=1 << 34), "the size of a head is 17179869184; it has to be 8 to 1024"),
         (dict(rms_norm_eps=-1.0), "the norms' epsilon is -1.000000; it has to be a positive number"),
@@ -81,7 +92,12 @@ def changed(folder, **config):
         (dict(num_attention_heads=3), "3 heads cannot share the keys of 2"),
         (dict(num_attention_heads=8, num_key_value_heads=4), "the weight 'blk.0.attn_q' is 64x64; the model's sizes ask for 128x64"),
         (dict(hidden_size=60), "the width is 60; it has to be 8 to 1048576 and a multiple of 8"),
-        (dict(rope_scaling={"rope_type": "yarn", "factor": 2}), "rope scaling 'yarn' is not known; greta-llm takes default, linear and llama3"),
+        (dict(rope_scaling={"rope_type": "dynamic", "factor": 2}), "rope scaling 'dynamic' is not known; greta-llm takes default, linear, llama3, yarn and longrope"),
+        (dict(rope_scaling={"rope_type": "yarn", "factor": -2}), "YaRN's factor, original_max_position_embeddings, beta_fast and beta_slow have to be positive"),
+        (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8}), "lacks the list 'long_factor'"),
+        (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8, "long_factor": [2] * 7}), "have to be lists of 8 numbers"),
+        (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8, "long_factor": [2] * 7 + ["x"]}), "'long_factor' is no list of numbers"),
+        (dict(rope_scaling={"rope_type": "longrope", "short_factor": [0] * 8, "long_factor": [2] * 8, "original_max_position_embeddings": 32}), "a factor of rope is 0.000000"),
     ],
 )
 def test_config(tmp_path, config, says):
@@ -143,7 +159,7 @@ def test_pipes(tmp_path):
 
 
 def test_windows_that_are_understood(tmp_path):
-    """Qwen's fields say which layers have one: here all, or none."""
+    """Qwen's fields say which layers have one."""
 
     def windows(**config):
         folder = changed(tmp_path, model_type="qwen3", **config)
@@ -155,6 +171,7 @@ def test_windows_that_are_understood(tmp_path):
     assert windows(sliding_window=7, use_sliding_window=False, max_window_layers=0) == set()
     assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=2) == set()
     assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=0) == {"7"}
+    assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=1) == {"7"}
     assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=0, layer_types=["full_attention"] * 2) == set()
 
 
@@ -276,7 +293,7 @@ def test_gguf_that_is_cut_off(tmp_path):
         ({"general.alignment": 24}, "the GGUF alignment is 24"),
         ({"split.count": 2}, "the GGUF metadata lacks the number 'split.no'"),
         ({"split.count": 1001, "split.no": 0}, "is of a model in 1001 files; greta-llm reads up to 1000"),
-        ({"llama.rope.scaling.type": "yarn"}, "rope scaling 'yarn' is not known; greta-llm takes none, linear"),
+        ({"llama.rope.scaling.type": "longrope"}, "rope scaling 'longrope' is not known; greta-llm takes none, linear, yarn"),
         ({"llama.rope.scaling.type": "linear"}, "lacks the number 'llama.rope.scaling.factor'"),
         ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 0.0}, "a factor of rope is 0.000000"),
         ({"llama.rope.freq_base": float("nan")}, "rope's base is nan; it has to be a positive number"),
@@ -284,7 +301,8 @@ def test_gguf_that_is_cut_off(tmp_path):
         ({"llama.attention.key_length": 1 << 28}, "the size of a head is 268435456"),
         ({"llama.attention.value_length": 8}, "'llama.attention.value_length' is 8; a head's keys have 16"),
         ({"llama.rope.dimension_count": 8}, "'llama.rope.dimension_count' is 8; a head's keys have 16"),
-        ({"llama.expert_count": 8}, "the field 'expert_count' is 8; greta-llm runs models where it is 0"),
+        ({"llama.expert_count": 8}, "lacks the number 'llama.expert_used_count'"),
+        ({"general.architecture": "qwen2", "qwen2.expert_count": 8}, "'qwen2.expert_count' is 8; greta-llm runs 'qwen2' without experts"),
         ({"llama.logit_scale": 2.0}, "the field 'logit_scale' (2.0) is not known to greta-llm"),
         ({"llama.attention.sliding_window": [1, 2]}, "lacks the number 'llama.attention.sliding_window'"),
     ],

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import models
-from models import ARCHITECTURES
+from models import ARCHITECTURES, OTHERS
 from test_llm import TOKENS
 
 REASON = "is not installed; scripts/setup --llm"
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name != "wide"])
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES | OTHERS if name != "wide"])
 def test_definition(tmp_path, name):
     torch = pytest.importorskip("torch", reason="torch " + REASON)
     transformers = pytest.importorskip("transformers", reason="transformers " + REASON)
-    a = ARCHITECTURES[name]
+    a = (ARCHITECTURES | OTHERS)[name]
     weights = models.random_weights(a)
     folder = models.write_safetensors(tmp_path / name, a, weights)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")

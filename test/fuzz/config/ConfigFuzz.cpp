@@ -61,12 +61,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
     Place.write("config.json", Data, Size);
     Model M = readModel(Place.Path, "");
     checkTaken(M);
-    // Rope's table is as long as a head's pairs, and of positive numbers.
-    if (static_cast<int64_t>(M.config.ropeFactors.size()) * 2 !=
-        M.config.headSize)
+    // Rope's tables are as long as what turns of a head's pairs, and of
+    // positive numbers; each layer has one of them.
+    const Config &C = M.config;
+    for (const Rope &R : C.ropes)
+      for (const auto *Factors : {&R.factors, &R.longFactors}) {
+        if (!Factors->empty() &&
+            static_cast<int64_t>(Factors->size()) * 2 != C.rotated)
+          __builtin_trap();
+        for (double Factor : *Factors)
+          if (!(Factor > 0))
+            __builtin_trap();
+      }
+    if (static_cast<int64_t>(C.kinds.size()) != C.layers)
       __builtin_trap();
-    for (double Factor : M.config.ropeFactors)
-      if (!(Factor > 0))
+    for (const LayerKind &Kind : C.kinds)
+      if (Kind.rope >= C.ropes.size())
         __builtin_trap();
   });
   return 0;

@@ -39,6 +39,10 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   checkFacts();
   embed.push_back(load("embed"));
   sample.push_back(load("sample"));
+  if (c.has(Experts)) {
+    orderExperts.push_back(load("experts_order"));
+    addExperts.push_back(load("experts_add"));
+  }
   std::vector<int64_t> sizes;
   for (const std::string &name : package.functions())
     if (name.rfind("head_", 0) == 0 && name != headFunction(0))
@@ -67,9 +71,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   };
   for (greta::Buffer &buffer : x)
     buffer = allocate(chunk * c.width, 4);
-  int64_t half = c.headSize / 2;
-  cos = allocate(chunk * half, 4);
-  sin = allocate(chunk * half, 4);
+  if (c.has(Experts))
+    makePairs();
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
   inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
   for (int64_t layer = 0; layer < c.layers; ++layer)
@@ -89,32 +92,62 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   if (options.sequences > 1)
     positions =
         std::min(positions, (c.context + pageSize - 1) / pageSize * pageSize);
-  cosTable = allocate(positions * half, 4);
-  sinTable = allocate(positions * half, 4);
-  std::vector<double> turns; // of an angle from one position to the next
-  for (int64_t i = 0; i < half; ++i)
-    turns.push_back(std::pow(c.ropeBase, -2.0 * static_cast<double>(i) /
-                                             static_cast<double>(c.headSize)) /
-                    c.ropeFactors[static_cast<size_t>(i)]);
-  std::vector<float> angles[2];
-  for (int64_t position = 0; position < positions; ++position)
-    for (double turn : turns) {
-      double angle = static_cast<double>(position) * turn;
-      angles[0].push_back(static_cast<float>(std::cos(angle)));
-      angles[1].push_back(static_cast<float>(std::sin(angle)));
-    }
-  stream.write(cosTable, angles[0].data(), cosTable.size());
-  stream.write(sinTable, angles[1].data(), sinTable.size());
+  makeTurns();
 
   checkArguments(embed.front(), -1);
   checkArguments(sample.front(), -1);
+  for (const auto *some : {&orderExperts, &addExperts})
+    for (const greta::Function &function : *some)
+      checkArguments(function, -1);
   for (const Step &step : steps) {
     for (size_t i = 0; i < step.layers.size(); ++i)
       checkArguments(step.layers[i], classes.first[i]);
+    for (size_t i = 0; i < step.experts.size(); ++i)
+      checkArguments(step.experts[i], classes.first[i]);
     checkArguments(step.head.front(), -1);
   }
   makePlaces(options.sequences);
   progress.clear();
+}
+
+void Engine::makePairs() {
+  const Config &c = model.config;
+  int64_t rows = options.chunk * c.mixture.used;
+  auto allocate = [&](int64_t elements, size_t bytes) {
+    return runtime.allocate(static_cast<size_t>(elements) * bytes);
+  };
+  pairs.normed = allocate(options.chunk * c.width, bytesOf(element));
+  pairs.logits = allocate(options.chunk * c.mixture.count, 4);
+  pairs.weights = allocate(rows, 4);
+  pairs.places = allocate(rows, 4);
+  pairs.offsets = allocate(c.mixture.count + 1, 4);
+  pairs.rows = allocate(rows * c.width, bytesOf(element));
+  pairs.results = allocate(rows * c.width, 4);
+}
+
+/// Angles are the model's, as tables: pairs without one are multiplied by 1.
+void Engine::makeTurns() {
+  const Config &c = model.config;
+  int64_t half = c.headSize / 2;
+  for (const Rope &rope : c.ropes) {
+    std::vector<double> angles = rope.turns(positions);
+    std::vector<float> cosines, sines;
+    for (int64_t position = 0; position < positions; ++position)
+      for (size_t i = 0; i < static_cast<size_t>(half); ++i) {
+        bool isTurned = i < angles.size();
+        double angle = isTurned ? static_cast<double>(position) * angles[i] : 0;
+        double scale = isTurned ? rope.scale : 1;
+        cosines.push_back(static_cast<float>(scale * std::cos(angle)));
+        sines.push_back(static_cast<float>(scale * std::sin(angle)));
+      }
+    auto allocate = [&](int64_t rows) {
+      return runtime.allocate(static_cast<size_t>(rows * half) * 4);
+    };
+    turns.push_back({allocate(options.chunk), allocate(options.chunk),
+                     allocate(positions), allocate(positions)});
+    stream.write(turns.back().cosTable, cosines.data(), cosines.size() * 4);
+    stream.write(turns.back().sinTable, sines.data(), sines.size() * 4);
+  }
 }
 
 /// The whole context for every sequence, or as much as half of the memory holds
@@ -168,20 +201,36 @@ std::map<std::string, std::string> Engine::variants() const {
     for (size_t i = 0; i < step.layers.size(); ++i)
       all[step.size ? layerFunction(i, step.size) : promptFunction(i)] =
           step.layers[i].variant();
+    for (size_t i = 0; i < step.experts.size(); ++i)
+      all[expertsFunction(i, step.size)] = step.experts[i].variant();
     all[headFunction(step.size)] = step.head.front().variant();
   }
   return all;
 }
 
-std::pair<size_t, int64_t> Engine::weightSize(const std::string &function,
-                                              const std::string &name) const {
-  std::string whole = name;
+/// A layer that a function is for; -1: it is for none.
+int64_t Engine::layerOf(const std::string &function) const {
   for (size_t i = 0; i < classes.first.size(); ++i) {
     std::string prompt = promptFunction(i), layer = layerFunction(i, 1);
     layer.pop_back(); // the number of tokens
-    if (function == prompt || function.rfind(layer, 0) == 0)
-      whole = Model::inLayer(classes.first[i], name);
+    std::string experts = expertsFunction(i, 1);
+    experts.pop_back();
+    if (function == prompt || function.rfind(layer, 0) == 0 ||
+        function.rfind(experts, 0) == 0)
+      return classes.first[i];
   }
+  return -1;
+}
+
+int64_t Engine::windowOf(const std::string &function) const {
+  int64_t layer = layerOf(function);
+  return layer < 0 ? 0 : model.config.kinds[static_cast<size_t>(layer)].window;
+}
+
+std::pair<size_t, int64_t> Engine::weightSize(const std::string &function,
+                                              const std::string &name) const {
+  int64_t layer = layerOf(function);
+  std::string whole = layer < 0 ? name : Model::inLayer(layer, name);
   const DeviceTensor *weight = weights->find(whole);
   if (!weight)
     return {0, 0};
@@ -244,10 +293,12 @@ void Engine::checkFacts() {
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
-  Step step{size, {}, {}};
+  Step step{size, {}, {}, {}};
   for (size_t i = 0; i < classes.first.size(); ++i)
     step.layers.push_back(
         load(size ? layerFunction(i, size) : promptFunction(i)));
+  for (size_t i = 0; model.config.has(Experts) && i < classes.first.size(); ++i)
+    step.experts.push_back(load(expertsFunction(i, size)));
   step.head.push_back(load(headFunction(size)));
   return step;
 }
@@ -300,12 +351,68 @@ Engine::Inputs Engine::inputsOf(int64_t count) const {
   return {&inputBuffer, (count + 3) / 4 * 4, 0, count, 1, pages};
 }
 
+// The cosines and sines of a layer's rope, and of all: cos1 and cos1_table are
+// those of the second one.
+greta::Tensor Engine::bindTurns(const std::string &name, int64_t layer,
+                                int64_t tokens) {
+  size_t rope = layer >= 0 ? model.config.kinds[static_cast<size_t>(layer)].rope
+                           : static_cast<size_t>(atoi(name.c_str() + 3));
+  if (rope >= turns.size())
+    return {};
+  Turns &some = turns[rope];
+  bool isCos = name[0] == 'c', isTable = name.find("_table") != name.npos;
+  int64_t half = model.config.headSize / 2;
+  if (isTable)
+    return {isCos ? &some.cosTable : &some.sinTable, {positions, half}};
+  return {isCos ? &some.cos : &some.sin, {tokens, half}};
+}
+
+// What a layer with experts hands on.
+greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
+  const Config &c = model.config;
+  int64_t rows = tokens * c.mixture.used;
+  if (name == "normed")
+    return {&pairs.normed, {tokens, c.width}};
+  if (name == "router_logits")
+    return {&pairs.logits, {tokens, c.mixture.count}};
+  if (name == "pair_weights")
+    return {&pairs.weights, {tokens, c.mixture.used}};
+  if (name == "pair_places")
+    return {&pairs.places, {rows}};
+  if (name == "expert_offsets")
+    return {&pairs.offsets, {c.mixture.count + 1}};
+  if (name == "pair_rows")
+    return {&pairs.rows, {rows, c.width}};
+  if (name == "pair_results")
+    return {&pairs.results, {rows, c.width}};
+  return {};
+}
+
+// The rest of a layer with experts, behind its own function.
+void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
+                          int64_t layer) {
+  const Buffer &to = x[(layer + 1) % 2];
+  auto some = [&](std::initializer_list<const char *> names) {
+    std::vector<greta::Tensor> tensors;
+    for (const char *name : names)
+      tensors.push_back(bindPairs(name, inputs.tokens));
+    return tensors;
+  };
+  orderExperts.front().launch(
+      stream, bindAll(orderExperts.front(), -1, inputs, to, 0),
+      some({"pair_weights", "pair_places", "expert_offsets", "pair_rows"}));
+  experts.launch(stream, bindAll(experts, layer, inputs, to, 0),
+                 some({"pair_results"}));
+  addExperts.front().launch(stream,
+                            bindAll(addExperts.front(), -1, inputs, to, 0),
+                            {{&to, {inputs.tokens, model.config.width}}});
+}
+
 // The tensor that an argument's name means in a step.
 greta::Tensor Engine::bind(const std::string &name, int64_t layer,
                            const Inputs &inputs, const Buffer &from,
                            int64_t row) {
   const Config &c = model.config;
-  int64_t half = c.headSize / 2;
   auto input = [&](int array, std::vector<int64_t> shape) {
     return greta::Tensor(inputs.buffer, std::move(shape), inputs.offset(array));
   };
@@ -328,15 +435,14 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
   if (name == "x")
     return greta::Tensor(&from, {inputs.tokens, c.width},
                          static_cast<size_t>(row * c.width) * 4);
-  if (name == "cos" || name == "sin")
-    return greta::Tensor(name == "cos" ? &cos : &sin, {inputs.tokens, half});
-  if (name == "cos_table" || name == "sin_table")
-    return greta::Tensor(name == "cos_table" ? &cosTable : &sinTable,
-                         {positions, half});
+  if (name.rfind("cos", 0) == 0 || name.rfind("sin", 0) == 0)
+    return bindTurns(name, layer, inputs.tokens);
   if (layer >= 0 && (name == "k_cache" || name == "v_cache"))
     return greta::Tensor(
         &(name == "k_cache" ? keys : values)[static_cast<size_t>(layer)],
         {pages, pageSize, c.keyHeads, c.headSize});
+  if (greta::Tensor handed = bindPairs(name, inputs.tokens); handed.buffer)
+    return handed;
   const DeviceTensor *weight =
       weights->find(layer < 0 ? name : Model::inLayer(layer, name));
   return weight ? greta::Tensor(weight->buffer.get(), weight->shape)
@@ -356,18 +462,27 @@ std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
 void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
   int64_t tokens = inputs.tokens, half = c.headSize / 2;
+  std::vector<greta::Tensor> embedded = {{&x[0], {tokens, c.width}}};
+  for (Turns &some : turns)
+    for (greta::Buffer *buffer : {&some.cos, &some.sin})
+      embedded.push_back({buffer, {tokens, half}});
   embed.front().launch(stream, bindAll(embed.front(), -1, inputs, x[0], 0),
-                       {{&x[0], {tokens, c.width}},
-                        {&cos, {tokens, half}},
-                        {&sin, {tokens, half}}});
+                       embedded);
   for (int64_t layer = 0; layer < c.layers; ++layer) {
     size_t i = static_cast<size_t>(layer);
     const greta::Function &function = step.layers[classes.classOf[i]];
     std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
+    std::vector<greta::Tensor> results = {
+        {&x[(layer + 1) % 2], {tokens, c.width}}};
+    if (c.has(Experts))
+      for (const char *name : {"normed", "router_logits"})
+        results.push_back(bindPairs(name, tokens));
+    results.push_back({&keys[i], cache});
+    results.push_back({&values[i], cache});
     function.launch(stream, bindAll(function, layer, inputs, x[layer % 2], 0),
-                    {{&x[(layer + 1) % 2], {tokens, c.width}},
-                     {&keys[i], cache},
-                     {&values[i], cache}});
+                    results);
+    if (c.has(Experts))
+      queueExperts(step.experts[classes.classOf[i]], inputs, layer);
   }
 }
 

@@ -99,6 +99,8 @@ public:
   std::string manifest() const { return package.manifest(); }
   // The variant's id of each function that is used.
   std::map<std::string, std::string> variants() const;
+  // The keys that a token sees in a function; 0: all.
+  int64_t windowOf(const std::string &function) const;
   // The size of a function's argument: its bytes, and the elements of a matrix;
   // 0 if it is no weight.
   std::pair<size_t, int64_t> weightSize(const std::string &function,
@@ -124,7 +126,7 @@ private:
   // The functions for a number of sequences' tokens, or for one sequence's.
   struct Step {
     int64_t size; // 0: any number of one sequence
-    std::vector<greta::Function> layers;
+    std::vector<greta::Function> layers, experts; // by class
     std::vector<greta::Function> head;
   };
   // The arrays of an input, in the order in which they lie in its buffer.
@@ -149,9 +151,17 @@ private:
   void checkFacts();
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
+  void makeTurns();
+  int64_t layerOf(const std::string &function) const;
   const Step &stepFor(int64_t sequences) const;
   greta::Tensor bind(const std::string &name, int64_t layer,
                      const Inputs &inputs, const Buffer &x, int64_t xRow);
+  void makePairs();
+  greta::Tensor bindPairs(const std::string &name, int64_t tokens);
+  void queueExperts(const greta::Function &experts, const Inputs &inputs,
+                    int64_t layer);
+  greta::Tensor bindTurns(const std::string &name, int64_t layer,
+                          int64_t tokens);
   std::vector<greta::Tensor> bindAll(const greta::Function &function,
                                      int64_t layer, const Inputs &inputs,
                                      const Buffer &x, int64_t xRow);
@@ -186,8 +196,20 @@ private:
   LayerClasses classes;
   std::unique_ptr<Weights> weights;
   std::vector<greta::Function> embed, sample;
+  // Of layers with experts, and what they hand on (Experts.h).
+  std::vector<greta::Function> orderExperts, addExperts;
+  struct Pairs {
+    greta::Buffer normed, logits, weights, places, offsets, rows, results;
+  };
+  Pairs pairs;
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end
-  greta::Buffer x[2], cos, sin, cosTable, sinTable, inputBuffer, logitBuffer;
+  greta::Buffer x[2], inputBuffer, logitBuffer;
+  // Cosines and sines of each rope: of the tokens at hand, and of all
+  // positions.
+  struct Turns {
+    greta::Buffer cos, sin, cosTable, sinTable;
+  };
+  std::vector<Turns> turns;
   std::vector<greta::Buffer> keys, values;
   int64_t pages, positions, logitRows, appended = 0;
   std::atomic<int64_t> computedRows{0};

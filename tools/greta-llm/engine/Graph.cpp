@@ -1,5 +1,6 @@
 // Graph.cpp: see Graph.h.
 #include "engine/Graph.h"
+#include "engine/Experts.h"
 #include "engine/Program.h"
 #include "engine/Sampling.h"
 
@@ -57,6 +58,20 @@ public:
                     (attributes.empty() ? "" : " " + attributes) + " : " +
                     typesOf(operands) + " -> " + type.text(),
                 type);
+  }
+
+  // A number everywhere.
+  Value constant(double value, const Type &type) {
+    Value scalar = number(value, type.element);
+    std::string sizes = type.shape.front() == any ? "[" + count() + "]" : "";
+    return line("tensor.splat " + scalar.name + sizes + " : " + type.text(),
+                type);
+  }
+
+  Value scaled(const Value &value, double factor) {
+    if (factor == 1)
+      return value;
+    return elementwise("arith.mulf", {value, constant(factor, value.type)});
   }
 
   // Elementwise: one type says it all.
@@ -138,6 +153,12 @@ private:
     body += "  " + result + " = " + text + "\n";
     return {result, type};
   }
+  Value number(double value, const std::string &element) {
+    char text[80];
+    snprintf(text, sizeof(text), "arith.constant %.9e : %s", value,
+             element.c_str());
+    return line(text, {{}, element});
+  }
   // The number of tokens, of the first argument, as an index.
   std::string count() {
     if (counted.empty()) {
@@ -164,13 +185,43 @@ public:
   std::string embed() const;
   std::string layer(const std::string &name, int64_t layer, int64_t tokens,
                     bool isPrompt) const;
+  // What the experts of a layer say of rows, which are ordered by them.
+  std::string experts(const std::string &name, int64_t layer,
+                      int64_t tokens) const;
   std::string head(const std::string &name, int64_t tokens) const;
 
 private:
+  // The values of a layer that its parts share.
+  struct Layer {
+    Function &f;
+    int64_t number, tokens;
+    bool isPrompt;
+    Value cos, sin, slots, table, lengths;
+  };
   Value linear(Function &f, const Value &x, const std::string &weight,
                const std::string &stored, const std::string &result) const;
   Value norm(Function &f, const Value &x, const std::string &weight,
              int64_t width) const;
+  Value project(const Layer &in, const Value &x, const std::string &weight,
+                const std::string &result) const {
+    return linear(in.f, x, weight, Model::inLayer(in.number, weight), result);
+  }
+  Value heads(const Layer &in, const Value &x, const std::string &weight,
+              int64_t count) const;
+  Value rotated(const Layer &in, const Value &heads,
+                const std::string &weight) const;
+  Value attention(const Layer &in, const Value &x, Value &keys,
+                  Value &values) const;
+  Value geglu(Function &f, const Value &gate) const;
+  Value mlp(const Layer &in, const Value &x) const;
+  Value grouped(Function &f, int64_t layer, const Value &x,
+                const std::string &weight, const Value &offsets,
+                const std::string &result) const;
+  // A weight as a matrix, or as one for each expert.
+  Value held(Function &f, const std::string &weight,
+             const std::string &stored) const;
+  Value residual(Function &f, const Value &x, Value more,
+                 const char *norm) const;
   std::string number(double value) const {
     char text[64];
     snprintf(text, sizeof(text), "%.9e : f32", value);
@@ -183,127 +234,235 @@ private:
   Element kind;
 };
 
-// x times the transposed weight; `stored` is the weight's name in the model.
 // Packed weights are multiplied as they are where the result is f16.
+Value Writer::held(Function &f, const std::string &weight,
+                   const std::string &stored) const {
+  const std::vector<int64_t> &shape = model.weight(stored).shape;
+  int64_t group = heldGroup(model, stored, kind);
+  if (!group)
+    return f.argument(weight, {shape, element});
+  Format format = model.weight(stored).format;
+  int64_t rows = model.weight(stored).rows(), columns = shape.back();
+  std::vector<Value> packed;
+  for (const PackedPart &part : packedParts(format, columns, group))
+    packed.push_back(
+        f.argument(weight + part.suffix, {{rows, part.columns}, part.dtype}));
+  const WeightFormat *row = packedFormat(format);
+  Value w = f.op("greta.dequant", packed, {{rows, columns}, "f16"},
+                 "{" +
+                     (row ? "format = \"" + std::string(row->name) + "\", "
+                          : std::string()) +
+                     "group = " + std::to_string(group) + "}");
+  return shape.size() < 3 ? w : f.expand(w, shape, "[[0, 1], [2]]");
+}
+
+// x times the transposed weight; `stored` is the weight's name in the model.
 Value Writer::linear(Function &f, const Value &x, const std::string &weight,
                      const std::string &stored,
                      const std::string &result) const {
-  const std::vector<int64_t> &shape = model.weight(stored).shape;
-  int64_t rows = shape[0], columns = shape[1];
-  int64_t group = heldGroup(model, stored, kind);
-  Value w;
-  if (group) {
-    Format format = model.weight(stored).format;
-    std::vector<Value> packed;
-    for (const PackedPart &part : packedParts(format, columns, group))
-      packed.push_back(
-          f.argument(weight + part.suffix, {{rows, part.columns}, part.dtype}));
-    const WeightFormat *row = packedFormat(format);
-    w = f.op("greta.dequant", packed, {shape, "f16"},
-             "{" +
-                 (row ? "format = \"" + std::string(row->name) + "\", "
-                      : std::string()) +
-                 "group = " + std::to_string(group) + "}");
-  } else {
-    w = f.argument(weight, {shape, element});
-  }
+  int64_t rows = model.weight(stored).shape[0];
+  bool isPacked = heldGroup(model, stored, kind) != 0;
+  Value w = held(f, weight, stored);
   // Prompts have one set of kernels, chosen for long ones: others for ranges of
   // their length would multiply the time to compile.
   Value y = f.op(
-      "greta.matmul", {x, w}, {{f.tokens, rows}, group ? "f16" : result},
+      "greta.matmul", {x, w}, {{f.tokens, rows}, isPacked ? "f16" : result},
       f.tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}");
-  return f.convert(y, result);
+  y = f.convert(y, result);
+  if (!config.biases.count(weight))
+    return y;
+  Value bias = f.argument(weight + "_bias", {{rows}, element});
+  return f.elementwise("arith.addf",
+                       {y, f.repeat(f.convert(bias, result), y.type)});
 }
 
-// In f32, rounded to the activations' type.
+// In f32 where x is.
 Value Writer::norm(Function &f, const Value &x, const std::string &weight,
                    int64_t width) const {
+  std::string epsilon = "{eps = " + number(config.epsilon) + "}";
   Value w = f.argument(weight, {{width}, "f32"});
-  Value y = f.op("greta.rms_norm", {x, w}, x.type,
-                 "{eps = " + number(config.epsilon) + "}");
-  return f.convert(y, element);
+  if (!config.has(MeanNorms))
+    return f.op("greta.rms_norm", {x, w}, x.type, epsilon);
+  Value bias = config.has(NormBiases)
+                   ? f.argument(weight + "_bias", {{width}, "f32"})
+                   : f.constant(0, {{width}, "f32"});
+  return f.op("greta.layer_norm", {x, w, bias}, x.type, epsilon);
+}
+
+Value Writer::heads(const Layer &in, const Value &x, const std::string &weight,
+                    int64_t count) const {
+  Value y = project(in, x, weight, element);
+  bool isNormed = config.has(RowNorms) && weight != "attn_v";
+  if (isNormed)
+    y = norm(in.f, y, weight + "_norm", count * config.headSize);
+  return in.f.expand(y, {in.tokens, count, config.headSize}, "[[0], [1, 2]]");
+}
+
+Value Writer::rotated(const Layer &in, const Value &heads,
+                      const std::string &weight) const {
+  Value y = heads;
+  if (config.has(HeadNorms))
+    y = norm(in.f, y, weight + "_norm", config.headSize);
+  // A rope that turns nothing.
+  size_t rope = config.kinds[static_cast<size_t>(in.number)].rope;
+  if (config.ropes[rope].factors.empty())
+    return y;
+  return in.f.op("greta.rope", {y, in.cos, in.sin}, y.type,
+                 "{style = \"neox\"}");
+}
+
+// The heads' sums of values, before the output's weight.
+Value Writer::attention(const Layer &in, const Value &x, Value &keys,
+                        Value &values) const {
+  Function &f = in.f;
+  int64_t size = config.headSize, count = config.heads;
+  Type cacheType{{any, pageSize, config.keyHeads, size}, element};
+  Value q = rotated(in, heads(in, x, "attn_q", count), "attn_q");
+  Value k = rotated(in, heads(in, x, "attn_k", config.keyHeads), "attn_k");
+  Value v = heads(in, x, "attn_v", config.keyHeads);
+  auto updated = [&](const std::string &cacheName, const Value &rows) {
+    Value cache = f.argument(cacheName, cacheType);
+    return f.op("greta.paged_kv_update", {cache, rows, in.slots}, cacheType);
+  };
+  keys = updated("k_cache", k);
+  values = updated("v_cache", v);
+  Value queries = f.expand(
+      q,
+      {in.isPrompt ? 1 : in.tokens, in.isPrompt ? in.tokens : 1, count, size},
+      "[[0, 1], [2], [3]]");
+  double scale = config.attentionScale
+                     ? config.attentionScale
+                     : 1 / std::sqrt(static_cast<double>(size));
+  std::string attributes = "{scale = " + number(scale);
+  if (int64_t window = config.kinds[static_cast<size_t>(in.number)].window)
+    attributes += ", window = " + std::to_string(window) + " : i64";
+  if (config.attentionCap)
+    attributes += ", softcap = " + number(config.attentionCap);
+  Value attended = f.op("greta.paged_attention",
+                        {queries, keys, values, in.table, in.lengths},
+                        queries.type, attributes + ", tokens_first}");
+  return f.collapse(attended, {in.tokens, count * size}, "[[0, 1], [2, 3]]");
+}
+
+// GELU by its formula with tanh, in f32:
+// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+Value Writer::geglu(Function &f, const Value &gate) const {
+  Value x = f.convert(gate, "f32");
+  auto times = [&](const Value &a, const Value &b) {
+    return f.elementwise("arith.mulf", {a, b});
+  };
+  auto plusOne = [&](const Value &a) {
+    return f.elementwise("arith.addf", {a, f.constant(1, a.type)});
+  };
+  Value inner = times(x, plusOne(f.scaled(times(x, x), 0.044715)));
+  Value bent =
+      f.elementwise("math.tanh", {f.scaled(inner, std::sqrt(2 / M_PI))});
+  return times(f.scaled(x, 0.5), plusOne(bent));
+}
+
+Value Writer::mlp(const Layer &in, const Value &x) const {
+  Function &f = in.f;
+  bool isSilu = config.architecture->activation == Activation::Silu;
+  if (config.has(Ungated)) {
+    Value active = geglu(f, project(in, x, "ffn_up", element));
+    return project(in, f.convert(active, element), "ffn_down", "f32");
+  }
+  Value gate = project(in, x, "ffn_gate", element);
+  Value up = project(in, x, "ffn_up", element);
+  Value active =
+      isSilu ? f.op("greta.swiglu", {gate, up}, gate.type)
+             : f.convert(f.elementwise("arith.mulf",
+                                       {geglu(f, gate), f.convert(up, "f32")}),
+                         element);
+  return project(in, active, "ffn_down", "f32");
+}
+
+// Rows of pairs times the weights of their experts.
+Value Writer::grouped(Function &f, int64_t layer, const Value &x,
+                      const std::string &weight, const Value &offsets,
+                      const std::string &result) const {
+  std::string stored = Model::inLayer(layer, weight);
+  Value w = held(f, weight, stored);
+  bool isPacked = heldGroup(model, stored, kind) != 0;
+  Type type{{x.type.shape[0], w.type.shape[1]}, isPacked ? "f16" : result};
+  return f.convert(
+      f.op("greta.grouped_matmul", {x, w, offsets}, type, "{transpose_b}"),
+      result);
+}
+
+std::string Writer::experts(const std::string &name, int64_t layer,
+                            int64_t tokens) const {
+  int64_t pairs = tokens == any ? any : tokens * config.mixture.used;
+  Function f(name, pairs);
+  Value rows = f.argument("pair_rows", {{pairs, config.width}, element});
+  Value offsets =
+      f.argument("expert_offsets", {{config.mixture.count + 1}, "i32"});
+  Value gate = grouped(f, layer, rows, "ffn_gate_exps", offsets, element);
+  Value up = grouped(f, layer, rows, "ffn_up_exps", offsets, element);
+  Value active = f.op("greta.swiglu", {gate, up}, gate.type);
+  return f.finish({grouped(f, layer, active, "ffn_down_exps", offsets, "f32")});
+}
+
+// x and what a part of the layer adds to it.
+Value Writer::residual(Function &f, const Value &x, Value more,
+                       const char *normName) const {
+  if (config.has(NormsAfter))
+    more = norm(f, more, normName, config.width);
+  more = f.scaled(more, config.residualScale);
+  return f.elementwise("arith.addf", {x, more});
 }
 
 std::string Writer::layer(const std::string &name, int64_t layer,
                           int64_t tokens, bool isPrompt) const {
   Function f(name, tokens);
-  int64_t heads = config.heads, keyHeads = config.keyHeads,
-          size = config.headSize;
-  Type cacheType{{any, pageSize, keyHeads, size}, element};
+  Type turns{{tokens, config.headSize / 2}, "f32"};
   Value x = f.argument("x", {{tokens, config.width}, "f32"});
-  Value cos = f.argument("cos", {{tokens, size / 2}, "f32"});
-  Value sin = f.argument("sin", {{tokens, size / 2}, "f32"});
+  Value cos = f.argument("cos", turns), sin = f.argument("sin", turns);
   Value slots = f.argument("slots", {{tokens}, "i32"});
   // A sequence of many tokens, or of one token each.
   int64_t sequences = isPrompt ? 1 : tokens;
   Value table = f.argument("table", {{sequences, any}, "i32"});
   Value lengths = f.argument("lengths", {{sequences}, "i32"});
+  Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths};
 
-  auto stored = [&](const std::string &weight) {
-    return Model::inLayer(layer, weight);
+  // What a part of the layer reads.
+  auto input = [&](const Value &from, const char *normName) {
+    return f.convert(
+        config.has(NormsBefore) ? norm(f, from, normName, config.width) : from,
+        element);
   };
-  auto project = [&](const Value &from, const std::string &weight,
-                     const std::string &result) {
-    return linear(f, from, weight, stored(weight), result);
-  };
-  Value normed = norm(f, x, "attn_norm", config.width);
-  auto headsOf = [&](const std::string &weight, int64_t count) {
-    Value y = project(normed, weight, element);
-    if (config.hasBias) {
-      Value bias = f.argument(weight + "_bias", {{count * size}, element});
-      y = f.elementwise("arith.addf", {y, f.repeat(bias, y.type)});
-    }
-    return f.expand(y, {tokens, count, size}, "[[0], [1, 2]]");
-  };
-  auto rotated = [&](Value y, const std::string &weight) {
-    if (config.hasHeadNorms)
-      y = norm(f, y, weight + "_norm", size);
-    return f.op("greta.rope", {y, cos, sin}, y.type, "{style = \"neox\"}");
-  };
-  Value q = rotated(headsOf("attn_q", heads), "attn_q");
-  Value k = rotated(headsOf("attn_k", keyHeads), "attn_k");
-  Value v = headsOf("attn_v", keyHeads);
-  auto updated = [&](const std::string &cacheName, const Value &rows) {
-    Value cache = f.argument(cacheName, cacheType);
-    return f.op("greta.paged_kv_update", {cache, rows, slots}, cacheType);
-  };
-  Value keys = updated("k_cache", k), values = updated("v_cache", v);
-  Value queries = f.expand(q, {sequences, isPrompt ? tokens : 1, heads, size},
-                           "[[0, 1], [2], [3]]");
-  char scale[64];
-  snprintf(scale, sizeof(scale), "{scale = %.9e : f32",
-           1 / std::sqrt(static_cast<double>(size)));
-  std::string attributes = scale;
-  if (config.window)
-    attributes += ", window = " + std::to_string(config.window) + " : i64";
-  Value attended =
-      f.op("greta.paged_attention", {queries, keys, values, table, lengths},
-           queries.type, attributes + ", tokens_first}");
-  attended = f.collapse(attended, {tokens, heads * size}, "[[0, 1], [2, 3]]");
-  Value middle =
-      f.elementwise("arith.addf", {x, project(attended, "attn_output", "f32")});
-
-  Value inner = norm(f, middle, "ffn_norm", config.width);
-  Value gate = project(inner, "ffn_gate", element);
-  Value up = project(inner, "ffn_up", element);
-  Value active = f.op("greta.swiglu", {gate, up}, gate.type);
-  Value y =
-      f.elementwise("arith.addf", {middle, project(active, "ffn_down", "f32")});
+  Value normed = input(x, "attn_norm"), keys, values;
+  Value attended = attention(in, normed, keys, values);
+  Value middle = residual(f, x, project(in, attended, "attn_output", "f32"),
+                          "post_attention_norm");
+  Value inner = config.has(Parallel) ? normed : input(middle, "ffn_norm");
+  if (config.has(Experts))
+    return f.finish({middle, inner, project(in, inner, "ffn_gate_inp", "f32"),
+                     keys, values});
+  Value y = residual(f, middle, mlp(in, inner), "post_ffw_norm");
   return f.finish({y, keys, values});
 }
 
 std::string Writer::head(const std::string &name, int64_t tokens) const {
   Function f(name, tokens);
   Value x = f.argument("x", {{tokens, config.width}, "f32"});
-  Value normed = norm(f, x, "output_norm", config.width);
-  return f.finish({linear(f, normed, "output", "output", "f32")});
+  Value normed = f.convert(norm(f, x, "output_norm", config.width), element);
+  Value logits =
+      f.scaled(linear(f, normed, "output", "output", "f32"), config.logitScale);
+  if (config.logitCap) {
+    Value bent =
+        f.elementwise("math.tanh", {f.scaled(logits, 1 / config.logitCap)});
+    logits = f.scaled(bent, config.logitCap);
+  }
+  return f.finish({logits});
 }
 
 // Rows of tables by index: a block program, because the dialect has no op that
 // looks up.
-std::string lookupKernel(const std::string &element) {
+std::string lookupKernel(const std::string &name, const std::string &element,
+                         double scale = 1) {
   constexpr int64_t width = 1024;
-  Program p("lookup_" + element, 4);
+  Program p(name, 4);
   Block table = p.argument("table", element);
   Block index = p.argument("index", "i32");
   Block y = p.argument("y", "f32");
@@ -317,8 +476,9 @@ std::string lookupKernel(const std::string &element) {
   Block source = table + wide(p.load(index + row)) * wide(columns);
   Block target = y + wide(row) * wide(columns);
   Block value = p.load(source + column, isThere, 0);
-  p.store(element == "f32" ? value : p.convert("arith.extf", value, "f32"),
-          target + column, isThere);
+  if (element != "f32")
+    value = p.convert("arith.extf", value, "f32");
+  p.store(scale == 1 ? value : value * scale, target + column, isThere);
   return p.finish();
 }
 
@@ -331,35 +491,49 @@ std::string Writer::embed() const {
   Type tokenType{{any}, "i32"};
   Type tableType{{config.vocabulary, config.width}, element};
   Type ropeType{{any, config.headSize / 2}, "f32"};
+  std::string xType = Type{{any, config.width}, "f32"}.text();
+  // Of each rope cosines and sines.
+  std::vector<std::string> turns, results = {"%x"}, types = {xType};
+  for (size_t rope = 0; rope < config.ropes.size(); ++rope)
+    for (const char *name : {"cos", "sin"}) {
+      turns.push_back(name + (rope ? std::to_string(rope) : std::string()));
+      results.push_back("%" + turns.back());
+      types.push_back(ropeType.text());
+    }
+  std::vector<std::string> tables;
+  for (const std::string &name : turns)
+    tables.push_back("%" + name + "_table: " + ropeType.text());
+  std::string scaled = config.embeddingScale == 1 ? "" : "scaled_";
   std::string text =
       "func.func @embed(%tokens: " + tokenType.text() +
       ", %positions: " + tokenType.text() + shape +
-      ", %token_embd: " + tableType.text() +
-      ", %cos_table: " + ropeType.text() + ", %sin_table: " + ropeType.text() +
+      ", %token_embd: " + tableType.text() + ", " + joined(tables) +
       " {greta.shape = affine_map<()[t, c] -> (c, " +
-      std::to_string(config.headSize / 2) + ")>})\n    -> (" +
-      Type{{any, config.width}, "f32"}.text() + ", " + ropeType.text() + ", " +
-      ropeType.text() + ") attributes {greta.metadata = {" + joined(facts) +
-      "}} {\n";
-  auto lookup = [&](const char *result, const char *table, const Type &type,
-                    const char *index) {
+      std::to_string(config.headSize / 2) + ")>})\n    -> (" + joined(types) +
+      ") attributes {greta.metadata = {" + joined(facts) + "}} {\n";
+  auto lookup = [&](const std::string &result, const std::string &table,
+                    const Type &type, const char *index,
+                    const std::string &kernel) {
     std::string columns = std::to_string(type.shape[1]);
     std::string to = Type{{any, type.shape[1]}, "f32"}.text();
-    text += std::string("  ") + result + " = greta_tile.launch @lookup_" +
-            type.element + " grid affine_map<()[t, c] -> (t, " +
+    text += "  " + result + " = greta_tile.launch @" + kernel +
+            " grid affine_map<()[t, c] -> (t, " +
             std::to_string((type.shape[1] + 1023) / 1024) +
             ")> scalars affine_map<()[t, c] -> (" + columns + ")> (" + table +
             ", " + index + ")\n      shapes [affine_map<()[t, c] -> (t, " +
             columns + ")>] : (" + type.text() + ", tensor<?xi32>) -> " + to +
             "\n";
   };
-  lookup("%x", "%token_embd", tableType, "%tokens");
-  lookup("%cos", "%cos_table", ropeType, "%positions");
-  lookup("%sin", "%sin_table", ropeType, "%positions");
-  text +=
-      "  return %x, %cos, %sin : " + Type{{any, config.width}, "f32"}.text() +
-      ", " + ropeType.text() + ", " + ropeType.text() + "\n}\n";
-  return lookupKernel("f32") + (element == "f32" ? "" : lookupKernel(element)) +
+  std::string ofEmbedding = "lookup_" + scaled + element;
+  lookup("%x", "%token_embd", tableType, "%tokens", ofEmbedding);
+  for (const std::string &name : turns)
+    lookup("%" + name, "%" + name + "_table", ropeType, "%positions",
+           "lookup_f32");
+  text += "  return " + joined(results) + " : " + joined(types) + "\n}\n";
+  return lookupKernel("lookup_f32", "f32") +
+         (ofEmbedding == "lookup_f32"
+              ? ""
+              : lookupKernel(ofEmbedding, element, config.embeddingScale)) +
          text;
 }
 
@@ -409,6 +583,14 @@ std::string describeHeld(const Model &model, Element element) {
   return joined(parts, "; ");
 }
 
+// What a layer's functions do as its kind says; rope's angles are arguments.
+static std::string describeKind(const Config &c, int64_t layer) {
+  const LayerKind &kind = c.kinds[static_cast<size_t>(layer)];
+  return (kind.window ? "a window of " + std::to_string(kind.window)
+                      : std::string("no window")) +
+         (c.ropes[kind.rope].factors.empty() ? ", no rope" : "");
+}
+
 LayerClasses classify(const Model &model, Element element) {
   LayerClasses classes;
   std::map<std::vector<std::string>, size_t> known;
@@ -417,6 +599,7 @@ LayerClasses classify(const Model &model, Element element) {
     for (const Weight &weight : layerWeights(model.config))
       held.push_back(
           describeArgument(model, Model::inLayer(layer, weight.name), element));
+    held.push_back(describeKind(model.config, layer));
     auto [it, isNew] = known.emplace(std::move(held), known.size());
     if (isNew)
       classes.first.push_back(layer);
@@ -438,6 +621,49 @@ static std::string describeMatrices(
   return joined(parts);
 }
 
+// The facts that a model has where its architecture is not as most are.
+static void addUnusual(const Config &c,
+                       std::map<std::string, std::string> &facts) {
+  const std::pair<uint32_t, const char *> traits[] = {
+      {NormsAfter, "norms behind attention and MLP"},
+      {MeanNorms, "norms of means"},
+      {NormBiases, "biases of norms"},
+      {RowNorms, "norms of all heads together"},
+      {Parallel, "attention beside the MLP"},
+      {Ungated, "an MLP without a gate"}};
+  for (auto [trait, name] : traits)
+    if (c.has(trait))
+      facts[name] = "yes";
+  if (c.has(Experts)) {
+    facts["experts"] = std::to_string(c.mixture.count);
+    facts["experts of a token"] = std::to_string(c.mixture.used);
+    facts["weights of experts add up to one"] =
+        c.mixture.normalises ? "yes" : "no";
+  }
+  if (!c.has(NormsBefore))
+    facts["norms before attention and MLP"] = "no";
+  if (c.architecture->activation == Activation::GeluTanh)
+    facts["activation"] = "GELU";
+  if (c.ropes.size() > 1)
+    facts["ropes"] = std::to_string(c.ropes.size());
+  const std::pair<const char *, std::pair<double, double>> scales[] = {
+      {"scale of scores", {c.attentionScale, 0}},
+      {"bound of scores", {c.attentionCap, 0}},
+      {"bound of logits", {c.logitCap, 0}},
+      {"scale of the embedding", {c.embeddingScale, 1}},
+      {"scale of residuals", {c.residualScale, 1}},
+      {"scale of logits", {c.logitScale, 1}}};
+  for (const auto &[name, values] : scales)
+    if (values.first != values.second) {
+      char text[32];
+      snprintf(text, sizeof(text), "%.6g",
+               static_cast<double>(static_cast<float>(values.first)));
+      facts[name] = text;
+    }
+}
+
+static const std::set<std::string> biasesOfQkv = {"attn_q", "attn_k", "attn_v"};
+
 std::map<std::string, std::string> factsOf(const Model &model,
                                            Element element) {
   const Config &c = model.config;
@@ -454,11 +680,15 @@ std::map<std::string, std::string> factsOf(const Model &model,
       {"heads", std::to_string(c.heads)},
       {"key heads", std::to_string(c.keyHeads)},
       {"head size", std::to_string(c.headSize)},
-      {"window", c.window ? std::to_string(c.window) : "none"},
+      {"window", c.window() ? std::to_string(c.window()) : "none"},
       {"epsilon", epsilon},
-      {"biases of queries, keys and values", c.hasBias ? "yes" : "no"},
-      {"norms of queries and keys", c.hasHeadNorms ? "yes" : "no"},
+      {"biases of queries, keys and values",
+       c.biases.count("attn_q") ? "yes" : "no"},
+      {"norms of queries and keys", c.has(HeadNorms) ? "yes" : "no"},
       {"output", describeMatrices(model, element, {{"output", "output"}})}};
+  if (!c.biases.empty() && c.biases != biasesOfQkv)
+    facts["biases"] = joined({c.biases.begin(), c.biases.end()});
+  addUnusual(c, facts);
   LayerClasses classes = classify(model, element);
   for (size_t i = 0; i < classes.first.size(); ++i) {
     std::vector<std::pair<std::string, std::string>> names;
@@ -468,6 +698,9 @@ std::map<std::string, std::string> factsOf(const Model &model,
             {weight.name, Model::inLayer(classes.first[i], weight.name)});
     facts["matrices of layers of class " + std::to_string(i)] =
         describeMatrices(model, element, names);
+    if (!c.isUniform())
+      facts["layers of class " + std::to_string(i)] =
+          describeKind(c, classes.first[i]);
   }
   return facts;
 }
@@ -480,6 +713,11 @@ std::string promptFunction(size_t layerClass) {
   return "prompt" + std::to_string(layerClass);
 }
 
+std::string expertsFunction(size_t layerClass, int64_t tokens) {
+  return "experts" + std::to_string(layerClass) + "_" +
+         (tokens ? std::to_string(tokens) : "n");
+}
+
 std::string headFunction(int64_t tokens) {
   return "head_" + (tokens ? std::to_string(tokens) : "n");
 }
@@ -488,15 +726,24 @@ std::string writeModule(const Model &model, Element element,
                         const std::vector<int64_t> &sizes) {
   Writer writer(model, element);
   LayerClasses classes = classify(model, element);
+  bool hasExperts = model.config.has(Experts);
   std::string text = writer.embed() + writer.head(headFunction(0), any) +
                      writeSampling(model.config.vocabulary, pageSize);
+  if (hasExperts)
+    text +=
+        writeExperts(model.config.mixture, model.config.width, nameOf(element));
+  auto add = [&](const std::string &name, size_t c, int64_t tokens,
+                 bool isPrompt) {
+    text += writer.layer(name, classes.first[c], tokens, isPrompt);
+    if (hasExperts)
+      text += writer.experts(expertsFunction(c, isPrompt ? 0 : tokens),
+                             classes.first[c], tokens);
+  };
   for (size_t c = 0; c < classes.first.size(); ++c)
-    text += writer.layer(promptFunction(c), classes.first[c], any,
-                         /*isPrompt=*/true);
+    add(promptFunction(c), c, any, /*isPrompt=*/true);
   for (int64_t size : std::set<int64_t>(sizes.begin(), sizes.end())) {
     for (size_t c = 0; c < classes.first.size(); ++c)
-      text += writer.layer(layerFunction(c, size), classes.first[c], size,
-                           /*isPrompt=*/false);
+      add(layerFunction(c, size), c, size, /*isPrompt=*/false);
     text += writer.head(headFunction(size), size);
   }
   return text;

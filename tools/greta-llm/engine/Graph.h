@@ -7,6 +7,8 @@
 //   promptC      a layer of class C (layers whose weights are held alike), for
 //                any number of tokens of one sequence
 //   layerC_T     the same for T tokens of T sequences
+//   expertsC_T, expertsC_n, experts_order and experts_add
+//                the rest of a layer with experts (Experts.h)
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
 // Arguments have the names of the weights, and of the engine's tensors
@@ -47,6 +49,7 @@ std::map<std::string, std::string> factsOf(const Model &model, Element element);
 // Names of functions; 0 tokens are any number.
 std::string layerFunction(size_t layerClass, int64_t tokens);
 std::string promptFunction(size_t layerClass);
+std::string expertsFunction(size_t layerClass, int64_t tokens);
 std::string headFunction(int64_t tokens);
 
 // `sizes` are the numbers of tokens with functions of their own.

@@ -33,9 +33,9 @@ Launched launched(const std::string &function, const Engine &engine,
   double depth = static_cast<double>(row.depth);
   double appended = static_cast<double>(row.appended());
   double generated = static_cast<double>(row.generated);
-  double window = engine.config().window
-                      ? static_cast<double>(engine.config().window)
-                      : depth + appended + generated + 1;
+  int64_t keys = engine.windowOf(function);
+  double window =
+      keys ? static_cast<double>(keys) : depth + appended + generated + 1;
   if (function.rfind("prompt", 0) == 0) {
     int64_t chunks = (row.appended() + engine.chunk() - 1) / engine.chunk();
     double tokens = appended / static_cast<double>(chunks);

@@ -40,6 +40,9 @@ public:
       : stored(stored),
         pieceRows(std::max<size_t>(
             1, pieceBytes / std::max<size_t>(1, stored.rowBytes()))) {
+    // A piece lies in one part.
+    while (stored.rowsOfPart() % pieceRows && !stored.parts.empty())
+      --pieceRows;
     if (stored.data || stored.format == Format::Int4)
       return;
     Random random(name);
@@ -67,17 +70,28 @@ public:
   size_t perPiece() const { return pieceRows; }
   // `row` begins a piece, whose rows lie one behind the other.
   const uint8_t *at(size_t row) const {
-    return stored.data ? stored.data + row * stored.rowBytes() : made.data();
+    return stored.data ? stored.row(row) : made.data();
   }
   // The i-th row of the piece that `row` begins.
   void expand(size_t row, size_t i, float *to) const {
+    size_t columns = static_cast<size_t>(stored.columns());
     if (stored.format == Format::Int4)
-      return expandGrouped(stored, static_cast<int64_t>(row + i), to);
-    expandRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
+      expandGrouped(stored, inFile(row + i), to);
+    else
+      expandRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
+    // A vector's numbers are what a matrix's rows are.
+    if (stored.shape.size() == 1 && stored.headOrder.size) {
+      std::vector<float> theirs(to, to + columns);
+      for (size_t j = 0; j < columns; ++j)
+        to[j] = theirs[stored.headOrder.inFile(j)];
+    }
+    if (stored.isLessOne)
+      for (size_t j = 0; j < columns; ++j)
+        to[j] += 1;
   }
   void pack(size_t row, size_t i, const PackedRow &to) const {
     if (stored.format == Format::Int4)
-      packGrouped(stored, static_cast<int64_t>(row + i), to);
+      packGrouped(stored, inFile(row + i), to);
     else
       packRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
   }
@@ -126,10 +140,14 @@ private:
     for (size_t block = 0; block < made.size(); block += bytes)
       memcpy(made.data() + block + at, shared.data(), shared.size());
   }
+  int64_t inFile(size_t row) const {
+    return static_cast<int64_t>(stored.headOrder.inFile(row));
+  }
   const uint8_t *bytesOfRow(size_t row, size_t i) const {
-    return stored.data
-               ? stored.data + stored.rowInFile(row + i) * stored.rowBytes()
-               : made.data() + i * stored.rowBytes();
+    size_t from =
+        stored.shape.size() > 1 ? stored.headOrder.inFile(row + i) : row + i;
+    return stored.data ? stored.data + from * stored.rowBytes()
+                       : made.data() + i * stored.rowBytes();
   }
 
   const Stored &stored;
@@ -156,7 +174,7 @@ void Weights::add(const std::string &name, const Stored &stored,
       make(name, stored.shape, nameOf(element), rows * rowBytes);
   Rows source(name, stored);
   bool isSame = findFormat(nameOf(element))->format == stored.format &&
-                !stored.pairedRows;
+                !stored.headOrder.size && !stored.isLessOne;
   std::vector<float> numbers(columns);
   std::vector<uint8_t> piece;
   for (size_t row = 0; row < rows; row += source.perPiece()) {
@@ -208,9 +226,7 @@ Weights::Weights(const Model &model, Element element, Runtime &runtime,
     : runtime(runtime), stream(stream) {
   std::vector<std::pair<std::string, bool>> names; // and whether it is a norm's
   auto note = [&](const std::string &name, const Weight &weight) {
-    bool isNorm = weight.name.size() > 5 &&
-                  weight.name.compare(weight.name.size() - 5, 5, "_norm") == 0;
-    names.push_back({name, isNorm});
+    names.push_back({name, weight.kind == Weight::Norm});
   };
   for (const Weight &weight : outerWeights(model.config))
     note(weight.name, weight);

@@ -9,7 +9,8 @@ using nlohmann::json;
 
 struct Field {
   const char *name;
-  const char *only; // the one value, as JSON, of a field that nobody reads
+  const char *only;    // the one value, as JSON, of a field that nobody reads
+  uint32_t traits = 0; // of architectures that the row is for; 0: all
 };
 constexpr const char *read = nullptr;         // by the file's reader
 constexpr const char *harmless = "any value"; // changes no logits
@@ -25,7 +26,6 @@ const Field config[] = {
     {"num_attention_heads", read},
     {"num_key_value_heads", read},
     {"head_dim", read},
-    {"rms_norm_eps", read},
     {"rope_theta", read},
     {"rope_scaling", read},
     {"rope_parameters", read},
@@ -37,8 +37,43 @@ const Field config[] = {
     {"tie_word_embeddings", read},
     {"eos_token_id", read},
 
+    {"hidden_activation", read, WidthScale},
+    {"attn_logit_softcapping", read, SoftCaps},
+    {"final_logit_softcapping", read, SoftCaps},
+    {"query_pre_attn_scalar", read, QueryScalar},
+    {"rope_local_base_freq", read, LocalRope},
+    {"sliding_window_pattern", read, LocalRope | RopeInWindows},
+    {"attention_multiplier", read, Multipliers},
+    {"embedding_multiplier", read, Multipliers},
+    {"logits_scaling", read, Multipliers},
+    {"residual_multiplier", read, Multipliers},
+    {"logit_scale", read, LogitScale},
+    {"original_max_position_embeddings", read, PartialRope},
+    {"partial_rotary_factor", read, PartialRope},
+    {"num_experts", read, Experts},
+    {"num_local_experts", read, Experts},
+    {"num_experts_per_tok", read, Experts},
+    {"moe_intermediate_size", read, Experts},
+    {"norm_topk_prob", read, Experts},
+    {"mlp_only_layers", read, Experts},
+    {"no_rope_layers", read, LayersOfRope},
+    {"no_rope_layer_interval", read, LayersOfRope},
+
+    {"decoder_sparse_step", "1", Experts},
     {"attention_bias", "false"},
     {"mlp_bias", "false"},
+    {"lm_head_bias", "false"},
+    {"full_attn_mod", "1"},
+    {"interpolate_factor", "1"},
+    {"mlp_type", "\"default\""},
+    {"norm_type", "\"layer_norm\"", NormBiases},
+    {"rotary_pct", "1"},
+    {"scale_attn_weights", "true"},
+    {"use_bidirectional_attention", "false"},
+    {"use_embedding_sharing", "true"},
+    {"use_gated_activation", "true"},
+    {"use_parallel_block", "true", Parallel},
+    {"use_parallel_embedding", "false"},
     {"use_mrope", "false"},
     {"use_qk_norm", "false"},
     {"rope_interleaved", "false"},
@@ -53,11 +88,15 @@ const Field config[] = {
     {"_name_or_path", harmless},
     {"architectures", harmless},
     {"attention_dropout", harmless},
+    {"attention_softmax_in_fp32", harmless},
+    {"auto_map", harmless, ForeignCode},
     {"bos_token_id", harmless},
+    {"cache_implementation", harmless}, // how transformers keeps keys
     {"chunk_size_feed_forward", harmless},
     {"do_sample", harmless},
     {"dtype", harmless},
     {"embd_pdrop", harmless},
+    {"embedding_dropout", harmless},
     {"finetuning_task", harmless},
     {"gradient_checkpointing", harmless},
     {"hidden_dropout", harmless},
@@ -76,13 +115,18 @@ const Field config[] = {
     {"num_labels", harmless},
     {"output_attentions", harmless},
     {"output_hidden_states", harmless},
+    {"output_router_logits", harmless, Experts},
     {"pad_token_id", harmless},
     {"prefix", harmless},
     {"pretraining_tp", harmless}, // sums in parts
     {"problem_type", harmless},
     {"repetition_penalty", harmless},
     {"resid_pdrop", harmless},
+    {"residual_dropout", harmless},
     {"return_dict", harmless},
+    {"router_aux_loss_coef", harmless, Experts},
+    {"router_jitter_noise", harmless, Experts},
+    {"scale_attention_softmax_in_fp32", harmless},
     {"task_specific_params", harmless},
     {"temperature", harmless},
     {"tokenizer_class", harmless},
@@ -107,6 +151,15 @@ const Field rope[] = {
     {"low_freq_factor", read},
     {"high_freq_factor", read},
     {"original_max_position_embeddings", read},
+    {"attention_factor", read},
+    {"beta_fast", read},
+    {"beta_slow", read},
+    {"long_factor", read},
+    {"mscale", read},
+    {"mscale_all_dim", read},
+    {"short_factor", read},
+    {"truncate", read},
+    {"partial_rotary_factor", read, PartialRope},
     {"partial_rotary_factor", "1"},
 };
 
@@ -162,31 +215,50 @@ const Field gguf[] = {
     {"attention.key_length", read},
     {"attention.value_length", read},
     {"attention.sliding_window", read},
+    {"attention.layer_norm_epsilon", read, MeanNorms},
     {"attention.layer_norm_rms_epsilon", read},
+    {"attention.scale", read, Multipliers},
+    {"attn_logit_softcapping", read, SoftCaps},
+    {"embedding_scale", read, Multipliers},
+    {"final_logit_softcapping", read, SoftCaps},
+    {"logit_scale", read, Multipliers | LogitScale},
+    {"residual_scale", read, Multipliers},
     {"rope.freq_base", read},
     {"rope.dimension_count", read},
     {"rope.scaling.type", read},
     {"rope.scaling.factor", read},
+    {"rope.scaling.attn_factor", read, PartialRope},
+    {"rope.scaling.original_context_length", read},
 
     {"attention.causal", "true"},
+    {"expert_count", read, Experts},
+    {"expert_used_count", read, Experts},
+    {"expert_feed_forward_length", read, Experts},
     {"expert_count", "0"},
     {"expert_used_count", "0"},
     {"rope.scale_linear", "1"},
     {"rope.scaling.attn_factor", "1"},
 
     {"rope.scaling.finetuned", harmless},
-    {"rope.scaling.original_context_length", harmless},
     {"tensor_data_layout", harmless}, // llama.cpp knows one
     {"vocab_size", harmless},         // the embedding's rows count
 };
 
-const Field *find(Description where, const std::string &name) {
+const Field *find(Description where, const std::string &name,
+                  const Architecture *architecture) {
   auto among = [&](const auto &table) -> const Field * {
     for (const Field &field : table)
-      if (name == field.name)
+      if (name == field.name &&
+          (!field.traits || (architecture && architecture->has(field.traits))))
         return &field;
     return nullptr;
   };
+  // The fields that the architecture's row names.
+  static const Field named = {"", read};
+  if (where == Description::Config && architecture &&
+      (name == architecture->epsilon ||
+       (architecture->biasField && name == architecture->biasField)))
+    return &named;
   switch (where) {
   case Description::Config:
     return among(config);
@@ -208,12 +280,12 @@ std::string shown(const json &value) {
 
 } // namespace
 
-void checkFields(Description where, const std::string &path,
-                 const json &fields) {
+void checkFields(Description where, const std::string &path, const json &fields,
+                 const Architecture *architecture) {
   for (const auto &[name, value] : fields.items()) {
     if (value.is_null())
       continue;
-    const Field *field = find(where, name);
+    const Field *field = find(where, name, architecture);
     if (!field)
       fail(path + ": the field '" + name + "' (" + shown(value) +
            ") is not known to greta-llm, and may change what the model "

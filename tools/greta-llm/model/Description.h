@@ -4,6 +4,8 @@
 #ifndef GRETA_LLM_DESCRIPTION_H
 #define GRETA_LLM_DESCRIPTION_H
 
+#include "model/Architecture.h"
+
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -15,8 +17,10 @@ enum class Description { Config, Rope, Quantisation, Gguf };
 
 // Fails with the name of a field that the table does not have, or that has
 // another value than greta-llm can honour. A null counts as absent.
+// Some fields are for architectures with certain traits alone.
 void checkFields(Description where, const std::string &path,
-                 const nlohmann::json &fields);
+                 const nlohmann::json &fields,
+                 const Architecture *architecture);
 
 } // namespace greta::llm
 #endif

@@ -58,6 +58,31 @@ struct Grouped {
   int zeroOffset = 0; // GPTQ's zeros are stored less one
 };
 
+// How a file orders the rows of a head of queries or keys. Functions turn pairs
+// that are half a head apart, and all of them, some by an angle of 0; so pairs
+// that are neighbours in the file, and a part of a head that has no rope, are
+// put into that order, of queries as of keys, which leaves their products.
+struct HeadOrder {
+  int64_t size = 0; // 0: the order is that of the functions
+  int64_t rotated = 0;
+  bool areNeighbours = false;
+
+  // The row of the file that functions take as this one.
+  size_t inFile(size_t row) const {
+    size_t group = static_cast<size_t>(size);
+    if (!group)
+      return row;
+    size_t within = row % group, half = group / 2, side = within / half,
+           pair = within % half, turned = static_cast<size_t>(rotated) / 2,
+           from;
+    if (pair >= turned)
+      from = 2 * pair + side;
+    else
+      from = areNeighbours ? 2 * pair + side : pair + side * turned;
+    return row - within + from;
+  }
+};
+
 // A tensor of a model file, row-major, the outermost dimension first. Without
 // data it is random, with a deviation that keeps activations of size one.
 struct Stored {
@@ -65,24 +90,33 @@ struct Stored {
   std::vector<int64_t> shape;
   const uint8_t *data = nullptr;
   Grouped grouped = {}; // of Int4
-  // Rows of queries and keys as llama's GGUF files have them: in each group of
-  // so many rows, rope's pairs are neighbours, not a half apart. 0: they are
-  // in the order of the functions.
-  int64_t pairedRows = 0;
+  // Where the weight's matrices lie, one for each of the outermost dimension,
+  // if they are not one behind the other.
+  std::vector<const uint8_t *> parts = {};
+  HeadOrder headOrder = {};
+  // Numbers are those of the file and one.
+  bool isLessOne = false;
 
-  int64_t rows() const { return shape.size() > 1 ? shape.front() : 1; }
+  int64_t rows() const {
+    int64_t count = 1;
+    for (size_t dim = 0; dim + 1 < shape.size(); ++dim)
+      count *= shape[dim];
+    return count;
+  }
   int64_t columns() const { return shape.back(); }
   size_t rowBytes() const {
     const FormatInfo &info = infoOf(format);
     return static_cast<size_t>(columns() / info.block) * info.bytes;
   }
-  // The row of the file that functions take as this one.
-  size_t rowInFile(size_t row) const {
-    size_t group = static_cast<size_t>(pairedRows), half = group / 2;
-    if (!group)
-      return row;
-    size_t within = row % group;
-    return row - within + within % half * 2 + within / half;
+  // Rows that lie one behind the other.
+  size_t rowsOfPart() const {
+    size_t all = static_cast<size_t>(rows());
+    return parts.empty() ? all : all / parts.size();
+  }
+  const uint8_t *row(size_t number) const {
+    size_t within = rowsOfPart();
+    return (parts.empty() ? data : parts[number / within]) +
+           number % within * rowBytes();
   }
 };
 

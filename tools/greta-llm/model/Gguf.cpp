@@ -6,6 +6,7 @@
 #include "model/Model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 
@@ -164,53 +165,149 @@ private:
   json values;
 };
 
+// A number of the architecture's by its name, or what it is without.
+class Numbers {
+public:
+  Numbers(const Metadata &data, std::string name)
+      : data(data), name(std::move(name)) {}
+
+  bool has(const char *key) const { return data.find(name + key); }
+  int64_t size(const char *key) const { return data.size(name + key); }
+  int64_t size(const char *key, int64_t otherwise) const {
+    return has(key) ? size(key) : otherwise;
+  }
+  double number(const char *key) const { return data.number(name + key); }
+  double number(const char *key, double otherwise) const {
+    return data.number(name + key, otherwise);
+  }
+  std::string text(const char *key) const {
+    const json *value = data.find(name + key);
+    return value && value->is_string() ? value->get<std::string>() : "";
+  }
+  const Metadata &data;
+  const std::string name;
+};
+
+void readSizes(const Numbers &numbers, Config &c) {
+  c.layers = numbers.size(".block_count");
+  c.width = numbers.size(".embedding_length");
+  c.hidden = numbers.size(".feed_forward_length");
+  c.context = numbers.size(".context_length");
+  c.heads = numbers.size(".attention.head_count");
+  c.keyHeads = numbers.size(".attention.head_count_kv", c.heads);
+  c.headSize = numbers.size(".attention.key_length",
+                            c.width / std::max<int64_t>(c.heads, 1));
+  c.rotated = numbers.size(".rope.dimension_count", c.headSize);
+  if (c.has(Experts)) {
+    c.mixture.count = numbers.size(".expert_count");
+    c.mixture.used = numbers.size(".expert_used_count");
+    c.mixture.normalises = true;
+    c.hidden = numbers.size(".expert_feed_forward_length", c.hidden);
+  }
+  const std::pair<const char *, bool> same[] = {
+      {".attention.value_length", true},
+      {".rope.dimension_count", !c.has(PartialRope)}};
+  for (auto [key, isSame] : same)
+    if (isSame && numbers.size(key, c.headSize) != c.headSize)
+      fail(numbers.data.path + ": '" + numbers.name + key + "' is " +
+           std::to_string(numbers.size(key)) + "; a head's keys have " +
+           std::to_string(c.headSize));
+  c.epsilon =
+      numbers.number(c.has(MeanNorms) ? ".attention.layer_norm_epsilon"
+                                      : ".attention.layer_norm_rms_epsilon");
+}
+
+void readScales(const Numbers &numbers, Config &c) {
+  // Gemma's largest models, known by their layers, divide by another size.
+  if (c.has(QueryScalar) && (c.layers == 46 || c.layers == 62))
+    c.attentionScale =
+        std::sqrt(static_cast<double>(c.heads) / static_cast<double>(c.width));
+  c.attentionScale = numbers.number(".attention.scale", c.attentionScale);
+  c.attentionCap = numbers.number(".attn_logit_softcapping", 0);
+  c.logitCap = numbers.number(".final_logit_softcapping", 0);
+  if (c.has(WidthScale))
+    c.embeddingScale = std::sqrt(static_cast<double>(c.width));
+  c.embeddingScale = numbers.number(".embedding_scale", c.embeddingScale);
+  c.residualScale = numbers.number(".residual_scale", 1);
+  c.logitScale = numbers.number(".logit_scale", 1);
+  if (c.has(Multipliers)) // a divisor
+    c.logitScale = 1 / c.logitScale;
+}
+
+Rope ropeOf(const Numbers &numbers, const Config &c) {
+  Rope rope;
+  rope.base = numbers.number(".rope.freq_base", 10000);
+  rope.factors.assign(static_cast<size_t>(c.rotated) / 2, 1.0);
+  rope.scale = numbers.number(".rope.scaling.attn_factor", 1);
+  rope.trained = numbers.size(".rope.scaling.original_context_length", 0);
+  if (!numbers.has(".rope.scaling.type"))
+    return rope;
+  std::string type = numbers.text(".rope.scaling.type");
+  if (type == "linear") {
+    std::fill(rope.factors.begin(), rope.factors.end(),
+              numbers.number(".rope.scaling.factor"));
+  } else if (type == "yarn") {
+    YarnScaling how;
+    how.factor = numbers.number(".rope.scaling.factor");
+    how.trained = static_cast<double>(rope.trained ? rope.trained : c.context);
+    if (!(how.factor > 0 && how.trained > 0 && rope.base > 1))
+      fail(numbers.data.path + ": YaRN's factor and original context have to "
+                               "be positive, and rope's base above 1");
+    rope.scale *= yarnMagnitude(how.factor);
+    scale(rope, how);
+  } else if (type != "none") {
+    fail(numbers.data.path + ": rope scaling '" + type +
+         "' is not known; greta-llm takes none, linear, yarn, and factors in "
+         "rope_freqs");
+  }
+  return rope;
+}
+
+// GGUF files do not say which layers have a window; the architecture does.
+void readKinds(const Numbers &numbers, Config &c) {
+  const Architecture &a = *c.architecture;
+  int64_t window = numbers.size(".attention.sliding_window", 0);
+  if (window && a.window == Windows::IfAsked)
+    fail(numbers.data.path + ": '" + numbers.name +
+         ".attention.sliding_window' is " + std::to_string(window) +
+         "; which layers it is for is not in the file");
+  if (c.has(LocalRope)) {
+    c.ropes.push_back(Rope());
+    c.ropes.back().base = numbers.number(".rope.freq_base_swa", 10000);
+    c.ropes.back().factors.assign(static_cast<size_t>(c.rotated) / 2, 1.0);
+  }
+  if (c.has(RopeInWindows | LayersOfRope))
+    c.ropes.push_back(Rope()); // that turns nothing
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    bool isWhole = a.period && (layer + 1) % a.period == 0;
+    LayerKind kind;
+    kind.window = a.window == Windows::Pattern && isWhole ? 0 : window;
+    if (c.ropes.size() > 1)
+      kind.rope = c.has(LocalRope) != isWhole ? 1 : 0;
+    c.kinds.push_back(kind);
+  }
+}
+
 Config configOf(const Metadata &data) {
   std::string name = data.text("general.architecture");
   Config c;
-  c.architecture = findGguf(name);
+  bool hasExperts = data.number(name + ".expert_count", 0) != 0;
+  c.architecture = findGguf(name, hasExperts);
+  if (!c.architecture && hasExperts && findGguf(name, false))
+    fail(data.path + ": '" + name + ".expert_count' is " +
+         std::to_string(data.size(name + ".expert_count")) +
+         "; greta-llm runs '" + name + "' without experts");
   if (!c.architecture)
     fail(data.path + ": the architecture '" + name +
          "' is not known; greta-llm runs " + architectureNames());
-  checkFields(Description::Gguf, data.path, data.below(name + "."));
-  auto size = [&](const char *key) { return data.size(name + key); };
-  c.layers = size(".block_count");
-  c.width = size(".embedding_length");
-  c.hidden = size(".feed_forward_length");
-  c.context = size(".context_length");
-  c.heads = size(".attention.head_count");
-  c.keyHeads = data.find(name + ".attention.head_count_kv")
-                   ? size(".attention.head_count_kv")
-                   : c.heads;
-  c.headSize = data.find(name + ".attention.key_length")
-                   ? size(".attention.key_length")
-                   : c.width / std::max<int64_t>(c.heads, 1);
-  for (const char *key : {".attention.value_length", ".rope.dimension_count"})
-    if (data.find(name + key) && size(key) != c.headSize)
-      fail(data.path + ": '" + name + key + "' is " +
-           std::to_string(size(key)) + "; a head's keys have " +
-           std::to_string(c.headSize));
-  if (data.find(name + ".attention.sliding_window"))
-    c.window = size(".attention.sliding_window");
-  if (c.window && c.architecture->window == Architecture::IfAsked)
-    fail(data.path + ": '" + name + ".attention.sliding_window' is " +
-         std::to_string(c.window) +
-         "; which layers it is for is not in the file");
-  c.epsilon = data.number(name + ".attention.layer_norm_rms_epsilon");
-  c.ropeBase = data.number(name + ".rope.freq_base", 10000);
-  double scale = 1;
-  if (const json *scaling = data.find(name + ".rope.scaling.type");
-      scaling && *scaling != "none") {
-    if (*scaling != "linear")
-      fail(data.path + ": rope scaling '" +
-           (scaling->is_string() ? scaling->get<std::string>() : "") +
-           "' is not known; greta-llm takes none, linear, and factors in "
-           "rope_freqs");
-    scale = data.number(name + ".rope.scaling.factor");
-  }
+  checkFields(Description::Gguf, data.path, data.below(name + "."),
+              c.architecture);
+  Numbers numbers(data, name);
+  readSizes(numbers, c);
+  readScales(numbers, c);
   checkSizes(data.path, c);
-  c.ropeFactors.assign(static_cast<size_t>(c.headSize) / 2, scale);
-  c.hasBias = c.architecture->hasBias;
-  c.hasHeadNorms = c.architecture->hasHeadNorms;
+  c.ropes.push_back(ropeOf(numbers, c));
+  readKinds(numbers, c);
   return c;
 }
 
@@ -391,6 +488,34 @@ void readOtherFiles(Model &model, const Head &first, int64_t count) {
          " tensors; its files have " + std::to_string(model.weights.size()));
 }
 
+// Biases are those that the file has, of those that the architecture may have.
+void readBiases(Model &model) {
+  const Architecture &a = *model.config.architecture;
+  for (const char *list : {a.biases, a.askedBiases})
+    for (const std::string &name : wordsOf(list))
+      if (list == a.biases ||
+          model.weights.count(Model::inLayer(0, name + "_bias")))
+        model.config.biases.insert(name);
+}
+
+// Factors of rope's pairs as a tensor.
+void readFactors(Model &model, const std::string &name,
+                 std::vector<double> &to) {
+  auto factors = model.weights.find(name);
+  if (factors == model.weights.end())
+    return;
+  const Stored &from = factors->second;
+  if (from.format != Format::F32 ||
+      from.shape != std::vector<int64_t>{static_cast<int64_t>(to.size())})
+    fail(model.path + ": " + name + " is no list of " +
+         std::to_string(to.size()) + " numbers of f32");
+  for (size_t i = 0; i < to.size(); ++i) {
+    float value;
+    memcpy(&value, from.data + 4 * i, 4);
+    to[i] = value;
+  }
+}
+
 } // namespace
 
 void readGguf(Model &model) {
@@ -402,27 +527,22 @@ void readGguf(Model &model) {
   readTensors(model, file, head);
   if (files > 1)
     readOtherFiles(model, head, files);
-  model.config.vocabulary = model.weight("token_embd").shape.front();
-  for (int64_t layer = 0;
-       model.config.architecture->ggufPairs && layer < model.config.layers;
-       ++layer)
-    for (const char *name : {"attn_q", "attn_k"})
-      if (auto it = model.weights.find(Model::inLayer(layer, name));
-          it != model.weights.end())
-        it->second.pairedRows = model.config.headSize;
-  auto factors = model.weights.find("rope_freqs");
-  if (factors == model.weights.end())
-    return;
-  std::vector<double> &to = model.config.ropeFactors;
-  const Stored &from = factors->second;
-  if (from.format != Format::F32 ||
-      from.shape != std::vector<int64_t>{static_cast<int64_t>(to.size())})
-    fail(model.path + ": rope_freqs is no list of " +
-         std::to_string(to.size()) + " numbers of f32");
-  for (size_t i = 0; i < to.size(); ++i) {
-    float value;
-    memcpy(&value, from.data + 4 * i, 4);
-    to[i] = value;
+  Config &c = model.config;
+  c.vocabulary = model.weight("token_embd").shape.front();
+  model.pairsAreNeighbours = c.has(PairsInGguf | PairsInFiles);
+  readBiases(model);
+  if (c.has(FusedGate)) // under the name of one of its parts
+    for (int64_t layer = 0; layer < c.layers; ++layer)
+      if (auto both = model.weights.extract(Model::inLayer(layer, "ffn_up"))) {
+        both.key() = Model::inLayer(layer, "ffn_gate_up");
+        model.weights.insert(std::move(both));
+      }
+  Rope &rope = c.ropes.front();
+  for (const char *name : {"rope_freqs", "rope_factors_short"})
+    readFactors(model, name, rope.factors);
+  if (model.weights.count("rope_factors_long")) {
+    rope.longFactors = rope.factors;
+    readFactors(model, "rope_factors_long", rope.longFactors);
   }
 }
 

@@ -8,45 +8,64 @@
 #ifndef GRETA_LLM_MODEL_H
 #define GRETA_LLM_MODEL_H
 
+#include "model/Architecture.h"
 #include "model/Formats.h"
 #include "model/Mapping.h"
+#include "model/Rope.h"
 
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace greta::llm {
 
-// The options that tell one architecture's layers from another's.
-struct Architecture {
-  const char *huggingFace; // model_type in config.json
-  const char *gguf;        // general.architecture
-  bool hasBias;            // of queries, keys and values
-  bool hasHeadNorms;       // of queries and keys
-  bool ggufPairs;          // GGUF files have rope's pairs as neighbours
-  // When a config.json's `sliding_window` counts: never, always, or in the
-  // layers from `max_window_layers` on if `use_sliding_window` says so.
-  enum Window { Never, Always, IfAsked } window;
+// What may differ from layer to layer.
+struct LayerKind {
+  int64_t window = 0; // keys that a token sees; 0: all
+  size_t rope = 0;    // of Config::ropes
+  bool operator==(const LayerKind &other) const {
+    return window == other.window && rope == other.rope;
+  }
+};
+
+// Experts of an MLP.
+struct Mixture {
+  int64_t count = 0;       // experts
+  int64_t used = 0;        // by each token
+  bool normalises = false; // a token's weights add up to one
 };
 
 struct Config {
   const Architecture *architecture = nullptr;
   int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0, context = 0;
   int64_t heads = 0, keyHeads = 0, headSize = 0;
-  double epsilon = 1e-5, ropeBase = 10000;
-  // Rope's angle of pair i turns by base^(-2i / headSize) / ropeFactors[i] a
-  // token.
-  std::vector<double> ropeFactors;
-  int64_t window = 0; // keys that a token sees; 0: all
-  bool hasBias = false, hasHeadNorms = false;
+  int64_t rotated = 0; // numbers of a head that rope turns, the first ones
+  double epsilon = 1e-5;
+  std::vector<Rope> ropes;
+  std::vector<LayerKind> kinds; // of each layer
+  Mixture mixture;
+  std::set<std::string> biases; // the layers' matrices that have one
+  double attentionScale = 0;    // of scores; 0: the root of a head's size
+  double attentionCap = 0, logitCap = 0; // c: c tanh(x / c); 0: none
+  double embeddingScale = 1, residualScale = 1, logitScale = 1;
+
+  bool has(uint32_t traits) const { return architecture->has(traits); }
+  // The largest window; 0: no layer has one.
+  int64_t window() const;
+  // All layers are of one kind.
+  bool isUniform() const;
 };
 
-// A weight of the model: its name in a layer (or alone), and its shape.
+// A weight of the model: its name in a layer (or alone), and its shape. Devices
+// hold those of norms in f32.
 struct Weight {
+  enum Kind { Matrix, Bias, Norm };
   std::string name;
   std::vector<int64_t> shape;
+  Kind kind = Matrix;
 };
 std::vector<Weight> layerWeights(const Config &config);
 std::vector<Weight> outerWeights(const Config &config);
@@ -59,6 +78,8 @@ struct Model {
   // null where the model has none.
   nlohmann::json tokenizer, tokenizerConfig;
   std::vector<int32_t> ends; // tokens that end a text
+  // Rope's pairs of queries and keys are neighbours in the file.
+  bool pairsAreNeighbours = false;
   std::vector<std::unique_ptr<Mapping>> files;
 
   const Stored &weight(const std::string &name) const;
@@ -81,12 +102,12 @@ void readGguf(Model &model);
 void readSafetensors(Model &model);
 void makeSynthetic(Model &model, const std::string &name);
 
-const Architecture *findHuggingFace(const std::string &name);
-const Architecture *findGguf(const std::string &name);
-std::string architectureNames();
-// Checks everything but the vocabulary and rope's factors, before memory is
-// taken for them.
+// Checks everything but the vocabulary, ropes and kinds of layers, before
+// memory is taken for them.
 void checkSizes(const std::string &path, const Config &config);
+// Takes weights of files apart that are several of ours, and says how rows of
+// queries and keys are ordered.
+void arrangeWeights(Model &model);
 // Checks the rest: every weight's shape and format, and that each is used.
 void checkModel(const Model &model);
 

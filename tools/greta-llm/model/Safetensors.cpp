@@ -2,12 +2,13 @@
 // model.safetensors or the parts that model.safetensors.index.json names, and
 // tokenizer.json where there is one. Out: sizes, weights under GGUF's names,
 // and the tokenizer's JSON.
+#include "model/ConfigJson.h"
 #include "model/Description.h"
+#include "model/Fields.h"
 #include "model/Json.h"
 #include "model/Model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -26,186 +27,9 @@ json readJson(const std::string &path) {
   return value;
 }
 
-// A field of a JSON object with the type that is expected of it.
-class Fields {
-public:
-  Fields(const std::string &path, const json &object)
-      : path(path), object(object) {}
-
-  const json *find(const char *key) const {
-    auto it = object.find(key);
-    return it == object.end() || it->is_null() ? nullptr : &*it;
-  }
-  double number(const char *key) const {
-    const json *value = find(key);
-    if (!value || !value->is_number())
-      fail(path + ": lacks the number '" + key + "'");
-    return value->get<double>();
-  }
-  double number(const char *key, double otherwise) const {
-    return find(key) ? number(key) : otherwise;
-  }
-  int64_t size(const char *key) const {
-    double value = number(key);
-    bool isWhole = value >= 0 && value < 1e15 && value == std::floor(value);
-    return isWhole ? static_cast<int64_t>(value) : -1;
-  }
-  int64_t size(const char *key, int64_t otherwise) const {
-    return find(key) ? size(key) : otherwise;
-  }
-  bool flag(const char *key) const {
-    const json *value = find(key);
-    if (value && !value->is_boolean())
-      fail(path + ": '" + key + "' is neither true nor false");
-    return value && value->get<bool>();
-  }
-  std::string text(const char *key) const {
-    const json *value = find(key);
-    if (value && !value->is_string())
-      fail(path + ": '" + key + "' is no text");
-    return value ? value->get<std::string>() : "";
-  }
-
-private:
-  const std::string &path;
-  const json &object;
-};
-
-// How much slower each pair turns than base^(-2i/D) says.
-std::vector<double> ropeFactors(const std::string &path, const json &rope,
-                                const Config &c) {
-  std::vector<double> factors(static_cast<size_t>(c.headSize) / 2, 1.0);
-  Fields fields(path, rope);
-  std::string type =
-      fields.text(fields.find("rope_type") ? "rope_type" : "type");
-  if (fields.find("type") && fields.text("type") != type)
-    fail(path + ": rope's 'type' is '" + fields.text("type") +
-         "', its 'rope_type' '" + type + "'");
-  if (type.empty() || type == "default")
-    return factors;
-  if (type != "linear" && type != "llama3")
-    fail(path + ": rope scaling '" + type +
-         "' is not known; greta-llm takes default, linear and llama3");
-  double factor = fields.number("factor");
-  if (type == "linear") {
-    std::fill(factors.begin(), factors.end(), factor);
-    return factors;
-  }
-  // Short waves stay, long ones are stretched, between them it is a mixture.
-  double low = fields.number("low_freq_factor"),
-         high = fields.number("high_freq_factor"),
-         trained = fields.number("original_max_position_embeddings");
-  if (!(low > 0 && high > low && trained > 0))
-    fail(path + ": rope's low_freq_factor, high_freq_factor and "
-                "original_max_position_embeddings have to be positive, the "
-                "second greater than the first");
-  for (size_t i = 0; i < factors.size(); ++i) {
-    double wave = 2 * M_PI *
-                  std::pow(c.ropeBase, 2.0 * static_cast<double>(i) /
-                                           static_cast<double>(c.headSize));
-    double smooth = (trained / wave - low) / (high - low);
-    smooth = std::min(1.0, std::max(0.0, smooth));
-    factors[i] = 1 / ((1 - smooth) / factor + smooth);
-  }
-  return factors;
-}
-
-// How many keys a token sees, which must be the same in all layers; 0: all.
-int64_t windowOf(const std::string &path, const Fields &fields,
-                 const Config &c) {
-  Architecture::Window kind = c.architecture->window;
-  const json *types = fields.find("layer_types");
-  int64_t window = fields.size("sliding_window", 0);
-  bool isAsked =
-      kind == Architecture::Always ||
-      (kind == Architecture::IfAsked && fields.flag("use_sliding_window"));
-  if (kind == Architecture::Never &&
-      (window || fields.flag("use_sliding_window")))
-    fail(path + ": has a 'sliding_window', which this model type does not use");
-  int64_t windowed = c.layers; // layers that have it
-  if (types) {
-    auto count = [&](const char *type) {
-      return std::count(types->begin(), types->end(), json(type));
-    };
-    windowed = count("sliding_attention");
-    if (!types->is_array() || types->size() != static_cast<size_t>(c.layers) ||
-        windowed + count("full_attention") != c.layers)
-      fail(path + ": 'layer_types' is no list of 'full_attention' and "
-                  "'sliding_attention' for each layer");
-  } else if (isAsked && kind == Architecture::IfAsked) {
-    int64_t first = fields.size("max_window_layers");
-    if (first < 0)
-      fail(path + ": 'max_window_layers' is no number of layers");
-    windowed = c.layers - std::min(first, c.layers);
-  }
-  if (!isAsked || !window || !windowed)
-    return 0;
-  if (windowed < c.layers)
-    fail(path + ": '" + (types ? "layer_types" : "max_window_layers") +
-         "' gives " + std::to_string(windowed) + " of " +
-         std::to_string(c.layers) +
-         " layers a window; greta-llm runs models where all layers have one, "
-         "or none");
-  return window;
-}
-
-Config configOf(const std::string &path, const json &object) {
-  Fields fields(path, object);
-  Config c;
-  std::string type = fields.text("model_type");
-  c.architecture = findHuggingFace(type);
-  if (!c.architecture)
-    fail(path + ": the model type '" + type +
-         "' is not known; greta-llm runs " + architectureNames());
-  checkFields(Description::Config, path, object);
-  if (std::string act = fields.text("hidden_act"); act != "silu")
-    fail(path + ": the activation is '" + act + "'; greta-llm takes silu");
-  c.layers = fields.size("num_hidden_layers");
-  c.width = fields.size("hidden_size");
-  c.hidden = fields.size("intermediate_size");
-  c.vocabulary = fields.size("vocab_size");
-  c.context = fields.size("max_position_embeddings");
-  c.heads = fields.size("num_attention_heads");
-  c.keyHeads = fields.size("num_key_value_heads", c.heads);
-  c.headSize = fields.size("head_dim", c.width / std::max<int64_t>(c.heads, 1));
-  c.epsilon = fields.number("rms_norm_eps");
-  c.hasBias = c.architecture->hasBias;
-  c.hasHeadNorms = c.architecture->hasHeadNorms;
-  // Since transformers 5 everything about rope is in one object.
-  const json *rope = fields.find("rope_parameters"),
-             *scaling = fields.find("rope_scaling");
-  if (rope && scaling && *rope != *scaling)
-    fail(path + ": 'rope_parameters' and 'rope_scaling' differ");
-  const json none = json::object();
-  const json &about = rope ? *rope : scaling ? *scaling : none;
-  if (!about.is_object())
-    fail(path + ": what it says about rope is no object");
-  checkFields(Description::Rope, path, about);
-  c.ropeBase = Fields(path, about)
-                   .number("rope_theta", fields.number("rope_theta", 10000));
-  checkSizes(path, c);
-  c.window = windowOf(path, fields, c);
-  c.ropeFactors = ropeFactors(path, about, c);
-  return c;
-}
-
 // "model.layers.3.self_attn.q_proj.weight" as "blk.3.attn_q"; what is no weight
 // of a known layer has no name. Other parts of a weight keep theirs.
-std::string shortName(std::string name) {
-  static const std::pair<const char *, const char *> parts[] = {
-      {"embed_tokens", "token_embd"},
-      {"norm", "output_norm"},
-      {"input_layernorm", "attn_norm"},
-      {"post_attention_layernorm", "ffn_norm"},
-      {"self_attn.q_proj", "attn_q"},
-      {"self_attn.k_proj", "attn_k"},
-      {"self_attn.v_proj", "attn_v"},
-      {"self_attn.o_proj", "attn_output"},
-      {"self_attn.q_norm", "attn_q_norm"},
-      {"self_attn.k_norm", "attn_k_norm"},
-      {"mlp.gate_proj", "ffn_gate"},
-      {"mlp.up_proj", "ffn_up"},
-      {"mlp.down_proj", "ffn_down"}};
+std::string shortName(const Architecture &architecture, std::string name) {
   size_t dot = name.rfind('.');
   if (dot == std::string::npos)
     return "";
@@ -219,18 +43,28 @@ std::string shortName(std::string name) {
   if (name.rfind("model.", 0) != 0)
     return "";
   name = name.substr(6);
-  std::string prefix;
-  if (name.rfind("layers.", 0) == 0) {
-    size_t end = name.find('.', 7);
-    if (end == std::string::npos)
+  if (name == "embed_tokens")
+    return "token_embd" + suffix;
+  if (name == "norm")
+    return "output_norm" + suffix;
+  size_t end = name.find('.', 7);
+  if (name.rfind("layers.", 0) != 0 || end == std::string::npos)
+    return "";
+  std::string within = name.substr(end + 1), expert;
+  // "mlp.experts.7.up_proj": the number goes to the name's end.
+  constexpr std::string_view experts = ".experts.";
+  if (size_t at = within.find(experts); at != within.npos) {
+    size_t number = at + experts.size(), after = within.find('.', number);
+    if (after == within.npos)
       return "";
-    prefix = "blk." + name.substr(7, end - 7) + ".";
-    name = name.substr(end + 1);
+    expert = "." + within.substr(number, after - number);
+    within.erase(number, after - number + 1);
   }
-  for (auto [theirs, ours] : parts)
-    if (name == theirs)
-      return prefix + ours + suffix;
-  return "";
+  std::string ours = architecture.nameOf(within);
+  if (!ours.empty())
+    ours += expert;
+  return ours.empty() ? ""
+                      : "blk." + name.substr(7, end - 7) + "." + ours + suffix;
 }
 
 // How AWQ and GPTQ say in config.json what they did.
@@ -252,7 +86,7 @@ Quantisation quantisationOf(const std::string &path, const json &config) {
   if (result.method != "awq" && result.method != "gptq")
     fail(path + ": the weights are quantised by '" + result.method +
          "'; greta-llm reads awq and gptq, and GGUF files");
-  checkFields(Description::Quantisation, path, *about);
+  checkFields(Description::Quantisation, path, *about, nullptr);
   if (fields.number("bits") != 4)
     fail(path + ": the weights have " + std::to_string(fields.size("bits")) +
          " bits; greta-llm reads awq and gptq with 4");
@@ -352,7 +186,7 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
   for (auto &[name, about] : header.items()) {
     if (name == "__metadata__")
       continue;
-    std::string ours = shortName(name);
+    std::string ours = shortName(*model.config.architecture, name);
     // Old files have rope's table, which follows from config.json.
     constexpr std::string_view table = ".rotary_emb.inv_freq";
     if (ours.empty() && name.size() > table.size() &&
@@ -445,6 +279,7 @@ void readSafetensors(Model &model) {
   std::string configPath = folder / "config.json";
   json config = readJson(configPath);
   model.config = configOf(configPath, config);
+  model.pairsAreNeighbours = model.config.has(PairsInFiles);
   std::set<std::string> parts;
   std::string index = folder / "model.safetensors.index.json";
   if (fs::exists(index)) {
@@ -478,6 +313,11 @@ void readSafetensors(Model &model) {
     if (!joined.count(name))
       fail(model.path + ": the tensor '" + name +
            "' is not a part of any weight that greta-llm knows");
+  const std::string norm = "_norm";
+  for (auto &[name, stored] : model.weights)
+    stored.isLessOne =
+        model.config.has(NormsLessOne) && name.size() > norm.size() &&
+        name.compare(name.size() - norm.size(), norm.size(), norm) == 0;
   Fields fields(configPath, config);
   if (fields.flag("tie_word_embeddings"))
     model.weights.erase("output");

@@ -65,10 +65,14 @@ void makeSynthetic(Model &model, const std::string &name) {
   c.heads = preset->heads;
   c.keyHeads = preset->keyHeads;
   c.headSize = preset->headSize;
-  c.ropeBase = preset->ropeBase;
-  c.ropeFactors.assign(static_cast<size_t>(c.headSize) / 2, 1.0);
-  c.hasBias = c.architecture->hasBias;
-  c.hasHeadNorms = c.architecture->hasHeadNorms;
+  c.rotated = c.headSize;
+  Rope rope;
+  rope.base = preset->ropeBase;
+  rope.factors.assign(static_cast<size_t>(c.rotated) / 2, 1.0);
+  c.ropes.push_back(rope);
+  c.kinds.resize(static_cast<size_t>(c.layers));
+  for (const std::string &biased : wordsOf(c.architecture->biases))
+    c.biases.insert(biased);
   auto add = [&](const std::string &name, const Weight &weight) {
     // The embedding is looked up, not multiplied: as llama.cpp's files have it,
     // it is not packed.

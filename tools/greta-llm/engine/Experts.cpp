@@ -1,0 +1,228 @@
+// Experts.cpp: see Experts.h. Pairs are ordered without atomics, so that the
+// order, and with it every sum, is the same each time: a workgroup for each
+// expert counts the pairs of lower experts and numbers its own by a scan. It
+// reads the experts of all pairs, 4 bytes each, twice.
+#include "engine/Experts.h"
+#include "engine/Program.h"
+
+namespace greta::llm {
+namespace {
+
+// Logits are brought within these, so that NaN is the least; lanes beyond the
+// experts, and experts that were taken, are below.
+constexpr double least = -3.0e38, most = 3.0e38, taken = -3.4e38;
+constexpr int64_t pairsTogether = 1024;
+constexpr int64_t expertColumns = 1024; // of a block of the width
+
+int64_t powerOfTwo(int64_t least) {
+  int64_t size = 8;
+  while (size < least)
+    size *= 2;
+  return size;
+}
+
+std::string chooseKernel(const Mixture &mixture) {
+  Program p("choose_experts", 1);
+  Block logits = p.argument("logits", "f32");
+  Block experts = p.argument("experts", "i32");
+  Block weights = p.argument("weights", "f32");
+  Block token = p.programId(0);
+  Block expert = p.iota(0, {powerOfTwo(mixture.count)});
+  Block isExpert = expert < mixture.count;
+  Block read = p.load(logits + token * mixture.count + expert, isExpert, least);
+  Block atLeast = p.elementwise("arith.maxnumf", {read, p.number(least, read)});
+  Block logit =
+      p.elementwise("arith.minnumf", {atLeast, p.number(most, atLeast)});
+  Block top = p.reduce("arith.maxnumf", logit, 0);
+  Block share = p.elementwise("math.exp", {logit - top});
+  Block all =
+      p.reduce("arith.addf", p.select(isExpert, share, p.number(0, share)), 0);
+
+  Block number = p.iota(0, {powerOfTwo(mixture.used)});
+  Block none = p.splat(p.integer(0), number.shape);
+  Block nothing = p.splat(p.number(0, top), number.shape);
+  Program::Blocks chosen =
+      p.loop(p.integer(0), p.integer(mixture.used), 1,
+             {p.select(isExpert, logit, p.number(taken, logit)), none, nothing},
+             [&](Block i, Program::Blocks so) -> Program::Blocks {
+               auto [value, index] = p.argmax(so[0], expert, 0);
+               Block weight = p.elementwise("math.exp", {value - top});
+               Block isThis = number == p.splat(i, number.shape);
+               return {p.select(expert == p.splat(index, expert.shape),
+                                p.number(taken, so[0]), so[0]),
+                       p.select(isThis, p.splat(index, number.shape), so[1]),
+                       p.select(isThis, p.splat(weight, number.shape), so[2])};
+             });
+  Block sum = mixture.normalises ? p.reduce("arith.addf", chosen[2], 0) : all;
+  Block weight =
+      p.elementwise("arith.divf", {chosen[2], p.splat(sum, number.shape)});
+  Block at = token * mixture.used + number, isUsed = number < mixture.used;
+  p.store(chosen[1], experts + at, isUsed);
+  p.store(weight, weights + at, isUsed);
+  return p.finish();
+}
+
+std::string sortKernel() {
+  Program p("sort_pairs", 4);
+  Block experts = p.argument("experts", "i32");
+  Block places = p.argument("places", "i32");
+  Block offsets = p.argument("offsets", "i32");
+  Block pairs = p.argument("pairs", "i32", /*isPointer=*/false);
+  Block mine = p.programId(0), zero = p.integer(0);
+  Block lane = p.iota(0, {pairsTogether});
+  // The expert of each of some pairs; -1 beyond the last one.
+  auto read = [&](const Block &pair) {
+    return p.load(experts + pair, pair < pairs, -1);
+  };
+  auto count = [&](const Block &condition) {
+    return p.convert("arith.extui", condition, "i32");
+  };
+  Block begin =
+      p.loop(zero, pairs, pairsTogether, {zero},
+             [&](Block first, Program::Blocks so) -> Program::Blocks {
+               Block pair = lane + first, expert = read(pair);
+               Block isLower = (expert < mine) & (expert >= 0);
+               return {so[0] + p.reduce("arith.addi", count(isLower), 0)};
+             })[0];
+  p.store(begin, offsets + mine);
+  p.loop(zero, pairs, pairsTogether, {begin},
+         [&](Block first, Program::Blocks so) -> Program::Blocks {
+           Block pair = lane + first;
+           Block isMine = read(pair) == mine;
+           Block numbered = p.scan("arith.addi", count(isMine), 0);
+           p.store(numbered + (so[0] - 1), places + pair, isMine);
+           return {so[0] + p.reduce("arith.addi", count(isMine), 0)};
+         });
+  return p.finish();
+}
+
+// Columns of a block of a row, and whether they are there.
+struct Columns {
+  Columns(Program &p, int64_t width)
+      : column(p.programId(1) * expertColumns + p.iota(0, {expertColumns})),
+        areThere(column < width) {}
+  Block column, areThere;
+};
+
+Block rowOf(Program &p, const Block &tensor, const Block &row, int64_t width) {
+  Block wide = p.convert("arith.extsi", row, "i64");
+  return tensor + wide * static_cast<double>(width);
+}
+
+std::string gatherKernel(const Mixture &mixture, int64_t width,
+                         const std::string &element) {
+  Program p("gather_pairs", 4);
+  Block x = p.argument("x", element);
+  Block places = p.argument("places", "i32");
+  Block rows = p.argument("rows", element);
+  Block pair = p.programId(0);
+  Block token = p.elementwise("arith.divui", {pair, p.integer(mixture.used)});
+  Columns c(p, width);
+  Block value = p.load(rowOf(p, x, token, width) + c.column, c.areThere, 0);
+  p.store(value, rowOf(p, rows, p.load(places + pair), width) + c.column,
+          c.areThere);
+  return p.finish();
+}
+
+// In place: a workgroup reads and writes its own part of x.
+std::string addKernel(const Mixture &mixture, int64_t width) {
+  Program p("add_pairs", 4);
+  Block x = p.argument("x", "f32");
+  Block rows = p.argument("rows", "f32");
+  Block places = p.argument("places", "i32");
+  Block weights = p.argument("weights", "f32");
+  Block token = p.programId(0);
+  Columns c(p, width);
+  Block sum = p.load(rowOf(p, x, token, width) + c.column, c.areThere, 0);
+  for (int64_t i = 0; i < mixture.used; ++i) {
+    Block pair =
+        token * static_cast<double>(mixture.used) + static_cast<double>(i);
+    Block row = p.load(rowOf(p, rows, p.load(places + pair), width) + c.column,
+                       c.areThere, 0);
+    sum = sum + row * p.load(weights + pair);
+  }
+  p.store(sum, rowOf(p, x, token, width) + c.column, c.areThere);
+  return p.finish();
+}
+
+// The two functions; t is the number of tokens.
+class FunctionText {
+public:
+  FunctionText(const Mixture &mixture, int64_t width,
+               const std::string &element)
+      : count(std::to_string(mixture.count)),
+        offsets(std::to_string(mixture.count + 1)),
+        used(std::to_string(mixture.used)), width(std::to_string(width)),
+        blocks(std::to_string((width + expertColumns - 1) / expertColumns)),
+        element(element) {}
+
+  std::string order() const {
+    return "func.func @experts_order(%router_logits: " +
+           tensor("?x" + count, "f32") +
+           ", %normed: " + tensor("?x" + width, element) +
+           shape("t, " + width) + ")\n    -> (" + results() + ") {\n" +
+           "  %chosen, %weights = greta_tile.launch @choose_experts grid " +
+           map("t") + " scalars " + map("") + " (%router_logits) shapes [" +
+           map("t, " + used) + ", " + map("t, " + used) + "]\n      : (" +
+           tensor("?x" + count, "f32") + ") -> (" + tensor("?x" + used, "i32") +
+           ", " + tensor("?x" + used, "f32") + ")\n" +
+           "  %places, %offsets = greta_tile.launch @sort_pairs grid " +
+           map(offsets) + " scalars " + map(pairs()) + " (%chosen) shapes [" +
+           map(pairs()) + ", " + map(offsets) + "]\n      : (" +
+           tensor("?x" + used, "i32") + ") -> (" + tensor("?", "i32") + ", " +
+           tensor(offsets, "i32") + ")\n" +
+           "  %rows = greta_tile.launch @gather_pairs grid " +
+           map(pairs() + ", " + blocks) + " scalars " + map("") +
+           " (%normed, %places) shapes [" + map(pairs() + ", " + width) +
+           "]\n      : (" + tensor("?x" + width, element) + ", " +
+           tensor("?", "i32") + ") -> " + tensor("?x" + width, element) +
+           "\n  return %weights, %places, %offsets, %rows : " + results() +
+           "\n}\n";
+  }
+
+  std::string add() const {
+    std::string x = tensor("?x" + width, "f32"), places = tensor("?", "i32"),
+                weights = tensor("?x" + used, "f32");
+    return "func.func @experts_add(%x: " + x + ", %pair_results: " + x +
+           shape(pairs() + ", " + width) + ",\n    %pair_places: " + places +
+           shape(pairs()) + ", %pair_weights: " + weights +
+           shape("t, " + used) + ") -> " + x + " {\n" +
+           "  %y = greta_tile.launch @add_pairs grid " + map("t, " + blocks) +
+           " scalars " + map("") +
+           " (%x, %pair_results, %pair_places, %pair_weights) tied [0] shapes "
+           "[]\n      : (" +
+           x + ", " + x + ", " + places + ", " + weights + ") -> " + x +
+           "\n  return %y : " + x + "\n}\n";
+  }
+
+private:
+  static std::string map(const std::string &extents) {
+    return "affine_map<()[t] -> (" + extents + ")>";
+  }
+  static std::string shape(const std::string &extents) {
+    return " {greta.shape = " + map(extents) + "}";
+  }
+  static std::string tensor(const std::string &extents,
+                            const std::string &type) {
+    return "tensor<" + extents + "x" + type + ">";
+  }
+  std::string pairs() const { return "t * " + used; }
+  std::string results() const {
+    return tensor("?x" + used, "f32") + ", " + tensor("?", "i32") + ", " +
+           tensor(offsets, "i32") + ", " + tensor("?x" + width, element);
+  }
+
+  std::string count, offsets, used, width, blocks, element;
+};
+
+} // namespace
+
+std::string writeExperts(const Mixture &mixture, int64_t width,
+                         const std::string &element) {
+  FunctionText text(mixture, width, element);
+  return chooseKernel(mixture) + sortKernel() +
+         gatherKernel(mixture, width, element) + addKernel(mixture, width) +
+         text.order() + text.add();
+}
+
+} // namespace greta::llm

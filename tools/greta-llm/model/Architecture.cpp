@@ -1,0 +1,193 @@
+// Architecture.cpp: see Architecture.h.
+#include "model/Architecture.h"
+
+#include <sstream>
+
+namespace greta::llm {
+
+namespace {
+constexpr const char *qkv = "attn_q attn_k attn_v",
+                     *attention = "attn_q attn_k attn_v attn_output",
+                     *everything =
+                         "attn_q attn_k attn_v attn_output ffn_up ffn_down";
+
+// Tensors of a layer, theirs=ours, of all architectures that do not say other.
+constexpr const char *usualNames =
+    "input_layernorm=attn_norm post_attention_layernorm=ffn_norm "
+    "self_attn.q_proj=attn_q self_attn.k_proj=attn_k self_attn.v_proj=attn_v "
+    "self_attn.o_proj=attn_output self_attn.q_norm=attn_q_norm "
+    "self_attn.k_norm=attn_k_norm mlp.gate_proj=ffn_gate mlp.up_proj=ffn_up "
+    "mlp.down_proj=ffn_down";
+constexpr const char *fourNorms =
+    "post_attention_layernorm=post_attention_norm "
+    "pre_feedforward_layernorm=ffn_norm "
+    "post_feedforward_layernorm=post_ffw_norm";
+
+constexpr uint32_t gemma =
+    NormsBefore | NormsAfter | NormsLessOne | WidthScale | QueryScalar;
+constexpr uint32_t cohere =
+    NormsBefore | MeanNorms | Parallel | PairsInFiles | LogitScale;
+} // namespace
+
+static const Architecture architectures[] = {
+    Architecture("llama", "llama", NormsBefore | PairsInGguf)
+        .asksForBiases("attention_bias", attention),
+    Architecture("mistral", "llama", NormsBefore | PairsInGguf)
+        .windows(Windows::Always),
+    Architecture("qwen2", "qwen2", NormsBefore)
+        .windows(Windows::IfAsked)
+        .hasBiases(qkv),
+    Architecture("qwen3", "qwen3", NormsBefore | HeadNorms)
+        .windows(Windows::IfAsked)
+        .asksForBiases("attention_bias", attention),
+    Architecture("qwen3_moe", "qwen3moe", NormsBefore | HeadNorms | Experts)
+        .windows(Windows::IfAsked)
+        .asksForBiases("attention_bias", attention)
+        .hasNames("mlp.gate=ffn_gate_inp mlp.experts.gate_proj=ffn_gate_exps "
+                  "mlp.experts.up_proj=ffn_up_exps "
+                  "mlp.experts.down_proj=ffn_down_exps"),
+    Architecture("mixtral", "llama", NormsBefore | PairsInGguf | Experts)
+        .windows(Windows::Always)
+        .hasNames("block_sparse_moe.gate=ffn_gate_inp "
+                  "block_sparse_moe.experts.w1=ffn_gate_exps "
+                  "block_sparse_moe.experts.w3=ffn_up_exps "
+                  "block_sparse_moe.experts.w2=ffn_down_exps")
+        .assumes(R"({"norm_topk_prob": true})"),
+    Architecture("smollm3", "smollm3", NormsBefore | PairsInGguf | LayersOfRope)
+        .windows(Windows::IfAsked, 4)
+        .asksForBiases("attention_bias", attention)
+        .assumes(R"({"tie_word_embeddings": true, "rope_theta": 2000000})"),
+    Architecture("gemma2", "gemma2", gemma | SoftCaps)
+        .activates(Activation::GeluTanh)
+        .windows(Windows::Pattern, 2)
+        .asksForBiases("attention_bias", attention)
+        .hasNames(fourNorms)
+        .assumes(R"({"tie_word_embeddings": true, "sliding_window": 4096,
+          "query_pre_attn_scalar": 256, "attn_logit_softcapping": 50,
+          "final_logit_softcapping": 30})"),
+    Architecture("gemma3_text", "gemma3",
+                 gemma | HeadNorms | SoftCaps | LocalRope)
+        .activates(Activation::GeluTanh)
+        .windows(Windows::Pattern, 6)
+        .asksForBiases("attention_bias", attention)
+        .hasNames(fourNorms)
+        .assumes(R"({"tie_word_embeddings": true, "sliding_window": 4096,
+          "query_pre_attn_scalar": 256, "rope_theta": 1000000})"),
+    Architecture("phi3", "phi3",
+                 NormsBefore | FusedQkv | FusedGate | PartialRope | ForeignCode)
+        .windows(Windows::Always)
+        .hasNames("self_attn.qkv_proj=attn_qkv mlp.gate_up_proj=ffn_gate_up"),
+    Architecture("glm4", "glm4",
+                 NormsBefore | NormsAfter | FusedGate | PartialRope |
+                     PairsInFiles)
+        .asksForBiases("attention_bias", qkv)
+        .hasNames("post_self_attn_layernorm=post_attention_norm "
+                  "post_mlp_layernorm=post_ffw_norm "
+                  "mlp.gate_up_proj=ffn_gate_up")
+        .assumes(R"({"partial_rotary_factor": 0.5, "attention_bias": true})"),
+    Architecture("granite", "granite", NormsBefore | PairsInGguf | Multipliers)
+        .asksForBiases("attention_bias", attention)
+        .assumes(R"({"attention_multiplier": 1})"),
+    Architecture("olmo2", "olmo2", NormsAfter | RowNorms)
+        .asksForBiases("attention_bias", attention)
+        .hasNames("post_attention_layernorm=post_attention_norm "
+                  "post_feedforward_layernorm=post_ffw_norm"),
+    Architecture("cohere", "command-r", cohere)
+        .asksForBiases("attention_bias", attention)
+        .hasEpsilon("layer_norm_eps")
+        .assumes(R"({"tie_word_embeddings": true, "logit_scale": 0.0625,
+          "layer_norm_eps": 1e-5, "rope_theta": 500000})"),
+    Architecture("cohere2", "cohere2", cohere | RopeInWindows)
+        .windows(Windows::Pattern, 4)
+        .asksForBiases("attention_bias", attention)
+        .hasEpsilon("layer_norm_eps")
+        .assumes(R"({"tie_word_embeddings": true, "logit_scale": 0.0625,
+          "layer_norm_eps": 1e-5, "sliding_window": 4096})"),
+    Architecture("starcoder2", "starcoder2",
+                 NormsBefore | MeanNorms | NormBiases | Ungated)
+        .activates(Activation::GeluTanh)
+        .windows(Windows::Always)
+        .asksForBiases("use_bias", everything)
+        .hasEpsilon("norm_epsilon")
+        .hasNames("mlp.c_fc=ffn_up mlp.c_proj=ffn_down")
+        .assumes(R"({"tie_word_embeddings": true, "use_bias": true,
+          "norm_epsilon": 1e-5})"),
+};
+
+std::vector<std::string> wordsOf(const std::string &text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;)
+    words.push_back(word);
+  return words;
+}
+
+std::string Architecture::nameOf(const std::string &theirs) const {
+  for (const char *list : {names, usualNames})
+    for (const std::string &pair : wordsOf(list))
+      if (size_t equals = pair.find('='); pair.substr(0, equals) == theirs)
+        return pair.substr(equals + 1);
+  return "";
+}
+
+Architecture &Architecture::activates(Activation how) {
+  activation = how;
+  return *this;
+}
+
+Architecture &Architecture::windows(Windows which, int64_t every) {
+  window = which;
+  period = every;
+  return *this;
+}
+
+Architecture &Architecture::hasBiases(const char *weights) {
+  biases = weights;
+  return *this;
+}
+
+Architecture &Architecture::asksForBiases(const char *field,
+                                          const char *weights) {
+  biasField = field;
+  askedBiases = weights;
+  return *this;
+}
+
+Architecture &Architecture::hasEpsilon(const char *field) {
+  epsilon = field;
+  return *this;
+}
+
+Architecture &Architecture::hasNames(const char *pairs) {
+  names = pairs;
+  return *this;
+}
+
+Architecture &Architecture::assumes(const char *json) {
+  defaults = json;
+  return *this;
+}
+
+const Architecture *findHuggingFace(const std::string &name) {
+  for (const Architecture &architecture : architectures)
+    if (name == architecture.huggingFace)
+      return &architecture;
+  return nullptr;
+}
+
+const Architecture *findGguf(const std::string &name, bool hasExperts) {
+  for (const Architecture &architecture : architectures)
+    if (name == architecture.gguf && architecture.has(Experts) == hasExperts)
+      return &architecture;
+  return nullptr;
+}
+
+std::string architectureNames() {
+  std::string names;
+  for (const Architecture &architecture : architectures)
+    names +=
+        (names.empty() ? "" : ", ") + std::string(architecture.huggingFace);
+  return names;
+}
+
+} // namespace greta::llm

@@ -1,0 +1,90 @@
+// Architecture.h: what tells one architecture's layers from another's, as rows
+// of a table. The readers of files, the writer of the graph and the binding of
+// weights all look at a model's row, so an architecture that is made of known
+// parts is a row alone.
+#ifndef GRETA_LLM_ARCHITECTURE_H
+#define GRETA_LLM_ARCHITECTURE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+// The parts of an architecture. Those behind the empty line say which numbers a
+// model of the architecture brings, in fields of its description.
+enum Trait : uint32_t {
+  NormsBefore = 1u << 0,   // norms of what attention and the MLP read
+  NormsAfter = 1u << 1,    // norms of what they add to the residual stream
+  MeanNorms = 1u << 2,     // norms subtract the mean; else RMS
+  NormBiases = 1u << 3,    // norms have biases
+  NormsLessOne = 1u << 4,  // safetensors have norms' weights less one
+  HeadNorms = 1u << 5,     // norms of each head of queries and keys
+  RowNorms = 1u << 6,      // norms of all heads of queries and of keys together
+  Parallel = 1u << 7,      // the MLP reads what attention reads
+  Ungated = 1u << 8,       // the MLP has no gate
+  PairsInGguf = 1u << 9,   // rope's pairs are neighbours in GGUF files
+  PairsInFiles = 1u << 10, // they are in all files
+  FusedQkv = 1u << 11,     // queries, keys and values are one weight of a file
+  FusedGate = 1u << 12,    // gate and up are
+  RopeInWindows = 1u << 13, // layers without a window have no rope
+  Experts = 1u << 14,       // the MLP is a mixture of experts
+
+  WidthScale = 1u << 16,   // the embedding is multiplied by the width's root
+  Multipliers = 1u << 17,  // of the embedding, residuals, scores and logits
+  LogitScale = 1u << 18,   // a factor of the logits
+  SoftCaps = 1u << 19,     // bounds of scores and of logits
+  QueryScalar = 1u << 20,  // scores are divided by a number's root
+  LocalRope = 1u << 21,    // layers with a window have a rope of their own
+  PartialRope = 1u << 22,  // rope turns a part of each head
+  LayersOfRope = 1u << 23, // a list says which layers have rope
+  ForeignCode = 1u << 24,  // files also name code, which does the same
+};
+
+enum class Activation { Silu, GeluTanh };
+
+// The layers that see a window of keys: none, all, those that fields ask for,
+// or all but each `period`-th.
+enum class Windows { Never, Always, IfAsked, Pattern };
+
+// Words of a text between spaces.
+std::vector<std::string> wordsOf(const std::string &text);
+
+struct Architecture {
+  Architecture(const char *huggingFace, const char *gguf, uint32_t traits)
+      : huggingFace(huggingFace), gguf(gguf), traits(traits) {}
+
+  const char *huggingFace; // model_type in config.json
+  const char *gguf;        // general.architecture
+  uint32_t traits;
+  Activation activation = Activation::Silu;
+  Windows window = Windows::Never;
+  int64_t period = 0;
+  const char *biases = "";      // weights that have biases,
+  const char *askedBiases = ""; // those that have where this field says so
+  const char *biasField = nullptr;
+  const char *epsilon = "rms_norm_eps"; // the field in config.json
+  const char *names = ""; // "theirs=ours": tensors that are not named as usual
+  const char *defaults = ""; // what config.json means where it says nothing
+
+  bool has(uint32_t some) const { return (traits & some) != 0; }
+  // The name that a layer's tensor of safetensors has here; empty: none.
+  std::string nameOf(const std::string &theirs) const;
+
+  // What a row says beside its traits.
+  Architecture &activates(Activation how);
+  Architecture &windows(Windows which, int64_t every = 0);
+  Architecture &hasBiases(const char *weights);
+  Architecture &asksForBiases(const char *field, const char *weights);
+  Architecture &hasEpsilon(const char *field);
+  Architecture &hasNames(const char *pairs);
+  Architecture &assumes(const char *json);
+};
+
+const Architecture *findHuggingFace(const std::string &name);
+// Several rows have one name in GGUF; `hasExperts` tells some of them apart.
+const Architecture *findGguf(const std::string &name, bool hasExperts = false);
+std::string architectureNames();
+
+} // namespace greta::llm
+#endif
