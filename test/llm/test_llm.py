@@ -179,6 +179,58 @@ def test_a_mixed_file(tmp_path, device):
     assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
 
 
+@pytest.mark.parametrize("prefix", ["language_model.model.", "model.language_model."])
+def test_the_text_part_of_a_model_that_sees(made, tmp_path, prefix):
+    """Gemma 3 with a vision tower: the text part runs as a model of text, without the tokens of images."""
+    path, package, _ = made("gemma3-safetensors-f32")
+    a = OTHERS["gemma3"]
+    named = models.joined(a, models.random_weights(a), to_hugging_face=True)
+    embedding = named["model.embed_tokens.weight"]
+    named["model.embed_tokens.weight"] = np.concatenate([embedding, np.ones((8, a.width), np.float32)])
+    named = {prefix + name.removeprefix("model."): w for name, w in named.items()} | {"vision_tower.vision_model.x.weight": np.ones((4, 4), np.float32)}
+    text = models.config(a) | {"vocab_size": models.VOCABULARY + 8}
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": {"x": 1}, "image_token_index": models.VOCABULARY, "eos_token_id": [2]}
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "m" / "model.safetensors").write_bytes(models.safetensors_bytes(named, "f32"))
+    want = logits_of(path, package, "sim:gfx942", tmp_path, "--batch=1")
+    assert np.array_equal(logits_of(tmp_path / "m", package, "sim:gfx942", tmp_path, "--batch=1"), want)
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"mm_scale": 2}))
+    ran = llm("logits", package, tmp_path / "m", "--tokens=1", "-o", tmp_path / "x.npy")
+    assert ran.returncode == 1 and "the field 'mm_scale' (2) is not known to greta-llm" in ran.stderr
+
+
+def test_mixtures_without_a_file(tmp_path):
+    """Generation with graphs repeats itself without them."""
+    package = tmp_path / "m.greta"
+    assert llm("compile", "--synthetic=tiny-moe", "--targets=gfx942", "--batch=1,2", "-o", package).returncode == 0
+    words = ("generate", package, "--synthetic=tiny-moe", "--device=sim:gfx942", "-p", "Once", "-n", "8", "--temp=0", "-q")
+    said = llm(*words)
+    assert said.returncode == 0 and said.stdout and said.stdout == llm(*words, "--no-graphs").stdout, said.stderr
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_tokens_that_all_choose_one_expert(tmp_path, monkeypatch, device):
+    """The last one, as their first choice; the first ones have no rows."""
+    a = OTHERS["mixtral"]
+    weights = models.random_weights(a)
+    common = np.where(np.arange(a.width) % 2, 1, -1).astype(np.float32)
+    weights["token_embd.weight"] += 6 * common
+    for i in range(a.layers):
+        router = weights[f"blk.{i}.ffn_gate_inp.weight"]
+        router[-1] = common
+        router[:-1] -= router[:-1].mean(1, keepdims=True) + 0.5 * common
+    seen, mixture = [], models.mixture
+    monkeypatch.setattr(models, "mixture", lambda a, router, experts, x: seen.append(np.argsort(-(x @ router.T))) or mixture(a, router, experts, x))
+    want = models.logits(a, weights, TOKENS)
+    assert len(seen) == a.layers and all((order[:, 0] == a.experts - 1).all() for order in seen)
+    path, package = models.write_safetensors(tmp_path / "m", a, weights), tmp_path / "m.greta"
+    compiled = llm("compile", path, f"--targets={TARGETS}", "-o", package)
+    assert compiled.returncode == 0, compiled.stderr
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, "f32")
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "f32")
+
+
 def test_one_package_for_both_files_of_a_model(made, tmp_path):
     """llama's GGUF files have rope's pairs in another order; the loader puts them right, so the bits are the same."""
     path, package, _ = made("llama2-safetensors-f16")

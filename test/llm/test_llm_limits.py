@@ -8,7 +8,7 @@ import pytest
 import defects
 import models
 from greta_runtime import DTYPES
-from models import ARCHITECTURES
+from models import ARCHITECTURES, OTHERS
 from test_llm import LIMITS, TOKENS, problem
 
 
@@ -111,6 +111,47 @@ WRONG = {
 # Wrong results that are within the roundings of a whole model.
 TOO_SMALL = {"f32": set(), "f16": {"in a narrower type"}, "packed f16": {"in a narrower type"}, "bf16": {"one percent more"}}
 CASES = [(name, architecture) for name, (_, has) in WRONG.items() for architecture, a in ARCHITECTURES.items() if has(a)]
+
+
+# What the rows of greta-llm's table say of other architectures.
+LEFT_OUT = {
+    "qwen3-yarn": dict(rope=None),
+    "smollm3": dict(without_rope=""),
+    "gemma2": dict(caps=(None, 3.0)),
+    "gemma3": dict(local_theta=None),
+    "phi3": dict(window=10),
+    "phi4-mini": dict(rotated=1.0, rope=None),
+    "glm4": dict(neighbours=False),
+    "granite": dict(scales={"embedding": 12.0, "scores": 0.1, "residual": 0.25}),
+    "olmo2": dict(head_norms=False),
+    "cohere": dict(norm="rms"),
+    "cohere2": dict(without_rope=""),
+    "starcoder2": dict(window=8),
+    "qwen3-moe": dict(normalises=True),
+    "mixtral": dict(used=1),
+}
+MORE_LEFT_OUT = [
+    ("gemma2", dict(caps=(5.0, None))),
+    ("gemma2", dict(period=0)),
+    ("gemma3", dict(scales={"embedding": 8.0})),
+    ("gemma3", dict(rope=None)),
+    ("granite", dict(scales={"embedding": 12.0, "scores": 0.1, "logits": 1 / 8})),
+    ("cohere2", dict(period=0)),
+    ("mixtral", dict(normalises=False)),
+]
+
+
+@pytest.mark.parametrize("name, fields", [*LEFT_OUT.items(), *MORE_LEFT_OUT])
+def test_parts_of_rows_are_seen(name, fields):
+    a = OTHERS[name]
+    weights = models.random_weights(a)
+    want = models.logits(a, weights, TOKENS)
+    for element in ("f32", "f16"):
+        assert problem(changed(**fields)(a, weights), want, element)
+
+
+def test_every_row_has_a_part_that_is_left_out():
+    assert LEFT_OUT.keys() == OTHERS.keys()
 
 
 def definition(architecture):

@@ -34,8 +34,9 @@ constexpr const char *whatModelsAre =
 void addSynthetic(CLI::App *verb, Options &options) {
   verb->add_option(
       "--synthetic", options.synthetic,
-      "random weights in place of a model: tiny, llama3-1b or "
-      "llama3-8b, optionally with a format of weights such as :q4_0: " +
+      "random weights in place of a model: tiny, llama3-1b, llama3-8b, "
+      "tiny-moe or qwen3-30b-a3b, optionally with a format of weights such as "
+      ":q4_0: " +
           fileFormats());
 }
 

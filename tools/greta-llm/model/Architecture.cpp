@@ -72,7 +72,12 @@ static const Architecture architectures[] = {
         .asksForBiases("attention_bias", attention)
         .hasNames(fourNorms)
         .assumes(R"({"tie_word_embeddings": true, "sliding_window": 4096,
-          "query_pre_attn_scalar": 256, "rope_theta": 1000000})"),
+          "query_pre_attn_scalar": 256, "rope_theta": 1000000,
+          "vocab_size": 262208, "hidden_size": 2304,
+          "intermediate_size": 9216, "num_hidden_layers": 26,
+          "num_attention_heads": 8, "num_key_value_heads": 4,
+          "head_dim": 256, "max_position_embeddings": 131072,
+          "rms_norm_eps": 1e-6, "hidden_activation": "gelu_pytorch_tanh"})"),
     Architecture("phi3", "phi3",
                  NormsBefore | FusedQkv | FusedGate | PartialRope | ForeignCode)
         .windows(Windows::Always)

@@ -317,11 +317,31 @@ void checkActivation(const std::string &path, const Fields &fields,
     fail(path + ": lacks the text 'hidden_act'");
 }
 
+// The fields of the text part in place of all, for a model that also sees; the
+// number of the first token that is no text.
+int64_t takeText(const std::string &path, json &object) {
+  checkFields(Description::Vision, path, object, nullptr);
+  json text = object.value("text_config", json());
+  if (!text.is_object())
+    fail(path + ": 'text_config' is no object");
+  if (!text.contains("model_type"))
+    text["model_type"] = "gemma3_text";
+  for (const char *shared :
+       {"eos_token_id", "quantization_config", "tie_word_embeddings"})
+    if (object.contains(shared) && !text.contains(shared))
+      text[shared] = object[shared];
+  int64_t first = Fields(path, object).size("image_token_index", 262144);
+  object = std::move(text);
+  return first;
+}
+
 } // namespace
 
 Config configOf(const std::string &path, json &object) {
-  std::string type = Fields(path, object).text("model_type");
   Config c;
+  c.isPart = Fields(path, object).text("model_type") == "gemma3";
+  int64_t firstImageToken = c.isPart ? takeText(path, object) : 0;
+  std::string type = Fields(path, object).text("model_type");
   c.architecture = findHuggingFace(type);
   if (!c.architecture)
     fail(path + ": the model type '" + type +
@@ -335,6 +355,9 @@ Config configOf(const std::string &path, json &object) {
   Fields fields(path, object);
   checkActivation(path, fields, c);
   readSizes(fields, c);
+  c.storedVocabulary = c.vocabulary;
+  if (c.isPart)
+    c.vocabulary = std::min(c.vocabulary, firstImageToken);
   readMixture(path, fields, c);
   AboutRope about = aboutRope(path, fields, c);
   c.rotated = rotatedOf(fields, Fields(path, about.whole), c);

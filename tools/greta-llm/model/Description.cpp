@@ -143,6 +143,20 @@ const Field config[] = {
     {"use_cache", harmless},
 };
 
+// Beside those of a text model that are harmless.
+const Field vision[] = {
+    {"model_type", read},
+    {"text_config", read},
+    {"image_token_index", read},
+    {"eos_token_id", read},
+    {"quantization_config", read},
+    {"tie_word_embeddings", read},
+    {"boi_token_index", harmless},
+    {"eoi_token_index", harmless},
+    {"mm_tokens_per_image", harmless},
+    {"vision_config", harmless},
+};
+
 const Field rope[] = {
     {"rope_type", read},
     {"type", read},
@@ -262,6 +276,12 @@ const Field *find(Description where, const std::string &name,
   switch (where) {
   case Description::Config:
     return among(config);
+  case Description::Vision: {
+    if (const Field *field = among(vision))
+      return field;
+    const Field *field = among(config);
+    return field && field->only == harmless ? field : nullptr;
+  }
   case Description::Rope:
     return among(rope);
   case Description::Quantisation:

@@ -11,9 +11,10 @@
 
 namespace greta::llm {
 
-// The place of the fields: config.json, its objects about rope and about
-// quantisation, or GGUF's metadata under the architecture's name.
-enum class Description { Config, Rope, Quantisation, Gguf };
+// The place of the fields: config.json, that of a model with a vision tower
+// around its text part, objects about rope and about quantisation, or GGUF's
+// metadata under the architecture's name.
+enum class Description { Config, Vision, Rope, Quantisation, Gguf };
 
 // Fails with the name of a field that the table does not have, or that has
 // another value than greta-llm can honour. A null counts as absent.

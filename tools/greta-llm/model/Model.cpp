@@ -254,6 +254,11 @@ static void joinExperts(Model &model, const std::string &name) {
 void arrangeWeights(Model &model) {
   const Config &c = model.config;
   int64_t queries = c.heads * c.headSize, keys = c.keyHeads * c.headSize;
+  for (const char *name : {"token_embd", "output"})
+    if (auto it = model.weights.find(name);
+        c.isPart && it != model.weights.end() && !it->second.shape.empty() &&
+        it->second.shape.front() == c.storedVocabulary)
+      it->second.shape.front() = c.vocabulary;
   for (int64_t layer = 0; layer < c.layers; ++layer) {
     auto named = [&](const char *name) { return Model::inLayer(layer, name); };
     if (c.has(FusedQkv))

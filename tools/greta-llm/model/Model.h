@@ -52,6 +52,11 @@ struct Config {
   double attentionCap = 0, logitCap = 0; // c: c tanh(x / c); 0: none
   double embeddingScale = 1, residualScale = 1, logitScale = 1;
 
+  // The text part of a model that also sees: files have other parts, and tokens
+  // from `vocabulary` up to this one that are no text.
+  bool isPart = false;
+  int64_t storedVocabulary = 0;
+
   bool has(uint32_t traits) const { return architecture->has(traits); }
   // The largest window; 0: no layer has one.
   int64_t window() const;

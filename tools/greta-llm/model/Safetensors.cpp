@@ -67,6 +67,23 @@ std::string shortName(const Architecture &architecture, std::string name) {
                       : "blk." + name.substr(7, end - 7) + "." + ours + suffix;
 }
 
+// Whether a tensor is of a part that is no text; `name` becomes what it is in
+// the text part.
+bool isOfOtherPart(std::string &name) {
+  std::string rest = name.rfind("model.", 0) == 0 ? name.substr(6) : name;
+  for (const char *part : {"vision_tower.", "multi_modal_projector."})
+    if (rest.rfind(part, 0) == 0)
+      return true;
+  const std::string text = "language_model.";
+  if (rest.rfind(text, 0) == 0) {
+    rest = rest.substr(text.size());
+    bool isWhole =
+        rest.rfind("model.", 0) == 0 || rest.rfind("lm_head.", 0) == 0;
+    name = isWhole ? rest : "model." + rest;
+  }
+  return false;
+}
+
 // How AWQ and GPTQ say in config.json what they did.
 struct Quantisation {
   std::string method; // empty: none
@@ -183,8 +200,9 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
   const uint8_t *data = file.data() + 8 + length;
   uint64_t bytes = file.size() - 8 - length;
   std::vector<std::pair<uint64_t, uint64_t>> places; // of the tensors
-  for (auto &[name, about] : header.items()) {
-    if (name == "__metadata__")
+  for (auto &[theirs, about] : header.items()) {
+    std::string name = theirs;
+    if (name == "__metadata__" || (model.config.isPart && isOfOtherPart(name)))
       continue;
     std::string ours = shortName(*model.config.architecture, name);
     // Old files have rope's table, which follows from config.json.

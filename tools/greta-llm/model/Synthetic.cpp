@@ -12,6 +12,7 @@ struct Preset {
   int64_t layers, width, hidden, vocabulary, context, heads, keyHeads, headSize;
   double ropeBase;
   const char *format; // where none is named
+  int64_t experts = 0, used = 0;
 };
 } // namespace
 
@@ -21,6 +22,10 @@ static const Preset presets[] = {
      "q4_0"},
     {"llama3-8b", "llama", 32, 4096, 14336, 128256, 8192, 32, 8, 128, 500000,
      "q4_0"},
+    {"tiny-moe", "qwen3_moe", 2, 64, 192, 512, 2048, 4, 2, 16, 10000, "f16", 8,
+     2},
+    {"qwen3-30b-a3b", "qwen3_moe", 48, 2048, 768, 151936, 32768, 32, 4, 128,
+     1000000, "q4_0", 128, 8},
 };
 
 void makeSynthetic(Model &model, const std::string &name) {
@@ -65,6 +70,7 @@ void makeSynthetic(Model &model, const std::string &name) {
   c.heads = preset->heads;
   c.keyHeads = preset->keyHeads;
   c.headSize = preset->headSize;
+  c.mixture = {preset->experts, preset->used, preset->experts != 0};
   c.rotated = c.headSize;
   Rope rope;
   rope.base = preset->ropeBase;
