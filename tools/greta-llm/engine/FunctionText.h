@@ -1,0 +1,179 @@
+// FunctionText.h: a function of the greta dialect as text. In: arguments and
+// ops on values, one after another. Out: the function, whose values are
+// numbered.
+#ifndef GRETA_LLM_FUNCTION_TEXT_H
+#define GRETA_LLM_FUNCTION_TEXT_H
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace greta::llm {
+
+constexpr int64_t any = -1; // a dynamic extent
+
+struct Type {
+  std::vector<int64_t> shape;
+  std::string element;
+
+  std::string text() const {
+    std::string result = "tensor<";
+    for (int64_t extent : shape)
+      result += (extent == any ? "?" : std::to_string(extent)) + "x";
+    return result + element + ">";
+  }
+};
+
+struct Value {
+  std::string name;
+  Type type;
+};
+
+inline std::string joined(const std::vector<std::string> &parts,
+                          const char *separator = ", ") {
+  std::string result;
+  for (const std::string &part : parts)
+    result += (result.empty() ? "" : separator) + part;
+  return result;
+}
+
+// A function under construction.
+class Function {
+public:
+  Function(std::string name, int64_t tokens)
+      : tokens(tokens), name(std::move(name)) {}
+
+  Value argument(const std::string &argumentName, Type type) {
+    Value value{"%" + argumentName, std::move(type)};
+    arguments.push_back(value);
+    return value;
+  }
+
+  // `op %a, %b attributes : types of a, b -> type`
+  Value op(const std::string &op, const std::vector<Value> &operands, Type type,
+           const std::string &attributes = "") {
+    return line(op + " " + namesOf(operands) +
+                    (attributes.empty() ? "" : " " + attributes) + " : " +
+                    typesOf(operands) + " -> " + type.text(),
+                type);
+  }
+
+  // A number everywhere.
+  Value constant(double value, const Type &type) {
+    Value scalar = number(value, type.element);
+    std::string sizes = type.shape.front() == any ? "[" + count() + "]" : "";
+    return line("tensor.splat " + scalar.name + sizes + " : " + type.text(),
+                type);
+  }
+
+  Value scaled(const Value &value, double factor) {
+    if (factor == 1)
+      return value;
+    return elementwise("arith.mulf", {value, constant(factor, value.type)});
+  }
+
+  // Elementwise: one type says it all.
+  Value elementwise(const std::string &op, const std::vector<Value> &operands) {
+    return line(op + " " + namesOf(operands) + " : " +
+                    operands.front().type.text(),
+                operands.front().type);
+  }
+
+  Value convert(const Value &value, const std::string &element) {
+    if (value.type.element == element)
+      return value;
+    Type type{value.type.shape, element};
+    return line(
+        std::string(element == "f32" ? "arith.extf " : "arith.truncf ") +
+            value.name + " : " + value.type.text() + " to " + type.text(),
+        type);
+  }
+
+  // `groups` as tensor.expand_shape has them; its first dimension are tokens.
+  Value expand(const Value &value, std::vector<int64_t> shape,
+               const std::string &groups) {
+    std::vector<std::string> sizes;
+    for (int64_t extent : shape)
+      sizes.push_back(extent == any ? count() : std::to_string(extent));
+    Type type{std::move(shape), value.type.element};
+    return line("tensor.expand_shape " + value.name + " " + groups +
+                    " output_shape [" + joined(sizes) +
+                    "] : " + value.type.text() + " into " + type.text(),
+                type);
+  }
+
+  Value collapse(const Value &value, std::vector<int64_t> shape,
+                 const std::string &groups) {
+    Type type{std::move(shape), value.type.element};
+    return line("tensor.collapse_shape " + value.name + " " + groups + " : " +
+                    value.type.text() + " into " + type.text(),
+                type);
+  }
+
+  // A vector for every token.
+  Value repeat(const Value &vector, const Type &type) {
+    Value empty =
+        line("tensor.empty(" + (tokens == any ? count() : std::string()) +
+                 ") : " + type.text(),
+             type);
+    return line("linalg.broadcast ins(" + vector.name + " : " +
+                    vector.type.text() + ") outs(" + empty.name + " : " +
+                    type.text() + ") dimensions = [0]",
+                type);
+  }
+
+  std::string finish(const std::vector<Value> &results) const {
+    std::vector<std::string> declared;
+    for (const Value &argument : arguments)
+      declared.push_back(argument.name + ": " + argument.type.text());
+    return "func.func @" + name + "(" + joined(declared) + ")\n    -> (" +
+           typesOf(results) + ") {\n" + body + "  return " + namesOf(results) +
+           " : " + typesOf(results) + "\n}\n";
+  }
+
+  const int64_t tokens;
+
+private:
+  static std::string namesOf(const std::vector<Value> &values) {
+    std::vector<std::string> names;
+    for (const Value &value : values)
+      names.push_back(value.name);
+    return joined(names);
+  }
+  static std::string typesOf(const std::vector<Value> &values) {
+    std::vector<std::string> types;
+    for (const Value &value : values)
+      types.push_back(value.type.text());
+    return joined(types);
+  }
+  Value line(const std::string &text, const Type &type) {
+    std::string result = "%" + std::to_string(numbered++);
+    body += "  " + result + " = " + text + "\n";
+    return {result, type};
+  }
+  Value number(double value, const std::string &element) {
+    char text[80];
+    snprintf(text, sizeof(text), "arith.constant %.9e : %s", value,
+             element.c_str());
+    return line(text, {{}, element});
+  }
+  // The number of tokens, of the first argument, as an index.
+  std::string count() {
+    if (counted.empty()) {
+      counted = "%tokens_of_x";
+      body += "  %c0 = arith.constant 0 : index\n  " + counted +
+              " = tensor.dim " + arguments.front().name +
+              ", %c0 : " + arguments.front().type.text() + "\n";
+    }
+    return counted;
+  }
+
+  std::string name, body, counted;
+  std::vector<Value> arguments;
+  int numbered = 0;
+};
+
+} // namespace greta::llm
+#endif
