@@ -5,6 +5,7 @@
 
 Each token goes to 8 of 128 experts; hidden 2048, ffn 768, weights [E, N, K] of f16 or 4 bits in groups of 32, in the default configuration:
   grouped      greta.grouped_matmul of 8 rows for each token, routed evenly (1 token: 8 experts a row each)
+  dynamic      the same with any number of rows: the kernels of the range that has so many
   plain        a greta.matmul that reads as many weights (1 and 64 tokens: as many rows of B as the experts in use have together, and the rows
                that an expert has), or has as many rows (4096 tokens)
 The simulator takes some workgroups of a grid for all, and of a grouped GEMM some have no rows. With up to 64 tokens `microseconds` and `cycles` are means over ROUTINGS ways to route. With more they are those of a routing in which every
@@ -24,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 
 import records  # noqa: E402
+from dynamic_m import evaluate  # noqa: E402
 from issue_model import tool  # noqa: E402
 
 EXPERTS, TOP, HIDDEN, FFN = 128, 8, 2048, 768
@@ -52,11 +54,11 @@ def tiles(table, m):
     return int(-(-np.diff(table) // m).sum())
 
 
-def function(weights, rows, columns, matrices=0):
+def function(weights, rows, columns, matrices=0, dynamic=False):
     """The text, and the bytes of the arguments; offsets are 0 bytes."""
     tensor = lambda *shape: f"tensor<{'x'.join(map(str, shape))}>"
     all_rows = columns * max(matrices, 1)
-    a, y = tensor(rows, HIDDEN, "f16"), tensor(rows, columns, "f16")
+    a, y = (tensor("?" if dynamic else rows, width, "f16") for width in (HIDDEN, columns))
     b = tensor(matrices, columns, HIDDEN, "f16") if matrices else tensor(columns, HIDDEN, "f16")
     arguments, sizes, body = [("%a", a)], [2 * rows * HIDDEN], ""
     if weights == "f16":
@@ -84,6 +86,7 @@ def cases(tokens, weights):
     table = offsets(tokens)
     used = int((np.diff(table) > 0).sum())
     yield "grouped", function(weights, TOP * tokens, FFN, EXPERTS), used * FFN
+    yield "dynamic", function(weights, TOP * tokens, FFN, EXPERTS, dynamic=True), used * FFN
     if tokens <= 64:
         rows = max(1, TOP * tokens // used)
         yield "plain", function(weights, rows, used * FFN), used * FFN
@@ -99,17 +102,19 @@ def estimated(folder, chip, made, tokens, routings=1):
     tool(ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={chip}", source, "-o", package)
     with zipfile.ZipFile(package) as archive:
         (variant,) = json.loads(archive.read("manifest.json"))["functions"][0]["variants"]
-        (kernel,) = variant["kernels"]
+        symbols = {"d0": TOP * tokens}
+        fits = lambda part: all(low <= evaluate(e, symbols) <= high for e, low, high in part["when"])
+        (kernel,) = next(filter(fits, variant.get("ranges", [])), variant)["kernels"]
         code.write_bytes(archive.read(kernel["file"]))
 
     def argument(a):
         if a["kind"] == "arg":
             return f"--arg=zero:{sizes[a['index']]}" if sizes[a["index"]] else f"--arg=in:{table}"
-        if a["kind"] == "scalar":
-            return f"--arg=i32:{a['value']}"
+        if a["kind"] in ("i32", "i64"):
+            return f"--arg={a['kind']}:{evaluate(a['value'], symbols)}"
         return f"--arg=zero:{result if a['kind'] == 'result' else 1 << 24}"
 
-    dims = [f"--{name}={','.join(map(str, kernel[name]))}" for name in ("grid", "block")]
+    dims = [f"--{name}={','.join(str(evaluate(e, symbols)) for e in kernel[name])}" for name in ("grid", "block")]
     estimates = []
     for routing in range(routings):
         chosen = offsets(tokens, routing + 1) if tokens <= FEW else filled(tokens, kernel["config"]["rows"])
@@ -171,11 +176,11 @@ def main():
             for tokens in map(int, options.tokens.split(",")):
                 for weights in options.weights.split(","):
                     for kernel, made, weight_rows in cases(tokens, weights):
-                        config, estimates = estimated(pathlib.Path(name), chip, made, tokens, ROUTINGS if kernel == "grouped" and tokens <= FEW else 1)
+                        config, estimates = estimated(pathlib.Path(name), chip, made, tokens, ROUTINGS if kernel != "plain" and tokens <= FEW else 1)
                         size = round(weight_rows * HIDDEN * BYTES[weights])
                         tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth")) + f" waves {config['waves']}"
                         us = float(np.mean([e["microseconds"] for e in estimates]))
-                        if kernel == "grouped" and tokens > FEW:
+                        if kernel != "plain" and tokens > FEW:
                             us *= tiles(offsets(tokens), config["rows"]) / tiles(filled(tokens, config["rows"]), config["rows"])
                         loop = max((e.get("loop") or {}).get("matrix_busy") or 0 for e in estimates)
                         row = dict(chip=chip, tokens=tokens, weights=weights, kernel=kernel, tile=tile, microseconds=round(us, 2), cycles=round(np.mean([e["cycles"] for e in estimates])),

@@ -260,15 +260,16 @@ def amd_loops():
 def grouped_gemm():
     """The grouped GEMM, and the one that does as much."""
     key = lambda r: (r["chip"], r["tokens"], r["weights"])
-    plain = {key(r): r for r in rows("grouped_gemm.csv") if r["kernel"] == "plain"}
+    plain, dynamic = ({key(r): r for r in rows("grouped_gemm.csv") if r["kernel"] == kernel} for kernel in ("plain", "dynamic"))
     body = []
     for r in rows("grouped_gemm.csv"):
         if r["kernel"] == "grouped":
             other = plain[key(r)]
             ratio = float(other["microseconds"]) / float(r["microseconds"])
             loops = [number(x["loop"], 2) if float(x["loop"]) else "" for x in (r, other)]
-            body.append([*key(r), r["tile"], other["tile"], number(r["microseconds"], 1), number(other["microseconds"], 1), number(ratio, 2), r["bytes"], other["bytes"], *loops, r["commit"]])
-    return markdown(["chip", "tokens", "weights", "tile", "plain GEMM's", "us", "plain", "of its speed", "weight bytes a cycle", "plain", "loop's matrix units busy", "plain", "commit"], body)
+            of_any = number(dynamic[key(r)]["microseconds"], 1) if dynamic else ""
+            body.append([*key(r), r["tile"], other["tile"], number(r["microseconds"], 1), of_any, number(other["microseconds"], 1), number(ratio, 2), r["bytes"], other["bytes"], *loops, r["commit"]])
+    return markdown(["chip", "tokens", "weights", "tile", "plain GEMM's", "us", "T dynamic", "plain", "of its speed", "weight bytes a cycle", "plain", "loop's matrix units busy", "plain", "commit"], body)
 
 
 @table

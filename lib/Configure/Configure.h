@@ -46,6 +46,12 @@ struct Choice {
   SpaceConfig space;
 };
 
+/// The cycles in which workgroups of a grouped GEMM find that they have no
+/// rows: slots for tiles of `tileRows` rows that `rows` rows leave empty,
+/// `across` workgroups of so many waves for each.
+double cyclesOfEmptySlots(int64_t groups, int64_t rows, int64_t tileRows,
+                          double across, int64_t waves, const Limits &limits);
+
 inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
   if (auto constant = llvm::dyn_cast<mlir::AffineConstantExpr>(expr))
     return constant.getValue();

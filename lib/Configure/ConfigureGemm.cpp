@@ -139,7 +139,7 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
               continue;
             // Packed weights of a few words, or of a number of them that is no
             // power of two, are loaded one by one: the model does not see it.
-            if (limits.wide && problem.grouped && problem.group &&
+            if (limits.wide && problem.groups && problem.group &&
                 (!llvm::isPowerOf2_64(n) ||
                  k < std::min<int64_t>(64, problem.k)))
               continue;
@@ -255,18 +255,11 @@ Problem greta::problemOf(const Space &space) {
   for (unsigned group = 0; !space.heads && group + 1 < space.groups.size();
        ++group)
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
-  // Each group of a grouped GEMM is expected to have as many rows, by a guess
-  // where T is dynamic: a prompt's, eight for each of its tokens.
   // A dynamic M of which nothing is known is a prompt's length.
   int64_t rows = expectedRows(matmul);
-  if (constantOf(m) || ShapedType::isDynamic(rows))
+  bool isKnown = constantOf(m) || !ShapedType::isDynamic(rows);
+  if (constantOf(m) || !isKnown)
     rows = sizeOf(m);
-  if (int64_t groups = matmul.getNumGroups()) {
-    constexpr int64_t perToken = 8;
-    rows = constantOf(m).value_or(perToken * guess);
-    batch = std::clamp<int64_t>(rows, 1, groups);
-    rows = std::max<int64_t>(1, rows / groups);
-  }
   // Halves of a head lie in repetitions, not in waves.
   int64_t within = space.pairs == Space::Pairs::Halves ? head / 2 : head;
   int64_t bytes = tile::bytesInMemory(matmul.getA().getType().getElementType());
@@ -315,7 +308,13 @@ Problem greta::problemOf(const Space &space) {
   problem.rowOfA = rowOf(matmul.getA());
   problem.rowOfB = rowOf(matmul.getB());
   problem.group = groupOfWeights(space);
-  problem.grouped = bool(matmul.getOffsets());
+  // Each group of a grouped GEMM is expected to have as many rows, by a guess
+  // where nothing is known of T: a prompt's, eight for each of its tokens.
+  if (int64_t groups = matmul.getNumGroups()) {
+    constexpr int64_t perToken = 8;
+    problem.groups = groups;
+    problem.setRows(isKnown ? rows : perToken * guess);
+  }
   // Both parts of a number take as much room as it does.
   problem.products = matmul.getPrecision() ? 3 : 1;
   problem.unit = unitOfWeights(space);
@@ -405,8 +404,11 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
   choice.tile = std::make_shared<const Tile>(**tile);
   choice.cycles = [problem, limits, tile = **tile](int64_t rows) {
     Problem given = problem;
-    given.m = rows;
-    return TileModel(given, limits).cycles(tile);
+    given.setRows(rows);
+    return TileModel(given, limits).cycles(tile) +
+           cyclesOfEmptySlots(given.groups, rows, tile.m,
+                              llvm::divideCeil(given.n, tile.n), tile.waves,
+                              limits);
   };
   choice.space.rows.assign(space.groups.size(), 1);
   choice.space.rows.back() = (*tile)->m;

@@ -162,8 +162,9 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     batch *= std::max<int64_t>(
         1, constantOf(space.rows(before, context)).value_or(1));
   // The tiles of a grouped GEMM that are expected not to be empty.
-  if (int64_t groups = matmul.getNumGroups()) {
-    int64_t all = matmul.getType().getDimSize(0);
+  int64_t groups = matmul.getNumGroups();
+  if (groups) {
+    int64_t all = expectedRows(matmul);
     batch = std::clamp<int64_t>(llvm::divideCeil(2 * all, rows), 1,
                                 std::min(groups, all));
   }
@@ -251,10 +252,21 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
                                           llvm::divideCeil(runs, blockRuns));
 
   // Parts of the depth fill a device that waves along it do not.
-  double busy = double(wavesNeeded()) * wavesAlongDepth /
-                (double(limits.simds) * wavesPerSimd);
-  double loading = double(batch) * together * depth * bits / 8 /
-                   (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
+  double busyOfOne = double(wavesAcross()) * wavesAlongDepth /
+                     (double(limits.simds) * wavesPerSimd);
+  double loadingOfOne = double(together) * depth * bits / 8 /
+                        (1000.0 * limits.row.bandwidthGBs) *
+                        limits.row.clockMHz;
+  double sums = double(rows) * choice.space.columns;
+  // Issue cycles for one row: the FMAs plus the loads of A.
+  double perWeight =
+      (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
+  double issueOfOne = perWeight * rows * count * together * depth /
+                      (limits.wave * double(limits.simds));
+  auto cyclesOf = [=, &row = limits.row](double batch, int64_t split) {
+    return batch * loadingOfOne / std::min(1.0, batch * busyOfOne * split) +
+           splitCycles(row, split, sums);
+  };
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
   bool splits = !limits.columns && canSplit(space);
@@ -263,24 +275,27 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
        split == 1 ||
        (split <= wanted && depth % (choice.space.depth * split) == 0);
        split *= 2) {
-    double cycles =
-        loading / std::min(1.0, busy * split) +
-        splitCycles(limits.row, split, double(rows) * choice.space.columns);
+    double cycles = cyclesOf(batch, split);
     if (cycles >= best)
       continue;
     best = cycles;
     choice.space.split = split;
   }
-  // Issue cycles for one row: the FMAs plus the loads of A.
-  double perWeight =
-      (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
-  double cycles =
-      std::max(best, perWeight * rows * count * batch * together * depth /
-                         (limits.wave * double(limits.simds)));
-  // More rows than were expected load B again; those of groups are given.
-  bool isGrouped = bool(MatmulOp(space.matmul).getOffsets());
+  double cycles = std::max(best, batch * issueOfOne);
+  // More rows than were expected load B again. Each row is likely to be of
+  // another group.
+  bool isDynamic = matmul.getType().isDynamicDim(matmul.getBatchRank());
+  int64_t split = choice.space.split;
+  double across = llvm::divideCeil(together, choice.space.columns);
+  waves = choice.block / limits.wave;
   choice.cycles = [=](int64_t given) {
-    return isGrouped ? cycles : cycles * llvm::divideCeil(given, rows);
+    if (!groups)
+      return cycles * llvm::divideCeil(given, rows);
+    if (!isDynamic)
+      return cycles;
+    double tiles = rows == 1 ? given : std::min(given, groups);
+    return std::max(cyclesOf(tiles, split), tiles * issueOfOne) +
+           cyclesOfEmptySlots(groups, given, rows, across, waves, limits);
   };
   return choice;
 }

@@ -41,6 +41,12 @@ static constexpr double launch = 1;
 /// for the next.
 static constexpr int64_t mostRows = 1024;
 
+/// All rows of a grouped GEMM, T.
+static AffineExpr rowsOf(GroupedMatmulOp matmul, ShapeAnalysis &shapes) {
+  AffineMap a = shapes.shapeOf(matmul.getA());
+  return a ? a.getResult(0) : AffineExpr();
+}
+
 static AffineExpr rowsOf(MatmulOp matmul, ShapeAnalysis &shapes) {
   AffineMap a = shapes.shapeOf(matmul.getA());
   if (!a)
@@ -73,6 +79,8 @@ DynamicRows DynamicRows::of(func::FuncOp function, const TargetRow &row) {
     AffineExpr own;
     if (auto matmul = dyn_cast<MatmulOp>(op))
       own = rowsOf(matmul, shapes);
+    else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
+      own = rowsOf(grouped, shapes);
     else if (isa<AttentionOp, PagedAttentionOp>(op))
       own = queriesOf(op, shapes);
     if (!own || constantOf(own))

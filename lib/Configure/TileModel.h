@@ -35,7 +35,14 @@ struct Problem {
   bool hasZeros = false;          // they also share a zero that is loaded
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
   int64_t products = 1;           // dots of a block; three of bf16x3
-  bool grouped = false;           // rows are in groups, each with a B
+  int64_t groups = 0;             // of rows, each with a B; 0: there are none
+
+  /// So many rows in all. Each group has as many, with few rows one each.
+  void setRows(int64_t rows) {
+    m = groups ? std::max<int64_t>(1, rows / groups) : rows;
+    if (groups)
+      batch = std::clamp<int64_t>(rows, 1, groups);
+  }
 };
 
 struct Tile {

@@ -58,11 +58,24 @@ static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
   return total;
 }
 
+double greta::cyclesOfEmptySlots(int64_t groups, int64_t rows, int64_t tileRows,
+                                 double across, int64_t waves,
+                                 const Limits &limits) {
+  // Two rounds of loads that wait for each other; gfx942 by the simulator.
+  constexpr double search = 800, wavesPerSimd = 4;
+  if (!groups || tileRows == 1)
+    return 0;
+  int64_t slots = rows / tileRows + groups + 1;
+  int64_t used = std::max(std::min(groups, rows), rows / tileRows);
+  return search * std::max<int64_t>(0, slots - used) * across * waves /
+         (limits.simds * wavesPerSimd);
+}
+
 double TileModel::workgroups(const Tile &tile) const {
   double tiles = llvm::divideCeil(problem.m, tile.m);
   // The last tile of groups that differ is half empty. (Every tile unpacks
   // weights again, which the loop's time does not have.)
-  if (problem.grouped && !problem.group)
+  if (problem.groups && !problem.group)
     tiles = std::max(1.0, double(problem.m) / tile.m + 0.5);
   return tiles * llvm::divideCeil(problem.n, tile.n) * tile.split *
          problem.batch;
@@ -178,7 +191,7 @@ double TileModel::cycles(const Tile &tile) const {
                splitCycles(row, tile.split, tile.m * tile.n * count * together);
       });
   for (bool isPartial :
-       {!problem.grouped && problem.m % tile.m != 0, problem.n % tile.n != 0})
+       {!problem.groups && problem.m % tile.m != 0, problem.n % tile.n != 0})
     total *= isPartial ? rates.partial : 1;
   double memory = memoryCycles(problem.k / 8.0 * problem.m * problem.loaded[0],
                                problem.k / 8.0 * problem.n * problem.loaded[1]);

@@ -75,7 +75,7 @@ bool greta::differByKey(Operation *attention, Value scales) {
 }
 
 int64_t greta::rowsOfGroup(MatmulOp matmul) {
-  int64_t groups = matmul.getNumGroups(), rows = matmul.getType().getDimSize(0);
+  int64_t groups = matmul.getNumGroups(), rows = expectedRows(matmul);
   if (!groups || ShapedType::isDynamic(rows) || rows == 0)
     return 0;
   int64_t expected = llvm::divideCeil(2 * rows, groups);

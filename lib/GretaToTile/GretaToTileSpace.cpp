@@ -83,7 +83,7 @@ SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
     // A dynamic M that its range keeps within a tile.
     bool isM =
         space.matmul && group == (space.heads ? 0 : space.groups.size() - 1);
-    if (isM && !isa<AffineConstantExpr>(rows)) {
+    if (isM && !isGrouped() && !isa<AffineConstantExpr>(rows)) {
       int64_t most = expectedRows(space.matmul);
       dims.back().isAlone =
           !ShapedType::isDynamic(most) && most <= dims.back().extent;

@@ -65,6 +65,17 @@ def test_together(results, driver_parts, target):
     check_together(results_on(results, target, driver_parts))
 
 
+def test_few_rows_of_a_dynamic_number(tmp_path):
+    """They have a range with tiles of one row each: no workgroup is there for a group without rows."""
+    case = Grouped("exact", "nt", "d", 128, 8, 64, 256, "f16", "f16", "some")
+    package = harness.compile_package(tmp_path, "few", case.mlir(), "gfx942,vulkan:nvidia")
+    for variant in harness.function_of(package, case.name)["variants"]:
+        (few,) = [r for r in variant["ranges"] if r["when"][0][1] <= case.m <= r["when"][0][2]]
+        (kernel,) = few["kernels"]
+        assert kernel["config"]["rows"] == 1 and "instruction" not in kernel["config"], kernel["config"]
+        assert "+" not in kernel["grid"][0][:2], kernel["grid"]
+
+
 # Offsets in no order: nothing outside of the tensors is touched, which the simulator's checks see, and rows are those of some group or zero.
 UNORDERED = [Grouped("exact", "nt", "d", 20, 90, 40, 64, "f16", "f32", "even"), Grouped("exact", "nt", "s", 40, 8, 40, 64, "f16", "f32", "even")]
 

@@ -57,6 +57,11 @@ FUNCTIONS = {
         "2x4x?x32xf16",
         [f"%r = greta.attention %a, %b, %c {{causal, greta.ranges = [{', '.join(map(str, ENDS))}]}} : tensor<2x4x?x32xf16>, tensor<2x2x50x32xf16>, tensor<2x2x50x32xf16> -> tensor<2x4x?x32xf16>"],
     ),
+    "grouped": (
+        [X, f"4x{W}", "5xi32"],
+        Y,
+        [f"%r = greta.grouped_matmul %a, %b, %c {{transpose_b, greta.ranges = [{', '.join(map(str, ENDS))}]}} : tensor<{X}>, tensor<4x{W}>, tensor<5xi32> -> tensor<{Y}>"],
+    ),
     "batch": ([f"?x?x{K}xf16", W], f"?x?x{N}xf16", [gemm(f"?x?x{K}xf16", W, f"?x?x{N}xf16")]),
 }
 
@@ -90,7 +95,7 @@ def test_rows_on_both_sides(package_for, name, device):
         # Two of a batch where that makes as many rows.
         batch = 2 if rows % 2 == 0 else 1
         leading = f"{batch}x{rows // batch}" if name == "batch" else str(rows)
-        scales = {f"{N}x{K // 128}xf16": "value:0.25"}
+        scales = {f"{N}x{K // 128}xf16": "value:0.25", "5xi32": "value:50"}  # offsets: the first 50 rows are the first group's
         inputs = [f"--input={t.replace('?x?', leading).replace('?', leading)}:{scales.get(t, f'random:{seed}')}" for seed, t in enumerate(FUNCTIONS[name][0])]
         done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={name}", "--check", *inputs)
         assert done.returncode == 0, f"M = {rows}: {done.stdout[-1000:]} {done.stderr[-1000:]}"

@@ -76,8 +76,8 @@ mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
 bool differByKey(mlir::Operation *attention, mlir::Value scales);
 
 /// The rows of a tile of a grouped GEMM that is skinny: twice what a group may
-/// expect, as groups differ, and one where most groups have none. 0: the number
-/// of rows is dynamic, or there are no groups.
+/// expect, as groups differ, and one where most groups have none. 0: nothing is
+/// known of the number of rows, or there are no groups.
 int64_t rowsOfGroup(MatmulOp matmul);
 
 /// On a GEMM whose M is dynamic, or an attention with a dynamic number of
