@@ -403,18 +403,19 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
   AffineExpr n = b.getAffineDimExpr(0), k = b.getAffineDimExpr(1);
   SmallVector<Value> operands;
   SmallVector<AffineMap> maps;
-  // The operand's number, which weights `perElement` of a row share; -1: none.
-  auto take = [&](Value operand, int64_t perElement) -> int {
+  // The operand's number, which weights `perElement` of `rows` rows share; -1:
+  // none.
+  auto take = [&](Value operand, int64_t perElement, int64_t rows = 1) -> int {
     if (!operand)
       return -1;
     operands.push_back(operand);
-    maps.push_back(
-        AffineMap::get(2, 0, {n, k.floorDiv(perElement)}, b.getContext()));
+    maps.push_back(AffineMap::get(
+        2, 0, {n.floorDiv(rows), k.floorDiv(perElement)}, b.getContext()));
     return operands.size() - 1;
   };
   take(getQ(), format.perWord());
   int high = take(getHigh(), format.perHigh());
-  int scales = take(getScales(), group);
+  int scales = take(getScales(), group, format.scaleRows);
   int zeros = take(getZeros(), hasMinima() ? group : 8 * group);
   maps.push_back(b.getMultiDimIdentityMap(2));
   Value empty = tensor::EmptyOp::create(b, shapes[0], b.getF16Type());

@@ -339,6 +339,20 @@ static LogicalResult checkFormat(DequantOp op) {
   return success();
 }
 
+/// The element type of a format's scales, and what to do about another one.
+static std::pair<Type, StringRef> scaleOf(const WeightFormat &row,
+                                          MLIRContext *context) {
+  switch (row.scale) {
+  case WeightFormat::Scale::F16:
+    return {Float16Type::get(context), "f16: convert it with arith"};
+  case WeightFormat::Scale::F32:
+    return {Float32Type::get(context), "f32: convert it with arith"};
+  case WeightFormat::Scale::E8M0:
+    return {IntegerType::get(context, 8), "i8, exponents of two plus 127"};
+  }
+  llvm_unreachable("scales are of f16, f32 or e8m0");
+}
+
 LogicalResult DequantOp::verify() {
   if (failed(checkPlain(*this)) || failed(checkFormat(*this)))
     return failure();
@@ -353,6 +367,9 @@ LogicalResult DequantOp::verify() {
                             "dynamic: give K/"
                          << row.perWord() << " in the type";
   int64_t n = getQ().getType().getDimSize(0), k = getDepth();
+  if (ShapedType::isDynamic(n) && row.scaleRows > 1)
+    return emitOpError() << "'q' has a dynamic N, of which " << row.scaleRows
+                         << " rows share scales; give N in the type";
   int64_t whole = std::max<int64_t>(group, row.unit());
   if (k == 0 || k % whole)
     return emitOpError() << "'q' has rows of " << k << " weights; "
@@ -364,8 +381,8 @@ LogicalResult DequantOp::verify() {
   int64_t groups = k / group;
   MLIRContext *context = getContext();
   Type i32 = IntegerType::get(context, 32), f16 = Float16Type::get(context);
-  bool areExponents = row.scale == WeightFormat::Scale::E8M0,
-       areMinima = hasMinima() || row.zeros == WeightFormat::Zeros::Minima;
+  auto [scale, howToScale] = scaleOf(row, context);
+  bool areMinima = hasMinima() || row.zeros == WeightFormat::Zeros::Minima;
   std::string eight = row.perWord() == 8 ? "eight" : "four",
               packs = "i32: pack " + eight + " weights of " +
                       std::to_string(row.bits) + " bits into each";
@@ -377,19 +394,17 @@ LogicalResult DequantOp::verify() {
     StringRef shape;
     Type element;
     StringRef remedy;
-  } operands[] = {{"q", getQ(), k / row.perWord(), words, i32, packs},
-                  {"high", getHigh(), row.highBits ? k / row.perHigh() : 0,
-                   highWords, i32,
-                   "i32: pack the upper bits of weights into each"},
-                  {"scales", getScales(), groups, "[N, K/group]",
-                   areExponents ? IntegerType::get(context, 8) : f16,
-                   areExponents ? "i8, exponents of two plus 127" : convert},
-                  {"minima", areMinima ? getZeros() : Tensor(), groups,
-                   "[N, K/group]", f16, convert},
-                  {"zeros", areMinima ? Tensor() : getZeros(), (groups + 7) / 8,
-                   "[N, ceil(K/group/8)]", i32,
-                   "i32, eight zeros of 4 bits in each, or f16, minima"},
-                  {"result", getResult(), k, "[N, K]", f16, convert}};
+  } operands[] = {
+      {"q", getQ(), k / row.perWord(), words, i32, packs},
+      {"high", getHigh(), row.highBits ? k / row.perHigh() : 0, highWords, i32,
+       "i32: pack the upper bits of weights into each"},
+      {"scales", getScales(), groups, "[N, K/group]", scale, howToScale},
+      {"minima", areMinima ? getZeros() : Tensor(), groups, "[N, K/group]", f16,
+       convert},
+      {"zeros", areMinima ? Tensor() : getZeros(), (groups + 7) / 8,
+       "[N, ceil(K/group/8)]", i32,
+       "i32, eight zeros of 4 bits in each, or f16, minima"},
+      {"result", getResult(), k, "[N, K]", f16, convert}};
   for (const auto &[name, value, columns, shape, element, remedy] : operands) {
     if (!value)
       continue;
@@ -397,8 +412,13 @@ LogicalResult DequantOp::verify() {
     if (type.getElementType() != element)
       return emitOpError() << "'" << name << "' has element type "
                            << type.getElementType() << "; it is " << remedy;
+    bool shareRows = row.scaleRows > 1 && value == getScales();
+    int64_t rows = shareRows ? llvm::divideCeil(n, row.scaleRows) : n;
     if (failed(checkRank(*this, name, value, 2, shape)) ||
-        failed(checkDim(*this, name, value, 0, n, "N of 'q'")))
+        failed(checkDim(*this, name, value, 0, rows,
+                        shareRows ? "N/" + std::to_string(row.scaleRows) +
+                                        " of 'q', rounded up"
+                                  : "N of 'q'")))
       return failure();
     if (type.getDimSize(1) != columns)
       return emitOpError() << "'" << name << "' is " << type

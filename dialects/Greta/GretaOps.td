@@ -237,12 +237,12 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     |---|---|
     | `q` | `[N, K/8]`, i32: words of eight weights; of `[N, K/4]` in formats of 8 bits |
     | `high` | of formats of 5 and 6 bits, else left out: `[N, K/32]` or `[N, K/16]`, i32: the upper bits of weights |
-    | `scales` | `[N, K/group]`, f16; of mxfp4 i8 |
+    | `scales` | `[N, K/group]`, f16; of mxfp4 i8, of e4m3 f32. Of e4m3_block `[ceil(N/128), K/group]`, f32, with N in the type |
     | `zeros` | of gptq4, or left out: `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8 |
     | or minima | `[N, K/group]`, f16: what a weight of zero bits is |
     | result | `[N, K]`, f16 |
 
-    `y[n, k] = (w[n, k] - zero) * scales[n, k / group]`, rounded once; with minima
+    `y[n, k] = (w[n, k] - zero) * scales[n, k / group]`, rounded once, with scales of f32 to f32 and to f16; with minima
     `y[n, k] = w[n, k] * scales[n, k / group] + minima[n, k / group]`, rounded to f32 and to f16. `group` is a power of two up to 128
     and divides K. `format` says what `w` and the zero are:
 
@@ -257,17 +257,20 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"q8_0"` | 8 | in order | -128 to 127 | 0 | none | 32 |
     | `"mxfp4"` | 4 | in order | 0, 0.5, 1, 1.5, 2, 3, 4, 6; from 8 on the same less than zero | 0 | none | 32 |
     | `"nf4"` | 4 | in order | NF4's sixteen numbers from -1 to 1, as f16 | 0 | none | 64 |
+    | `"e4m3"`, `"e4m3_block"` | 8 | in order | f8E4M3FN, which may not be NaN | 0 | none | 32 |
 
     In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
     where b is 4 and there are eight of them, and in words of `high`. The formats of GGUF are what a reader of its files makes of
     its blocks: scales and minima that blocks have as products are one f16 here. A scale of mxfp4 is the exponent of a power of two
-    plus 127 (OCP's e8m0); it may be from 103 to 142, as f16 has these, and 0, which is zero.
+    plus 127 (OCP's e8m0); it may be from 103 to 142, as f16 has these, and 0, which is zero. 128 rows of e4m3_block share
+    their scales, as DeepSeek-V3's weights have them, with `group = 128`: `y[n, k] = w[n, k] * scales[n / 128, k / group]`.
 
     As `b` of a `greta.matmul` with `transpose_b` it becomes part of that kernel, and the weights are read as they are packed.
 
     Sources: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022,
     arXiv:2210.17323, whose implementations pack weights like `"gptq4"`; the gguf package's quants.py; Open Compute Project,
-    "OCP Microscaling Formats (MX) Specification", 2023; T. Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs",
+    "OCP Microscaling Formats (MX) Specification", 2023, and "OCP 8-bit Floating Point Specification (OFP8)", 2023; DeepSeek-AI,
+    "DeepSeek-V3 Technical Report", 2024, arXiv:2412.19437; T. Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs",
     2023, arXiv:2305.14314. The rows are in include/greta/Interface/WeightFormats.h.
 
     ```mlir

@@ -77,6 +77,13 @@ Value PackedWeights::code(Value number, int first, int count) {
 Value PackedWeights::decode(Value number, Value zero) {
   if (format.codes)
     return code(number, 0, 1 << format.bits);
+  if (format.isE4M3) {
+    auto as = [&](Type element) { return typeLike(number.getType(), element); };
+    Value byte = arith::TruncIOp::create(b, as(b.getI8Type()), number);
+    Value weight =
+        arith::BitcastOp::create(b, as(b.getType<Float8E4M3FNType>()), byte);
+    return arith::ExtFOp::create(b, as(b.getF32Type()), weight);
+  }
   if (zero)
     number = arith::SubIOp::create(b, number, zero);
   return arith::SIToFPOp::create(b, typeLike(number.getType(), b.getF32Type()),

@@ -112,6 +112,7 @@ LogicalResult DequantOp::verify() {
     return isElement(cast<RankedTensorType>(value.getType()).getElementType());
   };
   auto isF16 = [](Type type) { return type.isF16(); };
+  auto isF32 = [](Type type) { return type.isF32(); };
   auto isI32 = [](Type type) { return type.isInteger(32); };
   auto packs = [&](Value value, int64_t perWord) {
     SmallVector<int64_t> packed(
@@ -131,14 +132,16 @@ LogicalResult DequantOp::verify() {
   };
   if (packs(getWords(), row->perWord()) &&
       (!getHigh() || packs(getHigh(), row->perHigh())) &&
-      divides(getScales()) && divides(getZeros()) && isOf(getScales(), isF16) &&
+      divides(getScales()) && divides(getZeros()) &&
+      (isOf(getScales(), isF16) || isOf(getScales(), isF32)) &&
       (isOf(getZeros(), isI32) || isOf(getZeros(), isF16)) &&
       type.getElementType().isF16())
     return success();
   return emitOpError("makes ")
          << type << " of " << getOperandTypes()
          << "; it takes words of i32 with one extent divided by the weights in "
-            "a word, scales of f16 and zeros of i32 or minima of f16 whose "
+            "a word, scales of f16 or f32 and zeros of i32 or minima of f16 "
+            "whose "
             "extents divide the result's of f16";
 }
 

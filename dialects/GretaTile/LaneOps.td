@@ -212,12 +212,12 @@ def GretaTile_UnpackOp : GretaTile_Op<"unpack", [Pure]> {
     `greta-expand` turns the op into arithmetic on pairs.
 
     ```mlir
-    %w = greta_tile.unpack "q6_k" %word high %high scale %s zero %z : i32 -> vector<8xf16>
+    %w = greta_tile.unpack "q6_k" %word high %high scale %s zero %z : f16, i32 -> vector<8xf16>
     ```
   }];
-  let arguments = (ins StrAttr:$format, I32:$word, Optional<I32>:$high, F16:$scale, AnyTypeOf<[I32, F16]>:$zero);
+  let arguments = (ins StrAttr:$format, I32:$word, Optional<I32>:$high, AnyTypeOf<[F16, F32]>:$scale, AnyTypeOf<[I32, F16]>:$zero);
   let results = (outs VectorOfRankAndType<[1], [F16]>:$result);
-  let assemblyFormat = "$format $word (`high` $high^)? `scale` $scale `zero` $zero attr-dict `:` type($zero) `->` type($result)";
+  let assemblyFormat = "$format $word (`high` $high^)? `scale` $scale `zero` $zero attr-dict `:` type($scale) `,` type($zero) `->` type($result)";
   let extraClassDeclaration = [{
     /// The row of `format`.
     const ::greta::WeightFormat &getRow() { return *::greta::findWeightFormat(getFormat()); }

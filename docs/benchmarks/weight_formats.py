@@ -31,8 +31,9 @@ FORMATS = {
     "q8_0": (8, 0, 32, "f16", False),
     "mxfp4": (4, 0, 32, "i8", False),
     "nf4": (4, 0, 64, "f16", False),
+    "e4m3": (8, 0, 128, "f32", False),
 }
-BYTES = {"f16": 2, "i32": 4, "i8": 1}
+BYTES = {"f16": 2, "f32": 4, "i32": 4, "i8": 1}
 
 
 def weights_of(name, size):

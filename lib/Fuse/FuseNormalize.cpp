@@ -246,6 +246,10 @@ static bool isGemmAlone(Value value) {
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
     if (takesPackedWeights(matmul) || matmul.getOffsets())
       return false;
+    // Columns that share scales are no heads.
+    auto dequant = matmul.getB().getDefiningOp<DequantOp>();
+    if (dequant && dequant.getRow().scaleRows > 1)
+      return false;
     // Skinny GEMMs compute B themselves, where the columns are no heads.
     Operation *b = matmul.getB().getDefiningOp();
     return !isSkinny(matmul) || !b || !isElementwise(b);

@@ -21,16 +21,18 @@ using namespace mlir;
 using namespace greta;
 
 /// Grouped GEMMs become GEMMs with offsets. Packed weights are then of rank 2,
-/// group below group, as greta.dequant has them.
+/// group below group, as greta.dequant has them; no two groups share a scale.
 void greta::makeGemms(Block &block, Shapes &shapes) {
   for (auto op : llvm::make_early_inc_range(block.getOps<GroupedMatmulOp>())) {
     OpBuilder builder(op);
     Value b = op.getB();
     if (auto view = b.getDefiningOp<tensor::ExpandShapeOp>();
         view && op.getTransposeB() && view.getSrcType().getRank() == 2 &&
-        view.getSrc().getDefiningOp<DequantOp>() &&
         view.getReassociationIndices().front().size() == 2)
-      b = view.getSrc();
+      if (auto dequant = view.getSrc().getDefiningOp<DequantOp>();
+          dequant &&
+          view.getType().getDimSize(1) % dequant.getRow().scaleRows == 0)
+        b = view.getSrc();
     auto gemm = MatmulOp::create(builder, op.getLoc(), op.getType(), op.getA(),
                                  b, op.getOffsets(), /*transpose_a=*/false,
                                  op.getTransposeB(), /*precision=*/nullptr);

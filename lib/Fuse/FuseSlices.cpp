@@ -348,8 +348,10 @@ bool SliceMover::isWorthMoving(Operation *op) {
     for (const Box &other : ArrayRef(boxes).drop_back())
       if (other.meets(boxes.back()))
         return false;
-    // Weights are packed along K.
-    if (isa<DequantOp>(op) && !boxes.back().isWhole(1, type))
+    // Weights are packed along K, and rows may share scales.
+    if (auto dequant = dyn_cast<DequantOp>(op);
+        dequant &&
+        (!boxes.back().isWhole(1, type) || dequant.getRow().scaleRows > 1))
       return false;
     // Rows of a grouped GEMM are in groups, and packed weights of all groups
     // in one matrix.

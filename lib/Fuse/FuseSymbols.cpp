@@ -157,9 +157,10 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
     unify(a, matmul.dimKOfA(), b, matmul.dimKOfB());
     unify(a, matmul.dimM(), result, batch);
     unify(b, matmul.dimN(), result, batch + 1);
-  } else if (isa<DequantOp>(op)) {
+  } else if (auto dequant = dyn_cast<DequantOp>(op)) {
     for (Value operand : op->getOperands())
-      unify(operand, 0, op->getResult(0), 0);
+      if (operand != dequant.getScales() || dequant.getRow().scaleRows == 1)
+        unify(operand, 0, op->getResult(0), 0);
   } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
       unify(broadcast.getValue(), i, broadcast.getResult(), dim);

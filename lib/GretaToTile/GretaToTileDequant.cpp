@@ -37,14 +37,17 @@ struct SpaceEmitter::Packed {
     bool isDepth = false;
   };
 
+  /// `scaleRows`: rows that share an element, too.
   Packed(ArrayRef<Dim> dims, bool inGemm, int64_t perElement,
-         bool inParts = false) {
+         bool inParts = false, int64_t scaleRows = 1) {
     for (const Dim &dim : dims) {
       Along &along = alongs.emplace_back();
       along.rows = inGemm ? dim.step : dim.kind == Dim::Group;
       bool isDepth = inGemm ? dim.unit > 0 : dim.kind == Dim::Column;
-      if (along.rows)
+      if (along.rows) {
         along.extent = dim.extent;
+        along.divisor = scaleRows;
+      }
       int64_t unit = inGemm ? dim.unit : 1;
       if (!isDepth || (!dim.offset && perElement % (unit * dim.extent) == 0))
         continue;
@@ -137,7 +140,7 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   Value k = depth.offset ? depth.offset : i32(b, 0);
   auto divided = [&](int64_t by) -> Value { return div(k, i32(b, by)); };
   /// `count` elements along the depth, which `each` weights share.
-  auto loadShared = [&](Value v, int64_t count, int64_t each) -> Value {
+  auto loadShared = [&](Value v, int64_t count, int64_t each) -> tile::LoadOp {
     auto argument = cast<BlockArgument>(v);
     auto tensor = cast<RankedTensorType>(v.getType());
     Access a;
@@ -160,8 +163,11 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   if (op.getHigh())
     high = loadShared(op.getHigh(), depth.extent / format.perHigh(),
                       format.perHigh());
-  Value scales = loadShared(op.getScales(), groups, group);
-  if (format.scale != WeightFormat::Scale::F16)
+  tile::LoadOp loadedScales = loadShared(op.getScales(), groups, group);
+  if (format.scaleRows > 1)
+    loadedScales.setDivisors(ArrayRef<int64_t>{1, format.scaleRows});
+  Value scales = loadedScales;
+  if (format.scale == WeightFormat::Scale::E8M0)
     scales = narrow(weights.scale(scales), b.getF16Type());
   auto combine = [&](Value zeros) -> Value {
     return tile::DequantOp::create(b, block(shapeOf(identity), b.getF16Type()),
@@ -194,14 +200,16 @@ SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op, bool inGemm,
   const WeightFormat &format = op.getRow();
   int64_t group = op.getGroup();
   PackedWeights weights(b, format);
-  auto loaded = [&](Value v, int64_t perElement) -> Value {
-    return v ? loadPacked(v, Packed(dims, inGemm, perElement, inParts))
+  auto loaded = [&](Value v, int64_t perElement,
+                    int64_t scaleRows = 1) -> Value {
+    return v ? loadPacked(v,
+                          Packed(dims, inGemm, perElement, inParts, scaleRows))
              : Value();
   };
   PackedBlocks blocks;
   blocks.words = loaded(op.getQ(), format.perWord());
   blocks.high = loaded(op.getHigh(), format.perHigh());
-  blocks.scales = loaded(op.getScales(), group);
+  blocks.scales = loaded(op.getScales(), group, format.scaleRows);
   if (format.scale != WeightFormat::Scale::F16)
     blocks.scales = weights.scale(blocks.scales);
   auto fixed = [&](int64_t number) {

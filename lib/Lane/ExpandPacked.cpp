@@ -18,12 +18,17 @@
 // the shifts. If the target permutes bytes in one instruction, neighbours
 // are a pair, and a fused multiply-add takes the sixteen of the upper one away:
 //
-//   %d = greta_tile.unpack "gptq4" %w scale %s zero %z : i32 -> vector<8xf16>
+//   %d = greta_tile.unpack "gptq4" %w scale %s zero %z : f16, i32 ->
+//   vector<8xf16>
 //     →  pairs i = 0 .. 3:  (byte i, byte i) & 0x00f0000f | 0x64006400
 //                             * (1, 1/16) - (1024 + zero, 64 + zero)
 //
 // There bytes get their exponents by a permutation, and codes, whose numbers
 // are in tables, their two bytes. Elsewhere codes are selected bit by bit.
+//
+// A float of 8 bits in the upper bits of an f16, its exponent a place lower, is
+// 1/256 of that float, denormals too. The factor is one with that of the scale,
+// which is of f32: such weights are multiplied in f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +50,8 @@ using namespace greta;
 /// (v_dot2_f32_f16); SPIR-V has neither.
 static bool permutesBytes(const TargetRow &row) { return row.isHip(); }
 static bool hasDot2(const TargetRow &row) { return row.isHip(); }
+/// Whether that instruction takes denormal factors for zero.
+static bool flushesDot2(const TargetRow &row) { return row.name == "gfx90a"; }
 
 /// Nothing here is rounded that could be fused, so targets need not be told.
 static constexpr auto contract = arith::FastMathFlags::contract;
@@ -97,13 +104,17 @@ public:
   }
   void expand() {
     auto repeated = [&](Value shared) -> Value {
-      return vector::BroadcastOp::create(*this, pairType, shared);
+      auto type = VectorType::get(2, shared.getType());
+      return vector::BroadcastOp::create(*this, type, shared);
     };
     if (op.getZero().getType().isF16())
       minima = repeated(op.getZero());
-    if (!isUnit)
+    if (row.isE4M3)
+      scales = repeated(factorOfFloats());
+    else if (!isUnit)
       scales = repeated(op.getScale());
     SmallVector<Value> numbers(row.codes       ? codes()
+                               : row.isE4M3    ? floats()
                                : row.bits == 8 ? bytes()
                                                : nibbles());
     op.replaceAllUsesWith(
@@ -129,6 +140,8 @@ private:
   SmallVector<Value> nibbles();
   SmallVector<Value> bytes();
   SmallVector<Value> codes();
+  SmallVector<Value> floats();
+  Value factorOfFloats();
   Value tableBytes(Value numbers, int byte);
   Value selected(int number, int bit, unsigned first);
   uint16_t code(int i);
@@ -227,6 +240,43 @@ SmallVector<Value> WordExpander::bytes() {
     }
     pair = finish(arith::SubFOp::create(*this, asPair(pair),
                                         zero(raised, twice(1)), contract));
+    numbers[permutes ? 2 * i : i] = at(pair, 0);
+    numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
+  }
+  return numbers;
+}
+
+/// The factor of floats that are 1/256 of what they stand for.
+Value WordExpander::factorOfFloats() {
+  Value scale = op.getScale();
+  if (isUnit)
+    return arith::ConstantOp::create(
+        *this, getF16FloatAttr(std::ldexp(1.0f, row.sumExponent() + 8)));
+  if (scale.getType().isF16())
+    scale = arith::ExtFOp::create(*this, getF32Type(), scale);
+  return arith::MulFOp::create(
+      *this, scale, arith::ConstantOp::create(*this, getF32FloatAttr(256)),
+      contract);
+}
+
+SmallVector<Value> WordExpander::floats() {
+  SmallVector<Value> numbers(4);
+  for (int i = 0; i < 2; ++i) {
+    // The upper byte of both halves is a weight's.
+    Value word = op.getWord();
+    if (permutes)
+      word = permute(word, word, 0x010c000c + i * 0x02000200);
+    else if (i == 0)
+      word = with<arith::ShLIOp>(word, 8);
+    Value magnitude =
+        with<arith::AndIOp>(with<arith::ShRUIOp>(word, 1), twice(0x3f80));
+    Value sign = with<arith::AndIOp>(word, twice(0x8000));
+    Value pair = asPair(arith::OrIOp::create(*this, magnitude, sign));
+    if (!isUnit)
+      pair = arith::ExtFOp::create(*this, scales.getType(), pair);
+    pair = arith::MulFOp::create(*this, pair, scales, contract);
+    if (!isUnit)
+      pair = arith::TruncFOp::create(*this, pairType, pair);
     numbers[permutes ? 2 * i : i] = at(pair, 0);
     numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
   }
@@ -399,7 +449,8 @@ static Value sumTimesNumber(PairBuilder &b, tile::VectorDotOp op) {
 
 /// Element by element of B, in the order in which words are unpacked: what is
 /// a register together is multiplied together.
-static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
+static void expandDot(tile::VectorDotOp op, const TargetRow &row,
+                      bool hasDenormals) {
   PairBuilder b(op.getLoc(), op);
   int64_t count = op.getA().getType().getNumElements();
   if (count == 2 && hasDot2(row))
@@ -440,7 +491,12 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
     Value y = isPair ? vector
                      : b.pair(element(op.getB(), i), element(op.getB(), other));
     Value &sum = sums[number++ % sums.size()];
-    if (hasDot2(row))
+    if (hasDenormals && flushesDot2(row))
+      for (int64_t half : {0, 1})
+        total = math::FmaOp::create(
+            b, arith::ExtFOp::create(b, b.getF32Type(), b.at(x, half)),
+            arith::ExtFOp::create(b, b.getF32Type(), b.at(y, half)), total);
+    else if (hasDot2(row))
       total = tile::VectorDotOp::create(b, x, y, total);
     else if (sum)
       sum = math::FmaOp::create(b, x, y, sum);
@@ -459,10 +515,14 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
 }
 
 void greta::expandPacked(Operation *kernel, const TargetRow &row) {
-  SmallVector<tile::VectorDotOp> dots;
-  kernel->walk([&](tile::VectorDotOp dot) { dots.push_back(dot); });
-  for (tile::VectorDotOp dot : dots)
-    expandDot(dot, row);
+  // The dots, and whether floats of 8 bits, in their unit, are factors.
+  SmallVector<std::pair<tile::VectorDotOp, bool>> dots;
+  kernel->walk([&](tile::VectorDotOp dot) {
+    auto word = originOf(dot.getB(), 0).first.getDefiningOp<tile::UnpackOp>();
+    dots.push_back({dot, word && word.getRow().isE4M3});
+  });
+  for (auto [dot, hasDenormals] : dots)
+    expandDot(dot, row, hasDenormals);
   // An unpacked value at a dot stands behind some of its dead uses.
   if (IRRewriter rewriter(kernel->getContext()); !dots.empty())
     (void)runRegionDCE(rewriter, kernel->getRegions());

@@ -192,7 +192,7 @@ def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", 
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape
-        per_word = 4 if format == "q8_0" else 8
+        per_word = 4 if format in ("q8_0", "e4m3", "e4m3_block") else 8
         return trace.op("dequant", operands, f'format = "{format}", group = {group}', (rows, None if words is None else per_word * words), "f16")
 
     given = [one for one in (q, high, scales, zeros) if one is not None]

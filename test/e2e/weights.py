@@ -1,5 +1,6 @@
 """Formats of packed weights for test_weights.py: the functions, their inputs, and their definition in float64 NumPy, which knows the formats from their
-sources: ggml's blocks (the gguf package's quants.py), OCP's MX specification, and QLoRA's appendix E.
+sources: ggml's blocks (the gguf package's quants.py), OCP's MX specification, QLoRA's appendix E, and
+OCP's specification of 8-bit floats.
 
 A name says everything: weights_FORMAT_USE_GROUP_M_N_K_RESULT, where USE is "product" or "alone", a kernel that unpacks. Words are random, so that all
 bits of all weights count.
@@ -15,6 +16,10 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0]
 NF4 += [0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
 
+E4M3 = np.array([(-1) ** (w >> 7) * (w % 8 / 8 + ((w >> 3) % 16 > 0)) * 2.0 ** (max(1, (w >> 3) % 16) - 7) for w in range(256)])
+# Without NaN, and without a zero's sign, which is left to the compiler.
+FLOATS = [w for w in range(256) if w not in (127, 128, 255)]
+
 
 @dataclasses.dataclass(frozen=True)
 class Format:
@@ -23,6 +28,9 @@ class Format:
     number: object = lambda w: w  # of a weight's bits
     minima: bool = False
     powers: bool = False  # scales are exponents of two plus 127
+    wide: bool = False  # scales are of f32
+    rows: int = 1  # that share a scale
+    bytes: object = None  # that a weight may be, of all 256
     size: float = 1  # about how large numbers are
 
 
@@ -37,6 +45,8 @@ FORMATS = {
     "q8_0": Format(8, number=lambda w: w - 256 * (w > 127), size=64),
     "mxfp4": Format(4, number=lambda w: np.where(w < 8, 1, -1) * E2M1[w % 8] + 0.0, powers=True, size=2),
     "nf4": Format(4, number=lambda w: rounded_to("f16", np.array(NF4))[w], size=0.5),
+    "e4m3": Format(8, number=lambda w: E4M3[w], wide=True, bytes=FLOATS, size=128),
+    "e4m3_block": Format(8, number=lambda w: E4M3[w], wide=True, rows=128, bytes=FLOATS, size=128),
 }
 
 
@@ -92,7 +102,7 @@ def dequant(p):
     arguments = {"%q": tensor(p.n, p.k * row.bits // 32, "i32")}
     if row.high:
         arguments["%high"] = tensor(p.n, p.k * row.high // 32, "i32")
-    arguments["%scales"] = tensor(p.n, p.k // p.group, "i8" if row.powers else "f16")
+    arguments["%scales"] = tensor(-(-p.n // row.rows), p.k // p.group, "i8" if row.powers else "f32" if row.wide else "f16")
     if row.minima:
         arguments["%minima"] = tensor(p.n, p.k // p.group, "f16")
     line = f'  %b = greta.dequant {", ".join(arguments)} {{format = "{p.mlir_format}", group = {p.group}}} : {", ".join(arguments.values())} -> {b}\n'
@@ -114,18 +124,22 @@ def alone_mlir(p, target):
 
 
 def packed_inputs(p, rng):
-    row, groups = p.row, (p.n, p.k // p.group)
+    row = p.row
+    groups = -(-p.n // row.rows), p.k // p.group
     words = lambda bits: rng.integers(-(2**31), 2**31, (p.n, p.k * bits // 32))
+    if row.bytes:  # products without weights that are denormal, which gfx90a takes for zero
+        of = [w for w in row.bytes if p.use == "alone" or abs(row.number(w)) >= 2.0**-8]
+        words = lambda bits: rng.choice(np.array(of, np.uint8), (p.n, p.k)).view(np.int32)
     yield words(row.bits), "i32"
     if row.high:
         yield words(row.high), "i32"
-    unit = 1 / (row.size * np.sqrt(p.k))
+    unit = 1 / 32 if row.bytes and p.use == "product" else 1 / (row.size * np.sqrt(p.k))
     if row.powers:
         # A scale of zero leaves a zero's sign to the compiler, so it is among products.
         exponents = rng.choice([0, *range(116, 122)], groups) if p.use == "product" else rng.integers(103, 142, groups)
         yield (exponents + 128) % 256 - 128, "i8"
     else:
-        yield (scales := rng.uniform(0.5, 1.5, groups) * unit), "f16"
+        yield (scales := rng.uniform(0.5, 1.5, groups) * unit), "f32" if row.wide else "f16"
     if row.minima:  # a weight of zero bits is near, below or above all of a group; none is so small that it is denormal, which gfx90a takes for zero
         yield (rng.integers(-4.5 * row.size, 0.5 * row.size, groups) + rng.uniform(0.25, 0.75, groups)) * scales, "f16"
 
@@ -144,10 +158,12 @@ def dequantised(p, rounded, q, *others):
     number, scales = row.number(number).astype(np.float64), others.pop(0)
     if row.powers:
         scales = np.where(scales % 256 == 0, 0, 2.0 ** (scales % 256 - 127))
-    weights = number * scales.repeat(p.group, axis=1)
+    weights = number * scales.repeat(row.rows, axis=0)[: p.n].repeat(p.group, axis=1)
     if row.minima:
         weights = (rounded_to("f16", weights) if rounded.apart else weights) + others.pop(0).repeat(p.group, axis=1)
-    return weights if rounded.packed else rounded_to("f16", weights)
+    if rounded.packed:
+        return weights
+    return rounded_to("f16", rounded_to("f32", weights) if row.wide else weights)
 
 
 def product(p, rounded, a, *weights):
@@ -158,7 +174,7 @@ KINDS = {
     "product": Kind(product_mlir, product_inputs, product, "gemm chain", ("packed weights", "packed sums", "minimum added apart")),
     "alone": Kind(alone_mlir, packed_inputs, dequantised, "exact"),
 }
-GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,), "nf4": (64,)}
+GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,), "nf4": (64,), "e4m3": (32, 128), "e4m3_block": (128,)}
 PAIRS = [(name.replace("_", ""), group) for name, groups in GROUPS.items() for group in groups]
 CASES = [Weights(f, "product", g, m, n, k, "f16") for f, g in PAIRS for m, n, k in ((1, 33, 1152), (3, 33, 1152), (8, 33, 1152), (33, 33, 1152), (130, 33, 1152), (1, 130, 4096), (16, 129, 384))]
 CASES += [Weights(f, "product", g, m, 33, 1152, "f32") for f, g in PAIRS for m in (2, 33)]

@@ -25,16 +25,19 @@ struct WeightFormat {
   /// The form of `zeros`: per group packed like 4-bit weights, or, of f16,
   /// minima; minima; or not there.
   enum class Zeros { None, Minima, Any };
-  /// Per group an f16, or the exponent of a power of two plus 127, an i8.
-  enum class Scale { F16, E8M0 };
+  /// Per group an f16, an f32, or the exponent of a power of two plus 127, an
+  /// i8.
+  enum class Scale { F16, F32, E8M0 };
 
   std::string_view name;
   int bits;              // of a weight in a word of `q`
   int highBits = 0;      // of a weight in a word of `high`; 0: there is none
   bool isPaired = false; // the order of weights in words
   bool isSigned = false; // two's complement
+  bool isE4M3 = false;   // a float of 8 bits, which is never NaN
   int zero = 0;          // what is subtracted where there are no zeros
-  int leastGroup = 32;   // of weights that share a scale
+  int leastGroup = 32;   // of weights along K that share a scale
+  int scaleRows = 1;     // of N that share one
   Zeros zeros = Zeros::None;
   Scale scale = Scale::F16;
   /// The f16 that each weight stands for; null: it is a whole number.
@@ -51,6 +54,10 @@ struct WeightFormat {
     isSigned = true;
     return *this;
   }
+  constexpr WeightFormat &e4m3() {
+    isE4M3 = true;
+    return *this;
+  }
   constexpr WeightFormat &minus(int number) {
     zero = number;
     return *this;
@@ -65,6 +72,10 @@ struct WeightFormat {
   }
   constexpr WeightFormat &groupsFrom(int least) {
     leastGroup = least;
+    return *this;
+  }
+  constexpr WeightFormat &acrossRows(int rows) {
+    scaleRows = rows;
     return *this;
   }
   constexpr WeightFormat &coded(const uint16_t *numbers) {
@@ -90,6 +101,8 @@ struct WeightFormat {
   /// products of f16, as an exponent: weights are below an eighth, so that no
   /// sum of eight products overflows where A does not.
   constexpr int sumExponent() const {
+    if (isE4M3)
+      return -9 - 3;
     if (!codes)
       return -allBits() - 3;
     int largest = 0;
@@ -121,6 +134,11 @@ inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("q8_0", 8).twosComplement(),
     WeightFormat("mxfp4", 4).with(WeightFormat::Scale::E8M0).coded(codesOfE2M1),
     WeightFormat("nf4", 4).groupsFrom(64).coded(codesOfNF4),
+    WeightFormat("e4m3", 8).e4m3().with(WeightFormat::Scale::F32),
+    WeightFormat("e4m3_block", 8)
+        .e4m3()
+        .with(WeightFormat::Scale::F32)
+        .acrossRows(128),
 };
 
 /// The largest number of weights that share a scale, in every format.

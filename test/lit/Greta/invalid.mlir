@@ -283,6 +283,24 @@ func.func @dequant_exponents(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
   return
 }
 // -----
+func.func @dequant_floats(%q: tensor<4x32xi32>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{'scales' has element type 'f16'; it is f32: convert it with arith}}
+  %0 = greta.dequant %q, %s {format = "e4m3", group = 32} : tensor<4x32xi32>, tensor<4x4xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_block(%q: tensor<130x32xi32>, %s: tensor<1x1xf32>) {
+  // expected-error @below {{'scales' has 1 elements in dimension 0, not 2; it must match N/128 of 'q', rounded up}}
+  %0 = greta.dequant %q, %s {format = "e4m3_block", group = 128} : tensor<130x32xi32>, tensor<1x1xf32> -> tensor<130x128xf16>
+  return
+}
+// -----
+func.func @dequant_dynamic_block(%q: tensor<?x32xi32>, %s: tensor<?x1xf32>) {
+  // expected-error @below {{'q' has a dynamic N, of which 128 rows share scales; give N in the type}}
+  %0 = greta.dequant %q, %s {format = "e4m3_block", group = 128} : tensor<?x32xi32>, tensor<?x1xf32> -> tensor<?x128xf16>
+  return
+}
+// -----
 func.func @dequant_result(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
   // expected-error @below {{'result' is 'tensor<4x64xf16>'; it must have 128 columns: it is [N, K] with K = 128}}
   %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x64xf16>

@@ -154,7 +154,7 @@ greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16> {greta.divisibility = 
 // CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<4xi32>
 // CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<8xf16>
 // CHECK-DAG: arith.shrui
-// CHECK: greta_tile.unpack "gptq4" %{{.*}} scale %{{.*}} zero %{{.*}} : i32 -> vector<8xf16>
+// CHECK: greta_tile.unpack "gptq4" %{{.*}} scale %{{.*}} zero %{{.*}} : f16, i32 -> vector<8xf16>
 // CHECK: greta_tile.vector_dot %{{.*}}, %{{.*}}, %{{.*}} : vector<32xf16>
 // CHECK-NOT: greta_tile.vector_dot
 greta_tile.func @contract_narrow(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
@@ -175,7 +175,7 @@ greta_tile.func @contract_narrow(%x: !greta_tile.ptr<f16> {greta.divisibility = 
 // CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> f16
 // CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> vector<4xi32>
 // CHECK-NOT: greta_tile.ptr_load
-// CHECK-COUNT-4: greta_tile.unpack "gptq4" %{{.*}} : i32 -> vector<8xf16>
+// CHECK-COUNT-4: greta_tile.unpack "gptq4" %{{.*}} : f16, i32 -> vector<8xf16>
 // CHECK-NOT: greta_tile.unpack
 // CHECK: greta_tile.ptr_store {{.*}} : vector<8xf16>
 greta_tile.func @dequant(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
@@ -194,7 +194,7 @@ greta_tile.func @dequant(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64
 // CHECK: %[[FIRST:.*]] = vector.extract %[[W]][0]
 // CHECK: %[[H:.*]] = greta_tile.ptr_load {{.*}} -> vector<2xi32>
 // CHECK: %[[WORD:.*]] = vector.extract %[[H]][0]
-// CHECK: greta_tile.unpack "q6_k" %[[FIRST]] high %[[WORD]] scale %{{.*}} zero %{{.*}} : i32 -> vector<8xf16>
+// CHECK: greta_tile.unpack "q6_k" %[[FIRST]] high %[[WORD]] scale %{{.*}} zero %{{.*}} : f16, i32 -> vector<8xf16>
 // CHECK: %[[SECOND:.*]] = arith.shrui %[[WORD]], %c8_i32
 // CHECK: greta_tile.unpack "q6_k" %{{.*}} high %[[SECOND]] scale
 greta_tile.func @dequant_high(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %h: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {

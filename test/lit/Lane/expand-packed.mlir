@@ -26,7 +26,7 @@ greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
   %c0 = arith.constant 0 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %m = greta_tile.unpack "gptq4" %w scale %t zero %z : i32 -> vector<8xf16>
+  %m = greta_tile.unpack "gptq4" %w scale %t zero %z : f16, i32 -> vector<8xf16>
   greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -49,7 +49,7 @@ greta_tile.func @minimum(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y:
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
   %u = greta_tile.ptr_load %s[%c1] align 2 : !greta_tile.ptr<f16> -> f16
-  %m = greta_tile.unpack "q4_1" %w scale %t zero %u : f16 -> vector<8xf16>
+  %m = greta_tile.unpack "q4_1" %w scale %t zero %u : f16, f16 -> vector<8xf16>
   greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -92,7 +92,7 @@ greta_tile.func @dot(%q: !greta_tile.ptr<i32>, %x: !greta_tile.ptr<f16>, %y: !gr
   %unit = arith.constant 7.8125e-03 : f16
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
-  %m = greta_tile.unpack "gptq4" %w scale %unit zero %none : i32 -> vector<8xf16>
+  %m = greta_tile.unpack "gptq4" %w scale %unit zero %none : f16, i32 -> vector<8xf16>
   %d = greta_tile.vector_dot %a, %m, %zero : vector<8xf16>
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
@@ -116,7 +116,7 @@ greta_tile.func @high(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %h = greta_tile.ptr_load %q[%c1] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %m = greta_tile.unpack "q6_k" %w high %h scale %t zero %zero : i32 -> vector<8xf16>
+  %m = greta_tile.unpack "q6_k" %w high %h scale %t zero %zero : f16, i32 -> vector<8xf16>
   greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -135,7 +135,7 @@ greta_tile.func @bytes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !
   %zero = arith.constant 128 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %m = greta_tile.unpack "q8_0" %w scale %t zero %zero : i32 -> vector<4xf16>
+  %m = greta_tile.unpack "q8_0" %w scale %t zero %zero : f16, i32 -> vector<4xf16>
   greta_tile.ptr_store %m, %y[%c0] align 8 : vector<4xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -154,7 +154,28 @@ greta_tile.func @codes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !
   %c0 = arith.constant 0 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %m = greta_tile.unpack "mxfp4" %w scale %t zero %c0 : i32 -> vector<8xf16>
+  %m = greta_tile.unpack "mxfp4" %w scale %t zero %c0 : f16, i32 -> vector<8xf16>
   greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Floats of 8 bits come into the upper bits of f16, and are multiplied by 256 times the scale in f32.
+// CHECK-LABEL: greta_tile.func @floats
+// CHECK: %[[S:.*]] = arith.mulf %{{.*}}, %cst{{.*}} : f32
+// CHECK: %[[SCALES:.*]] = vector.broadcast %[[S]] : f32 to vector<2xf32>
+// AMD: llvm.call_intrinsic "llvm.amdgcn.perm"(%{{.*}}, %{{.*}}, %c17563660_i32)
+// VULKAN: arith.shli %{{.*}}, %c8_i32
+// CHECK: arith.andi %{{.*}}, %c1065369472_i32
+// CHECK: arith.andi %{{.*}}, %c-2147450880_i32
+// CHECK: %[[X:.*]] = arith.extf %{{.*}} : vector<2xf16> to vector<2xf32>
+// CHECK: %[[Y:.*]] = arith.mulf %[[X]], %[[SCALES]]
+// CHECK: arith.truncf %[[Y]] : vector<2xf32> to vector<2xf16>
+// CHECK-NOT: greta_tile.unpack
+greta_tile.func @floats(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %m = greta_tile.unpack "e4m3" %w scale %t zero %c0 : f32, i32 -> vector<4xf16>
+  greta_tile.ptr_store %m, %y[%c0] align 8 : vector<4xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
