@@ -66,32 +66,25 @@ private:
 } // namespace
 
 /// The floats of 4 bits in a block of bytes, the lower half first: sign, two
-/// bits of exponent, one of mantissa; 0, 0.5, 1, 1.5, 2, 3, 4, 6.
+/// bits of exponent, one of mantissa; 0, 0.5, 1, 1.5, 2, 3, 4, 6. In the places
+/// that sign, exponent and mantissa have in an f16 these bits are 2^-14 of it.
 Value Unpacking::halfBytes(Value bytes, unsigned packed) {
-  Type i32 = tile::withElementType(bytes.getType(), b.getI32Type());
-  Type f32 = tile::withElementType(bytes.getType(), b.getF32Type());
-  Value word = arith::ExtUIOp::create(b, i32, bytes);
-  auto half = [&](unsigned shift) -> Value {
-    Value bits = arith::ShRUIOp::create(b, word, number(word, shift));
-    auto field = [&](unsigned first, unsigned mask) -> Value {
-      return arith::AndIOp::create(
-          b, arith::ShRUIOp::create(b, bits, number(bits, first)),
-          number(bits, mask));
+  auto as = [&](Type element) {
+    return tile::withElementType(bytes.getType(), element);
+  };
+  Type f32 = as(b.getF32Type());
+  Value word = arith::ExtUIOp::create(b, as(b.getI32Type()), bytes);
+  auto half = [&](unsigned first) -> Value {
+    auto moved = [&](unsigned shift, unsigned mask) -> Value {
+      Value bits = arith::ShLIOp::create(b, word, number(word, shift));
+      return arith::AndIOp::create(b, bits, number(bits, mask));
     };
-    // Twice the number is an integer.
-    Value mantissa = field(0, 1), exponent = field(1, 3);
-    Value normal = arith::ShLIOp::create(
-        b, arith::OrIOp::create(b, mantissa, number(mantissa, 2)),
-        arith::MaxSIOp::create(
-            b, arith::SubIOp::create(b, exponent, number(exponent, 1)),
-            number(exponent, 0)));
-    Value twice =
-        arith::SelectOp::create(b, isEqual(exponent, 0), mantissa, normal);
-    Value magnitude = arith::MulFOp::create(
-        b, arith::SIToFPOp::create(b, f32, twice), constantOf(f32, 0.5, b));
-    return arith::SelectOp::create(b, isEqual(field(3, 1), 1),
-                                   arith::NegFOp::create(b, magnitude),
-                                   magnitude);
+    Value bits = arith::OrIOp::create(b, moved(9 - first, 7 << 9),
+                                      moved(12 - first, 1 << 15));
+    bits = arith::TruncIOp::create(b, as(b.getI16Type()), bits);
+    Value small = arith::BitcastOp::create(b, as(b.getF16Type()), bits);
+    return arith::MulFOp::create(b, arith::ExtFOp::create(b, f32, small),
+                                 constantOf(f32, 1 << 14, b));
   };
   auto type = ::cast<RankedTensorType>(f32);
   SmallVector<int64_t> pairs(type.getShape()), whole = pairs;

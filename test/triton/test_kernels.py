@@ -110,17 +110,18 @@ def grouped_matmul():
     return Launch(dict(a=a, b=b, c=zeros(*c.shape), rows=rows, N=np.int32(n), K=np.int32(k)), (3, 1, 1), dict(c=c), rtol=1e-4, atol=1e-4)
 
 
-def block_scaled_matmul():
+def block_scaled_matmul(is_exact=False):
+    """Exact: all sums are whole numbers of 128ths below 2^24."""
     rng = np.random.default_rng(17)
     m, n, k = 32, 32, 64
-    a, b = rng.integers(0, 256, (m, k // 2), np.uint8), rng.integers(0, 0x78, (k, n), np.uint8)
-    sa, sb = rng.integers(120, 134, (m, k // 32), np.uint8), rng.integers(120, 134, (n, k // 32), np.uint8)
+    a, b = rng.integers(0, 256, (m, k // 2), np.uint8), rng.integers(*((0x30, 0x50) if is_exact else (0, 0x78)), (k, n), np.uint8)
+    sa, sb = (rng.integers(*((126, 129) if is_exact else (120, 134)), (rows, k // 32), np.uint8) for rows in (m, n))
     numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
     x = numbers[np.stack([a & 15, a >> 4], -1).reshape(m, k)] * np.repeat(2.0 ** (sa.astype(float) - 127), 32, 1)
     y = b.view(ml_dtypes.float8_e4m3fn).astype(float)
     scaled = y * np.repeat(2.0 ** (sb.astype(float) - 127), 32, 1).T
     arguments = dict(a=a.view(np.int8), a_scale=sa.view(np.int8), b=b.view(np.int8), b_scale=sb.view(np.int8), c=zeros(m, n))
-    return Launch(arguments, (1, 1, 1), dict(c=x @ scaled + x @ y), rtol=1e-4, atol=np.abs(x).max() * np.abs(scaled).max() * 1e-4)
+    return Launch(arguments, (1, 1, 1), dict(c=x @ scaled + x @ y), rtol=0 if is_exact else 1e-4, atol=0 if is_exact else np.abs(x).max() * np.abs(scaled).max() * 1e-4)
 
 
 def combine():
@@ -241,6 +242,7 @@ LAUNCHES = {
     "attention": attention,
     "grouped_matmul": grouped_matmul,
     "block_scaled_matmul": block_scaled_matmul,
+    "block_scaled_matmul-exact": lambda: block_scaled_matmul(is_exact=True),
     "padded_convolution": padded_convolution,
     "chained_products": chained_products,
     "combine": combine,
