@@ -316,7 +316,8 @@ Problem greta::problemOf(const Space &space) {
     problem.setRows(isKnown ? rows : perToken * guess);
   }
   // Both parts of a number take as much room as it does.
-  problem.products = matmul.getPrecision() ? 3 : 1;
+  bool inThree = bool(matmul.getPrecision());
+  problem.dots = inThree ? 3 * problem.count : 0;
   problem.unit = unitOfWeights(space);
   matmul->getBlock()->walk([&](DequantOp dequant) {
     problem.hasZeros |= dequant.getZeros() != nullptr;
@@ -328,12 +329,10 @@ Problem greta::problemOf(const Space &space) {
     problem.loaded[number] =
         loadedBits(operand, cast<RankedTensorType>(operand.getType()), seen);
   }
-  problem.stored =
-      problem.products == 1 && llvm::all_of(space.gemms(), [](MatmulOp gemm) {
-        return isa<BlockArgument>(gemm.getA()) &&
-               isa<BlockArgument>(gemm.getB());
-      });
-  problem.parts &= problem.products == 1;
+  problem.stored = !inThree && llvm::all_of(space.gemms(), [](MatmulOp gemm) {
+    return isa<BlockArgument>(gemm.getA()) && isa<BlockArgument>(gemm.getB());
+  });
+  problem.parts &= !inThree;
   return problem;
 }
 

@@ -127,7 +127,7 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
                   bytesInMemory(element),
                   sources[0].isAlongK,
                   sources[1].isAlongK,
-                  int64_t(body.dots.size()),
+                  std::max<int64_t>(1, body.operands.size() - 1),
                   /*parts=*/false,
                   /*splits=*/false,
                   /*batch=*/1,
@@ -138,6 +138,17 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
                   /*isNorm=*/!body.sums.empty()};
   for (unsigned side : {0u, 1u})
     problem.loaded[side] = sources[side].bits;
+  problem.dots = body.dots.size();
+  // The chains' sums, and what is carried beside them.
+  problem.sums = body.chains.size();
+  for (unsigned place : body.carried) {
+    Value carried = loop.getRegionIterArgs()[place];
+    auto type = dyn_cast<RankedTensorType>(carried.getType());
+    problem.sums += type && type.getNumElements() == tile.m * tile.n &&
+                    llvm::none_of(body.chains, [&](const DotChain &chain) {
+                      return chain.init == carried;
+                    });
+  }
   problem.stored = sources[0].isLoad && sources[1].isLoad;
   return problem;
 }
@@ -169,6 +180,10 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
       cast<RankedTensorType>(first.getResult().getType()).getShape();
   Tile tile{mi, shape[0], shape[1], body.operands.front().depth(),
             static_cast<int64_t>(kernel.getNumWaves())};
+  // Work behind the dots is hidden where matrix units run beside the vector
+  // unit.
+  if (!body.after.empty() && !row.tiles.slotsPerIssue)
+    return {};
   Problem problem = problemOf(loop, body, tile, facts, row);
   int64_t bytes = 0;
   for (const LoadedOperand &operand : body.operands)
@@ -191,8 +206,12 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
                       isRoomy ? -tile.slice : tile.slice, tile.direct);
   };
   SmallVector<std::pair<Tile, double>> fitting;
-  // Registers that the model spares are taken where nothing else fits.
+  // Registers that the model spares are taken where nothing else fits, but for
+  // sums of a turn beside those that are carried.
+  bool isScaled = problem.sums > int64_t(body.chains.size());
   for (bool asked : {false, true}) {
+    if (asked && isScaled)
+      break;
     for (tile.slice = mi->k; tile.slice <= tile.k; tile.slice *= 2)
       for (int64_t way : {1, 0, 2}) {
         if (way && !direct)
@@ -235,7 +254,7 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
       if (loop->hasAttr(pipelineName) ||
           loop.getBody()->getOps<DotOp>().empty())
         return;
-      LoopBody body(loop);
+      LoopBody body(loop, /*rest=*/true, /*stores=*/true);
       if (!body.isGemm)
         return;
       if (!facts)

@@ -112,7 +112,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     int64_t copies = asked || alongK ? 1 : row.tiles.transposed;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
   };
-  int64_t sums = problem.count * m * n / lanes;
+  int64_t sums = problem.numSums() * m * n / lanes;
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
   int64_t tables = 2 * sums * problem.within / tile.n;

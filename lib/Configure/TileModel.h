@@ -18,7 +18,7 @@ struct Problem {
   int64_t m, n, k;       // guesses where dynamic
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
-  int64_t count;         // GEMMs of the same A
+  int64_t count;         // GEMMs of the same A; of a loop, operands beside A
   bool parts;            // of K may be summed by waves (hasParts)
   bool splits;           // by workgroups (canSplit)
   int64_t batch;         // of each
@@ -34,8 +34,12 @@ struct Problem {
   int64_t unit = 0;  // and that are unpacked together
   bool hasZeros = false;          // they also share a zero that is loaded
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
-  int64_t products = 1;           // dots of a block; three of bf16x3
   int64_t groups = 0;             // of rows, each with a B; 0: there are none
+  /// Dots of a block, and sums of its size in registers, where these are not
+  /// `count`: bf16x3 has three dots for each GEMM. 0: they are.
+  int64_t dots = 0, sums = 0;
+  int64_t numDots() const { return dots ? dots : count; }
+  int64_t numSums() const { return sums ? sums : count; }
 
   /// So many rows in all. Each group has as many, with few rows one each.
   void setRows(int64_t rows) {

@@ -156,7 +156,7 @@ double TileModel::cycles(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   const double count = problem.count;
   Turn turn;
-  turn.matrix = problem.products * count * (tile.m / mi.m) * (tile.n / mi.n) *
+  turn.matrix = problem.numDots() * (tile.m / mi.m) * (tile.n / mi.n) *
                 (tile.k / mi.k) * (mi.cycles + rates.issue) / simds();
   turn.shared = ldsTraffic(tile) / rates.ldsBytes;
   turn.cached = tile.k / 8.0 / rates.cacheBytes *

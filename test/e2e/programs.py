@@ -257,6 +257,47 @@ def padded_filter(p, rounded, x):
     return sum(wide[i : i + x.shape[0], j : j + x.shape[1]] for i in range(3) for j in range(3))
 
 
+def small_integers(*shapes):
+    """Operands of f16 whose sums of products are exact in f32; K, the last of the sizes, stands for 0 in `shapes`."""
+    return lambda p, rng: [(rng.integers(-4, 5, [n or p.shape[-1] for n in shape]), "f16") for shape in shapes]
+
+
+def by_blocks(a, b):
+    return [a[:, i : i + 32] @ b[i : i + 32] for i in range(0, a.shape[1], 32)]
+
+
+def partial_products(p, rounded, a, b):
+    parts = by_blocks(a, b)
+    return [np.concatenate(parts), sum(parts)]
+
+
+def scaled_blocks(p, rng):
+    return small_integers((64, 0), (0, 64))(p, rng) + [(rng.integers(-4, 5, (p.shape[-1] // 32, 64)), "f32")]
+
+
+def scaled_sum(p, rounded, a, b, scales):
+    return sum(product * scale[:, None] for product, scale in zip(by_blocks(a, b), scales))
+
+
+def products_in_place(p, rounded, a, b, sums):
+    blocks = [sums[:64], sums[64:]]
+    for i, product in enumerate(by_blocks(a, b)):
+        blocks[i % 2] = product - blocks[i % 2]
+    return np.concatenate(blocks)
+
+
+def signed_permutation(p, rng):
+    b = np.eye(64)[rng.permutation(64)] * rng.choice([-1, 1], 64)
+    return [(b, "f16"), (rng.integers(-99, 99, (64 * p.shape[0], 64)), "f16")]
+
+
+def powers(p, rounded, b, x):
+    blocks = [x[:64]]
+    for _ in range(p.shape[0] - 1):
+        blocks.append(blocks[-1] @ b)
+    return np.concatenate(blocks)
+
+
 def grouped_matmul(p, rounded, a, b, first):
     return np.concatenate([a[begin:end] @ b[g] for g, (begin, end) in enumerate(zip(first[:-1].astype(int), first[1:].astype(int)))])
 
@@ -329,6 +370,15 @@ KINDS = {
     "flash-attention": text(heads, attention, limit="attention", precision="f16"),
     "bounds": text(lambda p, rng: [(rng.standard_normal(p.shape), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
     "padded-filter": text(lambda p, rng: [(rng.integers(-99, 99, p.shape), "f32")], padded_filter, limit="exact"),
+    "partial-products": text(
+        lambda p, rng: [(rng.standard_normal((64, *p.shape)), "f16"), (rng.standard_normal((*p.shape, 64)), "f16")], partial_products, limit="gemm", precision="f32"
+    ),
+    "scaled-sum": text(scaled_blocks, scaled_sum, limit="exact"),
+    "sum-of-products": text(small_integers((64, 0), (0, 64), (64, 0), (0, 64)), lambda p, rounded, a, b, c, d: a @ b + c @ d + a @ d, limit="exact"),
+    "products-in-place": text(
+        lambda p, rng: small_integers((64, 0), (0, 64))(p, rng) + [(rng.integers(-99, 99, (128, 64)), "f32")], products_in_place, limit="exact"
+    ),
+    "powers": text(signed_permutation, powers, limit="exact", precision="f16"),
     "octets": text(lambda p, rng: [(rng.standard_normal((*p.shape, 8)), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
     "guarded-add": text(
@@ -410,6 +460,8 @@ PROGRAMS = [
     Program("long-dot", "3"),
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
+    *(Program(kind, depth) for kind in ("partial-products", "scaled-sum", "sum-of-products", "products-in-place") for depth in ("32", "160")),
+    *(Program("powers", blocks) for blocks in ("1", "6")),
     *(Program("padded-filter", shape) for shape in ("1x1", "3x7", "9x64", "5x131")),
     *(Program("octets", rows) for rows in ("1", "301")),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),

@@ -30,6 +30,10 @@ public:
   /// Whether the kernel may write what `load` reads, through the same pointer.
   bool isWritten(mlir::Operation *load) const;
 
+  /// Whether an iteration of a loop around `load` may write what it reads in
+  /// any.
+  bool isWrittenIn(mlir::Operation *loop, mlir::Operation *load) const;
+
   /// The accesses in front of which all lanes have to wait. Every block has a
   /// layout.
   llvm::DenseSet<mlir::Operation *> findWaits();

@@ -14,9 +14,10 @@
 
 namespace greta {
 
-/// Whether a loop's body writes what is read ahead of its turn: any memory, or
-/// any but locals.
-bool writesMemory(mlir::scf::ForOp loop, bool exceptLocals = false);
+/// Whether a loop's body writes any memory, or any but locals, or any otherwise
+/// than by plain stores.
+enum class Except { Nothing, Locals, Stores };
+bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 
 /// An operand of dots that follows from what the body loads and from the turn's
 /// number: its value before and its type after it is laid out for the dots.
@@ -31,8 +32,19 @@ struct LoadedOperand {
   int64_t tileDepth() const;
 };
 
+/// Dots that add to each other's result, each once a turn: from `init`, which
+/// no dot of the turn makes, to `last`.
+struct DotChain {
+  mlir::Value init;
+  tile::DotOp last;
+};
+
 struct LoopBody {
-  explicit LoopBody(mlir::scf::ForOp loop);
+  /// `rest`: whether the body of a GEMM may compute something beside its dots.
+  /// `stores`: whether the body may store what its loads do not read
+  /// (AccessOrder.h).
+  explicit LoopBody(mlir::scf::ForOp loop, bool rest = false,
+                    bool stores = false);
 
   bool isLoadedWhole() const;
   /// Whether a dot's A (0) or B (1) is a loaded operand.
@@ -57,15 +69,19 @@ struct LoopBody {
   llvm::SmallVector<unsigned> carried;
   /// Everything else, in order.
   llvm::SmallVector<mlir::Operation *> compute;
-  /// The body multiplies loaded operands of one depth into carried
-  /// accumulators, dot i into the one carried at `carried[sumOfDot[i]]`, one
-  /// after another where several have the same, and does nothing else.
+  /// All dots of the body multiply loaded operands of one depth, in chains.
+  /// Nothing else that it computes stands between them: it needs no dot
+  /// (`before`), or whole sums (`after`), as a scale of an iteration's sums
+  /// does.
   bool isGemm = false;
-  llvm::SmallVector<unsigned> sumOfDot;
+  llvm::SmallVector<DotChain> chains;
+  unsigned chainOf(tile::DotOp dot) const { return chainNumbers.at(dot); }
+  llvm::SmallVector<mlir::Operation *> before, after;
 
 private:
   class Analysis;
   llvm::DenseMap<mlir::OpOperand *, unsigned> places;
+  llvm::DenseMap<mlir::Operation *, unsigned> chainNumbers;
 };
 
 } // namespace greta

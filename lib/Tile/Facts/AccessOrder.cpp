@@ -144,12 +144,6 @@ static void collectRoots(Value pointer, llvm::SmallSetVector<Value, 1> &roots) {
       } else {
         roots.insert(value);
       }
-    } else if (isa<PtrAddOp, PtrCastOp, SplatOp, BroadcastOp, ReshapeOp,
-                   ConvertLayoutOp, TransOp>(op)) {
-      seen.insert(op->getOperand(0));
-    } else if (isa<arith::SelectOp>(op)) {
-      seen.insert(op->getOperand(1));
-      seen.insert(op->getOperand(2));
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       seen.insert(
           loop.getRegionIterArgs()[cast<OpResult>(value).getResultNumber()]);
@@ -161,7 +155,16 @@ static void collectRoots(Value pointer, llvm::SmallSetVector<Value, 1> &roots) {
       seen.insert(branch.thenYield().getOperand(number));
       seen.insert(branch.elseYield().getOperand(number));
     } else {
-      roots.insert(value);
+      // Ops on pointers choose among those that they have.
+      bool isMade = false;
+      if (isMemoryEffectFree(op))
+        for (Value operand : op->getOperands())
+          if (isa<PtrType>(getElementTypeOrSelf(operand.getType()))) {
+            seen.insert(operand);
+            isMade = true;
+          }
+      if (!isMade)
+        roots.insert(value);
     }
   }
 }
@@ -484,6 +487,14 @@ bool AccessOrder::isWritten(Operation *load) const {
     const Access &other = entry.second;
     return other.writes && shareRoot(access, other) &&
            mayMeet(access, other, commonLoop(load, entry.first));
+  });
+}
+
+bool AccessOrder::isWrittenIn(Operation *loop, Operation *load) const {
+  const Access &access = accesses.find(load)->second;
+  return llvm::any_of(accesses, [&](auto &entry) {
+    return entry.second.writes && loop->isAncestor(entry.first) &&
+           mayMeet(access, entry.second, loop);
   });
 }
 

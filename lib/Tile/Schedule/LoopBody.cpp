@@ -1,6 +1,7 @@
 //===- LoopBody.cpp - what a loop's body loads and computes ---------------===//
 
 #include "greta/Tile/LoopBody.h"
+#include "greta/Tile/AccessOrder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetOperations.h"
 
@@ -17,13 +18,15 @@ static bool hasBlocks(Operation *op) {
          llvm::any_of(op->getResults(), isBlock);
 }
 
-bool greta::writesMemory(scf::ForOp loop, bool exceptLocals) {
+bool greta::writesMemory(scf::ForOp loop, Except except) {
   return loop.getBody()
       ->walk([&](Operation *op) {
-        bool isHarmless = isMemoryEffectFree(op) || isa<AssumeOp>(op) ||
-                          (exceptLocals && isa<LocalStoreOp>(op)) ||
-                          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-                          hasSingleEffect<MemoryEffects::Read>(op);
+        bool isHarmless =
+            isMemoryEffectFree(op) || isa<AssumeOp>(op) ||
+            (except == Except::Locals && isa<LocalStoreOp>(op)) ||
+            (except == Except::Stores && isa<StoreOp, StoreScatteredOp>(op)) ||
+            op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+            hasSingleEffect<MemoryEffects::Read>(op);
         return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
       })
       .wasInterrupted();
@@ -50,8 +53,9 @@ struct Origin {
 
 class LoopBody::Analysis {
 public:
-  Analysis(LoopBody &body, scf::ForOp loop)
-      : body(body), loop(loop), block(loop.getBody()) {}
+  Analysis(LoopBody &body, scf::ForOp loop, bool mayHaveRest, bool mayStore)
+      : body(body), loop(loop), block(loop.getBody()), mayHaveRest(mayHaveRest),
+        mayStore(mayStore) {}
   void run();
 
 private:
@@ -62,14 +66,19 @@ private:
   bool isNeededInTurn(Operation *op, const OpSet &ahead);
   OpSet runningAhead();
   void dropWhatIsNeededInTurn();
+  void dropWhatIsWritten();
   void setOperands();
   void partition();
   void separateFixed();
+  LogicalResult setChains();
+  void setRest();
   bool isGemm();
 
   LoopBody &body;
   scf::ForOp loop;
   Block *block;
+  bool mayHaveRest, mayStore;
+  bool stores = false; // it does
   /// Operands of dots, and contracts: uses of what may run ahead.
   llvm::MapVector<OpOperand *, Origin> candidates;
   llvm::MapVector<Operation *, Origin> contracts;
@@ -178,6 +187,24 @@ void LoopBody::Analysis::dropWhatIsNeededInTurn() {
     if (candidates.size() + contracts.size() == before)
       return;
   }
+}
+
+/// Loads that run ahead pass the stores of iterations before theirs.
+void LoopBody::Analysis::dropWhatIsWritten() {
+  auto kernel = loop->getParentOfType<FuncOp>();
+  Facts facts(kernel);
+  AccessOrder order(kernel, facts);
+  auto isWritten = [&](Operation *op) {
+    return isa<LoadOp, LoadScatteredOp>(op) && order.isWrittenIn(loop, op);
+  };
+  auto isAnyWritten = [&](auto &entry) {
+    const Origin &origin = entry.second;
+    return llvm::any_of(origin.loads, isWritten) ||
+           llvm::any_of(origin.addresses, isWritten) ||
+           llvm::any_of(origin.work, isWritten);
+  };
+  candidates.remove_if(isAnyWritten);
+  contracts.remove_if(isAnyWritten);
 }
 
 void LoopBody::Analysis::setOperands() {
@@ -292,42 +319,102 @@ void LoopBody::Analysis::separateFixed() {
     });
 }
 
-bool LoopBody::Analysis::isGemm() {
-  llvm::DenseMap<Operation *, unsigned> sums;
-  for (auto [i, place] : llvm::enumerate(body.carried)) {
-    BlockArgument carried = loop.getRegionIterArg(place);
-    Value yielded = loop.getTiedLoopYieldedValue(carried)->get();
-    Value acc = carried;
-    while (acc.hasOneUse() && acc != yielded) {
-      auto dot = dyn_cast<DotOp>(*acc.user_begin());
-      if (!dot || dot.getAcc() != acc || !body.isLoaded(dot, 0) ||
-          !body.isLoaded(dot, 1))
-        return false;
-      sums[dot] = i;
-      acc = dot.getResult();
+/// Puts the dots into chains; fails where one needs what the turn computes from
+/// another, or takes what is not loaded.
+LogicalResult LoopBody::Analysis::setChains() {
+  // In the order of the body a dot comes after the one that it continues.
+  for (DotOp dot : block->getOps<DotOp>()) {
+    if (!body.isLoaded(dot, 0) || !body.isLoaded(dot, 1))
+      return failure();
+    auto before = dot.getAcc().getDefiningOp<DotOp>();
+    auto found =
+        before ? body.chainNumbers.find(before) : body.chainNumbers.end();
+    if (found == body.chainNumbers.end()) {
+      body.chainNumbers[dot] = body.chains.size();
+      body.chains.push_back({dot.getAcc(), dot});
+      continue;
     }
-    if (acc == carried || acc != yielded || !acc.hasOneUse())
-      return false;
+    if (!before->hasOneUse())
+      return failure();
+    body.chainNumbers[dot] = found->second;
+    body.chains[found->second].last = dot;
   }
-  if (sums.size() != body.dots.size())
+  return success();
+}
+
+/// What the turn needs beside its dots: for what it carries, and for what it
+/// writes.
+void LoopBody::Analysis::setRest() {
+  OpSet needed;
+  SmallVector<Operation *> worklist{block->getTerminator()};
+  for (Operation *op : body.compute)
+    if (stores && !isMemoryEffectFree(op) && !isa<AssumeOp>(op) &&
+        !hasSingleEffect<MemoryEffects::Read>(op) && needed.insert(op).second)
+      worklist.push_back(op);
+  while (!worklist.empty())
+    worklist.pop_back_val()->walk([&](Operation *op) {
+      for (Value operand : op->getOperands())
+        if (Operation *made = operand.getDefiningOp();
+            made && (made = block->findAncestorOpInBlock(*made)) &&
+            llvm::is_contained(body.compute, made) &&
+            needed.insert(made).second)
+          worklist.push_back(made);
+    });
+  OpSet late;
+  for (Operation *op : body.compute) {
+    bool follows = false;
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *made = operand.getDefiningOp())
+          follows |= late.contains(block->findAncestorOpInBlock(*made));
+    });
+    // Beside stores memory is read in its place.
+    follows |= stores && !isMemoryEffectFree(op);
+    if (isa<DotOp>(op) || follows)
+      late.insert(op);
+    if (!isa<DotOp>(op) && needed.contains(op))
+      (follows ? body.after : body.before).push_back(op);
+  }
+}
+
+bool LoopBody::Analysis::isGemm() {
+  if (!llvm::all_equal(llvm::map_range(
+          body.operands, [](const LoadedOperand &o) { return o.depth(); })) ||
+      failed(setChains()))
     return false;
-  for (DotOp dot : body.dots)
-    body.sumOfDot.push_back(sums.at(dot));
-  return llvm::all_of(
-             body.compute,
-             [&](Operation *op) { return !hasBlocks(op) || isa<DotOp>(op); }) &&
-         llvm::all_equal(llvm::map_range(
-             body.operands, [](const LoadedOperand &o) { return o.depth(); }));
+  setRest();
+  for (const DotChain &chain : body.chains)
+    if (Operation *made = chain.init.getDefiningOp();
+        inBody(made) && !llvm::is_contained(body.before, made))
+      return false;
+  // If the driver loads matrices, slices are the iterations of a loop whose
+  // results are the carried sums.
+  if (mayHaveRest && !body.isLoadedWhole())
+    return true;
+  auto isCarried = [&](DotChain &chain) {
+    auto acc = dyn_cast<BlockArgument>(chain.init);
+    return acc && acc.getOwner() == block && acc.hasOneUse() &&
+           chain.last->hasOneUse() &&
+           loop.getTiedLoopYieldedValue(acc)->get() == chain.last.getResult();
+  };
+  return body.chains.size() == body.carried.size() &&
+         llvm::all_of(body.chains, isCarried) &&
+         llvm::none_of(body.compute, [&](Operation *op) {
+           return hasBlocks(op) && !isa<DotOp>(op);
+         });
 }
 
 void LoopBody::Analysis::run() {
-  if (writesMemory(loop))
+  stores = writesMemory(loop);
+  if (stores && (!mayStore || writesMemory(loop, Except::Stores)))
     return;
   for (auto dot : block->getOps<DotOp>())
     for (unsigned side : {0u, 1u})
       addCandidate(dot->getOpOperand(side));
   for (BlockArgument arg : loop.getRegionIterArgs())
     addSum(arg);
+  if (stores && !candidates.empty())
+    dropWhatIsWritten();
   dropWhatIsNeededInTurn();
   if (candidates.empty())
     return;
@@ -338,4 +425,6 @@ void LoopBody::Analysis::run() {
     separateFixed();
 }
 
-LoopBody::LoopBody(scf::ForOp loop) { Analysis(*this, loop).run(); }
+LoopBody::LoopBody(scf::ForOp loop, bool rest, bool stores) {
+  Analysis(*this, loop, rest, stores).run();
+}

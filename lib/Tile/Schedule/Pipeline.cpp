@@ -115,7 +115,8 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
         loop->setAttr(rolledName, UnitAttr::get(&getContext()));
         continue;
       }
-      LoopBody body(loop);
+      LoopBody body(loop, /*rest=*/bool(attr),
+                    /*stores=*/row->tiles.schedulesLoops);
       if (!attr && !row->isHost())
         attr = choosePipeline(body, *row, &getContext());
       if (attr && failed(LoopPipeliner(loop, body, attr).run()))

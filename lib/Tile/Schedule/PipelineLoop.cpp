@@ -202,9 +202,14 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   emitStores(prepared, zero);
   SmallVector<Value> next = emitLoads(clampedAfter(k, 1));
   carried = carried.take_front(count);
-  SmallVector<Value> results =
-      body.isGemm ? emitSlices(body.dots, zero, attr.getSlice(), carried)
-                  : emitCompute(k, zero, carried, [] {});
+  SmallVector<Value> results;
+  if (body.isGemm) {
+    IRMapping turn = beginTurn(k, carried);
+    results = endTurn(
+        turn, emitSlices(body.dots, zero, attr.getSlice(), chainInits(turn)));
+  } else {
+    results = emitCompute(k, zero, carried, [] {});
+  }
   scf::YieldOp::create(b, concat(concat(results, ofLoaded), next));
   return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
@@ -234,9 +239,11 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     return flow;
   }
   int64_t depth = body.operands.front().depth();
+  IRMapping turn = beginTurn(k, flow.carried);
+  SmallVector<Value> sums = chainInits(turn);
   for (int64_t at = 0; at + slice < depth; at += slice) {
     Parts following = emitReads(body.dots, stage, i32(at + slice), slice);
-    flow.carried = emitDots(body.dots, flow.parts, flow.carried);
+    sums = emitDots(body.dots, flow.parts, sums);
     if (at == 0)
       fill();
     auto schedule = ScheduleOp::create(b);
@@ -251,7 +258,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
       flow.parts = emitReads(body.dots, stage, i32(at), tile);
       if (at == 0)
         fill();
-      flow.carried = emitDots(body.dots, flow.parts, flow.carried);
+      sums = emitDots(body.dots, flow.parts, sums);
       ScheduleOp::create(b);
     }
   }
@@ -260,11 +267,12 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     following = emitReads(body.dots, next, i32(0), slice);
   if (direct)
     emitDirect(further, stage);
-  if (slice == depth)
-    return flow;
-  flow.carried = emitDots(body.dots, flow.parts, flow.carried);
-  ScheduleOp::create(b);
-  flow.parts = following;
+  if (slice < depth) {
+    sums = emitDots(body.dots, flow.parts, sums);
+    ScheduleOp::create(b);
+    flow.parts = following;
+  }
+  flow.carried = endTurn(turn, sums);
   return flow;
 }
 

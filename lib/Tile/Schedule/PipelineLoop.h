@@ -56,6 +56,7 @@ private:
   /// The part [at, at + extent) along K of the dots' operands.
   Parts emitReads(llvm::ArrayRef<tile::DotOp> dots, mlir::Value stage,
                   mlir::Value at, int64_t extent);
+  /// A GEMM's dots add to their chains' sums, one alone to the only one.
   llvm::SmallVector<mlir::Value> emitDots(llvm::ArrayRef<tile::DotOp> dots,
                                           const Parts &parts,
                                           mlir::ValueRange accumulators);
@@ -73,6 +74,12 @@ private:
   llvm::SmallVector<mlir::Value> emitSlices(llvm::ArrayRef<tile::DotOp> dots,
                                             mlir::Value stage, int64_t slice,
                                             mlir::ValueRange accumulators);
+  /// What a GEMM's turn computes before its dots and, with their sums, behind
+  /// them, from what is carried to what it carries.
+  mlir::IRMapping beginTurn(mlir::Value k, mlir::ValueRange carried);
+  llvm::SmallVector<mlir::Value> chainInits(mlir::IRMapping &turn);
+  llvm::SmallVector<mlir::Value> endTurn(mlir::IRMapping &turn,
+                                         mlir::ValueRange sums);
   /// The body's own turn; `fill` comes before the first product.
   llvm::SmallVector<mlir::Value> emitCompute(mlir::Value k, mlir::Value stage,
                                              mlir::ValueRange carried,

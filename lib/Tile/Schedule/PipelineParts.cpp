@@ -215,9 +215,9 @@ SmallVector<Value> LoopPipeliner::emitDots(ArrayRef<DotOp> dots,
   auto partOf = [&](DotOp dot, unsigned side) {
     return parts[&body.operandOf(dot, side) - body.operands.begin()];
   };
-  for (auto [i, dot] : llvm::enumerate(SmallVector<DotOp>(dots))) {
-    Value &acc = sums[body.isGemm ? body.sumOfDot[i] : i];
-    acc = DotOp::create(b, acc.getType(), partOf(dot, 0), partOf(dot, 1), acc,
+  for (DotOp dot : dots) {
+    Value &sum = sums[body.isGemm ? body.chainOf(dot) : 0];
+    sum = DotOp::create(b, sum.getType(), partOf(dot, 0), partOf(dot, 1), sum,
                         dot.getMatrixAttr());
   }
   return sums;
@@ -272,6 +272,32 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
                                dot.getMatrixAttr());
   endStretch(isFirst);
   return product;
+}
+
+IRMapping LoopPipeliner::beginTurn(Value k, ValueRange carried) {
+  IRMapping turn;
+  turn.map(loop.getInductionVar(), k);
+  for (auto [place, value] : llvm::zip(body.carried, carried))
+    turn.map(loop.getRegionIterArg(place), value);
+  for (Operation *op : body.before)
+    b.clone(*op, turn);
+  return turn;
+}
+
+SmallVector<Value> LoopPipeliner::chainInits(IRMapping &turn) {
+  return llvm::map_to_vector(body.chains, [&](const DotChain &chain) {
+    return turn.lookupOrDefault(chain.init);
+  });
+}
+
+SmallVector<Value> LoopPipeliner::endTurn(IRMapping &turn, ValueRange sums) {
+  for (auto [chain, sum] : llvm::zip(body.chains, sums))
+    turn.map(DotOp(chain.last).getResult(), sum);
+  for (Operation *op : body.after)
+    b.clone(*op, turn);
+  return llvm::map_to_vector(body.carried, [&](unsigned place) {
+    return turn.lookupOrDefault(loop.getYieldedValues()[place]);
+  });
 }
 
 SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,

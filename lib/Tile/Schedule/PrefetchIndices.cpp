@@ -50,7 +50,7 @@ static bool isIndex(Value value, scf::ForOp loop) {
 }
 
 void greta::prefetchIndices(scf::ForOp loop) {
-  if (writesMemory(loop, /*exceptLocals=*/true))
+  if (writesMemory(loop, Except::Locals))
     return;
   SmallVector<LoadScatteredOp> loads;
   SmallVector<Slice> slices;

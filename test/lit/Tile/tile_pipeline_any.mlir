@@ -149,7 +149,7 @@ greta_tile.func @needed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
 
 // -----
 
-// What is written could be what is loaded ahead; and 128 KiB fit in no workgroup's shared memory.
+// What is written is what is loaded ahead; and 128 KiB fit in no workgroup's shared memory.
 // CHECK-LABEL: @untouched
 // CHECK-NOT: local_alloc
 // CHECK-NOT: rolled
@@ -161,7 +161,8 @@ greta_tile.func @untouched(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i
   %r = scf.for %k = %z to %c256 step %c32 iter_args(%acc = %none) -> (tensor<32x32xf32>) : i32 {
     %a = greta_tile.load %x[%z, %k] strides [256, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x32xf16>
     %d = greta_tile.dot %a, %a, %acc : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
-    greta_tile.store %d, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+    %h = arith.truncf %d : tensor<32x32xf32> to tensor<32x32xf16>
+    greta_tile.store %h, %x[%z, %k] strides [256, 1] bounds [] : tensor<32x32xf16> -> !greta_tile.ptr<f16>
     scf.yield %d : tensor<32x32xf32>
   }
   greta_tile.store %r, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
