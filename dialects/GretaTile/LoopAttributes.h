@@ -15,6 +15,11 @@ namespace greta::tile {
 /// turn it into a pipelined one.
 inline constexpr llvm::StringLiteral pipelineName = "greta_tile.pipeline";
 
+/// An integer of 32 bits, on a loop whose schedule is chosen: the stages of its
+/// K tiles that somebody asks for, as `tl.range(..., num_stages)` does. They
+/// hold where they fit.
+inline constexpr llvm::StringLiteral stagesName = "greta_tile.stages";
+
 /// Unit, on a loop that generators leave as it is: it is unrolled as far as it
 /// should be.
 inline constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";

@@ -3,8 +3,10 @@
 // In: a block program whose dots have their instructions, before layouts. Out:
 // a loop whose body is a GEMM's (LoopBody.h) and that nobody has configured has
 // a `greta_tile.pipeline`: the schedule that takes the fewest cycles by
-// TileModel among those that fit the blocks of the loop, which are the tile.
-// Loops that no schedule of the model fits are left to greta-tile-pipeline.
+// TileModel among those that fit the blocks of the loop, which are the tile,
+// and have the stages that the loop asks for (`greta_tile.stages`), if any
+// fits. Loops that no schedule of the model fits are left to
+// greta-tile-pipeline.
 //
 //   scf.for %k iter_args(%c) { %a = load; %b = load; %d = dot %a, %b, %c }
 //     →  the same with greta_tile.pipeline = #greta_tile.pipeline<stages = 2,
@@ -162,9 +164,11 @@ static bool isLoadedDirectly(const LoopBody &body) {
          });
 }
 
-/// The schedule of a loop by the model; null: it has none.
+/// The schedule of a loop by the model, of so many stages, 0: of any number;
+/// null: none fits.
 static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
-                             const Facts &facts, const TargetRow &row) {
+                             const Facts &facts, const TargetRow &row,
+                             int64_t stages) {
   DotOp first = body.dots.front();
   const MatrixInstruction *mi = instructionOf(first, row);
   auto shapesOf = [](DotOp dot) {
@@ -209,20 +213,23 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   // Registers that the model spares are taken where nothing else fits, but for
   // sums of a turn beside those that are carried.
   bool isScaled = problem.sums > int64_t(body.chains.size());
+  const int64_t usual = row.tiles.stages;
+  SmallVector<std::pair<int64_t, bool>> ways; // stages; direct loads
+  if (stages)
+    ways = {{stages, true}, {stages, false}};
+  else
+    ways = {{usual, true}, {usual, false}, {usual + 1, true}};
   for (bool asked : {false, true}) {
-    if (asked && isScaled)
+    if (!fitting.empty() || (asked && isScaled))
       break;
     for (tile.slice = mi->k; tile.slice <= tile.k; tile.slice *= 2)
-      for (int64_t way : {1, 0, 2}) {
-        if (way && !direct)
-          continue;
-        tile.direct = way > 0;
-        tile.stages = row.tiles.stages + way / 2;
-        if (tile.stages * bytes <= row.ldsBytes && !model.whyNot(tile, asked))
+      for (auto [number, isDirect] : ways) {
+        tile.stages = number;
+        tile.direct = isDirect;
+        if ((direct || !isDirect) && tile.stages * bytes <= row.ldsBytes &&
+            !model.whyNot(tile, asked))
           fitting.push_back({tile, model.cycles(tile)});
       }
-    if (!fitting.empty())
-      break;
   }
   if (fitting.empty())
     return {};
@@ -259,7 +266,11 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
         return;
       if (!facts)
         facts.emplace(kernel);
-      if (PipelineAttr attr = schedule(loop, body, *facts, *row))
+      int64_t stages = askedStages(loop);
+      PipelineAttr attr = schedule(loop, body, *facts, *row, stages);
+      if (!attr && stages)
+        attr = schedule(loop, body, *facts, *row, /*stages=*/0);
+      if (attr)
         chosen.push_back({loop, attr});
     });
     for (auto [loop, attr] : chosen)

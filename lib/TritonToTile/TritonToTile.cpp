@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TritonToTile.h"
+#include "GretaTile/LoopAttributes.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -137,7 +138,9 @@ LogicalResult OpConverter::run() {
       (isa<MakeTensorDescriptorOp, UnrealizedConversionCastOp>(op) ? descriptors
                                                                    : ops)
           .push_back(op);
-    // Hints: divisibility of values, stages of loops.
+    if (auto stages = op->getAttrOfType<IntegerAttr>("tt.num_stages"))
+      op->setAttr(tile::stagesName, stages);
+    // Hints: divisibility of values.
     for (NamedAttribute attr : llvm::to_vector(op->getDiscardableAttrs()))
       if (attr.getName().getValue().starts_with("tt."))
         op->removeDiscardableAttr(attr.getName());

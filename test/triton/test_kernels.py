@@ -5,6 +5,7 @@ The numerics are those of the texts of 3.9, on the simulated AMD families with a
 
 import dataclasses
 import math
+import re
 
 import ml_dtypes
 import numpy as np
@@ -259,11 +260,11 @@ LAUNCHES = {
 DTYPE = {np.dtype(np.int32): "i32", np.dtype(np.float32): "f32"}
 
 
-def check(directory, device, target, name, launcher=(), **options):
-    """Compiles a kernel's text and runs it: what it writes to is what is expected. `launcher`: the words before greta-run."""
+def check(directory, device, target, name, launcher=(), text=None, **options):
+    """Compiles a kernel's text, or another, and runs it: what it writes to is what is expected. `launcher`: the words before greta-run."""
     launch, kernel = LAUNCHES[name](), name.partition("-")[0]
     package = directory / "k.greta"
-    made = tool(TRANSLATE, "--triton-to-package", f"--targets={target}", TEXTS / "3.9" / f"{kernel}.ttir", "-o", package)
+    made = tool(TRANSLATE, "--triton-to-package", f"--targets={target}", text or TEXTS / "3.9" / f"{kernel}.ttir", "-o", package)
     assert made.returncode == 0, made.stderr[:4000]
     inputs = []
     for argument, value in launch.arguments.items():
@@ -286,6 +287,16 @@ def check(directory, device, target, name, launcher=(), **options):
 @pytest.mark.parametrize("chip", AMD_FAMILIES)
 def test_simulated(tmp_path, chip, name):
     check(tmp_path, f"sim:{chip}", chip, name)
+
+
+@pytest.mark.parametrize("stages", (1, 2, 3, 9))
+@pytest.mark.parametrize("device, target", [("sim:gfx942", "gfx942"), ("sim:gfx1100", "gfx1100"), ("vulkan", "vulkan:lavapipe")])
+def test_stages_of_a_loop(tmp_path, device, target, stages):
+    """`tl.range(..., num_stages)` on a GEMM's loop changes its schedule, not its result (test/lit/Tile/tile_schedule.mlir has the schedules)."""
+    text, changed = (TEXTS / "3.9" / "matmul.ttir").read_text(), tmp_path / "matmul.ttir"
+    loop = re.search(r"= scf\.for .*?^    \}", text, re.M | re.S)
+    changed.write_text(f"{text[:loop.end()]} {{tt.num_stages = {stages} : i32}}{text[loop.end():]}")
+    check(tmp_path, device, target, "matmul", text=changed)
 
 
 def test_debug(tmp_path):

@@ -19,6 +19,10 @@ namespace greta {
 enum class Except { Nothing, Locals, Stores };
 bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 
+/// The stages that somebody asks for (stagesName), up to the three that a
+/// pipeline may have; 0: nobody does.
+int64_t askedStages(mlir::scf::ForOp loop);
+
 /// An operand of dots that follows from what the body loads and from the turn's
 /// number: its value before and its type after it is laid out for the dots.
 struct LoadedOperand {

@@ -1,6 +1,7 @@
 //===- LoopBody.cpp - what a loop's body loads and computes ---------------===//
 
 #include "greta/Tile/LoopBody.h"
+#include "GretaTile/LoopAttributes.h"
 #include "greta/Tile/AccessOrder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetOperations.h"
@@ -30,6 +31,11 @@ bool greta::writesMemory(scf::ForOp loop, Except except) {
         return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
       })
       .wasInterrupted();
+}
+
+int64_t greta::askedStages(scf::ForOp loop) {
+  auto asked = loop->getAttrOfType<IntegerAttr>(stagesName);
+  return asked ? std::clamp<int64_t>(asked.getInt(), 0, 3) : 0;
 }
 
 int64_t LoadedOperand::tileDepth() const {

@@ -55,11 +55,12 @@ static int64_t registersOf(RankedTensorType type) {
          bytesInMemory(type.getElementType()) / 4;
 }
 
-/// How a loop that nobody has configured is pipelined, null: not at all. Two
-/// stages where operands come from registers; with matrices that drivers load
-/// two have always been slower on the H200.
+/// How a loop that nobody has configured is pipelined, null: not at all. It has
+/// the stages that somebody asks for, as far as they fit; else two where
+/// operands come from registers; with matrices that drivers load two have
+/// always been slower on the H200.
 static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
-                                   MLIRContext *context) {
+                                   int64_t asked, MLIRContext *context) {
   // Multiply-adds take longer than what they wait for.
   if (body.operands.empty() ||
       llvm::any_of(body.dots, [](DotOp dot) { return !dot.getMatrixAttr(); }))
@@ -76,7 +77,9 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   if (!body.isGemm)
     room = room * 15 / 16 - bytesOfConversions(body);
   room -= fixed;
-  int64_t stages = isLoadedWhole || 2 * bytes > room ? 1 : 2;
+  int64_t wanted = asked ? asked : isLoadedWhole ? 1 : 2;
+  int64_t stages =
+      std::max<int64_t>(1, bytes ? std::min(wanted, room / bytes) : wanted);
   if (stages * bytes > room)
     return {};
   // One half is read while the other is multiplied, as registers allow.
@@ -86,7 +89,7 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   for (DotOp dot : body.dots)
     registers += registersOf(cast<RankedTensorType>(dot.getAcc().getType()));
   int64_t depth = body.operands.front().depth();
-  bool inHalves = body.isGemm && stages == 2 && depth / 2 % tile == 0 &&
+  bool inHalves = body.isGemm && stages > 1 && depth / 2 % tile == 0 &&
                   registers <= row.vgprs.perWave * 3 / 4;
   return PipelineAttr::get(context, stages,
                            isLoadedWhole ? tile
@@ -118,7 +121,7 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
       LoopBody body(loop, /*rest=*/bool(attr),
                     /*stores=*/row->tiles.schedulesLoops);
       if (!attr && !row->isHost())
-        attr = choosePipeline(body, *row, &getContext());
+        attr = choosePipeline(body, *row, askedStages(loop), &getContext());
       if (attr && failed(LoopPipeliner(loop, body, attr).run()))
         return signalPassFailure();
     }

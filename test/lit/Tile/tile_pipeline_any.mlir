@@ -214,3 +214,39 @@ greta_tile.func @masked(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.store %r, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// -----
+
+// The stages that somebody asks for, where greta-tile-schedule chooses nothing: one on gfx942; on NVIDIA, whose loops have one, two.
+// CHECK-LABEL: @asked
+// GFX942: greta_tile.local_alloc : <1 x tensor<64x32xf16>
+// NVIDIA: greta_tile.local_alloc : <1 x tensor<64x32xf16>
+// CHECK-LABEL: @asked_two
+// GFX942: greta_tile.local_alloc : <2 x tensor<64x32xf16>
+// NVIDIA: greta_tile.local_alloc : <2 x tensor<64x32xf16>
+greta_tile.func @asked(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<64x64xf32>
+  %r = scf.for %k = %z to %n step %c32 iter_args(%acc = %none) -> (tensor<64x64xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  } {greta_tile.stages = 1 : i32}
+  greta_tile.store %r, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+greta_tile.func @asked_two(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<64x64xf32>
+  %r = scf.for %k = %z to %n step %c32 iter_args(%acc = %none) -> (tensor<64x64xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  } {greta_tile.stages = 2 : i32}
+  greta_tile.store %r, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -74,6 +74,7 @@ tt.func private @inner(%n: i32) -> i32 attributes {noinline = true} {
 // CHECK: %[[V10:[a-z0-9_]+]] = greta_tile.ptr_add %[[V8]], %[[V2]] : tensor<8x!greta_tile.ptr<f32>>, tensor<8xi32>
 // CHECK: greta_tile.store_scattered %[[V9]], %[[V10]] : tensor<8xf32> -> tensor<8x!greta_tile.ptr<f32>>
 // CHECK: scf.yield %[[V10]] : tensor<8x!greta_tile.ptr<f32>>
+// CHECK-NEXT: } {greta_tile.stages = 3 : i32}
 // CHECK: %[[V11:[a-z0-9_]+]] = scf.while (%[[V6]] = %[[V0]]) : (i32) -> i32 {
 // CHECK: %[[V9]] = arith.cmpi slt, %[[V6]], %[[V7]] : i32
 // CHECK: scf.condition(%[[V9]]) %[[V6]] : i32
