@@ -343,8 +343,8 @@ Problem greta::problemOf(const Space &space) {
 static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                         const Limits &limits) {
   int64_t slots = limits.row.tiles.slotsPerIssue;
-  bool isHidden = slots && tile.stages > 1 && 2 * tile.slice == tile.k &&
-                  !problem.stored;
+  bool isHidden =
+      slots && tile.stages > 1 && 2 * tile.slice == tile.k && !problem.stored;
   return isHidden ? std::max<int64_t>(tile.instruction->cycles / slots, 1) - 1
                   : 0;
 }

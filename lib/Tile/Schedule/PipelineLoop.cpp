@@ -149,6 +149,8 @@ void LoopPipeliner::chooseClamp() {
 }
 
 Value LoopPipeliner::clampedAfter(Value k, int64_t turns) {
+  if (!turns)
+    return k;
   if (clamp == Clamp::Signed)
     return arith::MinSIOp::create(b, turnAfter(k, turns), last);
   if (clamp == Clamp::Unsigned)
@@ -174,66 +176,28 @@ Value LoopPipeliner::turnAfter(Value k, int64_t turns) {
 // Schedules
 //===----------------------------------------------------------------------===//
 
-static SmallVector<Value> concat(ValueRange a, ValueRange b) {
-  SmallVector<Value> all(a);
-  llvm::append_range(all, b);
-  return all;
-}
-
-SmallVector<Value> LoopPipeliner::emitSingle() {
-  Value zero = i32(0);
-  SmallVector<Value> inits;
-  for (unsigned place : body.carried)
-    inits.push_back(loop.getInitArgs()[place]);
-  for (auto [place, contract] : body.sums)
-    inits.push_back(loop.getInitArgs()[place]);
-  unsigned count = body.carried.size(), numSums = body.sums.size();
-  SmallVector<Value> first = emitLoads(loop.getLowerBound());
-  auto outer = scf::ForOp::create(b, loop.getLowerBound(), loop.getUpperBound(),
-                                  loop.getStep(), concat(inits, first));
-  outer->setAttr(rolledName, b.getUnitAttr());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(outer.getBody());
-  Value k = outer.getInductionVar();
-  ValueRange carried = outer.getRegionIterArgs();
-  SmallVector<Value> ofLoaded(carried.slice(count, numSums));
-  SmallVector<Value> prepared =
-      emitPrepared(k, carried.drop_front(count + numSums), ofLoaded);
-  emitStores(prepared, zero);
-  SmallVector<Value> next = emitLoads(clampedAfter(k, 1));
-  carried = carried.take_front(count);
-  SmallVector<Value> results;
-  if (body.isGemm) {
-    IRMapping turn = beginTurn(k, carried);
-    results = endTurn(
-        turn, emitSlices(body.dots, zero, attr.getSlice(), chainInits(turn)));
-  } else {
-    results = emitCompute(k, zero, carried, [] {});
-  }
-  scf::YieldOp::create(b, concat(concat(results, ofLoaded), next));
-  return SmallVector<Value>(outer.getResults().take_front(count + numSums));
-}
-
 LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   int64_t slice = attr.getSlice(), stages = attr.getStages();
-  bool direct = attr.getDirect();
+  bool direct = attr.getDirect(), isFilled = direct;
   Value next = advanced(stage, 1);
-  auto after = [&](int64_t turns) { return clampedAfter(k, turns); };
-  Value ahead = direct ? Value() : after(stages - 1), further = after(stages);
+  Value ahead = direct ? Value() : clampedAfter(k, stages - 1);
+  // Behind the stores of a single stage, where drivers were measured with it.
+  Value further = stages > 1 ? clampedAfter(k, stages) : Value();
   // Without direct loads the block in registers goes to the stage that the last
   // barrier has freed.
   auto fill = [&] {
-    if (direct)
+    if (std::exchange(isFilled, true))
       return;
-    unsigned numSums = body.sums.size();
-    SmallVector<Value> sums(ArrayRef(flow.ahead).take_back(numSums));
+    SmallVector<Value> sums(ArrayRef(flow.sums).take_back(body.sums.size()));
     SmallVector<Value> prepared = emitPrepared(ahead, flow.loaded, sums);
-    flow.prepared.assign(flow.ahead.begin(), flow.ahead.begin() + numSums);
-    flow.ahead.erase(flow.ahead.begin(), flow.ahead.begin() + numSums);
-    llvm::append_range(flow.ahead, sums);
+    flow.sums.erase(flow.sums.begin(), flow.sums.begin() + sums.size());
+    llvm::append_range(flow.sums, sums);
     emitStores(prepared, advanced(stage, stages - 1));
-    flow.loaded = emitLoads(further);
+    flow.loaded = emitLoads(further ? further : clampedAfter(k, stages));
   };
+  // Before anything reads the only stage.
+  if (stages == 1)
+    fill();
   if (!body.isGemm) {
     flow.carried = emitCompute(k, stage, flow.carried, fill);
     return flow;
@@ -241,46 +205,34 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   int64_t depth = body.operands.front().depth();
   IRMapping turn = beginTurn(k, flow.carried);
   SmallVector<Value> sums = chainInits(turn);
-  for (int64_t at = 0; at + slice < depth; at += slice) {
-    Parts following = emitReads(body.dots, stage, i32(at + slice), slice);
+  if (!readsAhead()) {
+    // With several stages tile by tile along K, so that few operands are in
+    // registers at a time.
+    int64_t tile = body.operands.front().tileDepth();
+    sums = emitSlices(body.dots, stage, stages == 1 ? slice : tile, sums, fill);
+    if (direct)
+      emitDirect(further, stage);
+  }
+  for (int64_t at = 0; readsAhead() && at < depth; at += slice) {
+    bool isLast = at + slice == depth;
+    Parts following = emitReads(body.dots, isLast ? next : stage,
+                                i32(isLast ? 0 : at + slice), slice);
+    if (isLast && direct)
+      emitDirect(further, stage);
     sums = emitDots(body.dots, flow.parts, sums);
-    if (at == 0)
-      fill();
+    fill();
     auto schedule = ScheduleOp::create(b);
     if (at == 0 && attr.getHidden())
       schedule.setCompute(attr.getHidden());
-    flow.parts = following;
-  }
-  if (slice == depth) {
-    // Tile by tile along K, so that few operands are in registers at a time.
-    int64_t tile = body.operands.front().tileDepth();
-    for (int64_t at = 0; at < depth; at += tile) {
-      flow.parts = emitReads(body.dots, stage, i32(at), tile);
-      if (at == 0)
-        fill();
-      sums = emitDots(body.dots, flow.parts, sums);
-      ScheduleOp::create(b);
-    }
-  }
-  Parts following;
-  if (slice < depth)
-    following = emitReads(body.dots, next, i32(0), slice);
-  if (direct)
-    emitDirect(further, stage);
-  if (slice < depth) {
-    sums = emitDots(body.dots, flow.parts, sums);
-    ScheduleOp::create(b);
     flow.parts = following;
   }
   flow.carried = endTurn(turn, sums);
   return flow;
 }
 
-SmallVector<Value> LoopPipeliner::emitStaged() {
-  // Slices are read before their turn.
-  bool ahead = body.isGemm && attr.getSlice() < body.operands.front().depth();
-  bool direct = attr.getDirect();
+SmallVector<Value> LoopPipeliner::emitLoop() {
   int64_t stages = attr.getStages();
+  bool direct = attr.getDirect();
   Value zero = i32(0);
   // Beyond the end the last block is prepared again: the sums of what is loaded
   // are kept of as many blocks as are prepared ahead.
@@ -293,7 +245,7 @@ SmallVector<Value> LoopPipeliner::emitStaged() {
   llvm::append_range(inits, sums);
   Value first = loop.getLowerBound();
   for (int64_t block = 0; block < stages; ++block) {
-    Value k = block ? clampedAfter(first, block) : first;
+    Value k = clampedAfter(first, block);
     if (direct) {
       emitDirect(k, i32(block));
     } else if (block + 1 < stages) {
@@ -303,46 +255,47 @@ SmallVector<Value> LoopPipeliner::emitStaged() {
       llvm::append_range(inits, emitLoads(k));
     }
   }
-  if (ahead)
+  if (readsAhead())
     llvm::append_range(inits,
                        emitReads(body.dots, zero, zero, attr.getSlice()));
   // As many blocks a turn as there are stages where their number is known to be
   // a multiple: the stages are constants then.
   auto known = length(), step = getConstantIntValue(loop.getStep());
-  bool whole =
-      body.isGemm && known && *known && step && *known % (stages * *step) == 0;
+  bool whole = stages == 1 || (body.isGemm && known && *known && step &&
+                               *known % (stages * *step) == 0);
   if (!whole)
     inits.push_back(zero);
 
   unsigned inFlight = direct ? 0 : body.loads.size();
   auto outer = scf::ForOp::create(
       b, first, loop.getUpperBound(),
-      whole ? turnAfter(number(0), stages) : loop.getStep(), inits);
+      whole && stages > 1 ? turnAfter(number(0), stages) : loop.getStep(),
+      inits);
   outer->setAttr(rolledName, b.getUnitAttr());
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(outer.getBody());
-    Value k = outer.getInductionVar();
-    ValueRange carried = outer.getRegionIterArgs();
-    Flow flow;
-    flow.carried = carried.take_front(count);
-    flow.ahead = carried.slice(count + numSums, (stages - 1) * numSums);
-    unsigned next = count + stages * numSums;
-    flow.loaded = carried.slice(next, inFlight);
-    if (ahead)
-      flow.parts = carried.slice(next + inFlight, body.operands.size());
-    Value stage = whole ? zero : carried.back();
-    flow = emitStep(k, stage, flow);
-    for (int64_t block = 1; whole && block < stages; ++block)
-      flow = emitStep(turnAfter(k, block), i32(block), flow);
-    SmallVector<Value> results = concat(concat(flow.carried, flow.prepared),
-                                        concat(flow.ahead, flow.loaded));
-    if (ahead)
-      llvm::append_range(results, flow.parts);
-    if (!whole)
-      results.push_back(advanced(stage, 1));
-    scf::YieldOp::create(b, results);
-  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(outer.getBody());
+  Value k = outer.getInductionVar();
+  ValueRange carried = outer.getRegionIterArgs();
+  Flow flow;
+  auto take = [&](unsigned number) {
+    SmallVector<Value> taken(carried.take_front(number));
+    carried = carried.drop_front(number);
+    return taken;
+  };
+  flow.carried = take(count);
+  flow.sums = take(stages * numSums);
+  flow.loaded = take(inFlight);
+  flow.parts = take(readsAhead() ? body.operands.size() : 0);
+  Value stage = whole ? zero : carried.back();
+  flow = emitStep(k, stage, flow);
+  for (int64_t block = 1; whole && block < stages; ++block)
+    flow = emitStep(turnAfter(k, block), i32(block), flow);
+  SmallVector<Value> results;
+  for (ValueRange values : {flow.carried, flow.sums, flow.loaded, flow.parts})
+    llvm::append_range(results, values);
+  if (!whole)
+    results.push_back(advanced(stage, 1));
+  scf::YieldOp::create(b, results);
   return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 
@@ -384,7 +337,7 @@ LogicalResult LoopPipeliner::run() {
   if (!lower || *lower)
     last = arith::AddIOp::create(b, last, loop.getLowerBound());
   emitFixed();
-  SmallVector<Value> made = attr.getStages() == 1 ? emitSingle() : emitStaged();
+  SmallVector<Value> made = emitLoop();
   SmallVector<Value> results(loop.getNumResults());
   for (auto [place, value] : llvm::zip(body.carried, made))
     results[place] = value;

@@ -60,6 +60,12 @@ private:
   llvm::SmallVector<mlir::Value> emitDots(llvm::ArrayRef<tile::DotOp> dots,
                                           const Parts &parts,
                                           mlir::ValueRange accumulators);
+  /// A GEMM whose next block is stored between its slices.
+  bool isStagedGemm() const { return body.isGemm && attr.getStages() > 1; }
+  /// Whether each of its slices is read before the dots of the one before.
+  bool readsAhead() const {
+    return isStagedGemm() && attr.getSlice() < body.operands.front().depth();
+  }
   /// If operands that could stay in registers are in locals, reads stand just
   /// before the dots that need them, or LLVM has all of them first.
   bool isShortOfRegisters() const {
@@ -67,13 +73,15 @@ private:
   }
   /// The first one has the next turn's loads and stores to hide.
   void endStretch(bool isFirst = false) {
-    if (isShortOfRegisters() || (isFirst && !body.isLoadedWhole()))
+    if (isShortOfRegisters() || (isFirst && !body.isLoadedWhole()) ||
+        isStagedGemm())
       tile::ScheduleOp::create(b);
   }
-  /// Dots whose operands are all in locals, slice by slice.
-  llvm::SmallVector<mlir::Value> emitSlices(llvm::ArrayRef<tile::DotOp> dots,
-                                            mlir::Value stage, int64_t slice,
-                                            mlir::ValueRange accumulators);
+  /// Dots whose operands are all in locals, slice by slice; `fill` comes before
+  /// the first dot.
+  llvm::SmallVector<mlir::Value> emitSlices(
+      llvm::ArrayRef<tile::DotOp> dots, mlir::Value stage, int64_t slice,
+      mlir::ValueRange accumulators, llvm::function_ref<void()> fill = [] {});
   /// What a GEMM's turn computes before its dots and, with their sums, behind
   /// them, from what is carried to what it carries.
   mlir::IRMapping beginTurn(mlir::Value k, mlir::ValueRange carried);
@@ -93,16 +101,14 @@ private:
   /// again and is not used.
   mlir::Value clampedAfter(mlir::Value k, int64_t turns);
   void chooseClamp();
-  llvm::SmallVector<mlir::Value> emitSingle();
-  /// The values that pass from iteration to iteration with several stages.
+  /// The values that pass from iteration to iteration: `sums` are those up to
+  /// this one's K tile and up to each that is prepared ahead.
   struct Flow {
-    llvm::SmallVector<mlir::Value> carried, loaded;
+    llvm::SmallVector<mlir::Value> carried, sums, loaded;
     Parts parts;
-    /// The prepared values: of each K tile ahead, and those without one.
-    llvm::SmallVector<mlir::Value> ahead, prepared;
   };
   Flow emitStep(mlir::Value k, mlir::Value stage, Flow flow);
-  llvm::SmallVector<mlir::Value> emitStaged();
+  llvm::SmallVector<mlir::Value> emitLoop();
   void guard();
   mlir::Value i32(int64_t value) {
     return mlir::arith::ConstantIntOp::create(b, value, 32);

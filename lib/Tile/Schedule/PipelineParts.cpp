@@ -225,10 +225,11 @@ SmallVector<Value> LoopPipeliner::emitDots(ArrayRef<DotOp> dots,
 
 SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
                                              int64_t slice,
-                                             ValueRange accumulators) {
+                                             ValueRange accumulators,
+                                             llvm::function_ref<void()> fill) {
   int64_t depth = body.operandOf(dots.front(), 0).depth();
   SmallVector<Value> sums(accumulators);
-  if (body.isLoadedWhole()) {
+  if (body.isLoadedWhole() && !isStagedGemm()) {
     auto slices = scf::ForOp::create(b, i32(0), i32(depth), i32(slice), sums);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(slices.getBody());
@@ -238,7 +239,10 @@ SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
   }
   // The place of a slice in a swizzled local must be a constant.
   for (int64_t at = 0; at < depth; at += slice) {
-    sums = emitDots(dots, emitReads(dots, stage, i32(at), slice), sums);
+    Parts parts = emitReads(dots, stage, i32(at), slice);
+    if (at == 0)
+      fill();
+    sums = emitDots(dots, parts, sums);
     endStretch();
   }
   return sums;
