@@ -100,15 +100,11 @@ SMALL = [
 ]
 
 
-EVERYTHING = "gfx942", "gfx1100", "host"
-
-
 def chosen_for(target):
-    """The others share the cases, which take long to compile, among them."""
+    """The cases take long to compile: a CDNA and an RDNA family take each."""
     if target.startswith("vulkan"):
         return SMALL
-    others = [family for family in AMD_FAMILIES if family not in EVERYTHING]
-    return CASES if target in EVERYTHING else CASES[others.index(target) :: len(others)]
+    return CASES if target == "host" else harness.share_of(CASES, target, 3)
 
 
 @pytest.fixture(scope="session")

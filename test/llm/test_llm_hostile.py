@@ -323,6 +323,14 @@ def at_once(ask, bodies):
 NARROW = ("--parallel=4", "--context=176", "--chunk=16")
 
 
+def assert_free(server):
+    """The cache is free soon after the last answer, whose text leaves first."""
+    end = time.monotonic() + 30
+    while server.metric("cache_tokens_free") != 176:
+        assert time.monotonic() < end, server.metric("cache_tokens_free")
+        time.sleep(0.05)
+
+
 def test_the_youngest_begins_anew(package):
     """With the same kernels for any number the answers are those given alone."""
     server = Server(package, ["--synthetic=tiny"], *NARROW, "--deterministic")
@@ -334,7 +342,7 @@ def test_the_youngest_begins_anew(package):
     # Most of them run to their end.
     assert together == alone and sum(why == "length" for _, why in alone) >= 2
     assert server.metric("requests_preempted_total") > 0
-    assert server.metric("cache_tokens_free") == 176
+    assert_free(server)
     # Each token counts once, however often it was made.
     assert server.metric("generated_tokens_total") == 2 * generated
     server.end()
@@ -352,7 +360,8 @@ def test_the_youngest_goes_on(package):
     alone = [ask(body) for body in bodies]
     generated = server.metric("generated_tokens_total")
     together = at_once(ask, bodies)
-    assert server.metric("requests_preempted_total") > 0 and server.metric("cache_tokens_free") == 176
+    assert server.metric("requests_preempted_total") > 0
+    assert_free(server)
     assert server.metric("generated_tokens_total") - generated == sum(count for _, _, count, _ in together)
     for i, (answer, lone) in enumerate(zip(together, alone)):
         # Numbers are rounded in another order: only what comes long after may differ.
