@@ -261,7 +261,7 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
       if (loop->hasAttr(pipelineName) ||
           loop.getBody()->getOps<DotOp>().empty())
         return;
-      LoopBody body(loop, /*rest=*/true, /*stores=*/true);
+      LoopBody body(loop, /*rest=*/true);
       if (!body.isGemm)
         return;
       if (!facts)

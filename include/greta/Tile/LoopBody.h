@@ -45,10 +45,7 @@ struct DotChain {
 
 struct LoopBody {
   /// `rest`: whether the body of a GEMM may compute something beside its dots.
-  /// `stores`: whether the body may store what its loads do not read
-  /// (AccessOrder.h).
-  explicit LoopBody(mlir::scf::ForOp loop, bool rest = false,
-                    bool stores = false);
+  explicit LoopBody(mlir::scf::ForOp loop, bool rest);
 
   bool isLoadedWhole() const;
   /// Whether a dot's A (0) or B (1) is a loaded operand.

@@ -59,9 +59,9 @@ struct Origin {
 
 class LoopBody::Analysis {
 public:
-  Analysis(LoopBody &body, scf::ForOp loop, bool mayHaveRest, bool mayStore)
-      : body(body), loop(loop), block(loop.getBody()), mayHaveRest(mayHaveRest),
-        mayStore(mayStore) {}
+  Analysis(LoopBody &body, scf::ForOp loop, bool mayHaveRest)
+      : body(body), loop(loop), block(loop.getBody()),
+        mayHaveRest(mayHaveRest) {}
   void run();
 
 private:
@@ -83,8 +83,8 @@ private:
   LoopBody &body;
   scf::ForOp loop;
   Block *block;
-  bool mayHaveRest, mayStore;
-  bool stores = false; // it does
+  bool mayHaveRest;
+  bool stores = false;
   /// Operands of dots, and contracts: uses of what may run ahead.
   llvm::MapVector<OpOperand *, Origin> candidates;
   llvm::MapVector<Operation *, Origin> contracts;
@@ -412,7 +412,7 @@ bool LoopBody::Analysis::isGemm() {
 
 void LoopBody::Analysis::run() {
   stores = writesMemory(loop);
-  if (stores && (!mayStore || writesMemory(loop, Except::Stores)))
+  if (writesMemory(loop, Except::Stores))
     return;
   for (auto dot : block->getOps<DotOp>())
     for (unsigned side : {0u, 1u})
@@ -431,6 +431,6 @@ void LoopBody::Analysis::run() {
     separateFixed();
 }
 
-LoopBody::LoopBody(scf::ForOp loop, bool rest, bool stores) {
-  Analysis(*this, loop, rest, stores).run();
+LoopBody::LoopBody(scf::ForOp loop, bool rest) {
+  Analysis(*this, loop, rest).run();
 }

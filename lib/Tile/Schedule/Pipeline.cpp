@@ -118,8 +118,7 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
         loop->setAttr(rolledName, UnitAttr::get(&getContext()));
         continue;
       }
-      LoopBody body(loop, /*rest=*/bool(attr),
-                    /*stores=*/row->tiles.schedulesLoops);
+      LoopBody body(loop, /*rest=*/bool(attr));
       if (!attr && !row->isHost())
         attr = choosePipeline(body, *row, askedStages(loop), &getContext());
       if (attr && failed(LoopPipeliner(loop, body, attr).run()))
