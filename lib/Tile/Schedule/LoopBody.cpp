@@ -427,8 +427,12 @@ void LoopBody::Analysis::run() {
   setOperands();
   partition();
   body.isGemm = isGemm();
-  if (!body.isGemm)
-    separateFixed();
+  if (body.isGemm)
+    return;
+  body.chains.clear();
+  body.before.clear();
+  body.after.clear();
+  separateFixed();
 }
 
 LoopBody::LoopBody(scf::ForOp loop, bool rest) {

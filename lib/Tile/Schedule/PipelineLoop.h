@@ -82,7 +82,7 @@ private:
   llvm::SmallVector<mlir::Value> emitSlices(
       llvm::ArrayRef<tile::DotOp> dots, mlir::Value stage, int64_t slice,
       mlir::ValueRange accumulators, llvm::function_ref<void()> fill = [] {});
-  /// What a GEMM's turn computes before its dots and, with their sums, behind
+  /// What a turn computes before a GEMM's dots and, with their sums, behind
   /// them, from what is carried to what it carries.
   mlir::IRMapping beginTurn(mlir::Value k, mlir::ValueRange carried);
   llvm::SmallVector<mlir::Value> chainInits(mlir::IRMapping &turn);

@@ -307,10 +307,7 @@ SmallVector<Value> LoopPipeliner::endTurn(IRMapping &turn, ValueRange sums) {
 SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
                                               ValueRange carried,
                                               llvm::function_ref<void()> fill) {
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), k);
-  for (auto [place, value] : llvm::zip(body.carried, carried))
-    mapping.map(loop.getRegionIterArg(place), value);
+  IRMapping mapping = beginTurn(k, carried);
   bool isFilled = false;
   for (Operation *op : body.compute) {
     auto dot = dyn_cast<DotOp>(op);
@@ -325,8 +322,5 @@ SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
                   return true;
                 }));
   }
-  SmallVector<Value> results;
-  for (unsigned place : body.carried)
-    results.push_back(mapping.lookupOrDefault(loop.getYieldedValues()[place]));
-  return results;
+  return endTurn(mapping, /*sums=*/{});
 }
