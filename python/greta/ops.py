@@ -188,7 +188,7 @@ def quantize_rows(x: Any, dtype: Any = "i8") -> Any:
 
 
 def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None) -> Any:
-    """Weights [N, K] in f16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. Of "gptq4", eight of 4 bits in each word of q [N, K / 8], zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. `high` are words of the upper bits of formats of 5 and 6 bits."""
+    """Weights [N, K] in f16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. Of "gptq4", eight of 4 bits in each word of q [N, K / 8], zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. Scales of "e4m3" are of f32, and those of "e4m3_block" are [N / 128, K / group]. `high` are words of the upper bits of formats of 5 and 6 bits."""
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape

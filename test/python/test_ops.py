@@ -139,6 +139,11 @@ def test_dequant_of_other_formats():
     pack = lambda numbers, bits: (numbers.reshape(n, -1, 32 // bits) << (bits * (np.arange(32 // bits) // 2) + 16 * (np.arange(32 // bits) % 2))).sum(-1).astype(np.uint32).view(np.int32)
     want = (weights - 16) * scales.astype(float).repeat(32, 1)
     check(ops.dequant(pack(weights & 15, 4), scales, None, 32, "q5_0", high=pack(weights >> 4, 1)), want.astype(np.float16).astype(float), "exact")
+    # Floats of e4m3, 1.5 and 1 + e / 8 say, with a scale for 128 rows.
+    n = 130
+    codes, scales = rng.integers(0x38, 0x40, (n, k)).astype(np.uint8), rng.uniform(0.01, 0.1, (2, 1)).astype(np.float32)
+    want = ((1 + (codes - 0x38) / 8) * scales.astype(float).repeat(128, 0)[:n]).astype(np.float32)
+    check(ops.dequant(codes.view(np.int32), scales, None, 128, "e4m3_block"), want.astype(np.float16).astype(float), "exact")
 
 
 def attended(q, k, v, keys, causal=False, mask=0.0):
