@@ -2,6 +2,7 @@
 their checks, on testing's lavapipe (cooperative matrices) under its validation layer, on this machine's Vulkan driver, and on the CPU.
 """
 
+import numpy as np
 import pytest
 
 import harness
@@ -30,3 +31,70 @@ def test_weights(results, driver_parts, target, case):
 @pytest.mark.parametrize("target", together("weights", *TARGETS))
 def test_together(results, driver_parts, target):
     check_together(results_on(results, target, driver_parts))
+
+
+Q, S = "tensor<384x64xi32>", "tensor<3x2xf32>"
+WEIGHTS = f'%w = greta.dequant %q, %s {{format = "e4m3_block", group = 128}} : {Q}, {S} -> tensor<384x256xf16>'
+
+
+def behind_shared_scales(name, others, result, *body):
+    lines = "\n".join(f"  {line}" for line in (WEIGHTS, *body))
+    return f"func.func @{name}(%x: tensor<5x256xf16>, %q: {Q}, %s: {S}{others}) -> {result} {{\n{lines}\n  return %r : {result}\n}}\n"
+
+
+def grouped(name, groups, columns):
+    b, y, o = f"tensor<{groups}x{columns}x256xf16>", f"tensor<5x{columns}xf16>", f"tensor<{groups + 1}xi32>"
+    expand = f"%b = tensor.expand_shape %w [[0, 1], [2]] output_shape [{groups}, {columns}, 256] : tensor<384x256xf16> into {b}"
+    return behind_shared_scales(name, f", %o: {o}", y, expand, f"%r = greta.grouped_matmul %x, %b, %o {{transpose_b}} : tensor<5x256xf16>, {b}, {o} -> {y}")
+
+
+PRODUCT = "%y = greta.matmul %x, %w {transpose_b} : tensor<5x256xf16>, tensor<384x256xf16> -> tensor<5x384xf16>"
+HEADS, ANGLES, HALF = "tensor<5x6x64xf16>", "tensor<5x32xf32>", "tensor<5x192xf16>"
+# Name: kernels, the function, its inputs behind the weights'.
+SHARED = {
+    "rope": (  # columns that share scales are no heads
+        2,
+        behind_shared_scales(
+            "rope",
+            f", %cos: {ANGLES}, %sin: {ANGLES}",
+            HEADS,
+            PRODUCT,
+            f"%h = tensor.expand_shape %y [[0], [1, 2]] output_shape [5, 6, 64] : tensor<5x384xf16> into {HEADS}",
+            f'%r = greta.rope %h, %cos, %sin {{style = "neox"}} : {HEADS}, {ANGLES}, {ANGLES} -> {HEADS}',
+        ),
+        ["5x32xf32:random:2", "5x32xf32:random:3"],
+    ),
+    "halves": (  # nor are they sliced
+        2,
+        behind_shared_scales(
+            "halves",
+            "",
+            HALF,
+            PRODUCT,
+            f"%a = tensor.extract_slice %y[0, 0] [5, 192] [1, 1] : tensor<5x384xf16> to {HALF}",
+            f"%b = tensor.extract_slice %y[0, 192] [5, 192] [1, 1] : tensor<5x384xf16> to {HALF}",
+            f"%r = greta.swiglu %a, %b : {HALF}, {HALF} -> {HALF}",
+        ),
+        [],
+    ),
+    "grouped": (1, grouped("grouped", 3, 128), [[0, 2, 2, 5]]),
+    "uneven": (2, grouped("uneven", 4, 96), [[0, 1, 3, 3, 5]]),  # groups that share scales are unpacked before
+}
+
+
+@pytest.mark.parametrize("device, target", [("sim:gfx942", "gfx942"), ("sim:gfx1201", "gfx1201"), ("vulkan", "vulkan:lavapipe")])
+@pytest.mark.parametrize("name", SHARED)
+def test_rows_that_share_scales(tmp_path, device, target, name):
+    kernels, text, others = SHARED[name]
+    package = harness.compile_package(tmp_path, name, text, f"{target},host")
+    assert len(harness.function_of(package, name)["variants"][0]["kernels"]) == kernels
+    rng = np.random.default_rng(1)
+    arrays = [rng.integers(0x20, 0x60, (384, 256), np.uint8).view(np.int32), rng.uniform(0.001, 0.1, (3, 2)).astype(np.float32)]
+    inputs = ["--input=5x256xf16:random:1"]
+    for i, given in enumerate([*arrays, *others]):
+        if not isinstance(given, str):
+            np.save(tmp_path / f"{i}.npy", np.asarray(given, getattr(given, "dtype", np.int32)))
+            given = f"{tmp_path}/{i}.npy"
+        inputs.append(f"--input={given}")
+    done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={name}", "--check", *inputs)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
