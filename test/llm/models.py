@@ -130,8 +130,10 @@ def shapes(a):
         matrices |= {"ffn_gate_inp": (a.experts, a.width)} | {f"{name}_exps": (a.experts, *matrices[name]) for name in ("ffn_gate", "ffn_up", "ffn_down")}
     for name in {"ffn_gate"} if a.mlp == "ungated" else {"ffn_gate", "ffn_up", "ffn_down"} if a.experts else ():
         del matrices[name]
-    norms = ["attn_norm"] * (a.norms != "after") + ["ffn_norm"] * (a.norms != "after" and not a.parallel) + ["post_attention_norm", "post_ffw_norm"] * (a.norms != "before")
-    layer = {f"{name}.weight": (a.width,) for name in norms} | {f"{name}.weight": shape for name, shape in matrices.items()}
+    before = a.norms != "after"
+    order = ["attn_norm"] * before + [name for name in matrices if name.startswith("attn")] + ["ffn_norm"] * (before and not a.parallel) + [name for name in matrices if name.startswith("ffn")]
+    order += ["post_attention_norm", "post_ffw_norm"] * (a.norms != "before")
+    layer = {f"{name}.weight": matrices.get(name, (a.width,)) for name in order}
     layer |= {f"{name}.bias": shape[:1] for name, shape in matrices.items() if name in a.biased}
     if a.head_norms:
         layer |= {"attn_q_norm.weight": (queries if a.head_norms == "rows" else a.head_size,), "attn_k_norm.weight": (keys if a.head_norms == "rows" else a.head_size,)}

@@ -28,7 +28,7 @@ TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
 BLOCKS = "q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0", "mxfp4"
-PACKED = "mistral-gguf-q4_0", "phi4-mini-gguf-q4_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
+PACKED = "mistral-gguf-q4_0", "glm4-gguf-q4_0", "qwen3-moe-gguf-q8_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
@@ -37,7 +37,7 @@ CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name i
 CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in OTHERS}
 CASES["gemma3-safetensors-bf16"] = ("gemma3", "safetensors-bf16", "bf16")
 CASES["qwen3-moe-gguf-q8_0"] = ("qwen3-moe", "gguf-q8_0", "f16")
-CASES["phi4-mini-gguf-q4_0"] = ("phi4-mini", "gguf-q4_0", "f16")
+CASES["glm4-gguf-q4_0"] = ("glm4", "gguf-q4_0", "f16")
 CASES |= {
     "llama2-safetensors-f16": ("llama2", "safetensors-f16", "f16"),
     "llama2-safetensors-bf16": ("llama2", "safetensors-bf16", "bf16"),
