@@ -371,6 +371,8 @@ greta::Tensor Engine::bindTurns(const std::string &name, int64_t layer,
 greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
   const Config &c = model.config;
   int64_t rows = tokens * c.mixture.used;
+  if (!c.has(Experts))
+    return {};
   if (name == "normed")
     return {&pairs.normed, {tokens, c.width}};
   if (name == "router_logits")

@@ -275,18 +275,25 @@ void readMixture(const std::string &path, const Fields &fields, Config &c) {
          "; greta-llm runs models where all layers have experts");
 }
 
-void readScales(const Fields &fields, Config &c) {
+void readScales(const std::string &path, const Fields &fields, Config &c) {
+  // Zero stands for none in `Config`.
+  auto given = [&](const char *key, double otherwise) {
+    double value = fields.number(key, otherwise);
+    if (fields.find(key) && !(value > 0))
+      fail(path + ": '" + key + "' is " + std::to_string(value) +
+           "; it has to be a positive number");
+    return value;
+  };
   if (fields.find("query_pre_attn_scalar"))
-    c.attentionScale = 1 / std::sqrt(fields.number("query_pre_attn_scalar"));
-  c.attentionScale = fields.number("attention_multiplier", c.attentionScale);
-  c.attentionCap = fields.number("attn_logit_softcapping", 0);
-  c.logitCap = fields.number("final_logit_softcapping", 0);
+    c.attentionScale = 1 / std::sqrt(given("query_pre_attn_scalar", 1));
+  c.attentionScale = given("attention_multiplier", c.attentionScale);
+  c.attentionCap = given("attn_logit_softcapping", 0);
+  c.logitCap = given("final_logit_softcapping", 0);
   if (c.has(WidthScale))
     c.embeddingScale = std::sqrt(static_cast<double>(c.width));
-  c.embeddingScale = fields.number("embedding_multiplier", c.embeddingScale);
-  c.residualScale = fields.number("residual_multiplier", 1);
-  c.logitScale =
-      fields.number("logit_scale", 1) / fields.number("logits_scaling", 1);
+  c.embeddingScale = given("embedding_multiplier", c.embeddingScale);
+  c.residualScale = given("residual_multiplier", 1);
+  c.logitScale = given("logit_scale", 1) / given("logits_scaling", 1);
 }
 
 void readBiases(const Fields &fields, Config &c) {
@@ -361,7 +368,7 @@ Config configOf(const std::string &path, json &object) {
   readMixture(path, fields, c);
   AboutRope about = aboutRope(path, fields, c);
   c.rotated = rotatedOf(fields, Fields(path, about.whole), c);
-  readScales(fields, c);
+  readScales(path, fields, c);
   readBiases(fields, c);
   checkSizes(path, c);
   c.ropes.push_back(

@@ -222,14 +222,19 @@ void readScales(const Numbers &numbers, Config &c) {
   if (c.has(QueryScalar) && (c.layers == 46 || c.layers == 62))
     c.attentionScale =
         std::sqrt(static_cast<double>(c.heads) / static_cast<double>(c.width));
-  c.attentionScale = numbers.number(".attention.scale", c.attentionScale);
-  c.attentionCap = numbers.number(".attn_logit_softcapping", 0);
-  c.logitCap = numbers.number(".final_logit_softcapping", 0);
+  // Zero stands for none in files.
+  auto given = [&](const char *key, double otherwise) {
+    double value = numbers.number(key, 0);
+    return value != 0 ? value : otherwise;
+  };
+  c.attentionScale = given(".attention.scale", c.attentionScale);
+  c.attentionCap = given(".attn_logit_softcapping", 0);
+  c.logitCap = given(".final_logit_softcapping", 0);
   if (c.has(WidthScale))
     c.embeddingScale = std::sqrt(static_cast<double>(c.width));
-  c.embeddingScale = numbers.number(".embedding_scale", c.embeddingScale);
-  c.residualScale = numbers.number(".residual_scale", 1);
-  c.logitScale = numbers.number(".logit_scale", 1);
+  c.embeddingScale = given(".embedding_scale", c.embeddingScale);
+  c.residualScale = given(".residual_scale", 1);
+  c.logitScale = given(".logit_scale", 1);
   if (c.has(Multipliers)) // a divisor
     c.logitScale = 1 / c.logitScale;
 }
