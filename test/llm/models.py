@@ -109,6 +109,7 @@ OTHERS = {
         "qwen3_moe", "qwen3moe", head_norms=True, experts=12, used=3, normalises=False,
         fields={"num_experts": 12, "num_experts_per_tok": 3, "moe_intermediate_size": 96, "norm_topk_prob": False, "intermediate_size": 160, "mlp_only_layers": []},
     ),
+    "olmoe": Architecture("olmoe", "olmoe", head_norms="rows", experts=8, used=2, normalises=False, fields={"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": False}),
     "mixtral": Architecture("mixtral", "llama", experts=4, used=2, fields={"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None}),
     "starcoder2": Architecture("starcoder2", "starcoder2", tied=True, bias="all", norm="biased", mlp="ungated", window=7),
 }
@@ -322,11 +323,14 @@ OTHER_NAMES = {
     "glm4": {"post_attention_norm": "post_self_attn_layernorm", "post_ffw_norm": "post_mlp_layernorm"},
     "starcoder2": {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"},
     "qwen3_moe": {"ffn_gate_inp": "mlp.gate"},
+    "olmoe": {"ffn_gate_inp": "mlp.gate"},
     "mixtral": {"ffn_gate_inp": "block_sparse_moe.gate"},
 }
 # Experts have tensors of their own.
+NUMBERED = {name: f"mlp.experts.%d.{name[4:-5]}_proj" for name in ("ffn_gate_exps", "ffn_up_exps", "ffn_down_exps")}
 EXPERTS = {
-    "qwen3_moe": {name: f"mlp.experts.%d.{name[4:-5]}_proj" for name in ("ffn_gate_exps", "ffn_up_exps", "ffn_down_exps")},
+    "qwen3_moe": NUMBERED,
+    "olmoe": NUMBERED,
     "mixtral": {"ffn_gate_exps": "block_sparse_moe.experts.%d.w1", "ffn_up_exps": "block_sparse_moe.experts.%d.w3", "ffn_down_exps": "block_sparse_moe.experts.%d.w2"},
 }
 
@@ -561,8 +565,8 @@ def gguf_metadata(a):
 
 
 def as_in_gguf(a):
-    """The architecture that a GGUF file describes: Gemma's have no other divisor of scores than the head's size says, and weights of experts add up to one."""
-    a = dataclasses.replace(a, normalises=True)
+    """The architecture that a GGUF file describes: Gemma's have no other divisor of scores than the head's size says, and weights of experts add up to one but in OLMoE's."""
+    a = dataclasses.replace(a, normalises=a.kind != "olmoe")
     return a if a.metadata or not a.less_one else dataclasses.replace(a, scales={name: scale for name, scale in a.scales.items() if name != "scores"})
 
 

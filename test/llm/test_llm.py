@@ -50,7 +50,7 @@ CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in
 
 
 # Tokens that a step has room for, of which a sequence has one: the others stay empty.
-SIZES = {"llama3-safetensors-f32": 3, "llama2-safetensors-bf16": 2}
+SIZES = {"llama3-safetensors-f32": 3, "qwen3-moe-safetensors-f32": 3, "llama2-safetensors-bf16": 2}
 
 
 def llm(*words, **options):

@@ -129,6 +129,7 @@ LEFT_OUT = {
     "starcoder2": dict(window=8),
     "qwen3-moe": dict(normalises=True),
     "mixtral": dict(used=1),
+    "olmoe": dict(head_norms=False),
 }
 MORE_LEFT_OUT = [
     ("gemma2", dict(caps=(5.0, None))),

@@ -18,6 +18,9 @@ constexpr const char *usualNames =
     "self_attn.o_proj=attn_output self_attn.q_norm=attn_q_norm "
     "self_attn.k_norm=attn_k_norm mlp.gate_proj=ffn_gate mlp.up_proj=ffn_up "
     "mlp.down_proj=ffn_down";
+constexpr const char *expertNames =
+    "mlp.gate=ffn_gate_inp mlp.experts.gate_proj=ffn_gate_exps "
+    "mlp.experts.up_proj=ffn_up_exps mlp.experts.down_proj=ffn_down_exps";
 constexpr const char *fourNorms =
     "post_attention_layernorm=post_attention_norm "
     "pre_feedforward_layernorm=ffn_norm "
@@ -43,9 +46,7 @@ static const Architecture architectures[] = {
     Architecture("qwen3_moe", "qwen3moe", NormsBefore | HeadNorms | Experts)
         .windows(Windows::IfAsked)
         .asksForBiases("attention_bias", attention)
-        .hasNames("mlp.gate=ffn_gate_inp mlp.experts.gate_proj=ffn_gate_exps "
-                  "mlp.experts.up_proj=ffn_up_exps "
-                  "mlp.experts.down_proj=ffn_down_exps"),
+        .hasNames(expertNames),
     Architecture("mixtral", "llama", NormsBefore | PairsInGguf | Experts)
         .windows(Windows::Always)
         .hasNames("block_sparse_moe.gate=ffn_gate_inp "
@@ -97,6 +98,10 @@ static const Architecture architectures[] = {
         .asksForBiases("attention_bias", attention)
         .hasNames("post_attention_layernorm=post_attention_norm "
                   "post_feedforward_layernorm=post_ffw_norm"),
+    Architecture("olmoe", "olmoe",
+                 NormsBefore | RowNorms | Experts | SharesOfAll)
+        .asksForBiases("attention_bias", attention)
+        .hasNames(expertNames),
     Architecture("cohere", "command-r", cohere)
         .asksForBiases("attention_bias", attention)
         .hasEpsilon("layer_norm_eps")

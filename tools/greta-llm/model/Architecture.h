@@ -29,6 +29,7 @@ enum Trait : uint32_t {
   FusedGate = 1u << 12,    // gate and up are
   RopeInWindows = 1u << 13, // layers without a window have no rope
   Experts = 1u << 14,       // the MLP is a mixture of experts
+  SharesOfAll = 1u << 15,   // in GGUF files their weights do not add up to one
 
   WidthScale = 1u << 16,   // the embedding is multiplied by the width's root
   Multipliers = 1u << 17,  // of the embedding, residuals, scores and logits

@@ -201,7 +201,7 @@ void readSizes(const Numbers &numbers, Config &c) {
   if (c.has(Experts)) {
     c.mixture.count = numbers.size(".expert_count");
     c.mixture.used = numbers.size(".expert_used_count");
-    c.mixture.normalises = true;
+    c.mixture.normalises = !c.has(SharesOfAll);
     c.hidden = numbers.size(".expert_feed_forward_length", c.hidden);
   }
   const std::pair<const char *, bool> same[] = {
