@@ -14,7 +14,7 @@ import models
 import texts
 from conftest import BUILD
 from harness import TRANSLATE, tool
-from models import ARCHITECTURES
+from models import ARCHITECTURES, OTHERS
 from test_llm import LLM, llm
 from test_llm_tokenizer import model_with
 
@@ -98,6 +98,11 @@ def changed(folder, **config):
         (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8}), "lacks the list 'long_factor'"),
         (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8, "long_factor": [2] * 7}), "have to be lists of 8 numbers"),
         (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8, "long_factor": [2] * 7 + ["x"]}), "'long_factor' is no list of numbers"),
+        (dict(rope_scaling={"rope_type": "longrope", "short_factor": [1] * 8, "long_factor": [2] * 8, "original_max_position_embeddings": 1}), "'original_max_position_embeddings' is no number of tokens"),
+        (dict(model_type="qwen3", sliding_window=7, use_sliding_window=True, max_window_layers=-1), "'max_window_layers' is no number of layers"),
+        (dict(model_type="smollm3", no_rope_layer_interval=0), "'no_rope_layer_interval' is no number of layers"),
+        (dict(model_type="gemma3_text", hidden_act="gelu_pytorch_tanh", sliding_window=7, sliding_window_pattern=0), "'sliding_window_pattern' is no number of layers"),
+        (dict(hidden_act=None), "lacks the text 'hidden_act'"),
         (dict(rope_scaling={"rope_type": "longrope", "short_factor": [0] * 8, "long_factor": [2] * 8, "original_max_position_embeddings": 32}), "a factor of rope is 0.000000"),
     ],
 )
@@ -139,8 +144,9 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ("nonsense", "is no JSON"),
         ('{"model_type": 3}', "'model_type' is no text"),
         ('{"x": ' + DEEP + "}", "the JSON is nested more than 64 deep"),
+        ('{"model_type": "gemma3", "text_config": 3}', "'text_config' is no object"),
     ],
-    ids=["empty", "cut", "list", "words", "number", "deep"],
+    ids=["empty", "cut", "list", "words", "number", "deep", "vision"],
 )
 def test_config_json(tmp_path, text, says):
     folder = models.write_safetensors(tmp_path, A, WEIGHTS)
@@ -284,6 +290,37 @@ def test_gguf_that_is_cut_off(tmp_path):
         refused_model(begins[(size > 3) + (size > 900)], path)
 
 
+def test_several_weights_in_one_that_are_quantised(tmp_path):
+    a = OTHERS["phi3"]
+    config = models.config(a) | {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    named = {}
+    for name, w in models.joined(a, models.random_weights(a), to_hugging_face=True).items():
+        parts = models.quantised(w, "awq", 32)[0] if "_proj" in name else {"weight": w}
+        named |= {name.removesuffix("weight") + part: value for part, value in parts.items()}
+    (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(named, "f16"))
+    refused_model("is several in one, which greta-llm does not read quantised by awq or gptq", tmp_path)
+
+
+def test_several_weights_in_one_with_other_rows(tmp_path):
+    a = OTHERS["phi3"]
+    models.write_safetensors(tmp_path, a, models.random_weights(a))
+    named = models.joined(a, models.random_weights(a), to_hugging_face=True)
+    one = next(name for name in named if "qkv_proj" in name)
+    (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(named | {one: named[one][:-8]}, "f32"))
+    rows = named[one].shape[0]
+    refused_model(f"has {rows - 8} rows; the model's sizes ask for {rows}", tmp_path)
+
+
+def test_experts_of_several_shapes(tmp_path):
+    a = OTHERS["mixtral"]
+    models.write_safetensors(tmp_path, a, models.random_weights(a))
+    named = models.joined(a, models.random_weights(a), to_hugging_face=True)
+    one = next(name for name in named if ".experts.1." in name)
+    (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(named | {one: named[one][:-8]}, "f32"))
+    refused_model("has another shape or format than those of other experts", tmp_path)
+
+
 @pytest.mark.parametrize(
     "metadata, says",
     [
@@ -297,6 +334,7 @@ def test_gguf_that_is_cut_off(tmp_path):
         ({"llama.rope.scaling.type": "longrope"}, "rope scaling 'longrope' is not known; greta-llm takes none, linear, yarn"),
         ({"llama.rope.scaling.type": "linear"}, "lacks the number 'llama.rope.scaling.factor'"),
         ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 0.0}, "a factor of rope is 0.000000"),
+        ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": -1.0}, "YaRN's factor and original context have to be positive, and rope's base above 1"),
         ({"llama.rope.freq_base": float("nan")}, "rope's base is nan; it has to be a positive number"),
         ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "the norms' epsilon is nan"),
         ({"llama.attention.key_length": 1 << 28}, "the size of a head is 268435456"),
