@@ -414,6 +414,10 @@ LogicalResult DequantOp::verify() {
                            << type.getElementType() << "; it is " << remedy;
     bool shareRows = row.scaleRows > 1 && value == getScales();
     int64_t rows = shareRows ? llvm::divideCeil(n, row.scaleRows) : n;
+    // No launch compares these rows with N.
+    if (shareRows && type.isDynamicDim(0))
+      return emitOpError() << "'" << name << "' is " << type
+                           << "; its rows have to be in the type: " << rows;
     if (failed(checkRank(*this, name, value, 2, shape)) ||
         failed(checkDim(*this, name, value, 0, rows,
                         shareRows ? "N/" + std::to_string(row.scaleRows) +

@@ -321,6 +321,7 @@ Problem greta::problemOf(const Space &space) {
   problem.unit = unitOfWeights(space);
   matmul->getBlock()->walk([&](DequantOp dequant) {
     problem.hasZeros |= dequant.getZeros() != nullptr;
+    problem.sharesRows |= dequant.getRow().scaleRows > 1;
   });
   problem.bytesOut = tile::bytesInMemory(matmul.getType().getElementType());
   for (unsigned number : {0u, 1u}) {

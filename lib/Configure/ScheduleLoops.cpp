@@ -189,6 +189,10 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   if (!body.after.empty() && !row.tiles.slotsPerIssue)
     return {};
   Problem problem = problemOf(loop, body, tile, facts, row);
+  // What is computed beside the dots may move through shared memory.
+  int64_t room = row.ldsBytes;
+  if (!body.before.empty() || !body.after.empty())
+    room = room * 15 / 16;
   int64_t bytes = 0;
   for (const LoadedOperand &operand : body.operands)
     bytes += operand.type.getNumElements() * problem.bytes;
@@ -226,7 +230,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
       for (auto [number, isDirect] : ways) {
         tile.stages = number;
         tile.direct = isDirect;
-        if ((direct || !isDirect) && tile.stages * bytes <= row.ldsBytes &&
+        if ((direct || !isDirect) && tile.stages * bytes <= room &&
             !model.whyNot(tile, asked))
           fitting.push_back({tile, model.cycles(tile)});
       }
@@ -262,7 +266,15 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
           loop.getBody()->getOps<DotOp>().empty())
         return;
       LoopBody body(loop, /*rest=*/true);
-      if (!body.isGemm)
+      // What an inner loop loads ahead is written inside this one.
+      bool hasInner = loop.getBody()
+                          ->walk([](scf::ForOp inner) {
+                            return inner.getBody()->getOps<DotOp>().empty()
+                                       ? WalkResult::advance()
+                                       : WalkResult::interrupt();
+                          })
+                          .wasInterrupted();
+      if (!body.isGemm || hasInner)
         return;
       if (!facts)
         facts.emplace(kernel);

@@ -170,6 +170,9 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.slice <= 0 || tile.k % tile.slice)
     return "its tile is not made of the instruction's " + std::to_string(mi.m) +
            "x" + std::to_string(mi.n) + "x" + std::to_string(mi.k);
+  if (problem.sharesRows && !llvm::isPowerOf2_64(tile.n))
+    return std::to_string(tile.n) +
+           " columns lie across rows of scales; take a power of two";
   for (auto [dim, moved] :
        waveBits(mi.m, mi.n, tile.m, tile.n, tile.wavesOfSlice()))
     if (!moved)

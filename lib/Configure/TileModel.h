@@ -33,6 +33,7 @@ struct Problem {
   int64_t group = 0; // packed weights that share a scale; 0: none are packed
   int64_t unit = 0;  // and that are unpacked together
   bool hasZeros = false;          // they also share a zero that is loaded
+  bool sharesRows = false;        // and rows of B share scales
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
   int64_t groups = 0;             // of rows, each with a B; 0: there are none
   /// Dots of a block, and sums of its size in registers, where these are not

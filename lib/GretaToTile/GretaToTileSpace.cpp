@@ -44,6 +44,10 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
 SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
     : Emitter(context), units(units), identity(identityMapping(space.rank())) {
   MLIRContext *mlir = kernel.getContext();
+  // A block that moved would lie across rows of scales.
+  bool sharesRows = false;
+  kernel.walk(
+      [&](DequantOp dequant) { sharesRows |= dequant.getRow().scaleRows > 1; });
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {
     auto constant = dyn_cast<AffineConstantExpr>(size);
@@ -56,6 +60,7 @@ SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
     constexpr int64_t aligned = 16;
     int64_t unit = group == 1 ? space.headSize() : 1;
     bool moved = masked && config.pipeline && constant &&
+                 (!sharesRows || kind != Dim::Column) &&
                  constant.getValue() > extent &&
                  (constant.getValue() - extent) * unit % aligned == 0;
     bool grouped = kind == Dim::Group && isGrouped();

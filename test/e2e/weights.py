@@ -178,4 +178,6 @@ GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5
 PAIRS = [(name.replace("_", ""), group) for name, groups in GROUPS.items() for group in groups]
 CASES = [Weights(f, "product", g, m, n, k, "f16") for f, g in PAIRS for m, n, k in ((1, 33, 1152), (3, 33, 1152), (8, 33, 1152), (33, 33, 1152), (130, 33, 1152), (1, 130, 4096), (16, 129, 384))]
 CASES += [Weights(f, "product", g, m, 33, 1152, "f32") for f, g in PAIRS for m in (2, 33)]
+# More than a tile of columns, of which tiles at the edge are no whole rows of scales.
+CASES += [Weights("e4m3block", "product", 128, m, 192, 384, "f16") for m in (33, 130)]
 CASES += [Weights(f, "alone", g, 1, 33, k, "f16") for f, g in PAIRS for k in (128, 1152)]

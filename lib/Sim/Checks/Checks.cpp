@@ -372,7 +372,12 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
     c = CountLds;
   else if (i.unit == Unit::Smem)
     c = CountSmem;
-  else
+  else if (i.unit == Unit::Other && i.op && i.op->name == "global_inv") {
+    // gfx12 counts it with the loads, and LLVM counts on it.
+    ++s.issued[CountLoad];
+    s.anyPending = true;
+    return;
+  } else
     return;
   // Stores count with the loads on gfx9 and have a counter of their own later;
   // atomics that return count as loads.

@@ -295,6 +295,12 @@ func.func @dequant_block(%q: tensor<130x32xi32>, %s: tensor<1x1xf32>) {
   return
 }
 // -----
+func.func @dequant_block_of_unknown_scales(%q: tensor<300x32xi32>, %s: tensor<?x1xf32>) {
+  // expected-error @below {{'scales' is 'tensor<?x1xf32>'; its rows have to be in the type: 3}}
+  %0 = greta.dequant %q, %s {format = "e4m3_block", group = 128} : tensor<300x32xi32>, tensor<?x1xf32> -> tensor<300x128xf16>
+  return
+}
+// -----
 func.func @dequant_dynamic_block(%q: tensor<?x32xi32>, %s: tensor<?x1xf32>) {
   // expected-error @below {{'q' has a dynamic N, of which 128 rows share scales; give N in the type}}
   %0 = greta.dequant %q, %s {format = "e4m3_block", group = 128} : tensor<?x32xi32>, tensor<?x1xf32> -> tensor<?x128xf16>

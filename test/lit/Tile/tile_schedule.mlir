@@ -113,3 +113,29 @@ greta_tile.func @many(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, 
   greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<256x128xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// What an inner loop with dots loads ahead is written inside the outer one, which has no schedule of its own.
+// CHECK-LABEL: @nested
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: } {greta_tile.pipeline =
+// CHECK-NOT: } {greta_tile.pipeline =
+greta_tile.func @nested(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<256x128xf32>
+  %r = scf.for %j = %z to %n step %c32 iter_args(%sum = %none) -> (tensor<256x128xf32>) : i32 {
+    %s = scf.for %k = %z to %n step %c32 iter_args(%acc = %sum) -> (tensor<256x128xf32>) : i32 {
+      %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<256x32xf16>
+      %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x128xf16>
+      %d = greta_tile.dot %a, %b, %acc : tensor<256x32xf16>, tensor<32x128xf16> -> tensor<256x128xf32>
+      scf.yield %d : tensor<256x128xf32>
+    }
+    %e = greta_tile.load %x[%z, %j] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<256x32xf16>
+    %f = greta_tile.load %y[%j, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x128xf16>
+    %g = greta_tile.dot %e, %f, %s : tensor<256x32xf16>, tensor<32x128xf16> -> tensor<256x128xf32>
+    scf.yield %g : tensor<256x128xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<256x128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

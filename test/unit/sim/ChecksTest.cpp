@@ -154,6 +154,23 @@ TEST(ChecksAssembly, MissingWaitAfterScalarLoad) {
       << e;
 }
 
+// gfx12 counts an invalidation of the caches with the loads.
+TEST(ChecksAssembly, WaitsBehindAnInvalidation) {
+  auto run = [](const std::string &count, const std::string &use) {
+    return runAssembly("gfx1201", " s_load_b64 s[2:3], s[0:1], 0x0\n"
+                                  " v_lshlrev_b32 v0, 2, v0\n"
+                                  " s_wait_kmcnt 0x0\n"
+                                  " global_load_b32 v1, v0, s[2:3]\n"
+                                  " global_load_b32 v2, v0, s[2:3] offset:256\n"
+                                  " global_inv scope:SCOPE_SE\n"
+                                  " s_wait_loadcnt " +
+                                      count + "\n v_mov_b32 v3, " + use);
+  };
+  EXPECT_EQ(run("0x2", "v1"), "");
+  EXPECT_EQ(run("0x1", "v2"), "");
+  EXPECT_TRUE(contains(run("0x2", "v2"), "v2 is read before an s_waitcnt"));
+}
+
 TEST(ChecksAssembly, MissingWaitAfterGlobalLoad) {
   const char *body = R"(
  s_load_dwordx2 s[2:3], s[0:1], 0x0

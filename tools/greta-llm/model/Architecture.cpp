@@ -1,6 +1,7 @@
 // Architecture.cpp: see Architecture.h.
 #include "model/Architecture.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace greta::llm {
@@ -36,24 +37,28 @@ static const Architecture architectures[] = {
     Architecture("llama", "llama", NormsBefore | PairsInGguf)
         .asksForBiases("attention_bias", attention),
     Architecture("mistral", "llama", NormsBefore | PairsInGguf)
-        .windows(Windows::Always),
+        .windows(Windows::Always)
+        .assumes(R"({"sliding_window": 4096})"),
     Architecture("qwen2", "qwen2", NormsBefore)
         .windows(Windows::IfAsked)
-        .hasBiases(qkv),
+        .hasBiases(qkv)
+        .assumes(R"({"sliding_window": 4096})"),
     Architecture("qwen3", "qwen3", NormsBefore | HeadNorms)
         .windows(Windows::IfAsked)
-        .asksForBiases("attention_bias", attention),
-    Architecture("qwen3_moe", "qwen3moe", NormsBefore | HeadNorms | Experts)
-        .windows(Windows::IfAsked)
         .asksForBiases("attention_bias", attention)
-        .hasNames(expertNames),
+        .assumes(R"({"sliding_window": 4096})"),
+    Architecture("qwen3_moe", "qwen3moe", NormsBefore | HeadNorms | Experts)
+        .windows(Windows::AllIfAsked)
+        .asksForBiases("attention_bias", attention)
+        .hasNames(expertNames)
+        .assumes(R"({"sliding_window": 4096})"),
     Architecture("mixtral", "llama", NormsBefore | PairsInGguf | Experts)
         .windows(Windows::Always)
         .hasNames("block_sparse_moe.gate=ffn_gate_inp "
                   "block_sparse_moe.experts.w1=ffn_gate_exps "
                   "block_sparse_moe.experts.w3=ffn_up_exps "
                   "block_sparse_moe.experts.w2=ffn_down_exps")
-        .assumes(R"({"norm_topk_prob": true})"),
+        .assumes(R"({"norm_topk_prob": true, "rope_theta": 1000000})"),
     Architecture("smollm3", "smollm3", NormsBefore | PairsInGguf | LayersOfRope)
         .windows(Windows::IfAsked, 4)
         .asksForBiases("attention_bias", attention)
@@ -82,7 +87,8 @@ static const Architecture architectures[] = {
     Architecture("phi3", "phi3",
                  NormsBefore | FusedQkv | FusedGate | PartialRope | ForeignCode)
         .windows(Windows::Always)
-        .hasNames("self_attn.qkv_proj=attn_qkv mlp.gate_up_proj=ffn_gate_up"),
+        .hasNames("self_attn.qkv_proj=attn_qkv mlp.gate_up_proj=ffn_gate_up")
+        .assumes(R"({"original_max_position_embeddings": 4096})"),
     Architecture("glm4", "glm4",
                  NormsBefore | NormsAfter | FusedGate | PartialRope |
                      PairsInFiles)
@@ -176,6 +182,11 @@ Architecture &Architecture::hasNames(const char *pairs) {
 Architecture &Architecture::assumes(const char *json) {
   defaults = json;
   return *this;
+}
+
+nlohmann::json Architecture::assumed() const {
+  return std::string(defaults).empty() ? nlohmann::json::object()
+                                       : nlohmann::json::parse(defaults);
 }
 
 const Architecture *findHuggingFace(const std::string &name) {

@@ -6,6 +6,7 @@
 #define GRETA_LLM_ARCHITECTURE_H
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,8 @@ enum Trait : uint32_t {
 enum class Activation { Silu, GeluTanh };
 
 // The layers that see a window of keys: none, all, those that fields ask for,
-// or all but each `period`-th.
-enum class Windows { Never, Always, IfAsked, Pattern };
+// all where a field asks for it, or all but each `period`-th.
+enum class Windows { Never, Always, IfAsked, AllIfAsked, Pattern };
 
 // Words of a text between spaces.
 std::vector<std::string> wordsOf(const std::string &text);
@@ -80,6 +81,8 @@ struct Architecture {
   Architecture &hasEpsilon(const char *field);
   Architecture &hasNames(const char *pairs);
   Architecture &assumes(const char *json);
+  /// The values of fields that are absent.
+  nlohmann::json assumed() const;
 };
 
 const Architecture *findHuggingFace(const std::string &name);

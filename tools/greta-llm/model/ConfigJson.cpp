@@ -71,7 +71,7 @@ void scaleAsLongrope(const std::string &path, const Fields &fields,
       fail(path + ": rope's short_factor and long_factor have to be lists of " +
            std::to_string(pairs) + " numbers");
   const Fields &where =
-      fields.find("original_max_position_embeddings") ? fields : config;
+      config.find("original_max_position_embeddings") ? config : fields;
   rope.trained = where.size("original_max_position_embeddings");
   if (rope.trained < 2)
     fail(path + ": 'original_max_position_embeddings' is no number of tokens");
@@ -96,10 +96,11 @@ Rope ropeOf(const std::string &path, const json &about, const Fields &config,
               fields.number("factor"));
   else if (type == "llama3")
     scaleAsLlama3(path, fields, rope);
+  else if (type == "longrope" || type == "su" ||
+           (type == "yarn" && fields.find("short_factor"))) // Phi 3's old name
+    scaleAsLongrope(path, fields, config, rope, c);
   else if (type == "yarn")
     scaleAsYarn(path, fields, rope, c);
-  else if (type == "longrope" || type == "su")
-    scaleAsLongrope(path, fields, config, rope, c);
   else if (type != "default")
     fail(path + ": rope scaling '" + type +
          "' is not known; greta-llm takes default, linear, llama3, yarn and "
@@ -132,6 +133,8 @@ AboutRope aboutRope(const std::string &path, const Fields &fields,
     about.whole = both["full_attention"];
     if (both.contains("sliding_attention"))
       about.local = both["sliding_attention"];
+  } else if (rope && c.has(LocalRope)) {
+    fail(path + ": 'rope_parameters' lacks 'full_attention'");
   }
   if (!about.whole.is_object() || !about.local.is_object())
     fail(path + ": what it says about rope is no object");
@@ -172,17 +175,18 @@ std::vector<bool> typesOf(const std::string &path, const json &types,
 std::vector<bool> windowed(const std::string &path, const Fields &fields,
                            const Config &c) {
   Windows kind = c.architecture->window;
-  bool isAsked = kind != Windows::IfAsked || fields.flag("use_sliding_window");
-  std::vector<bool> result(static_cast<size_t>(c.layers),
-                           kind == Windows::Always);
+  bool isOfAll = kind == Windows::Always || kind == Windows::AllIfAsked;
+  bool isAsked = (kind != Windows::IfAsked && kind != Windows::AllIfAsked) ||
+                 fields.flag("use_sliding_window");
+  std::vector<bool> result(static_cast<size_t>(c.layers), isOfAll);
   if (const json *types = fields.find("layer_types")) {
     result = typesOf(path, *types, c);
-    if (kind == Windows::Always &&
+    if (isOfAll &&
         std::find(result.begin(), result.end(), false) != result.end() &&
         std::find(result.begin(), result.end(), true) != result.end())
       fail(path + ": 'layer_types' gives a part of the layers a window; this "
                   "model type has one in all layers, or none");
-  } else if (kind == Windows::IfAsked && isAsked) {
+  } else if (kind == Windows::IfAsked && isAsked && !c.has(LayersOfRope)) {
     int64_t first = fields.size("max_window_layers");
     if (first < 0)
       fail(path + ": 'max_window_layers' is no number of layers");
@@ -232,6 +236,10 @@ void readKinds(const std::string &path, const Fields &fields, Config &c) {
     fail(path + ": has a 'sliding_window', which this model type does not use");
   std::vector<bool> windows = windowed(path, fields, c),
                     ropes = roped(path, fields, windows, c);
+  // Where layers without rope are rows of the design, they have the windows.
+  if (c.has(LayersOfRope) && !fields.find("layer_types"))
+    for (size_t i = 0; i < windows.size(); ++i)
+      windows[i] = fields.flag("use_sliding_window") && !ropes[i];
   if (std::find(ropes.begin(), ropes.end(), false) != ropes.end())
     c.ropes.push_back(Rope()); // that turns nothing
   for (size_t i = 0; i < windows.size(); ++i) {
@@ -354,8 +362,7 @@ Config configOf(const std::string &path, json &object) {
     fail(path + ": the model type '" + type +
          "' is not known; greta-llm runs " + architectureNames());
   checkFields(Description::Config, path, object, c.architecture);
-  std::string assumed = c.architecture->defaults;
-  const json defaults = assumed.empty() ? json::object() : json::parse(assumed);
+  const json defaults = c.architecture->assumed();
   for (const auto &[name, value] : defaults.items())
     if (!object.contains(name))
       object[name] = value;

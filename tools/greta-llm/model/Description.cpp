@@ -43,6 +43,7 @@ const Field config[] = {
     {"query_pre_attn_scalar", read, QueryScalar},
     {"rope_local_base_freq", read, LocalRope},
     {"sliding_window_pattern", read, LocalRope | RopeInWindows},
+    {"_sliding_window_pattern", harmless, LocalRope}, // of the configuration
     {"attention_multiplier", read, Multipliers},
     {"embedding_multiplier", read, Multipliers},
     {"logits_scaling", read, Multipliers},
@@ -238,6 +239,7 @@ const Field gguf[] = {
     {"logit_scale", read, Multipliers | LogitScale},
     {"residual_scale", read, Multipliers},
     {"rope.freq_base", read},
+    {"rope.freq_base_swa", read, LocalRope},
     {"rope.dimension_count", read},
     {"rope.scaling.type", read},
     {"rope.scaling.factor", read},
@@ -253,6 +255,7 @@ const Field gguf[] = {
     {"rope.scale_linear", "1"},
     {"rope.scaling.attn_factor", "1"},
 
+    {"rope.scaling.finetuned", "true", Multipliers}, // whether it has rope
     {"rope.scaling.finetuned", harmless},
     {"tensor_data_layout", harmless}, // llama.cpp knows one
     {"vocab_size", harmless},         // the embedding's rows count

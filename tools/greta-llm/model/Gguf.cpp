@@ -228,8 +228,15 @@ void readScales(const Numbers &numbers, Config &c) {
     return value != 0 ? value : otherwise;
   };
   c.attentionScale = given(".attention.scale", c.attentionScale);
-  c.attentionCap = given(".attn_logit_softcapping", 0);
-  c.logitCap = given(".final_logit_softcapping", 0);
+  const json defaults = c.architecture->assumed();
+  c.attentionCap = given(".attn_logit_softcapping",
+                         numbers.has(".attn_logit_softcapping")
+                             ? 0
+                             : defaults.value("attn_logit_softcapping", 0.0));
+  c.logitCap = given(".final_logit_softcapping",
+                     numbers.has(".final_logit_softcapping")
+                         ? 0
+                         : defaults.value("final_logit_softcapping", 0.0));
   if (c.has(WidthScale))
     c.embeddingScale = std::sqrt(static_cast<double>(c.width));
   c.embeddingScale = given(".embedding_scale", c.embeddingScale);
@@ -245,16 +252,19 @@ Rope ropeOf(const Numbers &numbers, const Config &c) {
   rope.factors.assign(static_cast<size_t>(c.rotated) / 2, 1.0);
   rope.scale = numbers.number(".rope.scaling.attn_factor", 1);
   rope.trained = numbers.size(".rope.scaling.original_context_length", 0);
-  if (!numbers.has(".rope.scaling.type"))
+  if (!rope.trained)
+    rope.trained = c.context;
+  bool hasType = numbers.has(".rope.scaling.type");
+  if (!hasType && !numbers.has(".rope.scaling.factor"))
     return rope;
-  std::string type = numbers.text(".rope.scaling.type");
+  std::string type = hasType ? numbers.text(".rope.scaling.type") : "linear";
   if (type == "linear") {
     std::fill(rope.factors.begin(), rope.factors.end(),
               numbers.number(".rope.scaling.factor"));
   } else if (type == "yarn") {
     YarnScaling how;
     how.factor = numbers.number(".rope.scaling.factor");
-    how.trained = static_cast<double>(rope.trained ? rope.trained : c.context);
+    how.trained = static_cast<double>(rope.trained);
     if (!(how.factor > 0 && how.trained > 0 && rope.base > 1))
       fail(numbers.data.path + ": YaRN's factor and original context have to "
                                "be positive, and rope's base above 1");
@@ -271,8 +281,13 @@ Rope ropeOf(const Numbers &numbers, const Config &c) {
 // GGUF files do not say which layers have a window; the architecture does.
 void readKinds(const Numbers &numbers, Config &c) {
   const Architecture &a = *c.architecture;
-  int64_t window = numbers.size(".attention.sliding_window", 0);
-  if (window && a.window == Windows::IfAsked)
+  bool isPattern = a.window == Windows::Pattern;
+  int64_t window =
+      numbers.size(".attention.sliding_window",
+                   isPattern ? a.assumed().value("sliding_window", 0) : 0);
+  // Mistral's files say that they are llama's.
+  bool isOfAll = a.window == Windows::Always || std::string(a.gguf) == "llama";
+  if (window && !isPattern && !isOfAll)
     fail(numbers.data.path + ": '" + numbers.name +
          ".attention.sliding_window' is " + std::to_string(window) +
          "; which layers it is for is not in the file");
@@ -286,7 +301,7 @@ void readKinds(const Numbers &numbers, Config &c) {
   for (int64_t layer = 0; layer < c.layers; ++layer) {
     bool isWhole = a.period && (layer + 1) % a.period == 0;
     LayerKind kind;
-    kind.window = a.window == Windows::Pattern && isWhole ? 0 : window;
+    kind.window = isPattern && isWhole ? 0 : window;
     if (c.ropes.size() > 1)
       kind.rope = c.has(LocalRope) != isWhole ? 1 : 0;
     c.kinds.push_back(kind);

@@ -257,6 +257,7 @@ void arrangeWeights(Model &model) {
   for (const char *name : {"token_embd", "output"})
     if (auto it = model.weights.find(name);
         c.isPart && it != model.weights.end() && !it->second.shape.empty() &&
+        it->second.format != Format::Int4 &&
         it->second.shape.front() == c.storedVocabulary)
       it->second.shape.front() = c.vocabulary;
   for (int64_t layer = 0; layer < c.layers; ++layer) {

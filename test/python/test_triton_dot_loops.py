@@ -1,0 +1,70 @@
+"""Loops with dots that compute beside them, or have such a loop inside, where the schedule is the compiler's: small integers, so that every sum is exact."""
+
+import numpy as np
+import pytest
+
+import greta
+
+pytest.importorskip("triton")
+
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
+
+
+@pytest.fixture(params=("sim:gfx942", "sim:gfx1100"))
+def device(request):
+    greta.triton.activate(request.param)
+    yield request.param
+    greta.triton.deactivate()
+
+
+def integers(seed, *shape):
+    return np.random.default_rng(seed).integers(-1, 2, shape).astype(np.float16)
+
+
+@triton.jit
+def reduced(a, b, sums, most, n, M: tl.constexpr, K: tl.constexpr):
+    i, k = tl.arange(0, M), tl.arange(0, K)
+    t = tl.zeros((M, M), tl.float32)
+    top = tl.zeros((M,), tl.float32)
+    for o in range(n):
+        x = tl.load(a + o * M * K + i[:, None] * K + k[None, :])
+        y = tl.load(b + o * K * M + k[:, None] * M + i[None, :])
+        d = tl.dot(x, y)
+        t += d * 2.0
+        top = tl.maximum(top, tl.max(d, 1))
+    tl.store(most + i, top)
+    tl.store(sums + i[:, None] * M + i[None, :], t)
+
+
+def test_shared_memory_of_a_reduction(device):
+    """Two stages of the operands' blocks are all that a compute unit of gfx942 has."""
+    a, b = integers(1, 3, 128, 64), integers(2, 3, 64, 128)
+    sums, most = np.zeros((128, 128), np.float32), np.zeros(128, np.float32)
+    reduced[(1,)](a, b, sums, most, 3, 128, 64, num_warps=8)
+    d = a.astype(float) @ b.astype(float)
+    assert (sums == 2 * d.sum(0)).all() and (most == np.maximum(d.max(2).max(0), 0)).all()
+
+
+@triton.jit
+def nested(a, b, out, n, m, K: tl.constexpr):
+    i, k = tl.arange(0, 64), tl.arange(0, 32)
+    t, u = tl.zeros((64, 64), tl.float32), tl.zeros((64, 64), tl.float32)
+    for o in range(n):
+        x = tl.load(a + i[:, None] * K + o * 32 + k[None, :])
+        y = tl.load(b + (o * 32 + k[:, None]) * 64 + i[None, :])
+        t = tl.dot(x, y, t)
+        for j in range(m):
+            x2 = tl.load(a + i[:, None] * K + j * 32 + k[None, :])
+            y2 = tl.load(b + (j * 32 + k[:, None]) * 64 + i[None, :])
+            u = tl.dot(x2, y2, u)
+    tl.store(out + i[:, None] * 64 + i[None, :], t + u)
+
+
+@pytest.mark.parametrize("n, m", [(0, 2), (3, 0), (3, 2)])
+def test_loop_with_dots_in_another(device, n, m):
+    a, b = integers(3, 64, 96), integers(4, 96, 64)
+    out = np.full((64, 64), np.nan, np.float32)
+    nested[(1,)](a, b, out, n, m, 96)
+    part = lambda count: a[:, : 32 * count].astype(float) @ b[: 32 * count].astype(float)
+    assert (out == part(n) + n * part(m)).all()
