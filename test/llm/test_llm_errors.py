@@ -447,9 +447,9 @@ def test_tokenizer(tmp_path, change, says):
     "metadata, says",
     [
         ({}, "has no tokenizer (tokenizer.json)"),
-        ({"tokenizer.ggml.model": "bert"}, "the tokenizer 'bert' is not known; greta-llm takes gpt2 and llama"),
+        ({"tokenizer.ggml.model": "bert"}, "the tokenizer 'bert' is not known; greta-llm takes gpt2, llama and gemma4"),
         ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"] * 999}, "the tokenizer has 999 tokens, the model 320"),
-        ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "x"}, "takes llama-bpe, qwen2 and gpt-2"),
+        ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "x"}, "the tokenizer's pattern 'x' is not known; greta-llm takes llama-bpe, llama3, "),
         (
             {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.merges": ["aa"]},
             "the tokenizer's merge 'aa' is no pair",

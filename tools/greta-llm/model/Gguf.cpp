@@ -538,6 +538,23 @@ void readFactors(Model &model, const std::string &name,
 
 } // namespace
 
+bool readGgufVocabulary(Model &model) {
+  model.files.push_back(std::make_unique<Mapping>(model.path));
+  const Mapping &file = *model.files.back();
+  uint64_t tensors = 1; // behind the format's name and version
+  if (file.size() >= 16)
+    memcpy(&tensors, file.data() + 8, sizeof(tensors));
+  if (tensors != 0)
+    return false;
+  Head head = readHead(file, model.tokenizer);
+  auto tokens = model.tokenizer.find("tokenizer.ggml.tokens");
+  if (countFiles(head) != 1 || tokens == model.tokenizer.end() ||
+      !tokens->is_array())
+    return false;
+  model.config.vocabulary = static_cast<int64_t>(tokens->size());
+  return true;
+}
+
 void readGguf(Model &model) {
   model.files.push_back(std::make_unique<Mapping>(model.path));
   const Mapping &file = *model.files.back();

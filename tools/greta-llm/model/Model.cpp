@@ -334,4 +334,13 @@ Model readModel(const std::string &path, const std::string &synthetic) {
   return model;
 }
 
+Model readVocabulary(const std::string &path, const std::string &synthetic) {
+  Model model;
+  model.path = path;
+  if (!path.empty() && synthetic.empty() &&
+      !std::filesystem::is_directory(path) && readGgufVocabulary(model))
+    return model;
+  return readModel(path, synthetic);
+}
+
 } // namespace greta::llm

@@ -101,9 +101,14 @@ struct Model {
 // file, "tiny" or "llama3-8b", with a format after a colon ("tiny:q4_0"). One
 // of them is empty.
 Model readModel(const std::string &path, const std::string &synthetic);
+// The same, or of a GGUF file that has a vocabulary and no weights what the
+// tokenizer needs: the size of the vocabulary and the tables.
+Model readVocabulary(const std::string &path, const std::string &synthetic);
 
 // The parts of readModel. Each fills config, weights and tokenizer.
 void readGguf(Model &model);
+// Fills the vocabulary's size and the tokenizer where the file has no weights.
+bool readGgufVocabulary(Model &model);
 void readSafetensors(Model &model);
 void makeSynthetic(Model &model, const std::string &name);
 

@@ -16,19 +16,95 @@ namespace {
 constexpr const char *gpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// GGUF names a pattern only.
-const struct {
-  const char *name, *pattern;
-  bool composes, takesWholePieces;
-} ggufPatterns[] = {
-    {"llama-bpe",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     false, true},
-    {"qwen2",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     true, false},
-    {"gpt-2", gpt2Pattern, false, false},
+// The parts of patterns that several tokenizers share.
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define SPACES R"(\s*[\r\n]+|\s+(?!\S)|\s+)"
+#define UPPER R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])"
+#define LOWER R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"
+
+// OpenAI's cl100k; Qwen's are the same with each digit alone.
+constexpr const char *cl100k = CONTRACTIONS
+    R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)" SPACES;
+constexpr const char *qwen2 = CONTRACTIONS
+    R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)" SPACES;
+constexpr const char *qwen35 = CONTRACTIONS
+    R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" SPACES;
+// OpenAI's o200k, and Mistral's, without contractions and each digit alone.
+constexpr const char *o200k =
+    R"([^\r\n\p{L}\p{N}]?)" UPPER "*" LOWER "+" CONTRACTIONS "?|"
+    R"([^\r\n\p{L}\p{N}]?)" UPPER "+" LOWER "*" CONTRACTIONS "?|"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" SPACES;
+constexpr const char *tekken = R"([^\r\n\p{L}\p{N}]?)" UPPER "*" LOWER "+|"
+                               R"([^\r\n\p{L}\p{N}]?)" UPPER "+" LOWER "*|"
+                               R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" SPACES;
+constexpr const char *digits = R"(\p{N})";
+constexpr const char *eastAsian = "[一-龥ࠀ-一가-퟿]+";
+// Letters of alphabets that have cases, as DeepSeek's first models list them.
+constexpr const char *casedWords =
+    R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-Ⴥ)"
+    R"(Ꭰ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\x{1f7d}ᾀ-ᾴᾶ-ᾼ\x{1fbe}ῂ-ῄῆ-ῌῐ-\x{1fd3})"
+    R"(ῖ-\x{1fdb}ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\x{2126}ℨ\x{212a}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳ)"
+    R"(Ꙁ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
+
+// GGUF names a tokenizer's patterns only. Whether the model's tokenizer.json
+// composes characters (NFC), takes whole pieces and begins texts with a token
+// is not in files, either, or not in all of them.
+struct GgufTokenizer {
+  const char *names; // tokenizer.ggml.pre
+  std::vector<const char *> patterns;
+  enum Flag { Composes = 1, WholePieces = 2, Begins = 4 };
+  int flags = 0;
+  bool has(Flag flag) const { return (flags & flag) != 0; }
 };
+
+const std::vector<GgufTokenizer> &ggufTokenizers() {
+  using T = GgufTokenizer;
+  static const std::vector<GgufTokenizer> all = {
+      {"llama-bpe llama3 llama-v3", {cl100k}, T::WholePieces | T::Begins},
+      {"dbrx smaug-bpe chatglm-bpe", {cl100k}},
+      {"glm4", {cl100k}, T::WholePieces},
+      {"qwen2 deepseek-r1-qwen", {qwen2}, T::Composes},
+      {"qwen35", {qwen35}},
+      {"gpt-4o llama4", {o200k}},
+      {"tekken", {tekken}, T::WholePieces | T::Begins},
+      {"gpt-2 phi-2", {gpt2Pattern}},
+      {"olmo mpt", {gpt2Pattern}, T::Composes},
+      {"starcoder refact smollm", {digits, gpt2Pattern}},
+      {"command-r", {digits, gpt2Pattern}, T::Composes},
+      {"falcon", {R"([\p{P}$+<=>^~|`]+)", gpt2Pattern, "[0-9][0-9][0-9]"}},
+      {"deepseek-llm",
+       {R"([\r\n])", casedWords, R"(\s?[!-/:-~！-／：-～‘-‟\x{3000}-。]+)",
+        R"(\s+$)", eastAsian, digits}},
+      {"deepseek-coder",
+       {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", eastAsian, digits}},
+      {"deepseek-v3",
+       {R"(\p{N}{1,3})", "[一-龥぀-ゟ゠-ヿ]+",
+        R"([!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+        R"( ?[\p{P}\p{S}]+[\r\n]*|)" SPACES}},
+  };
+  return all;
+}
+
+#undef CONTRACTIONS
+#undef SPACES
+#undef UPPER
+#undef LOWER
+
+const GgufTokenizer *findGgufTokenizer(const std::string &name) {
+  for (const GgufTokenizer &one : ggufTokenizers())
+    for (const std::string &own : wordsOf(one.names))
+      if (name == own)
+        return &one;
+  return nullptr;
+}
+
+std::string ggufTokenizerNames() {
+  std::string names;
+  for (const GgufTokenizer &one : ggufTokenizers())
+    for (const std::string &own : wordsOf(one.names))
+      names += (names.empty() ? "" : ", ") + own;
+  return names;
+}
 
 // Ids come from files: each is checked before it becomes an index.
 int32_t checkedId(const Model &model, const json &value) {
@@ -111,6 +187,9 @@ private:
   void normalizer(const json &value);
   void preTokenizer(const json &value);
   void postProcessor(const json &value);
+  void ggufTokens(const json &data, const json &tokens);
+  void ggufMerges(const json &data);
+  void ggufScores(const json &data, size_t tokens);
 
   const Model &model;
   Tokenizer::Tables &tables;
@@ -244,17 +323,11 @@ void TableReader::fromHuggingFace() {
 // GGUF, and no file
 //===----------------------------------------------------------------------===//
 
-void TableReader::fromGguf() {
-  const json &data = model.tokenizer;
-  std::string kind = text(at(data, {"tokenizer.ggml.model"}));
-  const json &tokens = at(data, {"tokenizer.ggml.tokens"}),
-             &types = at(data, {"tokenizer.ggml.token_type"});
-  if ((kind != "gpt2" && kind != "llama") || !tokens.is_array())
-    fail(model.path + ": the tokenizer '" + kind +
-         "' is not known; greta-llm takes gpt2 and llama");
+void TableReader::ggufTokens(const json &data, const json &tokens) {
   if (tokens.size() > static_cast<size_t>(model.config.vocabulary))
     fail(model.path + ": the tokenizer has " + std::to_string(tokens.size()) +
          " tokens, the model " + std::to_string(model.config.vocabulary));
+  const json &types = at(data, {"tokenizer.ggml.token_type"});
   enum { Unknown = 2, Control = 3, UserDefined = 4 };
   for (size_t i = 0; i < tokens.size(); ++i) {
     int32_t id = static_cast<int32_t>(i);
@@ -268,41 +341,63 @@ void TableReader::fromGguf() {
     if (type == Unknown || type == Control || type == UserDefined)
       addSpecial(text(tokens[i]), id, type != UserDefined, false, false);
   }
-  bool begins = kind == "llama";
+}
+
+void TableReader::ggufMerges(const json &data) {
+  int64_t rank = 0;
+  for (const json &merge : at(data, {"tokenizer.ggml.merges"})) {
+    std::string both = text(merge);
+    // A token may be a space's character, but none begins with a space.
+    size_t space = both.find(' ', 1);
+    if (space == std::string::npos)
+      fail(model.path + ": the tokenizer's merge '" + both + "' is no pair");
+    addMerge(both.substr(0, space), both.substr(space + 1), rank++);
+  }
+}
+
+void TableReader::ggufScores(const json &data, size_t tokens) {
+  const json &scores = at(data, {"tokenizer.ggml.scores"});
+  if (!scores.is_array() || scores.size() != tokens)
+    fail(model.path + ": the tokenizer has no score for each token");
+  for (const json &score : scores) {
+    double value = score.is_number() ? score.get<double>() : NAN;
+    if (!(std::abs(value) <= FLT_MAX))
+      fail(model.path + ": the tokenizer's score of token " +
+           std::to_string(tables.scores.size()) + " is no finite number");
+    tables.scores.push_back(static_cast<float>(value));
+  }
+}
+
+void TableReader::fromGguf() {
+  const json &data = model.tokenizer;
+  std::string kind = text(at(data, {"tokenizer.ggml.model"}));
+  const json &tokens = at(data, {"tokenizer.ggml.tokens"});
+  if ((kind != "gpt2" && kind != "llama" && kind != "gemma4") ||
+      !tokens.is_array())
+    fail(model.path + ": the tokenizer '" + kind +
+         "' is not known; greta-llm takes gpt2, llama and gemma4");
+  ggufTokens(data, tokens);
+  bool begins = kind != "gpt2";
   if (kind == "gpt2") {
     std::string pre = text(at(data, {"tokenizer.ggml.pre"}));
-    for (const auto &known : ggufPatterns)
-      if (pre == known.name) {
-        tables.patterns.emplace_back(known.pattern);
-        tables.composes = known.composes;
-        begins = tables.takesWholePieces = known.takesWholePieces;
-      }
-    if (tables.patterns.empty())
+    const GgufTokenizer *known = findGgufTokenizer(pre);
+    if (!known)
       fail(model.path + ": the tokenizer's pattern '" + pre +
-           "' is not known; greta-llm takes llama-bpe, qwen2 and gpt-2");
+           "' is not known; greta-llm takes " + ggufTokenizerNames());
+    for (const char *pattern : known->patterns)
+      tables.patterns.emplace_back(pattern);
+    tables.composes = known->has(GgufTokenizer::Composes);
+    tables.takesWholePieces = known->has(GgufTokenizer::WholePieces);
+    begins = known->has(GgufTokenizer::Begins);
     tables.isByteLevel = true;
-    int64_t rank = 0;
-    for (const json &merge : at(data, {"tokenizer.ggml.merges"})) {
-      std::string both = text(merge);
-      // A token may be a space's character, but none begins with a space.
-      size_t space = both.find(' ', 1);
-      if (space == std::string::npos)
-        fail(model.path + ": the tokenizer's merge '" + both + "' is no pair");
-      addMerge(both.substr(0, space), both.substr(space + 1), rank++);
-    }
+    ggufMerges(data);
   } else {
-    const json &scores = at(data, {"tokenizer.ggml.scores"});
-    if (!scores.is_array() || scores.size() != tokens.size())
-      fail(model.path + ": the tokenizer has no score for each token");
-    for (const json &score : scores) {
-      double value = score.is_number() ? score.get<double>() : NAN;
-      if (!(std::abs(value) <= FLT_MAX))
-        fail(model.path + ": the tokenizer's score of token " +
-             std::to_string(tables.scores.size()) + " is no finite number");
-      tables.scores.push_back(static_cast<float>(value));
-    }
+    if (kind == "llama")
+      ggufScores(data, tokens.size());
+    else
+      ggufMerges(data);
     tables.spacesAreBars = tables.fallsBackToBytes = true;
-    if (flag(data, "tokenizer.ggml.add_space_prefix", true))
+    if (flag(data, "tokenizer.ggml.add_space_prefix", kind == "llama"))
       tables.prepends = Prepend::Always;
   }
   if (flag(data, "tokenizer.ggml.add_bos_token", begins))
