@@ -156,8 +156,9 @@ std::string targetsOf(const std::string &device) {
   return family.empty() ? "vulkan" : family + ",vulkan:portable";
 }
 
-// The user's folder of packages; it is made where there is none.
-std::filesystem::path cacheFolder() {
+} // namespace
+
+std::filesystem::path cachePath() {
   const char *cache = secure_getenv("XDG_CACHE_HOME");
   const char *home = secure_getenv("HOME");
   std::filesystem::path folder;
@@ -168,7 +169,14 @@ std::filesystem::path cacheFolder() {
   else
     fail("there is no folder for compiled packages: set XDG_CACHE_HOME or "
          "HOME, or name a package that greta-llm compile wrote");
-  folder = folder / "greta" / "llm";
+  return folder / "greta" / "llm";
+}
+
+namespace {
+
+// The same, made where there is none.
+std::filesystem::path cacheFolder() {
+  std::filesystem::path folder = cachePath();
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem)

@@ -6,6 +6,8 @@
 #include "Options.h"
 #include "model/Model.h"
 
+#include <filesystem>
+
 namespace greta::llm {
 
 // The path of the package that a command runs: the one that was named, else one
@@ -14,6 +16,9 @@ namespace greta::llm {
 // there: its name is a hash of the functions, the target and the compiler.
 std::string packageFor(const Model &model, const Options &options,
                        std::vector<int64_t> batches);
+
+// The user's folder of packages, which may not be there.
+std::filesystem::path cachePath();
 
 } // namespace greta::llm
 #endif

@@ -297,6 +297,9 @@ int main(int argc, char **argv) {
                       "answer OpenAI's requests over HTTP, with a page to chat",
                       serve),
                   options);
+  add("list", "list the models that are known, and the cache's packages", list)
+      ->add_flag("--json{json}", options.format,
+                 "one object of JSON in place of a table");
   // For this program alone: Chat.cpp.
   add("render", "run a chat template", renderTemplate)->group("");
 
@@ -305,7 +308,7 @@ int main(int argc, char **argv) {
   try {
     if (!chosen)
       fail("no command given; the commands are compile, run, generate, logits, "
-           "tokenize, bench, perplexity, serve (--help)");
+           "tokenize, bench, perplexity, serve, list (--help)");
     nameFiles(options);
     int status = chosen(options);
     // Verbs that write while they work have flushed what failed.

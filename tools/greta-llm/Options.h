@@ -37,6 +37,7 @@ int generate(const Options &options);
 int logits(const Options &options);
 int tokenize(const Options &options);
 int bench(const Options &options);
+int list(const Options &options);
 int perplexity(const Options &options);
 int serve(const Options &options);
 // The hidden command that Chat.cpp starts to run a template.

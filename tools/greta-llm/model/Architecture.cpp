@@ -203,6 +203,13 @@ const Architecture *findGguf(const std::string &name, bool hasExperts) {
   return nullptr;
 }
 
+std::vector<const Architecture *> allArchitectures() {
+  std::vector<const Architecture *> all;
+  for (const Architecture &architecture : architectures)
+    all.push_back(&architecture);
+  return all;
+}
+
 std::string architectureNames() {
   std::string names;
   for (const Architecture &architecture : architectures)

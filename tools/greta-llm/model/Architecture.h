@@ -89,6 +89,7 @@ const Architecture *findHuggingFace(const std::string &name);
 // Several rows have one name in GGUF; `hasExperts` tells some of them apart.
 const Architecture *findGguf(const std::string &name, bool hasExperts = false);
 std::string architectureNames();
+std::vector<const Architecture *> allArchitectures();
 
 } // namespace greta::llm
 #endif

@@ -111,6 +111,8 @@ void readGguf(Model &model);
 bool readGgufVocabulary(Model &model);
 void readSafetensors(Model &model);
 void makeSynthetic(Model &model, const std::string &name);
+// The names that it takes, with commas between them.
+std::string syntheticNames();
 
 // Checks everything but the vocabulary, ropes and kinds of layers, before
 // memory is taken for them.

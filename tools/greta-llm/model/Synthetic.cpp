@@ -28,17 +28,23 @@ static const Preset presets[] = {
      1000000, "q4_0", 128, 8},
 };
 
+std::string syntheticNames() {
+  std::string names;
+  for (const Preset &one : presets)
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
+  return names;
+}
+
 void makeSynthetic(Model &model, const std::string &name) {
   size_t colon = name.find(':');
-  std::string wanted = name.substr(0, colon), names;
+  std::string wanted = name.substr(0, colon);
   const Preset *preset = nullptr;
-  for (const Preset &one : presets) {
-    names += (names.empty() ? "" : ", ") + std::string(one.name);
+  for (const Preset &one : presets)
     if (wanted == one.name)
       preset = &one;
-  }
   if (!preset)
-    fail("--synthetic=" + name + ": no such model; there are " + names);
+    fail("--synthetic=" + name + ": no such model; there are " +
+         syntheticNames());
   std::string formatName =
       colon == std::string::npos ? preset->format : name.substr(colon + 1);
   const FormatInfo *format = findFormat(formatName);
