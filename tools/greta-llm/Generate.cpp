@@ -111,22 +111,17 @@ int logits(const Options &options) {
 int tokenize(const Options &options) {
   Model model = readVocabulary(options.model, options.synthetic);
   Tokenizer tokenizer(model);
-  std::vector<std::string> texts = options.texts;
-  if (texts.empty())
-    texts.emplace_back();
-  for (const std::string &text : texts) {
-    std::vector<int32_t> ids;
-    if (options.isChat) {
-      auto messages = nlohmann::json::parse(text, nullptr, false);
-      if (!messages.is_array())
-        fail("--chat takes a list of messages in JSON: "
-             "[{\"role\": \"user\", \"content\": \"hi\"}]");
-      ids = tokenizer.encode(ChatTemplate(model).prompt(messages), false);
-    } else {
-      ids = tokenizer.encode(text, options.addsSpecial);
-    }
-    puts(nlohmann::json(ids).dump().c_str());
+  nlohmann::json ids;
+  if (options.isChat) {
+    auto messages = nlohmann::json::parse(options.text, nullptr, false);
+    if (!messages.is_array())
+      fail("--chat takes a list of messages in JSON: "
+           "[{\"role\": \"user\", \"content\": \"hi\"}]");
+    ids = tokenizer.encode(ChatTemplate(model).prompt(messages), false);
+  } else {
+    ids = tokenizer.encode(options.text, options.addsSpecial);
   }
+  puts(ids.dump().c_str());
   return 0;
 }
 

@@ -184,8 +184,7 @@ void addLogitsOptions(CLI::App *verb, Options &options) {
 
 void addTokenizeOptions(CLI::App *verb, Options &options) {
   addModel(verb, options);
-  verb->add_option("text", options.texts,
-                   "the text, or several, each of which gets a line");
+  verb->add_option("text", options.text, "the text");
   verb->add_flag(
       "--chat", options.isChat,
       "the text is a list of messages in JSON, which the model's chat "

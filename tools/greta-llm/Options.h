@@ -12,8 +12,7 @@ namespace greta::llm {
 
 struct Options {
   std::string model, synthetic, package, device, output, targets, type, prompt,
-      file, format = "table", host = "127.0.0.1", keyFile;
-  std::vector<std::string> texts;
+      text, file, format = "table", host = "127.0.0.1", keyFile;
   std::string system;        // the first message of a chat
   std::string first, second; // [package] model, as they were given
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;

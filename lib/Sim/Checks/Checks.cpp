@@ -372,7 +372,8 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
     c = CountLds;
   else if (i.unit == Unit::Smem)
     c = CountSmem;
-  else if (i.unit == Unit::Other && i.op && i.op->name == "global_inv") {
+  else if (i.unit == Unit::Other && i.op &&
+           llvm::StringRef(i.op->name) == "global_inv") {
     // gfx12 counts it with the loads, and LLVM counts on it.
     ++s.issued[CountLoad];
     s.anyPending = true;
