@@ -189,7 +189,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   if (!body.after.empty() && !row.tiles.slotsPerIssue)
     return {};
   Problem problem = problemOf(loop, body, tile, facts, row);
-  // What is computed beside the dots may move through shared memory.
+  // Results computed beside the dots may move through shared memory.
   int64_t room = row.ldsBytes;
   if (!body.before.empty() || !body.after.empty())
     room = room * 15 / 16;
@@ -266,7 +266,7 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
           loop.getBody()->getOps<DotOp>().empty())
         return;
       LoopBody body(loop, /*rest=*/true);
-      // What an inner loop loads ahead is written inside this one.
+      // An inner loop with dots writes shared memory inside this one.
       bool hasInner = loop.getBody()
                           ->walk([](scf::ForOp inner) {
                             return inner.getBody()->getOps<DotOp>().empty()

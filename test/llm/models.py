@@ -82,7 +82,7 @@ ARCHITECTURES = {
     # Rows of 256 numbers, which the formats with blocks of 256 need.
     "wide": Architecture("llama", "llama", width=256, hidden=256, heads=4, key_heads=1, head_size=64, layers=1),
 }
-# Those that are a row of greta-llm's table, and of these the tests that need one of each kind take `ARCHITECTURES`.
+# Further rows of greta-llm's table. Tests that need one architecture of each kind take `ARCHITECTURES`.
 OTHERS = {
     "qwen3-yarn": Architecture("qwen3", "qwen3", head_norms=True, rope=YARN, theta=1000000.0, bias="attention", fields={"attention_bias": True}),
     "smollm3": Architecture("smollm3", "smollm3", tied=True, without_rope="fourth", layers=4, theta=2000000.0),

@@ -304,22 +304,23 @@ def test_several_weights_in_one_that_are_quantised(tmp_path):
     refused_model("is several in one, which greta-llm does not read quantised by awq or gptq", tmp_path)
 
 
-def test_several_weights_in_one_with_other_rows(tmp_path):
-    a = OTHERS["phi3"]
-    models.write_safetensors(tmp_path, a, models.random_weights(a))
+def write_shortened(folder, architecture, part):
+    """A model of which the first weight with `part` in its name lacks 8 rows; returns how many it should have."""
+    a = OTHERS[architecture]
+    models.write_safetensors(folder, a, models.random_weights(a))
     named = models.joined(a, models.random_weights(a), to_hugging_face=True)
-    one = next(name for name in named if "qkv_proj" in name)
-    (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(named | {one: named[one][:-8]}, "f32"))
-    rows = named[one].shape[0]
+    one = next(name for name in named if part in name)
+    (folder / "model.safetensors").write_bytes(models.safetensors_bytes(named | {one: named[one][:-8]}, "f32"))
+    return named[one].shape[0]
+
+
+def test_several_weights_in_one_with_other_rows(tmp_path):
+    rows = write_shortened(tmp_path, "phi3", "qkv_proj")
     refused_model(f"has {rows - 8} rows; the model's sizes ask for {rows}", tmp_path)
 
 
 def test_experts_of_several_shapes(tmp_path):
-    a = OTHERS["mixtral"]
-    models.write_safetensors(tmp_path, a, models.random_weights(a))
-    named = models.joined(a, models.random_weights(a), to_hugging_face=True)
-    one = next(name for name in named if ".experts.1." in name)
-    (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(named | {one: named[one][:-8]}, "f32"))
+    write_shortened(tmp_path, "mixtral", ".experts.1.")
     refused_model("has another shape or format than those of other experts", tmp_path)
 
 

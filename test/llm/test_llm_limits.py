@@ -113,7 +113,7 @@ TOO_SMALL = {"f32": set(), "f16": {"in a narrower type"}, "packed f16": {"in a n
 CASES = [(name, architecture) for name, (_, has) in WRONG.items() for architecture, a in ARCHITECTURES.items() if has(a)]
 
 
-# What the rows of greta-llm's table say of other architectures.
+# Each row of greta-llm's table for another architecture: a part of it that is left out.
 LEFT_OUT = {
     "qwen3-yarn": dict(rope=None),
     "smollm3": dict(without_rope=""),

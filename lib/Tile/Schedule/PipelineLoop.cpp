@@ -181,7 +181,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   bool direct = attr.getDirect(), isFilled = direct;
   Value next = advanced(stage, 1);
   Value ahead = direct ? Value() : clampedAfter(k, stages - 1);
-  // Behind the stores of a single stage, where drivers were measured with it.
+  // A single stage computes this behind its stores: drivers were measured so.
   Value further = stages > 1 ? clampedAfter(k, stages) : Value();
   // Without direct loads the block in registers goes to the stage that the last
   // barrier has freed.

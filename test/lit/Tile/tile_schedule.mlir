@@ -114,7 +114,7 @@ greta_tile.func @many(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, 
   greta_tile.return
 }
 
-// What an inner loop with dots loads ahead is written inside the outer one, which has no schedule of its own.
+// An inner loop with dots writes shared memory inside the outer one, which has no schedule of its own.
 // CHECK-LABEL: @nested
 // CHECK: scf.for
 // CHECK: scf.for

@@ -367,7 +367,7 @@ greta::Tensor Engine::bindTurns(const std::string &name, int64_t layer,
   return {isCos ? &some.cos : &some.sin, {tokens, half}};
 }
 
-// What a layer with experts hands on.
+// The buffers between the functions of a layer with experts.
 greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
   const Config &c = model.config;
   int64_t rows = tokens * c.mixture.used;

@@ -196,7 +196,7 @@ private:
   LayerClasses classes;
   std::unique_ptr<Weights> weights;
   std::vector<greta::Function> embed, sample;
-  // Of layers with experts, and what they hand on (Experts.h).
+  // Functions of layers with experts, and the buffers between them (Experts.h).
   std::vector<greta::Function> orderExperts, addExperts;
   struct Pairs {
     greta::Buffer normed, logits, weights, places, offsets, rows, results;

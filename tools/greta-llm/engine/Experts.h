@@ -21,9 +21,8 @@ namespace greta::llm {
 //                   of pairs, where each expert's rows begin, and for each pair
 //                   a row of what the MLP reads, at its place
 //   expertsC_T      the experts' matrix products (Graph.h)
-//   experts_add     x and for each token its pairs' rows times their weights,
-//   in
-//                   place
+//   experts_add     x, in place, and for each token its pairs' rows times their
+//                   weights
 //
 // These two take any number of tokens. `element` is of what the MLP reads.
 std::string writeExperts(const Mixture &mixture, int64_t width,

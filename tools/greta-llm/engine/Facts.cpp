@@ -54,7 +54,8 @@ std::string describeHeld(const Model &model, Element element) {
   return joined(parts, "; ");
 }
 
-// What a layer's functions do as its kind says; rope's angles are arguments.
+// The parts of a layer's functions that its kind decides; rope's angles are
+// arguments.
 static std::string describeKind(const Config &c, int64_t layer) {
   const LayerKind &kind = c.kinds[static_cast<size_t>(layer)];
   return (kind.window ? "a window of " + std::to_string(kind.window)

@@ -23,7 +23,7 @@ public:
   std::string embed() const;
   std::string layer(const std::string &name, int64_t layer, int64_t tokens,
                     bool isPrompt) const;
-  // What the experts of a layer say of rows, which are ordered by them.
+  // The experts' matrix products of a layer, whose rows are ordered by expert.
   std::string experts(const std::string &name, int64_t layer,
                       int64_t tokens) const;
   std::string head(const std::string &name, int64_t tokens) const;
@@ -263,7 +263,7 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   Value lengths = f.argument("lengths", {{sequences}, "i32"});
   Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths};
 
-  // What a part of the layer reads.
+  // Attention and the MLP read the stream, or its norm.
   auto input = [&](const Value &from, const char *normName) {
     return f.convert(
         config.has(NormsBefore) ? norm(f, from, normName, config.width) : from,
@@ -330,7 +330,7 @@ std::string Writer::embed() const {
   Type tableType{{config.vocabulary, config.width}, element};
   Type ropeType{{any, config.headSize / 2}, "f32"};
   std::string xType = Type{{any, config.width}, "f32"}.text();
-  // Of each rope cosines and sines.
+  // Each rope has cosines and sines.
   std::vector<std::string> turns, results = {"%x"}, types = {xType};
   for (size_t rope = 0; rope < config.ropes.size(); ++rope)
     for (const char *name : {"cos", "sin"}) {

@@ -73,7 +73,7 @@ struct Architecture {
   // The name that a layer's tensor of safetensors has here; empty: none.
   std::string nameOf(const std::string &theirs) const;
 
-  // What a row says beside its traits.
+  // A row sets these beside its traits.
   Architecture &activates(Activation how);
   Architecture &windows(Windows which, int64_t every = 0);
   Architecture &hasBiases(const char *weights);

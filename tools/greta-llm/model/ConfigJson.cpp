@@ -236,7 +236,7 @@ void readKinds(const std::string &path, const Fields &fields, Config &c) {
     fail(path + ": has a 'sliding_window', which this model type does not use");
   std::vector<bool> windows = windowed(path, fields, c),
                     ropes = roped(path, fields, windows, c);
-  // Where layers without rope are rows of the design, they have the windows.
+  // In an architecture with layers without rope, these layers have the windows.
   if (c.has(LayersOfRope) && !fields.find("layer_types"))
     for (size_t i = 0; i < windows.size(); ++i)
       windows[i] = fields.flag("use_sliding_window") && !ropes[i];

@@ -90,8 +90,8 @@ struct Stored {
   std::vector<int64_t> shape;
   const uint8_t *data = nullptr;
   Grouped grouped = {}; // of Int4
-  // Where the weight's matrices lie, one for each of the outermost dimension,
-  // if they are not one behind the other.
+  // The weight's matrices, one for each of the outermost dimension, if they do
+  // not lie one behind the other.
   std::vector<const uint8_t *> parts = {};
   HeadOrder headOrder = {};
   // Numbers are those of the file and one.

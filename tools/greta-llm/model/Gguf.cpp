@@ -229,14 +229,11 @@ void readScales(const Numbers &numbers, Config &c) {
   };
   c.attentionScale = given(".attention.scale", c.attentionScale);
   const json defaults = c.architecture->assumed();
-  c.attentionCap = given(".attn_logit_softcapping",
-                         numbers.has(".attn_logit_softcapping")
-                             ? 0
-                             : defaults.value("attn_logit_softcapping", 0.0));
-  c.logitCap = given(".final_logit_softcapping",
-                     numbers.has(".final_logit_softcapping")
-                         ? 0
-                         : defaults.value("final_logit_softcapping", 0.0));
+  auto cap = [&](const char *key) { // config.json's name behind a dot
+    return numbers.number(key, defaults.value(key + 1, 0.0));
+  };
+  c.attentionCap = cap(".attn_logit_softcapping");
+  c.logitCap = cap(".final_logit_softcapping");
   if (c.has(WidthScale))
     c.embeddingScale = std::sqrt(static_cast<double>(c.width));
   c.embeddingScale = given(".embedding_scale", c.embeddingScale);

@@ -22,7 +22,7 @@
 
 namespace greta::llm {
 
-// What may differ from layer to layer.
+// Layers may differ in these.
 struct LayerKind {
   int64_t window = 0; // keys that a token sees; 0: all
   size_t rope = 0;    // of Config::ropes

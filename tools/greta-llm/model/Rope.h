@@ -38,7 +38,7 @@ struct YarnScaling {
   bool rounds = true; // the ends of the ramp to whole pairs
 };
 void scale(Rope &rope, const YarnScaling &how);
-// What YaRN multiplies queries and keys by where a model does not say.
+// YaRN multiplies queries and keys by this factor if a model gives none.
 double yarnMagnitude(double factor, double multiplier = 1);
 
 } // namespace greta::llm
