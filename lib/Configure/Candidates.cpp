@@ -65,6 +65,9 @@ TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
     rows = expectedRows(matmul);
   ArrayRef<int64_t> a = matmul.getA().getType().getShape();
   key.shape.push_back(a[a.size() - (matmul.getTransposeA() ? 2 : 1)]);
+  // A tile's rows are a group's, so T alone says nothing.
+  if (matmul.getOffsets())
+    key.shape.insert(key.shape.begin(), matmul.getNumGroups());
   return key;
 }
 

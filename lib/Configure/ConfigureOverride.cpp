@@ -70,7 +70,13 @@ const TuningEntry *greta::measuredFor(const Space &space,
                                       const Limits &limits) {
   TuningKey key = tuningKey(space, limits.row);
   const TuningEntry *entry = limits.tuning ? limits.tuning->find(key) : nullptr;
-  return entry ? entry : TuningDatabase::shipped().find(key);
+  if (!entry)
+    entry = TuningDatabase::shipped().find(key);
+  // A family's variant without matrix instructions has the family's name.
+  if (entry && entry->config.get("instruction") &&
+      instructionsFor(space.matmul, limits).empty())
+    return nullptr;
+  return entry;
 }
 
 FailureOr<bool> greta::applyAsked(

@@ -2,6 +2,8 @@
 // RUN: split-file %s %t
 // RUN: greta-opt --greta-fuse --greta-configure='target=gfx942 tuning=%t/good.json' %t/products.mlir | FileCheck %s
 // RUN: greta-opt --greta-fuse --greta-configure='target=gfx950 tuning=%t/good.json' %t/products.mlir | FileCheck %s --check-prefix=OTHER
+// RUN: greta-opt --greta-fuse --greta-configure='target=vulkan:nvidia tuning=%t/good.json' %t/few.mlir | FileCheck %s --check-prefix=FEW
+// RUN: greta-opt --greta-fuse --greta-configure='target=vulkan:nvidia matrix=false tuning=%t/good.json' %t/few.mlir | FileCheck %s --check-prefix=SIMT
 // RUN: greta-opt --verify-diagnostics --greta-fuse --greta-configure='target=gfx942 tuning=%t/misfits.json' %t/misfits.mlir | FileCheck %s --check-prefix=MISFIT
 
 //--- good.json
@@ -14,7 +16,11 @@
    "config": {"tile": [64, 32, 64], "instruction": [16, 16, 16], "waves": 2, "stages": 1, "slice": 32, "group": 3},
    "candidates": [{"config": {"waves": 1}, "us": 3.5}, {"config": {}, "rejected": "wrong"}]},
   {"target": "gfx942", "device": "estimate", "op": "matmul bf16 tn -> f32 with elementwise", "shape": ["?", 64, 512],
-   "config": {"tile": [48, 16, 32], "instruction": [16, 16, 16], "waves": 1}}]}
+   "config": {"tile": [48, 16, 32], "instruction": [16, 16, 16], "waves": 1}},
+  {"target": "gfx942", "device": "estimate", "op": "grouped matmul f16 nt -> f16", "shape": [4, 512, 512, 512],
+   "config": {"tile": [64, 32, 64], "instruction": [16, 16, 16], "waves": 2, "group": 5}},
+  {"target": "vulkan:nvidia", "device": "estimate", "op": "matmul f16 nt -> f16", "shape": [8, 512, 512],
+   "config": {"tile": [16, 32, 256], "instruction": [16, 8, 16], "slice": 64, "stages": 0, "waves": 4}}]}
 
 //--- products.mlir
 // Measured before estimated.
@@ -57,6 +63,21 @@ func.func @other_layout(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> ten
   return %0 : tensor<512x512xf16>
 }
 
+// A grouped GEMM's shape has its groups, as many and as few rows of each are another tile.
+// CHECK-LABEL: func @groups
+// CHECK: group = 5
+func.func @groups(%a: tensor<512x512xf16>, %b: tensor<4x512x512xf16>, %o: tensor<5xi32>) -> tensor<512x512xf16> {
+  %0 = greta.grouped_matmul %a, %b, %o {transpose_b} : tensor<512x512xf16>, tensor<4x512x512xf16>, tensor<5xi32> -> tensor<512x512xf16>
+  return %0 : tensor<512x512xf16>
+}
+
+// CHECK-LABEL: func @more_groups
+// CHECK-NOT: group = 5
+func.func @more_groups(%a: tensor<512x512xf16>, %b: tensor<128x512x512xf16>, %o: tensor<129xi32>) -> tensor<512x512xf16> {
+  %0 = greta.grouped_matmul %a, %b, %o {transpose_b} : tensor<512x512xf16>, tensor<128x512x512xf16>, tensor<129xi32> -> tensor<512x512xf16>
+  return %0 : tensor<512x512xf16>
+}
+
 // CHECK-LABEL: func @dynamic
 // CHECK: columns = 16 : i64, depth = 32 : i64, {{.*}} rows = [48]
 func.func @dynamic(%a: tensor<512x?xbf16>, %b: tensor<512x64xbf16>) -> tensor<?x64xf32> {
@@ -81,6 +102,17 @@ func.func @source(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<51
 func.func @source_for_another(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {gfx950 = {group = 5}}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>
   return %0 : tensor<512x512xf16>
+}
+
+//--- few.mlir
+// An entry with an instruction is not for the variant without matrix instructions, which keeps the skinny schedule.
+// FEW-LABEL: func @few
+// FEW: columns = 32 : i64, depth = 256 : i64, {{.*}}rows = [16]
+// SIMT-LABEL: func @few
+// SIMT: rows = [8]
+func.func @few(%a: tensor<8x512xf16>, %b: tensor<512x512xf16>) -> tensor<8x512xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<8x512xf16>, tensor<512x512xf16> -> tensor<8x512xf16>
+  return %0 : tensor<8x512xf16>
 }
 
 //--- misfits.json
