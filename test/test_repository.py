@@ -24,6 +24,12 @@ def test_clang_format():
     assert run.returncode == 0, run.stderr[:4000]
 
 
+def test_the_root_has_what_it_should():
+    files = "CMakeLists.txt CMakePresets.json CONTRIBUTING.md LICENSE README.md SECURITY.md pyproject.toml .clang-format .gitignore".split()
+    folders = ".ci cmake dialects docs examples include lib python runtime scripts test tools".split()
+    assert {name.split("/")[0] for name in tracked("") if name} == {*files, *folders}
+
+
 def test_scripts_parse():
     scripts = [p for p in (*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run") if p.is_file() and p.read_text().startswith("#!/usr/bin/env bash")]
     assert scripts
