@@ -15,6 +15,8 @@
  *     wait for it or measure with it, until it is recorded again.
  *   graph: one thread at a time. Its launches share its temporaries: they must
  *     not overlap, in one stream or in several.
+ *   communicator: one thread at a time, but greta_comm_abort and
+ *     greta_comm_info at any.
  * A handle is destroyed when no other thread uses it any more. A thread that
  * waits for the device keeps no other from working.
  *
@@ -78,7 +80,9 @@ typedef enum greta_status {
   /* Nothing runs there any more, and every call says so: destroy all that was
    * made from it and open it again, which may come first. Memory of the host
    * that the device gave (mapped buffers) may be gone when it is opened. */
-  GRETA_ERROR_DEVICE_LOST = 9
+  GRETA_ERROR_DEVICE_LOST = 9,
+  /* A rank of a communicator is gone, or did not come in time. */
+  GRETA_ERROR_PEER_LOST = 10
 } greta_status;
 
 typedef struct greta_device greta_device;
@@ -86,6 +90,7 @@ typedef struct greta_buffer greta_buffer;
 typedef struct greta_stream greta_stream;
 typedef struct greta_event greta_event;
 typedef struct greta_graph greta_graph;
+typedef struct greta_comm greta_comm;
 typedef struct greta_package greta_package;
 typedef struct greta_function greta_function;
 
@@ -463,6 +468,118 @@ GRETA_API greta_status greta_stream_set_auto_graph(greta_stream *stream,
                                                    int on);
 /* How many calls ran as parts of such graphs. */
 GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
+
+/* Communicators: collectives of the ranks of one host, which are threads or
+ * processes with a device each (two ranks may have the same). All ranks make
+ * one with the same id or path and size, each with its own rank, and call the
+ * same collectives in the same order. They find each other by an id, which one
+ * of them makes and gives to the others, or by the path of a file that rank 0
+ * writes and removes.
+ *
+ * A collective is an operation of its stream: it begins when what was queued
+ * before it is done. What is queued behind it comes later, and the first call
+ * that queues such a thing, or waits, waits for the collective and returns its
+ * error. So a thread that has several ranks queues a collective for all of them
+ * before it does anything else with their streams. Graphs have none.
+ *
+ * When a rank's process ends, or it does not come within the time-out, the
+ * collective is GRETA_ERROR_PEER_LOST on every rank, and so is every later
+ * call; what the collective was to write has any value. The ranks then make a
+ * new communicator. */
+typedef struct greta_comm_id {
+  uint8_t bytes[16];
+} greta_comm_id;
+typedef uint32_t greta_comm_ways;
+enum {
+  GRETA_COMM_NCCL = 1, /* NCCL on Vulkan's devices of NVIDIA, RCCL on HIP's */
+  GRETA_COMM_HOST = 2  /* through the host's memory, any devices */
+};
+typedef struct greta_comm_options {
+  size_t struct_size;
+  const greta_comm_id *id; /* or a path */
+  const char *path;
+  uint32_t rank;
+  uint32_t size;
+  /* The longest that a rank waits for another; 0: 120,000. */
+  uint64_t timeout_milliseconds;
+  /* Of the host's memory, for each rank's step; 0: 4 MB, less where the system
+   * gives less. */
+  uint64_t staging_bytes;
+  greta_comm_ways ways; /* that may be taken; 0: all */
+} greta_comm_options;
+GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);
+/* Waits for all ranks. Of the ways that every rank has it takes the first, in
+ * the order of greta_comm_ways, whose result is right in a test on all of them.
+ */
+GRETA_API greta_status greta_comm_create(greta_device *device,
+                                         const greta_comm_options *options,
+                                         greta_comm **comm);
+/* Collectives that were queued still end. */
+GRETA_API void greta_comm_destroy(greta_comm *comm);
+/* JSON: rank, size, the way that is taken, and why others are not. */
+GRETA_API greta_status greta_comm_info(greta_comm *comm, char **json);
+/* Ends it on all ranks: what is under way and every later call is
+ * GRETA_ERROR_PEER_LOST. */
+GRETA_API greta_status greta_comm_abort(greta_comm *comm);
+
+/* In all of them `to` may begin where `from` does, or where this rank's part of
+ * the larger one lies: the result is the same. Otherwise they do not overlap.
+ * NCCL takes Vulkan's buffers as they are if greta_buffer_create_shared made
+ * them with GRETA_FD_OPAQUE, else by way of a copy.
+ *
+ * Reductions of `count` elements of `dtype`, f32, f16, bf16 or i32. Through the
+ * host's memory they are made in the order of the ranks, floats in f32 and
+ * rounded once, and so depend on nothing else; sums of i32 wrap. A maximum with
+ * a NaN may be one. */
+typedef uint32_t greta_comm_reduction;
+enum { GRETA_COMM_SUM = 0, GRETA_COMM_MAX = 1 };
+GRETA_API greta_status greta_comm_all_reduce(
+    greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
+    const greta_buffer *from, size_t from_offset, size_t count,
+    const char *dtype, greta_comm_reduction reduction);
+/* Each rank gets `count` elements: rank r those from r * count on. */
+GRETA_API greta_status greta_comm_reduce_scatter(
+    greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
+    const greta_buffer *from, size_t from_offset, size_t count,
+    const char *dtype, greta_comm_reduction reduction);
+/* Each rank gives `bytes`; what rank r gave begins at r * bytes. */
+GRETA_API greta_status greta_comm_all_gather(greta_comm *comm,
+                                             greta_stream *stream,
+                                             greta_buffer *to, size_t to_offset,
+                                             const greta_buffer *from,
+                                             size_t from_offset, size_t bytes);
+/* What the root has in `from` (which is nothing and may be NULL on others). */
+GRETA_API greta_status greta_comm_broadcast(
+    greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
+    const greta_buffer *from, size_t from_offset, size_t bytes, uint32_t root);
+/* Each rank gives `bytes` to each: those for rank r begin at r * bytes, and
+ * those from rank r come to r * bytes. `to` does not overlap `from`. */
+GRETA_API greta_status greta_comm_all_to_all(greta_comm *comm,
+                                             greta_stream *stream,
+                                             greta_buffer *to, size_t to_offset,
+                                             const greta_buffer *from,
+                                             size_t from_offset, size_t bytes);
+/* Between two ranks. A send may end only when its peer receives, so ranks that
+ * send to each other do it in one greta_comm_exchange, whose transfers go on
+ * together; those with one peer and in one direction keep their order. */
+typedef struct greta_comm_transfer {
+  greta_buffer *buffer;
+  size_t offset;
+  size_t bytes;
+  uint32_t peer;
+  uint32_t receives; /* 0: it is sent */
+} greta_comm_transfer;
+GRETA_API greta_status greta_comm_send(greta_comm *comm, greta_stream *stream,
+                                       const greta_buffer *from, size_t offset,
+                                       size_t bytes, uint32_t peer);
+GRETA_API greta_status greta_comm_receive(greta_comm *comm,
+                                          greta_stream *stream,
+                                          greta_buffer *to, size_t offset,
+                                          size_t bytes, uint32_t peer);
+GRETA_API greta_status greta_comm_exchange(greta_comm *comm,
+                                           greta_stream *stream,
+                                           const greta_comm_transfer *transfers,
+                                           size_t count);
 
 #ifdef __cplusplus
 }

@@ -204,6 +204,63 @@ private:
   detail::Handle<greta_stream, greta_stream_destroy> handle_;
 };
 
+// One rank of a communicator. Buffers begin at their first byte.
+class Comm {
+public:
+  explicit Comm(greta_comm *handle) : handle_(handle) {}
+  static greta_comm_id uniqueId() {
+    greta_comm_id id;
+    check(greta_comm_unique_id(&id));
+    return id;
+  }
+  greta_comm *get() const { return handle_.get(); }
+  void allReduce(Stream &stream, const Buffer &to, const Buffer &from,
+                 size_t count, const char *dtype,
+                 greta_comm_reduction reduction = GRETA_COMM_SUM) {
+    check(greta_comm_all_reduce(get(), stream.get(), to.get(), 0, from.get(), 0,
+                                count, dtype, reduction));
+  }
+  void reduceScatter(Stream &stream, const Buffer &to, const Buffer &from,
+                     size_t count, const char *dtype,
+                     greta_comm_reduction reduction = GRETA_COMM_SUM) {
+    check(greta_comm_reduce_scatter(get(), stream.get(), to.get(), 0,
+                                    from.get(), 0, count, dtype, reduction));
+  }
+  void allGather(Stream &stream, const Buffer &to, const Buffer &from,
+                 size_t bytes) {
+    check(greta_comm_all_gather(get(), stream.get(), to.get(), 0, from.get(), 0,
+                                bytes));
+  }
+  void broadcast(Stream &stream, const Buffer &to, const Buffer &from,
+                 size_t bytes, uint32_t root) {
+    check(greta_comm_broadcast(get(), stream.get(), to.get(), 0, from.get(), 0,
+                               bytes, root));
+  }
+  void allToAll(Stream &stream, const Buffer &to, const Buffer &from,
+                size_t bytes) {
+    check(greta_comm_all_to_all(get(), stream.get(), to.get(), 0, from.get(), 0,
+                                bytes));
+  }
+  void send(Stream &stream, const Buffer &from, size_t bytes, uint32_t peer) {
+    check(greta_comm_send(get(), stream.get(), from.get(), 0, bytes, peer));
+  }
+  void receive(Stream &stream, const Buffer &to, size_t bytes, uint32_t peer) {
+    check(greta_comm_receive(get(), stream.get(), to.get(), 0, bytes, peer));
+  }
+  void exchange(Stream &stream,
+                const std::vector<greta_comm_transfer> &transfers) {
+    check(greta_comm_exchange(get(), stream.get(), transfers.data(),
+                              transfers.size()));
+  }
+  void abort() { check(greta_comm_abort(get())); }
+  std::string info() const {
+    return detail::text([&](char **s) { return greta_comm_info(get(), s); });
+  }
+
+private:
+  detail::Handle<greta_comm, greta_comm_destroy> handle_;
+};
+
 class Package {
 public:
   explicit Package(const std::string &path) {
@@ -409,6 +466,13 @@ public:
     greta_event *handle = nullptr;
     check(greta_event_create(get(), &handle));
     return Event(handle);
+  }
+  // One rank; all ranks have to come. `options` needs no size of its own.
+  Comm comm(greta_comm_options options) const {
+    options.struct_size = sizeof(options);
+    greta_comm *handle = nullptr;
+    check(greta_comm_create(get(), &options, &handle));
+    return Comm(handle);
   }
   Function load(const Package &package, const std::string &name,
                 const std::string &variant = "", uint32_t flags = 0) const {

@@ -32,9 +32,6 @@ char *copyString(const std::string &Text) {
   memcpy(Copy, Text.c_str(), Text.size() + 1);
   return Copy;
 }
-} // namespace greta::rt
-
-namespace {
 
 void checkRange(const greta_buffer &B, size_t Offset, size_t Bytes,
                 const char *What) {
@@ -52,6 +49,10 @@ void checkSameDevice(const std::shared_ptr<Device> &A,
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the handles belong to two devices, ",
          A->Spec, " and ", B->Spec);
 }
+
+} // namespace greta::rt
+
+namespace {
 
 void checkKind(greta_fd_kind Kind) {
   if (Kind != GRETA_FD_OPAQUE && Kind != GRETA_FD_DMA_BUF)
@@ -99,6 +100,8 @@ const char *greta_status_name(greta_status Status) {
     return "device error";
   case GRETA_ERROR_DEVICE_LOST:
     return "device lost";
+  case GRETA_ERROR_PEER_LOST:
+    return "peer lost";
   case GRETA_ERROR_ASSERTION:
     return "assertion failed";
   case GRETA_ERROR_INTERNAL:
@@ -259,6 +262,7 @@ greta_status greta_buffer_write(greta_stream *S, greta_buffer *B, size_t Offset,
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host writes");
     S->endRepeats();
+    S->settle();
     if (Bytes)
       S->Impl->write(B->Impl, Offset,
                      &need(static_cast<const char *>(Data), "data"), Bytes);
@@ -274,6 +278,7 @@ greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host reads");
     S->endRepeats();
+    S->settle();
     if (Bytes)
       S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
                     Bytes);
@@ -295,6 +300,7 @@ greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a copy overlaps itself");
     if (!Bytes)
       return;
+    S->settle();
     if (S->Repeats && !S->Impl->Capturing) {
       S->Next.clear();
       S->Next.Words.push_back(Step::Copy);
@@ -329,6 +335,8 @@ greta_status greta_buffer_copy_peer(greta_stream *ToStream, greta_buffer *To,
            "a copy between streams takes two; greta_buffer_copy is in one");
     ToStream->endRepeats();
     FromStream->endRepeats();
+    ToStream->settle();
+    FromStream->settle();
     if (To->Device == From->Device) {
       std::unique_ptr<Event> Ready = To->Device->createEvent(),
                              Taken = To->Device->createEvent();
@@ -362,6 +370,7 @@ greta_status greta_buffer_fill(greta_stream *S, greta_buffer *B, size_t Offset,
            "a fill needs offset and size in multiples of 4");
     if (!Bytes)
       return;
+    S->settle();
     if (S->Repeats && !S->Impl->Capturing) {
       S->Next.clear();
       S->Next.Words.push_back(Step::Fill);
@@ -379,7 +388,7 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
     *Out = new greta_stream{
-        Impl, Impl->createStream(), false, {}, {}, {}, {}, {}, {}};
+        Impl, Impl->createStream(), false, {}, {}, {}, {}, {}, {}, {}, {}};
   });
 }
 
@@ -389,15 +398,18 @@ greta_status greta_stream_adopt_hip(greta_device *D, void *Stream,
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
     *Out = new greta_stream{
-        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}, {}, {}};
+        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}, {}, {}, {},
+        {}};
   });
 }
 
 void greta_stream_destroy(greta_stream *S) {
   guarded([&] {
     std::unique_ptr<greta_stream> Owner(S);
-    if (S)
+    if (S) {
       S->endRepeats();
+      S->settle();
+    }
     if (S && Trace::get()) {
       S->Impl->synchronize();
       S->Traced.resolve();
@@ -426,6 +438,7 @@ greta_status greta_stream_synchronize(greta_stream *S) {
     if (need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
     S->endRepeats();
+    S->settle();
     S->Impl->synchronize();
     S->Traced.resolve();
   });
@@ -441,6 +454,7 @@ greta_status greta_stream_call_host(greta_stream *S, void (*F)(void *),
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot record functions of the host");
     S->endRepeats();
+    S->settle();
     S->Impl->callHost(F, Data);
   });
 }
@@ -502,6 +516,7 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record events");
     S->endRepeats();
+    S->settle();
     S->Impl->record(*E->Impl);
   });
 }
@@ -526,6 +541,7 @@ greta_status greta_stream_wait_event(greta_stream *S, greta_event *E) {
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot wait for events");
     S->endRepeats();
+    S->settle();
     S->Impl->wait(*E->Impl);
   });
 }
@@ -569,6 +585,7 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
     if (S->Impl->Capturing)
       return G->Impl->launch(*S->Impl);
     S->endRepeats();
+    S->settle();
     S->Traced.launch(*S->Device, *S->Impl, "graph",
                      [&] { G->Impl->launch(*S->Impl); });
   });

@@ -7,6 +7,7 @@
 #include "Function.h"
 #include "Repeat.h"
 #include "Trace.h"
+#include "comm/Comm.h"
 
 #include <algorithm>
 #include <cstring>
@@ -42,6 +43,11 @@ struct greta_stream {
     if (Repeats)
       Repeats->end();
   }
+  // The last collective queued here, until something is queued behind it.
+  std::shared_ptr<greta::rt::comm::Comm> By;
+  std::shared_ptr<greta::rt::comm::Ticket> Behind;
+  // Before what is to run behind that; throws its failure.
+  void settle();
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;
@@ -50,6 +56,9 @@ struct greta_event {
 struct greta_graph {
   std::shared_ptr<greta::rt::Device> Device;
   std::shared_ptr<greta::rt::Graph> Impl;
+};
+struct greta_comm {
+  std::shared_ptr<greta::rt::comm::Comm> Impl;
 };
 struct greta_package {
   std::shared_ptr<const greta::rt::Package> Impl;
@@ -135,6 +144,11 @@ void queueCall(greta_stream &S, const Function &F);
 void queueStep(greta_stream &S, const Step &What);
 
 char *copyString(const std::string &Text);
+
+void checkRange(const greta_buffer &B, size_t Offset, size_t Bytes,
+                const char *What);
+void checkSameDevice(const std::shared_ptr<Device> &A,
+                     const std::shared_ptr<Device> &B);
 
 } // namespace greta::rt
 #endif

@@ -300,6 +300,7 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     if (need(S, "stream").Device != F->Device)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
            ", the function was loaded for ", F->Device->Spec);
+    S->settle();
     Call &C = S->Prepared;
     takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument",
                 C.Args);

@@ -164,6 +164,8 @@ public:
   // Calls F(Data) behind what was queued; what is queued later waits for it.
   virtual void callHost(void (*F)(void *), void *Data) = 0;
   virtual void synchronize() = 0;
+  // The driver's name of it, where it has one.
+  virtual void *handle() const { return nullptr; }
   virtual void beginCapture() = 0;
   std::shared_ptr<Graph> endCapture() {
     std::vector<MemoryRef> Zeroed;

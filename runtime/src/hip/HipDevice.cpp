@@ -237,6 +237,7 @@ struct HipStream : Stream {
     OpenKeep.clear();
     OpenOps = 0;
   }
+  void *handle() const override { return Handle; }
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
   std::shared_ptr<Graph> endRecording() override;
 

@@ -25,6 +25,13 @@ AT(greta_tensor, value, 32);
 static_assert(sizeof(greta_kernel_time) == 16);
 AT(greta_kernel_time, kernel, 0);
 AT(greta_kernel_time, microseconds, 8);
+static_assert(sizeof(greta_comm_id) == 16);
+static_assert(sizeof(greta_comm_transfer) == 32);
+AT(greta_comm_transfer, buffer, 0);
+AT(greta_comm_transfer, offset, 8);
+AT(greta_comm_transfer, bytes, 16);
+AT(greta_comm_transfer, peer, 24);
+AT(greta_comm_transfer, receives, 28);
 
 // These may grow; the sizes are those of their first members.
 AT(greta_tensor_info, struct_size, 0);
@@ -63,6 +70,15 @@ AT(greta_vulkan_device, feature_count, 56);
 AT(greta_vulkan_device, extensions, 64);
 AT(greta_vulkan_device, extension_count, 72);
 static_assert(greta::rt::firstSize<greta_vulkan_device> == 80);
+AT(greta_comm_options, struct_size, 0);
+AT(greta_comm_options, id, 8);
+AT(greta_comm_options, path, 16);
+AT(greta_comm_options, rank, 24);
+AT(greta_comm_options, size, 28);
+AT(greta_comm_options, timeout_milliseconds, 32);
+AT(greta_comm_options, staging_bytes, 40);
+AT(greta_comm_options, ways, 48);
+static_assert(greta::rt::firstSize<greta_comm_options> == 56);
 
 static_assert(sizeof(greta_status) == 4 && sizeof(greta_fd_kind) == 4 &&
               sizeof(greta_log_level) == 4);

@@ -30,6 +30,8 @@ int main(int argc, char **argv) {
   if (std::filesystem::exists(Simulator))
     setenv("GRETA_HIP_SIM", Simulator, 0);
   setenv("GRETA_HIP_LIBRARY", GRETA_TEST_FAKE_HIP, 1);
+  setenv("GRETA_NCCL_LIBRARY", GRETA_TEST_FAKE_NCCL, 1);
+  setenv("GRETA_CUDA_LIBRARY", GRETA_TEST_FAKE_NCCL, 1);
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
   // The leak checker can only tell whose leak it is while the driver is loaded;

@@ -1,0 +1,281 @@
+// ApiComm.cpp: the C API over communicators. In: handles, offsets and counts of
+// a rank. Out: a checked collective, queued behind the stream's work.
+#include "Api.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace greta::rt;
+using namespace greta::rt::comm;
+
+void greta_stream::settle() {
+  if (!Behind || Impl->Capturing)
+    return;
+  std::shared_ptr<Comm> Of = std::move(By);
+  std::shared_ptr<Ticket> T = std::move(Behind);
+  By = nullptr;
+  Behind = nullptr;
+  Of->wait(*T);
+  for (const std::shared_ptr<Event> &E : T->Ends)
+    Impl->wait(*E);
+}
+
+namespace {
+
+Element elementOf(const char *DType) {
+  std::string Name = &need(DType, "dtype");
+  constexpr std::pair<const char *, Element> all[] = {{"f32", Element::F32},
+                                                      {"f16", Element::F16},
+                                                      {"bf16", Element::BF16},
+                                                      {"i32", Element::I32}};
+  for (const auto &[Known, E] : all)
+    if (Name == Known)
+      return E;
+  fail(GRETA_ERROR_INVALID_ARGUMENT,
+       "reductions are of f32, f16, bf16 or i32, "
+       "not of ",
+       printable(Name));
+}
+
+Reduction reductionOf(greta_comm_reduction Op) {
+  if (Op != GRETA_COMM_SUM && Op != GRETA_COMM_MAX)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown reduction ", Op);
+  return Op == GRETA_COMM_MAX ? Reduction::Max : Reduction::Sum;
+}
+
+void checkPeer(const Comm &C, uint32_t Rank, const char *What) {
+  if (Rank >= C.Size)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", Rank, " is none of ", C.Size,
+         " ranks");
+}
+
+size_t times(size_t A, size_t B) {
+  size_t Product;
+  if (__builtin_mul_overflow(A, B, &Product))
+    fail(GRETA_ERROR_INVALID_ARGUMENT, A, " times ", B, " is too much");
+  return Product;
+}
+
+// Behind what the stream has queued. Of collectives that follow each other in
+// one stream only the first waits for the stream.
+void queueOn(greta_comm &C, greta_stream &S, Collective What) {
+  if (S.Impl->Capturing)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record ",
+         comm::name(What.What), "; end it before, and begin another behind it");
+  S.endRepeats();
+  if (S.By != C.Impl)
+    S.settle();
+  if (!S.Behind) {
+    What.Ready = S.Device->createEvent();
+    S.Impl->record(*What.Ready);
+    S.Impl->flush();
+  }
+  S.Behind = C.Impl->queue(std::move(What));
+  S.By = C.Impl;
+}
+
+// A collective of two buffers. Each rank's part of `From` is `Gives` times as
+// large as the collective's count, of `To` `Gets` times.
+greta_status collective(const char *Call, greta_comm *C, greta_stream *S,
+                        Collective What, greta_buffer *To, size_t ToOffset,
+                        const greta_buffer *From, size_t FromOffset,
+                        bool GivesAll, bool GetsAll) {
+  Trace::Call Traced(Call);
+  return guarded([&] {
+    Comm &Impl = *need(C, "comm").Impl;
+    checkSameDevice(Impl.On, need(S, "stream").Device);
+    checkSameDevice(Impl.On, need(To, "to").Device);
+    bool IsGiven = What.What != Kind::Broadcast || What.Root == Impl.Rank;
+    size_t Part = times(What.Count, bytesOf(What.Type));
+    size_t Gets = times(Part, GetsAll ? Impl.Size : 1);
+    checkRange(*To, ToOffset, Gets, Call);
+    if (ToOffset % bytesOf(What.Type) || FromOffset % bytesOf(What.Type))
+      fail(GRETA_ERROR_INVALID_ARGUMENT, Call,
+           ": offsets are multiples of the element's size");
+    if (IsGiven) {
+      checkSameDevice(Impl.On, need(From, "from").Device);
+      size_t Gives = times(Part, GivesAll ? Impl.Size : 1);
+      checkRange(*From, FromOffset, Gives, Call);
+      bool Overlaps = To->Impl == From->Impl && Part &&
+                      ToOffset < FromOffset + Gives &&
+                      FromOffset < ToOffset + Gets;
+      size_t Own = Impl.Rank * Part;
+      bool InPlace = GivesAll == GetsAll ? ToOffset == FromOffset && !GivesAll
+                     : GetsAll           ? FromOffset == ToOffset + Own
+                                         : ToOffset == FromOffset + Own;
+      if (Overlaps && !InPlace)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, Call, ": `to` overlaps `from`");
+      What.From = From->Impl;
+      What.FromOffset = FromOffset;
+    } else {
+      What.From = To->Impl;
+      What.FromOffset = ToOffset;
+    }
+    What.To = To->Impl;
+    What.ToOffset = ToOffset;
+    queueOn(*C, *S, std::move(What));
+  });
+}
+
+} // namespace
+
+extern "C" {
+
+greta_status greta_comm_unique_id(greta_comm_id *Id) {
+  return guarded([&] {
+    Group::Id Made = Group::newId();
+    memcpy(need(Id, "id").bytes, Made.data(), Made.size());
+  });
+}
+
+greta_status greta_comm_create(greta_device *D,
+                               const greta_comm_options *Options,
+                               greta_comm **Out) {
+  return guarded([&] {
+    need(Out, "comm") = nullptr;
+    greta_comm_options Taken = taken(Options, "options");
+    Comm::Options O;
+    if (!Taken.id == !Taken.path)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "ranks find each other by an id or by a path");
+    if (Taken.id)
+      memcpy(O.Id.data(), Taken.id->bytes, O.Id.size());
+    else
+      O.Path = Taken.path;
+    O.Rank = Taken.rank;
+    O.Size = Taken.size;
+    O.TimeoutMs = std::min<uint64_t>(Taken.timeout_milliseconds, INT32_MAX);
+    O.StagingBytes = Taken.staging_bytes;
+    if (Taken.ways & ~uint32_t(GRETA_COMM_NCCL | GRETA_COMM_HOST))
+      fail(GRETA_ERROR_UNSUPPORTED, "unknown ways for collectives");
+    O.Ways = Taken.ways ? Taken.ways : ~uint32_t(0);
+    *Out = new greta_comm{std::make_shared<Comm>(need(D, "device").Impl, O)};
+  });
+}
+
+void greta_comm_destroy(greta_comm *C) {
+  guarded([&] { delete C; });
+}
+
+greta_status greta_comm_info(greta_comm *C, char **Json) {
+  return guarded([&] {
+    nlohmann::json J;
+    need(C, "comm").Impl->describe(J);
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
+greta_status greta_comm_abort(greta_comm *C) {
+  return guarded([&] {
+    Comm &Impl = *need(C, "comm").Impl;
+    Impl.abort(concat("rank ", Impl.Rank, " ended it"));
+  });
+}
+
+greta_status greta_comm_all_reduce(greta_comm *C, greta_stream *S,
+                                   greta_buffer *To, size_t ToOffset,
+                                   const greta_buffer *From, size_t FromOffset,
+                                   size_t Count, const char *DType,
+                                   greta_comm_reduction Op) {
+  Collective What;
+  What.What = Kind::AllReduce;
+  What.Count = Count;
+  if (greta_status Status = guarded([&] {
+        What.Type = elementOf(DType);
+        What.Op = reductionOf(Op);
+      }))
+    return Status;
+  return collective("greta_comm_all_reduce", C, S, std::move(What), To,
+                    ToOffset, From, FromOffset, false, false);
+}
+
+greta_status greta_comm_reduce_scatter(greta_comm *C, greta_stream *S,
+                                       greta_buffer *To, size_t ToOffset,
+                                       const greta_buffer *From,
+                                       size_t FromOffset, size_t Count,
+                                       const char *DType,
+                                       greta_comm_reduction Op) {
+  Collective What;
+  What.What = Kind::ReduceScatter;
+  What.Count = Count;
+  if (greta_status Status = guarded([&] {
+        What.Type = elementOf(DType);
+        What.Op = reductionOf(Op);
+      }))
+    return Status;
+  return collective("greta_comm_reduce_scatter", C, S, std::move(What), To,
+                    ToOffset, From, FromOffset, true, false);
+}
+
+greta_status greta_comm_all_gather(greta_comm *C, greta_stream *S,
+                                   greta_buffer *To, size_t ToOffset,
+                                   const greta_buffer *From, size_t FromOffset,
+                                   size_t Bytes) {
+  Collective What;
+  What.What = Kind::AllGather;
+  What.Count = Bytes;
+  return collective("greta_comm_all_gather", C, S, std::move(What), To,
+                    ToOffset, From, FromOffset, false, true);
+}
+
+greta_status greta_comm_broadcast(greta_comm *C, greta_stream *S,
+                                  greta_buffer *To, size_t ToOffset,
+                                  const greta_buffer *From, size_t FromOffset,
+                                  size_t Bytes, uint32_t Root) {
+  Collective What;
+  What.What = Kind::Broadcast;
+  What.Count = Bytes;
+  What.Root = Root;
+  if (greta_status Status =
+          guarded([&] { checkPeer(*need(C, "comm").Impl, Root, "root"); }))
+    return Status;
+  return collective("greta_comm_broadcast", C, S, std::move(What), To, ToOffset,
+                    From, FromOffset, false, false);
+}
+
+greta_status greta_comm_all_to_all(greta_comm *C, greta_stream *S,
+                                   greta_buffer *To, size_t ToOffset,
+                                   const greta_buffer *From, size_t FromOffset,
+                                   size_t Bytes) {
+  Collective What;
+  What.What = Kind::AllToAll;
+  What.Count = Bytes;
+  return collective("greta_comm_all_to_all", C, S, std::move(What), To,
+                    ToOffset, From, FromOffset, true, true);
+}
+
+greta_status greta_comm_send(greta_comm *C, greta_stream *S,
+                             const greta_buffer *From, size_t Offset,
+                             size_t Bytes, uint32_t Peer) {
+  greta_comm_transfer T{const_cast<greta_buffer *>(From), Offset, Bytes, Peer,
+                        0};
+  return greta_comm_exchange(C, S, &T, 1);
+}
+
+greta_status greta_comm_receive(greta_comm *C, greta_stream *S,
+                                greta_buffer *To, size_t Offset, size_t Bytes,
+                                uint32_t Peer) {
+  greta_comm_transfer T{To, Offset, Bytes, Peer, 1};
+  return greta_comm_exchange(C, S, &T, 1);
+}
+
+greta_status greta_comm_exchange(greta_comm *C, greta_stream *S,
+                                 const greta_comm_transfer *Transfers,
+                                 size_t Count) {
+  Trace::Call Traced("greta_comm_exchange");
+  return guarded([&] {
+    Comm &Impl = *need(C, "comm").Impl;
+    checkSameDevice(Impl.On, need(S, "stream").Device);
+    Collective What;
+    for (size_t I = 0; I < Count; ++I) {
+      const greta_comm_transfer &T = (&need(Transfers, "transfers"))[I];
+      checkSameDevice(Impl.On, need(T.buffer, "buffer").Device);
+      checkRange(*T.buffer, T.offset, T.bytes, "a transfer");
+      checkPeer(Impl, T.peer, "peer");
+      What.Transfers.push_back(
+          {T.buffer->Impl, T.offset, T.bytes, T.peer, T.receives != 0});
+    }
+    queueOn(*C, *S, std::move(What));
+  });
+}
+
+} // extern "C"

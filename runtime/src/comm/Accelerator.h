@@ -1,0 +1,44 @@
+// Accelerator.h: a device as NCCL or RCCL sees it. In: memory and events of the
+// runtime's device. Out: addresses and a stream of CUDA or HIP.
+#ifndef GRETA_RUNTIME_COMM_ACCELERATOR_H
+#define GRETA_RUNTIME_COMM_ACCELERATOR_H
+
+#include "Backend.h"
+
+namespace greta::rt::comm {
+
+// The first of the libraries that loads, or what $Variable names; throws the
+// reasons. They are never closed, as they keep threads.
+void *openLibrary(const char *Variable,
+                  const std::vector<std::string> &Candidates);
+
+class Accelerator {
+public:
+  virtual ~Accelerator() = default;
+  // Makes the device current on this thread while it lives.
+  virtual std::shared_ptr<void> use() = 0;
+  virtual void *stream() = 0;
+  // The memory's address there; null if this memory cannot be reached.
+  virtual void *address(const MemoryRef &M) = 0;
+  // Memory that can.
+  virtual MemoryRef allocate(size_t Size) = 0;
+  // What comes next in the stream runs when the event has happened; false if
+  // that cannot be said yet.
+  virtual bool waitFor(Event &Ready) = 0;
+  // A point in the stream, and whether it was passed.
+  virtual std::shared_ptr<void> mark() = 0;
+  virtual bool isPassed(void *Mark) = 0;
+  // The mark for a stream of the runtime to wait for, if it is one's.
+  virtual std::shared_ptr<Event> event(const std::shared_ptr<void> &) {
+    return nullptr;
+  }
+};
+
+// CUDA's view of a Vulkan device, by its UUID; HIP's of a HIP device. Both
+// throw what is missing.
+std::unique_ptr<Accelerator> makeCuda(std::shared_ptr<Device> D,
+                                      const std::string &Uuid);
+std::unique_ptr<Accelerator> makeHip(std::shared_ptr<Device> D);
+
+} // namespace greta::rt::comm
+#endif

@@ -1,0 +1,275 @@
+// Comm.cpp: a communicator from its creation to its end; see Comm.h.
+#include "comm/Comm.h"
+#include "Process.h"
+#include "comm/Accelerator.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace greta::rt::comm {
+
+const char *name(Kind What) {
+  switch (What) {
+  case Kind::AllReduce:
+    return "all_reduce";
+  case Kind::AllGather:
+    return "all_gather";
+  case Kind::ReduceScatter:
+    return "reduce_scatter";
+  case Kind::Broadcast:
+    return "broadcast";
+  case Kind::AllToAll:
+    return "all_to_all";
+  case Kind::Exchange:
+    return "send and receive";
+  }
+  return "";
+}
+
+Comm::Comm(std::shared_ptr<Device> D, const Options &O)
+    : On(std::move(D)), Rank(O.Rank), Size(O.Size),
+      G(std::make_unique<Group>(O.Id, O.Path, O.Rank, O.Size,
+                                O.TimeoutMs ? O.TimeoutMs : 120000,
+                                O.StagingBytes)) {
+  try {
+    choose(O.Ways);
+  } catch (const Error &E) {
+    G->abort(concat("rank ", Rank, ": ", E.what()));
+    throw;
+  }
+  Worker = std::thread([this] { work(); });
+}
+
+Comm::~Comm() {
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    Closing = true;
+  }
+  Queued.notify_all();
+  Worker.join();
+  Way.reset();
+}
+
+// NCCL if every rank has it and its test is right on every rank, else the
+// host's memory. The ranks meet behind each step, so all take the same way.
+void Comm::choose(uint32_t Ways) {
+  auto Agree = [&](const std::string &Why) {
+    std::string All;
+    std::vector<std::string> Heard = G->meet(Why);
+    for (uint32_t R = 0; R < Size; ++R)
+      if (!Heard[R].empty() && All.empty())
+        All = concat("rank ", R, ": ", Heard[R]);
+    return All;
+  };
+  auto Try = [&](const char *Name, auto Make) {
+    std::string Why;
+    std::unique_ptr<Transport> Made;
+    try {
+      Made = Make();
+    } catch (const Error &E) {
+      Why = E.what();
+    }
+    Why = Agree(Why);
+    if (Why.empty()) {
+      try {
+        Why = test(*Made);
+      } catch (const Error &E) {
+        Why = E.what();
+      }
+      Why = Agree(Why);
+      if (!Why.empty())
+        report(GRETA_LOG_WARNING,
+               concat("rank ", Rank, " on ", On->Spec, ": collectives by ",
+                      Name, " are left out: ", Why));
+    }
+    if (!Why.empty()) {
+      if (Made)
+        Made->abort();
+      Left[Name] = Why;
+      return;
+    }
+    Way = std::move(Made);
+    WayName = Name;
+  };
+
+  std::string Offer, Lacks;
+  std::shared_ptr<Accelerator> A;
+  try {
+    if (!(Ways & GRETA_COMM_NCCL))
+      fail(GRETA_ERROR_UNSUPPORTED, "it was not asked for");
+    Offer = ncclOffer(On, *G, A);
+  } catch (const Error &E) {
+    Lacks = E.what();
+  }
+  std::vector<std::string> Offers = G->meet(Offer);
+  Lacks = Agree(Lacks);
+  if (Lacks.empty())
+    Try("nccl",
+        [&] { return makeNcclTransport(On, *G, std::move(A), Offers); });
+  else
+    Left["nccl"] = Lacks;
+  if (Way)
+    return;
+  if (Ways & GRETA_COMM_HOST)
+    Try("host", [&] { return makeHostTransport(On, *G); });
+  else
+    Left["host"] = "it was not asked for";
+  if (Way)
+    return;
+  std::string All;
+  for (const auto &[Name, Why] : Left)
+    All += concat(All.empty() ? "" : "; ", Name, ": ", Why);
+  fail(GRETA_ERROR_UNSUPPORTED, "no way for collectives of ", Size,
+       " ranks: ", All);
+}
+
+std::string Comm::test(Transport &T) {
+  constexpr size_t count = 3001;
+  auto ValueOf = [](uint32_t R, size_t I) {
+    return static_cast<float>((I * 7 + R * 13) % 101) - 50;
+  };
+  std::vector<float> Data(count);
+  for (size_t I = 0; I < count; ++I)
+    Data[I] = ValueOf(Rank, I);
+  std::unique_ptr<Stream> S = On->createStream();
+  MemoryRef Given = On->allocate(count * 4), Sum = On->allocate(count * 4),
+            All = On->allocate(count * 4 * Size);
+  S->write(Given, 0, Data.data(), count * 4);
+  S->synchronize();
+  Collective C;
+  C.Type = Element::F32;
+  C.Count = count;
+  C.From = Given;
+  C.To = Sum;
+  C.What = Kind::AllReduce;
+  T.begin(C, std::make_shared<Ticket>());
+  C.To = All;
+  C.What = Kind::AllGather;
+  T.begin(C, std::make_shared<Ticket>());
+  for (Patience P; T.done() < 2;)
+    if (T.progress())
+      P.reset();
+    else
+      P.wait();
+  std::vector<float> Got(count * (Size + 1));
+  S->read(Sum, 0, Got.data(), count * 4);
+  S->read(All, 0, Got.data() + count, count * 4 * Size);
+  for (size_t I = 0; I < count; ++I) {
+    float Want = 0;
+    for (uint32_t R = 0; R < Size; ++R) {
+      Want += ValueOf(R, I);
+      if (Got[count * (R + 1) + I] != ValueOf(R, I))
+        return concat("all_gather is wrong: element ", I, " of rank ", R,
+                      " is ", Got[count * (R + 1) + I], ", not ",
+                      ValueOf(R, I));
+    }
+    if (Got[I] != Want)
+      return concat("all_reduce is wrong: element ", I, " is ", Got[I],
+                    ", not ", Want);
+  }
+  return "";
+}
+
+std::shared_ptr<Ticket> Comm::queue(Collective C) {
+  auto T = std::make_shared<Ticket>();
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    if (Failure)
+      throw *Failure;
+    Queue.emplace_back(std::move(C), T);
+  }
+  Queued.notify_all();
+  return T;
+}
+
+void Comm::wait(Ticket &T) {
+  // The worker is often done before a sleeper would be awake.
+  for (int Turn = 0; Turn < 200 && !T.Done; ++Turn)
+    std::this_thread::yield();
+  std::unique_lock<std::mutex> Guard(Lock);
+  Ended.wait(Guard, [&] { return T.Done.load(); });
+  if (T.Failure)
+    throw *T.Failure;
+}
+
+void Comm::abort(const std::string &Why) { G->abort(Why); }
+
+void Comm::describe(nlohmann::json &Out) {
+  Out = {{"rank", Rank}, {"size", Size}, {"way", WayName}, {"left_out", Left}};
+  Out["staging"] = G->slotBytes();
+  std::lock_guard<std::mutex> Guard(Lock);
+  Out["failure"] = Failure ? Failure->what() : "";
+}
+
+// Marks as done what the transport has done.
+void Comm::finish(uint64_t Upto) {
+  if (Finished == Upto)
+    return;
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    for (; Finished < Upto; ++Finished) {
+      Begun.front()->Done = true;
+      Begun.pop_front();
+    }
+  }
+  Ended.notify_all();
+}
+
+// Nothing is done any more, on no rank.
+void Comm::end(const Error &E) {
+  G->abort(concat("rank ", Rank, ": ", E.what()));
+  Way->abort();
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    Failure = E;
+    for (auto &[C, T] : Queue)
+      Begun.push_back(T);
+    Queue.clear();
+    for (const std::shared_ptr<Ticket> &T : Begun) {
+      T->Failure = E;
+      T->Done = true;
+    }
+    Begun.clear();
+  }
+  Ended.notify_all();
+}
+
+void Comm::take() {
+  decltype(Queue) Taken;
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    Taken.swap(Queue);
+    for (const auto &[C, T] : Taken)
+      Begun.push_back(T);
+  }
+  for (const auto &[C, T] : Taken)
+    Way->begin(C, T);
+}
+
+void Comm::work() {
+  const uint64_t Before = Way->done(); // by its test
+  for (Patience P;;) {
+    try {
+      take();
+      if (Begun.empty()) {
+        std::unique_lock<std::mutex> Guard(Lock);
+        Queued.wait(Guard, [&] { return Closing || !Queue.empty(); });
+        if (Queue.empty())
+          return;
+        P.reset();
+        continue;
+      }
+      if (Way->progress())
+        P.reset();
+      else
+        P.wait();
+      finish(Way->done() - Before);
+    } catch (const Error &E) {
+      end(E);
+    } catch (const std::exception &E) {
+      end(Error(GRETA_ERROR_INTERNAL, E.what()));
+    }
+  }
+}
+
+} // namespace greta::rt::comm

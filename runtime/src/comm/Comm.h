@@ -1,0 +1,143 @@
+// Comm.h: a communicator: collectives of several ranks, each with a device, in
+// the order of the streams that queue them.
+//
+//   greta_comm_* (ApiComm.cpp)  checks arguments, queues a Collective
+//   Comm         one thread that runs them in order on a transport
+//   Transport    moves and reduces: NcclTransport.cpp, HostTransport.cpp
+//   Group        what the ranks share: a segment of the host's memory, who is
+//                alive, who gave up
+//
+// A collective begins when the work before it in its stream is done. The
+// stream's next call that queues work behind it waits until it has ended
+// (greta_stream::settle), and throws its failure.
+#ifndef GRETA_RUNTIME_COMM_COMM_H
+#define GRETA_RUNTIME_COMM_COMM_H
+
+#include "Backend.h"
+#include "comm/Group.h"
+#include "comm/Reduce.h"
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+namespace greta::rt::comm {
+
+enum class Kind : uint8_t {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  Broadcast,
+  AllToAll,
+  Exchange
+};
+const char *name(Kind What);
+
+// A part of an exchange: bytes that go to a rank, or come from it.
+struct Transfer {
+  MemoryRef Memory;
+  size_t Offset, Bytes;
+  uint32_t Peer;
+  bool Receives;
+};
+
+struct Collective {
+  Kind What = Kind::Exchange;
+  Element Type = Element::Byte;
+  Reduction Op = Reduction::Sum;
+  uint32_t Root = 0;
+  // Elements that each rank gives (AllReduce, AllGather, Broadcast), gets
+  // (ReduceScatter), or gives to each rank (AllToAll).
+  size_t Count = 0;
+  MemoryRef To, From;
+  size_t ToOffset = 0, FromOffset = 0;
+  std::vector<Transfer> Transfers; // of an exchange
+  std::shared_ptr<Event> Ready;    // of the stream; null: nothing to wait for
+
+  size_t bytes() const { return Count * bytesOf(Type); }
+};
+
+// A collective that was queued. Its stream waits for `Ends` on the device.
+struct Ticket {
+  std::atomic<bool> Done{false};
+  std::optional<Error> Failure;
+  std::vector<std::shared_ptr<Event>> Ends;
+};
+
+// One way to run collectives. All calls come from one thread at a time.
+class Transport {
+public:
+  virtual ~Transport() = default;
+  // Queues it behind those before. The ticket gets its `Ends`.
+  virtual void begin(const Collective &C, const std::shared_ptr<Ticket> &T) = 0;
+  // Goes on with what was queued, without waiting; whether anything happened.
+  // Throws when a peer is gone or nothing happened for too long.
+  virtual bool progress() = 0;
+  // How many of those that were queued are done.
+  virtual uint64_t done() const = 0;
+  // Ends what was queued at once. Nothing is begun after it.
+  virtual void abort() = 0;
+};
+
+std::unique_ptr<Transport> makeHostTransport(std::shared_ptr<Device> D,
+                                             Group &G);
+// What this rank tells the others of its NCCL, and its device there; throws
+// what is missing. The transport takes what all have told.
+class Accelerator;
+std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
+                      std::shared_ptr<Accelerator> &A);
+std::unique_ptr<Transport>
+makeNcclTransport(std::shared_ptr<Device> D, Group &G,
+                  std::shared_ptr<Accelerator> A,
+                  const std::vector<std::string> &Offers);
+
+class Comm {
+public:
+  struct Options {
+    Group::Id Id;
+    std::string Path;
+    uint32_t Rank = 0, Size = 1;
+    uint64_t TimeoutMs = 0;
+    size_t StagingBytes = 0;
+    uint32_t Ways = 0;
+  };
+  Comm(std::shared_ptr<Device> D, const Options &O);
+  ~Comm();
+  Comm(const Comm &) = delete;
+
+  std::shared_ptr<Ticket> queue(Collective C);
+  // Waits until it has ended; throws its failure.
+  void wait(Ticket &T);
+  // Ends the communicator on every rank.
+  void abort(const std::string &Why);
+  void describe(nlohmann::json &Out);
+
+  const std::shared_ptr<Device> On;
+  const uint32_t Rank, Size;
+
+private:
+  void choose(uint32_t Ways);
+  // Why the transport is wrong; "" if it is right on this rank.
+  std::string test(Transport &T);
+  void work();
+  void take();
+  void finish(uint64_t Upto);
+  void end(const Error &E);
+
+  std::unique_ptr<Group> G;
+  std::unique_ptr<Transport> Way;
+  std::string WayName;
+  std::map<std::string, std::string> Left; // ways that are left out, and why
+
+  std::mutex Lock; // guards what follows
+  std::condition_variable Queued, Ended;
+  std::deque<std::pair<Collective, std::shared_ptr<Ticket>>> Queue;
+  std::deque<std::shared_ptr<Ticket>> Begun; // the worker's, without the lock
+  uint64_t Finished = 0;                     // the worker's
+  std::optional<Error> Failure;
+  bool Closing = false;
+  std::thread Worker;
+};
+
+} // namespace greta::rt::comm
+#endif

@@ -1,0 +1,342 @@
+// Group.cpp: see Group.h.
+#include "comm/Group.h"
+#include "Files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <random>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace greta::rt::comm {
+namespace {
+
+constexpr uint32_t magic = 0x67636d31;        // changes with the layout below
+constexpr size_t dataUnit = size_t(64) << 10; // pages of every driver
+constexpr size_t leastSlotBytes = size_t(64) << 10;
+constexpr size_t usualSlotBytes = size_t(4) << 20;
+
+size_t roundUp(size_t Value, size_t Unit) {
+  return (Value + Unit - 1) / Unit * Unit;
+}
+
+// Where segments lie: the host's memory if the system has such a folder.
+std::vector<std::string> folders() { return {"/dev/shm", "/tmp"}; }
+
+struct flock byteOf(uint32_t Rank, short Type) {
+  struct flock Lock{};
+  Lock.l_type = Type;
+  Lock.l_whence = SEEK_SET;
+  Lock.l_start = Rank;
+  Lock.l_len = 1;
+  return Lock;
+}
+
+} // namespace
+
+void Patience::wait() {
+  ++Turns;
+  if (Turns < 256) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  } else if (Turns < 4096) {
+    sched_yield();
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+struct Group::Control {
+  struct {
+    std::atomic<uint32_t> Magic; // set when the rest of it is
+    uint32_t Ranks;
+    uint64_t SlotBytes;
+  } Head;
+  std::atomic<uint32_t> Aborts; // 0, 1: the reason is written, 2: it is there
+  char Reason[wordBytes];
+  State Rank[maxRanks];
+};
+
+// One for all ranks of a process.
+struct Group::Mapping {
+  ~Mapping() { munmap(Begin, Bytes); }
+  Control *control() const { return static_cast<Control *>(Begin); }
+  void *Begin = nullptr;
+  size_t Bytes = 0;
+};
+
+Group::Id Group::newId() {
+  Id Made;
+  std::random_device Random;
+  for (uint8_t &Byte : Made)
+    Byte = static_cast<uint8_t>(Random());
+  return Made;
+}
+
+Group::Group(const Id &Given, const std::string &Path, uint32_t Rank,
+             uint32_t Size, uint64_t TimeoutMs, size_t StagingBytes)
+    : Rank(Rank), Size(Size), Timeout(TimeoutMs),
+      Name(hex(Given.data(), Given.size())) {
+  if (!Size || Size > maxRanks || Rank >= Size)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " of ", Size,
+         ": there are 1 to ", maxRanks, " ranks, from 0 on");
+  try {
+    if (Rank == 0) {
+      if (!Path.empty()) {
+        Id Fresh = newId();
+        Name = hex(Fresh.data(), Fresh.size());
+      }
+      create(StagingBytes);
+      if (!Path.empty()) {
+        PathFile = Path;
+        if (!writeFileAtomically(Path, Name.data(), Name.size()))
+          fail(GRETA_ERROR_NOT_FOUND, "cannot write ", Path, ": ",
+               strerror(errno));
+      }
+    } else {
+      std::string Why;
+      auto Begin = Clock::now();
+      while (!find(Path, Why)) {
+        if (Clock::now() - Begin > Timeout)
+          fail(GRETA_ERROR_PEER_LOST, "rank ", Rank, " of ", Size,
+               " has waited ", Timeout.count(), " ms for rank 0: ", Why);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+    own().Presence = State::Joined;
+    meet("");
+  } catch (...) {
+    if (Map)
+      abort(concat("rank ", Rank, " could not join"));
+    if (Rank == 0 && !File.empty())
+      unlink(File.c_str());
+    if (!PathFile.empty())
+      unlink(PathFile.c_str());
+    if (Fd >= 0)
+      close(Fd);
+    throw;
+  }
+  // Nobody has to find it any more, and nothing is left behind.
+  if (Rank == 0)
+    unlink(File.c_str());
+  if (!PathFile.empty())
+    unlink(PathFile.c_str());
+}
+
+Group::~Group() {
+  own().Presence = State::Left;
+  close(Fd);
+}
+
+// The segment with room for the slots, as large as the folder allows.
+void Group::create(size_t StagingBytes) {
+  size_t Wanted = roundUp(
+      std::max(StagingBytes ? StagingBytes : usualSlotBytes, leastSlotBytes),
+      dataUnit);
+  std::string Reason;
+  for (const std::string &Folder : folders()) {
+    File = Folder + "/greta-comm-" + Name;
+    Fd = open(File.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (Fd < 0) {
+      Reason = concat(File, ": ", strerror(errno));
+      continue;
+    }
+    for (SlotBytes = Wanted; SlotBytes >= leastSlotBytes;
+         SlotBytes = roundUp(SlotBytes / 4, dataUnit)) {
+      // Without the memory the first access would end the process.
+      int Problem = posix_fallocate(
+          Fd, 0,
+          static_cast<off_t>(roundUp(sizeof(Control), dataUnit) + dataBytes()));
+      if (!Problem) {
+        struct flock Lock = byteOf(0, F_WRLCK);
+        if (fcntl(Fd, F_OFD_SETLK, &Lock))
+          fail(GRETA_ERROR_INTERNAL, "locking ", File, ": ", strerror(errno));
+        map();
+        Control &C = *Map->control();
+        C.Head.Ranks = Size;
+        C.Head.SlotBytes = SlotBytes;
+        C.Head.Magic = magic;
+        return;
+      }
+      Reason = concat(File, ": ", strerror(Problem));
+      (void)ftruncate(Fd, 0);
+      if (SlotBytes == leastSlotBytes)
+        break;
+    }
+    close(Fd);
+    Fd = -1;
+    unlink(File.c_str());
+  }
+  File.clear();
+  fail(GRETA_ERROR_OUT_OF_MEMORY,
+       "no memory that ranks of one host could share: ", Reason);
+}
+
+// Whether rank 0's segment is there.
+bool Group::find(const std::string &Path, std::string &Why) {
+  if (!Path.empty()) {
+    std::vector<uint8_t> Text;
+    if (!readFile(Path, Text) || Text.size() != 2 * sizeof(Id) ||
+        !std::all_of(Text.begin(), Text.end(), [](uint8_t C) {
+          return (C >= '0' && C <= '9') || (C >= 'a' && C <= 'f');
+        })) {
+      Why = concat("there is no id in ", Path);
+      return false;
+    }
+    Name.assign(Text.begin(), Text.end());
+  }
+  Why = concat("there is no segment greta-comm-", Name,
+               " (is rank 0 on another host?)");
+  for (const std::string &Folder : folders()) {
+    File = Folder + "/greta-comm-" + Name;
+    Fd = open(File.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (Fd < 0)
+      continue;
+    struct stat Stat;
+    struct {
+      uint32_t Magic, Ranks;
+      uint64_t SlotBytes;
+    } Head;
+    static_assert(sizeof(Head) == sizeof(Control::Head));
+    // What a process that ended left behind has no lock.
+    if (isAlive(0) && !fstat(Fd, &Stat) && Stat.st_uid == geteuid() &&
+        pread(Fd, &Head, sizeof(Head), 0) ==
+            static_cast<ssize_t>(sizeof(Head)) &&
+        Head.Magic == magic) {
+      SlotBytes = Head.SlotBytes;
+      if (Head.Ranks != Size)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " is one of ", Size,
+             ", rank 0 one of ", Head.Ranks);
+      struct flock Lock = byteOf(Rank, F_WRLCK);
+      if (fcntl(Fd, F_OFD_SETLK, &Lock))
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank,
+             " has joined already");
+      map();
+      return true;
+    }
+    close(Fd);
+    Fd = -1;
+  }
+  return false;
+}
+
+void Group::map() {
+  static std::mutex Lock;
+  static std::map<std::string, std::weak_ptr<Mapping>> All;
+  std::lock_guard<std::mutex> Guard(Lock);
+  for (auto It = All.begin(); It != All.end();)
+    It = It->second.expired() ? All.erase(It) : std::next(It);
+  if ((Map = All[Name].lock()))
+    return;
+  size_t Bytes = roundUp(sizeof(Control), dataUnit) + dataBytes();
+  void *Begin = mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd, 0);
+  if (Begin == MAP_FAILED)
+    fail(GRETA_ERROR_OUT_OF_MEMORY, "mapping ", File, ": ", strerror(errno));
+  Map = std::make_shared<Mapping>();
+  Map->Begin = Begin;
+  Map->Bytes = Bytes;
+  All[Name] = Map;
+}
+
+Group::State &Group::of(uint32_t R) { return Map->control()->Rank[R]; }
+
+size_t Group::pairBytes() const {
+  return std::max<size_t>(SlotBytes / (2 * Size) / 4096, 1) * 4096;
+}
+
+char *Group::data() const {
+  return static_cast<char *>(Map->Begin) + roundUp(sizeof(Control), dataUnit);
+}
+
+size_t Group::dataBytes() const {
+  return roundUp(slots * (SlotBytes * (Size + 1) + pairBytes() * Size * Size),
+                 dataUnit);
+}
+
+size_t Group::slotAt(uint32_t R, uint64_t Step) const {
+  return (R * slots + Step % slots) * SlotBytes;
+}
+
+size_t Group::resultAt(uint64_t Step) const { return slotAt(Size, Step); }
+
+size_t Group::pairAt(uint32_t From, uint32_t To, uint64_t Step) const {
+  return slotAt(Size + 1, 0) +
+         ((size_t(From) * Size + To) * slots + Step % slots) * pairBytes();
+}
+
+bool Group::isAlive(uint32_t R) const {
+  struct flock Lock = byteOf(R, F_WRLCK);
+  return fcntl(Fd, F_OFD_GETLK, &Lock) || Lock.l_type != F_UNLCK;
+}
+
+std::vector<std::string> Group::meet(const std::string &Word) {
+  State &Own = own();
+  snprintf(Own.Words[Meetings % 2], wordBytes, "%s", Word.c_str());
+  Own.Meetings = ++Meetings;
+  wait([&](uint32_t R) { return of(R).Meetings < Meetings; },
+       "a meeting of all ranks");
+  std::vector<std::string> Heard;
+  for (uint32_t R = 0; R < Size; ++R)
+    Heard.emplace_back(of(R).Words[(Meetings - 1) % 2]);
+  return Heard;
+}
+
+void Group::abort(const std::string &Why) {
+  Control &C = *Map->control();
+  uint32_t Nobody = 0;
+  if (!C.Aborts.compare_exchange_strong(Nobody, 1))
+    return;
+  snprintf(C.Reason, wordBytes, "%s", Why.c_str());
+  C.Aborts = 2;
+}
+
+void Group::check(const std::function<bool(uint32_t)> &WaitsFor,
+                  Clock::time_point Since, const char *What) {
+  Control &C = *Map->control();
+  if (C.Aborts) {
+    for (Patience P; C.Aborts != 2;)
+      P.wait();
+    fail(GRETA_ERROR_PEER_LOST, "the communicator has ended: ", C.Reason);
+  }
+  for (uint32_t R = 0; R < Size; ++R) {
+    if (R == Rank || !WaitsFor(R))
+      continue;
+    uint32_t Presence = of(R).Presence;
+    bool Lost =
+        Presence == State::Left || (Presence == State::Joined && !isAlive(R));
+    // It may have done its part since.
+    if (Lost && WaitsFor(R))
+      fail(GRETA_ERROR_PEER_LOST, "rank ", R, " is gone; rank ", Rank,
+           " has waited for it in ", What);
+    if (Clock::now() - Since > Timeout)
+      fail(GRETA_ERROR_PEER_LOST, "rank ", Rank, " has waited ",
+           Timeout.count(), " ms for rank ", R, " in ", What);
+  }
+}
+
+void Group::wait(const std::function<bool(uint32_t)> &Missing,
+                 const char *What) {
+  auto Begin = Clock::now(), Asked = Begin;
+  for (Patience P;; P.wait()) {
+    bool All = true;
+    for (uint32_t R = 0; R < Size; ++R)
+      All &= !Missing(R);
+    if (All)
+      return;
+    if (Clock::now() - Asked < std::chrono::milliseconds(5))
+      continue;
+    Asked = Clock::now();
+    check(Missing, Begin, What);
+  }
+}
+
+} // namespace greta::rt::comm

@@ -1,0 +1,110 @@
+// Group.h: what the ranks of a communicator share: a file of the host's memory
+// that each of them maps.
+//
+//   Control    who is there, counters of steps, words of meetings, who gave up
+//   slots      of each rank: what it gives to the others, step by step
+//   results    what the ranks have reduced, a part by each
+//   pairs      of each rank and each other one: what goes between the two
+//
+// Each rank locks its byte of the file. The kernel drops the lock when the
+// process ends, however it ends, so the others see that it is gone.
+#ifndef GRETA_RUNTIME_COMM_GROUP_H
+#define GRETA_RUNTIME_COMM_GROUP_H
+
+#include "Error.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace greta::rt::comm {
+
+// Waits for something that another thread or process does: first busy, then
+// with other threads on this processor, then asleep.
+class Patience {
+public:
+  void wait();
+  void reset() { Turns = 0; }
+
+private:
+  unsigned Turns = 0;
+};
+
+class Group {
+public:
+  static constexpr uint32_t maxRanks = 64;
+  static constexpr size_t slots = 4; // steps that may be under way at once
+  static constexpr size_t wordBytes = 512;
+  using Id = std::array<uint8_t, 16>;
+  using Clock = std::chrono::steady_clock;
+
+  // A rank's part of the control block; others only read it.
+  struct alignas(128) State {
+    enum : uint32_t { Absent, Joined, Left };
+    std::atomic<uint32_t> Presence;
+    std::atomic<uint64_t> Meetings;
+    // Steps of collectives, since the beginning: given to the others, reduced,
+    // and taken from the others.
+    std::atomic<uint64_t> Given, Reduced, Taken;
+    std::atomic<uint64_t> Doing[slots]; // which collective a step is of
+    std::atomic<uint64_t> PairGiven[maxRanks], PairTaken[maxRanks];
+    char Words[2][wordBytes];
+  };
+
+  static Id newId();
+
+  // Joins. The ranks find each other by the id, or by a file at `Path` that
+  // rank 0 writes. Throws when not all came in time.
+  Group(const Id &Name, const std::string &Path, uint32_t Rank, uint32_t Size,
+        uint64_t TimeoutMs, size_t StagingBytes);
+  ~Group();
+  Group(const Group &) = delete;
+
+  const uint32_t Rank, Size;
+  const std::chrono::milliseconds Timeout;
+  State &of(uint32_t R);
+  State &own() { return of(Rank); }
+
+  size_t slotBytes() const { return SlotBytes; }
+  size_t pairBytes() const;
+  // The memory of all slots, results and pairs, and places in it.
+  char *data() const;
+  size_t dataBytes() const;
+  size_t slotAt(uint32_t R, uint64_t Step) const;
+  size_t resultAt(uint64_t Step) const;
+  size_t pairAt(uint32_t From, uint32_t To, uint64_t Step) const;
+
+  // All ranks come together, each says a word, and all hear all of them.
+  std::vector<std::string> meet(const std::string &Word);
+  // Ends the communicator for all ranks; the first reason stays.
+  void abort(const std::string &Why);
+  // Throws if the communicator has ended, or if a rank for which this one still
+  // waits is gone, or since `Since` too much time has gone by. What it waits
+  // for is said in the message.
+  void check(const std::function<bool(uint32_t)> &WaitsFor,
+             Clock::time_point Since, const char *What);
+  bool hasLeft(uint32_t R) { return of(R).Presence == State::Left; }
+
+private:
+  struct Control;
+  struct Mapping;
+  void create(size_t StagingBytes);
+  bool find(const std::string &Path, std::string &Why);
+  bool isAlive(uint32_t R) const;
+  void wait(const std::function<bool(uint32_t)> &Missing, const char *What);
+  void map();
+
+  std::string Name, File, PathFile; // PathFile: rank 0's, to be removed
+  int Fd = -1;
+  size_t SlotBytes = 0;
+  uint64_t Meetings = 0;
+  std::shared_ptr<Mapping> Map;
+};
+
+} // namespace greta::rt::comm
+#endif

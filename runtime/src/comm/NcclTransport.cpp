@@ -1,0 +1,360 @@
+// NcclTransport.cpp: collectives by NCCL, or by RCCL, which has its API.
+//
+// On HIP they are operations of a stream. Vulkan's memory is imported into CUDA
+// on the device with the same UUID: what was made by greta_buffer_create_shared
+// as it is, other memory through a copy that is as large. Vulkan's stream and
+// CUDA's wait for each other on the host; collectives without anything between
+// them follow each other on the device.
+#include "DLPack.h"
+#include "comm/Accelerator.h"
+#include "comm/Comm.h"
+#include "comm/NcclApi.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace greta::rt::comm {
+namespace {
+
+struct Nccl {
+#define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
+  GRETA_NCCL_FUNCTIONS(X)
+#undef X
+  int Version = 0;
+
+  explicit Nccl(const std::vector<std::string> &Candidates) {
+    void *Handle = openLibrary("GRETA_NCCL_LIBRARY", Candidates);
+#define X(Result, Name, ...)                                                   \
+  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));               \
+  if (!Name)                                                                   \
+    fail(GRETA_ERROR_NOT_FOUND, "NCCL's library has no " #Name);
+    GRETA_NCCL_FUNCTIONS(X)
+#undef X
+    check(ncclGetVersion(&Version), "ncclGetVersion");
+  }
+  void check(ncclResult_t Result, const char *What) const {
+    if (Result != ncclSuccess)
+      fail(GRETA_ERROR_DEVICE, What, " (NCCL): ", ncclGetErrorString(Result));
+  }
+};
+
+bool isHip(const Device &D) { return D.dlpackDevice().first == kDLROCM; }
+
+std::shared_ptr<Nccl> library(const Device &D) {
+  static std::mutex Lock;
+  static std::map<bool, std::shared_ptr<Nccl>> Loaded;
+  std::lock_guard<std::mutex> Guard(Lock);
+  std::shared_ptr<Nccl> &Library = Loaded[isHip(D)];
+  if (!Library)
+    Library = std::make_shared<Nccl>(
+        isHip(D) ? std::vector<std::string>{"librccl.so.1", "librccl.so"}
+                 : std::vector<std::string>{"libnccl.so.2", "libnccl.so"});
+  return Library;
+}
+
+ncclDataType_t typeOf(Element E) {
+  switch (E) {
+  case Element::I32:
+    return ncclInt32;
+  case Element::F16:
+    return ncclFloat16;
+  case Element::BF16:
+    return ncclBfloat16;
+  case Element::F32:
+    return ncclFloat32;
+  case Element::Byte:
+    break;
+  }
+  return ncclUint8;
+}
+
+class NcclTransport : public Transport {
+public:
+  NcclTransport(std::shared_ptr<Device> D, Group &G,
+                std::shared_ptr<Accelerator> A, const ncclUniqueId &Id);
+  ~NcclTransport() override { abort(); }
+  void begin(const Collective &C, const std::shared_ptr<Ticket> &T) override {
+    Waiting.push_back({C, T});
+  }
+  bool progress() override;
+  uint64_t done() const override { return Done; }
+  void abort() override;
+
+private:
+  struct Bounce { // of memory that NCCL does not reach
+    MemoryRef Memory, Own;
+    size_t Offset, Bytes;
+    bool Back;
+  };
+  struct Operation {
+    Collective C;
+    std::shared_ptr<Ticket> T;
+    std::vector<Bounce> Bounces;
+    std::shared_ptr<Event> Copied; // into the bounces, then out of them
+    std::shared_ptr<void> Mark{};  // behind it in NCCL's stream
+    bool IsReady = false;
+  };
+  bool launch(Operation &Op);
+  bool finish(Operation &Op);
+  void bounce(Operation &Op);
+  void copy(Operation &Op, bool Back);
+  char *at(const MemoryRef &M, size_t Offset) {
+    return static_cast<char *>(A->address(M)) + Offset;
+  }
+  void start(const Collective &C);
+  void settle(ncclResult_t Result, const char *What);
+
+  std::shared_ptr<Device> D;
+  Group &G;
+  std::shared_ptr<Accelerator> A;
+  std::shared_ptr<Nccl> N;
+  ncclComm_t Handle = nullptr;
+  std::unique_ptr<Stream> Copies;
+  std::deque<Operation> Waiting, Launched;
+  Group::Clock::time_point Since = Group::Clock::now(), Asked = Since;
+  uint64_t Done = 0;
+};
+
+NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
+                             std::shared_ptr<Accelerator> Over,
+                             const ncclUniqueId &Id)
+    : D(std::move(Owner)), G(G), A(std::move(Over)), N(library(*D)),
+      Copies(D->createStream()) {
+  auto Current = A->use();
+  ncclConfig_t Config{sizeof(ncclConfig_t), 0xcafebeef, 21400, 0};
+  ncclResult_t Result = N->ncclCommInitRankConfig(
+      &Handle, static_cast<int>(G.Size), Id, static_cast<int>(G.Rank), &Config);
+  try {
+    settle(Result, "ncclCommInitRank");
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+// A communicator that does not block answers later.
+void NcclTransport::settle(ncclResult_t Result, const char *What) {
+  auto Begin = Group::Clock::now(), Looked = Begin;
+  for (Patience P; Result == ncclInProgress; P.wait()) {
+    N->check(N->ncclCommGetAsyncError(Handle, &Result), What);
+    if (Group::Clock::now() - Looked < std::chrono::milliseconds(5))
+      continue;
+    Looked = Group::Clock::now();
+    G.check([](uint32_t) { return true; }, Begin, What);
+  }
+  N->check(Result, What);
+}
+
+void NcclTransport::abort() {
+  auto Current = A->use();
+  if (Handle)
+    N->ncclCommAbort(Handle);
+  Handle = nullptr;
+  Waiting.clear();
+  Launched.clear();
+}
+
+bool NcclTransport::progress() {
+  if (Waiting.empty() && Launched.empty())
+    return false;
+  auto Current = A->use();
+  bool Moved = false;
+  while (!Waiting.empty() && launch(Waiting.front())) {
+    Launched.push_back(std::move(Waiting.front()));
+    Waiting.pop_front();
+    Moved = true;
+  }
+  while (!Launched.empty() && finish(Launched.front())) {
+    Launched.pop_front();
+    ++Done;
+    Moved = true;
+  }
+  auto Time = Group::Clock::now();
+  if (Moved) {
+    Since = Asked = Time;
+  } else if (Time - Asked > std::chrono::milliseconds(5)) {
+    Asked = Time;
+    ncclResult_t State = ncclSuccess;
+    N->check(N->ncclCommGetAsyncError(Handle, &State), "a collective");
+    if (State != ncclInProgress)
+      N->check(State, "a collective");
+    // A rank that has left had done its part; this one follows soon.
+    bool Late = Time - Since > std::chrono::seconds(2);
+    G.check(
+        [&](uint32_t R) {
+          return !Launched.empty() && (Late || !G.hasLeft(R));
+        },
+        Since, Launched.empty() ? "" : name(Launched.front().C.What));
+  }
+  return Moved;
+}
+
+// Whether it is in NCCL's stream.
+bool NcclTransport::launch(Operation &Op) {
+  if (!Op.IsReady) {
+    if (Op.C.Ready && !A->waitFor(*Op.C.Ready))
+      return false;
+    Op.IsReady = true;
+    bounce(Op);
+  }
+  if (!Op.Bounces.empty()) {
+    // Alone, as what it is copied through may be what the last one has.
+    if (!Launched.empty())
+      return false;
+    if (!Op.Copied)
+      copy(Op, /*Back=*/false);
+    if (!Op.Copied->wait(0))
+      return false;
+    Op.Copied = nullptr;
+  }
+  start(Op.C);
+  Op.Mark = A->mark();
+  return true;
+}
+
+bool NcclTransport::finish(Operation &Op) {
+  if (!Op.Copied && !A->isPassed(Op.Mark.get()))
+    return false;
+  if (!Op.Bounces.empty()) {
+    if (!Op.Copied)
+      copy(Op, /*Back=*/true);
+    if (!Op.Copied->wait(0))
+      return false;
+    Op.T->Ends.push_back(Op.Copied);
+  } else if (std::shared_ptr<Event> E = A->event(Op.Mark)) {
+    Op.T->Ends.push_back(E);
+  }
+  return true;
+}
+
+// Memory that NCCL does not reach is replaced by memory that it does.
+void NcclTransport::bounce(Operation &Op) {
+  auto Replace = [&](MemoryRef &M, size_t &Offset, size_t Bytes, bool Back) {
+    if (!Bytes || A->address(M))
+      return;
+    Op.Bounces.push_back({M, A->allocate(Bytes), Offset, Bytes, Back});
+    M = Op.Bounces.back().Own;
+    Offset = 0;
+  };
+  Collective &C = Op.C;
+  if (C.What == Kind::Exchange) {
+    for (Transfer &T : C.Transfers)
+      Replace(T.Memory, T.Offset, T.Bytes, T.Receives);
+    return;
+  }
+  bool Scatters = C.What == Kind::ReduceScatter || C.What == Kind::AllToAll;
+  bool Gathers = C.What == Kind::AllGather || C.What == Kind::AllToAll;
+  if (C.From)
+    Replace(C.From, C.FromOffset, C.bytes() * (Scatters ? G.Size : 1), false);
+  Replace(C.To, C.ToOffset, C.bytes() * (Gathers ? G.Size : 1), true);
+}
+
+void NcclTransport::copy(Operation &Op, bool Back) {
+  if (!Back && Op.C.Ready)
+    Copies->wait(*Op.C.Ready);
+  for (const Bounce &B : Op.Bounces)
+    if (Back && B.Back)
+      Copies->copy(B.Memory, B.Offset, B.Own, 0, B.Bytes);
+    else if (!Back && !B.Back)
+      Copies->copy(B.Own, 0, B.Memory, B.Offset, B.Bytes);
+  Op.Copied = D->createEvent();
+  Copies->record(*Op.Copied);
+  Copies->flush();
+}
+
+void NcclTransport::start(const Collective &C) {
+  ncclStream_t S = A->stream();
+  ncclDataType_t Type = typeOf(C.Type);
+  ncclRedOp_t Op = C.Op == Reduction::Max ? ncclMax : ncclSum;
+  size_t Part = C.bytes();
+  if (C.What == Kind::Exchange || C.What == Kind::AllToAll) {
+    N->check(N->ncclGroupStart(), name(C.What));
+    if (C.What == Kind::AllToAll)
+      for (int R = 0; R < static_cast<int>(G.Size); ++R) {
+        N->ncclSend(at(C.From, C.FromOffset + R * Part), Part, ncclUint8, R,
+                    Handle, S);
+        N->ncclRecv(at(C.To, C.ToOffset + R * Part), Part, ncclUint8, R, Handle,
+                    S);
+      }
+    for (const Transfer &T : C.Transfers)
+      if (T.Receives)
+        N->ncclRecv(at(T.Memory, T.Offset), T.Bytes, ncclUint8,
+                    static_cast<int>(T.Peer), Handle, S);
+      else
+        N->ncclSend(at(T.Memory, T.Offset), T.Bytes, ncclUint8,
+                    static_cast<int>(T.Peer), Handle, S);
+    return settle(N->ncclGroupEnd(), name(C.What));
+  }
+  char *To = at(C.To, C.ToOffset),
+       *From = C.From ? at(C.From, C.FromOffset) : To;
+  ncclResult_t Result = ncclSuccess;
+  switch (C.What) {
+  case Kind::AllReduce:
+    Result = N->ncclAllReduce(From, To, C.Count, Type, Op, Handle, S);
+    break;
+  case Kind::AllGather:
+    Result = N->ncclAllGather(From, To, C.Count, Type, Handle, S);
+    break;
+  case Kind::ReduceScatter:
+    Result = N->ncclReduceScatter(From, To, C.Count, Type, Op, Handle, S);
+    break;
+  case Kind::Broadcast:
+    Result = N->ncclBroadcast(From, To, C.Count, Type, static_cast<int>(C.Root),
+                              Handle, S);
+    break;
+  case Kind::AllToAll:
+  case Kind::Exchange:
+    break;
+  }
+  settle(Result, name(C.What));
+}
+
+} // namespace
+
+// "VERSION UUID", and of rank 0 behind that NCCL's id.
+std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
+                      std::shared_ptr<Accelerator> &A) {
+  nlohmann::json Info;
+  D->describe(Info);
+  std::string Uuid = Info.value("uuid", "");
+  if (Uuid.empty())
+    fail(GRETA_ERROR_UNSUPPORTED, D->Spec, " has no UUID");
+  std::shared_ptr<Nccl> N = library(*D);
+  A = isHip(*D) ? makeHip(D) : makeCuda(D, Uuid);
+  std::string Offer = concat(N->Version, " ", Uuid);
+  if (G.Rank == 0) {
+    ncclUniqueId Id;
+    N->check(N->ncclGetUniqueId(&Id), "ncclGetUniqueId");
+    Offer += " " + hex(reinterpret_cast<const uint8_t *>(Id.internal),
+                       sizeof(Id.internal));
+  }
+  return Offer;
+}
+
+std::unique_ptr<Transport>
+makeNcclTransport(std::shared_ptr<Device> D, Group &G,
+                  std::shared_ptr<Accelerator> A,
+                  const std::vector<std::string> &Offers) {
+  std::string Version, IdText;
+  for (uint32_t R = 0; R < G.Size; ++R) {
+    std::istringstream Words(Offers[R]);
+    std::string Its, Uuid;
+    Words >> Its >> Uuid;
+    if (R == 0) {
+      Version = Its;
+      Words >> IdText;
+    }
+    if (Its != Version)
+      fail(GRETA_ERROR_UNSUPPORTED, "rank 0 has version ", Version,
+           " of NCCL, rank ", R, " has ", Its);
+  }
+  ncclUniqueId Id;
+  for (size_t I = 0; I < sizeof(Id.internal); ++I)
+    Id.internal[I] = static_cast<char>(
+        strtoul(IdText.substr(2 * I, 2).c_str(), nullptr, 16));
+  return std::make_unique<NcclTransport>(std::move(D), G, std::move(A), Id);
+}
+
+} // namespace greta::rt::comm
