@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
+import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +31,27 @@ def compile_sources(sources: Sequence[tuple[str, str]], targets: str, **options:
     if not succeeded:
         raise CompileError(messages.strip())
     return result
+
+
+def user_cache() -> pathlib.Path:
+    """The user's folder of what is compiled once."""
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "greta"
+
+
+def compile_cached(text: str, target: str, **options: Any) -> bytes:
+    """The package of this source, from the user's cache where it is there."""
+    parts = (_compiler.build_id(), target, text, *(f"{name}={value}" for name, value in sorted(options.items())))
+    path = user_cache() / "packages" / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()}.greta"
+    if path.exists():
+        return path.read_bytes()
+    data = compile_source(text, target, **options)
+    try:
+        path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        Package(data).save(path)
+    except OSError:
+        pass  # a cache that cannot be written is none
+    return data
 
 
 class _Symbol:

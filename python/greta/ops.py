@@ -7,15 +7,11 @@ become one function of the greta dialect, whose kernels are fused.
 from __future__ import annotations
 
 import functools
-import hashlib
-import os
-import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _compiler
 from ._arrays import Array, asarray, package_type
-from ._compile import CompileError, compile_source
+from ._compile import CompileError, compile_cached
 from ._devices import device as find_device
 from ._devices import targets
 from ._package import Function, Package
@@ -23,26 +19,9 @@ from ._runtime import Error
 from ._trace import Shape, Trace, Value, argument_of
 
 
-def _cached(text: str, target: str) -> bytes:
-    """The package of this source, from the user's cache where it is there."""
-    root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "greta"
-    key = hashlib.sha256("\0".join((_compiler.build_id(), target, text)).encode()).hexdigest()
-    path = root / "packages" / f"{key}.greta"
-    if path.exists():
-        return path.read_bytes()
-    data = compile_source(text, target)
-    try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        Package(data).save(path)
-    except OSError:
-        pass  # a cache that cannot be written is none
-    return data
-
-
 @functools.lru_cache(4096)
 def _compiled(text: str, target: str) -> Function:
-    (function,) = Package(_cached(text, target)).functions.values()
+    (function,) = Package(compile_cached(text, target)).functions.values()
     return function
 
 

@@ -85,10 +85,10 @@ def _compile_padded(source: Any, metadata: Any, paths: Iterable[tuple[int, ...]]
     return compiled.function
 
 
-def launcher(source: Any, metadata: Any) -> Callable[..., None]:
+def launcher(source: Any, metadata: Any, make: Callable[[list[str]], Any] = _runtime.Launcher) -> Callable[..., None]:
     """Called as Triton's drivers' are: grid, stream, function, metadata and hooks, then the kernel's arguments."""
     signature = list(source.signature.values())
-    launch = _runtime.Launcher(list(_flat_types(signature)))
+    launch = make(list(_flat_types(signature)))
     if not any(isinstance(one, tuple) or one.startswith("tensordesc") for one in signature):
         return launch
     padded: dict[tuple[tuple[int, ...], ...], Any] = {}

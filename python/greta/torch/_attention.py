@@ -1,0 +1,358 @@
+"""Scaled dot-product attention and its gradients without the S x T matrix, as torch's overrideable operators.
+
+Keys are read in blocks, with a running maximum and sum of the exponentials; the gradients compute the block's weights again from the stored logsumexp.
+A bias of any strides is added to the logits; several heads of queries may share one of keys.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _logits(q, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL: tl.constexpr, HAS_BIAS: tl.constexpr):
+    """A block of logits, -inf where a key is no query's."""
+    logits = tl.dot(q, kt, input_precision="ieee") * scale
+    inside = (row[:, None] < S) & (col[None, :] < T)
+    if HAS_BIAS:
+        logits += tl.load(bias + row[:, None] * b_row + col[None, :] * b_col, mask=inside, other=0.0).to(tl.float32)
+    if CAUSAL:
+        inside = inside & (row[:, None] >= col[None, :])
+    return tl.where(inside, logits, -float("inf"))
+
+
+@triton.jit
+def forward_kernel(
+    out,
+    lse,
+    q,
+    k,
+    v,
+    bias,
+    scale,
+    S,
+    T,
+    H,
+    shared,
+    q_b,
+    q_h,
+    q_s,
+    q_d,
+    k_b,
+    k_h,
+    k_s,
+    k_d,
+    v_b,
+    v_h,
+    v_s,
+    v_d,
+    o_b,
+    o_h,
+    o_s,
+    o_d,
+    b_b,
+    b_h,
+    b_s,
+    b_t,
+    D: tl.constexpr,
+    DV: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_DV: tl.constexpr,
+):
+    batch = (tl.program_id(1) // H).to(tl.int64)
+    head = tl.program_id(1) % H
+    row = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
+    d = tl.arange(0, BLOCK_D)
+    dv = tl.arange(0, BLOCK_DV)
+    q += batch * q_b + head * q_h
+    k += batch * k_b + head // shared * k_h
+    v += batch * v_b + head // shared * v_h
+    bias += batch * b_b + head * b_h
+    queries = tl.load(q + row[:, None] * q_s + d[None, :] * q_d, mask=(row[:, None] < S) & (d[None, :] < D), other=0.0)
+    most = tl.full((BLOCK_S,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_S,), tl.float32)
+    sums = tl.zeros((BLOCK_S, BLOCK_DV), tl.float32)
+    end = T
+    if CAUSAL:
+        end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
+    for start in range(0, end, BLOCK_T):
+        col = start + tl.arange(0, BLOCK_T)
+        kt = tl.load(k + d[:, None] * k_d + col[None, :] * k_s, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
+        logits = _logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
+        higher = tl.maximum(most, tl.max(logits, 1))
+        finite = tl.where(higher == -float("inf"), 0.0, higher)
+        p = tl.exp(logits - finite[:, None])
+        shrink = tl.exp(most - finite)
+        values = tl.load(v + col[:, None] * v_s + dv[None, :] * v_d, mask=(col[:, None] < T) & (dv[None, :] < DV), other=0.0)
+        total = total * shrink + tl.sum(p, 1)
+        sums = sums * shrink[:, None] + tl.dot(p.to(values.dtype), values, input_precision="ieee")
+        most = higher
+    isEmpty = total == 0.0
+    sums = sums / tl.where(isEmpty, 1.0, total)[:, None]
+    tl.store(lse + tl.program_id(1) * S + row, tl.where(isEmpty, 0.0, most + tl.log(tl.where(isEmpty, 1.0, total))), mask=row < S)
+    at = out + batch * o_b + head * o_h + row[:, None] * o_s + dv[None, :] * o_d
+    tl.store(at, sums.to(out.dtype.element_ty), mask=(row[:, None] < S) & (dv[None, :] < DV))
+
+
+@triton.jit
+def query_gradient_kernel(
+    dq,
+    q,
+    k,
+    v,
+    bias,
+    grad,
+    lse,
+    delta,
+    scale,
+    S,
+    T,
+    H,
+    shared,
+    q_b,
+    q_h,
+    q_s,
+    q_d,
+    k_b,
+    k_h,
+    k_s,
+    k_d,
+    v_b,
+    v_h,
+    v_s,
+    v_d,
+    g_b,
+    g_h,
+    g_s,
+    g_d,
+    b_b,
+    b_h,
+    b_s,
+    b_t,
+    D: tl.constexpr,
+    DV: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_DV: tl.constexpr,
+):
+    """dq [B, H, S, D], contiguous, a block of queries a program."""
+    batch = (tl.program_id(1) // H).to(tl.int64)
+    head = tl.program_id(1) % H
+    row = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
+    d = tl.arange(0, BLOCK_D)
+    dv = tl.arange(0, BLOCK_DV)
+    k += batch * k_b + head // shared * k_h
+    v += batch * v_b + head // shared * v_h
+    bias += batch * b_b + head * b_h
+    queries = tl.load(q + batch * q_b + head * q_h + row[:, None] * q_s + d[None, :] * q_d, mask=(row[:, None] < S) & (d[None, :] < D), other=0.0)
+    grads = tl.load(grad + batch * g_b + head * g_h + row[:, None] * g_s + dv[None, :] * g_d, mask=(row[:, None] < S) & (dv[None, :] < DV), other=0.0)
+    high = tl.load(lse + tl.program_id(1) * S + row, mask=row < S, other=0.0)
+    less = tl.load(delta + tl.program_id(1) * S + row, mask=row < S, other=0.0)
+    sums = tl.zeros((BLOCK_S, BLOCK_D), tl.float32)
+    end = T
+    if CAUSAL:
+        end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
+    for start in range(0, end, BLOCK_T):
+        col = start + tl.arange(0, BLOCK_T)
+        kt = tl.load(k + d[:, None] * k_d + col[None, :] * k_s, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
+        vt = tl.load(v + dv[:, None] * v_d + col[None, :] * v_s, mask=(dv[:, None] < DV) & (col[None, :] < T), other=0.0)
+        p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS) - high[:, None])
+        ds = p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
+        keys = tl.load(k + col[:, None] * k_s + d[None, :] * k_d, mask=(col[:, None] < T) & (d[None, :] < D), other=0.0)
+        sums += tl.dot(ds.to(keys.dtype), keys, input_precision="ieee")
+    tl.store(dq + (tl.program_id(1).to(tl.int64) * S + row[:, None]) * D + d[None, :], sums.to(dq.dtype.element_ty), mask=(row[:, None] < S) & (d[None, :] < D))
+
+
+@triton.jit
+def key_gradient_kernel(
+    dk,
+    dv_out,
+    q,
+    k,
+    v,
+    bias,
+    grad,
+    lse,
+    delta,
+    scale,
+    S,
+    T,
+    H,
+    shared,
+    q_b,
+    q_h,
+    q_s,
+    q_d,
+    k_b,
+    k_h,
+    k_s,
+    k_d,
+    v_b,
+    v_h,
+    v_s,
+    v_d,
+    g_b,
+    g_h,
+    g_s,
+    g_d,
+    b_b,
+    b_h,
+    b_s,
+    b_t,
+    D: tl.constexpr,
+    DV: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_DV: tl.constexpr,
+):
+    """dk [B, H, T, D] and dv [B, H, T, DV] by head of the queries, contiguous, a block of keys a program."""
+    batch = (tl.program_id(1) // H).to(tl.int64)
+    head = tl.program_id(1) % H
+    col = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    d = tl.arange(0, BLOCK_D)
+    dv = tl.arange(0, BLOCK_DV)
+    q += batch * q_b + head * q_h
+    k += batch * k_b + head // shared * k_h
+    v += batch * v_b + head // shared * v_h
+    bias += batch * b_b + head * b_h
+    grad += batch * g_b + head * g_h
+    kt = tl.load(k + d[:, None] * k_d + col[None, :] * k_s, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
+    vt = tl.load(v + dv[:, None] * v_d + col[None, :] * v_s, mask=(dv[:, None] < DV) & (col[None, :] < T), other=0.0)
+    keySums = tl.zeros((BLOCK_T, BLOCK_D), tl.float32)
+    valueSums = tl.zeros((BLOCK_T, BLOCK_DV), tl.float32)
+    begin = 0
+    if CAUSAL:
+        begin = tl.program_id(0) * BLOCK_T // BLOCK_S * BLOCK_S
+    for start in range(begin, S, BLOCK_S):
+        row = start + tl.arange(0, BLOCK_S)
+        queries = tl.load(q + row[:, None] * q_s + d[None, :] * q_d, mask=(row[:, None] < S) & (d[None, :] < D), other=0.0)
+        grads = tl.load(grad + row[:, None] * g_s + dv[None, :] * g_d, mask=(row[:, None] < S) & (dv[None, :] < DV), other=0.0)
+        high = tl.load(lse + tl.program_id(1) * S + row, mask=row < S, other=0.0)
+        less = tl.load(delta + tl.program_id(1) * S + row, mask=row < S, other=0.0)
+        p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS) - high[:, None])
+        ds = p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
+        valueSums += tl.dot(tl.trans(p).to(grads.dtype), grads, input_precision="ieee")
+        keySums += tl.dot(tl.trans(ds).to(queries.dtype), queries, input_precision="ieee")
+    at = tl.program_id(1).to(tl.int64) * T + col[:, None]
+    tl.store(dk + at * D + d[None, :], keySums.to(dk.dtype.element_ty), mask=(col[:, None] < T) & (d[None, :] < D))
+    tl.store(dv_out + at * DV + dv[None, :], valueSums.to(dv_out.dtype.element_ty), mask=(col[:, None] < T) & (dv[None, :] < DV))
+
+
+def _settings(q: torch.Tensor, v: torch.Tensor, isCausal: bool, bias: Any) -> dict[str, Any]:
+    depth, width = q.shape[-1], v.shape[-1]
+    return dict(
+        D=depth,
+        DV=width,
+        CAUSAL=isCausal,
+        HAS_BIAS=bias is not None,
+        BLOCK_S=32,
+        BLOCK_T=32,
+        BLOCK_D=max(16, triton.next_power_of_2(depth)),
+        BLOCK_DV=max(16, triton.next_power_of_2(width)),
+    )
+
+
+def _as_four(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.dim() == 4 else tensor[None]
+
+
+def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, isCausal: bool = False, wantsMask: bool = False, *, scale: float | None = None) -> Any:
+    """aten::_scaled_dot_product_fused_attention_overrideable."""
+    if dropout > 0:
+        raise NotImplementedError("attention with dropout has no kernel for rdna")
+    q4, k4, v4 = map(_as_four, (q, k, v))
+    batch, heads, s, depth = q4.shape
+    t = k4.shape[-2]
+    scale = 1 / math.sqrt(depth) if scale is None else scale
+    # As torch's other kernels, laid out as the queries are.
+    out = torch.empty_like(q4) if v4.shape[-1] == depth else torch.empty((*q4.shape[:-1], v4.shape[-1]), dtype=q.dtype, device=q.device)
+    lse = torch.empty((batch, heads, s), dtype=torch.float32, device=q.device)
+    if bias is not None:
+        bias = bias.expand(batch, heads, s, t)
+    settings = _settings(q4, v4, isCausal, bias)
+    if out.numel():
+        with torch.rdna.device(q.device):
+            forward_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](
+                out,
+                lse,
+                q4,
+                k4,
+                v4,
+                q4 if bias is None else bias,
+                float(scale),
+                s,
+                t,
+                heads,
+                heads // k4.shape[1],
+                *q4.stride(),
+                *k4.stride(),
+                *v4.stride(),
+                *out.stride(),
+                *((0, 0, 0, 0) if bias is None else bias.stride()),
+                **settings,
+            )
+    seed = torch.empty((), dtype=torch.int64, device=q.device)
+    return out if q.dim() == 4 else out[0], lse, None, None, s, t, seed, torch.empty_like(seed), None
+
+
+def attention_backward(
+    grad: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    bias: Any,
+    wanted: Any,
+    out: Any,
+    lse: Any,
+    _startsQ: Any,
+    _startsK: Any,
+    _mostQ: int,
+    _mostK: int,
+    dropout: float,
+    isCausal: bool,
+    _seed: Any,
+    _offset: Any,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """aten::_scaled_dot_product_fused_attention_overrideable_backward."""
+    if wanted[3] and bias is not None:
+        raise NotImplementedError("the gradient of attention's bias has no kernel for rdna")
+    q4, k4, v4, grad4, out4 = map(_as_four, (q, k, v, grad, out))
+    batch, heads, s, depth = q4.shape
+    t, width, shared = k4.shape[-2], v4.shape[-1], heads // k4.shape[1]
+    scale = 1 / math.sqrt(depth) if scale is None else scale
+    delta = (grad4.float() * out4.float()).sum(-1)
+    if bias is not None:
+        bias = bias.expand(batch, heads, s, t)
+    dq = torch.empty((batch, heads, s, depth), dtype=q.dtype, device=q.device)
+    dk = torch.empty((batch, heads, t, depth), dtype=q.dtype, device=q.device)
+    dv = torch.empty((batch, heads, t, width), dtype=q.dtype, device=q.device)
+    settings = _settings(q4, v4, isCausal, bias)
+    inputs = (q4, k4, v4, q4 if bias is None else bias, grad4, lse, delta.contiguous(), float(scale), s, t, heads, shared)
+    strides = (*q4.stride(), *k4.stride(), *v4.stride(), *grad4.stride(), *((0, 0, 0, 0) if bias is None else bias.stride()))
+    if batch * heads:
+        with torch.rdna.device(q.device):
+            if dq.numel():
+                query_gradient_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](dq, *inputs, *strides, **settings)
+            if dk.numel():
+                key_gradient_kernel[(triton.cdiv(t, settings["BLOCK_T"]), batch * heads)](dk, dv, *inputs, *strides, **settings)
+    if shared > 1:
+        dk, dv = (one.view(batch, heads // shared, shared, t, -1).sum(2) for one in (dk, dv))
+    results = [one if q.dim() == 4 else one[0] for one in (dq, dk, dv)]
+    return *results, None

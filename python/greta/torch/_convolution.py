@@ -1,0 +1,362 @@
+"""Convolutions of one to three dimensions and their gradients, as implicit GEMMs.
+
+A convolution is out[n, o, p] = sum over taps t and channels c of x[n, c, p * stride - padding + t * dilation] * w[o, c, t]: a GEMM whose rows are positions of
+all images, whose columns are a group's output channels, and whose K loop passes over taps and channels. The gradient of x, which is a transposed convolution, is
+the same kernel, with positions divided by the stride and skipped where that leaves a remainder. The gradient of w is a second kernel: a GEMM for each tap,
+whose K loop passes over positions. Fewer than three dimensions are extents of 1. Tensors may have any strides (NCHW, NHWC).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from ._operators import _DOTS, _SUMS
+
+
+@triton.jit
+def _split(position, depth, height, width):
+    """The image and the three coordinates of a position."""
+    z = position % width
+    rest = position // width
+    y = rest % height
+    rest = rest // height
+    return rest // depth, rest % depth, y, z
+
+
+@triton.jit
+def _source(p, tap, stride, padding, dilation, extent, TRANSPOSED: tl.constexpr):
+    """Where a tap reads for an output position in one dimension, and whether that is inside."""
+    if TRANSPOSED:
+        scaled = p + padding - tap * dilation
+        at = scaled // stride
+        return at, (scaled >= 0) & (at * stride == scaled) & (at < extent)
+    else:
+        at = p * stride - padding + tap * dilation
+        return at, (at >= 0) & (at < extent)
+
+
+@triton.jit
+def convolution_kernel(
+    out,
+    x,
+    w,
+    bias,
+    positions,
+    outputs,
+    inputs,
+    out_d,
+    out_h,
+    out_w,
+    x_d,
+    x_h,
+    x_w,
+    kernel_h,
+    kernel_w,
+    taps,
+    stride_d,
+    stride_h,
+    stride_w,
+    padding_d,
+    padding_h,
+    padding_w,
+    dilation_d,
+    dilation_h,
+    dilation_w,
+    out_n,
+    out_c,
+    out_sd,
+    out_sh,
+    out_sw,
+    x_n,
+    x_c,
+    x_sd,
+    x_sh,
+    x_sw,
+    w_group,
+    w_out,
+    w_in,
+    w_sd,
+    w_sh,
+    w_sw,
+    TRANSPOSED: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+    BY_DOT: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Rows are positions, columns are output channels of group program_id(2), which has `inputs` channels."""
+    group = tl.program_id(2)
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    n, pd, ph, pw = _split(row, out_d, out_h, out_w)
+    x += group * inputs * x_c
+    w += group * w_group
+    sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
+    for tap in range(0, taps):
+        td = tap // (kernel_h * kernel_w)
+        th = tap // kernel_w % kernel_h
+        tw = tap % kernel_w
+        sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, TRANSPOSED)
+        sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, TRANSPOSED)
+        sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, TRANSPOSED)
+        inside = (row < positions) & inD & inH & inW
+        source = x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw
+        weights = w + td * w_sd + th * w_sh + tw * w_sw
+        if BY_DOT:
+            for start in range(0, inputs, BLOCK_K):
+                c = start + tl.arange(0, BLOCK_K)
+                a = tl.load(source[:, None] + c[None, :] * x_c, mask=inside[:, None] & (c[None, :] < inputs), other=0.0)
+                b = tl.load(weights + col[None, :] * w_out + c[:, None] * w_in, mask=(c[:, None] < inputs) & (col[None, :] < outputs), other=0.0)
+                sums = tl.dot(a, b, sums, input_precision="ieee")
+        else:
+            for c in range(0, inputs):
+                a = tl.load(source + c * x_c, mask=inside, other=0)
+                b = tl.load(weights + col * w_out + c * w_in, mask=col < outputs, other=0)
+                sums += a[:, None].to(ACCUMULATOR) * b[None, :].to(ACCUMULATOR)
+    channel = group * outputs + col
+    if HAS_BIAS:
+        sums += tl.load(bias + channel, mask=col < outputs, other=0).to(ACCUMULATOR)[None, :]
+    at = out + n.to(tl.int64) * out_n + pd * out_sd + ph * out_sh + pw * out_sw
+    mask = (row[:, None] < positions) & (col[None, :] < outputs)
+    tl.store(at[:, None] + channel[None, :] * out_c, sums.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def weight_kernel(
+    w,
+    x,
+    grad,
+    positions,
+    outputs,
+    inputs,
+    grad_d,
+    grad_h,
+    grad_w,
+    x_d,
+    x_h,
+    x_w,
+    kernel_h,
+    kernel_w,
+    groups,
+    stride_d,
+    stride_h,
+    stride_w,
+    padding_d,
+    padding_h,
+    padding_w,
+    dilation_d,
+    dilation_h,
+    dilation_w,
+    grad_n,
+    grad_c,
+    grad_sd,
+    grad_sh,
+    grad_sw,
+    x_n,
+    x_c,
+    x_sd,
+    x_sh,
+    x_sw,
+    w_group,
+    w_out,
+    w_in,
+    w_sd,
+    w_sh,
+    w_sw,
+    ACCUMULATOR: tl.constexpr,
+    BY_DOT: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Rows are channels of grad, columns channels of x, of group and tap program_id(2)."""
+    group = tl.program_id(2) % groups
+    tap = tl.program_id(2) // groups
+    td = tap // (kernel_h * kernel_w)
+    th = tap // kernel_w % kernel_h
+    tw = tap % kernel_w
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    grad += group * outputs * grad_c
+    x += group * inputs * x_c
+    sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
+    if BY_DOT:
+        for start in range(0, positions, BLOCK_K):
+            p = start + tl.arange(0, BLOCK_K)
+            n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
+            sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, False)
+            sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, False)
+            sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, False)
+            inside = (p < positions) & inD & inH & inW
+            grads = grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw
+            source = x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw
+            a = tl.load(grads[None, :] + row[:, None] * grad_c, mask=inside[None, :] & (row[:, None] < outputs), other=0.0)
+            b = tl.load(source[:, None] + col[None, :] * x_c, mask=inside[:, None] & (col[None, :] < inputs), other=0.0)
+            sums = tl.dot(a, b, sums, input_precision="ieee")
+    else:
+        for p in range(0, positions):
+            n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
+            sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, False)
+            sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, False)
+            sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, False)
+            inside = inD & inH & inW
+            a = tl.load(grad + n * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw + row * grad_c, mask=inside & (row < outputs), other=0)
+            b = tl.load(x + n * x_n + sd * x_sd + sh * x_sh + sw * x_sw + col * x_c, mask=inside & (col < inputs), other=0)
+            sums += a[:, None].to(ACCUMULATOR) * b[None, :].to(ACCUMULATOR)
+    at = w + group * w_group + td * w_sd + th * w_sh + tw * w_sw + row[:, None] * w_out + col[None, :] * w_in
+    tl.store(at, sums.to(w.dtype.element_ty), mask=(row[:, None] < outputs) & (col[None, :] < inputs))
+
+
+def _three(values: Sequence[int], fill: int) -> list[int]:
+    return [fill] * (3 - len(values)) + list(values)
+
+
+def _expanded(values: Sequence[int], dims: int) -> list[int]:
+    return list(values) * dims if len(values) == 1 else list(values)
+
+
+def _extents(tensor: torch.Tensor) -> list[int]:
+    return _three(tensor.shape[2:], 1)
+
+
+def _strides(tensor: torch.Tensor) -> list[int]:
+    return [*tensor.stride()[:2], *_three(tensor.stride()[2:], 0)]
+
+
+def _blocks(dtype: torch.dtype, rows: int, columns: int, depth: int) -> dict[str, Any]:
+    if dtype in _DOTS:
+        return dict(ACCUMULATOR=tl.float32, BY_DOT=True, BLOCK_M=16 if rows <= 16 else 64, BLOCK_N=16 if columns <= 16 else 64, BLOCK_K=16 if depth <= 16 else 32)
+    return dict(ACCUMULATOR=_SUMS[dtype], BY_DOT=False, BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
+
+
+class _Geometry:
+    """Stride, padding and dilation of a convolution, of three dimensions each, and its weight [groups, outputs, inputs, taps] as it is laid out."""
+
+    def __init__(self, weight: torch.Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int):
+        dims = weight.dim() - 2
+        self.settings = [*_three(_expanded(stride, dims), 1), *_three(_expanded(padding, dims), 0), *_three(_expanded(dilation, dims), 1)]
+        self.groups = groups
+        self.kernel = _extents(weight)
+
+    def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
+        """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
+        outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
+        strides = _strides(weight)
+        wGroup, wOut, wIn = (inputs * strides[0], strides[1], strides[0]) if isTransposed else (outputs * strides[0], strides[0], strides[1])
+        positions = out.shape[0] * math.prod(_extents(out))
+        blocks = _blocks(x.dtype, positions, outputs, inputs)
+        grid = (triton.cdiv(positions, blocks["BLOCK_M"]), triton.cdiv(outputs, blocks["BLOCK_N"]), self.groups)
+        with torch.rdna.device(out.device):
+            convolution_kernel[grid](
+                out,
+                x,
+                weight,
+                out if bias is None else bias,
+                positions,
+                outputs,
+                inputs,
+                *_extents(out),
+                *_extents(x),
+                *self.kernel[1:],
+                math.prod(self.kernel),
+                *self.settings,
+                *_strides(out),
+                *_strides(x),
+                wGroup,
+                wOut,
+                wIn,
+                *strides[2:],
+                TRANSPOSED=isTransposed,
+                HAS_BIAS=bias is not None,
+                **blocks,
+            )
+
+    def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
+        """Fills `weight`, [channels of grad, of x / groups, ..]."""
+        outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
+        strides = _strides(weight)
+        positions = grad.shape[0] * math.prod(_extents(grad))
+        blocks = _blocks(x.dtype, outputs, inputs, positions)
+        grid = (triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel))
+        with torch.rdna.device(weight.device):
+            weight_kernel[grid](
+                weight,
+                x,
+                grad,
+                positions,
+                outputs,
+                inputs,
+                *_extents(grad),
+                *_extents(x),
+                *self.kernel[1:],
+                self.groups,
+                *self.settings,
+                *_strides(grad),
+                *_strides(x),
+                outputs * strides[0],
+                strides[0],
+                strides[1],
+                *strides[2:],
+                **blocks,
+            )
+
+
+def _takes(*tensors: torch.Tensor | None) -> bool:
+    given = [one for one in tensors if one is not None]
+    return all(one.dtype == given[0].dtype and one.device == given[0].device for one in given) and (given[0].dtype in _DOTS or given[0].dtype in _SUMS)
+
+
+def _on_cpu(op: Any, *args: Any) -> Any:
+    """Types without a kernel, counted."""
+    from ._dispatch import run_on_cpu
+
+    return run_on_cpu(op, *args)
+
+
+def convolution(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+    """aten::convolution_overrideable."""
+    if not _takes(x, weight, bias):
+        return _on_cpu(torch.ops.aten.convolution.default, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    dims = weight.dim() - 2
+    isBatched = x.dim() == dims + 2
+    batched = x if isBatched else x[None]
+    full = [_expanded(values, dims) for values in (stride, padding, dilation, output_padding)]
+    if transposed:
+        extents = [(size - 1) * s - 2 * p + d * (k - 1) + o + 1 for size, k, s, p, d, o in zip(batched.shape[2:], weight.shape[2:], *full)]
+        channels = weight.shape[1] * groups
+    else:
+        extents = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d, _ in zip(batched.shape[2:], weight.shape[2:], *full)]
+        channels = weight.shape[0]
+    format = torch.channels_last if dims == 2 and batched.is_contiguous(memory_format=torch.channels_last) and not batched.is_contiguous() else torch.contiguous_format
+    out = torch.empty((batched.shape[0], channels, *extents), dtype=x.dtype, device=x.device, memory_format=format)
+    if out.numel():
+        _Geometry(weight, stride, padding, dilation, groups).gather(out, batched, weight, bias, transposed)
+    return out if isBatched else out[0]
+
+
+def convolution_backward(grad: Any, x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int, mask: Any) -> Any:
+    """aten::convolution_backward_overrideable: the gradients of x, of the weight and of the bias."""
+    if not _takes(grad, x, weight):
+        sizes = [grad.shape[1]] if mask[2] else None
+        return _on_cpu(torch.ops.aten.convolution_backward.default, grad, x, weight, sizes, stride, padding, dilation, transposed, output_padding, groups, mask)
+    geometry = _Geometry(weight, stride, padding, dilation, groups)
+    results: list[Any] = [None, None, None]
+    if mask[0]:
+        results[0] = torch.empty_like(x)
+        if x.numel():
+            geometry.gather(results[0], grad, weight, None, not transposed)
+    if mask[1]:
+        results[1] = torch.empty_like(weight)
+        if weight.numel():
+            geometry.weight_gradient(results[1], *((grad, x) if transposed else (x, grad)))
+    if mask[2]:
+        results[2] = grad.sum([0, *range(2, grad.dim())])
+    return tuple(results)

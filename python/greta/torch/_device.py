@@ -1,0 +1,195 @@
+"""torch.rdna: what torch's other devices have as torch.cuda or torch.xpu."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import types
+from typing import Any, NamedTuple
+
+import torch
+
+from .. import _torch
+from .._devices import device as greta_device
+from .._devices import targets
+
+NAME = "rdna"
+
+
+class Properties(NamedTuple):
+    """As torch.cuda's, with GRETA's name of the device and of what is compiled for it."""
+
+    name: str
+    spec: str
+    target: str
+    driver: str
+    gcnArchName: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    warp_size: int
+    shared_memory_per_block: int
+    regs_per_multiprocessor: int
+    max_threads_per_multi_processor: int
+    max_threads_per_block: int
+    uuid: str
+
+
+def index_of(device: Any = None) -> int:
+    """The index of a device: of its name, its index or a tensor's device; None is the one in use."""
+    if device is None:
+        return _torch.current_device()
+    if isinstance(device, int):
+        return device
+    device = torch.device(device)
+    if device.type != NAME:
+        raise ValueError(f"{device} is no device {NAME}")
+    return _torch.current_device() if device.index is None else device.index
+
+
+@functools.lru_cache(None)
+def target_of(index: int) -> str:
+    """What is compiled for the device."""
+    return targets(greta_device(_torch.spec(index)))
+
+
+@functools.lru_cache(None)
+def _properties(index: int) -> Properties:
+    info = json.loads(_torch.info(index))
+    arch = info.get("arch", "").partition(":")[0]
+    digits = arch.removeprefix("gfx")
+    total = torch.accelerator.get_memory_info(index)[1]
+    subgroup = info.get("subgroup_size", {}).get("default") or (64 if arch.startswith("gfx9") else 32)
+    return Properties(
+        name=info["name"],
+        spec=info["spec"],
+        target=target_of(index),
+        driver=info.get("driver", ""),
+        gcnArchName=arch,
+        major=int(digits[:-2]) if digits else 0,
+        minor=int(digits[-2]) if digits else 0,
+        total_memory=total,
+        multi_processor_count=info.get("compute_units", 64),
+        warp_size=subgroup,
+        shared_memory_per_block=info.get("shared_bytes", 65536),
+        regs_per_multiprocessor=65536,
+        max_threads_per_multi_processor=2048,
+        max_threads_per_block=1024,
+        uuid=info.get("uuid", ""),
+    )
+
+
+class device:
+    """`with torch.rdna.device(1):` makes it the one in use."""
+
+    def __init__(self, device: Any):
+        self.idx = index_of(device)
+
+    def __enter__(self) -> None:
+        self.prev_idx = _torch.exchange_device(self.idx)
+
+    def __exit__(self, *_: Any) -> None:
+        _torch.exchange_device(self.prev_idx)
+
+
+class Stream(torch.Stream):
+    """A stream of a device; `with` makes it the one in use."""
+
+    def __new__(cls, device: Any = None, priority: int = 0, **of: Any) -> Any:
+        if of:
+            return super().__new__(cls, priority=priority, **of)
+        return super().__new__(cls, device=torch.device(NAME, index_of(device)), priority=priority)
+
+
+class Event:
+    """torch.Event of this device: torch measures only between events of exactly that class."""
+
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Any:
+        return torch.Event(NAME, enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+
+
+def _seed_all(seed: int) -> None:
+    for index in range(_torch.device_count()):
+        _torch.default_generator(index).manual_seed(int(seed))
+
+
+def set_fallback(allowed: bool) -> bool:
+    """Whether operators without a kernel may run on the CPU; returns whether they might before."""
+    return _torch.allow_fallback(bool(allowed))
+
+
+def fallbacks(reset: bool = False) -> dict[str, int]:
+    """The operators that ran on the CPU, with how often."""
+    return _torch.fallbacks(reset)
+
+
+def _functions() -> dict[str, Any]:
+    accelerator = torch.accelerator
+    generators = tuple(_torch.default_generator(index) for index in range(_torch.device_count()))
+
+    def set_device(device: Any) -> None:
+        _torch.set_device(index_of(device))
+
+    def manual_seed(seed: int) -> None:
+        generators[_torch.current_device()].manual_seed(int(seed))
+
+    def of_memory(name: str) -> Any:
+        return lambda device=None: getattr(accelerator, name)(index_of(device))
+
+    def default_stream(device: Any = None) -> torch.Stream:
+        kind = torch._C._autograd.DeviceType.PrivateUse1
+        return torch.Stream(stream_id=0, device_index=index_of(device), device_type=kind)
+
+    memory = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats")
+    return {
+        **{name: of_memory(name) for name in memory},
+        "device": device,
+        "Stream": Stream,
+        "Event": Event,
+        "default_generators": generators,
+        "is_available": lambda: _torch.device_count() > 0,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "_lazy_init": lambda: None,
+        "_is_in_bad_fork": lambda: False,
+        "device_count": _torch.device_count,
+        "current_device": _torch.current_device,
+        "set_device": set_device,
+        "_exchange_device": _torch.exchange_device,
+        "_maybe_exchange_device": _torch.exchange_device,
+        "get_device_properties": lambda device=None: _properties(index_of(device)),
+        "get_device_name": lambda device=None: _properties(index_of(device)).name,
+        "get_device_capability": lambda device=None: (_properties(index_of(device)).major, _properties(index_of(device)).minor),
+        "synchronize": lambda device=None: _torch.synchronize(index_of(device)),
+        "current_stream": lambda device=None: accelerator.current_stream(index_of(device)),
+        "default_stream": default_stream,
+        "set_stream": accelerator.set_stream,
+        "stream": lambda stream: stream,
+        "memory_summary": lambda device=None: _torch.memory_summary(index_of(device)),
+        "mem_get_info": lambda device=None: accelerator.get_memory_info(index_of(device)),
+        "empty_cache": accelerator.empty_cache,
+        "manual_seed": manual_seed,
+        "manual_seed_all": _seed_all,
+        "seed": lambda: generators[_torch.current_device()].seed(),
+        "initial_seed": lambda: generators[_torch.current_device()].initial_seed(),
+        "get_rng_state": lambda device=NAME: generators[index_of(device)].get_state(),
+        "set_rng_state": lambda state, device=NAME: generators[index_of(device)].set_state(state),
+        "_get_rng_state_offset": lambda device=NAME: generators[index_of(device)].get_offset(),
+        "_set_rng_state_offset": lambda offset, device=NAME: generators[index_of(device)].set_offset(offset),
+        "get_amp_supported_dtype": lambda: [torch.float16, torch.bfloat16],
+        "is_bf16_supported": lambda including_emulation=True: True,
+        "fallbacks": fallbacks,
+        "set_fallback": set_fallback,
+    }
+
+
+def register() -> None:
+    """Gives PrivateUse1 its name, torch.rdna, and the methods that tensors and modules have of a device."""
+    torch.utils.rename_privateuse1_backend(NAME)
+    module = types.ModuleType("torch.rdna", __doc__)
+    module.__dict__.update(_functions())
+    torch._register_device_module(NAME, module)
+    sys.modules["torch.rdna"] = module
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True, for_packed_sequence=True)

@@ -1,0 +1,109 @@
+"""What becomes of an operator that the device does not have by itself (python/src/torch/Operators.cpp has a few).
+
+First comes a kernel of our own (`_operators.py`), then what Inductor makes of the operator (`_eager.py`), then the CPU, counted, unless that is forbidden.
+GRETA_TORCH_EAGER=cpu leaves the first two out.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import torch
+
+from .. import _torch
+from ._device import NAME, target_of
+
+_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)
+_compiles = os.environ.get("GRETA_TORCH_EAGER", "compile") != "cpu"
+
+
+@functools.lru_cache(None)
+def _tensor_places(op: Any) -> tuple[int, ...]:
+    return tuple(index for index, argument in enumerate(op._schema.arguments) if str(argument.type) in ("Tensor", "Optional[Tensor]"))
+
+
+def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Numbers that stand for tensors, as in x + 1, as tensors of the type that they are computed in."""
+    places = [index for index in _tensor_places(op) if index < len(args) and isinstance(args[index], (int, float, complex))]
+    if not places:
+        return args
+    others = [one for one in args if isinstance(one, torch.Tensor)]
+    typed = [one for one in others if one.dtype != torch.bool] or others
+    full = list(args)
+    for index in places:
+        kind = torch.result_type(typed[0], args[index]) if typed else torch.result_type(torch.empty(0, dtype=torch.bool), args[index])
+        full[index] = torch.scalar_tensor(args[index], dtype=kind)
+    return tuple(full)
+
+
+def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
+    args = _with_tensors(op, args)
+    if _compiles and target_of(_torch.current_device()) != "host":
+        from . import _eager, _operators
+
+        with torch._C._AutoDispatchBelowAutograd():
+            own = _operators.table.get(op)
+            result = NotImplemented if own is None else own(*args, **kwargs)
+            if result is NotImplemented:
+                result = _eager.run(op, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return op.redispatch(_CPU, *args, **kwargs)
+
+
+
+def run_on_cpu(op: Any, *args: Any) -> Any:
+    """An operator that torch composes of others, on the CPU; counted."""
+    from torch.utils import _pytree as pytree
+
+    _torch.count_fallback(op._schema.name)
+    result = op(*pytree.tree_map_only(torch.Tensor, lambda one: one.cpu(), args))
+    return pytree.tree_map_only(torch.Tensor, lambda one: one.to(NAME), result)
+
+
+def _convolution(*args: Any) -> Any:
+    from . import _convolution
+
+    return _convolution.convolution(*args)
+
+
+def _convolution_backward(*args: Any) -> Any:
+    from . import _convolution
+
+    return _convolution.convolution_backward(*args)
+
+
+def _attention(*args: Any, **kwargs: Any) -> Any:
+    from . import _attention
+
+    return _attention.attention(*args, **kwargs)
+
+
+def _attention_backward(*args: Any, **kwargs: Any) -> Any:
+    from . import _attention
+
+    return _attention.attention_backward(*args, **kwargs)
+
+
+def register() -> None:
+    """Registers the fallback of the device, and the operators that no fallback is asked for."""
+    global _libraries
+    _libraries = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]
+    _libraries[0].fallback(_fallback, "PrivateUse1")
+    own = {
+        "convolution_overrideable": _convolution,
+        "convolution_backward_overrideable": _convolution_backward,
+        "_scaled_dot_product_fused_attention_overrideable": _attention,
+        "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
+    }
+    for name, function in own.items():
+        _libraries[1].impl(name, function, "PrivateUse1")
+
+    def find_copy_kernel(*key: Any) -> Any:
+        from . import _copy
+
+        return _copy.find(*key)
+
+    _torch.find_copy_kernel(find_copy_kernel)

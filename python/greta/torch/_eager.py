@@ -1,0 +1,318 @@
+"""Operators that are called one by one, compiled by Inductor for the kind of their arguments.
+
+An operator's call becomes a graph of one operator (`make_fx`, after Inductor's decompositions), and the graph a function by `compile_fx_inner`, without Dynamo.
+Which arguments share a function: those of equal types, sizes, strides and numbers. Where an operator comes with a second set of sizes, a function for all sizes
+with such an order of strides is made, and its guards are asked each time. An operator in place, or with `out`, is the functional one and a copy into the argument,
+which Inductor makes one kernel.
+
+What Inductor has no lowering for, and what it would hand back to the operator itself, is left to others: NotImplemented.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ._device import NAME
+
+TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64}
+# Operators that _operators.py has: Inductor's graphs may call them.
+EXTERN = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution", "aten::convolution_backward"}
+# Results depend on the values in a tensor, or the operator is a question that the host asks.
+_REFUSED = {"aten::nonzero", "aten::masked_select", "aten::equal", "aten::_local_scalar_dense", "aten::item", "aten::unique_dim", "aten::_unique2"}
+_MOST_KINDS = 256  # of one operator: beyond that it is compiled for no more
+
+_running = threading.local()
+_lock = threading.RLock()
+
+
+class Unsupported(Exception):
+    """Inductor has no lowering of its own."""
+
+
+def _explain(what: str, error: BaseException) -> None:
+    if os.environ.get("GRETA_TORCH_EXPLAIN"):
+        words = str(error).strip().splitlines() or [""]
+        print(f"[greta.torch] {what} runs on the CPU: {type(error).__name__}: {words[0][:300]}", file=sys.stderr)
+
+
+#
+# From an operator to one without changes to its arguments
+#
+
+
+def _functional(op: Any) -> tuple[Any, list[str]] | None:
+    """The operator that returns what this one writes, and the names of the arguments that are written."""
+    schema = op._schema
+    written = [argument.name for argument in schema.arguments if argument.alias_info is not None and argument.alias_info.is_write]
+    if not written:
+        if any(value.alias_info is not None for value in schema.returns):
+            return None  # a view
+        return op, []
+    namespace, _, name = schema.name.partition("::")
+    isOut = any(argument.is_out for argument in schema.arguments)
+    if not isOut and not name.endswith("_"):
+        return None
+    packet = getattr(getattr(torch.ops, namespace), name if isOut else name.removesuffix("_"), None)
+    kept = [(argument.name, str(argument.type)) for argument in schema.arguments if not argument.is_out]
+    for overload in packet.overloads() if packet is not None else ():
+        other = getattr(packet, overload)
+        if [(argument.name, str(argument.type)) for argument in other._schema.arguments] == kept and not other._schema.is_mutable:
+            if len(other._schema.returns) == len(written) and all(value.alias_info is None for value in other._schema.returns):
+                return other, written
+    return None
+
+
+#
+# The arguments of a call
+#
+
+
+class Arguments:
+    """A call's tensors, each once, and the rest as a key."""
+
+    def __init__(self, op: Any, args: Sequence[Any], kwargs: dict[str, Any]):
+        self.tensors: list[torch.Tensor] = []
+        self.places: dict[Any, int] = {}
+        self.template = (self._strip(tuple(args)), {name: self._strip(value) for name, value in kwargs.items()})
+        self.key = (op, _frozen(self.template[0]), tuple((name, _frozen(value)) for name, value in self.template[1].items()))
+
+    def _strip(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return _Slot(self._place(value))
+        if isinstance(value, (list, tuple)):
+            return tuple(self._strip(one) for one in value)
+        if isinstance(value, (torch.Generator, torch.SymInt, torch.SymFloat)):
+            raise Unsupported(f"{type(value).__name__} as an argument")
+        return value
+
+    def _place(self, tensor: torch.Tensor) -> int:
+        if tensor.layout != torch.strided or tensor.dtype not in TYPES or tensor.is_quantized or tensor.is_neg():
+            raise Unsupported(f"a tensor of {tensor.dtype}, {tensor.layout}")
+        if tensor.device.type == "cpu" and tensor.dim() > 0:
+            tensor = tensor.to(NAME)
+        same = (tensor.device, tensor.dtype, tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.numel() else id(tensor)
+        if same not in self.places:
+            self.places[same] = len(self.tensors)
+            self.tensors.append(tensor)
+        return self.places[same]
+
+    def with_tensors(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        def fill(value: Any) -> Any:
+            if isinstance(value, _Slot):
+                return tensors[value.index]
+            return [fill(one) for one in value] if isinstance(value, tuple) else value
+
+        return [fill(value) for value in self.template[0]], {name: fill(value) for name, value in self.template[1].items()}
+
+
+class _Slot:
+    """The place of a tensor among the call's tensors."""
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, _Slot):
+        return ("tensor", value.index)
+    if isinstance(value, tuple):
+        return tuple(_frozen(one) for one in value)
+    return (type(value), repr(value) if isinstance(value, float) else value)
+
+
+def _kind(tensor: torch.Tensor) -> Any:
+    return (tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.data_ptr() % 16 == 0)
+
+
+def _loose_kind(tensor: torch.Tensor) -> Any:
+    """What tensors of other sizes have in common; None where strides do not follow from sizes."""
+    if any(size == 0 for size in tensor.shape):
+        return None
+    order = sorted(range(tensor.dim()), key=lambda dim: (-tensor.stride(dim), dim))
+    expected = 1
+    for dim in reversed(order):
+        if tensor.shape[dim] != 1 and tensor.stride(dim) != expected:
+            return None
+        expected *= tensor.shape[dim]
+    return (tensor.dtype, tensor.device, tuple(order), tuple(size == 1 for size in tensor.shape), tensor.data_ptr() % 16 == 0)
+
+
+#
+# Compilation
+#
+
+
+def _check_graph(graph: Any) -> None:
+    from torch._inductor import lowering
+
+    for node in graph.nodes:
+        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        name = node.target._schema.name
+        if name in EXTERN:
+            continue
+        if name in _REFUSED or node.target not in lowering.lowerings or node.target in lowering.fallbacks:
+            raise Unsupported(f"Inductor has no lowering of {node.target}")
+        for value in (node.meta.get("val"),):
+            if isinstance(value, torch.Tensor) and value.dtype not in TYPES:
+                raise Unsupported(f"{node.target} in {value.dtype}")
+
+
+def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, is_dynamic: bool) -> Callable[[list[Any]], Any]:
+    from torch._inductor import compile_fx, config
+    from torch._inductor.decomposition import select_decomp_table
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    shapes = ShapeEnv() if is_dynamic else None
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
+
+    def fake_of(tensor: torch.Tensor) -> Any:
+        if not is_dynamic:
+            return mode.from_tensor(tensor, static_shapes=True)
+        sizes = [DimDynamic.STATIC if size == 1 else DimDynamic.DYNAMIC for size in tensor.shape]
+        return mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes))
+
+    def call(*tensors: Any) -> list[Any]:
+        args, kwargs = arguments.with_tensors(tensors)
+        targets = [kwargs.pop(name) for name in outs]
+        results = functional(*args, **kwargs)
+        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        if not written:
+            return results
+        for target, result in zip(targets or [tensors[index] for index in written], results):
+            if target.shape != result.shape:
+                raise Unsupported("out has another shape")
+            target.copy_(result)
+        return []
+
+    with mode, torch._C._AutoDispatchBelowAutograd(), config.patch({"triton.autotune_pointwise": False}):
+        fakes = [fake_of(tensor) for tensor in arguments.tensors]
+        module = make_fx(call, decomposition_table=select_decomp_table(), tracing_mode="real")(*fakes)
+        _check_graph(module.graph)
+        compile_fx.record_original_output_strides(module)
+        output = module.graph.output_node()
+        output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))
+        compiled = compile_fx.compile_fx_inner(module, fakes, is_inference=True)
+    if not is_dynamic:
+        return compiled
+    return _Guarded(compiled, shapes, fakes)
+
+
+class _Guarded:
+    """A function for many sizes, called where its guards hold."""
+
+    def __init__(self, compiled: Any, shapes: Any, fakes: Sequence[Any]):
+        self.compiled = compiled
+        self.shapes = shapes
+        self.dims = [(index, dim) for index, fake in enumerate(fakes) for dim, size in enumerate(fake.shape) if isinstance(size, torch.SymInt)]
+        self.guards = shapes.produce_guards_expression([fakes[index].shape[dim] for index, dim in self.dims])
+
+    def fits(self, tensors: Sequence[torch.Tensor]) -> bool:
+        return not self.guards or self.shapes.evaluate_guards_expression(self.guards, [tensors[index].shape[dim] for index, dim in self.dims])
+
+    def __call__(self, tensors: list[Any]) -> Any:
+        return self.compiled(tensors)
+
+
+#
+# Calls
+#
+
+
+class Operator:
+    """An operator with what was compiled for it."""
+
+    def __init__(self, op: Any):
+        self.op = op
+        name = op._schema.name
+        found = None if name in _REFUSED or name in EXTERN else _functional(op)
+        self.functional, self.written = found or (None, [])
+        self.outs = [argument.name for argument in op._schema.arguments if argument.is_out]
+        self.positions = [index for index, argument in enumerate(op._schema.arguments) if argument.name in self.written and not argument.is_out]
+        self.exact: dict[Any, Any] = {}
+        self.loose: dict[Any, Any] = {}
+        self.loose_seen: set[Any] = set()
+
+    def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        active = _running.__dict__.setdefault("operators", [])
+        if self.functional is None or self.functional in active:
+            return NotImplemented
+        try:
+            arguments = Arguments(self.op, args, kwargs)
+        except Unsupported as error:
+            _explain(str(self.op), error)
+            return NotImplemented
+        if not any(tensor.device.type == NAME for tensor in arguments.tensors):
+            return NotImplemented
+        outs = [kwargs[name] for name in self.outs]
+        targets = outs or [args[position] for position in self.positions]
+        run = self._find(arguments, targets)
+        if run is None:
+            return NotImplemented
+        active.append(self.functional)
+        try:
+            with torch._C._AutoDispatchBelowAutograd():
+                results = run(list(arguments.tensors))
+        finally:
+            active.pop()
+        if targets:
+            return targets[0] if len(targets) == 1 else tuple(targets)
+        if len(self.op._schema.returns) == 1:
+            is_list = isinstance(self.op._schema.returns[0].type, torch.ListType)
+            return list(results) if is_list else results[0]
+        return tuple(results)
+
+    def _find(self, arguments: Arguments, targets: Sequence[torch.Tensor]) -> Any:
+        # What is written must be no other view of what is read.
+        spans = [tensor.untyped_storage().data_ptr() for tensor in arguments.tensors]
+        for target in targets:
+            if spans.count(target.untyped_storage().data_ptr()) > 1 and target.numel():
+                return None
+        key = (arguments.key, tuple(_kind(tensor) for tensor in arguments.tensors))
+        if key in self.exact:
+            return self.exact[key]
+        with _lock:
+            kinds = [_loose_kind(tensor) for tensor in arguments.tensors]
+            loose = None if None in kinds else (arguments.key, tuple(kinds))
+            if loose in self.loose and self.loose[loose].fits(arguments.tensors):
+                return self.loose[loose]
+            if len(self.exact) >= _MOST_KINDS:
+                return None
+            run = None
+            if loose is not None and loose in self.loose_seen and loose not in self.loose:
+                run = self._try(arguments, targets, True)
+                if run is not None:
+                    self.loose[loose] = run
+                    return run
+            self.loose_seen.add(loose)
+            self.exact[key] = run = self._try(arguments, targets, False)
+            return run
+
+    def _try(self, arguments: Arguments, targets: Sequence[torch.Tensor], is_dynamic: bool) -> Any:
+        written = []
+        for target in targets:
+            written.append(next(index for index, tensor in enumerate(arguments.tensors) if tensor.data_ptr() == target.data_ptr() and tensor.shape == target.shape and tensor.stride() == target.stride()))
+        try:
+            return _compile(self.functional, self.outs, written, arguments, is_dynamic)
+        except Exception as error:
+            _explain(f"{self.op}{' for any size' if is_dynamic else ''}", error)
+            return None
+
+
+_operators: dict[Any, Operator] = {}
+
+
+def run(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The operator's result, or NotImplemented."""
+    found = _operators.get(op)
+    if found is None:
+        found = _operators[op] = Operator(op)
+    return found(args, kwargs)

@@ -1,0 +1,168 @@
+"""TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
+
+Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch 2.13 have
+lists of devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import Any
+
+import torch
+
+from .. import _torch
+from .._compile import user_cache
+from ._device import NAME, target_of
+from ._imports import after_import
+
+_CHECKED_WITH = (2, 13)  # the version whose private places are changed here
+
+
+def register() -> None:
+    """Registers the device with Triton, Dynamo and Inductor, as soon as they are imported: who compiles nothing need not import them."""
+    after_import("triton", _activate)
+    after_import("torch._dynamo.device_interface", _register_interface_later)
+    after_import("torch._inductor.compile_fx", _register_code_generation)
+
+
+def _activate(_: Any) -> None:
+    from . import _driver
+
+    _driver.activate()
+
+
+def _register_interface_later(module: Any) -> None:
+    """With torch's own devices, at the first question: modules that import each other are complete then."""
+    initialise = module.init_device_reg
+
+    def initialise_and_register() -> None:
+        initialise()
+        _register_interface()
+
+    module.init_device_reg = initialise_and_register
+    if module._device_initialized:
+        _register_interface()
+
+
+def _use_own_cache() -> None:
+    """Inductor's cache is of one compiler of ours and one kind of device."""
+    from .. import _compiler
+
+    targets = ",".join(target_of(index) for index in range(_torch.device_count()))
+    name = hashlib.sha256(f"{_compiler.build_id()} {targets} {torch.__version__}".encode()).hexdigest()[:16]
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(user_cache() / "inductor" / name))
+
+
+def _register_interface() -> None:
+    from torch._dynamo import device_interface
+
+    rdna = torch.rdna
+
+    class Interface(device_interface.DeviceInterface):
+        device = rdna.device
+        Event = torch.Event
+        Stream = torch.Stream
+
+        class Worker:
+            @staticmethod
+            def set_device(device: int) -> None:
+                device_interface.caching_worker_current_devices[NAME] = device
+
+            @staticmethod
+            def current_device() -> int:
+                return device_interface.caching_worker_current_devices.get(NAME, _torch.current_device())
+
+            @staticmethod
+            def get_device_properties(device: Any = None) -> Any:
+                return rdna.get_device_properties(device)
+
+        current_device = staticmethod(_torch.current_device)
+        set_device = staticmethod(rdna.set_device)
+        exchange_device = staticmethod(_torch.exchange_device)
+        maybe_exchange_device = staticmethod(_torch.exchange_device)
+        device_count = staticmethod(_torch.device_count)
+        is_available = staticmethod(rdna.is_available)
+        stream = staticmethod(rdna.stream)
+        current_stream = staticmethod(rdna.current_stream)
+        set_stream = staticmethod(rdna.set_stream)
+        get_raw_stream = staticmethod(_torch.raw_stream)
+        synchronize = staticmethod(rdna.synchronize)
+        get_compute_capability = staticmethod(lambda device=None: rdna.get_device_properties(device).target)
+        is_bf16_supported = staticmethod(lambda including_emulation=False: True)
+        memory_allocated = staticmethod(rdna.memory_allocated)
+        is_triton_capable = staticmethod(lambda device=None: True)
+        raise_if_triton_unavailable = staticmethod(lambda device=None: None)
+
+    device_interface.register_interface_for_device(NAME, Interface)
+    for index in range(_torch.device_count()):
+        device_interface.register_interface_for_device(f"{NAME}:{index}", Interface)
+
+
+def _register_code_generation(_: Any) -> None:
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) != _CHECKED_WITH:
+        raise RuntimeError(f"torch.compile on rdna was written for torch {'.'.join(map(str, _CHECKED_WITH))}; this is {torch.__version__}")
+    _use_own_cache()
+    _change_lists()
+    from torch._inductor.codegen.common import DeviceOpOverrides, register_device_op_overrides
+    from torch._inductor.codegen.triton import TritonScheduling
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+    from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
+
+    class Overrides(DeviceOpOverrides):
+        def import_get_raw_stream_as(self, name: str) -> str:
+            return f"from greta._torch import raw_stream as {name}"
+
+        def set_device(self, device_idx: int) -> str:
+            return f"torch.rdna.set_device({device_idx})"
+
+        def synchronize(self) -> str:
+            return "torch.rdna.synchronize()"
+
+        def device_guard(self, device_idx: int) -> str:
+            return f"torch.rdna.device({device_idx})"
+
+        def current_stream(self) -> str:
+            return "torch.rdna.current_stream()"
+
+    register_device_op_overrides(NAME, Overrides())
+    # Inductor looks for these in the device's module.
+    torch.rdna.Scheduling = TritonScheduling
+    torch.rdna.PythonWrapperCodegen = PythonWrapperCodegen
+    torch.rdna.CppWrapperCodegen = PythonWrapperCodegen
+    torch.rdna.WrapperFxCodegen = WrapperFxCodegen
+
+
+def _change_lists() -> None:
+    from torch._inductor import config, utils
+    from torch._inductor.runtime import benchmarking
+    from torch.utils import _triton
+
+    if NAME not in utils.GPU_TYPES:
+        utils.GPU_TYPES.append(NAME)
+        utils.get_gpu_type.cache_clear()
+
+    def has_triton() -> bool:
+        return True
+
+    before = _triton.has_triton
+    for module in list(sys.modules.values()):  # also those that imported the function by name
+        if getattr(module, "__dict__", {}).get("has_triton") is before:
+            module.has_triton = has_triton
+
+    def benchmark(self: Any, fn: Any, *, warmup: int = 1, rep: int = 1, **_: Any) -> float:
+        begin, end = (torch.Event(NAME, enable_timing=True) for _ in range(2))
+        fn()
+        begin.record()
+        fn()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end)
+
+    benchmarking.register_benchmarker(NAME, benchmark, override=True)
+    if "TORCHINDUCTOR_COMPILE_THREADS" not in os.environ:
+        config.compile_threads = 1  # our compiler is in this process
+    config.triton.autotune_pointwise = False
+    config.triton.unique_kernel_names = True

@@ -1,0 +1,299 @@
+"""Operators that have kernels of their own: GEMM, which Inductor's graphs call, and random numbers, whose state is the device's generator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from .. import _torch
+from ._device import NAME
+
+aten = torch.ops.aten
+table: dict[Any, Callable[..., Any]] = {}
+
+
+def _implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        table.update(dict.fromkeys(ops, function))
+        return function
+
+    return add
+
+
+#
+# GEMM
+#
+
+
+@triton.jit
+def matmul_kernel(
+    out,
+    a,
+    b,
+    added,
+    M,
+    N,
+    K,
+    a_batch,
+    a_row,
+    a_col,
+    b_batch,
+    b_row,
+    b_col,
+    out_batch,
+    out_row,
+    out_col,
+    added_batch,
+    added_row,
+    added_col,
+    alpha,
+    beta,
+    ADDS: tl.constexpr,
+    SCALES: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+    BY_DOT: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """out = alpha * a @ b + beta * added, each with any strides, in batches."""
+    batch = tl.program_id(2).to(tl.int64)
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    a += batch * a_batch
+    b += batch * b_batch
+    sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
+    if BY_DOT:
+        for start in range(0, K, BLOCK_K):
+            k = start + tl.arange(0, BLOCK_K)
+            x = tl.load(a + row[:, None] * a_row + k[None, :] * a_col, mask=(row[:, None] < M) & (k[None, :] < K), other=0.0)
+            y = tl.load(b + k[:, None] * b_row + col[None, :] * b_col, mask=(k[:, None] < K) & (col[None, :] < N), other=0.0)
+            sums = tl.dot(x, y, sums, input_precision="ieee")
+    else:
+        for k in range(0, K):
+            x = tl.load(a + row * a_row + k * a_col, mask=row < M, other=0)
+            y = tl.load(b + k * b_row + col * b_col, mask=col < N, other=0)
+            sums += x[:, None].to(ACCUMULATOR) * y[None, :].to(ACCUMULATOR)
+    mask = (row[:, None] < M) & (col[None, :] < N)
+    if SCALES:
+        sums = sums * alpha
+    if ADDS:
+        more = tl.load(added + batch * added_batch + row[:, None] * added_row + col[None, :] * added_col, mask=mask, other=0).to(ACCUMULATOR)
+        sums += more * beta
+    tl.store(out + batch * out_batch + row[:, None] * out_row + col[None, :] * out_col, sums.to(out.dtype.element_ty), mask=mask)
+
+
+_DOTS = {torch.float16, torch.bfloat16, torch.float32}
+_SUMS = {torch.float64: tl.float64, torch.int64: tl.int64, torch.int32: tl.int32, torch.int16: tl.int32, torch.int8: tl.int32, torch.uint8: tl.int32}
+
+
+def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1) -> Any:
+    """out = alpha * a @ b + beta * added, of tensors with two dims or three."""
+    if a.dtype not in _DOTS and a.dtype not in _SUMS or a.dtype != b.dtype or a.dtype != out.dtype or not a.device == b.device == out.device:
+        return NotImplemented
+    if added is not None and (added.dtype != out.dtype or added.device != out.device):
+        return NotImplemented
+    if a.is_conj() or b.is_conj() or a.is_neg() or b.is_neg():
+        return NotImplemented
+    shape = (*a.shape[:-1], b.shape[-1])
+    if out.shape != shape:
+        out.resize_(shape)
+    if out.numel() == 0:
+        return out
+    if added is not None:
+        added = None if beta == 0 else added.expand(shape)
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    byDot = a.dtype in _DOTS
+    blockM, blockN, blockK = (16 if m <= 16 else 64, 16 if n <= 16 else 64, 32 if k > 16 else 16) if byDot else (16, 32, 1)
+    batches = out.shape[0] if out.dim() == 3 else 1
+
+    def strides(tensor: torch.Tensor | None) -> tuple[int, ...]:
+        if tensor is None:
+            return 0, 0, 0
+        return tensor.stride() if tensor.dim() == 3 else (0, *tensor.stride())
+
+    isInteger = not out.dtype.is_floating_point
+    factors = (int(alpha), int(beta)) if isInteger else (float(alpha), float(beta))
+    with torch.rdna.device(out.device):
+        matmul_kernel[(triton.cdiv(m, blockM), triton.cdiv(n, blockN), batches)](
+            out,
+            a,
+            b,
+            out if added is None else added,
+            m,
+            n,
+            k,
+            *strides(a),
+            *strides(b),
+            *strides(out),
+            *strides(added),
+            *factors,
+            ADDS=added is not None,
+            SCALES=alpha != 1,
+            ACCUMULATOR=tl.float32 if byDot else _SUMS[a.dtype],
+            BY_DOT=byDot,
+            BLOCK_M=blockM,
+            BLOCK_N=blockN,
+            BLOCK_K=blockK,
+        )
+    return out
+
+
+@_implements(aten.mm.out, aten.bmm.out)
+def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
+    return gemm(a, b, out)
+
+
+@_implements(aten.addmm.out, aten.baddbmm.out)
+def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
+    return gemm(a, b, out, added, alpha, beta)
+
+
+@_implements(aten.addmv.out)
+def _addmv(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
+    if out.shape != a.shape[:1]:
+        out.resize_(a.shape[:1])
+    result = gemm(a, b[:, None], out[:, None], added.expand(a.shape[:1])[:, None], alpha, beta)
+    return result if result is NotImplemented else out
+
+
+@_implements(aten.dot.default, aten.vdot.default)
+def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
+    if a.dim() != 1 or b.dim() != 1 or a.shape != b.shape:
+        return NotImplemented
+    out = torch.empty((1, 1), dtype=a.dtype, device=a.device)
+    if a.numel() == 0:
+        return out.zero_().reshape(())
+    result = gemm(a[None, :], b[:, None], out)
+    return result if result is NotImplemented else out.reshape(())
+
+
+#
+# Random numbers
+#
+
+
+@triton.jit
+def random_kernel(out, n, seed, offset, low, high, span, p, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    """Numbers `offset` to `offset + n - 1` of the generator, as KIND says."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = offset + i
+    kind = out.dtype.element_ty
+    if KIND == "integer":
+        first, second, _, _ = tl.randint4x(seed, at)
+        bits = (first.to(tl.uint32).to(tl.uint64) << 32) | second.to(tl.uint32).to(tl.uint64)
+        value = (low + (bits % span.to(tl.uint64)).to(tl.int64)).to(kind)
+    elif KIND == "normal":
+        value = (tl.randn(seed, at) * high + low).to(kind)
+    else:
+        uniform = tl.rand(seed, at)
+        if KIND == "uniform":
+            value = (uniform * (high - low) + low).to(kind)
+            value = tl.where(value >= high.to(kind), low.to(kind), value)  # rounded up to the end, which is no part
+        elif KIND == "bernoulli":
+            value = (uniform < tl.load(p + i, mask=i < n, other=0.0).to(tl.float32)).to(kind)
+        elif KIND == "exponential":
+            value = (-tl.log(1.0 - uniform) / low).to(kind)
+        elif KIND == "cauchy":
+            value = (low + high * tl.sin(3.141592653589793 * (uniform - 0.5)) / tl.cos(3.141592653589793 * (uniform - 0.5))).to(kind)
+        elif KIND == "geometric":
+            value = tl.ceil(tl.log(1.0 - uniform) / low).to(kind)
+    tl.store(out + i, value, mask=i < n)
+
+
+def _draw(self: torch.Tensor, generator: Any, kind: str, low: float = 0.0, high: float = 1.0, span: int = 1, p: Any = None) -> Any:
+    """Fills a tensor, in the order of its indices."""
+    if self.dtype.is_complex or self.dtype not in _RANDOM:
+        return NotImplemented
+    if self.numel() == 0:
+        return self
+    out = self if self.is_contiguous() else torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    n = out.numel()
+    seed, offset = _torch.take_numbers(generator, self.device.index, n)
+    low, high = (int(low), int(high)) if kind == "integer" else (float(low), float(high))
+    with torch.rdna.device(self.device):
+        random_kernel[(triton.cdiv(n, 512),)](out, n, _signed(seed), offset, low, high, span, out if p is None else p, KIND=kind, BLOCK=512)
+    if out is not self:
+        self.copy_(out)
+    return self
+
+
+def _signed(seed: int) -> int:
+    return seed - (1 << 64) if seed >= 1 << 63 else seed
+
+
+_RANDOM = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
+
+
+@_implements(aten.uniform_.default)
+def _uniform(self: torch.Tensor, low: float = 0, high: float = 1, *, generator: Any = None) -> Any:
+    return _draw(self, generator, "uniform", low, high) if self.is_floating_point() and low < high else NotImplemented
+
+
+@_implements(aten.normal_.default)
+def _normal(self: torch.Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+    return _draw(self, generator, "normal", mean, std) if self.is_floating_point() and std >= 0 else NotImplemented
+
+
+@_implements(aten.exponential_.default)
+def _exponential(self: torch.Tensor, rate: float = 1, *, generator: Any = None) -> Any:
+    return _draw(self, generator, "exponential", rate) if self.is_floating_point() and rate > 0 else NotImplemented
+
+
+@_implements(aten.cauchy_.default)
+def _cauchy(self: torch.Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
+    return _draw(self, generator, "cauchy", median, sigma) if self.is_floating_point() else NotImplemented
+
+
+@_implements(aten.geometric_.default)
+def _geometric(self: torch.Tensor, p: float, *, generator: Any = None) -> Any:
+    return _draw(self, generator, "geometric", math.log1p(-p)) if 0 < p < 1 else NotImplemented
+
+
+@_implements(aten.bernoulli_.float)
+def _bernoulli_number(self: torch.Tensor, p: float = 0.5, *, generator: Any = None) -> Any:
+    if not 0 <= p <= 1:
+        return NotImplemented
+    return _draw(self, generator, "bernoulli", p=torch.full(self.shape, p, dtype=torch.float32, device=self.device))
+
+
+@_implements(aten.bernoulli_.Tensor)
+def _bernoulli_tensor(self: torch.Tensor, p: torch.Tensor, *, generator: Any = None) -> Any:
+    return _draw(self, generator, "bernoulli", p=p.to(self.device, torch.float32).expand(self.shape).contiguous())
+
+
+@_implements(aten.bernoulli.out)
+def _bernoulli_out(self: torch.Tensor, *, generator: Any = None, out: torch.Tensor) -> Any:
+    return _bernoulli_tensor(out.resize_(self.shape), self, generator=generator)
+
+
+@_implements(getattr(aten.random_, "from"))
+def _random_from(self: torch.Tensor, low: int, high: int | None, *, generator: Any = None) -> Any:
+    if high is None or high <= low:
+        return NotImplemented
+    return _draw(self, generator, "integer", low, 0, high - low)
+
+
+@_implements(aten.random_.to)
+def _random_to(self: torch.Tensor, high: int, *, generator: Any = None) -> Any:
+    return _random_from(self, 0, high, generator=generator)
+
+
+@_implements(aten.random_.default)
+def _random(self: torch.Tensor, *, generator: Any = None) -> Any:
+    digits = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53, torch.uint8: 8, torch.int8: 7, torch.int16: 15, torch.int32: 31, torch.int64: 63}
+    if self.dtype not in digits:
+        return NotImplemented
+    return _draw(self, generator, "integer", 0, 0, (1 << digits[self.dtype]) - (1 if self.dtype == torch.int64 else 0))
+
+
+@_implements(aten.randperm.generator_out)
+def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> Any:
+    keys = torch.empty(n, dtype=torch.int64, device=NAME)
+    _random(keys, generator=generator)
+    return out.resize_(n).copy_(keys.argsort())

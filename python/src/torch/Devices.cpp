@@ -1,0 +1,347 @@
+//===- Devices.cpp - memory, streams and counters of torch's devices ------===//
+//
+// In: requests for memory and streams by torch's device index. Out: buffers
+// and streams of the runtime (Devices.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Devices.h"
+
+#include <c10/util/Exception.h>
+#include <sstream>
+
+using namespace greta;
+using namespace greta::torch_device;
+using c10::CachingAllocator::StatType;
+
+namespace {
+
+std::vector<std::unique_ptr<torch_device::Device>> &allDevices() {
+  // Never destroyed: tensors may outlive the module's other globals.
+  static auto *all = new std::vector<std::unique_ptr<torch_device::Device>>;
+  return *all;
+}
+thread_local c10::DeviceIndex inUse = 0;
+thread_local std::vector<int64_t> streamsInUse;
+
+/// Steps of an eighth of a power of two, so that memory of nearly this size is
+/// found again and at most an eighth is lost.
+size_t roundedSize(size_t bytes) {
+  constexpr size_t smallest = 512;
+  if (bytes <= smallest)
+    return smallest;
+  size_t step = smallest;
+  while (step * 16 <= bytes)
+    step *= 2;
+  return (bytes + step - 1) / step * step;
+}
+
+void count(c10::CachingAllocator::StatArray &stat, int64_t amount) {
+  auto &all = stat[static_cast<size_t>(StatType::AGGREGATE)];
+  if (amount >= 0)
+    all.increase(amount);
+  else
+    all.decrease(-amount);
+}
+
+std::string inWords(double bytes) {
+  std::ostringstream text;
+  text.precision(2);
+  text << std::fixed;
+  if (bytes >= 1 << 30)
+    text << bytes / (1 << 30) << " GiB";
+  else
+    text << bytes / (1 << 20) << " MiB";
+  return text.str();
+}
+
+} // namespace
+
+//
+// Devices
+//
+
+void torch_device::configure(const std::vector<std::string> &specs) {
+  for (const std::string &spec : specs)
+    allDevices().push_back(std::make_unique<torch_device::Device>(
+        spec, static_cast<c10::DeviceIndex>(allDevices().size())));
+}
+
+c10::DeviceIndex torch_device::deviceCount() noexcept {
+  return static_cast<c10::DeviceIndex>(allDevices().size());
+}
+
+torch_device::Device &torch_device::device(c10::DeviceIndex index) {
+  if (index < 0)
+    index = inUse;
+  TORCH_CHECK(index < deviceCount(), "there is no device rdna:", int(index),
+              "; there are ", int(deviceCount()));
+  return *allDevices()[index];
+}
+
+c10::DeviceIndex torch_device::currentDevice() noexcept { return inUse; }
+
+void torch_device::setCurrentDevice(c10::DeviceIndex index) {
+  TORCH_CHECK(index >= 0 && index < deviceCount(),
+              "there is no device rdna:", int(index), "; there are ",
+              int(deviceCount()));
+  inUse = index;
+}
+
+int64_t torch_device::currentStream(c10::DeviceIndex index) noexcept {
+  size_t i = index < 0 ? inUse : index;
+  return i < streamsInUse.size() ? streamsInUse[i] : 0;
+}
+
+int64_t torch_device::exchangeStream(c10::DeviceIndex index,
+                                     int64_t stream) noexcept {
+  size_t i = index < 0 ? inUse : index;
+  if (i >= streamsInUse.size())
+    streamsInUse.resize(i + 1);
+  return std::exchange(streamsInUse[i], stream);
+}
+
+const Runtime &torch_device::Device::runtime() {
+  std::lock_guard<std::mutex> guard(lock);
+  if (!opened) {
+    opened = std::make_unique<Runtime>(spec);
+    queues.push_back(std::make_unique<Queue>(opened->stream()));
+  }
+  return *opened;
+}
+
+Queue &torch_device::Device::queue(int64_t stream) {
+  runtime();
+  std::lock_guard<std::mutex> guard(lock);
+  TORCH_CHECK(stream >= 0 && size_t(stream) < queues.size(),
+              "rdna:", int(index), " has no stream ", stream);
+  return *queues[stream];
+}
+
+int64_t torch_device::Device::makeStream() {
+  // As torch's other devices do, streams come from a pool and are given again.
+  constexpr size_t most = 33;
+  const Runtime &opened = runtime();
+  std::lock_guard<std::mutex> guard(lock);
+  static size_t next = 0;
+  if (queues.size() == most)
+    return 1 + next++ % (most - 1);
+  queues.push_back(std::make_unique<Queue>(opened.stream()));
+  return static_cast<int64_t>(queues.size()) - 1;
+}
+
+size_t torch_device::Device::streamCount() {
+  std::lock_guard<std::mutex> guard(lock);
+  return queues.size();
+}
+
+void torch_device::Device::synchronize() {
+  for (size_t i = 0, count = streamCount(); i < count; ++i)
+    queue(i).run([](Stream &stream) { stream.synchronize(); });
+}
+
+//
+// Memory
+//
+
+Buffer torch_device::Device::take(size_t bytes, int64_t stream,
+                                  size_t requested) {
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    auto bin = bins.find({stream, bytes});
+    if (bin != bins.end()) {
+      Buffer buffer = std::move(bin->second.back());
+      bin->second.pop_back();
+      if (bin->second.empty())
+        bins.erase(bin);
+      return buffer;
+    }
+  }
+  // The first refusal gives back what nobody uses, the second is final.
+  for (int attempt = 0;; ++attempt) {
+    greta_buffer *handle = nullptr;
+    greta_status status = greta_buffer_create(runtime().get(), bytes, &handle);
+    if (status == GRETA_OK) {
+      ++counters.num_device_alloc;
+      return Buffer(handle);
+    }
+    std::string message = greta_last_error();
+    // What is larger than anything the device has is refused as an argument.
+    if (status != GRETA_ERROR_OUT_OF_MEMORY && bytes < size_t(1) << 30)
+      throw Error(status, message.c_str());
+    if (attempt == 0) {
+      ++counters.num_alloc_retries;
+      emptyCache();
+      continue;
+    }
+    ++counters.num_ooms;
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "rdna:", int(index), " (", spec,
+                     ") is out of memory: a tensor of ", inWords(requested),
+                     " was asked for. ", memorySummary(),
+                     " The runtime says: ", message);
+  }
+}
+
+Block *torch_device::Device::allocate(size_t bytes, int64_t stream) {
+  size_t rounded = roundedSize(bytes);
+  TORCH_CHECK_WITH(OutOfMemoryError, rounded >= bytes, "rdna:", int(index),
+                   ": a tensor of ", bytes, " bytes was asked for");
+  queue(stream);
+  auto block = std::make_unique<Block>();
+  block->buffer = take(rounded, stream, bytes);
+  block->address = block->buffer.address();
+  block->requested = bytes;
+  block->device = index;
+  block->stream = stream;
+  block->isShared = false;
+  Block *result = block.get();
+  std::lock_guard<std::mutex> guard(lock);
+  blocks[result->address] = std::move(block);
+  count(counters.allocation, 1);
+  count(counters.active, 1);
+  count(counters.allocated_bytes, result->size());
+  count(counters.active_bytes, result->size());
+  count(counters.requested_bytes, bytes);
+  return result;
+}
+
+void torch_device::Device::release(Block *block) {
+  std::unique_ptr<Block> owner;
+  std::lock_guard<std::mutex> guard(lock);
+  auto found = blocks.find(block->address);
+  owner = std::move(found->second);
+  blocks.erase(found);
+  count(counters.allocation, -1);
+  count(counters.active, -1);
+  count(counters.allocated_bytes, -int64_t(owner->size()));
+  count(counters.active_bytes, -int64_t(owner->size()));
+  count(counters.requested_bytes, -int64_t(owner->requested));
+  if (owner->isShared)
+    return;
+  bins[{owner->stream, owner->size()}].push_back(std::move(owner->buffer));
+}
+
+void torch_device::Device::clearBins() {
+  std::map<Bin, std::vector<Buffer>> old;
+  std::lock_guard<std::mutex> guard(lock);
+  old.swap(bins);
+  for (const auto &bin : old)
+    counters.num_device_free += bin.second.size();
+}
+
+void torch_device::Device::emptyCache() {
+  clearBins();
+  synchronize(); // unfinished work keeps memory
+  runtime().trim();
+}
+
+Block *torch_device::Device::blockOf(uint64_t address) {
+  std::lock_guard<std::mutex> guard(lock);
+  auto next = blocks.upper_bound(address);
+  if (next == blocks.begin())
+    return nullptr;
+  Block *block = std::prev(next)->second.get();
+  return address <= block->address + block->size() ? block : nullptr;
+}
+
+greta_buffer *torch_device::Device::placeholder() {
+  const Runtime &opened = runtime();
+  std::lock_guard<std::mutex> guard(lock);
+  if (!none)
+    none = opened.allocate(16);
+  return none.get();
+}
+
+std::string torch_device::Device::memorySummary() {
+  greta_memory now = memory();
+  std::ostringstream text;
+  std::lock_guard<std::mutex> guard(lock);
+  uint64_t cached = 0, tensors = 0;
+  for (const auto &bin : bins)
+    cached += bin.first.second * bin.second.size();
+  std::map<size_t, size_t> sizes;
+  for (const auto &one : blocks) {
+    tensors += one.second->size();
+    ++sizes[one.second->size()];
+  }
+  text << blocks.size() << " tensors hold " << inWords(tensors) << ", "
+       << inWords(cached) << " are kept for reuse, " << inWords(now.reserved)
+       << " are reserved from the driver, which has " << inWords(now.total);
+  if (now.free)
+    text << " and could still give " << inWords(now.free);
+  text << ".";
+  size_t shown = 0;
+  for (auto it = sizes.rbegin(); it != sizes.rend() && shown < 5; ++it, ++shown)
+    text << (shown ? ", " : " The largest: ") << it->second << " x "
+         << inWords(it->first);
+  if (shown)
+    text << ".";
+  return text.str();
+}
+
+c10::CachingDeviceAllocator::DeviceStats torch_device::Device::stats() {
+  greta_memory now = memory();
+  std::lock_guard<std::mutex> guard(lock);
+  auto result = counters;
+  auto &reserved =
+      result.reserved_bytes[static_cast<size_t>(StatType::AGGREGATE)];
+  reserved.current = now.reserved;
+  reserved.peak = std::max<int64_t>(reserved.peak, now.reserved);
+  counters.reserved_bytes = result.reserved_bytes;
+  return result;
+}
+
+void torch_device::Device::resetStats(bool peaks) {
+  std::lock_guard<std::mutex> guard(lock);
+  for (auto *stat : {&counters.allocation, &counters.active,
+                     &counters.allocated_bytes, &counters.active_bytes,
+                     &counters.requested_bytes, &counters.reserved_bytes}) {
+    auto &all = (*stat)[static_cast<size_t>(StatType::AGGREGATE)];
+    if (peaks)
+      all.reset_peak();
+    else
+      all.reset_accumulated();
+  }
+  if (!peaks)
+    counters.num_alloc_retries = counters.num_ooms = 0;
+}
+
+//
+// Pinned memory
+//
+
+static std::mutex pinnedLock;
+static auto &pinnedMemory =
+    *new std::map<const char *, std::shared_ptr<Pinned>>; // never destroyed
+
+void *torch_device::allocatePinned(size_t bytes) {
+  if (!bytes)
+    return nullptr;
+  auto memory = std::make_shared<Pinned>();
+  memory->buffer = device(-1).runtime().allocateMapped(bytes);
+  memory->begin = static_cast<char *>(memory->buffer.pointer());
+  std::lock_guard<std::mutex> guard(pinnedLock);
+  char *begin = memory->begin;
+  pinnedMemory[begin] = std::move(memory);
+  return begin;
+}
+
+void torch_device::releasePinned(void *pointer) {
+  std::shared_ptr<Pinned> owner;
+  std::lock_guard<std::mutex> guard(pinnedLock);
+  auto found = pinnedMemory.find(static_cast<char *>(pointer));
+  if (found == pinnedMemory.end())
+    return;
+  owner = std::move(found->second);
+  pinnedMemory.erase(found);
+}
+
+std::shared_ptr<Pinned> torch_device::pinnedOf(const void *pointer) {
+  auto address = static_cast<const char *>(pointer);
+  std::lock_guard<std::mutex> guard(pinnedLock);
+  auto next = pinnedMemory.upper_bound(address);
+  if (next == pinnedMemory.begin())
+    return nullptr;
+  const std::shared_ptr<Pinned> &found = std::prev(next)->second;
+  return address < found->begin + found->buffer.size() ? found : nullptr;
+}

@@ -1,0 +1,132 @@
+//===- Devices.h - GRETA's devices as torch's device type rdna ------------===//
+//
+// In: names of GRETA's devices, and the runtime's C API. Out: what torch asks
+// of a device type: memory that is cached by stream, streams, events and
+// counters.
+//
+// An address of the device is the address of a tensor. A Block is the buffer
+// behind a storage; blockOf() finds it by an address inside it, so views and
+// storage offsets are addresses in the same block. A block that is freed waits
+// in a bin of its device, stream and size, and is the next tensor's of that
+// stream, in the stream's order. A block that another stream used goes back to
+// the runtime, which keeps it until the work that uses it is done.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_PYTHON_TORCH_DEVICES_H
+#define GRETA_PYTHON_TORCH_DEVICES_H
+
+#include "greta_runtime.hpp"
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/Device.h>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace greta::torch_device {
+
+constexpr c10::DeviceType deviceType = c10::DeviceType::PrivateUse1;
+
+/// A stream that threads take turns on.
+struct Queue {
+  explicit Queue(Stream stream) : stream(std::move(stream)) {}
+
+  template <typename Work> auto run(Work work) {
+    std::lock_guard<std::mutex> guard(lock);
+    return work(stream);
+  }
+
+  Stream stream;
+  std::mutex lock;
+};
+
+/// The memory of one storage.
+struct Block {
+  Buffer buffer;
+  uint64_t address;
+  size_t requested;
+  c10::DeviceIndex device;
+  int64_t stream; // the one in use when it was made
+  bool isShared;  // another stream used it
+  size_t size() const { return buffer.size(); }
+};
+
+/// One of torch's indices: a device of GRETA, opened when it is first used.
+class Device {
+public:
+  Device(std::string spec, c10::DeviceIndex index)
+      : spec(std::move(spec)), index(index) {}
+
+  const Runtime &runtime();
+  Queue &queue(int64_t stream);
+  int64_t makeStream();
+  size_t streamCount();
+  /// Waits for all of its streams.
+  void synchronize();
+
+  /// Memory for the stream in use; throws OutOfMemoryError.
+  Block *allocate(size_t bytes, int64_t stream);
+  void release(Block *block);
+  /// Gives what no tensor has back to the driver.
+  void emptyCache();
+  /// The block that an address lies in, its end included; null for none.
+  Block *blockOf(uint64_t address);
+  std::string memorySummary();
+  /// A small buffer that stands for tensors without elements.
+  greta_buffer *placeholder();
+
+  c10::CachingDeviceAllocator::DeviceStats stats();
+  void resetStats(bool peaks);
+  greta_memory memory() { return runtime().memory(); }
+
+  const std::string spec;
+  const c10::DeviceIndex index;
+
+private:
+  using Bin = std::pair<int64_t, size_t>; // stream and size
+
+  Buffer take(size_t bytes, int64_t stream, size_t requested);
+  void clearBins();
+
+  std::mutex lock;
+  std::unique_ptr<Runtime> opened;
+  std::vector<std::unique_ptr<Queue>> queues;
+  std::map<uint64_t, std::unique_ptr<Block>> blocks;
+  std::map<Bin, std::vector<Buffer>> bins;
+  Buffer none;
+  c10::CachingDeviceAllocator::DeviceStats counters;
+};
+
+/// Says which devices there are; before the first is used.
+void configure(const std::vector<std::string> &specs);
+c10::DeviceIndex deviceCount() noexcept;
+/// A negative index is the device in use.
+Device &device(c10::DeviceIndex index);
+
+c10::DeviceIndex currentDevice() noexcept;
+void setCurrentDevice(c10::DeviceIndex index);
+int64_t currentStream(c10::DeviceIndex index) noexcept;
+int64_t exchangeStream(c10::DeviceIndex index, int64_t stream) noexcept;
+inline Queue &currentQueue(c10::DeviceIndex index) {
+  return device(index).queue(currentStream(index));
+}
+
+/// Memory of the host that the device reaches.
+struct Pinned {
+  Buffer buffer;
+  char *begin;
+};
+void *allocatePinned(size_t bytes);
+void releasePinned(void *pointer);
+/// The memory that a pointer of the host lies in, or null.
+std::shared_ptr<Pinned> pinnedOf(const void *pointer);
+
+/// Registers what torch asks of a device type; called when the module loads.
+void registerBackend();
+
+} // namespace greta::torch_device
+
+#endif

@@ -1,0 +1,110 @@
+//===- Launch.cpp - kernels on tensors of torch ---------------------------===//
+//
+// In: a kernel in a package and its arguments. Out: its launch in a stream of
+// a device rdna. The kernel may reach to the end of a tensor's storage; where
+// GRETA_CHECK watches a simulated device, to the end of the tensor.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tensors.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace greta;
+using namespace greta::torch_device;
+
+Place torch_device::placeOf(const at::TensorBase &tensor) {
+  const c10::DataPtr &data = tensor.storage().data_ptr();
+  auto address = reinterpret_cast<uint64_t>(tensor.const_data_ptr());
+  TORCH_CHECK(tensor.device().type() == deviceType, "a tensor on ",
+              tensor.device(), " is given where one on a device rdna is taken");
+  Block *block = blockOf(data);
+  if (!block)
+    block = device(tensor.device().index()).blockOf(address);
+  TORCH_CHECK(block, "a tensor's memory is not of ", tensor.device());
+  return {block, address - block->address};
+}
+
+const Kernel::Loaded &Kernel::on(Device &device) {
+  size_t index = device.index;
+  std::lock_guard<std::mutex> guard(lock);
+  if (loaded.size() <= index)
+    loaded.resize(index + 1);
+  if (!loaded[index])
+    loaded[index] =
+        std::make_unique<Loaded>(device.runtime().load(package, name));
+  return *loaded[index];
+}
+
+static bool isChecked(const Device &device) {
+  static const bool wanted = [] {
+    const char *value = std::getenv("GRETA_CHECK");
+    return value && *value && std::strcmp(value, "0") != 0;
+  }();
+  return wanted && device.spec.compare(0, 4, "sim:") == 0;
+}
+
+static size_t bytesOf(const std::string &type) {
+  if (type.compare(0, 2, "f8") == 0)
+    return 1;
+  size_t bits =
+      std::strtoul(type.c_str() + type.find_first_of("123456789"), nullptr, 10);
+  return bits / 8;
+}
+
+Launch::Launch(Kernel &kernel, c10::DeviceIndex index, int64_t stream)
+    : device(torch_device::device(index)), loaded(kernel.on(device)),
+      stream(stream), tensors(loaded.arguments.size()),
+      numbers(loaded.arguments.size()) {}
+
+void Launch::add(const at::TensorBase &tensor) {
+  TORCH_CHECK(count + 3 < room(), "the kernel takes fewer arguments");
+  TORCH_CHECK(tensor.device().type() == deviceType &&
+                  tensor.device().index() == device.index,
+              "argument '", loaded.arguments[count].name, "' is on ",
+              tensor.device(), ", the kernel runs on rdna:", int(device.index));
+  if (!tensor.storage().data_ptr().get()) { // no elements
+    tensors[count] = {device.placeholder(), 0, &numbers[count], 1, nullptr};
+    ++count;
+    return;
+  }
+  Place place = placeOf(tensor);
+  if (place.block->stream != stream)
+    place.block->isShared = true;
+  size_t end = place.block->size();
+  if (isChecked(device)) {
+    size_t elements = tensor.numel() ? 1 : 0;
+    for (int64_t d = 0; elements && d < tensor.dim(); ++d)
+      elements += (tensor.size(d) - 1) * tensor.stride(d);
+    end = place.offset + elements * tensor.itemsize();
+  }
+  size_t room = end > place.offset ? end - place.offset : 0;
+  numbers[count] = room / bytesOf(loaded.arguments[count].dtype);
+  tensors[count] = {place.block->buffer.get(), place.offset, &numbers[count], 1,
+                    nullptr};
+  ++count;
+}
+
+void Launch::add(int64_t bits) {
+  TORCH_CHECK(count < room(), "the kernel takes fewer arguments");
+  numbers[count] = bits;
+  tensors[count] = {nullptr, 0, nullptr, 0, &numbers[count]};
+  ++count;
+}
+
+void Launch::run(int64_t x, int64_t y, int64_t z) {
+  TORCH_CHECK(count + 3 == room(), "the kernel takes more arguments");
+  if (x == 0 || y == 0 || z == 0)
+    return;
+  for (int64_t extent : {x, y, z})
+    add(extent);
+  std::vector<greta_tensor> results;
+  for (const TensorInfo &result : loaded.results)
+    results.push_back(tensors[result.tied]);
+  device.queue(stream).run([&](Stream &on) {
+    check(greta_function_launch(loaded.function.get(), on.get(), tensors.data(),
+                                tensors.size(), results.data(),
+                                results.size()));
+  });
+}

@@ -1,0 +1,179 @@
+//===- Module.cpp - the module greta._torch -------------------------------===//
+//
+// In: calls of greta/torch/*.py. Out: devices, launches of Triton's kernels
+// on torch's tensors, and counters.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Session.h"
+#include "Generator.h"
+#include "Tensors.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/api/include/torch/version.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace greta::torch_device;
+using Greta = greta::torch_device::Device;
+
+namespace {
+
+/// Knows which of the arguments that Triton passes the kernel takes.
+class TensorLauncher {
+public:
+  explicit TensorLauncher(const std::vector<std::string> &signature) {
+    for (const std::string &type : signature)
+      kinds.push_back(type == "constexpr" ? Kind::Constant
+                      : type[0] == '*'    ? Kind::Pointer
+                                          : Kind::Scalar);
+  }
+
+  /// Called as Triton's launchers are.
+  void operator()(int64_t x, int64_t y, int64_t z, nb::handle stream,
+                  Kernel &kernel, nb::handle, nb::handle metadata,
+                  nb::handle enter, nb::handle exit, nb::args given) const {
+    if (!enter.is_none())
+      enter(metadata);
+    c10::DeviceIndex index = currentDevice();
+    Launch launch(kernel, index,
+                  PyLong_Check(stream.ptr()) ? nb::cast<int64_t>(stream)
+                                             : currentStream(index));
+    for (size_t i = 0; i < given.size() && i < kinds.size(); ++i) {
+      if (kinds[i] == Kind::Pointer)
+        addPointer(launch, given[i]);
+      else if (kinds[i] == Kind::Scalar)
+        launch.add(greta::python::scalarBits(launch.type(), given[i]));
+    }
+    {
+      nb::gil_scoped_release release;
+      launch.run(x, y, z);
+    }
+    if (!exit.is_none())
+      exit(metadata);
+  }
+
+private:
+  enum class Kind { Constant, Pointer, Scalar };
+
+  static void addPointer(Launch &launch, nb::handle value) {
+    if (THPVariable_Check(value.ptr()))
+      return launch.add(THPVariable_Unpack(value.ptr()));
+    // triton.reinterpret leaves the tensor in `base`.
+    nb::object base = nb::getattr(value, "base", nb::none());
+    if (!THPVariable_Check(base.ptr()))
+      throw nb::type_error("a pointer of a kernel is a tensor of torch on a "
+                           "device rdna");
+    launch.add(THPVariable_Unpack(base.ptr()));
+  }
+
+  std::vector<Kind> kinds;
+};
+
+nb::object findKernel; // Python's, set once; never destroyed
+
+/// Asks Python for the kernel that copies, and remembers what it said.
+Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,
+                       bool isFar, bool negates) {
+  using Key = std::tuple<c10::ScalarType, c10::ScalarType, int, bool, bool,
+                         c10::DeviceIndex>;
+  static auto &found = *new std::map<Key, Kernel *>;
+  static std::mutex lock;
+  Key key{to, from, rank, isFar, negates, currentDevice()};
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    auto known = found.find(key);
+    if (known != found.end())
+      return known->second;
+  }
+  nb::gil_scoped_acquire acquire;
+  nb::object kernel =
+      findKernel(c10::toString(to), c10::toString(from), rank, isFar, negates);
+  Kernel *result = kernel.is_none() ? nullptr : nb::cast<Kernel *>(kernel);
+  kernel.release(); // lives as long as the process
+  std::lock_guard<std::mutex> guard(lock);
+  return found[key] = result;
+}
+
+} // namespace
+
+static void bindDevices(nb::module_ &m) {
+  m.def("configure", &configure, "specs"_a);
+  m.def("device_count", [] { return int(deviceCount()); });
+  m.def("current_device", [] { return int(currentDevice()); });
+  m.def("set_device", [](int index) { setCurrentDevice(index); });
+  m.def(
+      "exchange_device",
+      [](int index) {
+        int before = currentDevice();
+        if (index >= 0)
+          setCurrentDevice(index);
+        return before;
+      },
+      "Returns the one before; a negative index changes nothing");
+  m.def("spec", [](int index) { return device(index).spec; });
+  m.def("info", [](int index) { return device(index).runtime().info(); });
+  m.def("raw_stream", [](int index) { return currentStream(index); });
+  m.def(
+      "synchronize",
+      [](int index) {
+        nb::gil_scoped_release release;
+        device(index).synchronize();
+      },
+      "index"_a);
+  m.def("memory_summary",
+        [](int index) { return device(index).memorySummary(); });
+  m.def("default_generator", [](int index) {
+    return nb::steal(
+        THPGenerator_initDefaultGenerator(defaultGenerator(index)));
+  });
+  m.def(
+      "take_numbers",
+      [](nb::handle generator, int index, uint64_t count) {
+        at::Generator of = generator.is_none()
+                               ? defaultGenerator(index)
+                               : THPGenerator_Unwrap(generator.ptr());
+        std::lock_guard<std::mutex> guard(of.mutex());
+        auto *ours =
+            static_cast<PhiloxGenerator *>(of.unsafeGetGeneratorImpl());
+        uint64_t offset = ours->take(count);
+        return nb::make_tuple(ours->current_seed(), offset);
+      },
+      "generator"_a.none(), "index"_a, "count"_a,
+      "Takes random numbers: the seed, and the offset of the first");
+}
+
+NB_MODULE(_torch, m) {
+  m.doc() = "GRETA's device of torch; greta.torch is what to use";
+  nb::set_leak_warnings(false);
+  m.attr("torch_version") = TORCH_VERSION;
+  registerBackend();
+  bindDevices(m);
+  m.def("fallbacks", &fallbacks, "reset"_a = false);
+  m.def("count_fallback", &countFallback, "name"_a);
+  m.def("allow_fallback", &allowFallback, "allowed"_a);
+  m.def("find_copy_kernel", [](nb::object find) {
+    findKernel = std::move(find);
+    setFindCopyKernel(&findCopyKernel);
+  });
+  nb::class_<Kernel>(m, "Kernel", "A function of a package")
+      .def(
+          "__init__",
+          [](Kernel *self, nb::bytes package, const std::string &name) {
+            new (self) Kernel(package.data(), package.size(), name);
+          },
+          "package"_a, "name"_a)
+      .def(
+          "load", [](Kernel &kernel, int index) { kernel.on(device(index)); },
+          "index"_a, "Loads it on a device; an error where it cannot run");
+  nb::class_<TensorLauncher>(m, "Launcher", "Launches kernels of one signature")
+      .def(nb::init<const std::vector<std::string> &>(), "signature"_a)
+      .def("__call__", &TensorLauncher::operator(), "grid_x"_a, "grid_y"_a,
+           "grid_z"_a, "stream"_a.none(), "function"_a, "packed"_a.none(),
+           "metadata"_a.none(), "enter"_a.none(), "exit"_a.none(), "args"_a);
+}

@@ -1,0 +1,90 @@
+//===- Tensors.h - tensors of torch as memory of the runtime --------------===//
+//
+// In: tensors on a device rdna. Out: their buffers and offsets, and launches
+// of kernels that were compiled for them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_PYTHON_TORCH_TENSORS_H
+#define GRETA_PYTHON_TORCH_TENSORS_H
+
+#include "Devices.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace greta::torch_device {
+
+/// The block of memory that was allocated here; null for others'.
+Block *blockOf(const c10::DataPtr &data);
+
+/// Where a tensor's first element lies.
+struct Place {
+  Block *block;
+  size_t offset;
+};
+/// Throws where the tensor has no memory of a device rdna.
+Place placeOf(const at::TensorBase &tensor);
+
+/// A function of a package, on whatever device it is launched.
+class Kernel {
+public:
+  Kernel(const void *package, size_t bytes, const std::string &name)
+      : package(package, bytes), name(name) {}
+
+  struct Loaded {
+    explicit Loaded(Function function)
+        : function(std::move(function)), arguments(this->function.arguments()),
+          results(this->function.results()) {}
+    Function function;
+    std::vector<TensorInfo> arguments, results;
+  };
+  const Loaded &on(Device &device);
+  const Package &of() const { return package; }
+
+private:
+  Package package;
+  std::string name;
+  std::mutex lock;
+  std::vector<std::unique_ptr<Loaded>> loaded; // by the device's index
+};
+
+/// The arguments of one launch of a kernel of Triton's: pointers and numbers in
+/// their order, then the grid.
+class Launch {
+public:
+  Launch(Kernel &kernel, c10::DeviceIndex index, int64_t stream);
+
+  size_t room() const { return loaded.arguments.size(); }
+  size_t taken() const { return count; }
+  const std::string &type() const { return loaded.arguments.at(count).dtype; }
+  void add(const at::TensorBase &tensor);
+  /// The bits of a number of the argument's type.
+  void add(int64_t bits);
+  /// A pointer to no memory; the kernel does not follow it.
+  void addNull() { add(int64_t(0)); }
+  void run(int64_t x, int64_t y, int64_t z);
+
+private:
+  Device &device;
+  const Kernel::Loaded &loaded;
+  int64_t stream;
+  size_t count = 0;
+  std::vector<greta_tensor> tensors;
+  std::vector<int64_t> numbers;
+};
+
+/// Finds the kernel that copies between these types with this many dimensions;
+/// null where there is none. Python sets it.
+using FindCopyKernel = Kernel *(*)(c10::ScalarType to, c10::ScalarType from,
+                                   int rank, bool isFar, bool negates);
+void setFindCopyKernel(FindCopyKernel find);
+
+/// Operators that ran on the CPU, with how often.
+std::map<std::string, int64_t> fallbacks(bool reset);
+/// Whether operators may run on the CPU; returns whether they might before.
+bool allowFallback(bool allowed);
+/// Counts an operator that runs on the CPU; an error where that is forbidden.
+void countFallback(const std::string &name);
+
+} // namespace greta::torch_device
+
+#endif
