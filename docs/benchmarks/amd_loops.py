@@ -166,14 +166,9 @@ def main():
     parser.add_argument("--no-others", dest="others", action="store_false")
     options = parser.parse_args()
     records.build("greta-translate", "greta-sim")
-    origin, table = records.origin(), []
     with tempfile.TemporaryDirectory() as name:
         os.environ.setdefault("TRITON_CACHE_DIR", f"{name}/cache")
-        for row in rows(options, pathlib.Path(name)):
-            print(json.dumps(row), flush=True)
-            table.append(origin | row)
-    if options.csv:
-        records.write(options.csv, FIELDS, table)
+        records.collect(rows(options, pathlib.Path(name)), options.csv, FIELDS)
 
 
 if __name__ == "__main__":

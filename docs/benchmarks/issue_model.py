@@ -177,12 +177,7 @@ def main():
     if not triton:
         print("Triton is not installed (scripts/setup --triton): its kernels are left out", file=sys.stderr)
     records.build("greta-sim")
-    origin, table = records.origin(), []
-    for row in rows(chips):
-        print(json.dumps(row), flush=True)
-        table.append(origin | row)
-    if out:
-        records.write(out, FIELDS, table)
+    records.collect(rows(chips), out, FIELDS)
 
 
 if __name__ == "__main__":

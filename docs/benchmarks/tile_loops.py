@@ -83,6 +83,17 @@ def estimated(translate, folder, chip, text):
     return dict(cycles=result["cycles"], vgprs=kernel["stats"]["vgprs"], spills=kernel["stats"]["vgpr_spills"])
 
 
+def rows(options, folder):
+    for chip in options.chips:
+        for kind in ("plain", "x3", "scaled", "stored"):
+            for m, n, k, waves in TILES:
+                text = program(kind, m, n, k, waves)
+                row = dict(chip=chip, loop=kind, tile=f"{m}x{n}x{k}", waves=waves) | estimated(ROOT / "build/bin/greta-translate", folder, chip, text)
+                if options.before:
+                    row |= {f"before_{key}": value for key, value in estimated(options.before, folder, chip, text).items()}
+                yield row
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("chips", nargs="*", default=CHIPS)
@@ -90,19 +101,8 @@ def main():
     parser.add_argument("--before")
     options = parser.parse_args()
     records.build("greta-translate", "greta-sim")
-    origin, table = records.origin(), []
     with tempfile.TemporaryDirectory() as name:
-        for chip in options.chips:
-            for kind in ("plain", "x3", "scaled", "stored"):
-                for m, n, k, waves in TILES:
-                    text, folder = program(kind, m, n, k, waves), pathlib.Path(name)
-                    row = dict(chip=chip, loop=kind, tile=f"{m}x{n}x{k}", waves=waves) | estimated(ROOT / "build/bin/greta-translate", folder, chip, text)
-                    if options.before:
-                        row |= {f"before_{key}": value for key, value in estimated(options.before, folder, chip, text).items()}
-                    print(json.dumps(row), flush=True)
-                    table.append(origin | row)
-    if options.csv:
-        records.write(options.csv, FIELDS, table)
+        records.collect(rows(options, pathlib.Path(name)), options.csv, FIELDS)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ A row is a kernel on a chip; Triton's columns begin with triton_. Needs the Pyth
 """
 
 import argparse
-import json
 import math
 import os
 import pathlib
@@ -97,6 +96,15 @@ def figures(make, case, chip, folder):
     return dict(compile_s=round(min(seconds), 3)) | {name: found[name] for name in FIGURES if name in found}
 
 
+def rows(chips, folder):
+    for chip in chips:
+        for case in cases(chip):
+            row = dict(chip=chip, kernel=case.name.split("__")[0], block=case.name.split("__")[2], num_warps=case.num_warps)
+            row["kernel"] += " causal" if case.name.split("__")[1].endswith("causal") else ""
+            row |= figures(by_greta, case, chip, folder)
+            yield row | {f"triton_{key}": value for key, value in figures(by_triton, case, chip, folder).items()}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("chips", nargs="*", default=CHIPS)
@@ -105,20 +113,9 @@ def main():
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
     records.build("all")  # of which the package takes libraries
     records.install()
-    origin, table = records.origin(), []
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
         os.environ["TRITON_CACHE_DIR"] = f"{name}/cache"
-        for chip in options.chips:
-            for case in cases(chip):
-                row = dict(chip=chip, kernel=case.name.split("__")[0], block=case.name.split("__")[2], num_warps=case.num_warps)
-                row["kernel"] += " causal" if case.name.split("__")[1].endswith("causal") else ""
-                row |= figures(by_greta, case, chip, folder)
-                row |= {f"triton_{key}": value for key, value in figures(by_triton, case, chip, folder).items()}
-                print(json.dumps(row), flush=True)
-                table.append(origin | row)
-    if options.csv:
-        records.write(options.csv, FIELDS, table)
+        records.collect(rows(options.chips, pathlib.Path(name)), options.csv, FIELDS)
 
 
 if __name__ == "__main__":

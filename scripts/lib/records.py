@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import json
 import pathlib
 import subprocess
 import sys
@@ -42,6 +43,16 @@ def write(path, columns, rows):
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def collect(rows, path, columns):
+    """Prints each of `rows` (dicts) as a line of JSON when it is there, and writes all of them to the file, if it has a name."""
+    table, start = [], origin()
+    for row in rows:
+        print(json.dumps(row), flush=True)
+        table.append(start | row)
+    if path:
+        write(path, columns, table)
 
 
 def append(path, columns, rows):
