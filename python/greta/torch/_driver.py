@@ -75,4 +75,5 @@ def activate() -> None:
     """Makes it Triton's driver."""
     import triton
 
+    GretaDriver.is_torchs = True  # Inductor takes a driver only of a back end that says it is active
     triton.runtime.driver.set_active(TorchDriver())

@@ -157,7 +157,8 @@ def _check_graph(graph: Any) -> None:
         name = node.target._schema.name
         if name in EXTERN:
             continue
-        if name in _REFUSED or node.target not in lowering.lowerings or node.target in lowering.fallbacks:
+        lowered = lowering.lowerings.get(node.target)
+        if name in _REFUSED or lowered is None or getattr(lowered, "_is_fallback_handler", False):
             raise Unsupported(f"Inductor has no lowering of {node.target}")
         for value in (node.meta.get("val"),):
             if isinstance(value, torch.Tensor) and value.dtype not in TYPES:

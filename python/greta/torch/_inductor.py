@@ -77,7 +77,7 @@ def _register_interface() -> None:
 
             @staticmethod
             def get_device_properties(device: Any = None) -> Any:
-                return rdna.get_device_properties(device)
+                return rdna.get_device_properties(device)._replace(warp_size=32)  # as Triton's driver says; num_warps is in these
 
         current_device = staticmethod(_torch.current_device)
         set_device = staticmethod(rdna.set_device)

@@ -111,7 +111,7 @@ class GretaBackend(BaseBackend):
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
-        return target.backend == "greta"
+        return target.backend in ("greta", "rdna")  # rdna is torch's name of our devices, as Inductor passes it on
 
     def hash(self) -> str:
         return f"greta-{_build_id()}-{self.target.arch}"

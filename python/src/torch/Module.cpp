@@ -75,7 +75,7 @@ private:
   std::vector<Kind> kinds;
 };
 
-nb::object findKernel; // Python's, set once; never destroyed
+nb::object &findKernel = *new nb::object; // Python has ended before globals do
 
 /// Asks Python for the kernel that copies, and remembers what it said.
 Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,

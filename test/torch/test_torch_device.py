@@ -1,0 +1,135 @@
+"""torch.device("rdna") itself: memory, views, copies, streams, random numbers, files."""
+
+import copy
+import io
+
+import pytest
+
+
+def test_names(rdna):
+    torch = rdna
+    x = torch.ones(2, device="rdna")
+    assert x.device == torch.device("rdna:0") and x.is_rdna
+    assert torch.accelerator.current_accelerator() == torch.device("rdna")
+    assert torch.rdna.device_count() == torch.accelerator.device_count() > 0
+    assert torch.rdna.get_device_properties().spec.startswith(("vulkan", "hip"))
+
+
+@pytest.mark.parametrize("kind", ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float64", "complex64"))
+def test_copies_convert(rdna, kind):
+    torch = rdna
+    kind = getattr(torch, kind)
+    host = torch.tensor([[-2.7, 0.0, 1.5], [3.0, 100.0, -1.0]])
+    expected = host.to(kind)
+    assert torch.equal(host.to("rdna").to(kind).cpu(), expected)
+    there = expected.to("rdna")
+    assert torch.equal(there.cpu(), expected)
+    assert torch.equal(there.t()[1:].contiguous().cpu(), expected.t()[1:])
+
+
+def test_views_share_memory(rdna):
+    torch = rdna
+    host = torch.arange(24.0).reshape(2, 3, 4)
+    there = host.to("rdna")
+    for x in (host, there):
+        x.permute(2, 0, 1)[1:3, :, ::2] = 7
+        x[:, 1].fill_(5)
+        x.view(-1).as_strided((2, 2), (5, 1), 3).zero_()
+        x[0].t().copy_(x[1].clone().t())
+    assert torch.equal(there.cpu(), host)
+    assert torch.equal(there[1, 1:, 2:].cpu(), host[1, 1:, 2:])  # begins behind the start of its memory
+
+
+def test_lazy_conjugates(rdna):
+    torch = rdna
+    host = torch.randn(3, 4, dtype=torch.complex64)
+    there = host.to("rdna")
+    assert torch.equal(there.conj().cpu(), host.conj())
+    assert torch.equal(there.t().conj().contiguous().cpu(), host.t().conj())
+    assert torch.equal(there.conj().imag.cpu(), host.conj().imag)
+
+
+def test_memory_is_counted_and_used_again(rdna):
+    torch = rdna
+    torch.rdna.empty_cache()
+    before = torch.rdna.memory_allocated()
+    for _ in range(50):
+        x = torch.empty(1 << 18, device="rdna")
+        assert torch.rdna.memory_allocated() == before + (1 << 20)
+        address = x.data_ptr()
+        del x
+    assert torch.empty(1 << 18, device="rdna").data_ptr() == address
+    assert torch.rdna.max_memory_allocated() >= before + (1 << 20)
+    assert "tensors hold" in torch.rdna.memory_summary()
+
+
+def test_out_of_memory_says_what_holds_it(rdna):
+    torch = rdna
+    held = torch.zeros(1 << 20, device="rdna")
+    with pytest.raises(torch.OutOfMemoryError, match=r"out of memory.*tensors hold"):
+        torch.empty(1 << 50, dtype=torch.uint8, device="rdna")
+    assert held.cpu().sum() == 0  # and goes on
+
+
+def test_streams_and_events(rdna):
+    torch = rdna
+    x = torch.arange(1000.0).to("rdna")
+    stream, start, end = torch.rdna.Stream(), torch.rdna.Event(enable_timing=True), torch.rdna.Event(enable_timing=True)
+    stream.wait_stream(torch.rdna.current_stream())
+    with torch.rdna.stream(stream):
+        start.record()
+        y = x.clone()
+        end.record()
+    torch.rdna.current_stream().wait_event(end)
+    assert torch.equal(y.cpu(), x.cpu())
+    end.synchronize()
+    assert end.query() and start.elapsed_time(end) >= 0
+
+
+def test_generators(rdna):
+    torch = rdna
+    torch.manual_seed(3)
+    a, b = torch.rand(100, device="rdna"), torch.rand(100, device="rdna")
+    torch.rdna.manual_seed(3)
+    assert torch.equal(torch.rand(100, device="rdna").cpu(), a.cpu())
+    assert not torch.equal(a.cpu(), b.cpu())
+    generator = torch.Generator("rdna").manual_seed(5)
+    state = generator.get_state()
+    first = torch.randn(4000, device="rdna", generator=generator).cpu()
+    generator.set_state(state)
+    assert torch.equal(torch.randn(4000, device="rdna", generator=generator).cpu(), first)
+    assert abs(first.mean()) < 0.1 and abs(first.std() - 1) < 0.1
+
+
+def test_pinned_memory(rdna):
+    torch = rdna
+    x = torch.arange(12.0).to("rdna")
+    pinned = torch.empty(12).pin_memory()
+    assert pinned.is_pinned() and not torch.empty(12).is_pinned()
+    pinned.copy_(x, non_blocking=True)
+    torch.rdna.synchronize()
+    assert torch.equal(pinned, x.cpu())
+
+
+def test_files_and_copies_of_objects(rdna):
+    torch = rdna
+    x = torch.arange(12.0).reshape(3, 4).to("rdna")
+    file = io.BytesIO()
+    torch.save({"x": x, "view": x.t()}, file)
+    file.seek(0)
+    loaded = torch.load(file)
+    assert loaded["view"].device == x.device and loaded["view"].stride() == (1, 4)
+    file.seek(0)
+    assert torch.equal(torch.load(file, map_location="cpu")["x"], x.cpu())
+    assert copy.deepcopy(x).device == x.device
+    assert next(torch.nn.Linear(2, 2).rdna().parameters()).device.type == "rdna"
+
+
+def test_fallback_is_counted_and_forbidden(rdna):
+    torch = rdna
+    x = torch.eye(3).to("rdna")
+    with pytest.raises(NotImplementedError, match="set_fallback"):
+        torch.linalg.qr(x)
+    torch.rdna.set_fallback(True)
+    torch.linalg.qr(x)
+    assert any("qr" in name for name in torch.rdna.fallbacks())

@@ -1,0 +1,57 @@
+"""Training on torch.device("rdna"), operator by operator and with torch.compile: the losses and parameters of the CPU."""
+
+import copy
+
+import pytest
+
+
+def network(torch):
+    F = torch.nn.functional
+
+    class Block(torch.nn.Module):
+        def __init__(self, width=16, heads=2):
+            super().__init__()
+            self.heads = heads
+            self.norm, self.qkv, self.out = torch.nn.LayerNorm(width), torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+            self.mlp = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, 32), torch.nn.GELU(), torch.nn.Linear(32, width))
+
+        def forward(self, x):
+            batch, length, width = x.shape
+            q, k, v = self.qkv(self.norm(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, width))
+            return x + self.mlp(x)
+
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Embedding(20, 16), Block(), torch.nn.Linear(16, 20))
+
+
+def train(torch, model, device, isCompiled):
+    model = copy.deepcopy(model).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    generator = torch.Generator().manual_seed(1)
+    x, y = (torch.randint(0, 20, (2, 12), generator=generator).to(device) for _ in range(2))
+
+    def loss_of(x, y):
+        return torch.nn.functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
+
+    step = torch.compile(loss_of) if isCompiled else loss_of
+    losses = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = step(x, y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [parameter.detach().cpu() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("isCompiled", (False, True), ids=("eager", "compiled"))
+def test_a_transformer_block_trains(rdna, isCompiled):
+    torch = rdna
+    model = network(torch)
+    losses, parameters = train(torch, model, "rdna", isCompiled)
+    assert not torch.rdna.fallbacks()
+    expected, others = train(torch, model, "cpu", False)
+    assert expected[-1] < expected[0]
+    torch.testing.assert_close(losses, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(parameters, others, rtol=1e-3, atol=1e-3)
