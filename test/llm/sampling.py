@@ -16,6 +16,10 @@ class Sampling:
     penalty: float = 1.0
     window: int = 64
     seed: int = 0
+    frequency: float = 0.0
+    presence: float = 0.0
+    biases: tuple = ()  # (token, value)
+    mask: int | None = None  # every so many-th token is left
 
 
 def mix(x):
@@ -35,16 +39,22 @@ def gumbel(seed, position, tokens):
     return -np.log(-np.log1p(-v.astype(np.float64)))
 
 
-def penalised(logits, s, tokens):
+def penalised(logits, s, tokens, counts=None):
     logits = np.nan_to_num(logits.astype(np.float64), nan=-3e38, posinf=3e38, neginf=-3e38)
     for token in set(tokens[max(0, len(tokens) - s.window) :]):
         logits[token] *= 1 / s.penalty if logits[token] > 0 else s.penalty
+    if counts is not None:
+        logits -= s.frequency * counts + s.presence * (counts > 0)
+    for token, bias in s.biases:
+        logits[token] += bias
+    if s.mask:
+        logits[np.arange(len(logits)) % s.mask != 0] = -3e38
     return logits
 
 
-def keys_of(logits, s, tokens, p_factor=1.0, distance=0.0):
+def keys_of(logits, s, tokens, counts=None, p_factor=1.0, distance=0.0):
     """Of each token l / temperature + noise, -inf where it is not allowed. `p_factor` and `distance` shift the limits."""
-    logits = penalised(logits, s, tokens)
+    logits = penalised(logits, s, tokens, counts)
     if s.temperature <= 0:
         return logits
     order = np.argsort(-logits, kind="stable")
@@ -62,15 +72,15 @@ def keys_of(logits, s, tokens, p_factor=1.0, distance=0.0):
     return np.where(allowed, logits / s.temperature + noise, -np.inf)
 
 
-def choose(logits, s, tokens):
-    return int(np.argmax(keys_of(logits, s, tokens)))
+def choose(logits, s, tokens, counts=None):
+    return int(np.argmax(keys_of(logits, s, tokens, counts)))
 
 
-def is_close(logits, s, tokens):
+def is_close(logits, s, tokens, counts=None):
     """Whether rounding may decide: another limit would choose another token, or the second best is as good."""
-    best = choose(logits, s, tokens)
+    best = choose(logits, s, tokens, counts)
     for p_factor, distance in ((1 - 1e-5, 1e-5), (1 + 1e-5, -1e-5)):
-        keys = keys_of(logits, s, tokens, p_factor, distance)
+        keys = keys_of(logits, s, tokens, counts, p_factor, distance)
         if np.argmax(keys) != best:
             return True
     keys = np.sort(keys)

@@ -11,7 +11,8 @@ from conftest import BUILD
 from sampling import Sampling
 from test_llm import DEVICES, TARGETS, llm
 
-PAGE, PAGES, HISTORY, WORDS = 16, 20, 16, 16 + 256
+PAGE, PAGES, HISTORY, BIASES = 16, 20, 16, 512
+WORDS = HISTORY + 256 + 2 * BIASES
 # A place for each, and one that is empty in the middle.
 SAMPLINGS = [
     Sampling(),
@@ -28,6 +29,12 @@ SAMPLINGS = [
     Sampling(temperature=0, penalty=1.7, window=64),
     Sampling(penalty=1.2, window=256, seed=7),
     Sampling(temperature=0.7, top_k=0, top_p=0.9, min_p=0, penalty=0.5, window=3, seed=8),
+    Sampling(temperature=0, frequency=0.4, presence=1.0),
+    Sampling(frequency=-0.0, presence=0.7, penalty=1.3, seed=9),
+    Sampling(top_k=0, top_p=1, min_p=0, biases=((3, 2.5), (17, -100.0), (255, 4.0)), seed=10),
+    Sampling(temperature=0, biases=((41, 100.0),)),
+    Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, mask=7, seed=11),
+    Sampling(mask=31, frequency=0.5, biases=((62, 3.0),), seed=12),
 ]
 
 
@@ -81,6 +88,9 @@ def as_row(s, left, tokens):
             f32(s.penalty),
             f32(1 / s.penalty),
         ]
+    row[12:16] = [s.mask is not None, len(s.biases), f32(s.frequency), f32(s.presence)]
+    for i, (token, bias) in enumerate(s.biases):
+        row[HISTORY + 256 + i], row[HISTORY + 256 + BIASES + i] = token, f32(bias)
     for i in range(max(0, len(tokens) - 256), len(tokens)):
         row[HISTORY + i % 256] = tokens[i]
     return row
@@ -91,10 +101,10 @@ def run(package, device, folder, inputs):
     for name, value in inputs.items():
         np.save(folder / f"{name}.npy", value)
         words.append(f"--input={folder / name}.npy")
-    words += [f"--output={folder}/out{i}.npy" for i in range(6)]
+    words += [f"--output={folder}/out{i}.npy" for i in range(7)]
     ran = subprocess.run([BUILD / "bin" / "greta-run", package, f"--device={device}", "--function=sample", *words], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    return dict(zip(("logits", "rows", "tokens", "positions", "slots", "lengths"), (np.load(folder / f"out{i}.npy") for i in range(6))))
+    return dict(zip(("logits", "rows", "counts", "tokens", "positions", "slots", "lengths"), (np.load(folder / f"out{i}.npy") for i in range(7))))
 
 
 @pytest.mark.parametrize("kind", ["flat", "peaked", "ties"])
@@ -110,20 +120,31 @@ def test_choice(packages, tmp_path, vocabulary, device, kind):
     places = rng.permutation(count).astype(np.int32)
     of = dict(zip(places.tolist(), range(count)))  # of a place the row of logits
     rows = np.stack([as_row(SAMPLINGS[of[p]], lefts[of[p]], texts[of[p]]) for p in range(count)])
+    # By place, as rows; what a place without penalties has counted, or masked, is not read.
+    counts = rng.integers(0, 4, (count, vocabulary)).astype(np.int32) * (rng.random((count, vocabulary)) < 0.3)
+    masks = np.full((count, (vocabulary + 31) // 32), 0x5555, np.uint32)
+    for place, i in of.items():
+        if SAMPLINGS[i] and SAMPLINGS[i].mask:
+            bits = np.arange(masks.shape[1] * 32) % SAMPLINGS[i].mask == 0
+            masks[place] = (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint64)).sum(1).astype(np.uint32)
     table = rng.permutation(count * PAGES).reshape(count, PAGES).astype(np.int32)
     old = {name: np.full(count, value, np.int32) for name, value in (("tokens", -5), ("positions", -6), ("slots", -7), ("lengths", -8))}
-    got = run(packages(vocabulary), device, tmp_path, {"logits": logits, "places": places, "table": table, "rows": rows, **old})
+    got = run(packages(vocabulary), device, tmp_path, {"logits": logits, "places": places, "table": table, "rows": rows, "masks": masks.view(np.int32), "counts": counts.astype(np.int32), **old})
     compared = 0
     for i, place in enumerate(places):
         s, text, n = SAMPLINGS[i], texts[i], len(texts[i])
+        said = counts[place].astype(np.int32)
         state = [int(got[name][place]) for name in ("tokens", "positions", "slots", "lengths")]
         if s is None:
-            assert state == [-5, -6, -7, -8] and np.array_equal(got["rows"][place], rows[place])
+            assert state == [-5, -6, -7, -8] and np.array_equal(got["rows"][place], rows[place]) and np.array_equal(got["counts"][place], said)
             continue
         token = state[0]
-        if not sampling.is_close(logits[i].copy(), s, text):
-            assert token == sampling.choose(logits[i].copy(), s, text), s
+        if not sampling.is_close(logits[i].copy(), s, text, said):
+            assert token == sampling.choose(logits[i].copy(), s, text, said), s
             compared += 1
+        if s.frequency or s.presence:
+            said[token] += 1
+        assert np.array_equal(got["counts"][place], said)
         goes_on = lefts[i] > 1
         assert state[1:] == ([n, table[place, n // PAGE] * PAGE + n % PAGE, n + 1] if goes_on else [0, -1, 0])
         want = rows[place].copy()

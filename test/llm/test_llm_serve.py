@@ -91,7 +91,7 @@ def test_completion(server):
     assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-")
     (choice,) = answer["choices"]
     assert choice["finish_reason"] == "length" and choice["text"]
-    assert answer["usage"] == {"prompt_tokens": 9, "completion_tokens": 8, "total_tokens": 17}
+    assert answer["usage"] == {"prompt_tokens": 9, "completion_tokens": 8, "total_tokens": 17, "prompt_tokens_details": {"cached_tokens": 0}}
     assert server.complete(prompt=[ord(c) for c in "Once upon"], max_tokens=8, seed=3)["choices"] == answer["choices"]
     assert server.complete(prompt=["Once upon"], max_tokens=8, seed=3)["choices"] == answer["choices"]
     assert server.complete(prompt="Once upon", max_tokens=8, seed=4)["choices"] != answer["choices"]

@@ -249,6 +249,9 @@ void addServeOptions(CLI::App *verb, Options &options) {
   verb->add_flag("--deterministic", options.isDeterministic,
                  "answers do not depend on what else is generated: steps take "
                  "the kernels for all slots, even for one user");
+  verb->add_flag("--no-prefix-cache", options.noPrefixCache,
+                 "evaluate every prompt from its first token on, though the KV "
+                 "cache may still hold its beginning");
   verb->add_option("--queue", options.queue,
                    "requests that may wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));

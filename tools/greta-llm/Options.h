@@ -21,7 +21,7 @@ struct Options {
   double peak = 0, bandwidth = 0;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
        ignoresEnd = false, isQuiet = false, profiles = false, isChat = false,
-       isDeterministic = false, hasSeed = false;
+       isDeterministic = false, hasSeed = false, noPrefixCache = false;
   Sampling sampling;
 };
 

@@ -84,8 +84,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       // Memory that was never written is multiplied by weights of zero.
       stream.fill(cache->back(), bytes, 0);
     }
-  for (int64_t page = pages; page-- > 0;)
-    freePages.push_back(static_cast<int32_t>(page));
+  cache = Pages(pages);
 
   positions = pages * pageSize;
   // Sequences that share the cache are none of them longer than the context.
@@ -322,28 +321,6 @@ void Engine::checkArguments(const greta::Function &function, int64_t layer) {
 }
 
 //===----------------------------------------------------------------------===//
-// Pages
-//===----------------------------------------------------------------------===//
-
-bool Engine::reserve(Sequence &sequence, int64_t tokens) {
-  size_t wanted =
-      static_cast<size_t>((sequence.length + tokens + pageSize - 1) / pageSize);
-  if (wanted > sequence.pages.size() + freePages.size())
-    return false;
-  while (sequence.pages.size() < wanted) {
-    sequence.pages.push_back(freePages.back());
-    freePages.pop_back();
-  }
-  return true;
-}
-
-void Engine::release(Sequence &sequence) {
-  freePages.insert(freePages.end(), sequence.pages.begin(),
-                   sequence.pages.end());
-  sequence = {};
-}
-
-//===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
 
@@ -434,6 +411,11 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
     return greta::Tensor(&places.numbers, {inputs.tokens});
   if (name == "rows")
     return greta::Tensor(&places.rows, {inputs.tokens, SamplingWords});
+  if (name == "masks")
+    return greta::Tensor(&places.masks,
+                         {inputs.tokens, maskWords(c.vocabulary)});
+  if (name == "counts")
+    return greta::Tensor(&places.counts, {inputs.tokens, c.vocabulary});
   if (name == "x")
     return greta::Tensor(&from, {inputs.tokens, c.width},
                          static_cast<size_t>(row * c.width) * 4);

@@ -10,6 +10,7 @@
 #define GRETA_LLM_ENGINE_H
 
 #include "Progress.h"
+#include "engine/Pages.h"
 #include "engine/Sampling.h"
 #include "engine/Weights.h"
 
@@ -33,23 +34,27 @@ struct EngineOptions {
   static EngineOptions of(const Options &options);
 };
 
-// The evaluated part of a sequence lies in these pages.
-struct Sequence {
-  std::vector<int32_t> pages;
-  int64_t length = 0;
-};
-
 class Engine {
 public:
   Engine(const Model &model, const std::string &packagePath,
          const EngineOptions &options);
 
   // Pages for as many tokens more; false where the cache has no more.
-  bool reserve(Sequence &sequence, int64_t tokens);
+  bool reserve(Sequence &sequence, int64_t tokens) {
+    return cache.reserve(sequence, tokens);
+  }
   // The same for a sequence that generates at a place, and more at once where
   // the cache has them.
   bool extend(int64_t place, Sequence &sequence, int64_t tokens, int64_t more);
-  void release(Sequence &sequence);
+  void release(Sequence &sequence) { cache.release(sequence); }
+  // The prefix cache (Pages.h).
+  int64_t share(Sequence &sequence, const std::vector<int32_t> &tokens) {
+    return cache.share(sequence, tokens);
+  }
+  void remember(Sequence &sequence, const std::vector<int32_t> &tokens,
+                int64_t count) {
+    cache.remember(sequence, tokens, count);
+  }
 
   // Queues tokens behind a sequence's others; their pages are reserved.
   void append(Sequence &sequence, const int32_t *tokens, size_t count);
@@ -65,6 +70,9 @@ public:
   class Chosen {
   public:
     int32_t operator[](int64_t place);
+    // What they were chosen from, changed as Sampling.h says; null where nobody
+    // wants it (wantLogits).
+    const float *logits(int64_t place);
 
   private:
     friend Engine;
@@ -72,10 +80,18 @@ public:
     std::shared_ptr<State> state;
   };
   // Queues the choice of a sequence's first token, behind the end of its
-  // prompt, which was appended last.
+  // prompt, which was appended last. The last `said` tokens of the prompt count
+  // as generated.
   Chosen begin(int64_t place, const Sequence &sequence,
                const std::vector<int32_t> &prompt, const Sampling &sampling,
-               int64_t left);
+               int64_t left, int64_t said = 0);
+  // The tokens that the place's next choice is from (Sampling.h). No step may
+  // be on its way that chooses at the place.
+  void setMask(int64_t place, const std::vector<uint32_t> &mask);
+  // Whether the logits of a place's choices are read, too.
+  void wantLogits(int64_t place, bool wants) {
+    places.wantsLogits[static_cast<size_t>(place)] = wants;
+  }
   // Generates at the first place, from the end of a sequence's prompt: `take`
   // gets each token and says whether to go on. Returns how many it took.
   int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
@@ -88,8 +104,11 @@ public:
   void warmUp();
   // The place's sequence wants none.
   void end(int64_t place);
-  // After an error: what the places hold is not known.
-  void forgetPlaces() { placesAreClear = false; }
+  // After an error: what the places and the cache hold is not known.
+  void forget() {
+    placesAreClear = false;
+    cache.forget();
+  }
 
   // While on, kernels are launched one by one and timed by the device.
   void profile(bool on);
@@ -114,9 +133,7 @@ public:
   // Rows that steps have computed, of which some are nobody's.
   int64_t stepRows() const { return computedRows; }
   int64_t capacity() const { return pages * pageSize; }
-  int64_t freeTokens() const {
-    return static_cast<int64_t>(freePages.size()) * pageSize;
-  }
+  int64_t freeTokens() const { return cache.free() * pageSize; }
   std::string deviceName() const;
   greta_memory memory() const { return runtime.memory(); }
   size_t weightBytes() const { return weights->bytes(); }
@@ -178,7 +195,9 @@ private:
   void runStep(int64_t batch, int64_t count);
   void clearPlaces();
   void writeTable(int64_t place, const Sequence &sequence);
-  Chosen readTokens();
+  Chosen newRead();
+  void queueLogits(Chosen &chosen, int64_t place, int64_t row);
+  void queueTokens(Chosen &chosen);
   // A place's line of the arrays: functions take a batch of them at a time.
   int64_t lineOf(int64_t place) const {
     return place / places.size * pitch() + place % places.size;
@@ -213,7 +232,8 @@ private:
   std::vector<greta::Buffer> keys, values;
   int64_t pages, positions, logitRows, appended = 0;
   std::atomic<int64_t> computedRows{0};
-  std::vector<int32_t> freePages, inputWords;
+  Pages cache;
+  std::vector<int32_t> inputWords;
   std::vector<float> logits;
 
   // Places are evaluated in batches of `size`, of each the first ones that have
@@ -221,8 +241,9 @@ private:
   struct Places {
     int64_t size = 1;
     int64_t lines = 0; // of the arrays of `input`, and of `rows`
-    greta::Buffer input, rows, numbers;
+    greta::Buffer input, rows, numbers, masks, counts;
     std::vector<int64_t> left; // tokens that a place's sequence wants
+    std::vector<bool> wantsLogits;
     // A batch's graphs by the functions' size; each is recorded when first
     // used.
     std::vector<std::map<int64_t, greta::Graph>> batches;

@@ -16,15 +16,13 @@
 #ifndef GRETA_LLM_GRAPH_H
 #define GRETA_LLM_GRAPH_H
 
+#include "engine/Pages.h"
 #include "model/Model.h"
 
 #include <string>
 #include <vector>
 
 namespace greta::llm {
-
-// Tokens in one page of the KV cache.
-constexpr int64_t pageSize = 16;
 
 // How a device holds a weight: rows of the activations' type (vectors: f32), 0,
 // or packed, as <name>, <name>_scales and so on (packedParts): how many weights

@@ -15,6 +15,8 @@ struct Engine::Chosen::State {
   greta::Buffer tokens;       // mapped; by line
   std::vector<int64_t> lines; // of places
   bool isRead = false;
+  std::map<int64_t, greta::Buffer> logits; // mapped; by place
+  std::vector<int64_t> withLogits;         // of these, those that are new
 };
 
 int32_t Engine::Chosen::operator[](int64_t place) {
@@ -22,6 +24,14 @@ int32_t Engine::Chosen::operator[](int64_t place) {
     state->event.synchronize();
   size_t line = static_cast<size_t>(state->lines[static_cast<size_t>(place)]);
   return static_cast<const int32_t *>(state->tokens.pointer())[line];
+}
+
+const float *Engine::Chosen::logits(int64_t place) {
+  (void)(*this)[place];
+  const std::vector<int64_t> &some = state->withLogits;
+  return std::find(some.begin(), some.end(), place) == some.end()
+             ? nullptr
+             : static_cast<const float *>(state->logits.at(place).pointer());
 }
 
 /// The functions for the smallest number that is enough, or the largest.
@@ -38,10 +48,15 @@ void Engine::makePlaces(int64_t sequences) {
   int64_t size = places.size, batches = (sequences + size - 1) / size;
   places.lines = batches * pitch();
   places.left.assign(static_cast<size_t>(sequences), 0);
+  places.wantsLogits.assign(static_cast<size_t>(sequences), false);
   places.batches.resize(static_cast<size_t>(batches));
   places.input = runtime.allocate(inputsOfPlaces().bytes());
   places.rows =
       runtime.allocate(static_cast<size_t>(places.lines * SamplingWords) * 4);
+  places.masks = runtime.allocate(
+      static_cast<size_t>(places.lines * maskWords(vocabulary())) * 4);
+  places.counts =
+      runtime.allocate(static_cast<size_t>(places.lines * vocabulary()) * 4);
   // The numbers of all places, then each where a tensor may begin.
   std::vector<int32_t> numbers(static_cast<size_t>(places.lines * 5));
   for (int64_t line = 0; line < places.lines; ++line)
@@ -111,28 +126,50 @@ void Engine::runStep(int64_t batch, int64_t count) {
   stream.launch(graph);
 }
 
-Engine::Chosen Engine::readTokens() {
+Engine::Chosen Engine::newRead() {
   size_t bytes = static_cast<size_t>(places.lines) * 4;
   // One that nobody waits for any more.
   auto it = std::find_if(reads.begin(), reads.end(), [](const auto &state) {
     return state.use_count() == 1;
   });
   if (it == reads.end())
-    it = reads.insert(
-        reads.end(),
-        std::make_shared<Chosen::State>(Chosen::State{
-            runtime.event(), runtime.allocateMapped(bytes), {}, false}));
+    it = reads.insert(reads.end(),
+                      std::make_shared<Chosen::State>(
+                          Chosen::State{runtime.event(),
+                                        runtime.allocateMapped(bytes),
+                                        {},
+                                        false,
+                                        {},
+                                        {}}));
   Chosen chosen;
   chosen.state = *it;
   Chosen::State &state = **it;
   state.isRead = false;
+  state.withLogits.clear();
   state.lines.clear();
   for (size_t place = 0; place < places.left.size(); ++place)
     state.lines.push_back(lineOf(static_cast<int64_t>(place)));
-  stream.copy(state.tokens, places.input, bytes);
-  stream.record(state.event);
-  stream.flush();
   return chosen;
+}
+
+/// The logits that a place's token was chosen from, which are that row's until
+/// the next ones are computed.
+void Engine::queueLogits(Chosen &chosen, int64_t place, int64_t row) {
+  size_t bytes = static_cast<size_t>(vocabulary()) * 4;
+  auto [it, isNew] = chosen.state->logits.try_emplace(place);
+  if (isNew)
+    it->second = runtime.allocateMapped(bytes);
+  greta::check(greta_buffer_copy(stream.get(), it->second.get(), 0,
+                                 logitBuffer.get(),
+                                 static_cast<size_t>(row) * bytes, bytes));
+  chosen.state->withLogits.push_back(place);
+}
+
+void Engine::queueTokens(Chosen &chosen) {
+  stream.copy(chosen.state->tokens, places.input,
+              static_cast<size_t>(places.lines) * 4);
+  stream.record(chosen.state->event);
+  stream.flush();
 }
 
 void Engine::writeTable(int64_t place, const Sequence &sequence) {
@@ -172,12 +209,19 @@ void Engine::warmUp() {
       if (one.size && one.size <= places.size &&
           (one.size == places.size || !options.keepsSize))
         use(std::min(first + one.size, count) - 1);
-  forgetPlaces();
+  placesAreClear = false;
+}
+
+void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {
+  size_t words = static_cast<size_t>(maskWords(vocabulary()));
+  stream.write(places.masks, mask.data(), words * 4,
+               static_cast<size_t>(lineOf(place)) * words * 4);
 }
 
 Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
-                             const Sampling &sampling, int64_t left) {
+                             const Sampling &sampling, int64_t left,
+                             int64_t said) {
   if (!placesAreClear)
     clearPlaces();
   queueHead(steps.back(), inputsOf(appended), appended - 1, 1);
@@ -185,26 +229,45 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
   std::vector<int32_t> row = samplingRow(sampling, left, prompt);
   stream.write(places.rows, row.data(), row.size() * 4,
                static_cast<size_t>(line) * row.size() * 4);
+  if (sampling.counts()) {
+    std::vector<int32_t> counts(static_cast<size_t>(vocabulary()));
+    std::for_each(prompt.end() - said, prompt.end(),
+                  [&](int32_t token) { ++counts[static_cast<size_t>(token)]; });
+    stream.write(places.counts, counts.data(), counts.size() * 4,
+                 static_cast<size_t>(line) * counts.size() * 4);
+  }
   writeTable(place, sequence);
   queueSample(1, static_cast<size_t>(places.lines + line * 4) * 4);
   places.left[static_cast<size_t>(place)] = left - 1;
-  return readTokens();
+  Chosen chosen = newRead();
+  if (places.wantsLogits[static_cast<size_t>(place)])
+    queueLogits(chosen, place, 0);
+  queueTokens(chosen);
+  return chosen;
 }
 
 Engine::Chosen Engine::step() {
   size_t size = static_cast<size_t>(places.size);
   // How many of a batch's places: up to the last one that wants a token.
   std::vector<int64_t> counts(places.batches.size());
+  std::vector<std::vector<int64_t>> read(places.batches.size());
   for (size_t place = 0; place < places.left.size(); ++place)
     if (places.left[place] > 0) {
       --places.left[place];
       counts[place / size] = static_cast<int64_t>(place % size) + 1;
+      if (places.wantsLogits[place])
+        read[place / size].push_back(static_cast<int64_t>(place));
     }
+  Chosen chosen = newRead();
   stream.hold(); // the step and the copy of its tokens start as one
-  for (size_t batch = 0; batch < counts.size(); ++batch)
+  for (size_t batch = 0; batch < counts.size(); ++batch) {
     if (counts[batch])
       runStep(static_cast<int64_t>(batch), counts[batch]);
-  return readTokens();
+    for (int64_t place : read[batch])
+      queueLogits(chosen, place, place % places.size);
+  }
+  queueTokens(chosen);
+  return chosen;
 }
 
 int64_t Engine::generate(const Sequence &sequence,

@@ -49,6 +49,16 @@ std::vector<int32_t> samplingRow(const Sampling &sampling, int64_t left,
   row[MinDistance] =
       bitsOf(isGreedy ? -INFINITY : temperature * std::log(sampling.minP));
   row[TopP] = bitsOf(isGreedy || sampling.topP >= 1 ? 2 : sampling.topP);
+  row[Masked] = sampling.isMasked;
+  row[Frequency] = bitsOf(sampling.frequencyPenalty);
+  row[Presence] = bitsOf(sampling.presencePenalty);
+  row[BiasCount] =
+      word(std::min(static_cast<int64_t>(sampling.biases.size()), mostBiases));
+  for (size_t i = 0; i < static_cast<size_t>(row[BiasCount]); ++i) {
+    row[BiasTokens + i] = sampling.biases[i].first;
+    row[BiasValues + i] =
+        bitsOf(static_cast<double>(sampling.biases[i].second));
+  }
   for (int64_t i = std::max<int64_t>(0, count - rememberedTokens); i < count;
        ++i)
     row[static_cast<size_t>(History + i % rememberedTokens)] =
@@ -95,6 +105,10 @@ struct Row {
   Block word(int which) const { return p.load(words + which); }
   Block number(int which) const {
     return p.convert("arith.bitcast", word(which), "f32");
+  }
+  // Whether tokens are counted: their penalties are not 0, nor -0.
+  Block counts() const {
+    return ((word(Frequency) | word(Presence)) & 0x7fffffff) > 0;
   }
 
   Program &p;
@@ -155,10 +169,72 @@ public:
   Block base, inverse, position, first, second;
 };
 
+// Changes the logits of a block of tokens, from `begin` on, in place. All that
+// is read is read before anything is written.
+void changeLogits(Program &p, const Row &row, Choice &c, const Block &begin,
+                  const Block &masks, const Block &counts) {
+  auto stored = [&](const Block &changed, const Block &at, const Block &mask) {
+    p.barrier();
+    p.store(changed, at, mask);
+    p.barrier();
+  };
+  auto isHere = [&](const Block &token) {
+    return (token >= begin) & (token < begin + block);
+  };
+  Block penalty = row.number(Penalty);
+  p.when(p.compare("ne", "one", penalty, p.number(1, penalty)), [&] {
+    // Takes the last tokens that are in this block. One that is there twice
+    // gets the same value twice, from different lanes, so it is written
+    // atomically.
+    Block slot = p.iota(0, {rememberedTokens});
+    Block last = p.splat(row.word(Position), slot.shape);
+    Block age = (last - slot) & (rememberedTokens - 1);
+    Block isRecent = (age < row.word(Window)) & (age <= last);
+    Block token = p.load(row.words + History + slot, isRecent, -1);
+    Block isIn = isHere(token);
+    Block at = c.base + token;
+    Block old = p.load(at, isIn, 0);
+    Block changed =
+        p.select(old > 0, old * row.number(InversePenalty), old * penalty);
+    p.barrier();
+    p.exchange(p.convert("arith.bitcast", changed, "i32"),
+               p.castPointer(c.base, "i32") + token, isIn);
+    p.barrier();
+  });
+  Block token = p.iota(0, {block}) + begin, isToken = token < c.vocabulary;
+  p.when(row.counts(), [&] {
+    Block count = p.load(counts + row.place * c.vocabulary + token, isToken, 0);
+    Block isSaid = count > 0, at = c.base + token;
+    Block times = p.convert("arith.sitofp", count, "f32");
+    stored(p.load(at, isSaid, 0) -
+               (times * row.number(Frequency) + row.number(Presence)),
+           at, isSaid);
+  });
+  p.when(row.word(BiasCount) > 0, [&] {
+    Block slot = p.iota(0, {mostBiases});
+    Block isThere = slot < row.word(BiasCount);
+    Block biased = p.load(row.words + BiasTokens + slot, isThere, -1);
+    Block isIn = isHere(biased), at = c.base + biased;
+    Block bias =
+        p.convert("arith.bitcast",
+                  p.load(row.words + BiasValues + slot, isThere, 0), "f32");
+    stored(p.load(at, isIn, 0) + bias, at, isIn);
+  });
+  p.when(row.word(Masked) > 0, [&] {
+    Block word = p.load(
+        masks + row.place * maskWords(c.vocabulary) + (token >> 5), isToken, 0);
+    Block bit = p.elementwise("arith.shrui", {word, token & 31}) & 1;
+    stored(p.splat(p.number(least, penalty), token.shape), c.base + token,
+           isToken & (bit == 0));
+  });
+}
+
 std::string partsKernel(const Sizes &sizes) {
   Program p("sample_parts", 4);
   Block places = p.argument("places", "i32");
   Block rows = p.argument("rows", "i32");
+  Block masks = p.argument("masks", "i32");
+  Block counts = p.argument("counts", "i32");
   Block logits = p.argument("logits", "f32");
   Block partTops = p.argument("part_tops", "f32");
   Block blockTops = p.argument("block_tops", "f32");
@@ -169,26 +245,7 @@ std::string partsKernel(const Sizes &sizes) {
   p.when(row.left > 0, [&] {
     Choice c(p, row, logits, sizes.vocabulary);
     Block number = p.programId(1), begin = number * block;
-    Block penalty = row.number(Penalty);
-    p.when(p.compare("ne", "one", penalty, p.number(1, penalty)), [&] {
-      // Takes the last tokens that are in this block, in place. All are read
-      // before any is written, and atomically: one that is there twice gets
-      // the same value twice, from different lanes.
-      Block slot = p.iota(0, {rememberedTokens});
-      Block last = p.splat(row.word(Position), slot.shape);
-      Block age = (last - slot) & (rememberedTokens - 1);
-      Block isRecent = (age < row.word(Window)) & (age <= last);
-      Block token = p.load(row.words + History + slot, isRecent, -1);
-      Block isHere = (token >= begin) & (token < begin + block);
-      Block at = c.base + token;
-      Block old = p.load(at, isHere, 0);
-      Block changed =
-          p.select(old > 0, old * row.number(InversePenalty), old * penalty);
-      p.barrier();
-      p.exchange(p.convert("arith.bitcast", changed, "i32"),
-                 p.castPointer(c.base, "i32") + token, isHere);
-      p.barrier();
-    });
+    changeLogits(p, row, c, begin, masks, counts);
     std::vector<int64_t> lines = {partsOfBlock, part};
     Block tokens = p.iota(0, lines) * part + p.iota(1, lines) + begin;
     Block logit = c.logitsOf(tokens);
@@ -241,6 +298,7 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
   Block slots = p.argument("slots", "i32");
   Block lengths = p.argument("lengths", "i32");
   Block rows = p.argument("rows", "i32");
+  Block counts = p.argument("counts", "i32");
   Block tokens = p.argument("tokens", "i32");
   Block logits = p.argument("logits", "f32");
   Block lists = p.argument("lists", "i32");
@@ -351,6 +409,12 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
         });
     p.store(token, row.words + History + (c.position & (rememberedTokens - 1)));
     p.store(token, tokens + row.place);
+    p.when(row.counts(), [&] {
+      Block count = counts + row.place * sizes.vocabulary + token;
+      Block more = p.load(count) + 1;
+      p.barrier();
+      p.store(more, count);
+    });
   });
   return p.finish();
 }
@@ -378,34 +442,41 @@ std::string writeSampling(int64_t vocabulary, int64_t pageSize) {
          aliased("best", line(sizes.blocks, "i32")) +
          aliased("lists", line(sizes.parts + 1, "i32")) +
          aliased("list", "tensor<?xi32>") +
-         aliased("table", "tensor<?x?xi32>") + "#of_places = " + map("t") +
+         aliased("table", "tensor<?x?xi32>") +
+         aliased("masks", line(maskWords(vocabulary), "i32")) +
+         aliased("counts", line(vocabulary, "i32")) +
+         "#of_places = " + map("t") +
          "\n#part = " + map("r, " + number(sizes.parts)) +
          "\n#list = " + map("r, " + number(sizes.parts + 1)) +
          "\n#block = " + map("r, " + number(sizes.blocks)) + "\n" +
          "func.func @sample(%logits: !logits, %places: !list {greta.shape = " +
          map("r") + "}, %table: !table, %rows: !rows {greta.shape = " +
-         map("t, " + number(SamplingWords)) + R"(},
+         map("t, " + number(SamplingWords)) +
+         "},\n    %masks: !masks {greta.shape = " +
+         map("t, " + number(maskWords(vocabulary))) +
+         "}, %counts: !counts {greta.shape = " +
+         map("t, " + number(vocabulary)) + R"(},
     %tokens: !list {greta.shape = #of_places},
     %positions: !list {greta.shape = #of_places},
     %slots: !list {greta.shape = #of_places},
     %lengths: !list {greta.shape = #of_places})
-    -> (!logits, !rows, !list, !list, !list, !list) {
+    -> (!logits, !rows, !counts, !list, !list, !list, !list) {
   %l, %parts, %tops, %sums, %keys, %best = greta_tile.launch @sample_parts grid )" +
          map("r, " + number(sizes.blockCount)) + " scalars " + map("") + R"(
-      (%places, %rows, %logits) tied [2, -1, -1, -1, -1, -1]
+      (%places, %rows, %masks, %counts, %logits) tied [4, -1, -1, -1, -1, -1]
       shapes [#part, #block, #block, #block, #block]
-      : (!list, !rows, !logits)
+      : (!list, !rows, !masks, !counts, !logits)
       -> (!logits, !parts, !blocks, !blocks, !blocks, !best)
-  %0:6 = greta_tile.launch @sample_choose grid )" +
+  %0:7 = greta_tile.launch @sample_choose grid )" +
          map("r") + " scalars " + map("p") + R"(
       (%places, %table, %parts, %tops, %sums, %keys, %best,
-       %positions, %slots, %lengths, %rows, %tokens, %l)
-      tied [7, 8, 9, 10, 11, -1] shapes [#list]
+       %positions, %slots, %lengths, %rows, %counts, %tokens, %l)
+      tied [7, 8, 9, 10, 11, 12, -1] shapes [#list]
       : (!list, !table, !parts, !blocks, !blocks, !blocks, !best,
-         !list, !list, !list, !rows, !list, !logits)
-      -> (!list, !list, !list, !rows, !list, !lists)
-  return %l, %0#3, %0#4, %0#0, %0#1, %0#2
-      : !logits, !rows, !list, !list, !list, !list
+         !list, !list, !list, !rows, !counts, !list, !logits)
+      -> (!list, !list, !list, !rows, !counts, !list, !lists)
+  return %l, %0#3, %0#4, %0#5, %0#0, %0#1, %0#2
+      : !logits, !rows, !counts, !list, !list, !list, !list
 }
 )";
 }

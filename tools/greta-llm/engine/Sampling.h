@@ -2,8 +2,12 @@
 // decode never waits for the host. In: how to choose, as options. Out: the
 // words that the device reads, and the text of the function that chooses.
 //
-// The choice. The allowed tokens, by their logits l after the penalty, are
-// those
+// The logits are changed first: those of the last tokens by the penalty of
+// repeating, of what the sequence has generated so far by the penalties of
+// frequency (for each time) and presence (once), of some by a bias; a mask
+// leaves some tokens out.
+//
+// The choice. The allowed tokens, by their changed logits l, are those
 // - that have fewer than top_k likelier ones,
 // - that have at least min_p of the likeliest one's probability,
 // - whose likelier ones have less than top_p of all probability together;
@@ -18,6 +22,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace greta::llm {
@@ -29,11 +34,18 @@ struct Sampling {
   double minP = 0.05;
   double repeatPenalty = 1;
   int64_t repeatWindow = 64; // tokens that the penalty looks back at
+  double frequencyPenalty = 0, presencePenalty = 0;
+  std::vector<std::pair<int32_t, float>> biases; // of tokens, each once
+  bool isMasked = false; // only tokens of a mask, which is set for each step
   uint64_t seed = 0;
+
+  bool counts() const { return frequencyPenalty != 0 || presencePenalty != 0; }
 };
 
 // The tokens of a sequence that its row remembers.
 constexpr int64_t rememberedTokens = 256;
+// The most biases of a sequence.
+constexpr int64_t mostBiases = 512;
 // The largest vocabulary that can be sampled from.
 constexpr int64_t largestVocabulary = 256 * 1024;
 
@@ -52,9 +64,21 @@ enum SamplingWord {
   TopP,        // above 1: all
   Penalty,     //
   InversePenalty,
-  History = 16, // on: tokens by their position modulo rememberedTokens
-  SamplingWords = History + rememberedTokens
+  Masked,    // 1: the mask counts
+  BiasCount, //
+  Frequency, // f32, as the next
+  Presence,  // if it or Frequency is not 0, tokens are counted
+  History,   // on: tokens by their position modulo rememberedTokens
+  BiasTokens = History + rememberedTokens,
+  BiasValues = BiasTokens + mostBiases, // f32
+  SamplingWords = BiasValues + mostBiases
 };
+
+// 32-bit words of a mask: bit t % 32 of word t / 32 says whether token t may be
+// chosen.
+constexpr int64_t maskWords(int64_t vocabulary) {
+  return (vocabulary + 31) / 32;
+}
 
 // The row of a sequence of these tokens that wants `left` more.
 std::vector<int32_t> samplingRow(const Sampling &sampling, int64_t left,

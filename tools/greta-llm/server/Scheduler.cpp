@@ -22,12 +22,13 @@ void Answer::push(Piece piece) {
 }
 
 Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
-                     int64_t sequences, int64_t queue, bool isDeterministic)
+                     const Options &options)
     : engine(engine), tokenizer(tokenizer),
-      sequences(static_cast<size_t>(sequences)),
-      queueLimit(static_cast<size_t>(queue)), isDeterministic(isDeterministic),
-      free(engine.freeTokens()) {
-  for (int64_t place = 0; place < sequences; ++place)
+      sequences(static_cast<size_t>(options.parallel)),
+      queueLimit(static_cast<size_t>(options.queue)),
+      isDeterministic(options.isDeterministic),
+      sharesPages(!options.noPrefixCache), free(engine.freeTokens()) {
+  for (int64_t place = 0; place < options.parallel; ++place)
     freePlaces.push_back(place);
   running.reserve(this->sequences);
   thread = std::thread([this] { run(); });
@@ -114,9 +115,33 @@ bool Scheduler::admit() {
 
 /// Pages to begin with: for the prompt, what is said once more, and some.
 bool Scheduler::reserve(Job &job) {
-  return engine.reserve(
-      job.sequence,
-      job.promptSize() + std::min(job.request.most, job.repeated() + growth));
+  share(job);
+  int64_t begun = job.sequence.length;
+  if (engine.reserve(job.sequence,
+                     job.promptSize() - begun +
+                         std::min(job.request.most, job.repeated() + growth)))
+    return true;
+  engine.release(job.sequence); // those who run may need them
+  return false;
+}
+
+/// Takes the part of the prompt that the cache has.
+void Scheduler::share(Job &job) {
+  if (sharesPages)
+    engine.share(job.sequence, job.request.tokens);
+  job.evaluated = static_cast<size_t>(job.sequence.length);
+}
+
+/// The pages of a job go back; what they hold may serve others.
+void Scheduler::release(Job &job) {
+  if (sharesPages && !isDeterministic && !job.isInPrompt()) {
+    // The step that chose a token has evaluated those before it.
+    std::vector<int32_t> tokens = job.request.tokens;
+    tokens.insert(tokens.end(), job.chosen.begin(), job.chosen.end());
+    engine.remember(job.sequence, tokens,
+                    job.promptSize() + std::max<int64_t>(job.made - 1, 0));
+  }
+  engine.release(job.sequence);
 }
 
 /// Pages for the next token of all that generate, of those that arrived first
@@ -138,6 +163,7 @@ void Scheduler::grow() {
 }
 
 void Scheduler::preempt(Job &job) {
+  release(job);
   if (!isDeterministic) {
     std::vector<int32_t> &tokens = job.request.tokens;
     tokens.insert(tokens.end(), job.chosen.begin(), job.chosen.end());
@@ -149,8 +175,8 @@ void Scheduler::preempt(Job &job) {
   again->before = job.before;
   again->held = std::move(job.held);
   again->arrived = job.arrived;
+  again->isBegun = job.isBegun;
   engine.end(job.place);
-  engine.release(job.sequence);
   freePlaces.push_back(job.place);
   job.answer = nullptr;
   ++counts.preempted;
@@ -230,11 +256,20 @@ bool Scheduler::queueNext() {
 
 void Scheduler::queuePrompt(const std::shared_ptr<Job> &job) {
   const Request &request = job->request;
+  // Others may have evaluated more of it since it was admitted.
+  size_t before = std::exchange(job->isBegun, true) ? job->evaluated : 0;
+  share(*job);
+  auto cached = static_cast<int64_t>(job->evaluated - before);
+  job->answer->cached += cached;
+  counts.cachedTokens += cached;
   size_t count = std::min(request.tokens.size() - job->evaluated,
                           static_cast<size_t>(engine.chunk()));
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
   job->evaluated += count;
   counts.promptTokens += static_cast<int64_t>(count);
+  if (sharesPages)
+    engine.remember(job->sequence, request.tokens,
+                    static_cast<int64_t>(job->evaluated));
   if (job->evaluated < request.tokens.size())
     return;
   job->queued = 1;
@@ -311,7 +346,7 @@ void Scheduler::take(Job &job, int32_t token) {
 /// An empty reason: nobody waits for it.
 void Scheduler::finish(Job &job, const char *reason) {
   engine.end(job.place);
-  engine.release(job.sequence);
+  release(job);
   freePlaces.push_back(job.place);
   ++(*reason ? counts.finished : counts.cancelled);
   end(job, {std::move(job.held), reason, true});
@@ -329,7 +364,7 @@ void Scheduler::end(Job &job, Answer::Piece piece) {
 void Scheduler::failAll(const std::string &problem) {
   fprintf(stderr, "greta-llm: error: %s\n", problem.c_str());
   ahead.clear();
-  engine.forgetPlaces();
+  engine.forget();
   for (std::shared_ptr<Job> &job : running) {
     if (!job->answer)
       continue;

@@ -13,6 +13,10 @@
 // as they fit again, with what it has said as a part of its prompt. The request
 // that arrived first is never stopped, so every request finishes.
 //
+// Pages outlive their sequence until others need them, so a prompt with the
+// same beginning is evaluated from there on (Pages.h). A deterministic engine
+// keeps those of prompts alone: steps round otherwise than prompts.
+//
 // Kernels for few sequences are faster than those for many, and round their
 // sums in another order: an answer depends on its neighbours by that. A
 // deterministic engine has the same kernels for any number; there a request
@@ -59,6 +63,8 @@ public:
   void cancel() { isCancelled = true; }
 
   int64_t promptTokens = 0;
+  std::atomic<int64_t> cached{
+      0}; // tokens of the prompt that were not evaluated
   std::atomic<int64_t> generated{0};
 
 private:
@@ -73,7 +79,8 @@ private:
 struct Metrics {
   std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0},
       preempted{0};
-  std::atomic<int64_t> promptTokens{0}, generatedTokens{0}, steps{0};
+  std::atomic<int64_t> promptTokens{0}, cachedTokens{0}, generatedTokens{0},
+      steps{0};
   std::atomic<int64_t> waiting{0}, running{0};
   std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
       firstTokens{0};
@@ -81,8 +88,7 @@ struct Metrics {
 
 class Scheduler {
 public:
-  Scheduler(Engine &engine, const Tokenizer &tokenizer, int64_t sequences,
-            int64_t queue, bool isDeterministic);
+  Scheduler(Engine &engine, const Tokenizer &tokenizer, const Options &options);
   // Finishes what was taken, then ends.
   ~Scheduler();
 
@@ -116,6 +122,7 @@ private:
     Sequence sequence;
     int64_t place = -1;
     size_t evaluated = 0; // tokens of the prompt
+    bool isBegun = false; // some of these by itself
     int64_t queued = 0;   // tokens that the device has made, or will
     int64_t made = 0;     // of these, how many the host has read
     int64_t before = 0;   // tokens that the prompt has of its answer
@@ -133,6 +140,8 @@ private:
   void run();
   bool admit();
   bool reserve(Job &job);
+  void share(Job &job);
+  void release(Job &job);
   void grow();
   void preempt(Job &job);
   bool queueNext();
@@ -146,7 +155,7 @@ private:
   Engine &engine;
   const Tokenizer &tokenizer;
   const size_t sequences, queueLimit;
-  const bool isDeterministic;
+  const bool isDeterministic, sharesPages;
   std::deque<std::shared_ptr<Job>> waiting;
   std::vector<std::shared_ptr<Job>> running;
   std::deque<Step> ahead;

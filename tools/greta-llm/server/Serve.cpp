@@ -25,8 +25,7 @@ public:
   Server(const Options &options, const Model &model, Engine &engine,
          const Tokenizer &tokenizer)
       : options(options), model(model), engine(engine),
-        scheduler(engine, tokenizer, options.parallel, options.queue,
-                  options.isDeterministic),
+        scheduler(engine, tokenizer, options),
         reader(model, tokenizer, scheduler.capacity()) {}
 
   int run();
@@ -84,7 +83,8 @@ json Server::usage(const Answer &answer) const {
   int64_t generated = answer.generated;
   return {{"prompt_tokens", answer.promptTokens},
           {"completion_tokens", generated},
-          {"total_tokens", answer.promptTokens + generated}};
+          {"total_tokens", answer.promptTokens + generated},
+          {"prompt_tokens_details", {{"cached_tokens", answer.cached.load()}}}};
 }
 
 void Server::complete(const std::shared_ptr<Exchange> &exchange, bool isChat) {
@@ -110,8 +110,10 @@ void Server::complete(const std::shared_ptr<Exchange> &exchange, bool isChat) {
                                                       : problem);
   };
   auto last = [answer, note = &exchange->note] {
-    *note = "prompt " + std::to_string(answer->promptTokens) + ", generated " +
-            std::to_string(answer->generated) + " tokens";
+    int64_t cached = answer->cached;
+    *note = "prompt " + std::to_string(answer->promptTokens) +
+            (cached ? " (" + std::to_string(cached) + " cached)" : "") +
+            ", generated " + std::to_string(answer->generated) + " tokens";
   };
   Exchange::Source source;
   if (asked.isStream)
@@ -189,8 +191,10 @@ std::string Server::metrics() const {
       count(m.preempted));
   add("requests_waiting", "gauge", "Requests in the queue.", count(m.waiting));
   add("requests_running", "gauge", "Requests in the batch.", count(m.running));
-  add("prompt_tokens_total", "counter", "Tokens of prompts.",
+  add("prompt_tokens_total", "counter", "Tokens of prompts, evaluated.",
       count(m.promptTokens));
+  add("cached_tokens_total", "counter",
+      "Tokens of prompts that the prefix cache had.", count(m.cachedTokens));
   add("generated_tokens_total", "counter", "Tokens generated.",
       count(m.generatedTokens));
   add("steps_total", "counter", "Steps of the engine.", count(m.steps));
@@ -206,7 +210,8 @@ std::string Server::metrics() const {
       count(m.firstTokenMicroseconds) * 1e-6);
   add("cache_tokens", "gauge", "Tokens that the KV cache holds.",
       static_cast<double>(scheduler.capacity()));
-  add("cache_tokens_free", "gauge", "Of these free.",
+  add("cache_tokens_free", "gauge",
+      "Of these free, or kept for prompts that begin alike.",
       static_cast<double>(scheduler.freeTokens()));
   greta_memory memory = engine.memory();
   add("memory_in_use_bytes", "gauge", "Device memory of buffers.",
