@@ -530,7 +530,7 @@ SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
                       v,
                       getLengths(),
                       Value(),
-                      Value(),
+                      getSinks(),
                       gather(getKScale()),
                       gather(getVScale()),
                       scaleOf(getScale(), getQ()),

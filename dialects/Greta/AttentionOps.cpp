@@ -176,6 +176,20 @@ static LogicalResult checkNumbersPerSequence(Operation *op, StringRef name,
   return checkDim(op, name, value, 0, sequences, what);
 }
 
+/// A logit of each query head, where there are some.
+static LogicalResult checkSinks(Operation *op, Value sinks, Value q,
+                                int64_t headsOfQ) {
+  if (!sinks)
+    return success();
+  if (failed(checkRank(op, "sinks", sinks, 1, "[Hq]")) ||
+      failed(checkElement(op, "sinks", sinks,
+                          Float32Type::get(op->getContext()),
+                          "convert it with arith")))
+    return failure();
+  return checkDim(op, "sinks", sinks, 0, typeOf(q).getDimSize(headsOfQ),
+                  "the heads of 'q'");
+}
+
 static RankedTensorType numberPerRow(Value q, int64_t headsOfQ) {
   RankedTensorType type = typeOf(q);
   return RankedTensorType::get({type.getDimSize(0), type.getDimSize(headsOfQ),
@@ -246,15 +260,8 @@ LogicalResult AttentionOp::verify() {
     if (failed(checkScales(*this, name, scales, scaled, values,
                            "[B or 1, Hkv or 1, T or 1]")))
       return failure();
-  if (Value sinks = getSinks())
-    if (failed(checkRank(*this, "sinks", sinks, 1, "[Hq]")) ||
-        failed(checkElement(*this, "sinks", sinks,
-                            Float32Type::get(getContext()),
-                            "convert it with arith")) ||
-        failed(checkDim(*this, "sinks", sinks, 0,
-                        getQ().getType().getDimSize(headsOfQ),
-                        "the heads of 'q'")))
-      return failure();
+  if (failed(checkSinks(*this, getSinks(), getQ(), headsOfQ)))
+    return failure();
   return getLse() ? checkNumberPerRow(*this, "lse", getLse(), getQ(), headsOfQ)
                   : success();
 }
@@ -296,6 +303,7 @@ LogicalResult PagedAttentionOp::verify() {
       failed(checkSameType(*this, "v_cache", getVCache().getType(), "k_cache",
                            getKCache().getType())) ||
       failed(checkNumbers(*this, getScale(), getWindow(), getSoftcap())) ||
+      failed(checkSinks(*this, getSinks(), getQ(), heads)) ||
       failed(checkRank(*this, "table", getTable(), 2, "[B, maxpages]")) ||
       failed(checkElement(*this, "table", getTable(),
                           IntegerType::get(getContext(), 32),

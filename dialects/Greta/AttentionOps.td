@@ -105,6 +105,7 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     | `k_cache`, `v_cache` | `[P, page, Hkv, D]`, of the element types that `greta.attention` takes |
     | `table` | `[B, maxpages]`, i32: the pages of each sequence, in order |
     | `lengths` | `[B]`, i32: how many keys each sequence has, those of `q` included |
+    | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
     | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1 |
     | result | the type of `q` |
 
@@ -120,13 +121,13 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     ```
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k_cache, AnyRankedTensor:$v_cache, AnyRankedTensor:$table,
-                       AnyRankedTensor:$lengths, Optional<AnyRankedTensor>:$k_scale, Optional<AnyRankedTensor>:$v_scale,
-                       OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
+                       AnyRankedTensor:$lengths, Optional<AnyRankedTensor>:$sinks, Optional<AnyRankedTensor>:$k_scale,
+                       Optional<AnyRankedTensor>:$v_scale, OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
                        UnitAttr:$tokens_first);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $q `,` $k_cache `,` $v_cache `,` $table `,` $lengths (`scales` `(` $k_scale^ `,` $v_scale `)`)? attr-dict `:` type($q) `,`
-    type($k_cache) `,` type($v_cache) `,` type($table) `,` type($lengths) (`,` type($k_scale)^ `,` type($v_scale))? `->` type($result)
+    $q `,` $k_cache `,` $v_cache `,` $table `,` $lengths (`sinks` `(` $sinks^ `)`)? (`scales` `(` $k_scale^ `,` $v_scale `)`)?
+    attr-dict `:` type(operands) `->` type($result)
   }];
 }
 

@@ -52,6 +52,7 @@ AttentionEmitter::AttentionEmitter(const EmitterContext &context)
                                          .getWaves()) {
   auto takeAll = [&](auto op) {
     take(op);
+    sinks = op.getSinks();
     kScale = op.getKScale();
     vScale = op.getVScale();
   };
@@ -60,7 +61,6 @@ AttentionEmitter::AttentionEmitter(const EmitterContext &context)
     k = op.getK();
     v = op.getV();
     mask = op.getMask();
-    sinks = op.getSinks();
     causal = op.getCausal();
     keyHeads = op.getK().getType().getDimSize(1);
   } else {

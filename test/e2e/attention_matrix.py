@@ -28,8 +28,8 @@ OPTIONS = {
     Attention: ("causal", "window", "softcap", "mask", "lengths", "sinks", "tokensfirst"),
     Backward: ("causal", "window", "softcap", "mask", "lengths", "sinks", "tokensfirst"),
     Decode: ("causal", "window", "softcap", "mask", "lengths", "sinks"),
-    Paged: ("window", "softcap", "tokensfirst"),
-    PagedDecode: ("window", "softcap", "tokensfirst"),
+    Paged: ("window", "softcap", "sinks", "tokensfirst"),
+    PagedDecode: ("window", "softcap", "sinks", "tokensfirst"),
 }
 STORED = ("", "e4m3perhead", "e5m2perall", "fnuzpertoken", "i8pertoken", "half")
 TYPES = ("f16", "bf16", "f32")

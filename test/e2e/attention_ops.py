@@ -294,10 +294,11 @@ ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention", FORMS
 def paged_mlir(case, target):
     q = query_type(case)
     cache, table, lengths = case.type("pages", PAGE, "hkv", "d", dtype=case.stored), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
-    arguments = [("q", q), ("k", cache), ("v", cache), ("table", table), ("lengths", lengths), *scales(case)]
+    arguments = [("q", q), ("k", cache), ("v", cache), ("table", table), ("lengths", lengths), *options(case), *scales(case)]
+    given = "".join(f" {name}(%{name})" for name, _ in options(case)) + given_scales(case)
     types = ", ".join(t for _, t in arguments)
     return f"""func.func @{case.function}({', '.join(f'%{name}: {t}' for name, t in arguments)}) -> {q} {{
-  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{given_scales(case)}{attributes(case)} : {types} -> {q}
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{given}{attributes(case)} : {types} -> {q}
   return %0 : {q}
 }}"""
 
@@ -317,16 +318,20 @@ def paged_inputs(case, rng):
     yield from (stored(case, x, scale[..., None]) for x, scale in zip(cache, factors, strict=True))
     yield table, "i32"
     yield lengths, "i32"
+    if case.has("sinks"):
+        yield rng.standard_normal(case.hq), "f32"
     if case.scales:
         unread = np.isnan(cache[..., 0]) & case.has("pertoken")
         yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2], : factors.shape[3]], factors))
 
 
-def paged(case, rounded, q, k_cache, v_cache, table, lengths, k_scale=np.ones((1, 1, 1)), v_scale=np.ones((1, 1, 1))):
+def paged(case, rounded, q, k_cache, v_cache, table, lengths, *rest):
+    named = dict(zip((name for name, _ in [*options(case), *scales(case)]), rest, strict=True))
+    k_scale, v_scale = (named.get(name, np.ones((1, 1, 1))) for name in ("k_scale", "v_scale"))
     table = np.where((table >= 0) & (table < len(k_cache)), table, 0)
     k, v = (np.nan_to_num(x) * np.nan_to_num(scale)[..., None] for x, scale in ((k_cache, k_scale), (v_cache, v_scale)))
     k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k, v))
-    return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, causal=True)[0])
+    return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, sinks=named.get("sinks"), causal=True)[0])
 
 
 PAGED = Kind(paged_mlir, paged_inputs, paged, "attention", FORMS)

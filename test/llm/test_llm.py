@@ -12,6 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import architectures
 import models
 import texts
 from conftest import BUILD
@@ -20,7 +21,7 @@ from models import ARCHITECTURES, OTHERS
 
 LLM = BUILD / "bin" / "greta-llm"
 DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
-TARGETS = "vulkan:portable,gfx942,gfx1100"
+TARGETS = {"vulkan": "vulkan:portable", "sim:gfx942": "gfx942", "sim:gfx1100": "gfx1100"}
 # More than a page of the cache, and than mistral's window.
 TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY, 21)]
 # Limits relative to a row's largest logit, and to all logits by the Euclidean norm. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors
@@ -28,7 +29,7 @@ TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
 BLOCKS = "q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0", "mxfp4"
-PACKED = "mistral-gguf-q4_0", "glm4-gguf-q4_0", "qwen3-moe-gguf-q8_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
+PACKED = "gpt-oss-mxfp4-f16", "mistral-gguf-q4_0", "glm4-gguf-q4_0", "qwen3-moe-gguf-q8_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
@@ -37,6 +38,7 @@ CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name i
 CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in OTHERS}
 CASES["gemma3-safetensors-bf16"] = ("gemma3", "safetensors-bf16", "bf16")
 CASES["qwen3-moe-gguf-q8_0"] = ("qwen3-moe", "gguf-q8_0", "f16")
+CASES["gpt-oss-mxfp4-f16"] = ("gpt-oss", "mxfp4-f16", "f16")
 CASES["glm4-gguf-q4_0"] = ("glm4", "gguf-q4_0", "f16")
 CASES |= {
     "llama2-safetensors-f16": ("llama2", "safetensors-f16", "f16"),
@@ -60,7 +62,7 @@ def llm(*words, **options):
 def architecture_of(name):
     architecture, file, _ = CASES[name]
     a = (ARCHITECTURES | OTHERS)[architecture]
-    return models.as_in_gguf(a) if file.startswith("gguf") else a
+    return models.as_in_gguf(a) if file.startswith(("gguf", "mxfp4")) else a
 
 
 def make_model(folder, name):
@@ -72,6 +74,8 @@ def make_model(folder, name):
     if kind in ("awq", "gptq"):
         is_ordered = format == "ordered"
         return folder / name, models.write_quantised(folder / name, a, weights, kind, 128 if is_ordered else int(format), is_ordered)
+    if kind == "mxfp4":
+        return folder / name, models.write_mxfp4(folder / name, a, weights, format)
     if kind == "safetensors":
         models.write_safetensors(folder / name, a, weights, format, parts=2 if name == "llama3-safetensors-f32" else 1)
         return folder / name, models.rounded(weights, format)
@@ -107,18 +111,20 @@ def test_a_model_in_several_files(tmp_path, made):
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """name of a case -> (model, package, the definition's logits), made once."""
-    folder, known = tmp_path_factory.mktemp("llm"), {}
+    """(name of a case, device) -> (model, package, the definition's logits), each made once."""
+    folder, known, packages = tmp_path_factory.mktemp("llm"), {}, set()
 
-    def make(name):
+    def make(name, device="sim:gfx942"):
         if name not in known:
             path, weights = make_model(folder, name)
-            package = folder / f"{name}.greta"
-            element = CASES[name][2]
-            compiled = llm("compile", path, f"--targets={TARGETS}", f"--type={element}", f"--batch={SIZES.get(name, 1)}", "-o", package)
+            known[name] = path, models.logits(architecture_of(name), weights, TOKENS)
+        path, want = known[name]
+        package = folder / f"{name}-{device}.greta"
+        if package not in packages:
+            compiled = llm("compile", path, f"--targets={TARGETS[device]}", f"--type={CASES[name][2]}", f"--batch={SIZES.get(name, 1)}", "-o", package)
             assert compiled.returncode == 0, compiled.stderr
-            known[name] = path, package, models.logits(architecture_of(name), weights, TOKENS)
-        return known[name]
+            packages.add(package)
+        return path, package, want
 
     return make
 
@@ -157,7 +163,7 @@ def devices_of(name):
 
 @pytest.mark.parametrize("name, device", [(name, device) for name in CASES for device in devices_of(name)])
 def test_logits(made, tmp_path, name, device):
-    path, package, want = made(name)
+    path, package, want = made(name, device)
     element = CASES[name][2]
     assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, element)
     if device == "vulkan" and name in PACKED:
@@ -173,7 +179,7 @@ def test_a_mixed_file(tmp_path, device):
     formats = {"output.weight": "q6_k", "blk.1.attn_v.weight": "q6_k", "blk.1.ffn_down.weight": "q6_k", "blk.3.ffn_down.weight": "q4_0"}
     path, package = tmp_path / "m.gguf", tmp_path / "m.greta"
     weights = models.write_gguf(path, a, models.random_weights(a), lambda name: formats.get(name, "q4_k"))
-    compiled = llm("compile", path, f"--targets={TARGETS}", "-o", package)
+    compiled = llm("compile", path, f"--targets={TARGETS[device]}", "-o", package)
     assert compiled.returncode == 0, compiled.stderr
     with zipfile.ZipFile(package) as archive:
         functions = {f["name"] for f in json.loads(archive.read("manifest.json"))["functions"]}
@@ -224,15 +230,25 @@ def test_tokens_that_all_choose_one_expert(tmp_path, monkeypatch, device):
         router = weights[f"blk.{i}.ffn_gate_inp.weight"]
         router[-1] = common
         router[:-1] -= router[:-1].mean(1, keepdims=True) + 0.5 * common
-    seen, mixture = [], models.mixture
-    monkeypatch.setattr(models, "mixture", lambda a, router, experts, x: seen.append(np.argsort(-(x @ router.T))) or mixture(a, router, experts, x))
+    seen, mixture = [], architectures.mixture
+    monkeypatch.setattr(architectures, "mixture", lambda a, scores, expert, x: seen.append(np.argsort(-scores)) or mixture(a, scores, expert, x))
     want = models.logits(a, weights, TOKENS)
     assert len(seen) == a.layers and all((order[:, 0] == a.experts - 1).all() for order in seen)
     path, package = models.write_safetensors(tmp_path / "m", a, weights), tmp_path / "m.greta"
-    compiled = llm("compile", path, f"--targets={TARGETS}", "-o", package)
+    compiled = llm("compile", path, f"--targets={TARGETS[device]}", "-o", package)
     assert compiled.returncode == 0, compiled.stderr
     assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, "f32")
     assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "f32")
+
+
+def test_one_package_for_both_files_of_experts_in_mxfp4(made, tmp_path):
+    """gpt-oss's safetensors have gates and ups in turn, scales apart and numbers in another order."""
+    path, package, _ = made("gpt-oss-mxfp4-f16")
+    a, weights = OTHERS["gpt-oss"], models.random_weights(OTHERS["gpt-oss"])
+    weights |= {name: w for name, w in models.rounded(weights, "f16").items() if not name.endswith("_exps.weight")}
+    models.write_gguf(tmp_path / "m.gguf", a, weights, lambda name: "mxfp4" if "_exps" in name else "f16")
+    want = logits_of(path, package, "sim:gfx942", tmp_path, "--batch=1")
+    assert np.array_equal(logits_of(tmp_path / "m.gguf", package, "sim:gfx942", tmp_path, "--batch=1"), want)
 
 
 def test_one_package_for_both_files_of_a_model(made, tmp_path):
@@ -247,7 +263,7 @@ def test_one_package_for_both_files_of_a_model(made, tmp_path):
 @pytest.mark.parametrize("device", DEVICES[1:])
 def test_pieces_and_graphs_change_nothing(made, tmp_path, device):
     """The same kernels give the same bits, whether graphs replay them or not."""
-    path, package, _ = made("llama2-safetensors-f16")
+    path, package, _ = made("llama2-safetensors-f16", device)
     one = logits_of(path, package, device, tmp_path, "--batch=1")
     assert np.array_equal(one, logits_of(path, package, device, tmp_path, "--batch=1", "--no-graphs"))
     assert np.array_equal(one, logits_of(path, package, device, tmp_path, "--batch=1"))
@@ -256,7 +272,7 @@ def test_pieces_and_graphs_change_nothing(made, tmp_path, device):
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     package = tmp_path_factory.mktemp("tiny") / "tiny.greta"
-    compiled = llm("compile", "--synthetic=tiny", f"--targets={TARGETS}", "--batch=1,2,4", "-o", package)
+    compiled = llm("compile", "--synthetic=tiny", f"--targets={','.join(TARGETS.values())}", "--batch=1,2,4", "-o", package)
     assert compiled.returncode == 0, compiled.stderr
     return package
 

@@ -130,6 +130,7 @@ LEFT_OUT = {
     "qwen3-moe": dict(normalises=True),
     "mixtral": dict(used=1),
     "olmoe": dict(head_norms=False),
+    "gpt-oss": dict(limit=1.8),
 }
 MORE_LEFT_OUT = [
     ("gemma2", dict(caps=(5.0, None))),
@@ -139,6 +140,8 @@ MORE_LEFT_OUT = [
     ("granite", dict(scales={"embedding": 12.0, "scores": 0.1, "logits": 1 / 8})),
     ("cohere2", dict(period=0)),
     ("mixtral", dict(normalises=False)),
+    ("gpt-oss", dict(period=0)),
+    ("gpt-oss", dict(rope=models.YARN)),
 ]
 
 

@@ -240,7 +240,8 @@ def test_paged_attention():
     table, lengths = np.array([[3, 0], [1, 4]], np.int32), np.array([11, 16], np.int32)
     flat = lambda cache, b: cache[table[b]].reshape(-1, 2, 32).transpose(1, 0, 2)
     want = np.stack([attended(q[b], flat(k, b), flat(v, b), lengths[b], causal=True) for b in range(2)])
-    check(ops.paged_attention(q, k, v, table, lengths), want, *ATTENTION, depth=16)
+    none = np.full(4, -np.inf, np.float32)
+    check(ops.paged_attention(q, k, v, table, lengths, sinks=none), want, *ATTENTION, depth=16)
 
 
 def test_function_fuses():

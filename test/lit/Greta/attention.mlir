@@ -37,6 +37,13 @@ func.func @paged(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %t: ten
   return %0 : tensor<?x32x1x128xf16>
 }
 
+// CHECK-LABEL: func.func @paged_sinks(
+// CHECK: greta.paged_attention %arg0, %arg1, %arg1, %arg2, %arg3 sinks(%arg4) {window = 4 : i64} : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<32xf32> -> tensor<?x32x1x128xf16>
+func.func @paged_sinks(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %s: tensor<32xf32>) -> tensor<?x32x1x128xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %t, %l sinks(%s) {window = 4} : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<32xf32> -> tensor<?x32x1x128xf16>
+  return %0 : tensor<?x32x1x128xf16>
+}
+
 // CHECK-LABEL: func.func @updates(
 // CHECK: greta.kv_update %arg0, %arg1, %arg2 : tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>, tensor<?xi32> -> tensor<?x8x?x128xi8>
 // CHECK: greta.paged_kv_update %arg3, %arg4, %arg2 : tensor<?x16x8x128xf16>, tensor<?x8x128xf16>, tensor<?xi32> -> tensor<?x16x8x128xf16>

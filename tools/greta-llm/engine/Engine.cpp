@@ -2,6 +2,7 @@
 // lengths and page tables) is one buffer, which the host writes for prompts.
 #include "engine/Engine.h"
 #include "Options.h"
+#include "engine/Experts.h"
 #include "model/Json.h"
 
 #include <algorithm>
@@ -97,7 +98,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   checkArguments(sample.front(), -1);
   for (const auto *some : {&orderExperts, &addExperts})
     for (const greta::Function &function : *some)
-      checkArguments(function, -1);
+      checkArguments(function, 0);
   for (const Step &step : steps) {
     for (size_t i = 0; i < step.layers.size(); ++i)
       checkArguments(step.layers[i], classes.first[i]);
@@ -122,6 +123,9 @@ void Engine::makePairs() {
   pairs.offsets = allocate(c.mixture.count + 1, 4);
   pairs.rows = allocate(rows * c.width, bytesOf(element));
   pairs.results = allocate(rows * c.width, 4);
+  for (const ExpertBias &bias : expertBiases(c))
+    pairs.biases[biasOfPairs(bias.weight)] =
+        allocate(rows * bias.width, bytesOf(element));
 }
 
 /// Angles are the model's, as tables: pairs without one are multiplied by 1.
@@ -364,6 +368,9 @@ greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
     return {&pairs.rows, {rows, c.width}};
   if (name == "pair_results")
     return {&pairs.results, {rows, c.width}};
+  for (const ExpertBias &bias : expertBiases(c))
+    if (biasOfPairs(bias.weight) == name)
+      return {&pairs.biases.at(name), {rows, bias.width}};
   return {};
 }
 
@@ -371,17 +378,16 @@ greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
 void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
                           int64_t layer) {
   const Buffer &to = x[(layer + 1) % 2];
-  auto some = [&](std::initializer_list<const char *> names) {
-    std::vector<greta::Tensor> tensors;
-    for (const char *name : names)
-      tensors.push_back(bindPairs(name, inputs.tokens));
-    return tensors;
-  };
+  std::vector<greta::Tensor> ordered;
+  for (const char *name :
+       {"pair_weights", "pair_places", "expert_offsets", "pair_rows"})
+    ordered.push_back(bindPairs(name, inputs.tokens));
+  for (const ExpertBias &bias : expertBiases(model.config))
+    ordered.push_back(bindPairs(biasOfPairs(bias.weight), inputs.tokens));
   orderExperts.front().launch(
-      stream, bindAll(orderExperts.front(), -1, inputs, to, 0),
-      some({"pair_weights", "pair_places", "expert_offsets", "pair_rows"}));
+      stream, bindAll(orderExperts.front(), layer, inputs, to, 0), ordered);
   experts.launch(stream, bindAll(experts, layer, inputs, to, 0),
-                 some({"pair_results"}));
+                 {bindPairs("pair_results", inputs.tokens)});
   addExperts.front().launch(stream,
                             bindAll(addExperts.front(), -1, inputs, to, 0),
                             {{&to, {inputs.tokens, model.config.width}}});

@@ -219,6 +219,7 @@ private:
   std::vector<greta::Function> orderExperts, addExperts;
   struct Pairs {
     greta::Buffer normed, logits, weights, places, offsets, rows, results;
+    std::map<std::string, greta::Buffer> biases; // by biasOfPairs
   };
   Pairs pairs;
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end

@@ -5,6 +5,8 @@
 #include "engine/Experts.h"
 #include "engine/Program.h"
 
+#include <algorithm>
+
 namespace greta::llm {
 namespace {
 
@@ -109,18 +111,30 @@ Block rowOf(Program &p, const Block &tensor, const Block &row, int64_t width) {
   return tensor + wide * static_cast<double>(width);
 }
 
-std::string gatherKernel(const Mixture &mixture, int64_t width,
-                         const std::string &element) {
+std::string gatherKernel(const Config &config, const std::string &element) {
   Program p("gather_pairs", 4);
   Block x = p.argument("x", element);
   Block places = p.argument("places", "i32");
+  std::vector<ExpertBias> biases = expertBiases(config);
+  std::vector<Block> tables;
+  Block experts;
+  if (!biases.empty())
+    experts = p.argument("experts", "i32");
+  for (const ExpertBias &bias : biases)
+    tables.push_back(p.argument(bias.weight, element));
   Block rows = p.argument("rows", element);
-  Block pair = p.programId(0);
-  Block token = p.elementwise("arith.divui", {pair, p.integer(mixture.used)});
-  Columns c(p, width);
-  Block value = p.load(rowOf(p, x, token, width) + c.column, c.areThere, 0);
-  p.store(value, rowOf(p, rows, p.load(places + pair), width) + c.column,
-          c.areThere);
+  Block pair = p.programId(0), place = p.load(places + pair);
+  auto copy = [&](const Block &from, const Block &row, const Block &to,
+                  int64_t width) {
+    Columns c(p, width);
+    Block value = p.load(rowOf(p, from, row, width) + c.column, c.areThere, 0);
+    p.store(value, rowOf(p, to, place, width) + c.column, c.areThere);
+  };
+  copy(x, p.elementwise("arith.divui", {pair, p.integer(config.mixture.used)}),
+       rows, config.width);
+  for (size_t i = 0; i < biases.size(); ++i)
+    copy(tables[i], p.load(experts + pair),
+         p.argument(biases[i].weight + "_rows", element), biases[i].width);
   return p.finish();
 }
 
@@ -148,19 +162,39 @@ std::string addKernel(const Mixture &mixture, int64_t width) {
 // The two functions; t is the number of tokens.
 class FunctionText {
 public:
-  FunctionText(const Mixture &mixture, int64_t width,
-               const std::string &element)
-      : count(std::to_string(mixture.count)),
-        offsets(std::to_string(mixture.count + 1)),
-        used(std::to_string(mixture.used)), width(std::to_string(width)),
-        blocks(std::to_string((width + expertColumns - 1) / expertColumns)),
-        element(element) {}
+  FunctionText(const Config &config, const std::string &element)
+      : count(std::to_string(config.mixture.count)),
+        offsets(std::to_string(config.mixture.count + 1)),
+        used(std::to_string(config.mixture.used)),
+        width(std::to_string(config.width)), element(element),
+        biases(expertBiases(config)) {
+    int64_t widest = config.width;
+    for (const ExpertBias &bias : biases)
+      widest = std::max(widest, bias.width);
+    blocks = blocksOf(config.width);
+    blocksOfAll = blocksOf(widest);
+  }
 
   std::string order() const {
+    std::string declared, given, types, named, shapes;
+    for (const ExpertBias &bias : biases) {
+      std::string columns = std::to_string(bias.width),
+                  type = tensor(count + "x" + columns, element);
+      declared += ", %" + bias.weight + "_bias: " + type;
+      given += ", %" + bias.weight + "_bias";
+      types += ", " + type;
+      named += ", %" + bias.weight + "_rows";
+      shapes += ", " + map(pairs() + ", " + columns);
+    }
+    if (!biases.empty()) {
+      given = ", %chosen" + given;
+      types = ", " + tensor("?x" + used, "i32") + types;
+    }
     return "func.func @experts_order(%router_logits: " +
            tensor("?x" + count, "f32") +
            ", %normed: " + tensor("?x" + width, element) +
-           shape("t, " + width) + ")\n    -> (" + results() + ") {\n" +
+           shape("t, " + width) + declared + ")\n    -> (" + results() +
+           ") {\n" +
            "  %chosen, %weights = greta_tile.launch @choose_experts grid " +
            map("t") + " scalars " + map("") + " (%router_logits) shapes [" +
            map("t, " + used) + ", " + map("t, " + used) + "]\n      : (" +
@@ -170,14 +204,15 @@ public:
            map(offsets) + " scalars " + map(pairs()) + " (%chosen) shapes [" +
            map(pairs()) + ", " + map(offsets) + "]\n      : (" +
            tensor("?x" + used, "i32") + ") -> (" + tensor("?", "i32") + ", " +
-           tensor(offsets, "i32") + ")\n" +
-           "  %rows = greta_tile.launch @gather_pairs grid " +
-           map(pairs() + ", " + blocks) + " scalars " + map("") +
-           " (%normed, %places) shapes [" + map(pairs() + ", " + width) +
-           "]\n      : (" + tensor("?x" + width, element) + ", " +
-           tensor("?", "i32") + ") -> " + tensor("?x" + width, element) +
-           "\n  return %weights, %places, %offsets, %rows : " + results() +
-           "\n}\n";
+           tensor(offsets, "i32") + ")\n" + "  %rows" + named +
+           " = greta_tile.launch @gather_pairs grid " +
+           map(pairs() + ", " + blocksOfAll) + " scalars " + map("") +
+           " (%normed, %places" + given + ") shapes [" +
+           map(pairs() + ", " + width) + shapes + "]\n      : (" +
+           tensor("?x" + width, element) + ", " + tensor("?", "i32") + types +
+           ") -> (" + rows() +
+           ")\n  return %weights, %places, %offsets, %rows" + named + " : " +
+           results() + "\n}\n";
   }
 
   std::string add() const {
@@ -207,22 +242,45 @@ private:
     return "tensor<" + extents + "x" + type + ">";
   }
   std::string pairs() const { return "t * " + used; }
+  static std::string blocksOf(int64_t columns) {
+    return std::to_string((columns + expertColumns - 1) / expertColumns);
+  }
+  std::string rows() const {
+    std::string types = tensor("?x" + width, element);
+    for (const ExpertBias &bias : biases)
+      types += ", " + tensor("?x" + std::to_string(bias.width), element);
+    return types;
+  }
   std::string results() const {
     return tensor("?x" + used, "f32") + ", " + tensor("?", "i32") + ", " +
-           tensor(offsets, "i32") + ", " + tensor("?x" + width, element);
+           tensor(offsets, "i32") + ", " + rows();
   }
 
-  std::string count, offsets, used, width, blocks, element;
+  std::string count, offsets, used, width, element, blocks, blocksOfAll;
+  std::vector<ExpertBias> biases;
 };
 
 } // namespace
 
-std::string writeExperts(const Mixture &mixture, int64_t width,
-                         const std::string &element) {
-  FunctionText text(mixture, width, element);
-  return chooseKernel(mixture) + sortKernel() +
-         gatherKernel(mixture, width, element) + addKernel(mixture, width) +
-         text.order() + text.add();
+std::vector<ExpertBias> expertBiases(const Config &config) {
+  std::vector<ExpertBias> biases;
+  for (auto [weight, width] : {std::pair("ffn_gate_exps", config.hidden),
+                               std::pair("ffn_up_exps", config.hidden),
+                               std::pair("ffn_down_exps", config.width)})
+    if (config.biases.count(weight))
+      biases.push_back({weight, width});
+  return biases;
+}
+
+std::string biasOfPairs(const std::string &weight) {
+  return "pair_" + weight + "_bias";
+}
+
+std::string writeExperts(const Config &config, const std::string &element) {
+  FunctionText text(config, element);
+  return chooseKernel(config.mixture) + sortKernel() +
+         gatherKernel(config, element) +
+         addKernel(config.mixture, config.width) + text.order() + text.add();
 }
 
 } // namespace greta::llm

@@ -19,14 +19,23 @@ namespace greta::llm {
 //   experts_order   the largest of the softmax of each token's logits; pairs in
 //                   the order of experts, then of tokens -> weights and places
 //                   of pairs, where each expert's rows begin, and for each pair
-//                   a row of what the MLP reads, at its place
+//                   a row of what the MLP reads, at its place; where experts
+//                   have biases, also a row of each of them
 //   expertsC_T      the experts' matrix products (Graph.h)
 //   experts_add     x, in place, and for each token its pairs' rows times their
 //                   weights
 //
 // These two take any number of tokens. `element` is of what the MLP reads.
-std::string writeExperts(const Mixture &mixture, int64_t width,
-                         const std::string &element);
+std::string writeExperts(const Config &config, const std::string &element);
+
+// The experts' weights that have biases, and how wide these are.
+struct ExpertBias {
+  std::string weight;
+  int64_t width;
+};
+std::vector<ExpertBias> expertBiases(const Config &config);
+// The name of the bias's rows, one for each pair.
+std::string biasOfPairs(const std::string &weight);
 
 } // namespace greta::llm
 #endif

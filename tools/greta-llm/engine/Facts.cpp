@@ -10,12 +10,19 @@
 
 namespace greta::llm {
 
+// Biases of experts have two dimensions.
+static bool isBias(const std::string &name) {
+  constexpr std::string_view suffix = "_bias";
+  return name.size() > suffix.size() &&
+         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
 int64_t heldGroup(const Model &model, const std::string &name,
                   Element element) {
   // The embedding is also looked up, so it is held in rows; a packed copy
   // serves the output where one weight is both.
   const Stored &stored = model.weight(name);
-  if (element != Element::F16 || name == "token_embd")
+  if (element != Element::F16 || name == "token_embd" || isBias(name))
     return 0;
   if (stored.format == Format::Int4)
     return canPackGrouped(stored) ? stored.grouped.group : 0;
@@ -35,7 +42,7 @@ static std::string describeArgument(const Model &model, const std::string &name,
 std::string describeHeld(const Model &model, Element element) {
   std::map<std::string, int> counts;
   for (const auto &[name, stored] : model.weights) {
-    if (stored.shape.size() < 2)
+    if (stored.shape.size() < 2 || isBias(name))
       continue;
     std::string format = infoOf(stored.format).name;
     const WeightFormat *row = packedFormat(stored.format);
@@ -102,7 +109,8 @@ static void addUnusual(const Config &c,
       {NormBiases, "biases of norms"},
       {RowNorms, "norms of all heads together"},
       {Parallel, "attention beside the MLP"},
-      {Ungated, "an MLP without a gate"}};
+      {Ungated, "an MLP without a gate"},
+      {Sinks, "sinks of attention"}};
   for (auto [trait, name] : traits)
     if (c.has(trait))
       facts[name] = "yes";
@@ -122,6 +130,8 @@ static void addUnusual(const Config &c,
       {"scale of scores", {c.attentionScale, 0}},
       {"bound of scores", {c.attentionCap, 0}},
       {"bound of logits", {c.logitCap, 0}},
+      {"bound of the MLP's gate", {c.clamp, 0}},
+      {"slope of the MLP's gate", {c.slope, 0}},
       {"scale of the embedding", {c.embeddingScale, 1}},
       {"scale of residuals", {c.residualScale, 1}},
       {"scale of logits", {c.logitScale, 1}}};
@@ -165,7 +175,7 @@ std::map<std::string, std::string> factsOf(const Model &model,
   for (size_t i = 0; i < classes.first.size(); ++i) {
     std::vector<std::pair<std::string, std::string>> names;
     for (const Weight &weight : layerWeights(c))
-      if (weight.shape.size() > 1)
+      if (weight.kind == Weight::Matrix)
         names.push_back(
             {weight.name, Model::inLayer(classes.first[i], weight.name)});
     facts["matrices of layers of class " + std::to_string(i)] =

@@ -51,11 +51,16 @@ public:
     return value;
   }
 
-  // `op %a, %b attributes : types of a, b -> type`
-  Value op(const std::string &op, const std::vector<Value> &operands, Type type,
-           const std::string &attributes = "") {
-    return line(op + " " + namesOf(operands) +
-                    (attributes.empty() ? "" : " " + attributes) + " : " +
+  // `op %a, %b attributes : types of a, b -> type`; an operand that a word
+  // names is the last one: `op %a, %b word(%c) ..`.
+  Value op(const std::string &op, std::vector<Value> operands, Type type,
+           const std::string &attributes = "", const std::string &word = "",
+           const std::vector<Value> &named = {}) {
+    std::string text = op + " " + namesOf(operands);
+    if (!named.empty())
+      text += " " + word + "(" + namesOf(named) + ")";
+    operands.insert(operands.end(), named.begin(), named.end());
+    return line(text + (attributes.empty() ? "" : " " + attributes) + " : " +
                     typesOf(operands) + " -> " + type.text(),
                 type);
   }

@@ -51,6 +51,8 @@ private:
   Value attention(const Layer &in, const Value &x, Value &keys,
                   Value &values) const;
   Value geglu(Function &f, const Value &gate) const;
+  Value clampedSwiglu(Function &f, const Value &gate, const Value &up) const;
+  Value gated(Function &f, const Value &gate, const Value &up) const;
   Value mlp(const Layer &in, const Value &x) const;
   Value grouped(Function &f, int64_t layer, const Value &x,
                 const std::string &weight, const Value &offsets,
@@ -176,9 +178,12 @@ Value Writer::attention(const Layer &in, const Value &x, Value &keys,
     attributes += ", window = " + std::to_string(window) + " : i64";
   if (config.attentionCap)
     attributes += ", softcap = " + number(config.attentionCap);
-  Value attended = f.op("greta.paged_attention",
-                        {queries, keys, values, in.table, in.lengths},
-                        queries.type, attributes + ", tokens_first}");
+  std::vector<Value> sinks;
+  if (config.has(Sinks))
+    sinks.push_back(f.argument("attn_sinks", {{count}, "f32"}));
+  Value attended = f.op(
+      "greta.paged_attention", {queries, keys, values, in.table, in.lengths},
+      queries.type, attributes + ", tokens_first}", "sinks", sinks);
   return f.collapse(attended, {in.tokens, count * size}, "[[0, 1], [2, 3]]");
 }
 
@@ -198,21 +203,46 @@ Value Writer::geglu(Function &f, const Value &gate) const {
   return times(f.scaled(x, 0.5), plusOne(bent));
 }
 
+// In f32: (up + 1) gate sigmoid(slope gate) of a gate below the bound and an up
+// within it.
+Value Writer::clampedSwiglu(Function &f, const Value &gate,
+                            const Value &up) const {
+  Value g = f.convert(gate, "f32"), u = f.convert(up, "f32");
+  auto all = [&](double value) { return f.constant(value, g.type); };
+  g = f.elementwise("arith.minimumf", {g, all(config.clamp)});
+  u = f.elementwise("arith.minimumf", {u, all(config.clamp)});
+  u = f.elementwise("arith.maximumf", {u, all(-config.clamp)});
+  Value e = f.elementwise("math.exp", {f.scaled(g, -config.slope)});
+  Value share = f.elementwise("arith.divf",
+                              {g, f.elementwise("arith.addf", {e, all(1)})});
+  return f.elementwise("arith.mulf",
+                       {share, f.elementwise("arith.addf", {u, all(1)})});
+}
+
+// Gate and up become what the MLP's last product reads.
+Value Writer::gated(Function &f, const Value &gate, const Value &up) const {
+  switch (config.architecture->activation) {
+  case Activation::Silu:
+    return f.op("greta.swiglu", {gate, up}, gate.type);
+  case Activation::GeluTanh:
+    return f.convert(
+        f.elementwise("arith.mulf", {geglu(f, gate), f.convert(up, "f32")}),
+        element);
+  case Activation::ClampedSwiglu:
+    break;
+  }
+  return f.convert(clampedSwiglu(f, gate, up), element);
+}
+
 Value Writer::mlp(const Layer &in, const Value &x) const {
   Function &f = in.f;
-  bool isSilu = config.architecture->activation == Activation::Silu;
   if (config.has(Ungated)) {
     Value active = geglu(f, project(in, x, "ffn_up", element));
     return project(in, f.convert(active, element), "ffn_down", "f32");
   }
   Value gate = project(in, x, "ffn_gate", element);
   Value up = project(in, x, "ffn_up", element);
-  Value active =
-      isSilu ? f.op("greta.swiglu", {gate, up}, gate.type)
-             : f.convert(f.elementwise("arith.mulf",
-                                       {geglu(f, gate), f.convert(up, "f32")}),
-                         element);
-  return project(in, active, "ffn_down", "f32");
+  return project(in, gated(f, gate, up), "ffn_down", "f32");
 }
 
 // Rows of pairs times the weights of their experts.
@@ -223,9 +253,13 @@ Value Writer::grouped(Function &f, int64_t layer, const Value &x,
   Value w = held(f, weight, stored);
   bool isPacked = heldGroup(model, stored, kind) != 0;
   Type type{{x.type.shape[0], w.type.shape[1]}, isPacked ? "f16" : result};
-  return f.convert(
+  Value y = f.convert(
       f.op("greta.grouped_matmul", {x, w, offsets}, type, "{transpose_b}"),
       result);
+  if (!config.biases.count(weight))
+    return y;
+  Value bias = f.argument(biasOfPairs(weight), {y.type.shape, element});
+  return f.elementwise("arith.addf", {y, f.convert(bias, result)});
 }
 
 std::string Writer::experts(const std::string &name, int64_t layer,
@@ -237,7 +271,7 @@ std::string Writer::experts(const std::string &name, int64_t layer,
       f.argument("expert_offsets", {{config.mixture.count + 1}, "i32"});
   Value gate = grouped(f, layer, rows, "ffn_gate_exps", offsets, element);
   Value up = grouped(f, layer, rows, "ffn_up_exps", offsets, element);
-  Value active = f.op("greta.swiglu", {gate, up}, gate.type);
+  Value active = gated(f, gate, up);
   return f.finish({grouped(f, layer, active, "ffn_down_exps", offsets, "f32")});
 }
 
@@ -402,8 +436,7 @@ std::string writeModule(const Model &model, Element element,
   std::string text = writer.embed() + writer.head(headFunction(0), any) +
                      writeSampling(model.config.vocabulary, pageSize);
   if (hasExperts)
-    text +=
-        writeExperts(model.config.mixture, model.config.width, nameOf(element));
+    text += writeExperts(model.config, nameOf(element));
   auto add = [&](const std::string &name, size_t c, int64_t tokens,
                  bool isPrompt) {
     text += writer.layer(name, classes.first[c], tokens, isPrompt);

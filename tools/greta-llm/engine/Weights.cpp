@@ -75,10 +75,11 @@ public:
   // The i-th row of the piece that `row` begins.
   void expand(size_t row, size_t i, float *to) const {
     size_t columns = static_cast<size_t>(stored.columns());
+    std::vector<uint8_t> room;
     if (stored.format == Format::Int4)
       expandGrouped(stored, inFile(row + i), to);
     else
-      expandRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
+      expandRow(stored.format, bytesOfRow(row, i, room), stored.columns(), to);
     // A vector's numbers are what a matrix's rows are.
     if (stored.shape.size() == 1 && stored.headOrder.size) {
       std::vector<float> theirs(to, to + columns);
@@ -90,10 +91,11 @@ public:
         to[j] += 1;
   }
   void pack(size_t row, size_t i, const PackedRow &to) const {
+    std::vector<uint8_t> room;
     if (stored.format == Format::Int4)
       packGrouped(stored, inFile(row + i), to);
     else
-      packRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
+      packRow(stored.format, bytesOfRow(row, i, room), stored.columns(), to);
   }
 
 private:
@@ -143,10 +145,11 @@ private:
   int64_t inFile(size_t row) const {
     return static_cast<int64_t>(stored.headOrder.inFile(row));
   }
-  const uint8_t *bytesOfRow(size_t row, size_t i) const {
+  const uint8_t *bytesOfRow(size_t row, size_t i,
+                            std::vector<uint8_t> &room) const {
     size_t from =
         stored.shape.size() > 1 ? stored.headOrder.inFile(row + i) : row + i;
-    return stored.data ? stored.data + from * stored.rowBytes()
+    return stored.data ? wholeRow(stored, from, room)
                        : made.data() + i * stored.rowBytes();
   }
 
@@ -174,7 +177,7 @@ void Weights::add(const std::string &name, const Stored &stored,
       make(name, stored.shape, nameOf(element), rows * rowBytes);
   Rows source(name, stored);
   bool isSame = findFormat(nameOf(element))->format == stored.format &&
-                !stored.headOrder.size && !stored.isLessOne;
+                !stored.headOrder.size && !stored.isLessOne && stored.isPlain();
   std::vector<float> numbers(columns);
   std::vector<uint8_t> piece;
   for (size_t row = 0; row < rows; row += source.perPiece()) {

@@ -60,7 +60,7 @@ static const Architecture architectures[] = {
                   "block_sparse_moe.experts.w2=ffn_down_exps")
         .assumes(R"({"norm_topk_prob": true, "rope_theta": 1000000})"),
     Architecture("smollm3", "smollm3", NormsBefore | PairsInGguf | LayersOfRope)
-        .windows(Windows::IfAsked, 4)
+        .windows(Windows::WithoutRopeIfAsked, 4)
         .asksForBiases("attention_bias", attention)
         .assumes(R"({"tie_word_embeddings": true, "rope_theta": 2000000})"),
     Architecture("gemma2", "gemma2", gemma | SoftCaps)
@@ -88,6 +88,7 @@ static const Architecture architectures[] = {
                  NormsBefore | FusedQkv | FusedGate | PartialRope | ForeignCode)
         .windows(Windows::Always)
         .hasNames("self_attn.qkv_proj=attn_qkv mlp.gate_up_proj=ffn_gate_up")
+        .hasGgufNames("ffn_up=ffn_gate_up")
         .assumes(R"({"original_max_position_embeddings": 4096})"),
     Architecture("glm4", "glm4",
                  NormsBefore | NormsAfter | FusedGate | PartialRope |
@@ -96,6 +97,7 @@ static const Architecture architectures[] = {
         .hasNames("post_self_attn_layernorm=post_attention_norm "
                   "post_mlp_layernorm=post_ffw_norm "
                   "mlp.gate_up_proj=ffn_gate_up")
+        .hasGgufNames("ffn_up=ffn_gate_up")
         .assumes(R"({"partial_rotary_factor": 0.5, "attention_bias": true})"),
     Architecture("granite", "granite", NormsBefore | PairsInGguf | Multipliers)
         .asksForBiases("attention_bias", attention)
@@ -108,6 +110,21 @@ static const Architecture architectures[] = {
                  NormsBefore | RowNorms | Experts | SharesOfAll)
         .asksForBiases("attention_bias", attention)
         .hasNames(expertNames),
+    Architecture("gpt_oss", "gpt-oss",
+                 NormsBefore | Experts | Sinks | GatesInTurn)
+        .activates(Activation::ClampedSwiglu)
+        .windows(Windows::Pattern, 2)
+        .asksForBiases("attention_bias", attention)
+        .hasBiases("ffn_gate_inp ffn_gate_exps ffn_up_exps ffn_down_exps")
+        .hasNames("self_attn.sinks=attn_sinks mlp.router=ffn_gate_inp "
+                  "mlp.experts.gate_up_proj=ffn_gate_up_exps "
+                  "mlp.experts.down_proj=ffn_down_exps")
+        .hasGgufNames("post_attention_norm=ffn_norm")
+        .assumes(R"({"attention_bias": true, "norm_topk_prob": true,
+          "sliding_window": 128, "swiglu_limit": 7, "swiglu_alpha": 1.702,
+          "rope_theta": 150000, "rope_scaling": {"rope_type": "yarn",
+          "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false,
+          "original_max_position_embeddings": 4096}})"),
     Architecture("cohere", "command-r", cohere)
         .asksForBiases("attention_bias", attention)
         .hasEpsilon("layer_norm_eps")
@@ -138,12 +155,21 @@ std::vector<std::string> wordsOf(const std::string &text) {
   return words;
 }
 
-std::string Architecture::nameOf(const std::string &theirs) const {
-  for (const char *list : {names, usualNames})
-    for (const std::string &pair : wordsOf(list))
-      if (size_t equals = pair.find('='); pair.substr(0, equals) == theirs)
-        return pair.substr(equals + 1);
+static std::string find(const char *pairs, const std::string &theirs) {
+  for (const std::string &pair : wordsOf(pairs))
+    if (size_t equals = pair.find('='); pair.substr(0, equals) == theirs)
+      return pair.substr(equals + 1);
   return "";
+}
+
+std::string Architecture::nameOf(const std::string &theirs) const {
+  std::string ours = find(names, theirs);
+  return ours.empty() ? find(usualNames, theirs) : ours;
+}
+
+std::string Architecture::nameInGguf(const std::string &theirs) const {
+  std::string ours = find(ggufNames, theirs);
+  return ours.empty() ? theirs : ours;
 }
 
 Architecture &Architecture::activates(Activation how) {
@@ -176,6 +202,11 @@ Architecture &Architecture::hasEpsilon(const char *field) {
 
 Architecture &Architecture::hasNames(const char *pairs) {
   names = pairs;
+  return *this;
+}
+
+Architecture &Architecture::hasGgufNames(const char *pairs) {
+  ggufNames = pairs;
   return *this;
 }
 

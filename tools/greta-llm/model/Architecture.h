@@ -41,13 +41,27 @@ enum Trait : uint32_t {
   PartialRope = 1u << 22,  // rope turns a part of each head
   LayersOfRope = 1u << 23, // a list says which layers have rope
   ForeignCode = 1u << 24,  // files also name code, which does the same
+
+  Sinks = 1u << 25,       // each head has a logit whose weight goes nowhere
+  GatesInTurn = 1u << 26, // experts' gates and ups are rows of one weight, in
+                          // turn, and safetensors have floats transposed
 };
 
-enum class Activation { Silu, GeluTanh };
+// ClampedSwiglu: (up + 1) * gate * sigmoid(slope * gate) of a gate below a
+// bound and an up within it.
+enum class Activation { Silu, GeluTanh, ClampedSwiglu };
 
 // The layers that see a window of keys: none, all, those that fields ask for,
-// all where a field asks for it, or all but each `period`-th.
-enum class Windows { Never, Always, IfAsked, AllIfAsked, Pattern };
+// all or those without rope where a field asks for it, or all but each
+// `period`-th.
+enum class Windows {
+  Never,
+  Always,
+  IfAsked,
+  AllIfAsked,
+  WithoutRopeIfAsked,
+  Pattern
+};
 
 // Words of a text between spaces.
 std::vector<std::string> wordsOf(const std::string &text);
@@ -67,11 +81,14 @@ struct Architecture {
   const char *biasField = nullptr;
   const char *epsilon = "rms_norm_eps"; // the field in config.json
   const char *names = ""; // "theirs=ours": tensors that are not named as usual
-  const char *defaults = ""; // what config.json means where it says nothing
+  const char *ggufNames = ""; // the same in GGUF files
+  const char *defaults = "";  // what config.json means where it says nothing
 
   bool has(uint32_t some) const { return (traits & some) != 0; }
   // The name that a layer's tensor of safetensors has here; empty: none.
   std::string nameOf(const std::string &theirs) const;
+  // The name here of a layer's tensor of GGUF files.
+  std::string nameInGguf(const std::string &theirs) const;
 
   // A row sets these beside its traits.
   Architecture &activates(Activation how);
@@ -80,6 +97,7 @@ struct Architecture {
   Architecture &asksForBiases(const char *field, const char *weights);
   Architecture &hasEpsilon(const char *field);
   Architecture &hasNames(const char *pairs);
+  Architecture &hasGgufNames(const char *pairs);
   Architecture &assumes(const char *json);
   /// The values of fields that are absent.
   nlohmann::json assumed() const;

@@ -171,12 +171,32 @@ std::vector<bool> typesOf(const std::string &path, const json &types,
   return result;
 }
 
+// Whether each layer has rope, where fields say so.
+std::vector<bool> ropesListed(const std::string &path, const Fields &fields,
+                              const Config &c) {
+  std::vector<bool> result(static_cast<size_t>(c.layers), true);
+  if (fields.find("no_rope_layers")) { // a 1 says that there is rope
+    std::vector<double> list = fields.numbers("no_rope_layers");
+    if (list.size() != result.size())
+      fail(path + ": 'no_rope_layers' is no list of a number for each layer");
+    for (size_t i = 0; i < list.size(); ++i)
+      result[i] = list[i] != 0;
+    return result;
+  }
+  int64_t interval = fields.size("no_rope_layer_interval", 4);
+  if (interval < 1)
+    fail(path + ": 'no_rope_layer_interval' is no number of layers");
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = (i + 1) % static_cast<size_t>(interval) != 0;
+  return result;
+}
+
 // Whether each layer has a window.
 std::vector<bool> windowed(const std::string &path, const Fields &fields,
                            const Config &c) {
   Windows kind = c.architecture->window;
   bool isOfAll = kind == Windows::Always || kind == Windows::AllIfAsked;
-  bool isAsked = (kind != Windows::IfAsked && kind != Windows::AllIfAsked) ||
+  bool isAsked = kind == Windows::Always || kind == Windows::Pattern ||
                  fields.flag("use_sliding_window");
   std::vector<bool> result(static_cast<size_t>(c.layers), isOfAll);
   if (const json *types = fields.find("layer_types")) {
@@ -186,7 +206,10 @@ std::vector<bool> windowed(const std::string &path, const Fields &fields,
         std::find(result.begin(), result.end(), true) != result.end())
       fail(path + ": 'layer_types' gives a part of the layers a window; this "
                   "model type has one in all layers, or none");
-  } else if (kind == Windows::IfAsked && isAsked && !c.has(LayersOfRope)) {
+  } else if (kind == Windows::WithoutRopeIfAsked && isAsked) {
+    result = ropesListed(path, fields, c);
+    result.flip();
+  } else if (kind == Windows::IfAsked && isAsked) {
     int64_t first = fields.size("max_window_layers");
     if (first < 0)
       fail(path + ": 'max_window_layers' is no number of layers");
@@ -210,23 +233,9 @@ std::vector<bool> roped(const std::string &path, const Fields &fields,
                         const std::vector<bool> &windows, const Config &c) {
   if (c.has(RopeInWindows))
     return windows;
-  std::vector<bool> result(static_cast<size_t>(c.layers), true);
-  if (!c.has(LayersOfRope))
-    return result;
-  if (fields.find("no_rope_layers")) { // a 1 says that there is rope
-    std::vector<double> list = fields.numbers("no_rope_layers");
-    if (list.size() != result.size())
-      fail(path + ": 'no_rope_layers' is no list of a number for each layer");
-    for (size_t i = 0; i < list.size(); ++i)
-      result[i] = list[i] != 0;
-    return result;
-  }
-  int64_t interval = fields.size("no_rope_layer_interval", 4);
-  if (interval < 1)
-    fail(path + ": 'no_rope_layer_interval' is no number of layers");
-  for (size_t i = 0; i < result.size(); ++i)
-    result[i] = (i + 1) % static_cast<size_t>(interval) != 0;
-  return result;
+  return c.has(LayersOfRope)
+             ? ropesListed(path, fields, c)
+             : std::vector<bool>(static_cast<size_t>(c.layers), true);
 }
 
 void readKinds(const std::string &path, const Fields &fields, Config &c) {
@@ -236,10 +245,6 @@ void readKinds(const std::string &path, const Fields &fields, Config &c) {
     fail(path + ": has a 'sliding_window', which this model type does not use");
   std::vector<bool> windows = windowed(path, fields, c),
                     ropes = roped(path, fields, windows, c);
-  // In an architecture with layers without rope, these layers have the windows.
-  if (c.has(LayersOfRope) && !fields.find("layer_types"))
-    for (size_t i = 0; i < windows.size(); ++i)
-      windows[i] = fields.flag("use_sliding_window") && !ropes[i];
   if (std::find(ropes.begin(), ropes.end(), false) != ropes.end())
     c.ropes.push_back(Rope()); // that turns nothing
   for (size_t i = 0; i < windows.size(); ++i) {
@@ -295,6 +300,8 @@ void readScales(const std::string &path, const Fields &fields, Config &c) {
   if (fields.find("query_pre_attn_scalar"))
     c.attentionScale = 1 / std::sqrt(given("query_pre_attn_scalar", 1));
   c.attentionScale = given("attention_multiplier", c.attentionScale);
+  c.clamp = given("swiglu_limit", 0);
+  c.slope = given("swiglu_alpha", 0);
   c.attentionCap = given("attn_logit_softcapping", 0);
   c.logitCap = given("final_logit_softcapping", 0);
   if (c.has(WidthScale))
@@ -315,9 +322,9 @@ void readBiases(const Fields &fields, Config &c) {
 
 void checkActivation(const std::string &path, const Fields &fields,
                      const Config &c) {
-  const char *wanted = c.architecture->activation == Activation::Silu
-                           ? "silu"
-                           : "gelu_pytorch_tanh";
+  const char *wanted = c.architecture->activation == Activation::GeluTanh
+                           ? "gelu_pytorch_tanh"
+                           : "silu";
   const char *fieldNames[] = {"hidden_act", "hidden_activation"};
   bool isSaid = false;
   for (const char *field : fieldNames) {
@@ -364,7 +371,8 @@ Config configOf(const std::string &path, json &object) {
   checkFields(Description::Config, path, object, c.architecture);
   const json defaults = c.architecture->assumed();
   for (const auto &[name, value] : defaults.items())
-    if (!object.contains(name))
+    if (!object.contains(name) &&
+        !(name == "rope_scaling" && object.contains("rope_parameters")))
       object[name] = value;
   Fields fields(path, object);
   checkActivation(path, fields, c);

@@ -56,11 +56,15 @@ const Field config[] = {
     {"num_experts_per_tok", read, Experts},
     {"moe_intermediate_size", read, Experts},
     {"norm_topk_prob", read, Experts},
+    {"swiglu_limit", read, GatesInTurn},
+    {"swiglu_alpha", read, GatesInTurn},
     {"mlp_only_layers", read, Experts},
     {"no_rope_layers", read, LayersOfRope},
     {"no_rope_layer_interval", read, LayersOfRope},
 
     {"decoder_sparse_step", "1", Experts},
+    {"experts_per_token", harmless, GatesInTurn},      // twice there
+    {"initial_context_length", harmless, GatesInTurn}, // rope has it, too
     {"attention_bias", "false"},
     {"mlp_bias", "false"},
     {"lm_head_bias", "false"},
@@ -245,6 +249,10 @@ const Field gguf[] = {
     {"rope.scaling.factor", read},
     {"rope.scaling.attn_factor", read, PartialRope},
     {"rope.scaling.original_context_length", read},
+    {"rope.scaling.yarn_beta_fast", read},
+    {"rope.scaling.yarn_beta_slow", read},
+    {"rope.scaling.yarn_ext_factor", "1"},
+    {"rope.scaling.yarn_attn_factor", "1"},
 
     {"attention.causal", "true"},
     {"expert_count", read, Experts},

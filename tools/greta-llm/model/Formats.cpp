@@ -223,6 +223,31 @@ static void readBlock(Format format, const uint8_t *from, Block &to) {
   }
 }
 
+const uint8_t *wholeRow(const Stored &stored, size_t number,
+                        std::vector<uint8_t> &room) {
+  const uint8_t *row = stored.row(number);
+  size_t columns = static_cast<size_t>(stored.columns());
+  const FormatInfo &info = infoOf(stored.format);
+  if (!stored.columnStride && !stored.scales)
+    return row;
+  room.assign(stored.rowBytes(), 0);
+  if (stored.columnStride) {
+    for (size_t i = 0; i < columns; ++i)
+      memcpy(room.data() + i * info.bytes, row + i * stored.columnStride,
+             info.bytes);
+    return room.data();
+  }
+  size_t from = static_cast<size_t>(row - stored.data) / 16; // of scales
+  for (size_t block = 0; block < columns / 32; ++block) {
+    uint8_t *to = room.data() + block * info.bytes;
+    *to++ = stored.scales[from + block];
+    for (size_t i = 0; i < 32; ++i)
+      to[i % 16] |= (row[block * 16 + i / 2] >> i % 2 * 4 & 15)
+                    << (i < 16 ? 0 : 4);
+  }
+  return room.data();
+}
+
 static float decode(const WeightFormat &as, int number) {
   if (as.codes)
     return fromF16(as.codes[number]);

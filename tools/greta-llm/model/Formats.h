@@ -93,6 +93,11 @@ struct Stored {
   // The weight's matrices, one for each of the outermost dimension, if they do
   // not lie one behind the other.
   std::vector<const uint8_t *> parts = {};
+  // Bytes from one row to the next, and from one number of a row to the next,
+  // where there are others between them; 0: there are none.
+  size_t rowStride = 0, columnStride = 0;
+  // MXFP4 whose scales lie apart; its blocks are 16 bytes, of neighbours.
+  const uint8_t *scales = nullptr;
   HeadOrder headOrder = {};
   // Numbers are those of the file and one.
   bool isLessOne = false;
@@ -116,8 +121,10 @@ struct Stored {
   const uint8_t *row(size_t number) const {
     size_t within = rowsOfPart();
     return (parts.empty() ? data : parts[number / within]) +
-           number % within * rowBytes();
+           number % within * (rowStride ? rowStride : rowBytes());
   }
+  // Rows lie one behind the other as the format says.
+  bool isPlain() const { return !rowStride && !columnStride && !scales; }
 };
 
 enum class Element { F32, F16, BF16 };
@@ -128,6 +135,10 @@ uint16_t toF16(float value);
 float fromF16(uint16_t bits);
 uint16_t toBF16(float value);
 float fromBF16(uint16_t bits);
+
+// A row as its format says: where it is in the file, or put together in `room`.
+const uint8_t *wholeRow(const Stored &stored, size_t number,
+                        std::vector<uint8_t> &room);
 
 // One row as f32, and in the element type asked for, rounded to nearest even.
 void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);

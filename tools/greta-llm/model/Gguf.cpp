@@ -229,6 +229,8 @@ void readScales(const Numbers &numbers, Config &c) {
   };
   c.attentionScale = given(".attention.scale", c.attentionScale);
   const json defaults = c.architecture->assumed();
+  c.clamp = defaults.value("swiglu_limit", 0.0);
+  c.slope = defaults.value("swiglu_alpha", 0.0);
   auto cap = [&](const char *key) { // config.json's name behind a dot
     return numbers.number(key, defaults.value(key + 1, 0.0));
   };
@@ -262,9 +264,14 @@ Rope ropeOf(const Numbers &numbers, const Config &c) {
     YarnScaling how;
     how.factor = numbers.number(".rope.scaling.factor");
     how.trained = static_cast<double>(rope.trained);
-    if (!(how.factor > 0 && how.trained > 0 && rope.base > 1))
-      fail(numbers.data.path + ": YaRN's factor and original context have to "
-                               "be positive, and rope's base above 1");
+    how.fast = numbers.number(".rope.scaling.yarn_beta_fast", how.fast);
+    how.slow = numbers.number(".rope.scaling.yarn_beta_slow", how.slow);
+    how.rounds = !c.architecture->assumed().contains(
+        json::json_pointer("/rope_scaling/truncate"));
+    if (!(how.factor > 0 && how.trained > 0 && how.fast > 0 && how.slow > 0 &&
+          rope.base > 1))
+      fail(numbers.data.path + ": YaRN's factor, original context and betas "
+                               "have to be positive, and rope's base above 1");
     rope.scale *= yarnMagnitude(how.factor);
     scale(rope, how);
   } else if (type != "none") {
@@ -329,12 +336,18 @@ Config configOf(const Metadata &data) {
 }
 
 // "blk.0.attn_q.weight" as "blk.0.attn_q", ".bias" as "_bias".
-std::string shortName(const std::string &name) {
+std::string shortName(const Architecture &architecture,
+                      const std::string &name) {
   size_t dot = name.rfind('.');
   std::string suffix = dot == std::string::npos ? "" : name.substr(dot);
-  return suffix == ".weight" ? name.substr(0, dot)
-         : suffix == ".bias" ? name.substr(0, dot) + "_bias"
-                             : name;
+  if (suffix != ".weight" && suffix != ".bias")
+    return name;
+  std::string whole = name.substr(0, dot);
+  size_t layer = whole.rfind('.') + 1; // 0: of no layer
+  if (layer)
+    whole =
+        whole.substr(0, layer) + architecture.nameInGguf(whole.substr(layer));
+  return suffix == ".bias" ? whole + "_bias" : whole;
 }
 
 void readTensors(Model &model, const Mapping &file, Reader &reader,
@@ -349,7 +362,7 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
   for (uint64_t i = 0; i < count; ++i) {
     Entry entry;
     std::string name = reader.text();
-    entry.name = shortName(name);
+    entry.name = shortName(*model.config.architecture, name);
     uint32_t rank = reader.number<uint32_t>();
     if (rank < 1 || rank > 4)
       fail(file.path() + ": the tensor '" + name + "' has " +
@@ -565,12 +578,6 @@ void readGguf(Model &model) {
   c.vocabulary = model.weight("token_embd").shape.front();
   model.pairsAreNeighbours = c.has(PairsInGguf | PairsInFiles);
   readBiases(model);
-  if (c.has(FusedGate)) // under the name of one of its parts
-    for (int64_t layer = 0; layer < c.layers; ++layer)
-      if (auto both = model.weights.extract(Model::inLayer(layer, "ffn_up"))) {
-        both.key() = Model::inLayer(layer, "ffn_gate_up");
-        model.weights.insert(std::move(both));
-      }
   Rope &rope = c.ropes.front();
   for (const char *name : {"rope_freqs", "rope_factors_short"})
     readFactors(model, name, rope.factors);

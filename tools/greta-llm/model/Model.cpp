@@ -39,6 +39,8 @@ public:
   void matrices(const std::string &name, int64_t count, int64_t rows,
                 int64_t columns) {
     weights.push_back({name, {count, rows, columns}});
+    if (config.biases.count(name))
+      weights.push_back({name + "_bias", {count, rows}, Weight::Bias});
   }
   std::vector<Weight> weights;
 
@@ -60,6 +62,8 @@ std::vector<Weight> layerWeights(const Config &c) {
     list.norm("attn_q_norm", c.has(HeadNorms) ? c.headSize : queries);
     list.norm("attn_k_norm", c.has(HeadNorms) ? c.headSize : keys);
   }
+  if (c.has(Sinks))
+    list.weights.push_back({"attn_sinks", {c.heads}, Weight::Norm});
   if (c.has(NormsAfter))
     list.norm("post_attention_norm", c.width);
   if (c.has(NormsBefore) && !c.has(Parallel))
@@ -96,6 +100,10 @@ const Stored &Model::weight(const std::string &name) const {
 }
 
 Element Model::element() const {
+  // What a file has packed is multiplied in f16.
+  if (config.has(Experts) &&
+      packedFormat(weight(inLayer(0, "ffn_up_exps")).format))
+    return Element::F16;
   Format format = weight(inLayer(0, "attn_q")).format;
   return format == Format::F32    ? Element::F32
          : format == Format::BF16 ? Element::BF16

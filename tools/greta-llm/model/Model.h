@@ -48,6 +48,7 @@ struct Config {
   std::vector<LayerKind> kinds; // of each layer
   Mixture mixture;
   std::set<std::string> biases; // the layers' matrices that have one
+  double clamp = 0, slope = 0;  // of ClampedSwiglu
   double attentionScale = 0;    // of scores; 0: the root of a head's size
   double attentionCap = 0, logitCap = 0; // c: c tanh(x / c); 0: none
   double embeddingScale = 1, residualScale = 1, logitScale = 1;

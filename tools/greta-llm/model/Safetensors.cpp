@@ -27,6 +27,27 @@ json readJson(const std::string &path) {
   return value;
 }
 
+bool endsWith(const std::string &name, const std::string &end) {
+  return name.size() > end.size() &&
+         name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+// The parts of an MXFP4 weight: names of gpt-oss's experts have no ".weight".
+const std::string mxfp4Blocks = "_blocks", mxfp4Scales = "_scales";
+
+// "mlp.experts.gate_up_proj_bias" as "ffn_gate_up_exps_bias".
+std::string nameWithoutSuffix(const Architecture &architecture,
+                              const std::string &within) {
+  std::string whole = architecture.nameOf(within);
+  for (const std::string &end :
+       {std::string("_bias"), mxfp4Blocks, mxfp4Scales})
+    if (endsWith(within, end) && whole.empty()) {
+      whole = architecture.nameOf(within.substr(0, within.size() - end.size()));
+      whole += whole.empty() ? "" : end;
+    }
+  return whole;
+}
+
 // "model.layers.3.self_attn.q_proj.weight" as "blk.3.attn_q"; what is no weight
 // of a known layer has no name. Other parts of a weight keep theirs.
 std::string shortName(const Architecture &architecture, std::string name) {
@@ -51,6 +72,10 @@ std::string shortName(const Architecture &architecture, std::string name) {
   if (name.rfind("layers.", 0) != 0 || end == std::string::npos)
     return "";
   std::string within = name.substr(end + 1), expert;
+  std::string layer = "blk." + name.substr(7, end - 7) + ".";
+  if (std::string ours = nameWithoutSuffix(architecture, within + part);
+      !ours.empty())
+    return layer + ours;
   // "mlp.experts.7.up_proj": the number goes to the name's end.
   constexpr std::string_view experts = ".experts.";
   if (size_t at = within.find(experts); at != within.npos) {
@@ -63,8 +88,7 @@ std::string shortName(const Architecture &architecture, std::string name) {
   std::string ours = architecture.nameOf(within);
   if (!ours.empty())
     ours += expert;
-  return ours.empty() ? ""
-                      : "blk." + name.substr(7, end - 7) + "." + ours + suffix;
+  return ours.empty() ? "" : layer + ours + suffix;
 }
 
 // Whether a tensor is of a part that is no text; `name` becomes what it is in
@@ -86,7 +110,7 @@ bool isOfOtherPart(std::string &name) {
 
 // How AWQ and GPTQ say in config.json what they did.
 struct Quantisation {
-  std::string method; // empty: none
+  std::string method; // empty: none; mxfp4 says nothing else
   int64_t group = 0;  // -1: all of K
   bool isStoredLessOne = false;
 };
@@ -100,10 +124,13 @@ Quantisation quantisationOf(const std::string &path, const json &config) {
     fail(path + ": 'quantization_config' is no object");
   Fields fields(path, *about);
   result.method = fields.text("quant_method");
-  if (result.method != "awq" && result.method != "gptq")
+  if (result.method != "awq" && result.method != "gptq" &&
+      result.method != "mxfp4")
     fail(path + ": the weights are quantised by '" + result.method +
-         "'; greta-llm reads awq and gptq, and GGUF files");
+         "'; greta-llm reads awq, gptq and mxfp4, and GGUF files");
   checkFields(Description::Quantisation, path, *about, nullptr);
+  if (result.method == "mxfp4")
+    return result;
   if (fields.number("bits") != 4)
     fail(path + ": the weights have " + std::to_string(fields.size("bits")) +
          " bits; greta-llm reads awq and gptq with 4");
@@ -181,6 +208,86 @@ void join(Model &model, const Parts &parts, const std::string &name,
          "' is there as it is and quantised");
 }
 
+// The same for MXFP4, [.., K / 32, 16] bytes and [.., K / 32] exponents.
+void joinMxfp4(Model &model, const Parts &parts, const std::string &name) {
+  const Part &blocks = parts.at(name + mxfp4Blocks);
+  auto scales = parts.find(name + mxfp4Scales);
+  std::vector<int64_t> groups = blocks.shape;
+  if (groups.size() < 3 || groups.back() != 16)
+    fail(model.path + ": the mxfp4 weight '" + name +
+         "' has no blocks of 16 bytes");
+  groups.pop_back();
+  if (scales == parts.end() || scales->second.shape != groups)
+    fail(model.path + ": the mxfp4 weight '" + name +
+         "' has no scales that fit its blocks");
+  Stored stored;
+  stored.format = Format::MXFP4;
+  stored.shape = groups;
+  stored.shape.back() *= 32;
+  stored.data = blocks.data;
+  stored.scales = scales->second.data;
+  stored.rowStride = static_cast<size_t>(stored.columns()) / 2;
+  if (!model.weights.emplace(name, stored).second)
+    fail(model.path + ": the weight '" + name +
+         "' is there as it is and quantised");
+}
+
+// Weights of experts that are gates and ups in turn: rows of MXFP4 [experts, 2
+// hidden, width], or columns of floats, which lie transposed, as those of
+// `down` do; of the biases [experts, 2 hidden] they are columns, too.
+void takeGatesInTurn(Model &model, int64_t layer) {
+  const Config &c = model.config;
+  int64_t count = c.mixture.count;
+  auto take = [&](const std::string &name, std::vector<int64_t> shape,
+                  bool isMatrix, Stored &stored) {
+    auto found = model.weights.extract(Model::inLayer(layer, name));
+    if (!found)
+      return false;
+    stored = found.mapped();
+    if (isMatrix && !stored.scales)
+      std::swap(shape[1], shape[2]);
+    if (stored.shape != shape)
+      fail(model.path + ": the weight '" + found.key() +
+           "' has not the shape that the model's sizes ask for");
+    return true;
+  };
+  // Row or column `first` and each so-many-th behind it, of each expert.
+  auto put = [&](const std::string &name, Stored stored,
+                 std::vector<int64_t> shape, size_t first, size_t step) {
+    size_t bytes = infoOf(stored.format).bytes,
+           rows = static_cast<size_t>(shape[1]) * step;
+    if (stored.scales) {
+      stored.data += first * stored.rowStride;
+      stored.scales += first * stored.rowStride / 16;
+      stored.rowStride *= step;
+    } else if (shape.size() == 2) {
+      stored.data += first * bytes;
+      stored.rowStride = rows * bytes;
+      stored.columnStride = step * bytes;
+    } else {
+      size_t columns = static_cast<size_t>(shape[2]);
+      for (size_t expert = 0; expert < static_cast<size_t>(count); ++expert)
+        stored.parts.push_back(stored.data +
+                               (expert * rows * columns + first) * bytes);
+      stored.rowStride = step * bytes;
+      stored.columnStride = rows * bytes;
+    }
+    stored.shape = std::move(shape);
+    model.weights[Model::inLayer(layer, name)] = stored;
+  };
+  Stored both, down;
+  if (take("ffn_gate_up_exps", {count, 2 * c.hidden, c.width}, true, both))
+    for (size_t first : {0, 1})
+      put(first ? "ffn_up_exps" : "ffn_gate_exps", both,
+          {count, c.hidden, c.width}, first, 2);
+  if (take("ffn_gate_up_exps_bias", {count, 2 * c.hidden}, false, both))
+    for (size_t first : {0, 1})
+      put(first ? "ffn_up_exps_bias" : "ffn_gate_exps_bias", both,
+          {count, c.hidden}, first, 2);
+  if (take("ffn_down_exps", {count, c.width, c.hidden}, true, down))
+    put("ffn_down_exps", down, {count, c.width, c.hidden}, 0, 1);
+}
+
 void readTensors(Model &model, Parts &quantised, const std::string &path) {
   model.files.push_back(std::make_unique<Mapping>(path));
   const Mapping &file = *model.files.back();
@@ -239,20 +346,23 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
       fail(path + ": the safetensors header describes '" + name +
            "' in a way that cannot be read");
     }
-    std::string suffix = name.substr(name.rfind('.'));
-    bool isPart = suffix != ".weight" && suffix != ".bias";
-    // Words are as long as f32.
-    const FormatInfo *info = dtype == "F32" || (isPart && dtype == "I32")
-                                 ? findFormat("f32")
+    bool isPart = endsWith(ours, name.substr(name.rfind('.'))) ||
+                  endsWith(ours, mxfp4Blocks) || endsWith(ours, mxfp4Scales);
+    const FormatInfo *info = dtype == "F32"    ? findFormat("f32")
                              : dtype == "F16"  ? findFormat("f16")
                              : dtype == "BF16" ? findFormat("bf16")
                                                : nullptr;
-    if (!info)
+    uint64_t bytesOfOne = info                       ? info->bytes
+                          : isPart && dtype == "I32" ? 4
+                          : isPart && dtype == "U8"  ? 1
+                                                     : 0;
+    if (!bytesOfOne)
       fail(path + ": the tensor '" + name + "' is of " + dtype +
            "; greta-llm reads F32, F16 and BF16");
-    stored.format = info->format;
+    if (info)
+      stored.format = info->format;
     if (!isPossible || stored.shape.empty() || begin > end || end > bytes ||
-        elements * info->bytes != end - begin)
+        elements * bytesOfOne != end - begin)
       fail(path + ": the tensor '" + name +
            "' does not lie within the file as its shape says");
     stored.data = data + begin;
@@ -327,6 +437,15 @@ void readSafetensors(Model &model) {
       for (const char *suffix : {".qweight", ".qzeros", ".scales", ".g_idx"})
         joined.insert(name.substr(0, end) + suffix);
     }
+  for (const auto &[name, part] : quantised)
+    if (how.method == "mxfp4" && endsWith(name, mxfp4Blocks)) {
+      std::string whole = name.substr(0, name.size() - mxfp4Blocks.size());
+      joinMxfp4(model, quantised, whole);
+      joined.insert({name, whole + mxfp4Scales});
+    }
+  for (int64_t layer = 0;
+       model.config.has(GatesInTurn) && layer < model.config.layers; ++layer)
+    takeGatesInTurn(model, layer);
   for (const auto &[name, part] : quantised)
     if (!joined.count(name))
       fail(model.path + ": the tensor '" + name +
