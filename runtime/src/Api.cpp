@@ -74,6 +74,14 @@ greta_status makeBuffer(greta_device *D, size_t Bytes, greta_buffer **Out,
   });
 }
 
+greta_stream *makeStream(const std::shared_ptr<Device> &On,
+                         std::unique_ptr<Stream> Impl) {
+  auto S = std::make_unique<greta_stream>();
+  S->Device = On;
+  S->Impl = std::move(Impl);
+  return S.release();
+}
+
 } // namespace
 
 extern "C" {
@@ -283,6 +291,7 @@ greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
       S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
                     Bytes);
     S->Traced.resolve();
+    S->tell();
   });
 }
 
@@ -347,15 +356,12 @@ greta_status greta_buffer_copy_peer(greta_stream *ToStream, greta_buffer *To,
       Out.wait(*Taken);
       return;
     }
-    // The next piece is read while the last one is written.
-    constexpr size_t piece = size_t(8) << 20;
-    std::vector<char> Piece(std::min(piece, Bytes));
-    for (size_t Done = 0; Done < Bytes;) {
-      size_t N = std::min(piece, Bytes - Done);
-      Out.read(From->Impl, FromOffset + Done, Piece.data(), N);
-      In.write(To->Impl, ToOffset + Done, Piece.data(), N);
-      Done += N;
-    }
+    if (!Bytes)
+      return;
+    std::unique_ptr<comm::PeerCopy> &Copies = FromStream->Copies;
+    if (!Copies || !Copies->isBetween(*From->Device, *To->Device))
+      Copies = std::make_unique<comm::PeerCopy>(From->Device, To->Device);
+    Copies->run(In, To->Impl, ToOffset, Out, From->Impl, FromOffset, Bytes);
   });
 }
 
@@ -387,8 +393,7 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
   return guarded([&] {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_stream{
-        Impl, Impl->createStream(), false, {}, {}, {}, {}, {}, {}, {}, {}};
+    *Out = makeStream(Impl, Impl->createStream());
   });
 }
 
@@ -397,9 +402,7 @@ greta_status greta_stream_adopt_hip(greta_device *D, void *Stream,
   return guarded([&] {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_stream{
-        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}, {}, {}, {},
-        {}};
+    *Out = makeStream(Impl, Impl->adoptHipStream(Stream));
   });
 }
 
@@ -441,6 +444,7 @@ greta_status greta_stream_synchronize(greta_stream *S) {
     S->settle();
     S->Impl->synchronize();
     S->Traced.resolve();
+    S->tell();
   });
 }
 

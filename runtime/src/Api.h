@@ -8,6 +8,7 @@
 #include "Repeat.h"
 #include "Trace.h"
 #include "comm/Comm.h"
+#include "comm/PeerCopy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -43,11 +44,20 @@ struct greta_stream {
     if (Repeats)
       Repeats->end();
   }
+  // Of the last copy to another device.
+  std::unique_ptr<greta::rt::comm::PeerCopy> Copies;
   // The last collective queued here, until something is queued behind it.
   std::shared_ptr<greta::rt::comm::Comm> By;
   std::shared_ptr<greta::rt::comm::Ticket> Behind;
-  // Before what is to run behind that; throws its failure.
+  // With collectives that the device orders: the counter that this raises, and
+  // whose failures are told when somebody waits for the stream.
+  std::shared_ptr<greta::rt::Counter> Ready;
+  uint64_t ReadyValue = 0;
+  std::shared_ptr<greta::rt::comm::Comm> Told;
+  // Before what is to run behind the last collective; throws its failure.
   void settle();
+  // When all is done; throws the failure of those that the device orders.
+  void tell();
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;

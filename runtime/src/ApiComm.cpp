@@ -14,9 +14,19 @@ void greta_stream::settle() {
   std::shared_ptr<Ticket> T = std::move(Behind);
   By = nullptr;
   Behind = nullptr;
+  if (T->Until) {
+    Impl->await(T->Until, T->UntilValue);
+    Told = std::move(Of);
+    return;
+  }
   Of->wait(*T);
   for (const std::shared_ptr<Event> &E : T->Ends)
     Impl->wait(*E);
+}
+
+void greta_stream::tell() {
+  if (std::shared_ptr<Comm> Of = std::exchange(Told, nullptr))
+    Of->check();
 }
 
 namespace {
@@ -62,9 +72,16 @@ void queueOn(greta_comm &C, greta_stream &S, Collective What) {
     fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record ",
          comm::name(What.What), "; end it before, and begin another behind it");
   S.endRepeats();
-  if (S.By != C.Impl)
+  bool OnDevice = C.Impl->ordersOnDevice(What);
+  if (S.By != C.Impl || OnDevice != bool(S.Behind->Until))
     S.settle();
-  if (!S.Behind) {
+  if (!S.Behind && OnDevice) {
+    if (!S.Ready)
+      S.Ready = S.Device->createCounter();
+    What.After = S.Ready;
+    What.AfterValue = ++S.ReadyValue;
+    S.Impl->raise(What.After, What.AfterValue);
+  } else if (!S.Behind) {
     What.Ready = S.Device->createEvent();
     S.Impl->record(*What.Ready);
     S.Impl->flush();

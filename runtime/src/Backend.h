@@ -55,6 +55,8 @@ public:
   size_t Size = 0;
   // The driver's name of it.
   virtual void *handle() const { return reinterpret_cast<void *>(Address); }
+  // Whether it was made to be shared by an opaque descriptor.
+  virtual bool isShared() const { return false; }
   // Makes a new descriptor of memory that was made to be shared, and describes
   // it.
   virtual void exportFd(greta_shared_memory &Out) const {
@@ -95,6 +97,18 @@ public:
   void synchronize() { wait(UINT64_MAX); }
   // Microseconds from Start to this; both have happened.
   virtual double since(Event &Start) = 0;
+};
+
+// A number that only grows. A stream and another API each wait until it has
+// come to a value, and raise it, on the device.
+class Counter {
+public:
+  virtual ~Counter() = default;
+  // A new descriptor: an opaque one of a timeline semaphore.
+  virtual int exportFd() const = 0;
+  // By the host, at once.
+  virtual void raise(uint64_t Value) = 0;
+  virtual uint64_t value() const = 0;
 };
 
 class Kernel {
@@ -156,6 +170,10 @@ public:
   virtual void launch(const Launch &L) = 0;
   virtual void record(Event &E) = 0;
   virtual void wait(Event &E) = 0;
+  // The counter gets the value when what was queued is done, and what is queued
+  // later waits until it has one; as Device::createCounter made it.
+  virtual void raise(const std::shared_ptr<Counter> &, uint64_t) {}
+  virtual void await(const std::shared_ptr<Counter> &, uint64_t) {}
   virtual void flush() = 0;
   // Nothing starts before the next flush or wait, and then all at once.
   virtual void hold() {}
@@ -266,6 +284,9 @@ public:
   virtual void trim() {}
   virtual std::unique_ptr<Stream> createStream() = 0;
   virtual std::unique_ptr<Event> createEvent() = 0;
+  virtual std::shared_ptr<Counter> createCounter() {
+    lacks("semaphores that are shared by file descriptors");
+  }
   virtual KernelRef loadKernel(const Variant &V, const KernelDecl &K,
                                const std::vector<uint8_t> &Object,
                                bool CaptureStatistics) = 0;

@@ -91,6 +91,8 @@ public:
       auto Current = use();
       for (auto &[M, I] : Imports)
         release(I);
+      for (auto &[C, I] : Counters)
+        Fn->cuDestroyExternalSemaphore(I.Handle);
       Fn->cuStreamDestroy(Queue);
     }
     Fn->cuDevicePrimaryCtxRelease(Number);
@@ -107,7 +109,21 @@ public:
     return D->allocateShared(GRETA_FD_OPAQUE, Size);
   }
   void *address(const MemoryRef &M) override;
-  // CUDA knows nothing of Vulkan's streams: the host looks.
+  void await(const std::shared_ptr<Counter> &C, uint64_t Value) override {
+    CudaSemaphoreParams Params{};
+    Params.value = Value;
+    CUexternalSemaphore Handle = imported(C);
+    Fn->check(Fn->cuWaitExternalSemaphores(&Handle, &Params, 1, Queue),
+              "cuWaitExternalSemaphoresAsync");
+  }
+  void raise(const std::shared_ptr<Counter> &C, uint64_t Value) override {
+    CudaSemaphoreParams Params{};
+    Params.value = Value;
+    CUexternalSemaphore Handle = imported(C);
+    Fn->check(Fn->cuSignalExternalSemaphores(&Handle, &Params, 1, Queue),
+              "cuSignalExternalSemaphoresAsync");
+  }
+  // CUDA knows nothing of Vulkan's events: the host looks.
   bool waitFor(Event &Ready) override { return Ready.wait(0); }
   std::shared_ptr<void> mark() override {
     CUevent Made;
@@ -140,6 +156,7 @@ private:
     Fn->cuDestroyExternalMemory(I.Memory);
   }
   Import import(const MemoryRef &M);
+  CUexternalSemaphore imported(const std::shared_ptr<Counter> &C);
 
   std::shared_ptr<Device> D;
   std::shared_ptr<Driver> Fn;
@@ -147,7 +164,32 @@ private:
   CUcontext Context = nullptr;
   CUstream Queue = nullptr;
   std::map<const Memory *, Import> Imports; // null: it cannot be imported
+  struct ImportedCounter {
+    std::weak_ptr<Counter> Of;
+    CUexternalSemaphore Handle;
+  };
+  std::map<const Counter *, ImportedCounter> Counters;
 };
+
+CUexternalSemaphore Cuda::imported(const std::shared_ptr<Counter> &C) {
+  auto It = Counters.find(C.get());
+  if (It != Counters.end() && !It->second.Of.expired())
+    return It->second.Handle;
+  if (It != Counters.end()) {
+    Fn->cuDestroyExternalSemaphore(It->second.Handle);
+    Counters.erase(It);
+  }
+  CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC Desc{};
+  Desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+  Desc.handle.fd = C->exportFd();
+  CUexternalSemaphore Handle = nullptr;
+  CUresult Result = Fn->cuImportExternalSemaphore(&Handle, &Desc);
+  if (Result != CUDA_SUCCESS)
+    close(Desc.handle.fd); // else it is CUDA's
+  Fn->check(Result, "importing a semaphore");
+  Counters[C.get()] = {C, Handle};
+  return Handle;
+}
 
 void *Cuda::address(const MemoryRef &M) {
   auto It = Imports.find(M.get());

@@ -43,7 +43,7 @@ Comm::Comm(std::shared_ptr<Device> D, const Options &O)
 Comm::~Comm() {
   {
     std::lock_guard<std::mutex> Guard(Lock);
-    Closing = true;
+    Waiting = Closing = true;
   }
   Queued.notify_all();
   Worker.join();
@@ -124,33 +124,55 @@ void Comm::choose(uint32_t Ways) {
 }
 
 std::string Comm::test(Transport &T) {
+  std::string Why = testOn(T, /*OnDevice=*/false);
+  if (Why.empty() && T.counter())
+    Why = testOn(T, /*OnDevice=*/true);
+  return Why;
+}
+
+std::string Comm::testOn(Transport &T, bool OnDevice) {
   constexpr size_t count = 3001;
   auto ValueOf = [](uint32_t R, size_t I) {
     return static_cast<float>((I * 7 + R * 13) % 101) - 50;
+  };
+  auto Allocate = [&](size_t Bytes) {
+    return OnDevice ? On->allocateShared(GRETA_FD_OPAQUE, Bytes)
+                    : On->allocate(Bytes);
   };
   std::vector<float> Data(count);
   for (size_t I = 0; I < count; ++I)
     Data[I] = ValueOf(Rank, I);
   std::unique_ptr<Stream> S = On->createStream();
-  MemoryRef Given = On->allocate(count * 4), Sum = On->allocate(count * 4),
-            All = On->allocate(count * 4 * Size);
+  MemoryRef Given = Allocate(count * 4), Sum = Allocate(count * 4),
+            All = Allocate(count * 4 * Size);
   S->write(Given, 0, Data.data(), count * 4);
-  S->synchronize();
   Collective C;
+  if (OnDevice) {
+    C.After = On->createCounter();
+    S->raise(C.After, C.AfterValue = 1);
+  } else {
+    S->synchronize();
+  }
   C.Type = Element::F32;
   C.Count = count;
   C.From = Given;
   C.To = Sum;
   C.What = Kind::AllReduce;
+  uint64_t Before = T.done();
   T.begin(C, std::make_shared<Ticket>());
+  C.After = nullptr;
   C.To = All;
   C.What = Kind::AllGather;
+  if (OnDevice)
+    C.Raises = ++Promised;
   T.begin(C, std::make_shared<Ticket>());
-  for (Patience P; T.done() < 2;)
+  for (Patience P; T.done() < Before + 2;)
     if (T.progress())
       P.reset();
     else
       P.wait();
+  if (OnDevice)
+    S->await(T.counter(), Promised);
   std::vector<float> Got(count * (Size + 1));
   S->read(Sum, 0, Got.data(), count * 4);
   S->read(All, 0, Got.data() + count, count * 4 * Size);
@@ -170,22 +192,44 @@ std::string Comm::test(Transport &T) {
   return "";
 }
 
+bool Comm::ordersOnDevice(const Collective &C) const {
+  if (!Way->counter())
+    return false;
+  for (const Transfer &T : C.Transfers)
+    if (!T.Memory->isShared())
+      return false;
+  return (!C.From || C.From->isShared()) && (!C.To || C.To->isShared());
+}
+
 std::shared_ptr<Ticket> Comm::queue(Collective C) {
   auto T = std::make_shared<Ticket>();
   {
     std::lock_guard<std::mutex> Guard(Lock);
     if (Failure)
       throw *Failure;
+    if (ordersOnDevice(C)) {
+      T->Until = Way->counter();
+      T->UntilValue = C.Raises = ++Promised;
+    }
     Queue.emplace_back(std::move(C), T);
+    Waiting = true;
   }
   Queued.notify_all();
   return T;
 }
 
+void Comm::check() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  if (Failure)
+    throw *Failure;
+}
+
 void Comm::wait(Ticket &T) {
-  // The worker is often done before a sleeper would be awake.
-  for (int Turn = 0; Turn < 200 && !T.Done; ++Turn)
-    std::this_thread::yield();
+  // Awake for as long as it takes to wake up, several times over.
+  auto Begin = Group::Clock::now();
+  for (Patience P;
+       !T.Done && Group::Clock::now() - Begin < std::chrono::milliseconds(1);)
+    P.wait();
   std::unique_lock<std::mutex> Guard(Lock);
   Ended.wait(Guard, [&] { return T.Done.load(); });
   if (T.Failure)
@@ -218,10 +262,17 @@ void Comm::finish(uint64_t Upto) {
 // Nothing is done any more, on no rank.
 void Comm::end(const Error &E) {
   G->abort(concat("rank ", Rank, ": ", E.what()));
-  Way->abort();
   {
     std::lock_guard<std::mutex> Guard(Lock);
     Failure = E;
+  }
+  Way->abort();
+  // Streams that wait for collectives go on.
+  std::shared_ptr<Counter> Until = Way->counter();
+  if (Until && Until->value() < Promised)
+    Until->raise(Promised);
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
     for (auto &[C, T] : Queue)
       Begun.push_back(T);
     Queue.clear();
@@ -239,6 +290,7 @@ void Comm::take() {
   {
     std::lock_guard<std::mutex> Guard(Lock);
     Taken.swap(Queue);
+    Waiting = false;
     for (const auto &[C, T] : Taken)
       Begun.push_back(T);
   }
@@ -252,6 +304,12 @@ void Comm::work() {
     try {
       take();
       if (Begun.empty()) {
+        // The next one often follows soon.
+        P.reset();
+        auto Begin = Group::Clock::now();
+        while (!Waiting &&
+               Group::Clock::now() - Begin < std::chrono::milliseconds(1))
+          P.wait();
         std::unique_lock<std::mutex> Guard(Lock);
         Queued.wait(Guard, [&] { return Closing || !Queue.empty(); });
         if (Queue.empty())

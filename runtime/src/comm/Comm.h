@@ -7,9 +7,11 @@
 //   Group        what the ranks share: a segment of the host's memory, who is
 //                alive, who gave up
 //
-// A collective begins when the work before it in its stream is done. The
-// stream's next call that queues work behind it waits until it has ended
-// (greta_stream::settle), and throws its failure.
+// A collective begins when the work before it in its stream is done. Where the
+// transport and the stream share counters, the device does all the waiting, and
+// a failure is told by the next collective or whoever waits for the stream.
+// Otherwise the stream's next call that queues work behind the collective waits
+// until it has ended (greta_stream::settle), and throws its failure.
 #ifndef GRETA_RUNTIME_COMM_COMM_H
 #define GRETA_RUNTIME_COMM_COMM_H
 
@@ -52,13 +54,22 @@ struct Collective {
   MemoryRef To, From;
   size_t ToOffset = 0, FromOffset = 0;
   std::vector<Transfer> Transfers; // of an exchange
-  std::shared_ptr<Event> Ready;    // of the stream; null: nothing to wait for
+  // Of the stream: what to wait for, one of both or nothing.
+  std::shared_ptr<Event> Ready;
+  std::shared_ptr<Counter> After;
+  uint64_t AfterValue = 0;
+  uint64_t Raises = 0; // what the transport's counter gets when it is done
 
   size_t bytes() const { return Count * bytesOf(Type); }
+  bool waits() const { return Ready || After; }
 };
 
-// A collective that was queued. Its stream waits for `Ends` on the device.
+// A collective that was queued.
 struct Ticket {
+  // If there is such a counter the stream waits for it, and nobody else.
+  std::shared_ptr<Counter> Until;
+  uint64_t UntilValue = 0;
+  // Otherwise the host waits, and then the stream for `Ends`.
   std::atomic<bool> Done{false};
   std::optional<Error> Failure;
   std::vector<std::shared_ptr<Event>> Ends;
@@ -77,6 +88,9 @@ public:
   virtual uint64_t done() const = 0;
   // Ends what was queued at once. Nothing is begun after it.
   virtual void abort() = 0;
+  // What it raises, in the order of collectives, when one is done whose
+  // memories are all shared; null if it shares no counters with streams.
+  virtual std::shared_ptr<Counter> counter() const { return nullptr; }
 };
 
 std::unique_ptr<Transport> makeHostTransport(std::shared_ptr<Device> D,
@@ -105,9 +119,13 @@ public:
   ~Comm();
   Comm(const Comm &) = delete;
 
+  // Whether the device orders it and its stream.
+  bool ordersOnDevice(const Collective &C) const;
   std::shared_ptr<Ticket> queue(Collective C);
   // Waits until it has ended; throws its failure.
   void wait(Ticket &T);
+  // Throws if it has ended.
+  void check();
   // Ends the communicator on every rank.
   void abort(const std::string &Why);
   void describe(nlohmann::json &Out);
@@ -119,6 +137,7 @@ private:
   void choose(uint32_t Ways);
   // Why the transport is wrong; "" if it is right on this rank.
   std::string test(Transport &T);
+  std::string testOn(Transport &T, bool OnDevice);
   void work();
   void take();
   void finish(uint64_t Upto);
@@ -134,8 +153,10 @@ private:
   std::deque<std::pair<Collective, std::shared_ptr<Ticket>>> Queue;
   std::deque<std::shared_ptr<Ticket>> Begun; // the worker's, without the lock
   uint64_t Finished = 0;                     // the worker's
+  uint64_t Promised = 0; // to streams, of the transport's counter
   std::optional<Error> Failure;
   bool Closing = false;
+  std::atomic<bool> Waiting{false}; // the worker has something to do
   std::thread Worker;
 };
 

@@ -43,16 +43,20 @@ struct flock byteOf(uint32_t Rank, short Type) {
 } // namespace
 
 void Patience::wait() {
-  ++Turns;
-  if (Turns < 256) {
+  using std::chrono::microseconds;
+  if (Turns++ == 0)
+    Begin = std::chrono::steady_clock::now();
+  // The clock is asked now and then.
+  if (Turns % 16 == 0)
+    Waited = std::chrono::steady_clock::now() - Begin;
+  if (Waited > microseconds(2000))
+    std::this_thread::sleep_for(microseconds(50));
+  else if (Waited > microseconds(20))
+    sched_yield();
 #if defined(__x86_64__)
+  else
     __builtin_ia32_pause();
 #endif
-  } else if (Turns < 4096) {
-    sched_yield();
-  } else {
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
 }
 
 struct Group::Control {

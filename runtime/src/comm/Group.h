@@ -12,6 +12,7 @@
 #define GRETA_RUNTIME_COMM_GROUP_H
 
 #include "Error.h"
+#include "comm/Lane.h"
 
 #include <array>
 #include <atomic>
@@ -29,16 +30,21 @@ namespace greta::rt::comm {
 class Patience {
 public:
   void wait();
-  void reset() { Turns = 0; }
+  void reset() {
+    Turns = 0;
+    Waited = {};
+  }
 
 private:
   unsigned Turns = 0;
+  std::chrono::steady_clock::time_point Begin;
+  std::chrono::steady_clock::duration Waited{};
 };
 
 class Group {
 public:
   static constexpr uint32_t maxRanks = 64;
-  static constexpr size_t slots = 4; // steps that may be under way at once
+  static constexpr size_t slots = Lane::slots;
   static constexpr size_t wordBytes = 512;
   using Id = std::array<uint8_t, 16>;
   using Clock = std::chrono::steady_clock;

@@ -11,6 +11,7 @@
 // processors work at the same time. The counters in Group::State say how far
 // each rank is; a slot is written again when every rank has taken what it had.
 #include "comm/Comm.h"
+#include "comm/Lane.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,29 +24,6 @@ constexpr size_t partUnit = 64; // bytes: parts of a slot begin at multiples
 constexpr size_t leastParallelBytes = size_t(256) << 10;
 
 size_t ceilDiv(size_t A, size_t B) { return (A + B - 1) / B; }
-
-// The copies of one direction, in steps, each of which ends with an event.
-struct Lane {
-  Lane(Device &D, Stream &S) : S(S) {
-    for (auto &E : Ends)
-      E = D.createEvent();
-  }
-  void issued() {
-    S.record(*Ends[Issued % Group::slots]);
-    S.flush();
-    ++Issued;
-  }
-  // Whether one more step is done.
-  bool poll() {
-    if (Done == Issued || !Ends[Done % Group::slots]->wait(0))
-      return false;
-    ++Done;
-    return true;
-  }
-  Stream &S;
-  std::array<std::shared_ptr<Event>, Group::slots> Ends;
-  uint64_t Issued = 0, Done = 0;
-};
 
 // The memory of the group as the device sees it. Where the device cannot import
 // it there is pinned memory beside it, and the processor copies.
@@ -136,7 +114,7 @@ public:
   void ends(std::vector<std::shared_ptr<Event>> &All) override {
     for (Lane *L : {&Out, &In})
       if (L->Issued)
-        All.push_back(L->Ends[(L->Issued - 1) % Group::slots]);
+        All.push_back(L->Ends[(L->Issued - 1) % Lane::slots]);
   }
   bool advance() override;
   void check(Group::Clock::time_point Since) override {
@@ -151,7 +129,7 @@ private:
            (In.Issued < Reduced && S.Reduced <= First + In.Issued);
   }
   bool isFree(const Group::State &S, uint64_t T) const {
-    return S.Taken + Group::slots > First + T;
+    return S.Taken + Lane::slots > First + T;
   }
   template <typename Test> bool all(Test T) {
     for (uint32_t R = 0; R < G.Size; ++R)
@@ -256,14 +234,14 @@ bool CollectiveFlow::advance() {
     uint64_t T = Out.Done - 1;
     for (const Piece &P : given(T))
       H.Memory.publish(P.Staged, P.Bytes);
-    Own.Doing[(First + T) % Group::slots] = Doing;
+    Own.Doing[(First + T) % Lane::slots] = Doing;
     Own.Given = First + T + 1;
     Moved = true;
   }
   if (uint64_t T = Reduced;
       T < Steps && all([&](Group::State &S) { return S.Given > First + T; })) {
     for (uint32_t R = 0; R < G.Size; ++R)
-      if (G.of(R).Doing[(First + T) % Group::slots] != Doing)
+      if (G.of(R).Doing[(First + T) % Lane::slots] != Doing)
         fail(GRETA_ERROR_INVALID_ARGUMENT, "ranks ", G.Rank, " and ", R,
              " differ in the collective that they call, or in its sizes: rank ",
              G.Rank, " is in ", comm::name(C.What), " of ", C.Count,
@@ -346,7 +324,7 @@ public:
   void ends(std::vector<std::shared_ptr<Event>> &All) override {
     for (Part &P : Parts)
       if (P.L.Issued)
-        All.push_back(P.L.Ends[(P.L.Issued - 1) % Group::slots]);
+        All.push_back(P.L.Ends[(P.L.Issued - 1) % Lane::slots]);
   }
 
 private:
@@ -376,8 +354,8 @@ private:
     uint64_t Step = P.First + P.L.Issued;
     const Group::State &Peer = G.of(P.T.Peer);
     return P.T.Receives ? Peer.PairGiven[G.Rank] > Step
-                        : Peer.PairTaken[G.Rank] + Group::slots > Step &&
-                              P.L.Issued < P.L.Done + Group::slots;
+                        : Peer.PairTaken[G.Rank] + Lane::slots > Step &&
+                              P.L.Issued < P.L.Done + Lane::slots;
   }
   Host &H;
   Group &G;

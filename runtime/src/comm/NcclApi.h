@@ -23,13 +23,6 @@ using ncclStream_t = void *; // cudaStream_t, hipStream_t
 struct ncclUniqueId {
   char internal[128];
 };
-// The first members; the size says that there are no others.
-struct ncclConfig_t {
-  size_t size;
-  unsigned magic; // 0xcafebeef
-  unsigned version;
-  int blocking;
-};
 
 #define GRETA_NCCL_FUNCTIONS(X)                                                \
   X(ncclResult_t, ncclAllGather, const void *, void *, size_t, ncclDataType_t, \
@@ -40,8 +33,7 @@ struct ncclConfig_t {
     int, ncclComm_t, ncclStream_t)                                             \
   X(ncclResult_t, ncclCommAbort, ncclComm_t)                                   \
   X(ncclResult_t, ncclCommGetAsyncError, ncclComm_t, ncclResult_t *)           \
-  X(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *, int, ncclUniqueId,     \
-    int, ncclConfig_t *)                                                       \
+  X(ncclResult_t, ncclCommInitRank, ncclComm_t *, int, ncclUniqueId, int)      \
   X(const char *, ncclGetErrorString, ncclResult_t)                            \
   X(ncclResult_t, ncclGetUniqueId, ncclUniqueId *)                             \
   X(ncclResult_t, ncclGetVersion, int *)                                       \
@@ -61,6 +53,7 @@ using CUcontext = struct CudaContextHandle *;
 using CUstream = struct CudaStreamHandle *;
 using CUevent = struct CudaEventHandle *;
 using CUexternalMemory = struct CudaMemoryHandle *;
+using CUexternalSemaphore = struct CudaSemaphoreHandle *;
 struct CUuuid {
   uint8_t bytes[16];
 };
@@ -68,6 +61,7 @@ enum : unsigned {
   CU_STREAM_NON_BLOCKING = 1,
   CU_EVENT_DISABLE_TIMING = 2,
   CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
+  CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD = 9,
   CUDA_EXTERNAL_MEMORY_DEDICATED = 1
 };
 struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
@@ -88,12 +82,35 @@ struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
   unsigned flags;
   unsigned reserved[16];
 };
+struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
+  unsigned type;
+  union {
+    int fd;
+    struct {
+      void *handle;
+      const void *name;
+    } win32;
+  } handle;
+  unsigned flags;
+  unsigned reserved[16];
+};
+// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and _WAIT_PARAMS: of a timeline's the
+// value alone is read.
+struct CudaSemaphoreParams {
+  unsigned long long value;
+  unsigned char rest[64];
+  unsigned flags;
+  unsigned reserved[16];
+};
+static_assert(sizeof(CudaSemaphoreParams) == 144);
 
 // X(function, symbol, parameters...); all return CUresult.
 #define GRETA_CUDA_FUNCTIONS(X)                                                \
   X(cuCtxPopCurrent, cuCtxPopCurrent_v2, CUcontext *)                          \
   X(cuCtxPushCurrent, cuCtxPushCurrent_v2, CUcontext)                          \
   X(cuDestroyExternalMemory, cuDestroyExternalMemory, CUexternalMemory)        \
+  X(cuDestroyExternalSemaphore, cuDestroyExternalSemaphore,                    \
+    CUexternalSemaphore)                                                       \
   X(cuDeviceGet, cuDeviceGet, CUdevice *, int)                                 \
   X(cuDeviceGetCount, cuDeviceGetCount, int *)                                 \
   X(cuDeviceGetUuid, cuDeviceGetUuid, CUuuid *, CUdevice)                      \
@@ -108,10 +125,18 @@ struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
   X(cuGetErrorString, cuGetErrorString, CUresult, const char **)               \
   X(cuImportExternalMemory, cuImportExternalMemory, CUexternalMemory *,        \
     const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *)                                  \
+  X(cuImportExternalSemaphore, cuImportExternalSemaphore,                      \
+    CUexternalSemaphore *, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *)        \
   X(cuInit, cuInit, unsigned)                                                  \
   X(cuMemFree, cuMemFree_v2, CUdeviceptr)                                      \
+  X(cuSignalExternalSemaphores, cuSignalExternalSemaphoresAsync,               \
+    const CUexternalSemaphore *, const CudaSemaphoreParams *, unsigned,        \
+    CUstream)                                                                  \
   X(cuStreamCreate, cuStreamCreate, CUstream *, unsigned)                      \
-  X(cuStreamDestroy, cuStreamDestroy_v2, CUstream)
+  X(cuStreamDestroy, cuStreamDestroy_v2, CUstream)                             \
+  X(cuWaitExternalSemaphores, cuWaitExternalSemaphoresAsync,                   \
+    const CUexternalSemaphore *, const CudaSemaphoreParams *, unsigned,        \
+    CUstream)
 
 } // namespace greta::rt::comm
 #endif

@@ -2,14 +2,15 @@
 //
 // On HIP they are operations of a stream. Vulkan's memory is imported into CUDA
 // on the device with the same UUID: what was made by greta_buffer_create_shared
-// as it is, other memory through a copy that is as large. Vulkan's stream and
-// CUDA's wait for each other on the host; collectives without anything between
-// them follow each other on the device.
+// as it is, other memory through a copy that is as large. The streams of Vulkan
+// and CUDA wait for each other by timeline semaphores that both know, or, for
+// memory that is copied and where the semaphores do not work, the host looks.
 #include "DLPack.h"
 #include "comm/Accelerator.h"
 #include "comm/Comm.h"
 #include "comm/NcclApi.h"
 
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
@@ -74,13 +75,14 @@ class NcclTransport : public Transport {
 public:
   NcclTransport(std::shared_ptr<Device> D, Group &G,
                 std::shared_ptr<Accelerator> A, const ncclUniqueId &Id);
-  ~NcclTransport() override { abort(); }
+  ~NcclTransport() override;
   void begin(const Collective &C, const std::shared_ptr<Ticket> &T) override {
     Waiting.push_back({C, T});
   }
   bool progress() override;
   uint64_t done() const override { return Done; }
   void abort() override;
+  std::shared_ptr<Counter> counter() const override { return Raised; }
 
 private:
   struct Bounce { // of memory that NCCL does not reach
@@ -93,9 +95,12 @@ private:
     std::shared_ptr<Ticket> T;
     std::vector<Bounce> Bounces;
     std::shared_ptr<Event> Copied; // into the bounces, then out of them
-    std::shared_ptr<void> Mark{};  // behind it in NCCL's stream
+    // Before and behind it in NCCL's stream; the latter is missing if the next
+    // one follows without waiting.
+    std::shared_ptr<void> Began{}, Mark{};
     bool IsReady = false;
   };
+  void tryCounters();
   bool launch(Operation &Op);
   bool finish(Operation &Op);
   void bounce(Operation &Op);
@@ -104,7 +109,8 @@ private:
     return static_cast<char *>(A->address(M)) + Offset;
   }
   void start(const Collective &C);
-  void settle(ncclResult_t Result, const char *What);
+  void watch();
+  void abortNccl();
 
   std::shared_ptr<Device> D;
   Group &G;
@@ -112,6 +118,10 @@ private:
   std::shared_ptr<Nccl> N;
   ncclComm_t Handle = nullptr;
   std::unique_ptr<Stream> Copies;
+  std::shared_ptr<Counter> Raised;
+  std::atomic<bool> IsAborted{false}, Closing{false};
+  std::atomic<int64_t> InsideSince{0}; // when a call of NCCL's began
+  std::thread Watcher;
   std::deque<Operation> Waiting, Launched;
   Group::Clock::time_point Since = Group::Clock::now(), Asked = Since;
   uint64_t Done = 0;
@@ -123,35 +133,93 @@ NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
     : D(std::move(Owner)), G(G), A(std::move(Over)), N(library(*D)),
       Copies(D->createStream()) {
   auto Current = A->use();
-  ncclConfig_t Config{sizeof(ncclConfig_t), 0xcafebeef, 21400, 0};
-  ncclResult_t Result = N->ncclCommInitRankConfig(
-      &Handle, static_cast<int>(G.Size), Id, static_cast<int>(G.Rank), &Config);
-  try {
-    settle(Result, "ncclCommInitRank");
-  } catch (...) {
-    abort();
-    throw;
+  N->check(N->ncclCommInitRank(&Handle, static_cast<int>(G.Size), Id,
+                               static_cast<int>(G.Rank)),
+           "ncclCommInitRank");
+  Watcher = std::thread([this] { watch(); });
+  tryCounters();
+}
+
+NcclTransport::~NcclTransport() {
+  abort();
+  Closing = true;
+  Watcher.join();
+}
+
+// A call of NCCL's waits for other ranks when they have not talked before. If
+// one is gone it returns when the communicator is aborted.
+void NcclTransport::watch() {
+  while (!Closing) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    int64_t Since = InsideSince;
+    if (!Since)
+      continue;
+    try {
+      G.check([](uint32_t) { return true; },
+              Group::Clock::time_point(Group::Clock::duration(Since)),
+              "a call of NCCL's");
+    } catch (const Error &E) {
+      G.abort(E.what());
+      abortNccl();
+    }
   }
 }
 
-// A communicator that does not block answers later.
-void NcclTransport::settle(ncclResult_t Result, const char *What) {
-  auto Begin = Group::Clock::now(), Looked = Begin;
-  for (Patience P; Result == ncclInProgress; P.wait()) {
-    N->check(N->ncclCommGetAsyncError(Handle, &Result), What);
-    if (Group::Clock::now() - Looked < std::chrono::milliseconds(5))
-      continue;
-    Looked = Group::Clock::now();
-    G.check([](uint32_t) { return true; }, Begin, What);
+void NcclTransport::abortNccl() {
+  if (!IsAborted.exchange(true))
+    N->ncclCommAbort(Handle);
+}
+
+// Whether streams of both kinds really wait for each other; also for what is
+// raised later than somebody waits for it.
+void NcclTransport::tryCounters() {
+  std::shared_ptr<Counter> There, Back;
+  std::unique_ptr<Event> E = D->createEvent();
+  auto Happens = [&] {
+    auto Begin = Group::Clock::now();
+    Copies->record(*E);
+    Copies->flush();
+    for (Patience P; !E->wait(0); P.wait())
+      if (Group::Clock::now() - Begin > std::chrono::seconds(2))
+        return false;
+    return true;
+  };
+  try {
+    There = D->createCounter();
+    Back = D->createCounter();
+    Copies->raise(There, 1);
+    A->await(There, 1);
+    A->raise(Back, 1);
+    Copies->await(Back, 1);
+    bool Works = Happens();
+    if (Works) {
+      std::unique_ptr<Event> Early = D->createEvent();
+      Copies->await(Back, 2);
+      Copies->record(*Early);
+      Copies->flush();
+      Works = !Early->wait(1000000);
+      A->raise(Back, 2);
+      Works = Happens() && Works;
+    }
+    if (Works)
+      Raised = D->createCounter();
+    for (const std::shared_ptr<Counter> &C : {There, Back})
+      if (C->value() < 2)
+        C->raise(2); // nobody waits for them for ever
+  } catch (const Error &) {
+    Raised = nullptr;
   }
-  N->check(Result, What);
 }
 
 void NcclTransport::abort() {
   auto Current = A->use();
-  if (Handle)
-    N->ncclCommAbort(Handle);
-  Handle = nullptr;
+  abortNccl();
+  // What was aborted ends, and what it would have raised is not raised later.
+  auto Begin = Group::Clock::now();
+  for (Patience P; Raised && !Launched.empty() && Launched.back().Mark &&
+                   !A->isPassed(Launched.back().Mark.get()) &&
+                   Group::Clock::now() - Begin < std::chrono::seconds(5);)
+    P.wait();
   Waiting.clear();
   Launched.clear();
 }
@@ -164,6 +232,17 @@ bool NcclTransport::progress() {
   while (!Waiting.empty() && launch(Waiting.front())) {
     Launched.push_back(std::move(Waiting.front()));
     Waiting.pop_front();
+    Operation &Op = Launched.back();
+    if (Waiting.empty() || Waiting.front().C.waits() || !Op.Bounces.empty()) {
+      if (Op.C.Raises)
+        A->raise(Raised, Op.C.Raises);
+      Op.Mark = A->mark();
+    }
+    Moved = true;
+  }
+  if (!Launched.empty() && Launched.front().Began &&
+      A->isPassed(Launched.front().Began.get())) {
+    Launched.front().Began = nullptr;
     Moved = true;
   }
   while (!Launched.empty() && finish(Launched.front())) {
@@ -178,13 +257,14 @@ bool NcclTransport::progress() {
     Asked = Time;
     ncclResult_t State = ncclSuccess;
     N->check(N->ncclCommGetAsyncError(Handle, &State), "a collective");
-    if (State != ncclInProgress)
-      N->check(State, "a collective");
+    N->check(State, "a collective");
     // A rank that has left had done its part; this one follows soon.
     bool Late = Time - Since > std::chrono::seconds(2);
     G.check(
         [&](uint32_t R) {
-          return !Launched.empty() && (Late || !G.hasLeft(R));
+          // The first may still wait for its own stream.
+          return !Launched.empty() && !Launched.front().Began &&
+                 (Late || !G.hasLeft(R));
         },
         Since, Launched.empty() ? "" : name(Launched.front().C.What));
   }
@@ -209,22 +289,38 @@ bool NcclTransport::launch(Operation &Op) {
       return false;
     Op.Copied = nullptr;
   }
-  start(Op.C);
-  Op.Mark = A->mark();
+  if (Op.C.After) {
+    A->await(Op.C.After, Op.C.AfterValue);
+    Op.Began = A->mark();
+  }
+  InsideSince = Group::Clock::now().time_since_epoch().count();
+  try {
+    start(Op.C);
+  } catch (...) {
+    InsideSince = 0;
+    throw;
+  }
+  InsideSince = 0;
   return true;
 }
 
 bool NcclTransport::finish(Operation &Op) {
-  if (!Op.Copied && !A->isPassed(Op.Mark.get()))
-    return false;
+  if (!Op.Copied) {
+    // The last of those that follow each other has the mark.
+    auto Last = std::find_if(Launched.begin(), Launched.end(),
+                             [](const Operation &O) { return bool(O.Mark); });
+    if (Last == Launched.end() || !A->isPassed(Last->Mark.get()))
+      return false;
+  }
   if (!Op.Bounces.empty()) {
     if (!Op.Copied)
       copy(Op, /*Back=*/true);
     if (!Op.Copied->wait(0))
       return false;
     Op.T->Ends.push_back(Op.Copied);
-  } else if (std::shared_ptr<Event> E = A->event(Op.Mark)) {
-    Op.T->Ends.push_back(E);
+  } else if (Op.Mark) {
+    if (std::shared_ptr<Event> E = A->event(Op.Mark))
+      Op.T->Ends.push_back(E);
   }
   return true;
 }
@@ -285,7 +381,7 @@ void NcclTransport::start(const Collective &C) {
       else
         N->ncclSend(at(T.Memory, T.Offset), T.Bytes, ncclUint8,
                     static_cast<int>(T.Peer), Handle, S);
-    return settle(N->ncclGroupEnd(), name(C.What));
+    return N->check(N->ncclGroupEnd(), name(C.What));
   }
   char *To = at(C.To, C.ToOffset),
        *From = C.From ? at(C.From, C.FromOffset) : To;
@@ -308,7 +404,7 @@ void NcclTransport::start(const Collective &C) {
   case Kind::Exchange:
     break;
   }
-  settle(Result, name(C.What));
+  N->check(Result, name(C.What));
 }
 
 } // namespace

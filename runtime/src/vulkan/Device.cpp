@@ -104,14 +104,17 @@ void Core::loadFunctions() {
     Load(Fn.GetMemoryFd, "vkGetMemoryFdKHR");
     Load(Fn.GetMemoryFdProperties, "vkGetMemoryFdPropertiesKHR");
   }
+  if (Physical.Extensions.count("VK_KHR_external_semaphore_fd"))
+    Load(Fn.GetSemaphoreFd, "vkGetSemaphoreFdKHR");
   if (Physical.Extensions.count("VK_EXT_external_memory_host"))
     Load(Fn.GetMemoryHostPointerProperties,
          "vkGetMemoryHostPointerPropertiesEXT");
   Inst->GetPhysicalDeviceMemoryProperties(Physical.Handle, &Memory);
 }
 
-VkSemaphore Core::createTimeline() const {
+VkSemaphore Core::createTimeline(const void *Next) const {
   VkSemaphoreTypeCreateInfo Type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  Type.pNext = Next;
   Type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
   Info.pNext = &Type;

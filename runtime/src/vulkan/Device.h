@@ -71,6 +71,8 @@ struct DeviceFunctions {
       nullptr;
   PFN_vkGetPipelineExecutableStatisticsKHR GetPipelineExecutableStatistics =
       nullptr;
+  // VK_KHR_external_semaphore_fd; null without.
+  PFN_vkGetSemaphoreFdKHR GetSemaphoreFd = nullptr;
   // VK_KHR_external_memory_fd and VK_EXT_external_memory_host; null without.
   PFN_vkGetMemoryFdKHR GetMemoryFd = nullptr;
   PFN_vkGetMemoryFdPropertiesKHR GetMemoryFdProperties = nullptr;
@@ -115,7 +117,7 @@ struct Core {
   VkResult wait(VkSemaphore Timeline, uint64_t Value,
                 uint64_t Nanoseconds) const;
   [[noreturn]] void outOfMemory(size_t Size) const;
-  VkSemaphore createTimeline() const;
+  VkSemaphore createTimeline(const void *Next = nullptr) const;
   // Whether the device's memory is the host's: an integrated GPU or a CPU.
   bool sharesMemory() const;
   uint64_t deviceMemory() const; // bytes of the heaps that buffers come from
@@ -180,6 +182,9 @@ struct VulkanMemory : Memory {
   VulkanMemory(CoreRef C, size_t Bytes, VkBuffer Own);
   ~VulkanMemory() override;
   void exportFd(greta_shared_memory &Out) const override;
+  bool isShared() const override {
+    return Exported == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  }
   void *handle() const override { return reinterpret_cast<void *>(Buffer); }
   CoreRef C;
   VkBuffer Buffer = VK_NULL_HANDLE;
@@ -230,6 +235,18 @@ struct Query {
   Core::QueryPool Slot;
 };
 
+// A timeline semaphore that another API imports.
+struct VulkanCounter : Counter {
+  explicit VulkanCounter(CoreRef C);
+  ~VulkanCounter() override;
+  int exportFd() const override;
+  void raise(uint64_t Value) override;
+  uint64_t value() const override;
+  VkSemaphoreSubmitInfo at(uint64_t Value) const;
+  CoreRef C;
+  VkSemaphore Handle = VK_NULL_HANDLE;
+};
+
 struct StreamState;
 
 struct VulkanEvent : Event {
@@ -260,6 +277,7 @@ public:
   MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) override;
   std::unique_ptr<Stream> createStream() override;
   std::unique_ptr<Event> createEvent() override;
+  std::shared_ptr<Counter> createCounter() override;
   KernelRef loadKernel(const Variant &V, const KernelDecl &K,
                        const std::vector<uint8_t> &Object,
                        bool CaptureStatistics) override;

@@ -207,8 +207,8 @@ PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
         "VK_EXT_shader_float8", "VK_EXT_shader_atomic_float",
         "VK_KHR_workgroup_memory_explicit_layout",
         "VK_KHR_pipeline_executable_properties", "VK_KHR_external_memory_fd",
-        "VK_EXT_external_memory_dma_buf", "VK_EXT_external_memory_host",
-        "VK_EXT_memory_budget"})
+        "VK_KHR_external_semaphore_fd", "VK_EXT_external_memory_dma_buf",
+        "VK_EXT_external_memory_host", "VK_EXT_memory_budget"})
     for (const VkExtensionProperties &E : All)
       if (!strcmp(E.extensionName, Used))
         P.Extensions.insert(Used);

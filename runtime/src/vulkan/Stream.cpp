@@ -177,6 +177,8 @@ public:
   void launch(const Launch &L) override;
   void record(Event &E) override;
   void wait(Event &E) override;
+  void raise(const std::shared_ptr<Counter> &Of, uint64_t Value) override;
+  void await(const std::shared_ptr<Counter> &Of, uint64_t Value) override;
   void flush() override;
   void hold() override;
   void kick() override;
@@ -412,6 +414,22 @@ void VulkanStream::wait(Event &E) {
   Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   State->OpenWaits.push_back(Wait);
   State->OpenKeep.add(V.Owner);
+}
+
+void VulkanStream::raise(const std::shared_ptr<Counter> &Of, uint64_t Value) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->reportLoss();
+  State->OpenSignals.push_back(static_cast<VulkanCounter &>(*Of).at(Value));
+  State->OpenKeep.add(Of);
+  State->flush();
+}
+
+void VulkanStream::await(const std::shared_ptr<Counter> &Of, uint64_t Value) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->reportLoss();
+  State->flush(); // what came before does not wait
+  State->OpenWaits.push_back(static_cast<VulkanCounter &>(*Of).at(Value));
+  State->OpenKeep.add(Of);
 }
 
 void VulkanStream::flush() {

@@ -25,7 +25,7 @@ struct StreamState {
   void append(const std::vector<VkCommandBuffer> &Graph,
               const std::shared_ptr<void> &Keep);
   void flush() {
-    if (Open || !OpenCmds.empty() || !OpenWaits.empty())
+    if (Open || !OpenCmds.empty() || !OpenWaits.empty() || !OpenSignals.empty())
       submit();
   }
   bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
@@ -68,6 +68,7 @@ struct StreamState {
   const size_t MaxBatch;
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
+  std::vector<VkSemaphoreSubmitInfo> OpenSignals; // beside the timeline
   struct Batch {
     std::vector<VkCommandBuffer> Cmds;
     uint64_t Number = 0;

@@ -21,7 +21,7 @@
 
 namespace {
 
-enum { Success = 0, InProgress = 7, Failed = 1, NotReady = 600 };
+enum { Success = 0, Failed = 1, NotReady = 600 };
 
 std::mutex Lock; // guards everything below
 std::condition_variable Changed;
@@ -96,7 +96,6 @@ struct Comm {
   std::shared_ptr<Team> Of;
   int Rank;
   uint64_t Round = 0;
-  bool Asked = false;
 };
 std::map<std::string, std::shared_ptr<Team>> Teams;
 
@@ -204,22 +203,20 @@ int ncclGetUniqueId(char *Id) {
 struct Id {
   char Text[128];
 };
-int ncclCommInitRankConfig(Comm **Out, int Size, Id Of, int Rank, void *) {
-  count("ncclCommInitRankConfig");
-  std::lock_guard<std::mutex> Guard(Lock);
+int ncclCommInitRank(Comm **Out, int Size, Id Of, int Rank) {
+  count("ncclCommInitRank");
+  std::unique_lock<std::mutex> Guard(Lock);
   auto &T = Teams[Of.Text];
   if (!T)
     T = std::make_shared<Team>();
   T->Size = Size;
   ++T->Joined;
   *Out = new Comm{T, Rank};
-  return InProgress;
-}
-int ncclCommGetAsyncError(Comm *C, int *Result) {
-  std::lock_guard<std::mutex> Guard(Lock);
-  *Result = C->Of->Joined == C->Of->Size ? Success : InProgress;
+  Changed.notify_all();
+  Changed.wait(Guard, [&] { return T->Joined == T->Size; });
   return Success;
 }
+int ncclCommGetAsyncError(Comm *, int *Result) { return *Result = Success; }
 int ncclCommAbort(Comm *C) {
   count("ncclCommAbort");
   {
@@ -355,8 +352,10 @@ int cuEventQuery(std::shared_ptr<Event> *E) {
 }
 struct Import {
   unsigned Type;
-  int Fd;
-  void *Rest;
+  union {
+    int Fd;
+    void *Others[2];
+  };
   unsigned long long Size;
 };
 int cuImportExternalMemory(Mapped **Out, const Import *From) {
@@ -384,5 +383,14 @@ int cuDestroyExternalMemory(Mapped *M) {
   return Success;
 }
 int cuMemFree_v2(uint64_t) { return Success; }
+// Lavapipe exports no semaphores.
+int cuImportExternalSemaphore(void **, const void *) { return Failed; }
+int cuDestroyExternalSemaphore(void *) { return Failed; }
+int cuSignalExternalSemaphoresAsync(void **, const void *, unsigned, void *) {
+  return Failed;
+}
+int cuWaitExternalSemaphoresAsync(void **, const void *, unsigned, void *) {
+  return Failed;
+}
 
 } // extern "C"
