@@ -13,6 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
+from ._device import block_of
+
 
 @triton.jit
 def _logits(q, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL: tl.constexpr, HAS_BIAS: tl.constexpr):
@@ -253,15 +255,15 @@ def key_gradient_kernel(
     tl.store(dv_out + at * DV + dv[None, :], valueSums.to(dv_out.dtype.element_ty), mask=(col[:, None] < T) & (dv[None, :] < DV))
 
 
-def _settings(q: torch.Tensor, v: torch.Tensor, isCausal: bool, bias: Any) -> dict[str, Any]:
+def _settings(q: torch.Tensor, keys: int, v: torch.Tensor, isCausal: bool, bias: Any) -> dict[str, Any]:
     depth, width = q.shape[-1], v.shape[-1]
     return dict(
         D=depth,
         DV=width,
         CAUSAL=isCausal,
         HAS_BIAS=bias is not None,
-        BLOCK_S=32,
-        BLOCK_T=32,
+        BLOCK_S=block_of(q.shape[-2], 32),
+        BLOCK_T=block_of(keys, 32),
         BLOCK_D=max(16, triton.next_power_of_2(depth)),
         BLOCK_DV=max(16, triton.next_power_of_2(width)),
     )
@@ -284,7 +286,7 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     lse = torch.empty((batch, heads, s), dtype=torch.float32, device=q.device)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
-    settings = _settings(q4, v4, isCausal, bias)
+    settings = _settings(q4, t, v4, isCausal, bias)
     if out.numel():
         with torch.rdna.device(q.device):
             forward_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](
@@ -343,7 +345,7 @@ def attention_backward(
     dq = torch.empty((batch, heads, s, depth), dtype=q.dtype, device=q.device)
     dk = torch.empty((batch, heads, t, depth), dtype=q.dtype, device=q.device)
     dv = torch.empty((batch, heads, t, width), dtype=q.dtype, device=q.device)
-    settings = _settings(q4, v4, isCausal, bias)
+    settings = _settings(q4, t, v4, isCausal, bias)
     inputs = (q4, k4, v4, q4 if bias is None else bias, grad4, lse, delta.contiguous(), float(scale), s, t, heads, shared)
     strides = (*q4.stride(), *k4.stride(), *v4.stride(), *grad4.stride(), *((0, 0, 0, 0) if bias is None else bias.stride()))
     if batch * heads:

@@ -16,6 +16,7 @@ import torch
 import triton
 import triton.language as tl
 
+from ._device import block_of
 from ._operators import _DOTS, _SUMS
 
 
@@ -233,7 +234,7 @@ def _strides(tensor: torch.Tensor) -> list[int]:
 
 def _blocks(dtype: torch.dtype, rows: int, columns: int, depth: int) -> dict[str, Any]:
     if dtype in _DOTS:
-        return dict(ACCUMULATOR=tl.float32, BY_DOT=True, BLOCK_M=16 if rows <= 16 else 64, BLOCK_N=16 if columns <= 16 else 64, BLOCK_K=16 if depth <= 16 else 32)
+        return dict(ACCUMULATOR=tl.float32, BY_DOT=True, BLOCK_M=block_of(rows, 64), BLOCK_N=block_of(columns, 64), BLOCK_K=block_of(depth, 32))
     return dict(ACCUMULATOR=_SUMS[dtype], BY_DOT=False, BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
 
 

@@ -55,6 +55,16 @@ def target_of(index: int) -> str:
     return targets(greta_device(_torch.spec(index)))
 
 
+def block_of(extent: int, most: int) -> int:
+    """The block of a GEMM's dim on the device in use, 16 or a power of two up to `most`. lavapipe compiles kernels with barriers in minutes where a lane holds much."""
+    if target_of(_torch.current_device()) == "vulkan:lavapipe":
+        most = 16
+    block = 16
+    while block < most and block < extent:
+        block *= 2
+    return block
+
+
 @functools.lru_cache(None)
 def _properties(index: int) -> Properties:
     info = json.loads(_torch.info(index))

@@ -10,6 +10,7 @@ What Inductor has no lowering for, and what it would hand back to the operator i
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -165,9 +166,22 @@ def _check_graph(graph: Any) -> None:
                 raise Unsupported(f"{node.target} in {value.dtype}")
 
 
+@functools.lru_cache(None)
+def _decompositions() -> dict[Any, Any]:
+    """Inductor's, and torch's others of operators that Inductor has no lowering of."""
+    from torch._decomp import decomposition_table
+    from torch._inductor import lowering
+    from torch._inductor.decomposition import select_decomp_table
+
+    def is_lowered(op: Any) -> bool:
+        return op in lowering.lowerings and not getattr(lowering.lowerings[op], "_is_fallback_handler", False)
+
+    others = {op: function for op, function in decomposition_table.items() if isinstance(op, torch._ops.OpOverload) and not is_lowered(op) and op._schema.name not in EXTERN}
+    return {**others, **select_decomp_table()}
+
+
 def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, is_dynamic: bool) -> Callable[[list[Any]], Any]:
     from torch._inductor import compile_fx, config
-    from torch._inductor.decomposition import select_decomp_table
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
@@ -196,7 +210,7 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
 
     with mode, torch._C._AutoDispatchBelowAutograd(), config.patch({"triton.autotune_pointwise": False}):
         fakes = [fake_of(tensor) for tensor in arguments.tensors]
-        module = make_fx(call, decomposition_table=select_decomp_table(), tracing_mode="real")(*fakes)
+        module = make_fx(call, decomposition_table=_decompositions(), tracing_mode="real")(*fakes)
         _check_graph(module.graph)
         compile_fx.record_original_output_strides(module)
         output = module.graph.output_node()

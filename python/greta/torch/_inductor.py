@@ -162,7 +162,7 @@ def _change_lists() -> None:
         return begin.elapsed_time(end)
 
     benchmarking.register_benchmarker(NAME, benchmark, override=True)
+    # Settings are a thread's own; the defaults are those of the threads of backward, too.
     if "TORCHINDUCTOR_COMPILE_THREADS" not in os.environ:
-        config.compile_threads = 1  # our compiler is in this process
-    config.triton.autotune_pointwise = False
-    config.triton.unique_kernel_names = True
+        config._config["compile_threads"].default = 1  # our compiler is in this process
+    config._config["triton.autotune_pointwise"].default = False

@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 
 from .. import _torch
-from ._device import NAME
+from . import _eager
+from ._device import NAME, block_of
 
 aten = torch.ops.aten
 table: dict[Any, Callable[..., Any]] = {}
@@ -109,7 +110,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         added = None if beta == 0 else added.expand(shape)
     (m, k), n = a.shape[-2:], b.shape[-1]
     byDot = a.dtype in _DOTS
-    blockM, blockN, blockK = (16 if m <= 16 else 64, 16 if n <= 16 else 64, 32 if k > 16 else 16) if byDot else (16, 32, 1)
+    blockM, blockN, blockK = (block_of(m, 64), block_of(n, 64), block_of(k, 32)) if byDot else (16, 16, 1)
     batches = out.shape[0] if out.dim() == 3 else 1
 
     def strides(tensor: torch.Tensor | None) -> tuple[int, ...]:
@@ -160,6 +161,22 @@ def _addmv(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float
         out.resize_(a.shape[:1])
     result = gemm(a, b[:, None], out[:, None], added.expand(a.shape[:1])[:, None], alpha, beta)
     return result if result is NotImplemented else out
+
+
+@_implements(aten.addbmm.default, aten.addbmm.out)
+def _addbmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None) -> Any:
+    """The sum over the batch is a part of K."""
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        return NotImplemented
+    if out is None:
+        out = torch.empty((a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
+    return gemm(a.permute(1, 0, 2).flatten(1), b.flatten(0, 1), out, added, alpha, beta)
+
+
+@_implements(aten.addbmm_.default)
+def _addbmm_in_place(self: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    result = _addbmm(self, a, b, beta=beta, alpha=alpha)
+    return result if result is NotImplemented else self.copy_(result)
 
 
 @_implements(aten.dot.default, aten.vdot.default)
@@ -297,3 +314,91 @@ def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> Any:
     keys = torch.empty(n, dtype=torch.int64, device=NAME)
     _random(keys, generator=generator)
     return out.resize_(n).copy_(keys.argsort())
+
+
+#
+# Operators by way of others
+#
+
+
+@_implements(aten._index_put_impl_.default)
+def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
+    return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
+
+
+@_implements(aten._cummax_helper.default)
+def _cummax(self: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, dim: int) -> Any:
+    return _cumulative(aten.cummax.default, self, values, indices, dim)
+
+
+@_implements(aten._cummin_helper.default)
+def _cummin(self: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, dim: int) -> Any:
+    return _cumulative(aten.cummin.default, self, values, indices, dim)
+
+
+def _cumulative(op: Any, self: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, dim: int) -> Any:
+    results = _eager.run(op, (self, dim), {})
+    if results is NotImplemented:
+        return results
+    values.copy_(results[0])
+    indices.copy_(results[1])
+    return None
+
+
+@triton.jit
+def nonzero_kernel(out, x, places, n, BLOCK: tl.constexpr):
+    """Writes the index of each element that is not zero to its place, which counts from 1."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    isThere = tl.load(x + i, mask=i < n, other=0) != 0
+    at = tl.load(places + i, mask=i < n, other=1) - 1
+    tl.store(out + at, i.to(tl.int64), mask=isThere & (i < n))
+
+
+def _flat_nonzero(x: torch.Tensor) -> torch.Tensor:
+    flags = (x != 0).reshape(-1)
+    if flags.numel() == 0:
+        return torch.empty(0, dtype=torch.int64, device=x.device)
+    places = flags.cumsum(0)
+    out = torch.empty(int(places[-1].item()), dtype=torch.int64, device=x.device)
+    if out.numel():
+        with torch.rdna.device(x.device):
+            nonzero_kernel[(triton.cdiv(flags.numel(), 512),)](out, flags, places, flags.numel(), BLOCK=512)
+    return out
+
+
+@_implements(aten.nonzero.default)
+def _nonzero(self: torch.Tensor) -> Any:
+    if self.is_complex():
+        return NotImplemented
+    flat = _flat_nonzero(self)
+    columns = []
+    for size in reversed(self.shape):
+        columns.append(flat % size)
+        flat = flat // size
+    return torch.stack(columns[::-1], 1) if columns else torch.empty((flat.numel(), 0), dtype=torch.int64, device=self.device)
+
+
+@_implements(aten.masked_select.default)
+def _masked_select(self: torch.Tensor, mask: torch.Tensor) -> Any:
+    if self.is_complex() or mask.dtype != torch.bool or mask.device != self.device:
+        return NotImplemented
+    x, mask = torch.broadcast_tensors(self, mask)
+    return x.reshape(-1)[_flat_nonzero(mask)]
+
+
+@_implements(aten.equal.default)
+def _equal(self: torch.Tensor, other: torch.Tensor) -> Any:
+    if self.is_complex() or self.device != other.device or self.dtype != other.dtype:
+        return NotImplemented
+    return self.shape == other.shape and bool((self == other).all().item())
+
+
+@_implements(aten.topk.values)
+def _topk(self: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
+    if self.dim() == 0 or not 0 <= k <= self.shape[dim]:
+        return NotImplemented
+    all, places = self.sort(dim=dim, descending=largest, stable=True)
+    shape = all.narrow(dim, 0, k).shape
+    values.resize_(shape).copy_(all.narrow(dim, 0, k))
+    indices.resize_(shape).copy_(places.narrow(dim, 0, k))
+    return values, indices
