@@ -140,6 +140,10 @@ def query_gradient_kernel(
     b_h,
     b_s,
     b_t,
+    dq_b,
+    dq_h,
+    dq_s,
+    dq_d,
     D: tl.constexpr,
     DV: tl.constexpr,
     CAUSAL: tl.constexpr,
@@ -149,7 +153,7 @@ def query_gradient_kernel(
     BLOCK_D: tl.constexpr,
     BLOCK_DV: tl.constexpr,
 ):
-    """dq [B, H, S, D], contiguous, a block of queries a program."""
+    """dq [B, H, S, D], a block of queries a program."""
     batch = (tl.program_id(1) // H).to(tl.int64)
     head = tl.program_id(1) % H
     row = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
@@ -174,7 +178,7 @@ def query_gradient_kernel(
         ds = p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
         keys = tl.load(k + col[:, None] * k_s + d[None, :] * k_d, mask=(col[:, None] < T) & (d[None, :] < D), other=0.0)
         sums += tl.dot(ds.to(keys.dtype), keys, input_precision="ieee")
-    tl.store(dq + (tl.program_id(1).to(tl.int64) * S + row[:, None]) * D + d[None, :], sums.to(dq.dtype.element_ty), mask=(row[:, None] < S) & (d[None, :] < D))
+    tl.store(dq + batch * dq_b + head * dq_h + row[:, None] * dq_s + d[None, :] * dq_d, sums.to(dq.dtype.element_ty), mask=(row[:, None] < S) & (d[None, :] < D))
 
 
 @triton.jit
@@ -213,6 +217,14 @@ def key_gradient_kernel(
     b_h,
     b_s,
     b_t,
+    dk_b,
+    dk_h,
+    dk_t,
+    dk_d,
+    dv_b,
+    dv_h,
+    dv_t,
+    dv_d,
     D: tl.constexpr,
     DV: tl.constexpr,
     CAUSAL: tl.constexpr,
@@ -222,7 +234,7 @@ def key_gradient_kernel(
     BLOCK_D: tl.constexpr,
     BLOCK_DV: tl.constexpr,
 ):
-    """dk [B, H, T, D] and dv [B, H, T, DV] by head of the queries, contiguous, a block of keys a program."""
+    """dk [B, H, T, D] and dv [B, H, T, DV] by head of the queries, a block of keys a program."""
     batch = (tl.program_id(1) // H).to(tl.int64)
     head = tl.program_id(1) % H
     col = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
@@ -250,9 +262,8 @@ def key_gradient_kernel(
         ds = p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
         valueSums += tl.dot(tl.trans(p).to(grads.dtype), grads, input_precision="ieee")
         keySums += tl.dot(tl.trans(ds).to(queries.dtype), queries, input_precision="ieee")
-    at = tl.program_id(1).to(tl.int64) * T + col[:, None]
-    tl.store(dk + at * D + d[None, :], keySums.to(dk.dtype.element_ty), mask=(col[:, None] < T) & (d[None, :] < D))
-    tl.store(dv_out + at * DV + dv[None, :], valueSums.to(dv_out.dtype.element_ty), mask=(col[:, None] < T) & (dv[None, :] < DV))
+    tl.store(dk + batch * dk_b + head * dk_h + col[:, None] * dk_t + d[None, :] * dk_d, keySums.to(dk.dtype.element_ty), mask=(col[:, None] < T) & (d[None, :] < D))
+    tl.store(dv_out + batch * dv_b + head * dv_h + col[:, None] * dv_t + dv[None, :] * dv_d, valueSums.to(dv_out.dtype.element_ty), mask=(col[:, None] < T) & (dv[None, :] < DV))
 
 
 def _settings(q: torch.Tensor, keys: int, v: torch.Tensor, isCausal: bool, bias: Any) -> dict[str, Any]:
@@ -273,6 +284,14 @@ def _as_four(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.dim() == 4 else tensor[None]
 
 
+def _laid_out_as(query: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """As torch says of these operators' results: the dims in the order that the queries have in memory."""
+    if query.shape == shape:
+        return torch.empty_like(query)
+    order = sorted(range(4), key=lambda dim: query.stride(dim), reverse=True)
+    return torch.empty_permuted(shape, order, dtype=query.dtype, device=query.device)
+
+
 def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, isCausal: bool = False, wantsMask: bool = False, *, scale: float | None = None) -> Any:
     """aten::_scaled_dot_product_fused_attention_overrideable."""
     if dropout > 0:
@@ -281,8 +300,7 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     batch, heads, s, depth = q4.shape
     t = k4.shape[-2]
     scale = 1 / math.sqrt(depth) if scale is None else scale
-    # As torch's other kernels, laid out as the queries are.
-    out = torch.empty_like(q4) if v4.shape[-1] == depth else torch.empty((*q4.shape[:-1], v4.shape[-1]), dtype=q.dtype, device=q.device)
+    out = _laid_out_as(q4, (*q4.shape[:-1], v4.shape[-1]))
     lse = torch.empty((batch, heads, s), dtype=torch.float32, device=q.device)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
@@ -342,19 +360,22 @@ def attention_backward(
     delta = (grad4.float() * out4.float()).sum(-1)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
-    dq = torch.empty((batch, heads, s, depth), dtype=q.dtype, device=q.device)
-    dk = torch.empty((batch, heads, t, depth), dtype=q.dtype, device=q.device)
-    dv = torch.empty((batch, heads, t, width), dtype=q.dtype, device=q.device)
+    dq = torch.empty_like(q4)
+    if shared > 1:
+        dk = torch.empty((batch, heads, t, depth), dtype=q.dtype, device=q.device)
+        dv = torch.empty((batch, heads, t, width), dtype=q.dtype, device=q.device)
+    else:
+        dk, dv = torch.empty_like(k4), torch.empty_like(v4)
     settings = _settings(q4, t, v4, isCausal, bias)
     inputs = (q4, k4, v4, q4 if bias is None else bias, grad4, lse, delta.contiguous(), float(scale), s, t, heads, shared)
     strides = (*q4.stride(), *k4.stride(), *v4.stride(), *grad4.stride(), *((0, 0, 0, 0) if bias is None else bias.stride()))
     if batch * heads:
         with torch.rdna.device(q.device):
             if dq.numel():
-                query_gradient_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](dq, *inputs, *strides, **settings)
+                query_gradient_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](dq, *inputs, *strides, *dq.stride(), **settings)
             if dk.numel():
-                key_gradient_kernel[(triton.cdiv(t, settings["BLOCK_T"]), batch * heads)](dk, dv, *inputs, *strides, **settings)
+                key_gradient_kernel[(triton.cdiv(t, settings["BLOCK_T"]), batch * heads)](dk, dv, *inputs, *strides, *dk.stride(), *dv.stride(), **settings)
     if shared > 1:
-        dk, dv = (one.view(batch, heads // shared, shared, t, -1).sum(2) for one in (dk, dv))
+        dk, dv = (torch.empty_like(like).copy_(one.view(batch, heads // shared, shared, t, -1).sum(2)) for one, like in ((dk, k4), (dv, v4)))
     results = [one if q.dim() == 4 else one[0] for one in (dq, dk, dv)]
     return *results, None

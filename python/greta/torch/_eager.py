@@ -36,6 +36,14 @@ class Unsupported(Exception):
     """Inductor has no lowering of its own."""
 
 
+class OtherShapes(Exception):
+    """What is written has other shapes than these, the results'."""
+
+    def __init__(self, shapes: list[tuple[int, ...]]):
+        super().__init__(f"results have shapes {shapes}")
+        self.shapes = shapes
+
+
 def _explain(what: str, error: BaseException) -> None:
     if os.environ.get("GRETA_TORCH_EXPLAIN"):
         words = str(error).strip().splitlines() or [""]
@@ -202,9 +210,10 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
         results = list(results) if isinstance(results, (tuple, list)) else [results]
         if not written:
             return results
-        for target, result in zip(targets or [tensors[index] for index in written], results):
-            if target.shape != result.shape:
-                raise Unsupported("out has another shape")
+        targets = targets or [tensors[index] for index in written]
+        if any(target.shape != result.shape for target, result in zip(targets, results)):
+            raise OtherShapes([tuple(result.shape) for result in results])
+        for target, result in zip(targets, results):
             target.copy_(result)
         return []
 
@@ -219,6 +228,19 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
     if not is_dynamic:
         return compiled
     return _Guarded(compiled, shapes, fakes)
+
+
+class _Resized:
+    """A function whose results are resized first: those that the caller gave with other sizes."""
+
+    def __init__(self, compiled: Any, places: Sequence[int], shapes: Sequence[tuple[int, ...]]):
+        self.compiled = compiled
+        self.sizes = list(zip(places, shapes))
+
+    def __call__(self, tensors: list[Any]) -> Any:
+        for place, shape in self.sizes:
+            tensors[place].resize_(shape)
+        return self.compiled(tensors)
 
 
 class _Guarded:
@@ -245,10 +267,12 @@ class _Guarded:
 class Operator:
     """An operator with what was compiled for it."""
 
-    def __init__(self, op: Any):
+    def __init__(self, op: Any, functional: Any = None):
         self.op = op
         name = op._schema.name
         found = None if name in _REFUSED or name in EXTERN else _functional(op)
+        if functional is not None:
+            found = functional, ["out"]
         self.functional, self.written = found or (None, [])
         self.outs = [argument.name for argument in op._schema.arguments if argument.is_out]
         self.positions = [index for index, argument in enumerate(op._schema.arguments) if argument.name in self.written and not argument.is_out]
@@ -312,22 +336,54 @@ class Operator:
             return run
 
     def _try(self, arguments: Arguments, targets: Sequence[torch.Tensor], is_dynamic: bool) -> Any:
-        written = []
-        for target in targets:
-            written.append(next(index for index, tensor in enumerate(arguments.tensors) if tensor.data_ptr() == target.data_ptr() and tensor.shape == target.shape and tensor.stride() == target.stride()))
+        written = [next(index for index, tensor in enumerate(arguments.tensors) if _is_same(tensor, target)) for target in targets]
         try:
             return _compile(self.functional, self.outs, written, arguments, is_dynamic)
+        except OtherShapes as error:
+            if not self.outs or is_dynamic or any(target.numel() for target in targets):
+                return None  # the CPU says what is wrong
+            for target, shape in zip(targets, error.shapes):
+                target.resize_(shape)
+            run = self._try(arguments, targets, False)
+            return run and _Resized(run, written, error.shapes)
         except Exception as error:
             _explain(f"{self.op}{' for any size' if is_dynamic else ''}", error)
             return None
 
 
+def _is_same(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    return tensor is other or bool(tensor.numel()) and tensor.data_ptr() == other.data_ptr() and tensor.shape == other.shape and tensor.stride() == other.stride()
+
+
 _operators: dict[Any, Operator] = {}
+
+
+# Numbers that change from step to step of an optimizer, in the operators that take them as constants: they become tensors on the CPU, which kernels take as
+# arguments. By operator: the number's name or place, and the functional operator with the number as its last argument.
+def _lerp(start: Any, end: Any, weight: Any) -> Any:
+    return torch.where(weight < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
+_WITH_NUMBER: dict[Any, tuple[Any, Callable[..., Any]]] = {
+    torch.ops.aten.add.out: ("alpha", lambda x, y, number: x + y * number),
+    torch.ops.aten.sub.out: ("alpha", lambda x, y, number: x - y * number),
+    torch.ops.aten.addcmul.out: ("value", lambda x, y, z, number: x + y * z * number),
+    torch.ops.aten.addcdiv.out: ("value", lambda x, y, z, number: x + y / z * number),
+    torch.ops.aten.lerp.Scalar_out: (2, _lerp),
+}
 
 
 def run(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The operator's result, or NotImplemented."""
-    found = _operators.get(op)
+    key, functional = op, None
+    if op in _WITH_NUMBER:
+        place, function = _WITH_NUMBER[op]
+        number = args[place] if isinstance(place, int) else kwargs.get(place, 1)
+        if number != 1 and args[0].is_floating_point() and kwargs["out"].dtype == args[0].dtype and not isinstance(number, complex):
+            key, functional = (op, "number"), function
+            args = (*(one for index, one in enumerate(args) if index != place), torch.scalar_tensor(number, dtype=args[0].dtype))
+            kwargs = {name: value for name, value in kwargs.items() if name != place}
+    found = _operators.get(key)
     if found is None:
-        found = _operators[op] = Operator(op)
+        found = _operators[key] = Operator(op, functional)
     return found(args, kwargs)

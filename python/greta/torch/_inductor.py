@@ -23,6 +23,7 @@ _CHECKED_WITH = (2, 13)  # the version whose private places are changed here
 
 def register() -> None:
     """Registers the device with Triton, Dynamo and Inductor, as soon as they are imported: who compiles nothing need not import them."""
+    _use_own_cache()
     after_import("triton", _activate)
     after_import("torch._dynamo.device_interface", _register_interface_later)
     after_import("torch._inductor.compile_fx", _register_code_generation)
@@ -104,7 +105,6 @@ def _register_interface() -> None:
 def _register_code_generation(_: Any) -> None:
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) != _CHECKED_WITH:
         raise RuntimeError(f"torch.compile on rdna was written for torch {'.'.join(map(str, _CHECKED_WITH))}; this is {torch.__version__}")
-    _use_own_cache()
     _change_lists()
     from torch._inductor.codegen.common import DeviceOpOverrides, register_device_op_overrides
     from torch._inductor.codegen.triton import TritonScheduling

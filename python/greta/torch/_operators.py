@@ -316,6 +316,95 @@ def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> Any:
     return out.resize_(n).copy_(keys.argsort())
 
 
+@_implements(aten.normal.Tensor_Tensor, aten.normal.Tensor_Tensor_out)
+def _normal_tensors(mean: torch.Tensor, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
+    if mean.is_complex() or std.is_complex():
+        return NotImplemented
+    numbers = torch.empty(torch.broadcast_shapes(mean.shape, std.shape), dtype=mean.dtype, device=NAME)
+    if _normal(numbers, generator=generator) is NotImplemented:
+        return NotImplemented
+    result = numbers * std + mean
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+@_implements(aten.normal.Tensor_float, aten.normal.Tensor_float_out)
+def _normal_mean(mean: torch.Tensor, std: float = 1, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
+    return _normal_tensors(mean, torch.full_like(mean, std), generator=generator, out=out)
+
+
+@_implements(aten.normal.float_Tensor, aten.normal.float_Tensor_out)
+def _normal_std(mean: float, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
+    return _normal_tensors(torch.full_like(std, mean), std, generator=generator, out=out)
+
+
+#
+# Tensors of nothing but numbers
+#
+
+
+@triton.jit
+def sequence_kernel(out, n, ends, first, step, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    """first + i * step in integers; of floats the start, the step and, where both ends are exact, the end are in `ends`."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if KIND == "integers":
+        value = first + i.to(tl.int64) * step
+    else:
+        start = tl.load(ends)
+        value = start + i.to(tl.float64) * tl.load(ends + 1)
+        if KIND == "between":
+            value = tl.where(i < n // 2, value, tl.load(ends + 2) - (n - 1 - i).to(tl.float64) * tl.load(ends + 1))
+    tl.store(out + i, value.to(out.dtype.element_ty), mask=i < n)
+
+
+def _sequence(out: torch.Tensor, n: int, ends: list[float] | None, first: int = 0, step: int = 1) -> Any:
+    if out.dtype not in _RANDOM:
+        return NotImplemented
+    if out.shape != (n,):
+        out.resize_(n)
+    if n == 0:
+        return out
+    filled = out if out.is_contiguous() else torch.empty(n, dtype=out.dtype, device=out.device)
+    kind = "integers" if ends is None else "from" if len(ends) == 2 else "between"
+    with torch.rdna.device(out.device):
+        numbers = filled if ends is None else torch.tensor(ends, dtype=torch.float64).to(out.device)
+        sequence_kernel[(triton.cdiv(n, 512),)](filled, n, numbers, first, step, KIND=kind, BLOCK=512)
+    return out if filled is out else out.copy_(filled)
+
+
+@_implements(aten.arange.start_out)
+def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> Any:
+    if step == 0 or (end - start) * step < 0 or not all(math.isfinite(one) for one in (start, end, step)):
+        return NotImplemented
+    if all(isinstance(one, int) for one in (start, end, step)):
+        n = -((start - end) // step)
+        return _sequence(out, n, None, start, step) if not out.is_floating_point() else _sequence(out, n, [start, step])
+    if not out.is_floating_point():
+        return NotImplemented
+    return _sequence(out, math.ceil((end - start) / step), [start, step])
+
+
+@_implements(aten.linspace.out)
+def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> Any:
+    if steps < 0 or not out.is_floating_point():
+        return NotImplemented
+    return _sequence(out, steps, [start, (end - start) / (steps - 1) if steps > 1 else 0, end])
+
+
+@_implements(aten.eye.m_out)
+def _eye(n: int, m: int, *, out: torch.Tensor) -> Any:
+    if n < 0 or m < 0:
+        return NotImplemented
+    out.resize_((n, m)).zero_()
+    if n and m:
+        out.diagonal().fill_(1)
+    return out
+
+
+@_implements(aten.eye.out)
+def _eye_square(n: int, *, out: torch.Tensor) -> Any:
+    return _eye(n, n, out=out)
+
+
 #
 # Operators by way of others
 #
@@ -402,3 +491,13 @@ def _topk(self: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorte
     values.resize_(shape).copy_(all.narrow(dim, 0, k))
     indices.resize_(shape).copy_(places.narrow(dim, 0, k))
     return values, indices
+
+
+@_implements(aten.nonzero_static.default)
+def _nonzero_static(self: torch.Tensor, *, size: int, fill_value: int = -1) -> Any:
+    found = _nonzero(self)
+    if found is NotImplemented or size < 0:
+        return NotImplemented
+    out = torch.full((size, self.dim()), fill_value, dtype=torch.int64, device=self.device)
+    out[: min(size, found.shape[0])] = found[:size]
+    return out
