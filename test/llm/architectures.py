@@ -39,6 +39,14 @@ class Architecture:
     fused: str = ""  # "gate", "qkv gate"
     experts: int = 0
     used: int = 0  # by a token
+    expert_hidden: int = 0  # where it is not the MLP's
+    shared: int = 0  # width of the MLP that all tokens have beside
+    shared_gate: bool = False
+    dense: int = 0  # first layers without experts
+    sigmoids: bool = False  # and a bias of the choice
+    groups: tuple = (1, 1)  # used and all
+    routed: float = 1.0  # a factor of experts' weights
+    latent: tuple = ()  # ranks of queries (or 0) and keys; sizes of keys without rope and with, and of values
     normalises: bool = True  # a token's experts' weights add up to one
     fields: dict = dataclasses.field(default_factory=dict)  # of config.json
     metadata: dict = dataclasses.field(default_factory=dict)  # of GGUF
@@ -52,12 +60,15 @@ class Architecture:
     def has_window(self, layer):
         return self.window and not (self.period and (layer + 1) % self.period == 0)
 
+    def has_experts(self, layer):
+        return self.experts and layer >= self.dense
+
     def has_rope(self, layer):
         return self.has_window(layer) if self.without_rope == "whole" else not self.without_rope or (layer + 1) % 4 != 0
 
     @property
     def turned(self):
-        return int(self.head_size * self.rotated)
+        return self.latent[3] if self.latent else int(self.head_size * self.rotated)
 
     @property
     def biased(self):
@@ -109,6 +120,19 @@ OTHERS = {
         fields={"num_experts": 12, "num_experts_per_tok": 3, "moe_intermediate_size": 96, "norm_topk_prob": False, "intermediate_size": 160, "mlp_only_layers": []},
     ),
     "olmoe": Architecture("olmoe", "olmoe", head_norms="rows", experts=8, used=2, normalises=False, fields={"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": False}),
+    "qwen2-moe": Architecture(
+        "qwen2_moe", "qwen2moe", bias=True, experts=6, used=2, normalises=False, expert_hidden=64, shared=96, shared_gate=True, layers=1,
+        fields={"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 64, "shared_expert_intermediate_size": 96, "norm_topk_prob": False, "sliding_window": 32},
+    ),
+    "deepseek-v2-lite": Architecture(
+        "deepseek_v2", "deepseek2", experts=6, used=2, normalises=False, expert_hidden=32, shared=64, dense=1, latent=(0, 32, 16, 8, 24), neighbours=True,
+        fields={"n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_shared_experts": 2, "first_k_dense_replace": 1, "topk_method": "greedy", "n_group": 1, "topk_group": 1},
+    ),
+    "deepseek-v3": Architecture(
+        "deepseek_v3", "deepseek2", experts=16, used=3, expert_hidden=32, shared=32, sigmoids=True, groups=(2, 4), routed=2.5, latent=(24, 32, 16, 8, 24), neighbours=True,
+        rope=YARN | {"mscale": 1.0, "mscale_all_dim": 1.0}, layers=1,
+        fields={"n_routed_experts": 16, "num_experts_per_tok": 3, "moe_intermediate_size": 32, "n_shared_experts": 1, "first_k_dense_replace": 0, "n_group": 4, "topk_group": 2},
+    ),
     "mixtral": Architecture("mixtral", "llama", experts=4, used=2, fields={"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None}),
     "gpt-oss": Architecture(
         "gpt_oss", "gpt-oss", bias="all", sinks=True, window=7, period=2, mlp="clamped", limit=1.5, rope=GPT_OSS_YARN, experts=6, used=2, theta=150000.0,
@@ -118,8 +142,15 @@ OTHERS = {
 }
 
 
-def shapes(a):
-    """{GGUF's name: shape}"""
+def latent_shapes(a):
+    """Of attention's matrices over latents, and of the norms of these."""
+    of_queries, rank, plain, rope, value = a.latent
+    some = {"attn_q_a": (of_queries, a.width), "attn_q_b": (a.heads * (plain + rope), of_queries)} if of_queries else {"attn_q": (a.heads * (plain + rope), a.width)}
+    some |= {"attn_kv_a_mqa": (rank + rope, a.width), "attn_kv_b": (a.heads * (plain + value), rank), "attn_output": (a.width, a.heads * value)}
+    return some, {"attn_kv_a_norm.weight": (rank,)} | ({"attn_q_a_norm.weight": (of_queries,)} if of_queries else {})
+
+
+def layer_shapes(a, number):
     queries, keys = a.heads * a.head_size, a.key_heads * a.head_size
     matrices = {
         "attn_q": (queries, a.width),
@@ -130,9 +161,24 @@ def shapes(a):
         "ffn_up": (a.hidden, a.width),
         "ffn_down": (a.width, a.hidden),
     }
-    if a.experts:
-        matrices |= {"ffn_gate_inp": (a.experts, a.width)} | {f"{name}_exps": (a.experts, *matrices[name]) for name in ("ffn_gate", "ffn_up", "ffn_down")}
-    for name in {"ffn_gate"} if a.mlp == "ungated" else {"ffn_gate", "ffn_up", "ffn_down"} if a.experts else ():
+    more = {}
+    if a.latent:
+        latents, more = latent_shapes(a)
+        matrices = latents | {name: shape for name, shape in matrices.items() if name.startswith("ffn")}
+    has_experts = a.has_experts(number)
+    if has_experts:
+
+        def mlp(hidden):
+            return {"ffn_gate": (hidden, a.width), "ffn_up": (hidden, a.width), "ffn_down": (a.width, hidden)}
+
+        matrices |= {"ffn_gate_inp": (a.experts, a.width)} | {f"{name}_exps": (a.experts, *shape) for name, shape in mlp(a.expert_hidden or a.hidden).items()}
+        if a.shared:
+            matrices |= {f"{name}_shexp": shape for name, shape in mlp(a.shared).items()}
+        if a.shared_gate:
+            matrices["ffn_gate_inp_shexp"] = (1, a.width)
+        if a.sigmoids:
+            more["exp_probs_b.bias"] = (a.experts,)
+    for name in {"ffn_gate"} if a.mlp == "ungated" else {"ffn_gate", "ffn_up", "ffn_down"} if has_experts else ():
         del matrices[name]
     before = a.norms != "after"
     order = ["attn_norm"] * before + [name for name in matrices if name.startswith("attn")] + ["ffn_norm"] * (before and not a.parallel) + [name for name in matrices if name.startswith("ffn")]
@@ -143,11 +189,16 @@ def shapes(a):
         layer["attn_sinks.weight"] = (a.heads,)
     if a.head_norms:
         layer |= {"attn_q_norm.weight": (queries if a.head_norms == "rows" else a.head_size,), "attn_k_norm.weight": (keys if a.head_norms == "rows" else a.head_size,)}
+    return layer | more
+
+
+def shapes(a):
+    """{GGUF's name: shape}"""
     all = {"token_embd.weight": (VOCABULARY, a.width), "output_norm.weight": (a.width,)}
     if not a.tied:
         all["output.weight"] = (VOCABULARY, a.width)
     for i in range(a.layers):
-        all |= {f"blk.{i}.{name}": shape for name, shape in layer.items()}
+        all |= {f"blk.{i}.{name}": shape for name, shape in layer_shapes(a, i).items()}
     if a.norm == "biased":
         all |= {name.replace("weight", "bias"): (a.width,) for name in all if name.endswith("_norm.weight")}
     return all
@@ -186,7 +237,7 @@ def inverse_frequencies(a):
     if kind == "linear":
         return inverse / a.rope["factor"], 1
     if kind == "yarn":
-        return yarn(a, inverse), 0.1 * np.log(a.rope["factor"]) + 1
+        return yarn(a, inverse), 1 if "mscale_all_dim" in a.rope else 0.1 * np.log(a.rope["factor"]) + 1
     if kind == "longrope":
         trained = a.fields["original_max_position_embeddings"]
         return inverse / np.array(a.rope["long_factor"]), np.sqrt(1 + np.log(128 / trained) / np.log(trained))
@@ -223,6 +274,19 @@ def capped(x, cap):
     return cap * np.tanh(x / cap) if cap else x
 
 
+def of_latents(a, layer, linear, normed_by, x):
+    """Queries, keys and values of all heads."""
+    of_queries, rank, plain, rope, value = a.latent
+    count = len(x)
+    q = linear(normed_by(linear(x, "attn_q_a"), "attn_q_a_norm"), "attn_q_b") if of_queries else linear(x, "attn_q")
+    q = q.reshape(count, a.heads, plain + rope)
+    latents = linear(x, "attn_kv_a_mqa")
+    both = linear(normed_by(latents[:, :rank], "attn_kv_a_norm"), "attn_kv_b").reshape(count, a.heads, plain + value)
+    k_rope = np.repeat(turned(a, layer, latents[:, None, rank:]), a.heads, axis=1)
+    q = np.concatenate([q[..., :plain], turned(a, layer, q[..., plain:])], axis=-1)
+    return q, np.concatenate([both[..., :plain], k_rope], axis=-1), both[..., plain:]
+
+
 def attention(a, layer, linear, normed_by, x, sinks=None):
     count = len(x)
 
@@ -235,9 +299,11 @@ def attention(a, layer, linear, normed_by, x, sinks=None):
             return y
         return turned(a, layer, normed_by(y, f"{name}_norm") if a.head_norms is True else y)
 
-    q, k, v = (heads(name) for name in ("attn_q", "attn_k", "attn_v"))
-    k, v = (np.repeat(y, a.heads // a.key_heads, axis=1) for y in (k, v))
-    scores = capped(np.einsum("shd,thd->hst", q, k) * a.scales.get("scores", a.head_size**-0.5), a.caps[0])
+    q, k, v = of_latents(a, layer, linear, normed_by, x) if a.latent else (heads(name) for name in ("attn_q", "attn_k", "attn_v"))
+    k, v = (np.repeat(y, a.heads // y.shape[1], axis=1) for y in (k, v))
+    scores = capped(np.einsum("shd,thd->hst", q, k) * a.scales.get("scores", q.shape[-1] ** -0.5), a.caps[0])
+    if a.rope and "mscale_all_dim" in a.rope:
+        scores *= (0.1 * a.rope["mscale_all_dim"] * np.log(a.rope["factor"]) + 1) ** 2
     distance = np.arange(count)[:, None] - np.arange(count)
     scores = np.where((distance >= 0) & (distance < (a.window if a.has_window(layer) else count)), scores, -np.inf)
     if sinks is not None:
@@ -258,24 +324,34 @@ def gated(a, gate, up):
     return (gelu(gate) if a.mlp == "gelu" else gate / (1 + np.exp(-gate))) * up
 
 
-def mixture(a, scores, expert, x):
+def mixture(a, scores, expert, x, bias=None):
     """`scores` [tokens, experts] are the router's; expert(e, name, y) multiplies by a weight of one."""
-    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    shares = 1 / (1 + np.exp(-scores)) if a.sigmoids else np.exp(scores - scores.max(-1, keepdims=True))
+    if a.sigmoids:
+        scores = shares + bias
+    used, groups = a.groups
+    if groups > 1:
+        grouped = np.sort(scores.reshape(len(x), groups, -1), axis=-1)
+        of_group = grouped[..., -2:].sum(-1) if a.sigmoids else grouped[..., -1]
+        kept = np.argsort(-of_group, axis=-1, kind="stable")[:, :used]
+        mask = np.zeros((len(x), groups), bool)
+        np.put_along_axis(mask, kept, True, axis=-1)
+        scores = np.where(np.repeat(mask, a.experts // groups, axis=-1), scores, -np.inf)
     chosen = np.argsort(-scores, axis=-1, kind="stable")[:, : a.used]
     y = np.zeros_like(x)
     for t, some in enumerate(chosen):
-        whole = shares[t, some].sum() if a.normalises else shares[t].sum()
+        whole = (shares[t, some].sum() if a.normalises else 1 if a.sigmoids else shares[t].sum()) / a.routed
         for e in some:
             gate, up = (expert(e, name, x[t]) for name in ("gate", "up"))
             y[t] += shares[t, e] / whole * expert(e, "down", gated(a, gate, up))
     return y
 
 
-def mlp(a, linear, x):
-    up = linear(x, "ffn_up")
+def mlp(a, linear, x, suffix=""):
+    up = linear(x, f"ffn_up{suffix}")
     if a.mlp == "ungated":
         return linear(gelu(up), "ffn_down")
-    return linear(gated(a, linear(x, "ffn_gate"), up), "ffn_down")
+    return linear(gated(a, linear(x, f"ffn_gate{suffix}"), up), f"ffn_down{suffix}")
 
 
 def logits(a, weights, tokens):
@@ -300,13 +376,16 @@ def logits(a, weights, tokens):
         sinks = w.get(f"blk.{i}.attn_sinks.weight")
         x = x + added(attention(a, i, linear, normed_by, normed, sinks), "post_attention_norm")
         normed = normed if a.parallel else read(x, "ffn_norm")
-        if a.experts:
+        if a.has_experts(i):
 
             def expert(e, name, y):
                 bias = w.get(f"blk.{i}.ffn_{name}_exps.bias")
                 return y @ w[f"blk.{i}.ffn_{name}_exps.weight"][e].T + (0 if bias is None else bias[e])
 
-            x = x + mixture(a, linear(normed, "ffn_gate_inp"), expert, normed)
+            x = x + mixture(a, linear(normed, "ffn_gate_inp"), expert, normed, w.get(f"blk.{i}.exp_probs_b.bias"))
+            if a.shared:
+                gate = 1 / (1 + np.exp(-linear(normed, "ffn_gate_inp_shexp"))) if a.shared_gate else 1
+                x = x + gate * mlp(a, linear, normed, "_shexp")
         else:
             x = x + added(mlp(a, linear, normed), "post_ffw_norm")
     x = norm(a, x, w["output_norm.weight"], w.get("output_norm.bias", 0))

@@ -32,6 +32,10 @@ HUGGING_FACE = {
 
 # Norms around attention and the MLP, where there are others than two before them, and other names.
 FOUR_NORMS = {"post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
+DEEPSEEK = {f"ffn_{name}_shexp": f"mlp.shared_experts.{name}_proj" for name in ("gate", "up", "down")} | {
+    "ffn_gate_inp": "mlp.gate", "attn_q_a": "self_attn.q_a_proj", "attn_q_a_norm": "self_attn.q_a_layernorm", "attn_q_b": "self_attn.q_b_proj",
+    "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa", "attn_kv_a_norm": "self_attn.kv_a_layernorm", "attn_kv_b": "self_attn.kv_b_proj", "exp_probs_b": "mlp.gate.e_score_correction",
+}
 OTHER_NAMES = {
     "gemma2": FOUR_NORMS,
     "gemma3_text": FOUR_NORMS,
@@ -41,6 +45,9 @@ OTHER_NAMES = {
     "qwen3_moe": {"ffn_gate_inp": "mlp.gate"},
     "olmoe": {"ffn_gate_inp": "mlp.gate"},
     "gpt_oss": {"ffn_gate_inp": "mlp.router"},
+    "qwen2_moe": {"ffn_gate_inp": "mlp.gate", "ffn_gate_inp_shexp": "mlp.shared_expert_gate"} | {f"ffn_{name}_shexp": f"mlp.shared_expert.{name}_proj" for name in ("gate", "up", "down")},
+    "deepseek_v2": DEEPSEEK,
+    "deepseek_v3": DEEPSEEK,
     "mixtral": {"ffn_gate_inp": "block_sparse_moe.gate"},
 }
 # Experts have tensors of their own.
@@ -48,6 +55,9 @@ NUMBERED = {name: f"mlp.experts.%d.{name[4:-5]}_proj" for name in ("ffn_gate_exp
 EXPERTS = {
     "qwen3_moe": NUMBERED,
     "olmoe": NUMBERED,
+    "qwen2_moe": NUMBERED,
+    "deepseek_v2": NUMBERED,
+    "deepseek_v3": NUMBERED,
     "mixtral": {"ffn_gate_exps": "block_sparse_moe.experts.%d.w1", "ffn_up_exps": "block_sparse_moe.experts.%d.w3", "ffn_down_exps": "block_sparse_moe.experts.%d.w2"},
 }
 
@@ -55,7 +65,8 @@ EXPERTS = {
 def hugging_face_name(name, a=None):
     *layer, short, kind = name.split(".")
     prefix = f"model.layers.{layer[1]}." if layer else ""
-    return f"{prefix}{(HUGGING_FACE | OTHER_NAMES.get(a.kind if a else '', {}))[short]}.{kind}"
+    theirs = f"{prefix}{(HUGGING_FACE | OTHER_NAMES.get(a.kind if a else '', {}))[short]}"
+    return f"{theirs}_bias" if short == "exp_probs_b" else f"{theirs}.{kind}"
 
 
 def joined(a, weights, to_hugging_face):
@@ -73,6 +84,8 @@ def joined(a, weights, to_hugging_face):
             name = f"blk.{layer[1]}.{short}.{kind}"
         if short.endswith("_exps") and to_hugging_face:
             result |= {f"model.layers.{layer[1]}.{EXPERTS[a.kind][short] % e}.{kind}": w[e] for e in range(a.experts)}
+        elif short == "attn_kv_b" and not to_hugging_face:
+            result |= of_heads(a, f"blk.{layer[1]}.", w)
         elif short not in fused:
             less = a.less_one and to_hugging_face and short.endswith("_norm")
             result[hugging_face_name(name, a) if to_hugging_face else name] = w - np.float32(1) if less else w
@@ -86,6 +99,13 @@ def joined(a, weights, to_hugging_face):
                 if some:
                     result[f"{prefix}{whole}.{kind}"] = np.concatenate(some)
     return result
+
+
+def of_heads(a, prefix, both):
+    """What makes keys and values of latents, as GGUF files have it: a matrix for each head, that of keys transposed."""
+    _, rank, plain, _, value = a.latent
+    heads = both.reshape(a.heads, plain + value, rank)
+    return {f"{prefix}attn_k_b.weight": np.ascontiguousarray(heads[:, :plain].swapaxes(1, 2)), f"{prefix}attn_v_b.weight": np.ascontiguousarray(heads[:, plain:])}
 
 
 def of_gpt_oss(a, weights):
@@ -111,6 +131,9 @@ def taken_apart(a, weights):
     """The way back from GGUF's names."""
     result = dict(weights)
     for i in range(a.layers):
+        if a.latent:
+            k, v = (result.pop(f"blk.{i}.attn_{name}_b.weight") for name in "kv")
+            result[f"blk.{i}.attn_kv_b.weight"] = np.concatenate([k.swapaxes(1, 2), v], axis=1).reshape(-1, a.latent[1])
         if a.kind == "gpt_oss":
             result[f"blk.{i}.ffn_norm.weight"] = result.pop(f"blk.{i}.post_attention_norm.weight")
         if "qkv" in a.fused:
@@ -122,7 +145,7 @@ def taken_apart(a, weights):
     return result
 
 
-CLASSES = {"gpt_oss": "GptOssForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM", "smollm3": "SmolLM3ForCausalLM"}
+CLASSES = {"qwen2_moe": "Qwen2MoeForCausalLM", "deepseek_v2": "DeepseekV2ForCausalLM", "deepseek_v3": "DeepseekV3ForCausalLM", "gpt_oss": "GptOssForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM", "smollm3": "SmolLM3ForCausalLM"}
 
 
 def config(a):
@@ -144,6 +167,11 @@ def config(a):
         "eos_token_id": 2,
         "pad_token_id": 0,
     }
+    if a.latent:
+        names = "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"
+        values |= dict(zip(names, (a.latent[0] or None, *a.latent[1:])))
+        del values["head_dim"]
+        values["num_key_value_heads"] = a.heads
     if a.rope:
         values["rope_scaling"] = a.rope
     if a.window or a.kind == "mistral":
@@ -307,6 +335,18 @@ def gguf_metadata(a):
         values[f"{name}.rope.dimension_count"] = a.turned
     if a.experts:
         values |= {f"{name}.expert_count": a.experts, f"{name}.expert_used_count": a.used}
+        if a.expert_hidden:
+            values[f"{name}.expert_feed_forward_length"] = a.expert_hidden
+        if a.shared_gate:
+            values[f"{name}.expert_shared_feed_forward_length"] = a.shared
+    if a.latent:
+        of_queries, rank, plain, rope, size = a.latent
+        values |= {f"{name}.attention.{key}": number for key, number in (("kv_lora_rank", rank), ("key_length", rank + rope), ("value_length", rank), ("key_length_mla", plain + rope), ("value_length_mla", size))}
+        values |= {f"{name}.attention.head_count_kv": 1, f"{name}.rope.dimension_count": rope, f"{name}.leading_dense_block_count": a.dense, f"{name}.expert_shared_count": a.shared // a.expert_hidden}
+        values |= {f"{name}.expert_weights_scale": a.routed, f"{name}.expert_weights_norm": a.normalises, f"{name}.expert_gating_func": 1 + a.sigmoids}
+        values |= {f"{name}.expert_group_used_count": a.groups[0], f"{name}.expert_group_count": a.groups[1]} if a.groups[1] > 1 else {}
+        values |= {f"{name}.attention.q_lora_rank": of_queries} if of_queries else {}
+        values |= {f"{name}.rope.scaling.yarn_log_multiplier": 0.1 * a.rope["mscale_all_dim"]} if a.rope else {}
     kind = a.rope["rope_type"] if a.rope else None
     if kind in ("linear", "yarn"):
         values |= {f"{name}.rope.scaling.type": kind, f"{name}.rope.scaling.factor": a.rope["factor"]}
@@ -323,7 +363,7 @@ def gguf_metadata(a):
 def as_in_gguf(a):
     """The architecture that a GGUF file describes: Gemma's have no other divisor of scores than the head's size says, and weights of experts add up to one but in OLMoE's."""
     fields = a.fields | {"swiglu_limit": 7.0} if a.kind == "gpt_oss" else a.fields
-    a = dataclasses.replace(a, normalises=a.kind != "olmoe", limit=7.0, fields=fields)
+    a = dataclasses.replace(a, normalises=a.normalises if a.latent else a.kind not in ("olmoe", "qwen2_moe"), limit=7.0, fields=fields)
     return a if a.metadata or not a.less_one else dataclasses.replace(a, scales={name: scale for name, scale in a.scales.items() if name != "scores"})
 
 
@@ -345,8 +385,11 @@ def write_gguf(path, a, weights, format, metadata=None):
     for name, w in tensors.items():
         number, write = FORMATS["f32" if w.ndim < 2 or name.endswith("bias") else format(name) if callable(format) else format]
         heads = {"attn_q": a.heads, "attn_k": a.key_heads}.get(name.split(".")[-2]) if a.gguf in PAIRED else None
+        if name.endswith("ffn_gate_inp_shexp.weight"):
+            w = w[0]  # the dimension of 1 is not there
+            number, write = FORMATS["f32"]
         raw, values = write(interleaved(w, heads) if heads else w)
-        meant[name] = halved(values, heads) if heads else values
+        meant[name] = halved(values, heads) if heads else values[None] if name.endswith("ffn_gate_inp_shexp.weight") else values
         data += b"\0" * (-len(data) % 32)
         described += gguf_string(name) + struct.pack("<I", w.ndim) + struct.pack(f"<{w.ndim}Q", *reversed(w.shape)) + struct.pack("<IQ", number, len(data))
         data += raw

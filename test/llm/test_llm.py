@@ -231,7 +231,7 @@ def test_tokens_that_all_choose_one_expert(tmp_path, monkeypatch, device):
         router[-1] = common
         router[:-1] -= router[:-1].mean(1, keepdims=True) + 0.5 * common
     seen, mixture = [], architectures.mixture
-    monkeypatch.setattr(architectures, "mixture", lambda a, scores, expert, x: seen.append(np.argsort(-scores)) or mixture(a, scores, expert, x))
+    monkeypatch.setattr(architectures, "mixture", lambda a, scores, *others: seen.append(np.argsort(-scores)) or mixture(a, scores, *others))
     want = models.logits(a, weights, TOKENS)
     assert len(seen) == a.layers and all((order[:, 0] == a.experts - 1).all() for order in seen)
     path, package = models.write_safetensors(tmp_path / "m", a, weights), tmp_path / "m.greta"

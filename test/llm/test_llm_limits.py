@@ -131,6 +131,9 @@ LEFT_OUT = {
     "mixtral": dict(used=1),
     "olmoe": dict(head_norms=False),
     "gpt-oss": dict(limit=1.8),
+    "qwen2-moe": dict(shared_gate=False),
+    "deepseek-v2-lite": dict(normalises=True),
+    "deepseek-v3": dict(groups=(1, 1)),
 }
 MORE_LEFT_OUT = [
     ("gemma2", dict(caps=(5.0, None))),
@@ -141,6 +144,10 @@ MORE_LEFT_OUT = [
     ("cohere2", dict(period=0)),
     ("mixtral", dict(normalises=False)),
     ("gpt-oss", dict(period=0)),
+    ("qwen2-moe", dict(shared=0)),
+    ("deepseek-v3", dict(rope=models.YARN)),
+    ("deepseek-v3", dict(neighbours=False)),
+    ("deepseek-v3", dict(routed=2.4)),
     ("gpt-oss", dict(rope=models.YARN)),
 ]
 

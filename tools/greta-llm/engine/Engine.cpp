@@ -3,6 +3,7 @@
 #include "engine/Engine.h"
 #include "Options.h"
 #include "engine/Experts.h"
+#include "engine/Latent.h"
 #include "model/Json.h"
 
 #include <algorithm>
@@ -44,6 +45,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     orderExperts.push_back(load("experts_order"));
     addExperts.push_back(load("experts_add"));
   }
+  if (c.has(LatentKeys))
+    joinLatents.push_back(load("latent_join"));
   std::vector<int64_t> sizes;
   for (const std::string &name : package.functions())
     if (name.rfind("head_", 0) == 0 && name != headFunction(0))
@@ -74,10 +77,22 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     buffer = allocate(chunk * c.width, 4);
   if (c.has(Experts))
     makePairs();
+  std::vector<std::string> names(std::begin(latentResults),
+                                 std::end(latentResults));
+  names.push_back("latent_queries");
+  for (const std::string &name : names) {
+    int64_t elements = 1;
+    for (int64_t extent : latentShape(c, name, chunk))
+      elements *= extent;
+    if (c.has(LatentKeys))
+      latents[name] = allocate(elements, bytesOf(element));
+  }
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
   inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
   for (int64_t layer = 0; layer < c.layers; ++layer)
     for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
+      if (cache == &values && c.caches() == 1)
+        continue;
       size_t bytes =
           static_cast<size_t>(pages * pageSize * c.keyHeads * c.headSize) *
           bytesOf(element);
@@ -96,14 +111,16 @@ Engine::Engine(const Model &model, const std::string &packagePath,
 
   checkArguments(embed.front(), -1);
   checkArguments(sample.front(), -1);
-  for (const auto *some : {&orderExperts, &addExperts})
+  for (const auto *some : {&orderExperts, &addExperts, &joinLatents})
     for (const greta::Function &function : *some)
-      checkArguments(function, 0);
+      checkArguments(function, c.layerWithExperts());
   for (const Step &step : steps) {
     for (size_t i = 0; i < step.layers.size(); ++i)
       checkArguments(step.layers[i], classes.first[i]);
-    for (size_t i = 0; i < step.experts.size(); ++i)
-      checkArguments(step.experts[i], classes.first[i]);
+    for (const auto &[i, experts] : step.experts)
+      checkArguments(experts, classes.first[i]);
+    for (size_t i = 0; i < step.latents.size(); ++i)
+      checkArguments(step.latents[i], classes.first[i]);
     checkArguments(step.head.front(), -1);
   }
   makePlaces(options.sequences);
@@ -131,7 +148,7 @@ void Engine::makePairs() {
 /// Angles are the model's, as tables: pairs without one are multiplied by 1.
 void Engine::makeTurns() {
   const Config &c = model.config;
-  int64_t half = c.headSize / 2;
+  int64_t half = c.pairs();
   for (const Rope &rope : c.ropes) {
     std::vector<double> angles = rope.turns(positions);
     std::vector<float> cosines, sines;
@@ -160,8 +177,8 @@ int64_t Engine::contextThatFits() const {
   greta_memory memory = runtime.memory();
   if (!memory.free) // not known
     return c.context;
-  size_t layer =
-      static_cast<size_t>(2 * c.keyHeads * c.headSize) * bytesOf(element);
+  size_t layer = static_cast<size_t>(c.caches() * c.keyHeads * c.headSize) *
+                 bytesOf(element);
   auto fits = static_cast<int64_t>(memory.free / 2 /
                                    (static_cast<size_t>(c.layers) * layer));
   return std::max(std::min(c.context * options.sequences, fits), pageSize);
@@ -204,8 +221,10 @@ std::map<std::string, std::string> Engine::variants() const {
     for (size_t i = 0; i < step.layers.size(); ++i)
       all[step.size ? layerFunction(i, step.size) : promptFunction(i)] =
           step.layers[i].variant();
-    for (size_t i = 0; i < step.experts.size(); ++i)
-      all[expertsFunction(i, step.size)] = step.experts[i].variant();
+    for (const auto &[i, experts] : step.experts)
+      all[expertsFunction(i, step.size)] = experts.variant();
+    for (size_t i = 0; i < step.latents.size(); ++i)
+      all[latentFunction(i, step.size)] = step.latents[i].variant();
     all[headFunction(step.size)] = step.head.front().variant();
   }
   return all;
@@ -216,10 +235,11 @@ int64_t Engine::layerOf(const std::string &function) const {
   for (size_t i = 0; i < classes.first.size(); ++i) {
     std::string prompt = promptFunction(i), layer = layerFunction(i, 1);
     layer.pop_back(); // the number of tokens
-    std::string experts = expertsFunction(i, 1);
+    std::string experts = expertsFunction(i, 1), latent = latentFunction(i, 1);
     experts.pop_back();
+    latent.pop_back();
     if (function == prompt || function.rfind(layer, 0) == 0 ||
-        function.rfind(experts, 0) == 0)
+        function.rfind(experts, 0) == 0 || function.rfind(latent, 0) == 0)
       return classes.first[i];
   }
   return -1;
@@ -296,12 +316,16 @@ void Engine::checkFacts() {
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
-  Step step{size, {}, {}, {}};
+  Step step{size, {}, {}, {}, {}};
   for (size_t i = 0; i < classes.first.size(); ++i)
     step.layers.push_back(
         load(size ? layerFunction(i, size) : promptFunction(i)));
-  for (size_t i = 0; model.config.has(Experts) && i < classes.first.size(); ++i)
-    step.experts.push_back(load(expertsFunction(i, size)));
+  for (size_t i = 0; i < classes.first.size(); ++i)
+    if (model.config.hasExperts(classes.first[i]))
+      step.experts.emplace(i, load(expertsFunction(i, size)));
+  for (size_t i = 0; model.config.has(LatentKeys) && i < classes.first.size();
+       ++i)
+    step.latents.push_back(load(latentFunction(i, size)));
   step.head.push_back(load(headFunction(size)));
   return step;
 }
@@ -342,7 +366,7 @@ greta::Tensor Engine::bindTurns(const std::string &name, int64_t layer,
     return {};
   Turns &some = turns[rope];
   bool isCos = name[0] == 'c', isTable = name.find("_table") != name.npos;
-  int64_t half = model.config.headSize / 2;
+  int64_t half = model.config.pairs();
   if (isTable)
     return {isCos ? &some.cosTable : &some.sinTable, {positions, half}};
   return {isCos ? &some.cos : &some.sin, {tokens, half}};
@@ -393,6 +417,28 @@ void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
                             {{&to, {inputs.tokens, model.config.width}}});
 }
 
+greta::Tensor Engine::bindLatent(const std::string &name, int64_t tokens) {
+  auto buffer = latents.find(name);
+  return buffer == latents.end()
+             ? greta::Tensor()
+             : greta::Tensor(&buffer->second,
+                             latentShape(model.config, name, tokens));
+}
+
+// The beginning of a layer of latents, before its own function.
+void Engine::queueLatents(const greta::Function &function, const Inputs &inputs,
+                          int64_t layer) {
+  const Buffer &from = x[layer % 2];
+  std::vector<greta::Tensor> made;
+  for (const char *name : latentResults)
+    made.push_back(bindLatent(name, inputs.tokens));
+  function.launch(stream, bindAll(function, layer, inputs, from, 0), made);
+  const greta::Function &join = joinLatents.front();
+  join.launch(stream, bindAll(join, layer, inputs, from, 0),
+              {bind("k_cache", layer, inputs, from, 0),
+               bindLatent("latent_queries", inputs.tokens)});
+}
+
 // The tensor that an argument's name means in a step.
 greta::Tensor Engine::bind(const std::string &name, int64_t layer,
                            const Inputs &inputs, const Buffer &from,
@@ -431,8 +477,10 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
     return greta::Tensor(
         &(name == "k_cache" ? keys : values)[static_cast<size_t>(layer)],
         {pages, pageSize, c.keyHeads, c.headSize});
-  if (greta::Tensor handed = bindPairs(name, inputs.tokens); handed.buffer)
-    return handed;
+  for (const greta::Tensor &handed :
+       {bindPairs(name, inputs.tokens), bindLatent(name, inputs.tokens)})
+    if (handed.buffer)
+      return handed;
   const DeviceTensor *weight =
       weights->find(layer < 0 ? name : Model::inLayer(layer, name));
   return weight ? greta::Tensor(weight->buffer.get(), weight->shape)
@@ -451,7 +499,7 @@ std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
 // The layers; what they make is in x[layers % 2].
 void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
-  int64_t tokens = inputs.tokens, half = c.headSize / 2;
+  int64_t tokens = inputs.tokens, half = c.pairs();
   std::vector<greta::Tensor> embedded = {{&x[0], {tokens, c.width}}};
   for (Turns &some : turns)
     for (greta::Buffer *buffer : {&some.cos, &some.sin})
@@ -464,15 +512,19 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
     std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
     std::vector<greta::Tensor> results = {
         {&x[(layer + 1) % 2], {tokens, c.width}}};
-    if (c.has(Experts))
+    if (c.hasExperts(layer))
       for (const char *name : {"normed", "router_logits"})
         results.push_back(bindPairs(name, tokens));
-    results.push_back({&keys[i], cache});
-    results.push_back({&values[i], cache});
+    if (c.has(LatentKeys)) {
+      queueLatents(step.latents[classes.classOf[i]], inputs, layer);
+    } else {
+      results.push_back({&keys[i], cache});
+      results.push_back({&values[i], cache});
+    }
     function.launch(stream, bindAll(function, layer, inputs, x[layer % 2], 0),
                     results);
-    if (c.has(Experts))
-      queueExperts(step.experts[classes.classOf[i]], inputs, layer);
+    if (c.hasExperts(layer))
+      queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
   }
 }
 

@@ -142,8 +142,10 @@ public:
 private:
   // The functions for a number of sequences' tokens, or for one sequence's.
   struct Step {
-    int64_t size; // 0: any number of one sequence
-    std::vector<greta::Function> layers, experts; // by class
+    int64_t size;                              // 0: any number of one sequence
+    std::vector<greta::Function> layers;       // by class
+    std::map<size_t, greta::Function> experts; // of classes that have some
+    std::vector<greta::Function> latents;      // by class, where there are any
     std::vector<greta::Function> head;
   };
   // The arrays of an input, in the order in which they lie in its buffer.
@@ -176,6 +178,9 @@ private:
   void makePairs();
   greta::Tensor bindPairs(const std::string &name, int64_t tokens);
   void queueExperts(const greta::Function &experts, const Inputs &inputs,
+                    int64_t layer);
+  greta::Tensor bindLatent(const std::string &name, int64_t tokens);
+  void queueLatents(const greta::Function &function, const Inputs &inputs,
                     int64_t layer);
   greta::Tensor bindTurns(const std::string &name, int64_t layer,
                           int64_t tokens);
@@ -222,6 +227,9 @@ private:
     std::map<std::string, greta::Buffer> biases; // by biasOfPairs
   };
   Pairs pairs;
+  // Of layers of latents: their middle, and what is between it and the rest.
+  std::vector<greta::Function> joinLatents;
+  std::map<std::string, greta::Buffer> latents;
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end
   greta::Buffer x[2], inputBuffer, logitBuffer;
   // Cosines and sines of each rope: of the tokens at hand, and of all

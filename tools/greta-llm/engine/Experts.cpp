@@ -12,7 +12,8 @@ namespace {
 
 // Logits are brought within these, so that NaN is the least; lanes beyond the
 // experts, and experts that were taken, are below.
-constexpr double least = -3.0e38, most = 3.0e38, taken = -3.4e38;
+constexpr double least = -3.0e38, most = 3.0e38, taken = -3.4e38,
+                 elsewhere = -3.2e38; // in a group that was not chosen
 constexpr int64_t pairsTogether = 1024;
 constexpr int64_t expertColumns = 1024; // of a block of the width
 
@@ -23,9 +24,52 @@ int64_t powerOfTwo(int64_t least) {
   return size;
 }
 
-std::string chooseKernel(const Mixture &mixture) {
+// What a group of experts is chosen by: its largest number, or with biases the
+// sum of its two largest. Experts of other groups than the chosen ones become
+// less than any that is there.
+Block inChosenGroups(Program &p, const Config &config, const Block &choice,
+                     const Block &expert) {
+  const Mixture &m = config.mixture;
+  Block groupOf =
+      p.elementwise("arith.divui", {expert, p.integer(m.count / m.groups)});
+  Block group = p.iota(0, {powerOfTwo(m.groups)});
+  Block zero = p.integer(0);
+  Block scores = p.loop(
+      zero, p.integer(m.groups), 1,
+      {p.number(taken, p.convert("arith.sitofp", group, "f32"))},
+      [&](Block i, Program::Blocks so) -> Program::Blocks {
+        Block isIn = groupOf == p.splat(i, expert.shape);
+        Block mine = p.select(isIn, choice, p.number(taken, choice));
+        auto [score, index] = p.argmax(mine, expert, 0);
+        if (config.has(ChoiceBias))
+          score =
+              score + p.reduce("arith.maxnumf",
+                               p.select(expert == p.splat(index, expert.shape),
+                                        p.number(taken, mine), mine),
+                               0);
+        return {p.select(group == p.splat(i, group.shape),
+                         p.splat(score, group.shape), so[0])};
+      })[0];
+  Block isChosen =
+      p.loop(zero, p.integer(m.usedGroups), 1, {scores, p.number(0, choice)},
+             [&](Block, Program::Blocks so) -> Program::Blocks {
+               auto [score, index] = p.argmax(so[0], group, 0);
+               return {p.select(group == p.splat(index, group.shape),
+                                p.number(taken, so[0]), so[0]),
+                       p.select(groupOf == p.splat(index, expert.shape),
+                                p.number(1, so[1]), so[1])};
+             })[1];
+  return p.select(isChosen > 0, choice, p.number(elsewhere, choice));
+}
+
+std::string chooseKernel(const Config &config) {
+  const Mixture &mixture = config.mixture;
+  bool areSigmoids = config.has(ChoiceBias);
   Program p("choose_experts", 1);
   Block logits = p.argument("logits", "f32");
+  Block biases;
+  if (areSigmoids)
+    biases = p.argument("biases", "f32");
   Block experts = p.argument("experts", "i32");
   Block weights = p.argument("weights", "f32");
   Block token = p.programId(0);
@@ -35,29 +79,50 @@ std::string chooseKernel(const Mixture &mixture) {
   Block atLeast = p.elementwise("arith.maxnumf", {read, p.number(least, read)});
   Block logit =
       p.elementwise("arith.minnumf", {atLeast, p.number(most, atLeast)});
-  Block top = p.reduce("arith.maxnumf", logit, 0);
-  Block share = p.elementwise("math.exp", {logit - top});
-  Block all =
-      p.reduce("arith.addf", p.select(isExpert, share, p.number(0, share)), 0);
+  Block top = p.reduce("arith.maxnumf", logit, 0), choice = logit, share, all;
+  if (areSigmoids) {
+    Block e = p.elementwise("math.exp", {p.number(0, logit) - logit});
+    share = p.elementwise("arith.divf", {p.number(1, e), e + 1});
+    choice = share + p.load(biases + expert, isExpert, 0);
+  } else {
+    share = p.elementwise("math.exp", {logit - top});
+    all = p.reduce("arith.addf", p.select(isExpert, share, p.number(0, share)),
+                   0);
+  }
+  if (mixture.groups > 1)
+    choice = inChosenGroups(
+        p, config, p.select(isExpert, choice, p.number(taken, choice)), expert);
 
   Block number = p.iota(0, {powerOfTwo(mixture.used)});
   Block none = p.splat(p.integer(0), number.shape);
   Block nothing = p.splat(p.number(0, top), number.shape);
-  Program::Blocks chosen =
-      p.loop(p.integer(0), p.integer(mixture.used), 1,
-             {p.select(isExpert, logit, p.number(taken, logit)), none, nothing},
-             [&](Block i, Program::Blocks so) -> Program::Blocks {
-               auto [value, index] = p.argmax(so[0], expert, 0);
-               Block weight = p.elementwise("math.exp", {value - top});
-               Block isThis = number == p.splat(i, number.shape);
-               return {p.select(expert == p.splat(index, expert.shape),
-                                p.number(taken, so[0]), so[0]),
-                       p.select(isThis, p.splat(index, number.shape), so[1]),
-                       p.select(isThis, p.splat(weight, number.shape), so[2])};
-             });
-  Block sum = mixture.normalises ? p.reduce("arith.addf", chosen[2], 0) : all;
-  Block weight =
-      p.elementwise("arith.divf", {chosen[2], p.splat(sum, number.shape)});
+  Program::Blocks chosen = p.loop(
+      p.integer(0), p.integer(mixture.used), 1,
+      {p.select(isExpert, choice, p.number(taken, choice)), none, nothing},
+      [&](Block i, Program::Blocks so) -> Program::Blocks {
+        auto [value, index] = p.argmax(so[0], expert, 0);
+        Block weight =
+            areSigmoids || mixture.groups > 1
+                ? p.reduce("arith.addf",
+                           p.select(expert == p.splat(index, expert.shape),
+                                    share, p.number(0, share)),
+                           0)
+                : p.elementwise("math.exp", {value - top});
+        Block isThis = number == p.splat(i, number.shape);
+        return {p.select(expert == p.splat(index, expert.shape),
+                         p.number(taken, so[0]), so[0]),
+                p.select(isThis, p.splat(index, number.shape), so[1]),
+                p.select(isThis, p.splat(weight, number.shape), so[2])};
+      });
+  Block weight = chosen[2];
+  if (mixture.normalises)
+    all = p.reduce("arith.addf", weight, 0);
+  if (areSigmoids && mixture.normalises)
+    all = all + 1e-20;
+  if (!areSigmoids || mixture.normalises)
+    weight = p.elementwise("arith.divf", {weight, p.splat(all, number.shape)});
+  if (mixture.scale != 1)
+    weight = weight * mixture.scale;
   Block at = token * mixture.used + number, isUsed = number < mixture.used;
   p.store(chosen[1], experts + at, isUsed);
   p.store(weight, weights + at, isUsed);
@@ -167,7 +232,7 @@ public:
         offsets(std::to_string(config.mixture.count + 1)),
         used(std::to_string(config.mixture.used)),
         width(std::to_string(config.width)), element(element),
-        biases(expertBiases(config)) {
+        biases(expertBiases(config)), isBiased(config.has(ChoiceBias)) {
     int64_t widest = config.width;
     for (const ExpertBias &bias : biases)
       widest = std::max(widest, bias.width);
@@ -176,7 +241,12 @@ public:
   }
 
   std::string order() const {
-    std::string declared, given, types, named, shapes;
+    std::string declared, given, types, named, shapes, choice, ofChoice;
+    if (isBiased) {
+      declared = ", %exp_probs_b_bias: " + tensor(count, "f32");
+      choice = ", %exp_probs_b_bias";
+      ofChoice = ", " + tensor(count, "f32");
+    }
     for (const ExpertBias &bias : biases) {
       std::string columns = std::to_string(bias.width),
                   type = tensor(count + "x" + columns, element);
@@ -196,11 +266,11 @@ public:
            shape("t, " + width) + declared + ")\n    -> (" + results() +
            ") {\n" +
            "  %chosen, %weights = greta_tile.launch @choose_experts grid " +
-           map("t") + " scalars " + map("") + " (%router_logits) shapes [" +
-           map("t, " + used) + ", " + map("t, " + used) + "]\n      : (" +
-           tensor("?x" + count, "f32") + ") -> (" + tensor("?x" + used, "i32") +
-           ", " + tensor("?x" + used, "f32") + ")\n" +
-           "  %places, %offsets = greta_tile.launch @sort_pairs grid " +
+           map("t") + " scalars " + map("") + " (%router_logits" + choice +
+           ") shapes [" + map("t, " + used) + ", " + map("t, " + used) +
+           "]\n      : (" + tensor("?x" + count, "f32") + ofChoice + ") -> (" +
+           tensor("?x" + used, "i32") + ", " + tensor("?x" + used, "f32") +
+           ")\n" + "  %places, %offsets = greta_tile.launch @sort_pairs grid " +
            map(offsets) + " scalars " + map(pairs()) + " (%chosen) shapes [" +
            map(pairs()) + ", " + map(offsets) + "]\n      : (" +
            tensor("?x" + used, "i32") + ") -> (" + tensor("?", "i32") + ", " +
@@ -258,15 +328,17 @@ private:
 
   std::string count, offsets, used, width, element, blocks, blocksOfAll;
   std::vector<ExpertBias> biases;
+  bool isBiased; // the choice of experts is
 };
 
 } // namespace
 
 std::vector<ExpertBias> expertBiases(const Config &config) {
   std::vector<ExpertBias> biases;
-  for (auto [weight, width] : {std::pair("ffn_gate_exps", config.hidden),
-                               std::pair("ffn_up_exps", config.hidden),
-                               std::pair("ffn_down_exps", config.width)})
+  for (auto [weight, width] :
+       {std::pair("ffn_gate_exps", config.mixture.hidden),
+        std::pair("ffn_up_exps", config.mixture.hidden),
+        std::pair("ffn_down_exps", config.width)})
     if (config.biases.count(weight))
       biases.push_back({weight, width});
   return biases;
@@ -278,8 +350,7 @@ std::string biasOfPairs(const std::string &weight) {
 
 std::string writeExperts(const Config &config, const std::string &element) {
   FunctionText text(config, element);
-  return chooseKernel(config.mixture) + sortKernel() +
-         gatherKernel(config, element) +
+  return chooseKernel(config) + sortKernel() + gatherKernel(config, element) +
          addKernel(config.mixture, config.width) + text.order() + text.add();
 }
 

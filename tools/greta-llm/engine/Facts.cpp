@@ -17,12 +17,19 @@ static bool isBias(const std::string &name) {
          name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
+// A matrix for each head, which are multiplied as floats.
+static bool isOfHeads(const std::string &name) {
+  std::string last = name.substr(name.rfind('.') + 1);
+  return last == "attn_k_b" || last == "attn_v_b";
+}
+
 int64_t heldGroup(const Model &model, const std::string &name,
                   Element element) {
   // The embedding is also looked up, so it is held in rows; a packed copy
   // serves the output where one weight is both.
   const Stored &stored = model.weight(name);
-  if (element != Element::F16 || name == "token_embd" || isBias(name))
+  if (element != Element::F16 || name == "token_embd" || isBias(name) ||
+      isOfHeads(name))
     return 0;
   if (stored.format == Format::Int4)
     return canPackGrouped(stored) ? stored.grouped.group : 0;
@@ -67,7 +74,8 @@ static std::string describeKind(const Config &c, int64_t layer) {
   const LayerKind &kind = c.kinds[static_cast<size_t>(layer)];
   return (kind.window ? "a window of " + std::to_string(kind.window)
                       : std::string("no window")) +
-         (c.ropes[kind.rope].factors.empty() ? ", no rope" : "");
+         (c.ropes[kind.rope].factors.empty() ? ", no rope" : "") +
+         (c.has(Experts) && !kind.hasExperts ? ", no experts" : "");
 }
 
 LayerClasses classify(const Model &model, Element element) {
@@ -75,7 +83,7 @@ LayerClasses classify(const Model &model, Element element) {
   std::map<std::vector<std::string>, size_t> known;
   for (int64_t layer = 0; layer < model.config.layers; ++layer) {
     std::vector<std::string> held;
-    for (const Weight &weight : layerWeights(model.config))
+    for (const Weight &weight : layerWeights(model.config, layer))
       held.push_back(
           describeArgument(model, Model::inLayer(layer, weight.name), element));
     held.push_back(describeKind(model.config, layer));
@@ -114,11 +122,26 @@ static void addUnusual(const Config &c,
   for (auto [trait, name] : traits)
     if (c.has(trait))
       facts[name] = "yes";
+  if (c.has(LatentKeys))
+    facts["latents"] = std::to_string(c.latent.rank) + ", of queries " +
+                       std::to_string(c.latent.queryRank) + ", keys of " +
+                       std::to_string(c.latent.plain) + " and " +
+                       std::to_string(c.latent.rope) + ", values of " +
+                       std::to_string(c.latent.value);
   if (c.has(Experts)) {
     facts["experts"] = std::to_string(c.mixture.count);
     facts["experts of a token"] = std::to_string(c.mixture.used);
     facts["weights of experts add up to one"] =
         c.mixture.normalises ? "yes" : "no";
+    facts["width of an expert"] = std::to_string(c.mixture.hidden);
+    if (c.mixture.shared)
+      facts["width of shared experts"] = std::to_string(c.mixture.shared) +
+                                         (c.has(SharedGate) ? ", gated" : "");
+    if (c.mixture.groups > 1)
+      facts["groups of experts"] = std::to_string(c.mixture.usedGroups) +
+                                   " of " + std::to_string(c.mixture.groups);
+    if (c.has(ChoiceBias))
+      facts["experts are chosen"] = "by sigmoids and a bias";
   }
   if (!c.has(NormsBefore))
     facts["norms before attention and MLP"] = "no";
@@ -134,6 +157,7 @@ static void addUnusual(const Config &c,
       {"slope of the MLP's gate", {c.slope, 0}},
       {"scale of the embedding", {c.embeddingScale, 1}},
       {"scale of residuals", {c.residualScale, 1}},
+      {"scale of experts", {c.mixture.scale, 1}},
       {"scale of logits", {c.logitScale, 1}}};
   for (const auto &[name, values] : scales)
     if (values.first != values.second) {
@@ -174,7 +198,7 @@ std::map<std::string, std::string> factsOf(const Model &model,
   LayerClasses classes = classify(model, element);
   for (size_t i = 0; i < classes.first.size(); ++i) {
     std::vector<std::pair<std::string, std::string>> names;
-    for (const Weight &weight : layerWeights(c))
+    for (const Weight &weight : layerWeights(c, classes.first[i]))
       if (weight.kind == Weight::Matrix)
         names.push_back(
             {weight.name, Model::inLayer(classes.first[i], weight.name)});

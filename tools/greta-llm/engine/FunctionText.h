@@ -117,15 +117,43 @@ public:
                 type);
   }
 
-  // A vector for every token.
-  Value repeat(const Value &vector, const Type &type) {
+  // The first columns of the last dimension of three.
+  Value firstColumns(const Value &value, int64_t columns) {
+    Type type = value.type;
+    type.shape[2] = columns;
+    std::vector<std::string> sizes;
+    for (int64_t extent : type.shape)
+      sizes.push_back(extent == any ? count() : std::to_string(extent));
+    return line("tensor.extract_slice " + value.name + "[0, 0, 0] [" +
+                    joined(sizes) + "] [1, 1, 1] : " + value.type.text() +
+                    " to " + type.text(),
+                type);
+  }
+
+  // Three dimensions, the first two of which change places.
+  Value swapped(const Value &value) {
+    Type type = value.type;
+    std::swap(type.shape[0], type.shape[1]);
+    bool isDynamic = type.shape[0] == any || type.shape[1] == any;
+    Value empty = line("tensor.empty(" + (isDynamic ? count() : std::string()) +
+                           ") : " + type.text(),
+                       type);
+    return line("linalg.transpose ins(" + value.name + " : " +
+                    value.type.text() + ") outs(" + empty.name + " : " +
+                    type.text() + ") permutation = [1, 0, 2]",
+                type);
+  }
+
+  // A vector for every token, or, along 1, each token's number for its row.
+  Value repeat(const Value &vector, const Type &type, int along = 0) {
     Value empty =
         line("tensor.empty(" + (tokens == any ? count() : std::string()) +
                  ") : " + type.text(),
              type);
     return line("linalg.broadcast ins(" + vector.name + " : " +
                     vector.type.text() + ") outs(" + empty.name + " : " +
-                    type.text() + ") dimensions = [0]",
+                    type.text() + ") dimensions = [" + std::to_string(along) +
+                    "]",
                 type);
   }
 

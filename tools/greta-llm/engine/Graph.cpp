@@ -2,6 +2,7 @@
 #include "engine/Graph.h"
 #include "engine/Experts.h"
 #include "engine/FunctionText.h"
+#include "engine/Latent.h"
 #include "engine/Program.h"
 #include "engine/Sampling.h"
 
@@ -23,6 +24,9 @@ public:
   std::string embed() const;
   std::string layer(const std::string &name, int64_t layer, int64_t tokens,
                     bool isPrompt) const;
+  // What is before attention in a layer of latents.
+  std::string latent(const std::string &name, int64_t layer,
+                     int64_t tokens) const;
   // The experts' matrix products of a layer, whose rows are ordered by expert.
   std::string experts(const std::string &name, int64_t layer,
                       int64_t tokens) const;
@@ -50,10 +54,17 @@ private:
                 const std::string &weight) const;
   Value attention(const Layer &in, const Value &x, Value &keys,
                   Value &values) const;
+  Value attend(const Layer &in, const Value &queries, const Value &keys,
+               const Value &values) const;
+  Value attentionOfLatents(const Layer &in) const;
+  Value batched(Function &f, const Value &x, const std::string &weight,
+                int64_t rows, int64_t columns) const;
   Value geglu(Function &f, const Value &gate) const;
   Value clampedSwiglu(Function &f, const Value &gate, const Value &up) const;
   Value gated(Function &f, const Value &gate, const Value &up) const;
-  Value mlp(const Layer &in, const Value &x) const;
+  Value mlp(const Layer &in, const Value &x,
+            const std::string &suffix = "") const;
+  Value shared(const Layer &in, const Value &x) const;
   Value grouped(Function &f, int64_t layer, const Value &x,
                 const std::string &weight, const Value &offsets,
                 const std::string &result) const;
@@ -166,6 +177,15 @@ Value Writer::attention(const Layer &in, const Value &x, Value &keys,
   };
   keys = updated("k_cache", k);
   values = updated("v_cache", v);
+  return f.collapse(attend(in, q, keys, values), {in.tokens, count * size},
+                    "[[0], [1, 2]]");
+}
+
+// Queries [tokens, heads, size], and as many results.
+Value Writer::attend(const Layer &in, const Value &q, const Value &keys,
+                     const Value &values) const {
+  Function &f = in.f;
+  int64_t size = config.headSize, count = config.heads;
   Value queries = f.expand(
       q,
       {in.isPrompt ? 1 : in.tokens, in.isPrompt ? in.tokens : 1, count, size},
@@ -184,7 +204,63 @@ Value Writer::attention(const Layer &in, const Value &x, Value &keys,
   Value attended = f.op(
       "greta.paged_attention", {queries, keys, values, in.table, in.lengths},
       queries.type, attributes + ", tokens_first}", "sinks", sinks);
-  return f.collapse(attended, {in.tokens, count * size}, "[[0, 1], [2, 3]]");
+  return f.collapse(attended, {in.tokens, count, size}, "[[0, 1], [2], [3]]");
+}
+
+// x [heads, tokens, columns] times each head's transposed weight.
+Value Writer::batched(Function &f, const Value &x, const std::string &weight,
+                      int64_t rows, int64_t columns) const {
+  Value w = f.argument(weight, {{config.heads, rows, columns}, element});
+  return f.op("greta.matmul", {x, w}, {{config.heads, f.tokens, rows}, element},
+              f.tokens == any ? "{transpose_b, greta.ranges = []}"
+                              : "{transpose_b}");
+}
+
+// Keys are rows of the cache, and values what these begin with.
+Value Writer::attentionOfLatents(const Layer &in) const {
+  Function &f = in.f;
+  const Latent &l = config.latent;
+  Value queries =
+      f.argument("latent_queries",
+                 {latentShape(config, "latent_queries", in.tokens), element});
+  Value cache =
+      f.argument("k_cache", {{any, pageSize, 1, config.headSize}, element});
+  Value mixed = f.firstColumns(attend(in, queries, cache, cache), l.rank);
+  Value values = batched(f, f.swapped(mixed), "attn_v_b", l.value, l.rank);
+  return f.collapse(f.swapped(values), {in.tokens, config.heads * l.value},
+                    "[[0], [1, 2]]");
+}
+
+std::string Writer::latent(const std::string &name, int64_t layer,
+                           int64_t tokens) const {
+  Function f(name, tokens);
+  const Latent &l = config.latent;
+  Value x = f.argument("x", {{tokens, config.width}, "f32"});
+  Type turns{{tokens, config.pairs()}, "f32"};
+  Value cos = f.argument("cos", turns), sin = f.argument("sin", turns);
+  Layer in{f, layer, tokens, false, cos, sin, {}, {}, {}};
+  Value normed = f.convert(norm(f, x, "attn_norm", config.width), element);
+  Value low = normed;
+  if (l.queryRank)
+    low = f.convert(norm(f, project(in, normed, "attn_q_a", "f32"),
+                         "attn_q_a_norm", l.queryRank),
+                    element);
+  auto withRope = [&](const Value &from, const std::string &weight,
+                      int64_t heads) {
+    Value y = f.expand(project(in, from, weight, element),
+                       {tokens, heads, l.rope}, "[[0], [1, 2]]");
+    return f.op("greta.rope", {y, cos, sin}, y.type, "{style = \"neox\"}");
+  };
+  Value plain = f.expand(project(in, low, "attn_q_plain", element),
+                         {tokens, config.heads, l.plain}, "[[0], [1, 2]]");
+  Value q = batched(f, f.swapped(plain), "attn_k_b", l.rank, l.plain);
+  Value qRope = withRope(low, "attn_q_rope", config.heads);
+  Value kv = f.convert(norm(f, project(in, normed, "attn_kv_a", "f32"),
+                            "attn_kv_a_norm", l.rank),
+                       element);
+  Value kRope = f.collapse(withRope(normed, "attn_k_rope", 1), {tokens, l.rope},
+                           "[[0], [1, 2]]");
+  return f.finish({q, qRope, kv, kRope});
 }
 
 // GELU by its formula with tanh, in f32:
@@ -234,15 +310,31 @@ Value Writer::gated(Function &f, const Value &gate, const Value &up) const {
   return f.convert(clampedSwiglu(f, gate, up), element);
 }
 
-Value Writer::mlp(const Layer &in, const Value &x) const {
+Value Writer::mlp(const Layer &in, const Value &x,
+                  const std::string &suffix) const {
   Function &f = in.f;
   if (config.has(Ungated)) {
     Value active = geglu(f, project(in, x, "ffn_up", element));
     return project(in, f.convert(active, element), "ffn_down", "f32");
   }
-  Value gate = project(in, x, "ffn_gate", element);
-  Value up = project(in, x, "ffn_up", element);
-  return project(in, gated(f, gate, up), "ffn_down", "f32");
+  Value gate = project(in, x, "ffn_gate" + suffix, element);
+  Value up = project(in, x, "ffn_up" + suffix, element);
+  return project(in, gated(f, gate, up), "ffn_down" + suffix, "f32");
+}
+
+// The MLP that all tokens have beside a mixture.
+Value Writer::shared(const Layer &in, const Value &x) const {
+  Function &f = in.f;
+  Value y = mlp(in, x, "_shexp");
+  if (!config.has(SharedGate))
+    return y;
+  Value gate = project(in, x, "ffn_gate_inp_shexp", "f32");
+  Value e = f.elementwise("math.exp", {f.scaled(gate, -1)});
+  Value one = f.constant(1, gate.type);
+  Value share =
+      f.elementwise("arith.divf", {one, f.elementwise("arith.addf", {e, one})});
+  share = f.collapse(share, {in.tokens}, "[[0, 1]]");
+  return f.elementwise("arith.mulf", {y, f.repeat(share, y.type, 1)});
 }
 
 // Rows of pairs times the weights of their experts.
@@ -287,10 +379,13 @@ Value Writer::residual(Function &f, const Value &x, Value more,
 std::string Writer::layer(const std::string &name, int64_t layer,
                           int64_t tokens, bool isPrompt) const {
   Function f(name, tokens);
-  Type turns{{tokens, config.headSize / 2}, "f32"};
-  Value x = f.argument("x", {{tokens, config.width}, "f32"});
-  Value cos = f.argument("cos", turns), sin = f.argument("sin", turns);
-  Value slots = f.argument("slots", {{tokens}, "i32"});
+  Type turns{{tokens, config.pairs()}, "f32"};
+  Value x = f.argument("x", {{tokens, config.width}, "f32"}), cos, sin, slots;
+  if (!config.has(LatentKeys)) {
+    cos = f.argument("cos", turns);
+    sin = f.argument("sin", turns);
+    slots = f.argument("slots", {{tokens}, "i32"});
+  }
   // A sequence of many tokens, or of one token each.
   int64_t sequences = isPrompt ? 1 : tokens;
   Value table = f.argument("table", {{sequences, any}, "i32"});
@@ -303,16 +398,28 @@ std::string Writer::layer(const std::string &name, int64_t layer,
         config.has(NormsBefore) ? norm(f, from, normName, config.width) : from,
         element);
   };
-  Value normed = input(x, "attn_norm"), keys, values;
-  Value attended = attention(in, normed, keys, values);
+  Value normed, attended, keys, values;
+  if (config.has(LatentKeys)) {
+    attended = attentionOfLatents(in);
+  } else {
+    normed = input(x, "attn_norm");
+    attended = attention(in, normed, keys, values);
+  }
+  auto finished = [&](std::vector<Value> results) {
+    if (!config.has(LatentKeys))
+      results.insert(results.end(), {keys, values});
+    return f.finish(results);
+  };
   Value middle = residual(f, x, project(in, attended, "attn_output", "f32"),
                           "post_attention_norm");
   Value inner = config.has(Parallel) ? normed : input(middle, "ffn_norm");
-  if (config.has(Experts))
-    return f.finish({middle, inner, project(in, inner, "ffn_gate_inp", "f32"),
-                     keys, values});
+  if (config.hasExperts(layer)) {
+    if (config.mixture.shared)
+      middle = f.elementwise("arith.addf", {middle, shared(in, inner)});
+    return finished({middle, inner, project(in, inner, "ffn_gate_inp", "f32")});
+  }
   Value y = residual(f, middle, mlp(in, inner), "post_ffw_norm");
-  return f.finish({y, keys, values});
+  return finished({y});
 }
 
 std::string Writer::head(const std::string &name, int64_t tokens) const {
@@ -362,7 +469,7 @@ std::string Writer::embed() const {
   std::string shape = " {greta.shape = affine_map<()[t, c] -> (t)>}";
   Type tokenType{{any}, "i32"};
   Type tableType{{config.vocabulary, config.width}, element};
-  Type ropeType{{any, config.headSize / 2}, "f32"};
+  Type ropeType{{any, config.pairs()}, "f32"};
   std::string xType = Type{{any, config.width}, "f32"}.text();
   // Each rope has cosines and sines.
   std::vector<std::string> turns, results = {"%x"}, types = {xType};
@@ -381,7 +488,7 @@ std::string Writer::embed() const {
       ", %positions: " + tokenType.text() + shape +
       ", %token_embd: " + tableType.text() + ", " + joined(tables) +
       " {greta.shape = affine_map<()[t, c] -> (c, " +
-      std::to_string(config.headSize / 2) + ")>})\n    -> (" + joined(types) +
+      std::to_string(config.pairs()) + ")>})\n    -> (" + joined(types) +
       ") attributes {greta.metadata = {" + joined(facts) + "}} {\n";
   auto lookup = [&](const std::string &result, const std::string &table,
                     const Type &type, const char *index,
@@ -424,6 +531,11 @@ std::string expertsFunction(size_t layerClass, int64_t tokens) {
          (tokens ? std::to_string(tokens) : "n");
 }
 
+std::string latentFunction(size_t layerClass, int64_t tokens) {
+  return "latent" + std::to_string(layerClass) + "_" +
+         (tokens ? std::to_string(tokens) : "n");
+}
+
 std::string headFunction(int64_t tokens) {
   return "head_" + (tokens ? std::to_string(tokens) : "n");
 }
@@ -437,10 +549,15 @@ std::string writeModule(const Model &model, Element element,
                      writeSampling(model.config.vocabulary, pageSize);
   if (hasExperts)
     text += writeExperts(model.config, nameOf(element));
+  if (model.config.has(LatentKeys))
+    text += writeLatent(model.config, pageSize, nameOf(element));
   auto add = [&](const std::string &name, size_t c, int64_t tokens,
                  bool isPrompt) {
     text += writer.layer(name, classes.first[c], tokens, isPrompt);
-    if (hasExperts)
+    if (model.config.has(LatentKeys))
+      text += writer.latent(latentFunction(c, isPrompt ? 0 : tokens),
+                            classes.first[c], tokens);
+    if (model.config.hasExperts(classes.first[c]))
       text += writer.experts(expertsFunction(c, isPrompt ? 0 : tokens),
                              classes.first[c], tokens);
   };

@@ -9,6 +9,8 @@
 //   layerC_T     the same for T tokens of T sequences
 //   expertsC_T, expertsC_n, experts_order and experts_add
 //                the rest of a layer with experts (Experts.h)
+//   latentC_T, latentC_n and latent_join
+//                what is before attention in a layer of latents (Latent.h)
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
 // Arguments have the names of the weights, and of the engine's tensors
@@ -48,6 +50,7 @@ std::map<std::string, std::string> factsOf(const Model &model, Element element);
 std::string layerFunction(size_t layerClass, int64_t tokens);
 std::string promptFunction(size_t layerClass);
 std::string expertsFunction(size_t layerClass, int64_t tokens);
+std::string latentFunction(size_t layerClass, int64_t tokens);
 std::string headFunction(int64_t tokens);
 
 // `sizes` are the numbers of tokens with functions of their own.

@@ -234,7 +234,7 @@ Weights::Weights(const Model &model, Element element, Runtime &runtime,
   for (const Weight &weight : outerWeights(model.config))
     note(weight.name, weight);
   for (int64_t layer = 0; layer < model.config.layers; ++layer)
-    for (const Weight &weight : layerWeights(model.config))
+    for (const Weight &weight : layerWeights(model.config, layer))
       note(Model::inLayer(layer, weight.name), weight);
   size_t done = 0;
   for (const auto &[name, isNorm] : names) {

@@ -21,16 +21,35 @@ constexpr const char *usualNames =
     "mlp.down_proj=ffn_down";
 constexpr const char *expertNames =
     "mlp.gate=ffn_gate_inp mlp.experts.gate_proj=ffn_gate_exps "
-    "mlp.experts.up_proj=ffn_up_exps mlp.experts.down_proj=ffn_down_exps";
+    "mlp.experts.up_proj=ffn_up_exps mlp.experts.down_proj=ffn_down_exps "
+    "mlp.shared_expert.gate_proj=ffn_gate_shexp "
+    "mlp.shared_expert.up_proj=ffn_up_shexp "
+    "mlp.shared_expert.down_proj=ffn_down_shexp "
+    "mlp.shared_expert_gate=ffn_gate_inp_shexp";
 constexpr const char *fourNorms =
     "post_attention_layernorm=post_attention_norm "
     "pre_feedforward_layernorm=ffn_norm "
     "post_feedforward_layernorm=post_ffw_norm";
 
+constexpr const char *deepseekNames =
+    "self_attn.q_proj=attn_q self_attn.q_a_proj=attn_q_a "
+    "self_attn.q_a_layernorm=attn_q_a_norm self_attn.q_b_proj=attn_q_b "
+    "self_attn.kv_a_proj_with_mqa=attn_kv_a_mqa "
+    "self_attn.kv_a_layernorm=attn_kv_a_norm self_attn.kv_b_proj=attn_kv_b "
+    "mlp.gate=ffn_gate_inp "
+    "mlp.gate.e_score_correction_bias=exp_probs_b_bias "
+    "mlp.experts.gate_proj=ffn_gate_exps mlp.experts.up_proj=ffn_up_exps "
+    "mlp.experts.down_proj=ffn_down_exps "
+    "mlp.shared_experts.gate_proj=ffn_gate_shexp "
+    "mlp.shared_experts.up_proj=ffn_up_shexp "
+    "mlp.shared_experts.down_proj=ffn_down_shexp";
+
 constexpr uint32_t gemma =
     NormsBefore | NormsAfter | NormsLessOne | WidthScale | QueryScalar;
 constexpr uint32_t cohere =
     NormsBefore | MeanNorms | Parallel | PairsInFiles | LogitScale;
+constexpr uint32_t deepseek = NormsBefore | PairsInFiles | Experts |
+                              SharedExperts | LatentKeys | ForeignCode;
 } // namespace
 
 static const Architecture architectures[] = {
@@ -50,6 +69,13 @@ static const Architecture architectures[] = {
     Architecture("qwen3_moe", "qwen3moe", NormsBefore | HeadNorms | Experts)
         .windows(Windows::AllIfAsked)
         .asksForBiases("attention_bias", attention)
+        .hasNames(expertNames)
+        .assumes(R"({"sliding_window": 4096})"),
+    Architecture("qwen2_moe", "qwen2moe",
+                 NormsBefore | Experts | SharedExperts | SharedGate |
+                     SharesOfAll)
+        .windows(Windows::AllIfAsked)
+        .hasBiases(qkv)
         .hasNames(expertNames)
         .assumes(R"({"sliding_window": 4096})"),
     Architecture("mixtral", "llama", NormsBefore | PairsInGguf | Experts)
@@ -125,6 +151,14 @@ static const Architecture architectures[] = {
           "rope_theta": 150000, "rope_scaling": {"rope_type": "yarn",
           "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false,
           "original_max_position_embeddings": 4096}})"),
+    Architecture("deepseek_v2", "deepseek2", deepseek | SharesOfAll)
+        .hasNames(deepseekNames)
+        .assumes(R"({"topk_method": "greedy"})"),
+    Architecture("deepseek_v3", "deepseek2", deepseek | ChoiceBias)
+        .hasNames(deepseekNames)
+        .assumes(R"({"norm_topk_prob": true, "n_group": 8, "topk_group": 4,
+          "routed_scaling_factor": 2.5, "first_k_dense_replace": 3,
+          "rope_interleave": true})"),
     Architecture("cohere", "command-r", cohere)
         .asksForBiases("attention_bias", attention)
         .hasEpsilon("layer_norm_eps")
@@ -227,9 +261,11 @@ const Architecture *findHuggingFace(const std::string &name) {
   return nullptr;
 }
 
-const Architecture *findGguf(const std::string &name, bool hasExperts) {
+const Architecture *findGguf(const std::string &name, bool hasExperts,
+                             bool areSigmoids) {
   for (const Architecture &architecture : architectures)
-    if (name == architecture.gguf && architecture.has(Experts) == hasExperts)
+    if (name == architecture.gguf && architecture.has(Experts) == hasExperts &&
+        architecture.has(ChoiceBias) == areSigmoids)
       return &architecture;
   return nullptr;
 }

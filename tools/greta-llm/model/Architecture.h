@@ -42,9 +42,14 @@ enum Trait : uint32_t {
   LayersOfRope = 1u << 23, // a list says which layers have rope
   ForeignCode = 1u << 24,  // files also name code, which does the same
 
-  Sinks = 1u << 25,       // each head has a logit whose weight goes nowhere
-  GatesInTurn = 1u << 26, // experts' gates and ups are rows of one weight, in
-                          // turn, and safetensors have floats transposed
+  Sinks = 1u << 25,         // each head has a logit whose weight goes nowhere
+  GatesInTurn = 1u << 26,   // experts' gates and ups are rows of one weight, in
+                            // turn, and safetensors have floats transposed
+  SharedExperts = 1u << 27, // an MLP for all tokens beside a mixture
+  SharedGate = 1u << 28,    // which each token multiplies by a sigmoid
+  LatentKeys = 1u << 30,    // keys and values are made of latents
+  ChoiceBias = 1u << 29,    // experts have weights by sigmoids, and are chosen
+                            // by these and a number for each
 };
 
 // ClampedSwiglu: (up + 1) * gate * sigmoid(slope * gate) of a gate below a
@@ -104,8 +109,9 @@ struct Architecture {
 };
 
 const Architecture *findHuggingFace(const std::string &name);
-// Several rows have one name in GGUF; `hasExperts` tells some of them apart.
-const Architecture *findGguf(const std::string &name, bool hasExperts = false);
+// Several rows have one name in GGUF, which a file's experts tell apart.
+const Architecture *findGguf(const std::string &name, bool hasExperts = false,
+                             bool areSigmoids = false);
 std::string architectureNames();
 std::vector<const Architecture *> allArchitectures();
 

@@ -145,6 +145,8 @@ AboutRope aboutRope(const std::string &path, const Fields &fields,
 int64_t rotatedOf(const Fields &fields, const Fields &rope, const Config &c) {
   double part = rope.number("partial_rotary_factor",
                             fields.number("partial_rotary_factor", 1));
+  if (c.has(LatentKeys))
+    return c.latent.rope;
   double rotated = part * static_cast<double>(c.headSize);
   return rotated >= 0 && rotated <= static_cast<double>(c.headSize)
              ? static_cast<int64_t>(rotated)
@@ -238,6 +240,27 @@ std::vector<bool> roped(const std::string &path, const Fields &fields,
              : std::vector<bool>(static_cast<size_t>(c.layers), true);
 }
 
+// Whether each layer has experts.
+std::vector<bool> mixed(const std::string &path, const Fields &fields,
+                        const Config &c) {
+  std::vector<bool> result(static_cast<size_t>(c.layers), c.has(Experts));
+  if (!c.has(Experts))
+    return result;
+  int64_t first = fields.size("first_k_dense_replace", 0),
+          step = fields.size("decoder_sparse_step", 1);
+  if (first < 0 || step < 1)
+    fail(path + ": 'first_k_dense_replace' or 'decoder_sparse_step' is no "
+                "number of layers");
+  for (int64_t layer = 0; layer < c.layers; ++layer)
+    result[static_cast<size_t>(layer)] =
+        layer >= first && (layer + 1) % step == 0;
+  if (fields.find("mlp_only_layers"))
+    for (double layer : fields.numbers("mlp_only_layers"))
+      if (layer >= 0 && layer < static_cast<double>(c.layers))
+        result[static_cast<size_t>(layer)] = false;
+  return result;
+}
+
 void readKinds(const std::string &path, const Fields &fields, Config &c) {
   int64_t window = fields.size("sliding_window", 0);
   if (c.architecture->window == Windows::Never &&
@@ -247,8 +270,10 @@ void readKinds(const std::string &path, const Fields &fields, Config &c) {
                     ropes = roped(path, fields, windows, c);
   if (std::find(ropes.begin(), ropes.end(), false) != ropes.end())
     c.ropes.push_back(Rope()); // that turns nothing
+  std::vector<bool> experts = mixed(path, fields, c);
   for (size_t i = 0; i < windows.size(); ++i) {
     LayerKind kind;
+    kind.hasExperts = experts[i];
     kind.window = windows[i] ? window : 0;
     if (!ropes[i])
       kind.rope = c.ropes.size() - 1;
@@ -272,20 +297,38 @@ void readSizes(const Fields &fields, Config &c) {
   c.keyHeads = fields.size("num_key_value_heads", c.heads);
   c.headSize = fields.size("head_dim", c.width / std::max<int64_t>(c.heads, 1));
   c.epsilon = fields.number(c.architecture->epsilon);
+  if (!c.has(LatentKeys))
+    return;
+  Latent &l = c.latent;
+  l.rank = fields.size("kv_lora_rank");
+  l.queryRank = fields.size("q_lora_rank", 0);
+  l.plain = fields.size("qk_nope_head_dim");
+  l.rope = fields.size("qk_rope_head_dim");
+  l.value = fields.size("v_head_dim");
+  c.keyHeads = 1;
+  c.headSize = l.rank + l.rope;
 }
 
-void readMixture(const std::string &path, const Fields &fields, Config &c) {
+void readMixture(const Fields &fields, Config &c) {
   if (!c.has(Experts))
     return;
-  c.mixture.count = fields.size(
-      fields.find("num_experts") ? "num_experts" : "num_local_experts");
-  c.mixture.used = fields.size("num_experts_per_tok");
-  c.mixture.normalises = fields.flag("norm_topk_prob");
-  c.hidden = fields.size("moe_intermediate_size", c.hidden);
-  if (const json *dense = fields.find("mlp_only_layers");
-      dense && !dense->empty())
-    fail(path + ": 'mlp_only_layers' is " + dense->dump() +
-         "; greta-llm runs models where all layers have experts");
+  Mixture &m = c.mixture;
+  for (const char *name :
+       {"n_routed_experts", "num_experts", "num_local_experts"})
+    if (!m.count && fields.find(name))
+      m.count = fields.size(name);
+  m.used = fields.size("num_experts_per_tok");
+  m.normalises = fields.flag("norm_topk_prob");
+  m.hidden = fields.size("moe_intermediate_size", c.hidden);
+  if (c.has(SharedExperts))
+    m.shared = fields.find("shared_expert_intermediate_size")
+                   ? fields.size("shared_expert_intermediate_size")
+                   : fields.size("n_shared_experts", 0) * m.hidden;
+  m.scale = fields.number("routed_scaling_factor", 1);
+  if (fields.text("topk_method") != "greedy") {
+    m.groups = fields.size("n_group", 1);
+    m.usedGroups = fields.size("topk_group", 1);
+  }
 }
 
 void readScales(const std::string &path, const Fields &fields, Config &c) {
@@ -357,6 +400,15 @@ int64_t takeText(const std::string &path, json &object) {
   return first;
 }
 
+// YaRN's magnitude of all that scores are products of.
+double scaleOfLatents(const Fields &rope, const Config &c) {
+  double scale =
+             1 / std::sqrt(static_cast<double>(c.latent.plain + c.latent.rope)),
+         ofAll = rope.number("mscale_all_dim", 0);
+  double magnitude = ofAll ? yarnMagnitude(rope.number("factor", 1), ofAll) : 1;
+  return scale * magnitude * magnitude;
+}
+
 } // namespace
 
 Config configOf(const std::string &path, json &object) {
@@ -380,12 +432,14 @@ Config configOf(const std::string &path, json &object) {
   c.storedVocabulary = c.vocabulary;
   if (c.isPart)
     c.vocabulary = std::min(c.vocabulary, firstImageToken);
-  readMixture(path, fields, c);
+  readMixture(fields, c);
   AboutRope about = aboutRope(path, fields, c);
   c.rotated = rotatedOf(fields, Fields(path, about.whole), c);
   readScales(path, fields, c);
   readBiases(fields, c);
   checkSizes(path, c);
+  if (c.has(LatentKeys))
+    c.attentionScale = scaleOfLatents(Fields(path, about.whole), c);
   c.ropes.push_back(
       ropeOf(path, about.whole, fields, c, fields.number("rope_theta", 10000)));
   if (c.has(LocalRope))

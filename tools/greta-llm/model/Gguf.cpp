@@ -180,6 +180,10 @@ public:
   double number(const char *key, double otherwise) const {
     return data.number(name + key, otherwise);
   }
+  bool flag(const char *key, bool otherwise) const {
+    const json *value = data.find(name + key);
+    return value && value->is_boolean() ? value->get<bool>() : otherwise;
+  }
   std::string text(const char *key) const {
     const json *value = data.find(name + key);
     return value && value->is_string() ? value->get<std::string>() : "";
@@ -201,12 +205,34 @@ void readSizes(const Numbers &numbers, Config &c) {
   if (c.has(Experts)) {
     c.mixture.count = numbers.size(".expert_count");
     c.mixture.used = numbers.size(".expert_used_count");
-    c.mixture.normalises = !c.has(SharesOfAll);
-    c.hidden = numbers.size(".expert_feed_forward_length", c.hidden);
+    c.mixture.normalises =
+        numbers.flag(".expert_weights_norm", !c.has(SharesOfAll));
+    c.mixture.hidden = numbers.size(".expert_feed_forward_length", c.hidden);
+    if (c.has(SharedExperts))
+      c.mixture.shared = numbers.size(".expert_shared_feed_forward_length",
+                                      numbers.size(".expert_shared_count", 0) *
+                                          c.mixture.hidden);
+    if (double scale = numbers.number(".expert_weights_scale", 0))
+      c.mixture.scale = scale;
+    c.mixture.groups = numbers.size(".expert_group_count", 1);
+    c.mixture.usedGroups = numbers.size(".expert_group_used_count", 1);
+  }
+  if (c.has(LatentKeys)) {
+    Latent &l = c.latent;
+    l.rank = numbers.size(".attention.kv_lora_rank");
+    l.queryRank = numbers.size(".attention.q_lora_rank", 0);
+    l.rope = c.rotated;
+    l.plain = numbers.size(".attention.key_length_mla",
+                           numbers.size(".attention.key_length")) -
+              l.rope;
+    l.value = numbers.size(".attention.value_length_mla",
+                           numbers.size(".attention.value_length"));
+    c.keyHeads = 1;
+    c.headSize = l.rank + l.rope;
   }
   const std::pair<const char *, bool> same[] = {
-      {".attention.value_length", true},
-      {".rope.dimension_count", !c.has(PartialRope)}};
+      {".attention.value_length", !c.has(LatentKeys)},
+      {".rope.dimension_count", !c.has(PartialRope | LatentKeys)}};
   for (auto [key, isSame] : same)
     if (isSame && numbers.size(key, c.headSize) != c.headSize)
       fail(numbers.data.path + ": '" + numbers.name + key + "' is " +
@@ -222,6 +248,16 @@ void readScales(const Numbers &numbers, Config &c) {
   if (c.has(QueryScalar) && (c.layers == 46 || c.layers == 62))
     c.attentionScale =
         std::sqrt(static_cast<double>(c.heads) / static_cast<double>(c.width));
+  // A tenth of config.json's mscale_all_dim; 1 is that of V3.
+  if (c.has(LatentKeys)) {
+    double factor = numbers.number(".rope.scaling.factor", 1),
+           magnitude = yarnMagnitude(
+               factor,
+               10 * numbers.number(".rope.scaling.yarn_log_multiplier", 0));
+    c.attentionScale =
+        magnitude * magnitude /
+        std::sqrt(static_cast<double>(c.latent.plain + c.latent.rope));
+  }
   // Zero stands for none in files.
   auto given = [&](const char *key, double otherwise) {
     double value = numbers.number(key, 0);
@@ -272,7 +308,8 @@ Rope ropeOf(const Numbers &numbers, const Config &c) {
           rope.base > 1))
       fail(numbers.data.path + ": YaRN's factor, original context and betas "
                                "have to be positive, and rope's base above 1");
-    rope.scale *= yarnMagnitude(how.factor);
+    if (!c.has(LatentKeys)) // the scores have it
+      rope.scale *= yarnMagnitude(how.factor);
     scale(rope, how);
   } else if (type != "none") {
     fail(numbers.data.path + ": rope scaling '" + type +
@@ -306,6 +343,8 @@ void readKinds(const Numbers &numbers, Config &c) {
     bool isWhole = a.period && (layer + 1) % a.period == 0;
     LayerKind kind;
     kind.window = isPattern && isWhole ? 0 : window;
+    kind.hasExperts = c.has(Experts) &&
+                      layer >= numbers.size(".leading_dense_block_count", 0);
     if (c.ropes.size() > 1)
       kind.rope = c.has(LocalRope) != isWhole ? 1 : 0;
     c.kinds.push_back(kind);
@@ -316,7 +355,8 @@ Config configOf(const Metadata &data) {
   std::string name = data.text("general.architecture");
   Config c;
   bool hasExperts = data.number(name + ".expert_count", 0) != 0;
-  c.architecture = findGguf(name, hasExperts);
+  bool areSigmoids = data.number(name + ".expert_gating_func", 0) == 2;
+  c.architecture = findGguf(name, hasExperts, areSigmoids);
   if (!c.architecture && hasExperts && findGguf(name, false))
     fail(data.path + ": '" + name + ".expert_count' is " +
          std::to_string(data.size(name + ".expert_count")) +

@@ -14,6 +14,13 @@ int64_t Config::window() const {
   return largest;
 }
 
+int64_t Config::layerWithExperts() const {
+  int64_t layer = 0;
+  while (layer < layers - 1 && !hasExperts(layer))
+    ++layer;
+  return layer;
+}
+
 bool Config::isUniform() const {
   return std::all_of(kinds.begin(), kinds.end(), [&](const LayerKind &kind) {
     return kind == kinds.front();
@@ -49,15 +56,32 @@ private:
 };
 } // namespace
 
-std::vector<Weight> layerWeights(const Config &c) {
+std::vector<Weight> layerWeights(const Config &c, int64_t layer) {
   int64_t queries = c.heads * c.headSize, keys = c.keyHeads * c.headSize;
   WeightList list(c);
   if (c.has(NormsBefore))
     list.norm("attn_norm", c.width);
-  list.matrix("attn_q", queries, c.width);
-  list.matrix("attn_k", keys, c.width);
-  list.matrix("attn_v", keys, c.width);
-  list.matrix("attn_output", c.width, queries);
+  if (c.has(LatentKeys)) {
+    const Latent &l = c.latent;
+    int64_t columns = l.queryRank ? l.queryRank : c.width;
+    if (l.queryRank) {
+      list.matrix("attn_q_a", l.queryRank, c.width);
+      list.norm("attn_q_a_norm", l.queryRank);
+    }
+    list.matrix("attn_q_plain", c.heads * l.plain, columns);
+    list.matrix("attn_q_rope", c.heads * l.rope, columns);
+    list.matrix("attn_kv_a", l.rank, c.width);
+    list.norm("attn_kv_a_norm", l.rank);
+    list.matrix("attn_k_rope", l.rope, c.width);
+    list.matrices("attn_k_b", c.heads, l.rank, l.plain);
+    list.matrices("attn_v_b", c.heads, l.value, l.rank);
+    list.matrix("attn_output", c.width, c.heads * l.value);
+  } else {
+    list.matrix("attn_q", queries, c.width);
+    list.matrix("attn_k", keys, c.width);
+    list.matrix("attn_v", keys, c.width);
+    list.matrix("attn_output", c.width, queries);
+  }
   if (c.has(HeadNorms | RowNorms)) {
     list.norm("attn_q_norm", c.has(HeadNorms) ? c.headSize : queries);
     list.norm("attn_k_norm", c.has(HeadNorms) ? c.headSize : keys);
@@ -68,11 +92,21 @@ std::vector<Weight> layerWeights(const Config &c) {
     list.norm("post_attention_norm", c.width);
   if (c.has(NormsBefore) && !c.has(Parallel))
     list.norm("ffn_norm", c.width);
-  if (c.has(Experts)) {
-    list.matrix("ffn_gate_inp", c.mixture.count, c.width);
-    list.matrices("ffn_gate_exps", c.mixture.count, c.hidden, c.width);
-    list.matrices("ffn_up_exps", c.mixture.count, c.hidden, c.width);
-    list.matrices("ffn_down_exps", c.mixture.count, c.width, c.hidden);
+  if (c.hasExperts(layer)) {
+    const Mixture &m = c.mixture;
+    list.matrix("ffn_gate_inp", m.count, c.width);
+    list.matrices("ffn_gate_exps", m.count, m.hidden, c.width);
+    list.matrices("ffn_up_exps", m.count, m.hidden, c.width);
+    list.matrices("ffn_down_exps", m.count, c.width, m.hidden);
+    if (c.has(ChoiceBias))
+      list.weights.push_back({"exp_probs_b_bias", {m.count}, Weight::Norm});
+    if (m.shared) {
+      list.matrix("ffn_gate_shexp", m.shared, c.width);
+      list.matrix("ffn_up_shexp", m.shared, c.width);
+      list.matrix("ffn_down_shexp", c.width, m.shared);
+    }
+    if (c.has(SharedGate))
+      list.matrix("ffn_gate_inp_shexp", 1, c.width);
     return list.weights;
   }
   if (!c.has(Ungated))
@@ -101,10 +135,11 @@ const Stored &Model::weight(const std::string &name) const {
 
 Element Model::element() const {
   // What a file has packed is multiplied in f16.
-  if (config.has(Experts) &&
-      packedFormat(weight(inLayer(0, "ffn_up_exps")).format))
+  int64_t last = config.layers - 1;
+  if (config.hasExperts(last) &&
+      packedFormat(weight(inLayer(last, "ffn_up_exps")).format))
     return Element::F16;
-  Format format = weight(inLayer(0, "attn_q")).format;
+  Format format = weight(inLayer(0, "attn_output")).format;
   return format == Format::F32    ? Element::F32
          : format == Format::BF16 ? Element::BF16
                                   : Element::F16;
@@ -148,6 +183,20 @@ static void checkPositive(const std::string &path, const char *what,
          "; it has to be a positive number");
 }
 
+static void checkMixture(const std::string &path, const Mixture &m) {
+  checkSize(path, "the width of an expert", m.hidden, 8, 1 << 22, 8);
+  checkSize(path, "the width of shared experts", m.shared, 0, 1 << 22, 8);
+  checkSize(path, "the number of experts' groups", m.groups, 1, 64);
+  checkSize(path, "the number of a token's groups of experts", m.usedGroups, 1,
+            m.groups);
+  checkPositive(path, "the scale of experts' weights", m.scale);
+  if (m.count % m.groups || m.count / m.groups * m.usedGroups < m.used)
+    fail(path + ": " + std::to_string(m.used) + " of " +
+         std::to_string(m.count) + " experts cannot be in " +
+         std::to_string(m.usedGroups) + " of " + std::to_string(m.groups) +
+         " groups");
+}
+
 void checkSizes(const std::string &path, const Config &c) {
   checkSize(path, "the number of layers", c.layers, 1, 4096);
   checkSize(path, "the width", c.width, 8, 1 << 20, 8);
@@ -158,10 +207,19 @@ void checkSizes(const std::string &path, const Config &c) {
   checkSize(path, "the size of a head", c.headSize, 8, 1024, 8);
   checkSize(path, "the part of a head that rope turns", c.rotated, 2,
             c.headSize, 2);
+  if (c.has(LatentKeys)) {
+    const Latent &l = c.latent;
+    checkSize(path, "the rank of keys' latents", l.rank, 8, 896, 8);
+    checkSize(path, "the rank of queries' latents", l.queryRank, 0, 1 << 20, 8);
+    checkSize(path, "the part of a key without rope", l.plain, 8, 1024, 8);
+    checkSize(path, "the part of a key with rope", l.rope, 8, 128, 8);
+    checkSize(path, "the size of a value", l.value, 8, 1024, 8);
+  }
   if (c.has(Experts)) {
     checkSize(path, "the number of experts", c.mixture.count, 2, 4096);
     checkSize(path, "the number of a token's experts", c.mixture.used, 1,
               std::min<int64_t>(c.mixture.count, 64));
+    checkMixture(path, c.mixture);
   }
   if (c.heads % c.keyHeads)
     fail(path + ": " + std::to_string(c.heads) +
@@ -259,6 +317,68 @@ static void joinExperts(Model &model, const std::string &name) {
   model.weights[name] = all;
 }
 
+// Of each head so many rows from a place on.
+static Stored partOfHeads(const Model &model, const Stored &whole,
+                          int64_t ofHead, int64_t first, int64_t count) {
+  int64_t heads = model.config.heads;
+  Stored part = whole;
+  part.shape.front() = heads * count;
+  for (int64_t head = 0; head < heads; ++head)
+    part.parts.push_back(whole.row(static_cast<size_t>(head * ofHead + first)));
+  return part;
+}
+
+// The weights of keys and values of latents: queries and keys are apart by
+// whether they have rope, and what makes keys of latents is transposed, as it
+// is for queries here.
+static void arrangeLatent(Model &model, int64_t layer) {
+  const Config &c = model.config;
+  const Latent &l = c.latent;
+  auto named = [&](const char *name) { return Model::inLayer(layer, name); };
+  auto take = [&](const char *name, std::vector<int64_t> shape) {
+    std::string whole = named(name);
+    Stored stored = model.weight(whole);
+    if (stored.shape != shape || stored.format == Format::Int4)
+      fail(model.path + ": the weight '" + whole + "' is " +
+           text(stored.shape) + "; the model's sizes ask for " + text(shape) +
+           ", not quantised by awq or gptq");
+    model.weights.erase(whole);
+    return stored;
+  };
+  HeadOrder order{l.rope, l.rope, model.pairsAreNeighbours};
+  Stored q =
+      take(l.queryRank ? "attn_q_b" : "attn_q",
+           {c.heads * (l.plain + l.rope), l.queryRank ? l.queryRank : c.width});
+  model.weights[named("attn_q_plain")] =
+      partOfHeads(model, q, l.plain + l.rope, 0, l.plain);
+  Stored rope = partOfHeads(model, q, l.plain + l.rope, l.plain, l.rope);
+  rope.headOrder = order;
+  model.weights[named("attn_q_rope")] = rope;
+  Stored kv = take("attn_kv_a_mqa", {l.rank + l.rope, c.width});
+  model.weights[named("attn_kv_a")] =
+      sliceOf(model, "attn_kv_a_mqa", kv, 0, l.rank);
+  rope = sliceOf(model, "attn_kv_a_mqa", kv, l.rank, l.rope);
+  rope.headOrder = order;
+  model.weights[named("attn_k_rope")] = rope;
+  if (!model.weights.count(named("attn_kv_b")))
+    return; // GGUF files have both parts
+  Stored both = take("attn_kv_b", {c.heads * (l.plain + l.value), l.rank});
+  const FormatInfo &info = infoOf(both.format);
+  if (info.block > 1)
+    fail(model.path + ": the weight '" + named("attn_kv_b") + "' is in " +
+         info.name +
+         "; greta-llm takes it in floats, or as attn_k_b and "
+         "attn_v_b: convert the model with a newer llama.cpp");
+  Stored v = partOfHeads(model, both, l.plain + l.value, l.plain, l.value);
+  v.shape = {c.heads, l.value, l.rank};
+  model.weights[named("attn_v_b")] = v;
+  Stored k = partOfHeads(model, both, l.plain + l.value, 0, l.plain);
+  k.shape = {c.heads, l.rank, l.plain};
+  k.rowStride = info.bytes;
+  k.columnStride = both.rowBytes();
+  model.weights[named("attn_k_b")] = k;
+}
+
 void arrangeWeights(Model &model) {
   const Config &c = model.config;
   int64_t queries = c.heads * c.headSize, keys = c.keyHeads * c.headSize;
@@ -281,6 +401,14 @@ void arrangeWeights(Model &model) {
     if (c.has(Experts))
       for (const char *name : {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"})
         joinExperts(model, named(name));
+    // GGUF files have it without the dimension of 1.
+    if (auto gate = model.weights.find(named("ffn_gate_inp_shexp"));
+        gate != model.weights.end() && gate->second.shape.size() == 1)
+      gate->second.shape.insert(gate->second.shape.begin(), 1);
+    if (c.has(LatentKeys)) {
+      arrangeLatent(model, layer);
+      continue;
+    }
     if (!model.pairsAreNeighbours && c.rotated == c.headSize)
       continue;
     for (const char *name : {"attn_q", "attn_k", "attn_q_bias", "attn_k_bias",
@@ -316,7 +444,7 @@ void checkModel(const Model &model) {
   for (const Weight &weight : outerWeights(c))
     check(weight.name, weight);
   for (int64_t layer = 0; layer < c.layers; ++layer)
-    for (const Weight &weight : layerWeights(c))
+    for (const Weight &weight : layerWeights(c, layer))
       check(Model::inLayer(layer, weight.name), weight);
   for (const auto &[name, stored] : model.weights)
     if (!used.count(name) && !isBiasOfZeros(name, stored))

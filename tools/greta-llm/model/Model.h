@@ -26,8 +26,10 @@ namespace greta::llm {
 struct LayerKind {
   int64_t window = 0; // keys that a token sees; 0: all
   size_t rope = 0;    // of Config::ropes
+  bool hasExperts = false;
   bool operator==(const LayerKind &other) const {
-    return window == other.window && rope == other.rope;
+    return window == other.window && rope == other.rope &&
+           hasExperts == other.hasExperts;
   }
 };
 
@@ -35,7 +37,21 @@ struct LayerKind {
 struct Mixture {
   int64_t count = 0;       // experts
   int64_t used = 0;        // by each token
+  int64_t hidden = 0;      // the width of one's MLP
+  int64_t shared = 0;      // of the MLP that all tokens have beside; 0: none
   bool normalises = false; // a token's weights add up to one
+  double scale = 1;        // of a token's weights
+  // A token chooses among the experts of some groups.
+  int64_t groups = 1, usedGroups = 1;
+};
+
+// Keys and values that are made of a latent for each token.
+struct Latent {
+  int64_t rank = 0;      // of keys' and values' latents
+  int64_t queryRank = 0; // of those of queries; 0: they have none
+  int64_t plain = 0;     // numbers of a head's key without rope,
+  int64_t rope = 0;      // with rope, the same for all heads,
+  int64_t value = 0;     // and of its value
 };
 
 struct Config {
@@ -47,6 +63,7 @@ struct Config {
   std::vector<Rope> ropes;
   std::vector<LayerKind> kinds; // of each layer
   Mixture mixture;
+  Latent latent; // the one key head is a latent and the key's part with rope
   std::set<std::string> biases; // the layers' matrices that have one
   double clamp = 0, slope = 0;  // of ClampedSwiglu
   double attentionScale = 0;    // of scores; 0: the root of a head's size
@@ -59,8 +76,19 @@ struct Config {
   int64_t storedVocabulary = 0;
 
   bool has(uint32_t traits) const { return architecture->has(traits); }
+  // Pairs in rope's tables.
+  int64_t pairs() const {
+    return (has(LatentKeys) ? latent.rope : headSize) / 2;
+  }
+  // Caches of a layer.
+  int64_t caches() const { return has(LatentKeys) ? 1 : 2; }
   // The largest window; 0: no layer has one.
   int64_t window() const;
+  bool hasExperts(int64_t layer) const {
+    return kinds[static_cast<size_t>(layer)].hasExperts;
+  }
+  // A layer with experts, if the model has some.
+  int64_t layerWithExperts() const;
   // All layers are of one kind.
   bool isUniform() const;
 };
@@ -73,7 +101,7 @@ struct Weight {
   std::vector<int64_t> shape;
   Kind kind = Matrix;
 };
-std::vector<Weight> layerWeights(const Config &config);
+std::vector<Weight> layerWeights(const Config &config, int64_t layer);
 std::vector<Weight> outerWeights(const Config &config);
 
 struct Model {

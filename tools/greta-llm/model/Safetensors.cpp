@@ -237,7 +237,7 @@ void joinMxfp4(Model &model, const Parts &parts, const std::string &name) {
 // `down` do; of the biases [experts, 2 hidden] they are columns, too.
 void takeGatesInTurn(Model &model, int64_t layer) {
   const Config &c = model.config;
-  int64_t count = c.mixture.count;
+  int64_t count = c.mixture.count, hidden = c.mixture.hidden;
   auto take = [&](const std::string &name, std::vector<int64_t> shape,
                   bool isMatrix, Stored &stored) {
     auto found = model.weights.extract(Model::inLayer(layer, name));
@@ -276,16 +276,16 @@ void takeGatesInTurn(Model &model, int64_t layer) {
     model.weights[Model::inLayer(layer, name)] = stored;
   };
   Stored both, down;
-  if (take("ffn_gate_up_exps", {count, 2 * c.hidden, c.width}, true, both))
+  if (take("ffn_gate_up_exps", {count, 2 * hidden, c.width}, true, both))
     for (size_t first : {0, 1})
       put(first ? "ffn_up_exps" : "ffn_gate_exps", both,
-          {count, c.hidden, c.width}, first, 2);
-  if (take("ffn_gate_up_exps_bias", {count, 2 * c.hidden}, false, both))
+          {count, hidden, c.width}, first, 2);
+  if (take("ffn_gate_up_exps_bias", {count, 2 * hidden}, false, both))
     for (size_t first : {0, 1})
       put(first ? "ffn_up_exps_bias" : "ffn_gate_exps_bias", both,
-          {count, c.hidden}, first, 2);
-  if (take("ffn_down_exps", {count, c.width, c.hidden}, true, down))
-    put("ffn_down_exps", down, {count, c.width, c.hidden}, 0, 1);
+          {count, hidden}, first, 2);
+  if (take("ffn_down_exps", {count, c.width, hidden}, true, down))
+    put("ffn_down_exps", down, {count, c.width, hidden}, 0, 1);
 }
 
 void readTensors(Model &model, Parts &quantised, const std::string &path) {

@@ -76,13 +76,18 @@ void makeSynthetic(Model &model, const std::string &name) {
   c.heads = preset->heads;
   c.keyHeads = preset->keyHeads;
   c.headSize = preset->headSize;
-  c.mixture = {preset->experts, preset->used, preset->experts != 0};
+  c.mixture.count = preset->experts;
+  c.mixture.used = preset->used;
+  c.mixture.hidden = preset->hidden;
+  c.mixture.normalises = true;
   c.rotated = c.headSize;
   Rope rope;
   rope.base = preset->ropeBase;
   rope.factors.assign(static_cast<size_t>(c.rotated) / 2, 1.0);
   c.ropes.push_back(rope);
-  c.kinds.resize(static_cast<size_t>(c.layers));
+  LayerKind kind;
+  kind.hasExperts = preset->experts != 0;
+  c.kinds.assign(static_cast<size_t>(c.layers), kind);
   for (const std::string &biased : wordsOf(c.architecture->biases))
     c.biases.insert(biased);
   auto add = [&](const std::string &name, const Weight &weight) {
@@ -97,7 +102,7 @@ void makeSynthetic(Model &model, const std::string &name) {
     model.weights[name] = {held, weight.shape, nullptr};
   };
   for (int64_t layer = 0; layer < c.layers; ++layer)
-    for (const Weight &weight : layerWeights(c))
+    for (const Weight &weight : layerWeights(c, layer))
       add(Model::inLayer(layer, weight.name), weight);
   for (const Weight &weight : outerWeights(c))
     add(weight.name, weight);
