@@ -24,3 +24,15 @@ def triton_device(request):
     greta.triton.activate(request.param)
     yield request.param
     greta.triton.deactivate()
+
+
+@pytest.fixture
+def rdna():
+    """torch with the device rdna. No operator runs on the CPU in a test that does not allow it."""
+    torch = pytest.importorskip("torch")
+    import greta.torch  # noqa: F401
+
+    before = torch.rdna.set_fallback(False)
+    torch.rdna.fallbacks(True)
+    yield torch
+    torch.rdna.set_fallback(before)

@@ -5,6 +5,8 @@ import io
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
 
 def test_names(rdna):
     torch = rdna

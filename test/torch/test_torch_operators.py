@@ -7,6 +7,8 @@ import sys
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
 
 def test_a_sample_of_the_database(tmp_path):
     pytest.importorskip("torch")

@@ -4,6 +4,8 @@ import copy
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
 
 def network(torch):
     F = torch.nn.functional

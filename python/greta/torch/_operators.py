@@ -18,7 +18,7 @@ aten = torch.ops.aten
 table: dict[Any, Callable[..., Any]] = {}
 
 
-def _implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         table.update(dict.fromkeys(ops, function))
         return function
@@ -145,17 +145,17 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
     return out
 
 
-@_implements(aten.mm.out, aten.bmm.out)
+@implements(aten.mm.out, aten.bmm.out)
 def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
     return gemm(a, b, out)
 
 
-@_implements(aten.addmm.out, aten.baddbmm.out)
+@implements(aten.addmm.out, aten.baddbmm.out)
 def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
     return gemm(a, b, out, added, alpha, beta)
 
 
-@_implements(aten.addmv.out)
+@implements(aten.addmv.out)
 def _addmv(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
     if out.shape != a.shape[:1]:
         out.resize_(a.shape[:1])
@@ -163,7 +163,7 @@ def _addmv(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float
     return result if result is NotImplemented else out
 
 
-@_implements(aten.addbmm.default, aten.addbmm.out)
+@implements(aten.addbmm.default, aten.addbmm.out)
 def _addbmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None) -> Any:
     """The sum over the batch is a part of K."""
     if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
@@ -173,13 +173,13 @@ def _addbmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: floa
     return gemm(a.permute(1, 0, 2).flatten(1), b.flatten(0, 1), out, added, alpha, beta)
 
 
-@_implements(aten.addbmm_.default)
+@implements(aten.addbmm_.default)
 def _addbmm_in_place(self: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
     result = _addbmm(self, a, b, beta=beta, alpha=alpha)
     return result if result is NotImplemented else self.copy_(result)
 
 
-@_implements(aten.dot.default, aten.vdot.default)
+@implements(aten.dot.default, aten.vdot.default)
 def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
     if a.dim() != 1 or b.dim() != 1 or a.shape != b.shape:
         return NotImplemented
@@ -247,61 +247,61 @@ def _signed(seed: int) -> int:
 _RANDOM = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
-@_implements(aten.uniform_.default)
+@implements(aten.uniform_.default)
 def _uniform(self: torch.Tensor, low: float = 0, high: float = 1, *, generator: Any = None) -> Any:
     return _draw(self, generator, "uniform", low, high) if self.is_floating_point() and low < high else NotImplemented
 
 
-@_implements(aten.normal_.default)
+@implements(aten.normal_.default)
 def _normal(self: torch.Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
     return _draw(self, generator, "normal", mean, std) if self.is_floating_point() and std >= 0 else NotImplemented
 
 
-@_implements(aten.exponential_.default)
+@implements(aten.exponential_.default)
 def _exponential(self: torch.Tensor, rate: float = 1, *, generator: Any = None) -> Any:
     return _draw(self, generator, "exponential", rate) if self.is_floating_point() and rate > 0 else NotImplemented
 
 
-@_implements(aten.cauchy_.default)
+@implements(aten.cauchy_.default)
 def _cauchy(self: torch.Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
     return _draw(self, generator, "cauchy", median, sigma) if self.is_floating_point() else NotImplemented
 
 
-@_implements(aten.geometric_.default)
+@implements(aten.geometric_.default)
 def _geometric(self: torch.Tensor, p: float, *, generator: Any = None) -> Any:
     return _draw(self, generator, "geometric", math.log1p(-p)) if 0 < p < 1 else NotImplemented
 
 
-@_implements(aten.bernoulli_.float)
+@implements(aten.bernoulli_.float)
 def _bernoulli_number(self: torch.Tensor, p: float = 0.5, *, generator: Any = None) -> Any:
     if not 0 <= p <= 1:
         return NotImplemented
     return _draw(self, generator, "bernoulli", p=torch.full(self.shape, p, dtype=torch.float32, device=self.device))
 
 
-@_implements(aten.bernoulli_.Tensor)
+@implements(aten.bernoulli_.Tensor)
 def _bernoulli_tensor(self: torch.Tensor, p: torch.Tensor, *, generator: Any = None) -> Any:
     return _draw(self, generator, "bernoulli", p=p.to(self.device, torch.float32).expand(self.shape).contiguous())
 
 
-@_implements(aten.bernoulli.out)
+@implements(aten.bernoulli.out)
 def _bernoulli_out(self: torch.Tensor, *, generator: Any = None, out: torch.Tensor) -> Any:
     return _bernoulli_tensor(out.resize_(self.shape), self, generator=generator)
 
 
-@_implements(getattr(aten.random_, "from"))
+@implements(getattr(aten.random_, "from"))
 def _random_from(self: torch.Tensor, low: int, high: int | None, *, generator: Any = None) -> Any:
     if high is None or high <= low:
         return NotImplemented
     return _draw(self, generator, "integer", low, 0, high - low)
 
 
-@_implements(aten.random_.to)
+@implements(aten.random_.to)
 def _random_to(self: torch.Tensor, high: int, *, generator: Any = None) -> Any:
     return _random_from(self, 0, high, generator=generator)
 
 
-@_implements(aten.random_.default)
+@implements(aten.random_.default)
 def _random(self: torch.Tensor, *, generator: Any = None) -> Any:
     digits = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53, torch.uint8: 8, torch.int8: 7, torch.int16: 15, torch.int32: 31, torch.int64: 63}
     if self.dtype not in digits:
@@ -309,14 +309,14 @@ def _random(self: torch.Tensor, *, generator: Any = None) -> Any:
     return _draw(self, generator, "integer", 0, 0, (1 << digits[self.dtype]) - (1 if self.dtype == torch.int64 else 0))
 
 
-@_implements(aten.randperm.generator_out)
+@implements(aten.randperm.generator_out)
 def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> Any:
     keys = torch.empty(n, dtype=torch.int64, device=NAME)
     _random(keys, generator=generator)
     return out.resize_(n).copy_(keys.argsort())
 
 
-@_implements(aten.normal.Tensor_Tensor, aten.normal.Tensor_Tensor_out)
+@implements(aten.normal.Tensor_Tensor, aten.normal.Tensor_Tensor_out)
 def _normal_tensors(mean: torch.Tensor, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
     if mean.is_complex() or std.is_complex():
         return NotImplemented
@@ -327,12 +327,12 @@ def _normal_tensors(mean: torch.Tensor, std: torch.Tensor, *, generator: Any = N
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
-@_implements(aten.normal.Tensor_float, aten.normal.Tensor_float_out)
+@implements(aten.normal.Tensor_float, aten.normal.Tensor_float_out)
 def _normal_mean(mean: torch.Tensor, std: float = 1, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
     return _normal_tensors(mean, torch.full_like(mean, std), generator=generator, out=out)
 
 
-@_implements(aten.normal.float_Tensor, aten.normal.float_Tensor_out)
+@implements(aten.normal.float_Tensor, aten.normal.float_Tensor_out)
 def _normal_std(mean: float, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
     return _normal_tensors(torch.full_like(std, mean), std, generator=generator, out=out)
 
@@ -371,7 +371,7 @@ def _sequence(out: torch.Tensor, n: int, ends: list[float] | None, first: int = 
     return out if filled is out else out.copy_(filled)
 
 
-@_implements(aten.arange.start_out)
+@implements(aten.arange.start_out)
 def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> Any:
     if step == 0 or (end - start) * step < 0 or not all(math.isfinite(one) for one in (start, end, step)):
         return NotImplemented
@@ -383,14 +383,14 @@ def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> 
     return _sequence(out, math.ceil((end - start) / step), [start, step])
 
 
-@_implements(aten.linspace.out)
+@implements(aten.linspace.out)
 def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> Any:
     if steps < 0 or not out.is_floating_point():
         return NotImplemented
     return _sequence(out, steps, [start, (end - start) / (steps - 1) if steps > 1 else 0, end])
 
 
-@_implements(aten.eye.m_out)
+@implements(aten.eye.m_out)
 def _eye(n: int, m: int, *, out: torch.Tensor) -> Any:
     if n < 0 or m < 0:
         return NotImplemented
@@ -400,7 +400,7 @@ def _eye(n: int, m: int, *, out: torch.Tensor) -> Any:
     return out
 
 
-@_implements(aten.eye.out)
+@implements(aten.eye.out)
 def _eye_square(n: int, *, out: torch.Tensor) -> Any:
     return _eye(n, n, out=out)
 
@@ -410,17 +410,17 @@ def _eye_square(n: int, *, out: torch.Tensor) -> Any:
 #
 
 
-@_implements(aten._index_put_impl_.default)
+@implements(aten._index_put_impl_.default)
 def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
     return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
 
 
-@_implements(aten._cummax_helper.default)
+@implements(aten._cummax_helper.default)
 def _cummax(self: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, dim: int) -> Any:
     return _cumulative(aten.cummax.default, self, values, indices, dim)
 
 
-@_implements(aten._cummin_helper.default)
+@implements(aten._cummin_helper.default)
 def _cummin(self: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, dim: int) -> Any:
     return _cumulative(aten.cummin.default, self, values, indices, dim)
 
@@ -455,7 +455,7 @@ def _flat_nonzero(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
-@_implements(aten.nonzero.default)
+@implements(aten.nonzero.default)
 def _nonzero(self: torch.Tensor) -> Any:
     if self.is_complex():
         return NotImplemented
@@ -467,7 +467,7 @@ def _nonzero(self: torch.Tensor) -> Any:
     return torch.stack(columns[::-1], 1) if columns else torch.empty((flat.numel(), 0), dtype=torch.int64, device=self.device)
 
 
-@_implements(aten.masked_select.default)
+@implements(aten.masked_select.default)
 def _masked_select(self: torch.Tensor, mask: torch.Tensor) -> Any:
     if self.is_complex() or mask.dtype != torch.bool or mask.device != self.device:
         return NotImplemented
@@ -475,14 +475,14 @@ def _masked_select(self: torch.Tensor, mask: torch.Tensor) -> Any:
     return x.reshape(-1)[_flat_nonzero(mask)]
 
 
-@_implements(aten.equal.default)
+@implements(aten.equal.default)
 def _equal(self: torch.Tensor, other: torch.Tensor) -> Any:
     if self.is_complex() or self.device != other.device or self.dtype != other.dtype:
         return NotImplemented
     return self.shape == other.shape and bool((self == other).all().item())
 
 
-@_implements(aten.topk.values)
+@implements(aten.topk.values)
 def _topk(self: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
     if self.dim() == 0 or not 0 <= k <= self.shape[dim]:
         return NotImplemented
@@ -493,7 +493,7 @@ def _topk(self: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorte
     return values, indices
 
 
-@_implements(aten.nonzero_static.default)
+@implements(aten.nonzero_static.default)
 def _nonzero_static(self: torch.Tensor, *, size: int, fill_value: int = -1) -> Any:
     found = _nonzero(self)
     if found is NotImplemented or size < 0:
