@@ -46,6 +46,13 @@ BODIES = [
     b'{"prompt": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     b'{"prompt": "' + b"x" * 1_000_000 + b'"}',
     b'{"prompt": "x", "max_token": 1}',
+    b'{"prompt": "x", "grammar": "root ::= root"}',
+    b'{"prompt": "x", "grammar": "' + b"(" * 60_000 + b'"}',
+    b'{"prompt": "x", "grammar": "root ::= ((\\"a\\"{9999}){9999}){9999}"}',
+    b'{"prompt": "x", "response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "a"}}}}',
+    b'{"prompt": "x", "response_format": {"type": "json_object"}, ' + b", ".join(b'"%d": 1' % i for i in range(100_000)) + b"}",
+    b'{"prompt": "x", "logit_bias": {' + b", ".join(b'"%d": 1' % i for i in range(100_000)) + b"}}",
+    b'{"prompt": "x", "n": 1e9}',
 ]
 
 JSON = {"Content-Type": "application/json"}
@@ -102,8 +109,11 @@ class Server:
 def body_of(i):
     """A request that depends on its number alone."""
     rng = random.Random(i)
-    body = {"prompt": rng.choices(range(512), k=rng.randint(1, 60)), "max_tokens": rng.randint(1, 48), "seed": i, "stream": i % 2 == 0}
+    # Some begin alike, which the prefix cache knows.
+    prompt = [1] * (i % 3 * 20) + rng.choices(range(512), k=rng.randint(1, 60))
+    body = {"prompt": prompt, "max_tokens": rng.randint(1, 48), "seed": i, "stream": i % 2 == 0}
     kinds = [{"temperature": 0}, {}, {"top_k": 20, "top_p": 0.9}, {"min_p": 0.1, "repeat_penalty": 1.3}, {"temperature": 1.5, "stop": ["na", "zek"]}]
+    kinds += [{"grammar": 'root ::= [a-z ]{3,30} ("." | "!")'}, {"frequency_penalty": 0.5, "presence_penalty": 0.2, "logit_bias": {"100": 3}, "logprobs": 2}]
     return body | kinds[i % len(kinds)]
 
 

@@ -160,8 +160,8 @@ def test_clients_that_leave(server):
         ({"prompt": ""}, "the prompt has no tokens"),
         ({"prompt": [512]}, "'prompt' has 512, which is no token of the model"),
         ({"prompt": ["a", "b"]}, "'prompt' has \"a\", which is no token of the model"),
-        ({"prompt": "x", "n": 2}, "'n': 2 is not supported"),
-        ({"prompt": "x", "logprobs": 2}, "'logprobs': 2 is not supported"),
+        ({"prompt": "x", "best_of": 2}, "'best_of': 2 is not supported"),
+        ({"prompt": "x", "logprobs": 21}, "'logprobs' has to be a whole number from 0 to 20"),
         ({"prompt": "x", "tools": [{"type": "function"}]}, "'tools': [{\"type\":\"function\"}] is not supported"),
         ({"prompt": "x", "max_token": 3}, "'max_token' is no field of this API"),
         ({"prompt": "x", "messages": []}, "'messages' is no field of this API"),
@@ -233,6 +233,30 @@ def test_full_queue_and_end(package):
     assert json.loads(waiting.result()[1])["usage"]["completion_tokens"] == 120
 
 
+def test_long_prompts(package):
+    """Parts of a long prompt are evaluated between the tokens of who generates, and a short prompt overtakes it."""
+    server = Server(package, ["--synthetic=tiny"], "--parallel=3", "--context=2048", "--prompt-ms=0.01", "--no-prefix-cache")
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        running = pool.submit(server.request, "/v1/completions", dict(prompt="x", max_tokens=400, seed=1))
+        while server.metric("generated_tokens_total") < 2:
+            time.sleep(0.01)
+        order, begin = [], server.metric("generated_tokens_total")
+
+        def ask(name, count):
+            server.complete(prompt=[1] * count, max_tokens=1)
+            order.append((name, server.metric("generated_tokens_total") - begin))
+
+        long = pool.submit(ask, "long", 700)
+        while server.metric("requests_running") < 2:
+            time.sleep(0.01)
+        pool.submit(ask, "short", 20).result()
+        long.result()
+        # 700 tokens are at least 21 parts of 32, each behind a token.
+        assert [name for name, _ in order] == ["short", "long"] and order[1][1] > 15, order
+        assert running.result()[0] == 200
+    server.end()
+
+
 def test_key(package, tmp_path):
     def refused(says, *options):
         ran = llm("serve", package, "--synthetic=tiny", f"--device={DEVICE}", "-q", "-c", "32", *options)
@@ -252,6 +276,8 @@ def test_key(package, tmp_path):
         status, text = server.request("/v1/completions", body, headers)
         assert status == 401 and "the API key is missing or wrong" in text
     assert server.request("/v1/completions", body, {"Authorization": "Bearer secret"})[0] == 200
+    assert server.request("/v1/completions", body, {"X-Api-Key": "secret"})[0] == 200
+    assert server.request("/v1/completions", body, {"X-Api-Key": "secre"})[0] == 401
     assert server.request("/health")[0] == 200
     server.end()
 

@@ -252,6 +252,10 @@ void addServeOptions(CLI::App *verb, Options &options) {
   verb->add_flag("--no-prefix-cache", options.noPrefixCache,
                  "evaluate every prompt from its first token on, though the KV "
                  "cache may still hold its beginning");
+  verb->add_option("--prompt-ms", options.promptMilliseconds,
+                   "how many milliseconds parts of prompts may take between "
+                   "two tokens of those who generate; 0: --chunk tokens")
+      ->check(CLI::Range(0.0, 60000.0));
   verb->add_option("--queue", options.queue,
                    "requests that may wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));

@@ -10,8 +10,11 @@ using namespace greta_fuzz;
 // Templates run in a process of their own, one for each conversation; here the
 // messages are the prompt as they came.
 ChatTemplate::ChatTemplate(const Model &) {}
-std::string ChatTemplate::prompt(const json &Messages) const {
-  return Messages.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string ChatTemplate::prompt(const nlohmann::ordered_json &Messages,
+                                 const nlohmann::ordered_json &Tools) const {
+  return Messages.dump(-1, ' ', false,
+                       nlohmann::ordered_json::error_handler_t::replace) +
+         std::to_string(Tools.size());
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *Data, size_t Size,
@@ -26,11 +29,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   static const RequestReader Reader(M, T, Capacity);
   std::string Body(reinterpret_cast<const char *>(Data), Size);
   try {
-    Asked A = Reader.read(Body, Body.find("\"messages\"") != Body.npos);
-    int64_t Prompt = static_cast<int64_t>(A.request.tokens.size());
-    if (!Prompt || A.request.most < 1 || Prompt + A.request.most > Capacity)
+    bool IsChat = Body.find("\"messages\"") != Body.npos;
+    Api Words = !IsChat                                      ? Api::Completion
+                : Body.find("\"options\"") != Body.npos      ? Api::Ollama
+                : Body.find("\"input_schema\"") != Body.npos ? Api::Messages
+                                                             : Api::Chat;
+    Asked A = Reader.read(Body, Words);
+    const Request &R = A.requests.at(0);
+    int64_t Prompt = static_cast<int64_t>(R.tokens.size());
+    if (!Prompt || R.most < 1 || Prompt + R.most > Capacity)
       __builtin_trap();
-    for (int32_t Token : A.request.tokens)
+    for (int32_t Token : R.tokens)
       if (Token < 0 || Token >= M.config.vocabulary)
         __builtin_trap();
   } catch (const Refusal &Why) {

@@ -7,9 +7,12 @@
 
 #include "model/Mapping.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace greta::llm {
 
@@ -18,9 +21,33 @@ struct JsonLimits {
   size_t values = 64u << 20u; // of all arrays and objects together
 };
 
+// The most names that one object of a text can have, or more: commas in it.
+inline size_t mostNames(std::string_view text) {
+  std::vector<std::pair<bool, size_t>> open; // is it an object, and its commas
+  size_t most = 0;
+  bool isInString = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (isInString) {
+      at += c == '\\';
+      isInString = c != '"';
+      continue;
+    }
+    isInString = c == '"';
+    if (c == '[' || c == '{')
+      open.push_back({c == '{', 1});
+    else if ((c == ']' || c == '}') && !open.empty())
+      open.pop_back();
+    else if (c == ',' && !open.empty() && open.back().first)
+      most = std::max(most, ++open.back().second);
+  }
+  return most;
+}
+
 // Fails with one line that begins with `what`, such as the file's name.
-inline nlohmann::json parseJson(std::string_view text, const std::string &what,
-                                JsonLimits limits = {}) {
+template <typename Json = nlohmann::json>
+Json parseJson(std::string_view text, const std::string &what,
+               JsonLimits limits = {}) {
   // Up to the first mistake in the text, which ends the parser too, brackets
   // and commas outside of strings are the structure.
   size_t depth = 0, values = 0;
@@ -45,7 +72,7 @@ inline nlohmann::json parseJson(std::string_view text, const std::string &what,
       fail(what + ": the JSON has more than " + std::to_string(limits.values) +
            " values");
   }
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded())
     fail(what + ": is no JSON");
   return value;

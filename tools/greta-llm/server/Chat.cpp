@@ -167,14 +167,22 @@ ChatTemplate::ChatTemplate(const Model &model) {
 }
 
 std::string ChatTemplate::prompt(const nlohmann::json &messages) const {
+  return prompt(nlohmann::ordered_json(messages),
+                nlohmann::ordered_json::array());
+}
+
+std::string ChatTemplate::prompt(const nlohmann::ordered_json &messages,
+                                 const nlohmann::ordered_json &tools) const {
   if (!problem_.empty())
     fail(problem_);
-  nlohmann::json input = {{"template", source},
-                          {"variables",
-                           {{"bos_token", begin},
-                            {"eos_token", end_},
-                            {"add_generation_prompt", true},
-                            {"messages", messages}}}};
+  nlohmann::ordered_json input = {{"template", source},
+                                  {"variables",
+                                   {{"bos_token", begin},
+                                    {"eos_token", end_},
+                                    {"add_generation_prompt", true},
+                                    {"messages", messages}}}};
+  if (!tools.empty())
+    input["variables"]["tools"] = tools;
   std::string printed;
   if (!runTemplate(input.dump(), printed))
     fail("the model's chat template refuses the messages: " + printed);

@@ -6,6 +6,7 @@
 #define GRETA_LLM_CHAT_H
 
 #include "model/Model.h"
+#include "server/Tools.h"
 
 #include <string>
 
@@ -20,7 +21,12 @@ public:
   // With the special tokens that the model wants. Throws what the template says
   // about messages that it does not take, and where it takes more than two
   // seconds of a processor or 1 GiB.
+  // `tools` as OpenAI has them; none: an empty list.
+  std::string prompt(const nlohmann::ordered_json &messages,
+                     const nlohmann::ordered_json &tools) const;
   std::string prompt(const nlohmann::json &messages) const;
+  // How the model was taught to call tools.
+  ToolStyle toolStyle() const { return toolStyleOf(source); }
   // The token that ends an answer, by its text; "" where the model does not
   // say.
   const std::string &end() const { return end_; }

@@ -243,6 +243,10 @@ std::string HttpServer::checkHead(Exchange &exchange,
     // The page has no secrets, and asks for the key itself.
     std::vector<std::string> given = all("Authorization");
     status = 401;
+    // Anthropic's clients bring it by another name.
+    std::vector<std::string> other = all("X-Api-Key");
+    if (given.empty() && other.size() == 1)
+      given = {"Bearer " + other[0]};
     if (!isSame(given.size() == 1 ? given[0] : "", "Bearer " + key))
       return "the API key is missing or wrong";
   }

@@ -1,7 +1,7 @@
 // Requests.cpp: see Requests.h.
 #include "server/Requests.h"
 #include "model/Json.h"
-#include "server/Http.h"
+#include "server/Fields.h"
 
 #include <cmath>
 #include <map>
@@ -11,26 +11,45 @@
 namespace greta::llm {
 namespace {
 
-using nlohmann::json;
+using json = OrderedJson;
 
-const std::set<std::string> known = {
-    "model",          "stream", "stream_options", "max_tokens", "temperature",
-    "top_p",          "min_p",  "top_k",          "stop",       "seed",
-    "repeat_penalty", "user",   "metadata"};
+constexpr size_t mostTools = 128, mostChoices = 16, mostLikeliest = 20;
+constexpr size_t grammarBytes = 64 << 10;
 
-// Fields of features that this server lacks, with the values that do not ask
-// for the feature.
+const std::set<std::string> known = {"model",
+                                     "stream",
+                                     "stream_options",
+                                     "max_tokens",
+                                     "temperature",
+                                     "top_p",
+                                     "min_p",
+                                     "top_k",
+                                     "stop",
+                                     "seed",
+                                     "user",
+                                     "metadata",
+                                     "repeat_penalty",
+                                     "repeat_last_n",
+                                     "repetition_penalty",
+                                     "n",
+                                     "logprobs",
+                                     "logit_bias",
+                                     "grammar",
+                                     "response_format",
+                                     "frequency_penalty",
+                                     "presence_penalty"};
+const std::set<std::string> ofCompletions = {"prompt", "echo"};
+const std::set<std::string> ofChats = {"messages",     "max_completion_tokens",
+                                       "top_logprobs", "tools",
+                                       "tool_choice",  "parallel_tool_calls"};
+
+// Fields of features that this server lacks, or an API, with the values that do
+// not ask for the feature.
 const std::map<std::string, std::vector<json>> neutral = {
-    {"n", {1}},
     {"best_of", {1}},
     {"echo", {false}},
     {"suffix", {""}},
-    {"logprobs", {false}},
     {"top_logprobs", {0}},
-    {"logit_bias", {json::object()}},
-    {"frequency_penalty", {0}},
-    {"presence_penalty", {0}},
-    {"response_format", {{{"type", "text"}}}},
     {"tools", {json::array()}},
     {"tool_choice", {"none", "auto"}},
     {"parallel_tool_calls", {true, false}},
@@ -40,43 +59,6 @@ const std::map<std::string, std::vector<json>> neutral = {
     {"service_tier", {"auto", "default"}},
     {"store", {false}},
 };
-
-// Text that need not be UTF-8, as JSON.
-std::string show(const json &value) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  return text.size() > 60 ? text.substr(0, 60) + ".." : text;
-}
-
-double numberOf(const json &body, const char *key, double otherwise,
-                double least, double most, bool isWhole = false) {
-  auto it = body.find(key);
-  if (it == body.end() || it->is_null())
-    return otherwise;
-  double value = it->is_number() ? it->get<double>() : NAN;
-  if (!(value >= least && value <= most) ||
-      (isWhole && value != std::floor(value))) {
-    char text[160];
-    snprintf(text, sizeof(text), "'%s' has to be a %snumber from %g to %g", key,
-             isWhole ? "whole " : "", least, most);
-    throw Refusal(400, text);
-  }
-  return value;
-}
-
-bool flagOf(const json &body, const char *key) {
-  auto it = body.find(key);
-  if (it == body.end() || it->is_null())
-    return false;
-  if (!it->is_boolean())
-    throw Refusal(400, std::string("'") + key + "' has to be true or false");
-  return it->get<bool>();
-}
-
-const json &fieldOf(const json &body, const char *key) {
-  static const json none;
-  auto it = body.find(key);
-  return it == body.end() ? none : *it;
-}
 
 // A message's content: a text, or parts that are texts.
 std::string contentOf(const json &content) {
@@ -98,6 +80,37 @@ std::string contentOf(const json &content) {
   return text;
 }
 
+/// JSON with its names in their order, in which looking for one of many takes
+/// long: an object with more than 256 has them in the order of the alphabet.
+json ordered(const std::string &text, const std::string &what) {
+  return mostNames(text) <= 256 ? parseJson<json>(text, what)
+                                : json(parseJson(text, what));
+}
+
+// Calls of an answer, whose arguments templates take as objects.
+json callsOf(const json &given) {
+  json calls = json::array();
+  if (!given.is_array() || given.size() > mostTools)
+    throw Refusal(400, "a message's 'tool_calls' has to be a list of calls");
+  for (const json &call : given) {
+    if (!call.is_object() || !fieldOf(call, "function").is_object() ||
+        !fieldOf(call["function"], "name").is_string())
+      throw Refusal(400, "a call of 'tool_calls' has to have 'function' with "
+                         "its 'name'");
+    calls.push_back(call);
+    json &arguments = calls.back()["function"]["arguments"];
+    if (!arguments.is_string())
+      continue;
+    try {
+      json value = ordered(arguments.get<std::string>(), "a call");
+      if (value.is_object())
+        arguments = std::move(value);
+    } catch (const std::exception &) { // a text like any other
+    }
+  }
+  return calls;
+}
+
 // A message as chat templates take it.
 json messageOf(const json &given) {
   // The fields of a message that a template may read.
@@ -114,7 +127,7 @@ json messageOf(const json &given) {
       continue;
     if (!passed.count(name))
       throw Refusal(400, "a message's '" + name + "' is not supported");
-    message[name] = value;
+    message[name] = name == "tool_calls" ? callsOf(value) : value;
   }
   message["content"] = contentOf(fieldOf(given, "content"));
   return message;
@@ -124,6 +137,33 @@ uint64_t drawnSeed() {
   std::random_device device;
   uint64_t seed = (static_cast<uint64_t>(device()) << 32) | device();
   return seed >> 11; // as large as one that a client can give
+}
+
+json parsed(const std::string &text) {
+  json body;
+  try {
+    body = ordered(text, "the request");
+  } catch (const std::exception &why) {
+    throw Refusal(400, why.what());
+  }
+  if (!body.is_object())
+    throw Refusal(400, "the request is no JSON object");
+  return body;
+}
+
+void checkFields(const json &body, bool isChat) {
+  for (const auto &[name, value] : body.items()) {
+    if (known.count(name) || (isChat ? ofChats : ofCompletions).count(name))
+      continue;
+    auto it = neutral.find(name);
+    if (it == neutral.end())
+      throw Refusal(400,
+                    "'" + name.substr(0, 200) + "' is no field of this API");
+    if (!value.is_null() && std::find(it->second.begin(), it->second.end(),
+                                      value) == it->second.end())
+      throw Refusal(400,
+                    "'" + name + "': " + shown(value) + " is not supported");
+  }
 }
 
 } // namespace
@@ -137,21 +177,6 @@ RequestReader::RequestReader(const Model &model, const Tokenizer &tokenizer,
         std::max(longest, tokenizer.bytesOf(static_cast<int32_t>(id)).size());
   // Special tokens stand for no bytes, and are written with some.
   longest = std::max<size_t>(longest, 32);
-}
-
-void RequestReader::checkFields(const json &body, bool isChat) const {
-  for (const auto &[name, value] : body.items()) {
-    if (known.count(name) || name == (isChat ? "messages" : "prompt") ||
-        (isChat && name == "max_completion_tokens"))
-      continue;
-    auto it = neutral.find(name);
-    if (it == neutral.end())
-      throw Refusal(400, "'" + name + "' is no field of this API");
-    if (!value.is_null() && std::find(it->second.begin(), it->second.end(),
-                                      value) == it->second.end())
-      throw Refusal(400,
-                    "'" + name + "': " + show(value) + " is not supported");
-  }
 }
 
 /// Refuses a text that no tokens could be enough for, without a look at it.
@@ -168,6 +193,14 @@ std::vector<int32_t> RequestReader::encode(const std::string &text,
   return tokenizer.encode(text, addsSpecial);
 }
 
+int32_t RequestReader::tokenOf(const json &value, const char *field) const {
+  int64_t id = value.is_number_integer() ? value.get<int64_t>() : -1;
+  if (id < 0 || id >= model.config.vocabulary)
+    throw Refusal(400, std::string("'") + field + "' has " + shown(value) +
+                           ", which is no token of the model");
+  return static_cast<int32_t>(id);
+}
+
 std::vector<int32_t> RequestReader::promptTokens(const json &body) const {
   const json *prompt = &fieldOf(body, "prompt");
   if (prompt->is_array() && prompt->size() == 1 && (*prompt)[0].is_string())
@@ -177,17 +210,13 @@ std::vector<int32_t> RequestReader::promptTokens(const json &body) const {
   if (!prompt->is_array())
     throw Refusal(400, "'prompt' has to be a text or a list of tokens");
   std::vector<int32_t> tokens;
-  for (const json &token : *prompt) {
-    int64_t id = token.is_number_integer() ? token.get<int64_t>() : -1;
-    if (id < 0 || id >= model.config.vocabulary)
-      throw Refusal(400, "'prompt' has " + show(token) +
-                             ", which is no token of the model");
-    tokens.push_back(static_cast<int32_t>(id));
-  }
+  for (const json &token : *prompt)
+    tokens.push_back(tokenOf(token, "prompt"));
   return tokens;
 }
 
-std::string RequestReader::chatPrompt(const json &body) const {
+std::string RequestReader::chatPrompt(const json &body,
+                                      const json &tools) const {
   if (!chat.problem().empty())
     throw Refusal(400, chat.problem() + "; use /v1/completions");
   const json &given = fieldOf(body, "messages");
@@ -206,7 +235,7 @@ std::string RequestReader::chatPrompt(const json &body) const {
   }
   checkSize(bytes);
   try {
-    return chat.prompt(messages);
+    return chat.prompt(messages, tools);
   } catch (const std::exception &why) {
     throw Refusal(400, why.what());
   }
@@ -232,37 +261,212 @@ void RequestReader::readStops(const json &body, Request &request) const {
   }
 }
 
-Asked RequestReader::read(const std::string &text, bool isChat) const {
-  json body;
-  try {
-    body = parseJson(text, "the request");
-  } catch (const std::exception &why) {
-    throw Refusal(400, why.what());
+void RequestReader::readSampling(const json &body, Sampling &sampling) const {
+  sampling.temperature = numberOf(body, "temperature", 1, 0, 100);
+  sampling.topP = numberOf(body, "top_p", 1, 0, 1);
+  sampling.minP = numberOf(body, "min_p", 0, 0, 1);
+  sampling.topK =
+      static_cast<int64_t>(numberOf(body, "top_k", 0, 0, 1 << 24, true));
+  sampling.repeatPenalty = numberOf(body, "repetition_penalty", 1, 0.01, 100);
+  sampling.repeatPenalty =
+      numberOf(body, "repeat_penalty", sampling.repeatPenalty, 0.01, 100);
+  sampling.repeatWindow = static_cast<int64_t>(
+      numberOf(body, "repeat_last_n", 64, 0, rememberedTokens, true));
+  sampling.frequencyPenalty = numberOf(body, "frequency_penalty", 0, -2, 2);
+  sampling.presencePenalty = numberOf(body, "presence_penalty", 0, -2, 2);
+  double seed = numberOf(body, "seed", -1, 0, 9007199254740992.0, true);
+  sampling.seed = seed < 0 ? drawnSeed() : static_cast<uint64_t>(seed);
+  const json &biases = fieldOf(body, "logit_bias");
+  if (biases.is_null())
+    return;
+  if (!biases.is_object() || biases.size() > mostBiases)
+    throw Refusal(400, "'logit_bias' has to be an object of at most " +
+                           std::to_string(mostBiases) + " tokens");
+  std::map<int32_t, float> all;
+  for (const auto &[name, bias] : biases.items()) {
+    bool isNumber = !name.empty() && name.size() < 10 &&
+                    name.find_first_not_of("0123456789") == name.npos;
+    json token = isNumber ? json(std::stoll(name)) : json(name);
+    if (!bias.is_number() || !(std::abs(bias.get<double>()) <= 100))
+      throw Refusal(400, "'logit_bias' has " + shown(bias) +
+                             " in place of a number from -100 to 100");
+    all[tokenOf(token, "logit_bias")] = bias.get<float>();
   }
-  if (!body.is_object())
-    throw Refusal(400, "the request is no JSON object");
+  sampling.biases.assign(all.begin(), all.end());
+}
+
+/// What is told of each token's chance.
+void RequestReader::readChances(const json &body, bool isChat,
+                                Request &request) const {
+  const json &asked = fieldOf(body, "logprobs");
+  if (!isChat) {
+    if (!asked.is_null() && asked != false)
+      request.likeliest = static_cast<int64_t>(
+          numberOf(body, "logprobs", 0, 0, mostLikeliest, true));
+    return;
+  }
+  auto count = static_cast<int64_t>(
+      numberOf(body, "top_logprobs", 0, 0, mostLikeliest, true));
+  if (flagOf(body, "logprobs"))
+    request.likeliest = count;
+  else if (count)
+    throw Refusal(400, "'top_logprobs' needs 'logprobs': true");
+}
+
+/// The functions that may be called, as the template takes them.
+RequestReader::json RequestReader::readTools(const json &body,
+                                             ToolChoice &choice) const {
+  const json &tools = fieldOf(body, "tools");
+  const json &how = fieldOf(body, "tool_choice");
+  if (tools.is_null() || tools == json::array()) {
+    if (!how.is_null() && how != "none" && how != "auto")
+      throw Refusal(400, "'tool_choice' needs 'tools'");
+    return json::array();
+  }
+  if (!tools.is_array() || tools.size() > mostTools)
+    throw Refusal(400, "'tools' has to be a list of at most 128 functions");
+  std::set<std::string> names;
+  for (const json &tool : tools) {
+    checkKeys(tool, "a tool", {"type", "function"});
+    if (fieldOf(tool, "type") != "function")
+      throw Refusal(400, "a tool's 'type' has to be \"function\"");
+    const json &function = fieldOf(tool, "function");
+    checkKeys(function, "a tool's 'function'",
+              {"name", "description", "parameters", "strict"});
+    std::string name = llm::textOf(function, "name");
+    auto isPlain = [](unsigned char c) {
+      return isalnum(c) || c == '_' || c == '-' || c == '.';
+    };
+    if (name.empty() || name.size() > 64 ||
+        !std::all_of(name.begin(), name.end(), isPlain) ||
+        !names.insert(name).second)
+      throw Refusal(400, "a function's 'name' has to be of 1 to 64 letters, "
+                         "digits, '_', '-' and '.', and no other's");
+    (void)llm::textOf(function, "description");
+    if (!fieldOf(function, "parameters").is_null() &&
+        !function["parameters"].is_object())
+      throw Refusal(400, "a function's 'parameters' has to be a JSON schema");
+  }
+  if (how == "none")
+    return json::array();
+  choice.style = chat.toolStyle();
+  if (choice.style == ToolStyle::None && chat.problem().empty())
+    throw Refusal(400, "the model's chat template knows no 'tools'");
+  choice.isSingle = !flagOf(body, "parallel_tool_calls", true);
+  if (how.is_object()) {
+    choice.name = llm::textOf(
+        fieldOf(how, "function").is_object() ? how["function"] : json::object(),
+        "name");
+    if (fieldOf(how, "type") != "function" || !names.count(choice.name))
+      throw Refusal(400, "'tool_choice' names no function of 'tools'");
+    choice.isSingle = true;
+  }
+  choice.isRequired = how.is_object() || how == "required";
+  if (!choice.isRequired && !how.is_null() && how != "auto")
+    throw Refusal(400, "'tool_choice' has to be \"none\", \"auto\", "
+                       "\"required\" or a function");
+  return tools;
+}
+
+/// What an answer has to be, as a grammar.
+void RequestReader::readGrammar(const json &body, const json &tools,
+                                Asked &asked, Request &request) const {
+  const json &format = fieldOf(body, "response_format");
+  std::string type = "text", grammar = llm::textOf(body, "grammar");
+  if (!format.is_null()) {
+    checkKeys(format, "'response_format'", {"type", "json_schema", "schema"});
+    type = llm::textOf(format, "type");
+  }
+  int wishes = !grammar.empty() + (type != "text") + asked.tools.isRequired;
+  if (wishes > 1)
+    throw Refusal(400, "of 'grammar', 'response_format' and a call that "
+                       "'tool_choice' requires there can be one");
+  if (grammar.size() > grammarBytes)
+    throw Refusal(400, "'grammar' has more than 64 KiB");
+  const char *what = "'response_format'";
+  try {
+    Grammar made;
+    if (!grammar.empty()) {
+      what = "'grammar'";
+      made = grammarOfGbnf(grammar);
+    } else if (asked.tools.isRequired) {
+      what = "'tools'";
+      // A mark that is one token is part of the prompt.
+      std::string mark = toolMark(asked.tools.style);
+      std::optional<int32_t> token = tokenizer.find(mark);
+      if (asked.tools.style != ToolStyle::Llama && token &&
+          tokenizer.bytesOf(*token).empty()) {
+        request.tokens.push_back(*token);
+        asked.tools.isBegun = true;
+      }
+      made = grammarOfCalls(tools, asked.tools);
+    } else if (type == "json_object") {
+      const json &schema = fieldOf(format, "schema");
+      made = schema.is_null() ? grammarOfJson(true) : grammarOfSchema(schema);
+    } else if (type == "json_schema") {
+      const json &about = fieldOf(format, "json_schema");
+      checkKeys(about, "'json_schema'",
+                {"name", "description", "schema", "strict"});
+      made = grammarOfSchema(fieldOf(about, "schema"));
+    } else if (type == "text") {
+      return;
+    } else {
+      throw std::runtime_error("'type' has to be text, json_object or "
+                               "json_schema");
+    }
+    request.grammar = std::make_shared<const Grammar>(std::move(made));
+  } catch (const Refusal &) {
+    throw;
+  } catch (const std::exception &why) {
+    throw Refusal(400, std::string(what) + ": " + why.what());
+  }
+}
+
+Asked RequestReader::read(const std::string &text, Api api) const {
+  json body = parsed(text);
+  if (api == Api::Ollama)
+    body = fromOllama(body);
+  if (api == Api::Messages)
+    body = fromMessages(body);
+  bool isChat = api != Api::Completion;
   checkFields(body, isChat);
   for (const char *name : {"model", "user"})
-    if (!fieldOf(body, name).is_null() && !fieldOf(body, name).is_string())
-      throw Refusal(400, std::string("'") + name + "' has to be a text");
+    (void)llm::textOf(body, name);
   Asked asked;
   asked.isStream = flagOf(body, "stream");
   const json &stream = fieldOf(body, "stream_options");
   if (!stream.is_null()) {
-    if (!stream.is_object())
-      throw Refusal(400, "'stream_options' has to be an object");
-    for (const auto &[name, value] : stream.items())
-      if (name != "include_usage")
-        throw Refusal(400, "'stream_options': '" + name + "' is not supported");
+    checkKeys(stream, "'stream_options'", {"include_usage"});
     asked.wantsUsage = flagOf(stream, "include_usage");
   }
-  Request &request = asked.request;
+  Request request;
   readStops(body, request);
+  readSampling(body, request.sampling);
+  readChances(body, isChat, request);
+  json tools = readTools(isChat ? body : json::object(), asked.tools);
   if (isChat && !chat.end().empty())
     if (auto end = tokenizer.find(chat.end()))
       request.ends.push_back(*end);
   request.tokens =
-      isChat ? encode(chatPrompt(body), false) : promptTokens(body);
+      isChat ? encode(chatPrompt(body, tools), false) : promptTokens(body);
+  if (!isChat && flagOf(body, "echo")) {
+    if (request.likeliest >= 0)
+      throw Refusal(400, "'echo' beside 'logprobs' is not supported");
+    const json &prompt = fieldOf(body, "prompt");
+    if (prompt.is_string())
+      asked.echo = prompt.get<std::string>();
+    else
+      for (int32_t token : request.tokens)
+        asked.echo += tokenizer.bytesOf(token);
+  }
+  readGrammar(body, tools, asked, request);
+  if (asked.tools.style != ToolStyle::None)
+    for (const std::string mark :
+         {toolMark(asked.tools.style),
+          asked.tools.style == ToolStyle::Hermes ? "</tool_call>" : ""})
+      if (auto token = tokenizer.find(mark);
+          token && tokenizer.bytesOf(*token).empty())
+        request.shown.push_back({*token, mark});
   if (request.tokens.empty())
     throw Refusal(400, "the prompt has no tokens");
   int64_t prompt = static_cast<int64_t>(request.tokens.size());
@@ -273,16 +477,54 @@ Asked RequestReader::read(const std::string &text, bool isChat) const {
   double most = numberOf(body, "max_tokens", isChat ? left : 16, 1, 1e9, true);
   most = numberOf(body, "max_completion_tokens", most, 1, 1e9, true);
   request.most = static_cast<int64_t>(std::min(left, most));
-  Sampling &sampling = request.sampling;
-  sampling.temperature = numberOf(body, "temperature", 1, 0, 100);
-  sampling.topP = numberOf(body, "top_p", 1, 0, 1);
-  sampling.minP = numberOf(body, "min_p", 0, 0, 1);
-  sampling.topK =
-      static_cast<int64_t>(numberOf(body, "top_k", 0, 0, 1 << 24, true));
-  sampling.repeatPenalty = numberOf(body, "repeat_penalty", 1, 0.01, 100);
-  double seed = numberOf(body, "seed", -1, 0, 9007199254740992.0, true);
-  sampling.seed = seed < 0 ? drawnSeed() : static_cast<uint64_t>(seed);
+  auto choices = static_cast<size_t>(
+      numberOf(body, "n", 1, 1, static_cast<double>(mostChoices), true));
+  for (size_t i = 0; i < choices; ++i) {
+    asked.requests.push_back(request);
+    ++request.sampling.seed;
+  }
   return asked;
+}
+
+//===----------------------------------------------------------------------===//
+// Tokens alone
+//===----------------------------------------------------------------------===//
+
+RequestReader::json RequestReader::tokenize(const std::string &text) const {
+  json body = parsed(text);
+  checkKeys(body, "the request",
+            {"content", "add_special", "with_pieces", "model"});
+  if (!fieldOf(body, "content").is_string())
+    throw Refusal(400, "'content' has to be a text");
+  json tokens = json::array();
+  bool withPieces = flagOf(body, "with_pieces");
+  std::string content = llm::textOf(body, "content");
+  // What is answered is many times larger.
+  size_t most = withPieces ? size_t(128) << 10 : size_t(1) << 20;
+  if (content.size() > most)
+    throw Refusal(400,
+                  "'content' has more than " + std::to_string(most) + " bytes");
+  for (int32_t token : tokenizer.encode(content, flagOf(body, "add_special")))
+    if (withPieces)
+      tokens.push_back({{"id", token}, {"piece", tokenizer.bytesOf(token)}});
+    else
+      tokens.push_back(token);
+  return {{"tokens", tokens}};
+}
+
+RequestReader::json RequestReader::detokenize(const std::string &text) const {
+  json body = parsed(text);
+  checkKeys(body, "the request", {"tokens", "model"});
+  const json &tokens = fieldOf(body, "tokens");
+  if (!tokens.is_array())
+    throw Refusal(400, "'tokens' has to be a list of tokens");
+  std::string content;
+  for (const json &token : tokens) {
+    content += tokenizer.bytesOf(tokenOf(token, "tokens"));
+    if (content.size() > size_t(16) << 20)
+      throw Refusal(400, "the text has more than 16 MiB");
+  }
+  return {{"content", content}};
 }
 
 } // namespace greta::llm

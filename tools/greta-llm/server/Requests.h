@@ -1,5 +1,6 @@
-// Requests.h: OpenAI's requests as the scheduler takes them. In: a body as it
-// came. Out: tokens and how to go on from them, or what is wrong (Refusal).
+// Requests.h: clients' requests as the scheduler takes them. In: a body as it
+// came, in OpenAI's words, Ollama's or Anthropic's. Out: tokens and how to go
+// on from them, or what is wrong (Refusal).
 //
 // Every field is honoured, or refused by its name, unless it has the value at
 // which it changes nothing.
@@ -13,28 +14,47 @@
 
 namespace greta::llm {
 
+enum class Api {
+  Completion, // OpenAI's /v1/completions
+  Chat,       // OpenAI's /v1/chat/completions
+  Ollama,     // /api/chat
+  Messages    // Anthropic's /v1/messages
+};
+
 struct Asked {
-  Request request;
+  std::vector<Request> requests; // for each of the answers
   bool isStream = false, wantsUsage = false;
+  std::string echo; // a text in front of the answer
+  ToolChoice tools;
 };
 
 class RequestReader {
 public:
+  using json = nlohmann::ordered_json;
+
   // `capacity`: of the KV cache, in tokens.
   RequestReader(const Model &model, const Tokenizer &tokenizer,
                 int64_t capacity);
 
-  Asked read(const std::string &body, bool isChat) const;
+  Asked read(const std::string &body, Api api) const;
+  // The answers of /tokenize and /detokenize.
+  json tokenize(const std::string &body) const;
+  json detokenize(const std::string &body) const;
   // Why there are no chats; "" if there are.
   const std::string &chatProblem() const { return chat.problem(); }
 
 private:
-  void checkFields(const nlohmann::json &body, bool isChat) const;
   void checkSize(size_t bytes) const;
   std::vector<int32_t> encode(const std::string &text, bool addsSpecial) const;
-  std::vector<int32_t> promptTokens(const nlohmann::json &body) const;
-  std::string chatPrompt(const nlohmann::json &body) const;
-  void readStops(const nlohmann::json &body, Request &request) const;
+  int32_t tokenOf(const json &value, const char *field) const;
+  std::vector<int32_t> promptTokens(const json &body) const;
+  std::string chatPrompt(const json &body, const json &tools) const;
+  void readStops(const json &body, Request &request) const;
+  void readSampling(const json &body, Sampling &sampling) const;
+  void readChances(const json &body, bool isChat, Request &request) const;
+  json readTools(const json &body, ToolChoice &choice) const;
+  void readGrammar(const json &body, const json &tools, Asked &asked,
+                   Request &request) const;
 
   const Model &model;
   const Tokenizer &tokenizer;

@@ -2,6 +2,7 @@
 #include "server/Scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace greta::llm {
@@ -9,6 +10,46 @@ namespace greta::llm {
 namespace {
 // Tokens for which pages are reserved beyond those that are needed.
 constexpr int64_t growth = 64;
+// Parts of prompts: the most in one turn, and the fewest tokens of one.
+constexpr int mostParts = 8;
+constexpr size_t leastPart = 32;
+// Tokens of a prompt that a second of waiting counts for.
+constexpr double ageing = 4096;
+
+/// The chance of a token, and the likeliest ones.
+TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
+                     int64_t likeliest) {
+  float top = *std::max_element(logits, logits + count);
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    sum += static_cast<double>(std::exp(logits[i] - top));
+  auto chance = [&](int32_t one) {
+    return static_cast<double>(logits[one] - top) - std::log(sum);
+  };
+  TokenChance result{token, chance(token), {}};
+  // The least of them is on top.
+  auto isMore = [&](int32_t a, int32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  std::vector<int32_t> best;
+  for (int32_t i = 0; i < count && likeliest > 0; ++i) {
+    // What a mask leaves out has no chance.
+    if (!(logits[i] > -1e38f))
+      continue;
+    if (static_cast<int64_t>(best.size()) == likeliest) {
+      if (!isMore(i, best.front()))
+        continue;
+      std::pop_heap(best.begin(), best.end(), isMore);
+      best.pop_back();
+    }
+    best.push_back(i);
+    std::push_heap(best.begin(), best.end(), isMore);
+  }
+  std::sort_heap(best.begin(), best.end(), isMore);
+  for (int32_t one : best)
+    result.likeliest.push_back({one, chance(one)});
+  return result;
+}
 } // namespace
 
 std::vector<Answer::Piece> Answer::take() {
@@ -27,7 +68,9 @@ Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
       sequences(static_cast<size_t>(options.parallel)),
       queueLimit(static_cast<size_t>(options.queue)),
       isDeterministic(options.isDeterministic),
-      sharesPages(!options.noPrefixCache), free(engine.freeTokens()) {
+      sharesPages(!options.noPrefixCache),
+      promptSeconds(options.promptMilliseconds * 1e-3),
+      free(engine.freeTokens()) {
   for (int64_t place = 0; place < options.parallel; ++place)
     freePlaces.push_back(place);
   running.reserve(this->sequences);
@@ -57,21 +100,42 @@ Scheduler::~Scheduler() {
   thread.join();
 }
 
-std::shared_ptr<Answer> Scheduler::submit(Request request) {
-  auto answer = std::make_shared<Answer>();
-  answer->promptTokens = static_cast<int64_t>(request.tokens.size());
-  auto job = std::make_shared<Job>(std::move(request), answer);
+std::vector<std::shared_ptr<Answer>>
+Scheduler::submit(std::vector<Request> requests) {
+  std::vector<std::shared_ptr<Answer>> answers;
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (Request &request : requests) {
+    auto answer = std::make_shared<Answer>();
+    answer->promptTokens = static_cast<int64_t>(request.tokens.size());
+    answers.push_back(answer);
+    if (request.grammar)
+      std::call_once(vocabularyOnce, [&] {
+        vocabulary =
+            std::make_unique<SortedVocabulary>(tokenizer, engine.vocabulary());
+        for (size_t token = 0; token < tokenizer.size(); ++token)
+          if (tokenizer.isEnd(static_cast<int32_t>(token)))
+            ends.push_back(static_cast<int32_t>(token));
+      });
+    jobs.push_back(std::make_shared<Job>(std::move(request), answer));
+    Request &own = jobs.back()->request;
+    if (own.grammar) {
+      own.sampling.isMasked = true;
+      own.ends.insert(own.ends.end(), ends.begin(), ends.end());
+      jobs.back()->matcher.emplace(own.grammar, *vocabulary);
+    }
+  }
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (isEnding || waiting.size() >= queueLimit) {
-      ++counts.refused;
-      return nullptr;
+    if (isEnding || waiting.size() + jobs.size() > queueLimit) {
+      counts.refused += static_cast<int64_t>(jobs.size());
+      return {};
     }
-    waiting.push_back(std::move(job));
+    for (std::shared_ptr<Job> &job : jobs)
+      waiting.push_back(std::move(job));
     counts.waiting = static_cast<int64_t>(waiting.size());
   }
   changed.notify_one();
-  return answer;
+  return answers;
 }
 
 /// Takes what waits, in order; waits where there is nothing to do. False at the
@@ -108,7 +172,7 @@ bool Scheduler::admit() {
   lock.unlock();
   for (const std::shared_ptr<Job> &job : gone) {
     ++counts.cancelled;
-    end(*job, {"", "", true});
+    end(*job, {"", "", true, {}, ""});
   }
   return goesOn;
 }
@@ -171,11 +235,19 @@ void Scheduler::preempt(Job &job) {
     job.before += job.made;
   }
   auto again = std::make_shared<Job>(std::move(job.request), job.answer);
+  if (again->request.grammar) {
+    if (isDeterministic)
+      again->matcher.emplace(again->request.grammar, *vocabulary);
+    else
+      again->matcher = std::move(job.matcher);
+  }
   again->said = job.said;
   again->before = job.before;
   again->held = std::move(job.held);
+  again->heldTokens = std::move(job.heldTokens);
   again->arrived = job.arrived;
   again->isBegun = job.isBegun;
+  again->last = job.last;
   engine.end(job.place);
   freePlaces.push_back(job.place);
   job.answer = nullptr;
@@ -229,24 +301,55 @@ void Scheduler::run() {
   idle.notify_all();
 }
 
-/// Work for the device: a part of a prompt, or a token of all that generate, in
+/// Who wants a token more.
+std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (const std::shared_ptr<Job> &job : running)
+    if (job->answer && !job->isInPrompt() && job->queued < job->request.most)
+      jobs.push_back(job);
+  return jobs;
+}
+
+/// The prompt with the fewest tokens left; those that wait become shorter.
+std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
+  std::shared_ptr<Job> next;
+  double least = 0, now = seconds();
+  for (const std::shared_ptr<Job> &job : running) {
+    if (!job->answer || !job->isInPrompt())
+      continue;
+    double left = static_cast<double>(job->request.tokens.size()) -
+                  static_cast<double>(job->evaluated) -
+                  ageing * (now - job->arrived);
+    if (!next || left < least) {
+      least = left;
+      next = job;
+    }
+  }
+  return next;
+}
+
+/// Work for the device: parts of prompts, or a token of all that generate, in
 /// turn, so that a long prompt does not stop these. False: there is none.
 bool Scheduler::queueNext() {
-  auto begins = [](const std::shared_ptr<Job> &job) {
-    return job->isInPrompt();
-  };
   Step step;
-  for (const std::shared_ptr<Job> &job : running)
-    if (!begins(job) && job->queued < job->request.most)
-      step.jobs.push_back(job);
-  auto prompt = std::find_if(running.begin(), running.end(), begins);
+  step.jobs = generating();
   promptsFirst = !promptsFirst;
-  if (prompt != running.end() && (promptsFirst || step.jobs.empty())) {
-    queuePrompt(*prompt);
+  if ((promptsFirst || step.jobs.empty()) && queuePrompts(!step.jobs.empty()))
     return true;
+  auto isGuided = [](const std::shared_ptr<Job> &job) {
+    return job->matcher.has_value();
+  };
+  if (std::any_of(step.jobs.begin(), step.jobs.end(), isGuided)) {
+    while (!ahead.empty())
+      takeStep();
+    for (const std::shared_ptr<Job> &job : generating())
+      if (job->matcher)
+        setMask(*job);
+    step.jobs = generating();
   }
   if (step.jobs.empty())
     return false;
+  step.behind = std::exchange(unread, 0);
   step.chosen = engine.step();
   for (const std::shared_ptr<Job> &job : step.jobs)
     ++job->queued;
@@ -254,7 +357,32 @@ bool Scheduler::queueNext() {
   return true;
 }
 
-void Scheduler::queuePrompt(const std::shared_ptr<Job> &job) {
+/// Parts of prompts, for as many tokens as a turn may take. False: there are no
+/// prompts.
+bool Scheduler::queuePrompts(bool othersWait) {
+  size_t chunk = static_cast<size_t>(engine.chunk()), budget = chunk;
+  if (othersWait && promptSeconds > 0) {
+    // Before anything is known, less than a millisecond for each.
+    double part = promptSeconds / (tokenSeconds > 0 ? tokenSeconds : 1e-4);
+    if (part < static_cast<double>(chunk))
+      budget = std::min(
+          chunk, std::max(leastPart, static_cast<size_t>(part) / 16 * 16));
+  }
+  int parts = 0;
+  for (; parts < mostParts && budget; ++parts) {
+    std::shared_ptr<Job> job = nextPrompt();
+    if (!job)
+      break;
+    size_t before = job->evaluated;
+    queuePrompt(job, budget);
+    // Alone, a prompt has the device for itself.
+    size_t done = std::max<size_t>(job->evaluated - before, 1);
+    budget -= othersWait ? std::min(budget, done) : budget;
+  }
+  return parts > 0;
+}
+
+void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   const Request &request = job->request;
   // Others may have evaluated more of it since it was admitted.
   size_t before = std::exchange(job->isBegun, true) ? job->evaluated : 0;
@@ -262,20 +390,50 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job) {
   auto cached = static_cast<int64_t>(job->evaluated - before);
   job->answer->cached += cached;
   counts.cachedTokens += cached;
-  size_t count = std::min(request.tokens.size() - job->evaluated,
-                          static_cast<size_t>(engine.chunk()));
+  size_t count = std::min(request.tokens.size() - job->evaluated, most);
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
   job->evaluated += count;
+  unread += static_cast<int64_t>(count);
   counts.promptTokens += static_cast<int64_t>(count);
   if (sharesPages)
     engine.remember(job->sequence, request.tokens,
                     static_cast<int64_t>(job->evaluated));
-  if (job->evaluated < request.tokens.size())
+  if (job->isInPrompt() || (job->matcher && !setMask(*job)))
     return;
   job->queued = 1;
+  engine.wantLogits(job->place, request.likeliest >= 0);
   ahead.push_back({engine.begin(job->place, job->sequence, request.tokens,
-                                request.sampling, request.most),
-                   {job}});
+                                request.sampling, request.most, job->before),
+                   {job},
+                   std::exchange(unread, 0)});
+}
+
+/// Tells the device what a job may say next. False: the job has ended.
+bool Scheduler::setMask(Job &job) {
+  return guide(job, [&] {
+    const std::vector<uint32_t> &mask = job.matcher->mask(job.request.ends);
+    if (std::all_of(mask.begin(), mask.end(),
+                    [](uint32_t word) { return word == 0; }))
+      throw std::runtime_error("no token of the model fits the grammar here");
+    engine.setMask(job.place, mask);
+  });
+}
+
+/// Something that a job's grammar may fail; then the job has ended.
+bool Scheduler::guide(Job &job, const std::function<void()> &step) {
+  try {
+    step();
+    return true;
+  } catch (const greta::Error &) {
+    throw; // the device's
+  } catch (const std::exception &problem) {
+    engine.end(job.place);
+    release(job);
+    freePlaces.push_back(job.place);
+    ++counts.failed;
+    end(job, {"", "error", true, {}, problem.what()});
+    return false;
+  }
 }
 
 void Scheduler::takeStep() {
@@ -283,7 +441,23 @@ void Scheduler::takeStep() {
   ahead.pop_front();
   for (const std::shared_ptr<Job> &job : step.jobs)
     if (job->answer)
-      take(*job, step.chosen[job->place]);
+      take(*job, step.chosen[job->place], step.chosen.logits(job->place));
+  measure(step.behind);
+}
+
+/// What a step took, or the tokens of prompts before it.
+void Scheduler::measure(int64_t behind) {
+  double now = seconds(), took = now - std::exchange(lastStep, now);
+  auto average = [](double &value, double next) {
+    value = value > 0 ? value + (next - value) / 4 : next;
+  };
+  // Since then the device had something to do all the time.
+  if (!std::exchange(wasBusy, !ahead.empty()))
+    return;
+  if (!behind)
+    average(stepSeconds, took);
+  else if (took > stepSeconds)
+    average(tokenSeconds, (took - stepSeconds) / static_cast<double>(behind));
 }
 
 /// How many bytes at the end may be the beginning of a character or of a text
@@ -307,25 +481,46 @@ static size_t openBytes(const std::string &text,
   return open;
 }
 
+std::string Scheduler::textOf(const Job &job, int32_t token) const {
+  for (const auto &[special, text] : job.request.shown)
+    if (special == token)
+      return text;
+  return tokenizer.bytesOf(token);
+}
+
 /// The next token of a job.
-void Scheduler::take(Job &job, int32_t token) {
+void Scheduler::take(Job &job, int32_t token, const float *logits) {
+  const Request &request = job.request;
+  bool isEnd = std::find(request.ends.begin(), request.ends.end(), token) !=
+                   request.ends.end() ||
+               tokenizer.isEnd(token);
+  if (job.matcher && !isEnd && !guide(job, [&] {
+        if (!job.matcher->take(tokenizer.bytesOf(token)))
+          throw std::runtime_error("a token does not fit the grammar");
+      }))
+    return;
   // A job that began anew does not repeat tokens that it has already sent.
   if (job.made++ < job.repeated())
     return;
-  const Request &request = job.request;
-  if (!job.said) {
-    counts.firstTokenMicroseconds +=
-        static_cast<int64_t>((seconds() - job.arrived) * 1e6);
+  double now = seconds(), since = job.last > 0 ? now - job.last : 0;
+  if (!job.said && !(job.last > 0)) {
+    since = now - job.arrived;
+    counts.firstTokenMicroseconds += static_cast<int64_t>(since * 1e6);
     ++counts.firstTokens;
+    counts.firstToken.add(since);
+  } else if (job.last > 0) {
+    counts.gap.add(since);
   }
-  bool isEnd = std::find(request.ends.begin(), request.ends.end(), token) !=
-               request.ends.end();
-  if (isEnd || tokenizer.isEnd(token))
+  job.last = now;
+  if (isEnd)
     return finish(job, "stop");
   job.answer->generated = job.said = job.before + job.made;
   job.chosen.push_back(token);
   ++counts.generatedTokens;
-  job.held += tokenizer.bytesOf(token);
+  job.held += textOf(job, token);
+  if (logits && request.likeliest >= 0)
+    job.heldTokens.push_back(
+        chanceOf(logits, engine.vocabulary(), token, request.likeliest));
   size_t stop = std::string::npos;
   for (const std::string &text : request.stops)
     stop = std::min(stop, job.held.find(text));
@@ -333,14 +528,21 @@ void Scheduler::take(Job &job, int32_t token) {
     job.held.resize(stop);
     return finish(job, "stop");
   }
+  if (job.matcher && job.matcher->isOver())
+    return finish(job, "stop");
   if (job.made == request.most)
     return finish(job, "length");
-  size_t ready = job.held.size() - openBytes(job.held, request.stops);
-  if (ready) {
-    job.answer->push({job.held.substr(0, ready), "", false});
-    job.held.erase(0, ready);
-    request.wake(false);
-  }
+  push(job, job.held.size() - openBytes(job.held, request.stops));
+}
+
+/// What is ready of a job's text goes to whoever asked.
+void Scheduler::push(Job &job, size_t ready) {
+  if (!ready)
+    return;
+  job.answer->push({job.held.substr(0, ready), "", false,
+                    std::exchange(job.heldTokens, {}), ""});
+  job.held.erase(0, ready);
+  job.request.wake(false);
 }
 
 /// An empty reason: nobody waits for it.
@@ -349,7 +551,8 @@ void Scheduler::finish(Job &job, const char *reason) {
   release(job);
   freePlaces.push_back(job.place);
   ++(*reason ? counts.finished : counts.cancelled);
-  end(job, {std::move(job.held), reason, true});
+  counts.request.add(seconds() - job.arrived);
+  end(job, {std::move(job.held), reason, true, std::move(job.heldTokens), ""});
 }
 
 /// Without the lock: a request that is woken may hold one of its own and ask
@@ -371,7 +574,7 @@ void Scheduler::failAll(const std::string &problem) {
     engine.release(job->sequence);
     freePlaces.push_back(job->place);
     ++counts.failed;
-    end(*job, {"", "error", true});
+    end(*job, {"", "error", true, {}, ""});
   }
   running.clear();
   counts.running = 0;
@@ -384,7 +587,7 @@ void Scheduler::failAll(const std::string &problem) {
   for (const std::shared_ptr<Job> &job : others) {
     engine.release(job->sequence);
     ++counts.failed;
-    end(*job, {"", "error", true});
+    end(*job, {"", "error", true, {}, ""});
   }
 }
 

@@ -1,11 +1,16 @@
 // Scheduler.h: many requests on one engine. In: requests, from any thread. Out:
 // their texts, piece by piece, each as if it were alone.
 //
-// One thread owns the engine. A step evaluates either the next part of one
-// prompt or a token of every sequence that generates, in turn. Steps are queued
-// one ahead of the tokens that are read, so the device does not wait: a
-// sequence that ends by what it says has then made a token too many, which is
-// dropped.
+// One thread owns the engine. A step evaluates either parts of prompts or a
+// token of every sequence that generates, in turn. Steps are queued one ahead
+// of the tokens that are read, so the device does not wait: a sequence that
+// ends by what it says has then made a token too many, which is dropped. While
+// some sequence has a grammar, a step waits for the tokens of the one before,
+// which say what may follow.
+//
+// While others generate, prompts have a budget of tokens for each step, by what
+// they took so far, so that the gaps between tokens stay short. The prompt with
+// the fewest tokens left comes first; waiting counts for it.
 //
 // A request is admitted, in the order of arrival, when the cache has pages for
 // its prompt and some tokens, and takes more as it grows. When the cache is out
@@ -27,6 +32,8 @@
 
 #include "Options.h"
 #include "engine/Engine.h"
+#include "grammar/Matcher.h"
+#include "server/Histogram.h"
 #include "tokenizer/Tokenizer.h"
 
 #include <atomic>
@@ -45,8 +52,21 @@ struct Request {
   Sampling sampling;
   std::vector<std::string> stops; // texts that end it, and are not part of it
   std::vector<int32_t> ends;      // tokens that do, beside the tokenizer's
+  std::shared_ptr<const Grammar> grammar; // of the answer; null: any text
+  // How many of the likeliest tokens are told with each one; -1: not even it.
+  int64_t likeliest = -1;
+  // Special tokens that stand for these texts in the answer.
+  std::vector<std::pair<int32_t, std::string>> shown;
   // Called when there is a piece, on the scheduler's thread.
   std::function<void(bool isLast)> wake;
+};
+
+// A token of an answer, by the logarithm of its probability before temperature
+// and limits, and the likeliest ones at its place.
+struct TokenChance {
+  int32_t token;
+  double chance;
+  std::vector<std::pair<int32_t, double>> likeliest;
 };
 
 // A request's text on its way to whoever asked.
@@ -56,6 +76,8 @@ public:
     std::string text;
     std::string reason; // of the last one: stop, length, error
     bool isLast = false;
+    std::vector<TokenChance> tokens; // where they are wanted
+    std::string problem;             // of this request alone, for an error
   };
   // Takes the pieces that are ready; the last piece comes once.
   std::vector<Piece> take();
@@ -84,6 +106,8 @@ struct Metrics {
   std::atomic<int64_t> waiting{0}, running{0};
   std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
       firstTokens{0};
+  // Seconds to the first token, between tokens, and of whole requests.
+  Histogram firstToken, gap, request;
 };
 
 class Scheduler {
@@ -92,8 +116,9 @@ public:
   // Finishes what was taken, then ends.
   ~Scheduler();
 
-  // Null where the queue is full, or problem() says why nothing is taken.
-  std::shared_ptr<Answer> submit(Request request);
+  // An answer for each, or none where the queue is full for all of them
+  // together, or problem() says why nothing is taken.
+  std::vector<std::shared_ptr<Answer>> submit(std::vector<Request> requests);
   // Takes nothing from now on. Returns when all that was taken has its answer;
   // what has none after so many seconds fails.
   void drain(double seconds);
@@ -129,12 +154,15 @@ private:
     int64_t said = 0;     // tokens of the answer whose text is pushed or held
     std::vector<int32_t> chosen; // what the host has read
     std::string held;            // text that is not yet pushed
-    double arrived = seconds();
+    std::vector<TokenChance> heldTokens;
+    std::optional<Matcher> matcher;       // of the grammar, behind `chosen`
+    double arrived = seconds(), last = 0; // last: when a token was read
   };
   // Tokens on their way, and whose they are.
   struct Step {
     Engine::Chosen chosen;
     std::vector<std::shared_ptr<Job>> jobs;
+    int64_t behind = 0; // tokens of prompts that are evaluated before it
   };
 
   void run();
@@ -144,10 +172,18 @@ private:
   void release(Job &job);
   void grow();
   void preempt(Job &job);
+  std::vector<std::shared_ptr<Job>> generating() const;
+  std::shared_ptr<Job> nextPrompt() const;
   bool queueNext();
-  void queuePrompt(const std::shared_ptr<Job> &job);
+  bool queuePrompts(bool othersWait);
+  void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
+  bool setMask(Job &job);
   void takeStep();
-  void take(Job &job, int32_t token);
+  void measure(int64_t behind);
+  std::string textOf(const Job &job, int32_t token) const;
+  bool guide(Job &job, const std::function<void()> &step);
+  void take(Job &job, int32_t token, const float *logits);
+  void push(Job &job, size_t ready);
   void finish(Job &job, const char *reason);
   void end(Job &job, Answer::Piece piece);
   void failAll(const std::string &why);
@@ -161,7 +197,17 @@ private:
   std::deque<Step> ahead;
   std::vector<int64_t> freePlaces;
   bool promptsFirst = true;
-  mutable std::mutex mutex; // of `waiting` and what follows
+  // How long a part of a prompt may keep those waiting who generate; what a
+  // step and a prompt's token take, and when a step was last read.
+  const double promptSeconds;
+  double stepSeconds = 0, tokenSeconds = 0, lastStep = 0;
+  bool wasBusy = false;
+  int64_t unread = 0; // tokens of prompts behind the last step that is queued
+  // For grammars, made when the first one comes.
+  std::once_flag vocabularyOnce;
+  std::unique_ptr<SortedVocabulary> vocabulary;
+  std::vector<int32_t> ends; // the tokenizer's
+  mutable std::mutex mutex;  // of `waiting` and what follows
   std::condition_variable changed, idle;
   bool isEnding = false, isIdle = false, isCut = false;
   std::string why; // nothing is taken

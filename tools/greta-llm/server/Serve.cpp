@@ -1,30 +1,30 @@
-// Serve.cpp: the verb `serve`: OpenAI's completions and chat over HTTP, on the
-// scheduler. In: requests as JSON (Requests.h). Out: answers as JSON, whole or
-// as events while they are made; /metrics in Prometheus' form; /health; at / a
-// page to chat with.
+// Serve.cpp: the verb `serve`: OpenAI's completions and chats over HTTP, on the
+// scheduler, and chats as Ollama and Anthropic have them. In: requests as JSON
+// (Requests.h). Out: answers as JSON, whole or as events while they are made
+// (Replies.h); /metrics in Prometheus' form; /health; at / a page to chat with.
 //
 // SIGTERM and SIGINT end the server when open requests have their answers, or
 // after --grace seconds. A lost device ends it after one, with status 1.
 #include "Compile.h"
 #include "Options.h"
 #include "server/Http.h"
-#include "server/Requests.h"
+#include "server/Replies.h"
 
 #include <csignal>
-#include <ctime>
 #include <malloc.h>
+#include <map>
 #include <unistd.h>
 
 namespace greta::llm {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 class Server {
 public:
   Server(const Options &options, const Model &model, Engine &engine,
          const Tokenizer &tokenizer)
-      : options(options), model(model), engine(engine),
+      : options(options), model(model), engine(engine), tokenizer(tokenizer),
         scheduler(engine, tokenizer, options),
         reader(model, tokenizer, scheduler.capacity()) {}
 
@@ -32,10 +32,7 @@ public:
 
 private:
   void handle(const std::shared_ptr<Exchange> &exchange);
-  void complete(const std::shared_ptr<Exchange> &exchange, bool isChat);
-  json describe(const std::string &id, bool isChat, bool isPiece,
-                const std::string &text, const std::string &reason) const;
-  json usage(const Answer &answer) const;
+  void complete(const std::shared_ptr<Exchange> &exchange, Api api);
   void health(Exchange &exchange) const;
   std::string metrics() const;
   void describeItself() const;
@@ -44,124 +41,63 @@ private:
   const Options &options;
   const Model &model;
   Engine &engine;
+  const Tokenizer &tokenizer;
   Scheduler scheduler;
   const RequestReader reader;
   std::atomic<int64_t> numbered{0};
 };
 
-// Text that need not be UTF-8, as JSON.
-std::string dump(const json &value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 //===----------------------------------------------------------------------===//
 // Answers
 //===----------------------------------------------------------------------===//
 
-json Server::describe(const std::string &id, bool isChat, bool isPiece,
-                      const std::string &text,
-                      const std::string &reason) const {
-  json choice = {{"index", 0},
-                 {"finish_reason", reason.empty() ? json() : json(reason)}};
-  if (!isChat)
-    choice["text"] = text;
-  else if (isPiece)
-    choice["delta"] = {{"content", text}};
-  else
-    choice["message"] = {{"role", "assistant"}, {"content", text}};
-  const char *object = !isChat   ? "text_completion"
-                       : isPiece ? "chat.completion.chunk"
-                                 : "chat.completion";
-  return {{"id", id},
-          {"object", object},
-          {"created", static_cast<int64_t>(time(nullptr))},
-          {"model", model.path},
-          {"choices", json::array({choice})}};
-}
-
-json Server::usage(const Answer &answer) const {
-  int64_t generated = answer.generated;
-  return {{"prompt_tokens", answer.promptTokens},
-          {"completion_tokens", generated},
-          {"total_tokens", answer.promptTokens + generated},
-          {"prompt_tokens_details", {{"cached_tokens", answer.cached.load()}}}};
-}
-
-void Server::complete(const std::shared_ptr<Exchange> &exchange, bool isChat) {
-  Asked asked = reader.read(std::exchange(exchange->body, {}), isChat);
-  asked.request.wake = [weak = std::weak_ptr<Exchange>(exchange),
-                        isStream = asked.isStream](bool isLast) {
-    // Nobody needs a part of a whole answer.
-    if (isStream || isLast)
-      if (auto alive = weak.lock())
-        alive->wake(isLast);
-  };
-  std::shared_ptr<Answer> answer = scheduler.submit(std::move(asked.request));
-  if (!answer) {
+void Server::complete(const std::shared_ptr<Exchange> &exchange, Api api) {
+  Asked asked = reader.read(std::exchange(exchange->body, {}), api);
+  size_t count = asked.requests.size();
+  // Of several answers the last one to end is the end.
+  auto open = std::make_shared<std::atomic<size_t>>(count);
+  for (Request &request : asked.requests)
+    request.wake = [weak = std::weak_ptr<Exchange>(exchange), open,
+                    isStream = asked.isStream](bool isLast) {
+      isLast = isLast && --*open == 0;
+      // Nobody needs a part of a whole answer.
+      if (isStream || isLast)
+        if (auto alive = weak.lock())
+          alive->wake(isLast);
+    };
+  std::vector<std::shared_ptr<Answer>> answers =
+      scheduler.submit(std::move(asked.requests));
+  if (answers.empty()) {
     std::string problem = scheduler.problem();
     throw problem.empty() ? Refusal(429, "the queue is full; try again later")
                           : Refusal(503, problem);
   }
-  std::string id =
-      (isChat ? "chatcmpl-" : "cmpl-") + std::to_string(++numbered);
-  auto failure = [this] {
-    std::string problem = scheduler.problem();
-    return HttpServer::errorText(500, problem.empty() ? "the device failed"
-                                                      : problem);
+  std::shared_ptr<Reply> reply =
+      Reply::of(api, asked, ++numbered, model.path, tokenizer, answers);
+  auto problem = [this] {
+    std::string said = scheduler.problem();
+    return said.empty() ? "the device failed" : said;
   };
-  auto last = [answer, note = &exchange->note] {
-    int64_t cached = answer->cached;
-    *note = "prompt " + std::to_string(answer->promptTokens) +
-            (cached ? " (" + std::to_string(cached) + " cached)" : "") +
-            ", generated " + std::to_string(answer->generated) + " tokens";
+  auto cancel = [answers] {
+    for (const std::shared_ptr<Answer> &answer : answers)
+      answer->cancel();
   };
-  Exchange::Source source;
-  if (asked.isStream)
-    source = [=, wantsUsage = asked.wantsUsage, isFirst = true]() mutable {
-      Exchange::Part part;
-      for (const Answer::Piece &piece : answer->take()) {
-        json event = describe(id, isChat, true, piece.text, piece.reason);
-        if (isChat && std::exchange(isFirst, false))
-          event["choices"][0]["delta"]["role"] = "assistant";
-        if (piece.isLast && wantsUsage)
-          event["usage"] = usage(*answer);
-        part.text +=
-            "data: " + (piece.reason == "error" ? failure() : dump(event)) +
-            "\n\n";
-        part.isLast = piece.isLast;
-      }
-      if (part.isLast) {
-        part.text += "data: [DONE]\n\n";
-        last();
-      }
-      return part;
-    };
-  else
-    source = [=, text = std::string()]() mutable {
-      Exchange::Part part;
-      for (const Answer::Piece &piece : answer->take()) {
-        text += piece.text;
-        if (!piece.isLast)
-          continue;
-        part.isLast = true;
-        last();
-        if (piece.reason == "error") {
-          part.status = scheduler.problem().empty() ? 500 : 503;
-          part.text = failure();
-          break;
-        }
-        json whole = describe(id, isChat, false, text, piece.reason);
-        whole["usage"] = usage(*answer);
-        part.text = dump(whole);
-      }
-      return part;
-    };
+  Exchange::Source source = [=, note = &exchange->note]() {
+    Reply::Part part = reply->take(problem);
+    if (part.isLast) {
+      *note = reply->note();
+      cancel(); // of several, some may go on behind an error
+    }
+    return Exchange::Part{std::move(part.text), part.isLast, part.status};
+  };
   // An answer that is read to its end has nobody to tell. Events have comments;
   // before JSON there may be spaces.
-  exchange->replyFrom(
-      std::move(source), [answer] { answer->cancel(); }, asked.isStream,
-      asked.isStream ? "text/event-stream" : "application/json",
-      asked.isStream ? ":\n\n" : " ");
+  bool isLines = api == Api::Ollama;
+  exchange->replyFrom(std::move(source), cancel, asked.isStream,
+                      !asked.isStream ? "application/json"
+                      : isLines       ? "application/x-ndjson"
+                                      : "text/event-stream",
+                      asked.isStream && !isLines ? ":\n\n" : " ");
 }
 
 std::string Server::metrics() const {
@@ -208,6 +144,12 @@ std::string Server::metrics() const {
   add("first_token_seconds_total", "counter",
       "Time from arrival to the first token.",
       count(m.firstTokenMicroseconds) * 1e-6);
+  text += m.firstToken.text("greta_time_to_first_token_seconds",
+                            "From arrival to the first token.");
+  text += m.gap.text("greta_time_between_tokens_seconds",
+                     "Between the tokens of an answer.");
+  text += m.request.text("greta_request_seconds",
+                         "From arrival to the last token.");
   add("cache_tokens", "gauge", "Tokens that the KV cache holds.",
       static_cast<double>(scheduler.capacity()));
   add("cache_tokens_free", "gauge",
@@ -224,16 +166,25 @@ std::string Server::metrics() const {
 void Server::health(Exchange &exchange) const {
   std::string problem = scheduler.problem();
   json status = {{"status", problem.empty() ? "ok" : problem}};
-  exchange.reply(problem.empty() ? 200 : 503, dump(status));
+  exchange.reply(problem.empty() ? 200 : 503, dumped(status));
 }
 
 void Server::handle(const std::shared_ptr<Exchange> &exchange) {
   const std::string &path = exchange->path, &method = exchange->method;
   bool isGet = method == "GET" || method == "HEAD";
-  if (method == "POST" && path == "/v1/completions")
-    return complete(exchange, false);
-  if (method == "POST" && path == "/v1/chat/completions")
-    return complete(exchange, true);
+  static const std::map<std::string, Api> apis = {
+      {"/v1/completions", Api::Completion},
+      {"/v1/chat/completions", Api::Chat},
+      {"/api/chat", Api::Ollama},
+      {"/v1/messages", Api::Messages}};
+  if (auto it = apis.find(path); method == "POST" && it != apis.end())
+    return complete(exchange, it->second);
+  if (method == "POST" && path == "/tokenize")
+    return exchange->reply(
+        200, dumped(reader.tokenize(std::exchange(exchange->body, {}))));
+  if (method == "POST" && path == "/detokenize")
+    return exchange->reply(
+        200, dumped(reader.detokenize(std::exchange(exchange->body, {}))));
   if (isGet && path == "/health")
     return health(*exchange);
   if (isGet && path == "/metrics")
@@ -244,7 +195,7 @@ void Server::handle(const std::shared_ptr<Exchange> &exchange) {
                 {"owned_by", "greta"},
                 {"has_chat_template", reader.chatProblem().empty()}};
     return exchange->reply(
-        200, dump({{"object", "list"}, {"data", json::array({one})}}));
+        200, dumped({{"object", "list"}, {"data", json::array({one})}}));
   }
   if (isGet && path == "/") {
     exchange->addHeader("Content-Security-Policy",

@@ -1,0 +1,262 @@
+"""What clients of greta-llm serve may ask for beside a text: answers in a grammar, calls of tools, chances of tokens, several answers, penalties and biases,
+tokens alone, and the same in Ollama's and Anthropic's words; and OpenAI's own Python client. On simulated gfx942, with a model of random weights: its answers are
+nonsense, but for what a grammar or a bias makes of them.
+"""
+
+import json
+import math
+
+import pytest
+
+from test_llm import llm
+from test_llm_prefix import cached
+from test_llm_serve import Server, events, with_template
+
+# As Hermes and Qwen have it.
+TEMPLATE = (
+    "{%- if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}Call them as <tool_call>{..}</tool_call>\n{% endif %}"
+    "{%- for message in messages %}{{ message.role }}: {{ message.content }}"
+    "{%- if message.tool_calls %}{% for call in message.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}{% endif %}\n{% endfor %}"
+    "{%- if add_generation_prompt %}assistant: {% endif %}"
+)
+USER = [{"role": "user", "content": "hi"}]
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"enum": ["Ada", "Bob"]}, "age": {"type": "integer", "minimum": 0, "maximum": 120}, "isHere": {"type": "boolean"}},
+    "required": ["name", "age", "isHere"],
+    "additionalProperties": False,
+}
+TOOLS = [
+    {"type": "function", "function": {"name": "find", "description": "finds", "parameters": PERSON, "strict": True}},
+    {"type": "function", "function": {"name": "stop", "parameters": {"type": "object", "properties": {"why": {"enum": ["x", "y"]}}}}},
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("api")
+    model = with_template(folder / "m", TEMPLATE)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 2048}))
+    made = llm("compile", model, "--targets=gfx942", "--batch=1,2", "-o", folder / "m.greta")
+    assert made.returncode == 0, made.stderr
+    one = Server(folder / "m.greta", [model], "--parallel=2", "--context=2048", "--queue=4")
+    # Random weights like spaces where a grammar has them.
+    (one.blank,) = tokenize(one, " ")
+    (one.newline,) = tokenize(one, "\n")
+    one.compact = {str(one.blank): -100, str(one.newline): -100}
+    yield one
+    one.end()
+
+
+def ask(server, path, **body):
+    status, text = server.request(path, body)
+    assert status == 200, text
+    return text if body.get("stream") else json.loads(text)
+
+
+def chat(server, **body):
+    return ask(server, "/v1/chat/completions", **({"messages": USER, "seed": 1, "max_tokens": 150} | body))
+
+
+def tokenize(server, text):
+    return ask(server, "/tokenize", content=text)["tokens"]
+
+
+def is_person(value):
+    return list(value) == ["name", "age", "isHere"] and value["name"] in ("Ada", "Bob") and 0 <= value["age"] <= 120 and isinstance(value["isHere"], bool)
+
+
+def test_json_schema(server):
+    body = dict(response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}}, logit_bias=server.compact)
+    answer = chat(server, **body, n=2)
+    assert [c["index"] for c in answer["choices"]] == [0, 1] and {c["finish_reason"] for c in answer["choices"]} == {"stop"}
+    contents = [c["message"]["content"] for c in answer["choices"]]
+    assert all(is_person(json.loads(text)) for text in contents)
+    pieces = events(chat(server, **body, stream=True))
+    assert "".join(p["choices"][0]["delta"]["content"] for p in pieces) == contents[0]
+
+
+def test_grammar(server):
+    answer = ask(server, "/v1/completions", prompt="x", grammar='root ::= ("yes" | "no") "!"{2,3}', max_tokens=20, temperature=2, seed=5)
+    assert answer["choices"][0]["text"] in ("yes!!", "yes!!!", "no!!", "no!!!") and answer["choices"][0]["finish_reason"] == "stop"
+    # A grammar that takes too long fails its own request.
+    hard = "root ::= (" + " | ".join('"a"{0,%d}' % i for i in range(90)) + ")* [b-z]"
+    (a,) = tokenize(server, "a")
+    status, text = server.request("/v1/completions", dict(prompt="x", grammar=hard, max_tokens=80, logit_bias={str(a): 100}))
+    assert status == 400 and "the grammar takes too long" in text, text
+
+
+def test_required_calls(server):
+    body = dict(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "find"}}, logit_bias=server.compact)
+    (choice,) = chat(server, **body)["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None
+    assert call["function"]["name"] == "find" and is_person(json.loads(call["function"]["arguments"])) and call["id"] and call["type"] == "function"
+    pieces = events(chat(server, **body, stream=True))
+    (streamed,) = [p["choices"][0]["delta"]["tool_calls"][0] for p in pieces if "tool_calls" in p["choices"][0]["delta"]]
+    assert streamed["function"] == call["function"] and streamed["index"] == 0 and pieces[-1]["choices"][0]["finish_reason"] == "tool_calls"
+    # What was called and said goes back to the model, arguments as they are.
+    again = [*USER, choice["message"], {"role": "tool", "tool_call_id": call["id"], "content": "found"}]
+    assert chat(server, messages=again, tools=TOOLS, tool_choice="none", max_tokens=1)["usage"]["prompt_tokens"] > 60
+
+
+def test_calls_are_read_from_texts(server):
+    """ToolsTest.cpp has more of them."""
+    said = 'a <tool_call>{"name": "f", "arguments": {"b": 1}}</tool_call>'
+    body = dict(grammar="root ::= " + json.dumps(said))
+    (choice,) = chat(server, tools=TOOLS, **body)["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert call["function"] == {"name": "f", "arguments": '{"b":1}'} and choice["message"]["content"] == "a"
+    # Without tools it is a text.
+    (choice,) = chat(server, **body)["choices"]
+    assert "tool_calls" not in choice["message"] and choice["message"]["content"] == said
+
+
+def test_chances(server):
+    body = dict(prompt="Once", max_tokens=4, temperature=0)
+    one = ask(server, "/v1/completions", **body, logprobs=3)["choices"][0]
+    chances = one["logprobs"]
+    assert "bytes:" in "".join(chances["tokens"]) or "".join(chances["tokens"]) == one["text"]
+    assert len(chances["tokens"]) == len(chances["token_logprobs"]) == 4
+    for chance, likeliest in zip(chances["token_logprobs"], chances["top_logprobs"]):
+        assert len(likeliest) == 3 and max(likeliest.values()) == chance < 0
+    everything = chat(server, max_tokens=2, logprobs=True, top_logprobs=20)["choices"][0]["logprobs"]["content"]
+    assert all(0.2 < sum(math.exp(t["logprob"]) for t in one["top_logprobs"]) < 1 for one in everything) and bytes(everything[0]["bytes"])
+    streamed = events(ask(server, "/v1/completions", **body, logprobs=0, stream=True))
+    assert sum((p["choices"][0].get("logprobs", {}).get("token_logprobs", []) for p in streamed), []) == chances["token_logprobs"]
+
+
+def test_biases_and_penalties(server):
+    (a,), (b,) = tokenize(server, "a"), tokenize(server, "b")
+    body = dict(prompt=tokenize(server, "Once upon a time, in a land far away, there was a king."), max_tokens=8, temperature=0)
+
+    def said(biases, **more):
+        return ask(server, "/v1/completions", **body, logit_bias={str(token): bias for token, bias in biases.items()}, **more)["choices"][0]["text"]
+
+    assert said({a: 100}) == "a" * 8
+    assert said({a: 100, b: 80}) == "a" * 8
+    # Each a costs two.
+    assert "aa" in said({a: 100, b: 94}, frequency_penalty=2)[:2] and "b" in said({a: 100, b: 94}, frequency_penalty=2)
+    letters = {token: 100 for token in range(40, 60)}
+    assert len(set(said(letters, presence_penalty=2))) > len(set(said(letters, presence_penalty=-2)))
+    # What was generated is in the cache, too, but for the last token.
+    follows = ask(server, "/v1/completions", **body | {"prompt": body["prompt"] + [a] * 8 + [b]})
+    assert cached(follows) == (len(body["prompt"]) + 7) // 16 * 16
+    assert ask(server, "/v1/completions", **body | {"prompt": "abc", "max_tokens": 1}, logit_bias={str(a): 100}, echo=True)["choices"][0]["text"] == "abca"
+
+
+def test_tokens(server):
+    tokens = tokenize(server, "Größe 1")
+    assert ask(server, "/detokenize", tokens=tokens) == {"content": "Größe 1"}
+    pieces = ask(server, "/tokenize", content="ab", with_pieces=True)["tokens"]
+    assert "".join(p["piece"] for p in pieces) == "ab" and [p["id"] for p in pieces] == tokenize(server, "ab")
+
+
+def test_ollama(server):
+    short = {"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"]}
+    body = dict(messages=USER, format=short, options={"seed": 3, "num_predict": 100, "temperature": 0.9})
+    answer = ask(server, "/api/chat", **body, stream=False)
+    assert answer["done"] and answer["done_reason"] == "stop" and json.loads(answer["message"]["content"])["a"] in ("x", "y") and answer["eval_count"] > 5
+    lines = [json.loads(line) for line in ask(server, "/api/chat", **body, stream=True).splitlines()]
+    assert "".join(line["message"]["content"] for line in lines) == answer["message"]["content"] and [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    status, text = server.request("/api/chat", body | {"options": {"mirostat": 1}})
+    assert status == 400 and "'options': 'mirostat' is not supported" in text
+
+
+def test_anthropic(server):
+    tools = [{"name": "stop", "description": "stops", "input_schema": {"type": "object", "properties": {"why": {"enum": ["x", "y"]}}, "required": ["why"]}}]
+    body = dict(messages=USER, system="be", max_tokens=120, tools=tools, tool_choice={"type": "any", "disable_parallel_tool_use": True})
+    answer = ask(server, "/v1/messages", **body)
+    (used,) = answer["content"]
+    assert answer["type"] == "message" and answer["stop_reason"] == "tool_use" and used["name"] == "stop" and used["input"]["why"] in ("x", "y")
+    text = ask(server, "/v1/messages", **body, stream=True)
+    kinds = [block.split("\n")[0].removeprefix("event: ") for block in text.split("\n\n")[:-1]]
+    assert kinds == ["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"]
+    again = [*USER, {"role": "assistant", "content": answer["content"]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": used["id"], "content": "done"}]}]
+    plain = ask(server, "/v1/messages", messages=again, max_tokens=3)
+    assert plain["content"][0]["type"] == "text" and plain["stop_reason"] == "max_tokens" and plain["usage"]["output_tokens"] == 3
+    status, text = server.request("/v1/messages", {"messages": USER})
+    assert status == 400 and "'max_tokens' is missing" in text
+
+
+def test_metrics(server):
+    text = server.request("/metrics")[1]
+    for name in ("time_to_first_token_seconds", "time_between_tokens_seconds", "request_seconds"):
+        counts = [int(line.split()[1]) for line in text.splitlines() if line.startswith(f"greta_{name}_bucket")]
+        assert counts == sorted(counts) and len(counts) == 16 and server.metric(f"{name}_count") == counts[-1] > 0
+
+
+@pytest.mark.parametrize(
+    "body, says",
+    [
+        ({"n": 17}, "'n' has to be a whole number from 1 to 16"),
+        ({"logprobs": True, "top_logprobs": 21}, "'top_logprobs' has to be a whole number from 0 to 20"),
+        ({"top_logprobs": 2}, "'top_logprobs' needs 'logprobs': true"),
+        ({"logit_bias": {"x": 1}}, "'logit_bias' has \"x\", which is no token of the model"),
+        ({"logit_bias": {"1": 101}}, "'logit_bias' has 101 in place of a number from -100 to 100"),
+        ({"logit_bias": {str(i): 1 for i in range(513)}}, "'logit_bias' has to be an object of at most 512 tokens"),
+        ({"frequency_penalty": 3}, "'frequency_penalty' has to be a number from -2 to 2"),
+        ({"response_format": {"type": "xml"}}, "'response_format': 'type' has to be text, json_object or json_schema"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "a"}}}}, "'response_format': 'pattern' of a JSON schema is not supported"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {str(i): {} for i in range(300)}}}}}, "more than 256 properties"),
+        ({"grammar": "root ::= root"}, "'grammar': one of its rules calls itself before any character"),
+        ({"grammar": "x" * 70000}, "'grammar' has more than 64 KiB"),
+        ({"grammar": 'root ::= "a"', "response_format": {"type": "json_object"}}, "there can be one"),
+        ({"tools": [{"type": "retrieval"}]}, "a tool's 'type' has to be"),
+        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "a function's 'name' has to be of 1 to 64"),
+        ({"tools": TOOLS, "tool_choice": "always"}, "'tool_choice' has to be"),
+        ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "g"}}}, "'tool_choice' names no function of 'tools'"),
+        ({"tool_choice": "required"}, "'tool_choice' needs 'tools'"),
+        ({"messages": [*USER, {"role": "assistant", "tool_calls": [{}]}]}, "a call of 'tool_calls' has to have 'function'"),
+    ],
+)
+def test_refusals(server, body, says):
+    status, text = server.request("/v1/chat/completions", {"messages": USER} | body)
+    assert status == 400 and says in json.loads(text)["error"]["message"], text
+
+
+def test_openai_client(server):
+    """With a class of pydantic as the schema, and tools, whole and as events."""
+    openai = pytest.importorskip("openai")
+    pydantic = pytest.importorskip("pydantic")
+    import typing
+
+    class Person(pydantic.BaseModel):
+        name: typing.Literal["Ada", "Bob"]
+        isHere: bool
+
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="any", max_retries=0)
+    (model,) = client.models.list().data
+    common = dict(model=model.id, messages=USER, seed=2, max_tokens=150, logit_bias=server.compact)
+    parsed = client.chat.completions.parse(**common, response_format=Person).choices[0].message.parsed
+    assert isinstance(parsed, Person)
+    tool = openai.pydantic_function_tool(Person, name="greet")
+    answer = client.chat.completions.parse(**common, tools=[tool], tool_choice="required", parallel_tool_calls=False)
+    (call,) = answer.choices[0].message.tool_calls
+    assert call.function.name == "greet" and isinstance(call.function.parsed_arguments, Person)
+    with client.chat.completions.stream(**common, tools=[tool], tool_choice="required", parallel_tool_calls=False) as stream:
+        streamed = stream.get_final_completion().choices[0].message.tool_calls
+    assert streamed[0].function.arguments == call.function.arguments
+    whole = client.completions.create(model=model.id, prompt="x", max_tokens=3, seed=1, n=2, logprobs=2)
+    assert len(whole.choices) == 2 and len(whole.choices[0].logprobs.tokens) == 3
+    with pytest.raises(openai.BadRequestError, match="'audio' is no field of this API"):
+        client.chat.completions.create(**common, audio={"format": "wav", "voice": "x"})
+
+
+@pytest.mark.parametrize("mark", ["[TOOL_CALLS]", "<|python_tag|>"])
+def test_other_styles(tmp_path, mark):
+    """Mistral's mark is a token of its own, which begins the answer where a call is required; Llama's calls are whole answers."""
+    template = "{% if tools %}{{ tools | tojson }}{# " + mark + " #}{% endif %}{{ messages[0].content }}"
+    folder = with_template(tmp_path / "m", template)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["added_tokens"][0]["content"] = mark
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    made = llm("compile", folder, "--targets=gfx942", "-o", folder / "m.greta")
+    assert made.returncode == 0, made.stderr
+    server = Server(folder / "m.greta", [folder])
+    compact = {str(tokenize(server, text)[0]): -100 for text in (" ", "\n")}
+    (choice,) = chat(server, tools=TOOLS[1:], tool_choice="required", parallel_tool_calls=False, logit_bias=compact)["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert choice["finish_reason"] == "tool_calls" and call["function"]["name"] == "stop" and isinstance(json.loads(call["function"]["arguments"]), dict)
+    server.end()

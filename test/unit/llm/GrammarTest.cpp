@@ -1,0 +1,264 @@
+// GrammarTest.cpp: which texts GBNF grammars and JSON schemas allow, that masks
+// say the same as taking each token would, and that what a client sends is
+// refused in bounded time.
+#include "grammar/Matcher.h"
+#include "model/Model.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <random>
+
+using namespace greta::llm;
+
+namespace {
+
+const Tokenizer &tokenizer() {
+  static const Model model = readModel("", "tiny");
+  static const Tokenizer one(model);
+  return one;
+}
+
+const SortedVocabulary &vocabulary() {
+  static const SortedVocabulary one(tokenizer(),
+                                    static_cast<int64_t>(tokenizer().size()));
+  return one;
+}
+
+Matcher matcher(Grammar grammar) {
+  return Matcher(std::make_shared<const Grammar>(std::move(grammar)),
+                 vocabulary());
+}
+
+bool fits(const Grammar &grammar, const std::string &text) {
+  Matcher one = matcher(grammar);
+  return one.take(text) && one.mayEnd();
+}
+
+Grammar schema(const char *text) {
+  return grammarOfSchema(nlohmann::ordered_json::parse(text));
+}
+
+std::string refusal(const std::function<void()> &made) {
+  try {
+    made();
+  } catch (const std::exception &why) {
+    return why.what();
+  }
+  return "";
+}
+
+struct Case {
+  const char *grammar;
+  std::vector<std::string> good, bad;
+};
+
+TEST(Grammar, Gbnf) {
+  const Case cases[] = {
+      {"root ::= \"yes\" | \"no\"",
+       {"yes", "no"},
+       {"", "ye", "yesno", "maybe"}},
+      {"root ::= item (\",\" item)* # a list\nitem ::= [a-c]+ | \"[\" root "
+       "\"]\"",
+       {"a", "abc,b", "[a,[b],c]"},
+       {"", "a,", "[a", "d", "[]"}},
+      {"root ::= [^a-y\\n]{2,3} .? \"\\x41\"",
+       {"zzA", "ÄÖA", "€€€A", "zz\nA", "😀z€A"},
+       {"zA", "aaA", "zzzzzA",
+        "\xc3\xc3"
+        "A"}},
+      {"root ::= (\"a\"? \"b\"*)* \"c\"", {"c", "abbac", "aac"}, {"ab"}},
+      {"root ::= ones{2}\nones ::=\n  \"1\" |\n  \"2\"{1,}",
+       {"11", "122", "222"},
+       {"1", "3"}},
+      {"root ::= \"(\" root \")\" | \"\"", {"", "((()))"}, {"(", "())"}},
+  };
+  for (const Case &one : cases) {
+    Grammar grammar = grammarOfGbnf(one.grammar);
+    for (const std::string &text : one.good)
+      EXPECT_TRUE(fits(grammar, text)) << one.grammar << ": " << text;
+    for (const std::string &text : one.bad)
+      EXPECT_FALSE(fits(grammar, text)) << one.grammar << ": " << text;
+  }
+}
+
+TEST(Grammar, JsonSchemas) {
+  const Case cases[] = {
+      {R"({"type": "object", "properties": {"z": {"type": "integer"},
+           "a": {"type": ["string", "null"]}, "m": {"type": "boolean"}},
+           "required": ["z", "m"], "additionalProperties": false})",
+       {R"({"z": -3, "a": "x\n€", "m": true})", R"({"z":0,"m":false})",
+        "{\n  \"z\": 1,\n  \"a\": null,\n  \"m\": true\n}"},
+       {R"({"z": 03, "m": true})", R"({"a": "x", "z": 1, "m": true})",
+        R"({"z": 1})", R"({"z": 1, "m": true, "b": 1})", "{}",
+        "{\"z\": 1, \"a\": \"\n\", \"m\": true}"}},
+      {R"({"type": "object", "properties": {"a": {"type": "null"},
+           "b": {"type": "null"}}})",
+       {"{}", R"({"a": null})", R"({"b": null})", R"({"a": null, "b": null})"},
+       {R"({"b": null, "a": null})", R"({"a": null,})"}},
+      {R"({"type": "object", "properties": {"name": {"type": "integer"}},
+           "additionalProperties": {"type": "string"}})",
+       {"{}", R"({"name": 1})", R"({"name": 1, "nam": "x"})",
+        R"({"names": "x", "b": ""})", R"({"": "x"})"},
+       {R"({"name": "x"})", R"({"b": "", "name": "x"})",
+        R"({"n\u0061me": "x"})", R"({"b": 1})"}},
+      {R"({"type": "array", "items": {"enum": ["a", "ab", 3, null]},
+           "minItems": 1, "maxItems": 3})",
+       {R"(["a"])", R"(["ab", 3, null])"},
+       {"[]", R"(["a", "a", "a", "a"])", R"(["b"])"}},
+      {R"({"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "object",
+           "properties": {"sub": {"type": "array",
+           "items": {"$ref": "#/$defs/tree"}}}, "required": ["sub"]}}})",
+       {R"({"sub": []})", R"({"sub": [{"sub": [{"sub": []}]}]})"},
+       {R"({"sub": [1]})", R"({})"}},
+      {R"({"anyOf": [{"type": "string", "minLength": 2, "maxLength": 3},
+           {"type": "integer", "minimum": -12, "exclusiveMaximum": 105},
+           {"const": {"a": [1, 2]}}]})",
+       {R"("ab")", R"("€€€")", R"("\u00e9\n")", "0", "104", "-12", "-1", "99",
+        R"({"a":[1,2]})"},
+       {R"("a")", R"("abcd")", "105", "-13", "1000", "-0"}},
+      {R"({"type": "number"})", {"0", "-1.5e+10", "3.25"}, {"01", ".5", "1."}},
+      {R"({"type": "string", "format": "date-time"})",
+       {R"("2026-11-26T10:00:00Z")", R"("2026-11-26T10:00:00.5+01:00")"},
+       {R"("2026-13-26T10:00:00Z")", R"("today")"}},
+      {R"({"type": "array", "prefixItems": [{"type": "integer"},
+           {"type": "boolean"}], "items": false})",
+       {"[1, true]"},
+       {"[1]", "[1, true, 2]"}},
+      {R"({"type": "object"})", {R"({"a": [{"b": "c"}, 1.5]})"}, {"[]"}},
+      {R"({})", {"[]", "1", "{}"}, {"x"}},
+  };
+  for (const Case &one : cases) {
+    Grammar grammar = schema(one.grammar);
+    for (const std::string &text : one.good)
+      EXPECT_TRUE(fits(grammar, text)) << one.grammar << ": " << text;
+    for (const std::string &text : one.bad)
+      EXPECT_FALSE(fits(grammar, text)) << one.grammar << ": " << text;
+  }
+}
+
+TEST(Grammar, SaysWhatIsWrong) {
+  std::pair<const char *, const char *> texts[] = {
+      {"", "there is no rule 'root'"},
+      {"root ::= a", "the rule 'a' is not defined"},
+      {"root ::= \"a\nroot ::= \"b\"", "does not end"},
+      {"root \"a\"", "there should be a rule"},
+      {"root ::= (\"a\"", "')' is missing"},
+      {"root ::= \"a\"{3,2}", "a number of repetitions is wrong"},
+      {"root ::= \"a\"{99999}", "more than 10000 times"},
+      {"root ::= [z-a]", "a range of characters goes backwards"},
+      {"root ::= [a", "does not end"},
+      {"root ::= \"\\q\"", "no such escape"},
+      {"root ::= root \"a\" | \"b\"", "calls itself before any character"},
+      {"root ::= a* b\na ::= \"\"\nb ::= a root \"x\" | \"y\"",
+       "calls itself before any character"}};
+  for (auto [text, says] : texts) {
+    std::string why = refusal([text = text] { grammarOfGbnf(text); });
+    EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
+  }
+  std::pair<const char *, const char *> schemas[] = {
+      {R"({"pattern": "a+"})", "'pattern' of a JSON schema is not supported"},
+      {R"({"type": "text"})", "'type': 'text' of a JSON schema is not known"},
+      {R"([])", "has to be an object"},
+      {R"({"$ref": "#/$defs/a"})", "names something that is not there"},
+      {R"({"$ref": "http://a/b"})", "has to begin with #"},
+      {R"({"$ref": "#"})", "calls itself before any character"},
+      {R"({"type": "string", "format": "email"})", "'format': 'email'"},
+      {R"({"type": "object", "required": ["a"]})", "'required' names"},
+      {R"({"anyOf": [{}], "properties": {}})", "'anyOf' beside 'properties'"},
+      {R"({"type": "integer", "minimum": 3, "maximum": 2})", "no integer fits"},
+      {R"({"type": "string", "minLength": 20000})", "10000 times"},
+      {R"({"allOf": [{}, {}]})", "'allOf' of several"}};
+  for (auto [text, says] : schemas) {
+    std::string why = refusal([text = text] { schema(text); });
+    EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
+  }
+}
+
+/// Walks along what a mask allows, and compares it with each token by itself.
+TEST(Grammar, MasksSayWhatMayBeTaken) {
+  std::mt19937 random(3);
+  const std::vector<int32_t> ends = {0};
+  for (const Grammar &grammar :
+       {grammarOfJson(true), schema(R"({"type": "object", "properties":
+          {"name": {"type": "string", "maxLength": 12}, "n": {"type":
+          "array", "items": {"type": "integer"}}}, "required": ["name"]})"),
+        grammarOfGbnf("root ::= ([a-z]{1,4} \" \")+ \"€\"? root?")}) {
+    Matcher along = matcher(grammar);
+    std::string text;
+    for (int step = 0; step < 10; ++step) {
+      std::vector<uint32_t> mask = along.mask(ends);
+      std::vector<int32_t> allowed;
+      for (size_t token = 1; token < tokenizer().size(); ++token) {
+        std::string bytes = tokenizer().bytesOf(static_cast<int32_t>(token));
+        bool isIn = mask[token / 32] >> (token % 32) & 1;
+        Matcher other = matcher(grammar);
+        bool may = !bytes.empty() &&
+                   !tokenizer().isEnd(static_cast<int32_t>(token)) &&
+                   other.take(text) && other.take(bytes);
+        ASSERT_EQ(isIn, may) << text << " + " << bytes;
+        if (isIn)
+          allowed.push_back(static_cast<int32_t>(token));
+      }
+      EXPECT_EQ((mask[0] & 1) != 0, along.mayEnd());
+      if (allowed.empty())
+        break;
+      std::string bytes =
+          tokenizer().bytesOf(allowed[random() % allowed.size()]);
+      ASSERT_TRUE(along.take(bytes));
+      text += bytes;
+    }
+  }
+}
+
+TEST(Grammar, LongTextsNeedNoMoreMemory) {
+  Matcher one = matcher(grammarOfJson(true));
+  ASSERT_TRUE(one.take("{\"a\": ["));
+  for (int i = 0; i < 20000; ++i) {
+    ASSERT_TRUE(one.take(i % 2 ? "\"some text\", " : "{\"b\": 12.5}, "));
+    if (i % 500 == 0)
+      (void)one.mask({});
+  }
+  ASSERT_TRUE(one.take("0]}"));
+  EXPECT_TRUE(one.mayEnd() && one.isOver());
+}
+
+TEST(Grammar, HostileOnesEndSoon) {
+  auto begin = std::chrono::steady_clock::now();
+  auto nested = [](int depth) {
+    return std::string(static_cast<size_t>(depth), '(') + "\"a\"" +
+           std::string(static_cast<size_t>(depth), ')');
+  };
+  std::string many = "root ::= ", chain = "root ::= r0\n", wide = "root ::= (";
+  for (int i = 0; i < 1900; ++i) {
+    many += "\"" + std::string(20, 'a') + std::to_string(i) + "\" | ";
+    chain += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + "?\n";
+    wide += "\"a\"{0," + std::to_string(i % 90) + "} | ";
+  }
+  std::vector<std::string> texts = {
+      "root ::= " + nested(60),
+      "root ::= " + nested(5000),
+      many + "\"b\"",
+      chain + "r1900 ::= \"x\"",
+      wide + "\"b\")*",
+      "root ::= (((\"a\"{1000}){1000}){1000})",
+      "root ::= (\"a\" | \"a\"? | \"a\"{0,900})* root?",
+      "root ::= \"a\" root root root | \"a\"",
+      "root ::= \"(\" root \")\" | [a-z]{0,9999} [a-y]{0,9999} \"b\""};
+  for (const std::string &text : texts)
+    (void)refusal([&] {
+      Matcher one = matcher(grammarOfGbnf(text));
+      for (int i = 0; i < 300; ++i) {
+        (void)one.mask({});
+        if (!one.take(i % 7 ? "a" : "(") && !one.take("a"))
+          break;
+      }
+    });
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  RecordProperty("milliseconds", static_cast<int>(seconds * 1000));
+  EXPECT_LT(seconds, 120); // the sanitizers' builds, too
+}
+
+} // namespace

@@ -1,0 +1,101 @@
+// Grammar.h: context-free grammars over bytes. In: expressions, which GBNF's
+// text (Gbnf.cpp) and JSON schemas (JsonSchema.cpp) become. Out: a graph of
+// nodes, which Matcher.h runs along a text.
+//
+// Grammars come from clients. Everything about them is bounded: what is too
+// large, nested too deep or left-recursive is an error of one sentence.
+#ifndef GRETA_LLM_GRAMMAR_H
+#define GRETA_LLM_GRAMMAR_H
+
+#include <bitset>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace greta::llm {
+
+// A rule is entered at a node and left at one of kind End.
+struct Grammar {
+  enum Kind : uint8_t {
+    Bytes, // one byte of a set, then `next`
+    Call,  // what a rule says, then `next`
+    Split, // `next` or `other`, without a byte
+    End
+  };
+  struct Node {
+    Kind kind = End;
+    int32_t which = 0; // set or rule
+    int32_t next = -1, other = -1;
+  };
+
+  std::vector<Node> nodes;
+  std::vector<std::bitset<256>> sets;
+  std::vector<int32_t> entries; // of rules
+  int32_t root = 0;
+};
+
+// Code points from the first to the second.
+using CharacterRanges = std::vector<std::pair<uint32_t, uint32_t>>;
+
+class GrammarBuilder {
+public:
+  // An expression; they are made from others, never changed.
+  using Expression = int32_t;
+
+  Expression empty() { return sequence({}); }
+  Expression literal(const std::string &bytes);
+  // One character of these, as UTF-8. There are no surrogates.
+  Expression characters(const CharacterRanges &ranges);
+  Expression sequence(std::vector<Expression> parts);
+  // Of none: nothing fits.
+  Expression choice(std::vector<Expression> parts);
+  // Any of these texts, with common beginnings once.
+  Expression oneOf(std::vector<std::string> texts);
+  // At most `most` times; -1: any number.
+  Expression repeat(Expression part, int64_t least, int64_t most);
+  Expression optional(Expression part) { return repeat(part, 0, 1); }
+
+  // Rules may be called before they are defined.
+  int32_t newRule();
+  void define(int32_t rule, Expression expression);
+  Expression call(int32_t rule);
+
+  Grammar finish(int32_t root);
+
+private:
+  enum class What { Set, Sequence, Choice, Repeat, Call };
+  struct Part {
+    What what;
+    std::vector<Expression> parts;
+    int64_t least = 0, most = 0; // of Repeat
+    int32_t which = 0;           // set or rule
+  };
+
+  Expression add(Part part);
+  Expression byteRange(unsigned first, unsigned last);
+  int32_t setOf(const std::bitset<256> &bytes);
+  int32_t node(Grammar::Node node);
+  int32_t compile(Expression expression, int32_t next, int depth);
+  int32_t compileRepeat(const Part &part, int32_t next, int depth);
+  void checkRecursion();
+
+  Grammar grammar;
+  std::vector<Part> all;
+  std::vector<Expression> definitions; // of rules; -1: none yet
+  std::vector<bool> scratch;           // nodes that checkRecursion has seen
+};
+
+// Throw what is wrong, for whoever wrote it.
+Grammar grammarOfGbnf(const std::string &text);
+Grammar grammarOfSchema(const nlohmann::ordered_json &schema);
+// Any JSON object, or any value.
+Grammar grammarOfJson(bool isObject);
+
+// JSON schemas as parts of a grammar of which they are not all.
+GrammarBuilder::Expression addSchema(GrammarBuilder &builder,
+                                     const nlohmann::ordered_json &schema);
+
+} // namespace greta::llm
+#endif

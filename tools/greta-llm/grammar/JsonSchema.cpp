@@ -1,0 +1,614 @@
+// JsonSchema.cpp: a JSON schema as a grammar of the values that it allows, or
+// of some of them: properties come in the order of the schema, and between
+// tokens there is a space, or a line break and some more, or nothing. A keyword
+// that is not known is an error that names it.
+#include "grammar/Grammar.h"
+#include "model/Json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace greta::llm {
+namespace {
+
+using json = nlohmann::ordered_json;
+using Expression = GrammarBuilder::Expression;
+
+// What says nothing about a value.
+const std::set<std::string> annotations = {
+    "title", "description", "default",      "examples", "$schema",
+    "$id",   "$comment",    "deprecated",   "readOnly", "writeOnly",
+    "$defs", "definitions", "discriminator"};
+// What makes a value of a type, if it is not named.
+const std::map<std::string, std::string> typeOf = {
+    {"properties", "object"},
+    {"required", "object"},
+    {"items", "array"},
+    {"additionalProperties", "object"},
+    {"prefixItems", "array"},
+    {"minItems", "array"},
+    {"maxItems", "array"},
+    {"minLength", "string"},
+    {"maxLength", "string"},
+    {"format", "string"},
+    {"minimum", "integer"},
+    {"maximum", "integer"},
+    {"exclusiveMinimum", "integer"},
+    {"exclusiveMaximum", "integer"}};
+
+constexpr CharacterRanges::size_type mostNames = 256;
+
+[[noreturn]] void wrong(const std::string &what) {
+  throw std::runtime_error(what);
+}
+
+std::string dumped(const json &value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+class Schema {
+public:
+  Schema(GrammarBuilder &builder, const json &root)
+      : b(builder), root(root), space(b.newRule()), hex(hexDigit()) {
+    Expression more = b.repeat(b.characters({{' ', ' '}, {'\t', '\t'}}), 0, 20);
+    b.define(space,
+             b.optional(b.choice(
+                 {b.literal(" "), b.sequence({b.literal("\n"), more})})));
+  }
+
+  Expression value() {
+    Expression whole = of(root);
+    // Rules may name others.
+    while (!pending.empty()) {
+      auto [rule, schema] = pending.back();
+      pending.pop_back();
+      b.define(rule, of(*schema));
+    }
+    return whole;
+  }
+  Expression anyObject() {
+    anyValue();
+    return b.call(objectRule);
+  }
+  Expression anyValue();
+
+private:
+  Expression of(const json &schema);
+  Expression ofType(const std::string &type, const json &schema);
+  Expression ofString(const json &schema);
+  Expression ofFormat(const std::string &format);
+  Expression ofInteger(const json &schema);
+  Expression ofArray(const json &schema);
+  Expression ofObject(const json &schema);
+  Expression reference(const std::string &pointer);
+  Expression otherKey(const std::vector<std::string> &names);
+
+  Expression w() { return b.call(space); }
+  Expression quoted(Expression inner) {
+    return b.sequence({b.literal("\""), inner, b.literal("\"")});
+  }
+  Expression hexDigit() {
+    return b.characters({{'0', '9'}, {'a', 'f'}, {'A', 'F'}});
+  }
+  Expression digits(int64_t least, int64_t most) {
+    return b.repeat(b.characters({{'0', '9'}}), least, most);
+  }
+  // A character that stands for itself between quotation marks.
+  static CharacterRanges plain() {
+    return {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x10ffff}};
+  }
+  Expression character();
+  Expression integer() {
+    return b.sequence(
+        {b.optional(b.literal("-")),
+         b.choice({b.literal("0"),
+                   b.sequence({b.characters({{'1', '9'}}), digits(0, 15)})})});
+  }
+  Expression number() {
+    Expression fraction = b.sequence({b.literal("."), digits(1, 16)});
+    Expression exponent = b.sequence(
+        {b.characters({{'e', 'e'}, {'E', 'E'}}),
+         b.optional(b.characters({{'+', '+'}, {'-', '-'}})), digits(1, 3)});
+    return b.sequence({integer(), b.optional(fraction), b.optional(exponent)});
+  }
+  // "[item, item]" and the like.
+  Expression list(const char *open, Expression items, const char *close) {
+    return b.sequence({b.literal(open), w(),
+                       b.optional(b.sequence({items, w()})), b.literal(close)});
+  }
+  Expression separated(Expression item, Expression more) {
+    return b.sequence(
+        {item, b.repeat(b.sequence({b.literal(","), w(), more}), 0, -1)});
+  }
+  Expression pair(Expression key, Expression element) {
+    return b.sequence({key, b.literal(":"), w(), element});
+  }
+  static int64_t numberOf(const json &schema, const char *key,
+                          int64_t otherwise);
+
+  GrammarBuilder &b;
+  const json &root;
+  const int32_t space;
+  const Expression hex;
+  int32_t valueRule = -1, objectRule = -1, characterRule = -1;
+  std::map<std::string, int32_t> references;
+  std::vector<std::pair<int32_t, const json *>> pending;
+};
+
+int64_t Schema::numberOf(const json &schema, const char *key,
+                         int64_t otherwise) {
+  if (!schema.contains(key))
+    return otherwise;
+  const json &value = schema[key];
+  bool isWhole =
+      value.is_number_integer() ||
+      (value.is_number_float() && std::abs(value.get<double>()) < 1e15 &&
+       value.get<double>() == std::floor(value.get<double>()));
+  if (!isWhole || std::abs(value.get<double>()) > 1e15)
+    wrong(std::string("'") + key + "' has to be a whole number below 1e15");
+  return static_cast<int64_t>(value.get<double>());
+}
+
+/// A character of a string.
+Expression Schema::character() {
+  if (characterRule < 0) {
+    characterRule = b.newRule();
+    Expression escape = b.sequence(
+        {b.literal("\\"),
+         b.choice({b.characters({{'"', '"'},
+                                 {'\\', '\\'},
+                                 {'/', '/'},
+                                 {'b', 'b'},
+                                 {'f', 'f'},
+                                 {'n', 'n'},
+                                 {'r', 'r'},
+                                 {'t', 't'}}),
+                   b.sequence({b.literal("u"), hex, hex, hex, hex})})});
+    b.define(characterRule, b.choice({b.characters(plain()), escape}));
+  }
+  return b.call(characterRule);
+}
+
+Expression Schema::anyValue() {
+  if (valueRule < 0) {
+    valueRule = b.newRule();
+    objectRule = b.newRule();
+    Expression any = b.call(valueRule);
+    Expression text = quoted(b.repeat(character(), 0, -1));
+    Expression element = pair(text, any);
+    b.define(objectRule, list("{", separated(element, element), "}"));
+    b.define(valueRule,
+             b.choice({b.call(objectRule), list("[", separated(any, any), "]"),
+                       text, number(), b.literal("true"), b.literal("false"),
+                       b.literal("null")}));
+  }
+  return b.call(valueRule);
+}
+
+Expression Schema::reference(const std::string &pointer) {
+  auto [it, isNew] = references.try_emplace(pointer, -1);
+  if (!isNew)
+    return b.call(it->second);
+  if (pointer.empty() || pointer[0] != '#' ||
+      (pointer.size() > 1 && pointer[1] != '/'))
+    wrong("'$ref' has to begin with #, for the schema itself");
+  const json *at = &root;
+  for (size_t begin = 2; begin <= pointer.size();) {
+    size_t end = std::min(pointer.find('/', begin), pointer.size());
+    std::string name;
+    for (size_t i = begin; i < end; ++i)
+      if (pointer[i] == '~' && i + 1 < end)
+        name += pointer[++i] == '1' ? '/' : '~';
+      else
+        name += pointer[i];
+    if (!at->is_object() || !at->contains(name))
+      wrong("'$ref' names something that is not there");
+    at = &(*at)[name];
+    begin = end + 1;
+  }
+  it->second = b.newRule();
+  pending.push_back({it->second, at});
+  return b.call(it->second);
+}
+
+Expression Schema::of(const json &schema) {
+  if (schema.is_boolean())
+    return schema.get<bool>() ? anyValue() : b.choice({});
+  if (!schema.is_object())
+    wrong("a JSON schema has to be an object");
+  // One of these stands alone, but for a type, which the values have.
+  const char *whole = nullptr;
+  std::string inferred, first;
+  for (const auto &[key, value] : schema.items()) {
+    if (annotations.count(key) || key == "type")
+      continue;
+    bool stands = key == "$ref" || key == "enum" || key == "const" ||
+                  key == "anyOf" || key == "oneOf" || key == "allOf";
+    auto it = typeOf.find(key);
+    if (!stands && it == typeOf.end())
+      wrong("'" + key.substr(0, 60) + "' of a JSON schema is not supported");
+    if (!first.empty() && (whole || stands))
+      wrong("'" + first + "' beside '" + key +
+            "' in a JSON schema is not supported");
+    if (stands)
+      whole = key == "$ref"    ? "$ref"
+              : key == "enum"  ? "enum"
+              : key == "const" ? "const"
+              : key == "anyOf" ? "anyOf"
+              : key == "oneOf" ? "oneOf"
+                               : "allOf";
+    else if (inferred.empty())
+      inferred = it->second;
+    first = key;
+  }
+  if (whole) {
+    const json &value = schema[whole];
+    std::string name = whole;
+    if (name == "const")
+      return b.literal(dumped(value));
+    if (name == "$ref") {
+      if (!value.is_string())
+        wrong("'$ref' has to be a text");
+      return reference(value.get<std::string>());
+    }
+    if (!value.is_array() || value.empty())
+      wrong("'" + name + "' has to be a list");
+    if (name == "enum") {
+      std::vector<std::string> texts;
+      for (const json &one : value)
+        texts.push_back(dumped(one));
+      return b.oneOf(std::move(texts));
+    }
+    if (name == "allOf" && value.size() > 1)
+      wrong("'allOf' of several JSON schemas is not supported");
+    std::vector<Expression> ways;
+    for (const json &one : value)
+      ways.push_back(of(one));
+    return b.choice(std::move(ways));
+  }
+  if (!schema.contains("type"))
+    return inferred.empty() ? anyValue() : ofType(inferred, schema);
+  const json &type = schema["type"];
+  std::vector<Expression> ways;
+  for (const json &one : type.is_array() ? type : json::array({type})) {
+    if (!one.is_string())
+      wrong("'type' has to be a text, or a list of texts");
+    ways.push_back(ofType(one.get<std::string>(), schema));
+  }
+  return b.choice(std::move(ways));
+}
+
+Expression Schema::ofType(const std::string &type, const json &schema) {
+  if (type == "object")
+    return ofObject(schema);
+  if (type == "array")
+    return ofArray(schema);
+  if (type == "string")
+    return ofString(schema);
+  if (type == "integer")
+    return ofInteger(schema);
+  if (type == "number") {
+    for (const char *key :
+         {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+      if (schema.contains(key))
+        wrong(std::string("'") + key +
+              "' of a JSON schema is supported for integers alone");
+    return number();
+  }
+  if (type == "boolean")
+    return b.choice({b.literal("true"), b.literal("false")});
+  if (type == "null")
+    return b.literal("null");
+  wrong("'type': '" + type.substr(0, 60) + "' of a JSON schema is not known");
+}
+
+Expression Schema::ofString(const json &schema) {
+  if (schema.contains("format")) {
+    if (!schema["format"].is_string())
+      wrong("'format' has to be a text");
+    if (schema.contains("minLength") || schema.contains("maxLength"))
+      wrong("'format' beside a length in a JSON schema is not supported");
+    return quoted(ofFormat(schema["format"].get<std::string>()));
+  }
+  return quoted(b.repeat(character(), numberOf(schema, "minLength", 0),
+                         numberOf(schema, "maxLength", -1)));
+}
+
+Expression Schema::ofFormat(const std::string &format) {
+  auto two = [&](std::vector<std::string> texts) {
+    return b.oneOf(std::move(texts));
+  };
+  auto upTo = [&](int least, int most) {
+    std::vector<std::string> texts;
+    for (int i = least; i <= most; ++i)
+      texts.push_back((i < 10 ? "0" : "") + std::to_string(i));
+    return two(std::move(texts));
+  };
+  auto date = [&] {
+    return b.sequence({digits(4, 4), b.literal("-"), upTo(1, 12),
+                       b.literal("-"), upTo(1, 31)});
+  };
+  auto time = [&] {
+    Expression colon = b.literal(":");
+    Expression offset = b.sequence({b.characters({{'+', '+'}, {'-', '-'}}),
+                                    upTo(0, 23), colon, upTo(0, 59)});
+    return b.sequence({upTo(0, 23), colon, upTo(0, 59), colon, upTo(0, 59),
+                       b.optional(b.sequence({b.literal("."), digits(1, 9)})),
+                       b.choice({b.literal("Z"), offset})});
+  };
+  if (format == "date")
+    return date();
+  if (format == "time")
+    return time();
+  if (format == "date-time")
+    return b.sequence({date(), b.literal("T"), time()});
+  if (format == "uuid") {
+    std::vector<Expression> parts;
+    for (int64_t size : {8, 4, 4, 4, 12}) {
+      if (!parts.empty())
+        parts.push_back(b.literal("-"));
+      parts.push_back(b.repeat(hex, size, size));
+    }
+    return b.sequence(std::move(parts));
+  }
+  wrong("'format': '" + format.substr(0, 60) +
+        "' of a JSON schema is not supported");
+}
+
+/// Numbers of as many digits as two have, between these two; the first `at`
+/// digits are the same and written.
+static Expression between(GrammarBuilder &b, const std::string &least,
+                          const std::string &most) {
+  auto digit = [&](char from, char to) {
+    return b.characters(
+        {{static_cast<uint32_t>(from), static_cast<uint32_t>(to)}});
+  };
+  auto any = [&](size_t count) {
+    auto n = static_cast<int64_t>(count);
+    return b.repeat(digit('0', '9'), n, n);
+  };
+  size_t size = least.size();
+  if (size == 0)
+    return b.empty();
+  if (least[0] == most[0])
+    return b.sequence({b.literal(least.substr(0, 1)),
+                       between(b, least.substr(1), most.substr(1))});
+  std::vector<Expression> ways = {
+      b.sequence({b.literal(least.substr(0, 1)),
+                  between(b, least.substr(1), std::string(size - 1, '9'))}),
+      b.sequence({b.literal(most.substr(0, 1)),
+                  between(b, std::string(size - 1, '0'), most.substr(1))})};
+  if (least[0] + 1 < most[0])
+    ways.push_back(b.sequence(
+        {digit(static_cast<char>(least[0] + 1), static_cast<char>(most[0] - 1)),
+         any(size - 1)}));
+  return b.choice(std::move(ways));
+}
+
+Expression Schema::ofInteger(const json &schema) {
+  constexpr int64_t largest = 1'000'000'000'000'000 - 1;
+  bool isBound = false;
+  int64_t least = -largest, most = largest;
+  for (const char *key :
+       {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+    if (schema.contains(key)) {
+      isBound = true;
+      bool isLeast = std::string(key).find("inimum") != std::string::npos;
+      int64_t by = key[0] == 'e';
+      int64_t value = numberOf(schema, key, 0);
+      if (isLeast)
+        least = std::max(least, value + by);
+      else
+        most = std::min(most, value - by);
+    }
+  if (!isBound)
+    return integer();
+  if (least > most)
+    wrong("no integer fits the bounds of a JSON schema");
+  std::vector<Expression> ways;
+  // Numbers from `from` to `to`, which are not negative, by their digits.
+  auto add = [&](int64_t from, int64_t to, const char *sign) {
+    for (int64_t begin = from; begin <= to;) {
+      std::string first = std::to_string(begin);
+      int64_t end = 9;
+      for (size_t i = 1; i < first.size(); ++i)
+        end = end * 10 + 9;
+      end = std::min(end, to);
+      ways.push_back(b.sequence(
+          {b.literal(sign), between(b, first, std::to_string(end))}));
+      begin = end + 1;
+    }
+  };
+  if (least < 0)
+    add(std::max<int64_t>(1, -most), -least, "-");
+  if (most >= 0)
+    add(std::max<int64_t>(0, least), most, "");
+  return b.choice(std::move(ways));
+}
+
+Expression Schema::ofArray(const json &schema) {
+  int64_t least = numberOf(schema, "minItems", 0);
+  int64_t most = numberOf(schema, "maxItems", -1);
+  std::vector<Expression> parts;
+  if (schema.contains("prefixItems")) {
+    // As tuples are written: all of them, and nothing more.
+    const json &prefix = schema["prefixItems"];
+    bool isWhole = !schema.contains("items") || schema["items"] == false;
+    auto count = static_cast<int64_t>(prefix.size());
+    if (!prefix.is_array() || prefix.empty() || !isWhole || least > count ||
+        (most >= 0 && most < count))
+      wrong("'prefixItems' of a JSON schema is supported for lists of just "
+            "these items");
+    for (const json &one : prefix) {
+      if (!parts.empty()) {
+        parts.push_back(b.literal(","));
+        parts.push_back(w());
+      }
+      parts.push_back(of(one));
+    }
+    return b.sequence({b.literal("["), w(), b.sequence(std::move(parts)), w(),
+                       b.literal("]")});
+  }
+  if (most == 0)
+    return b.sequence({b.literal("["), w(), b.literal("]")});
+  int32_t rule = b.newRule();
+  b.define(rule, schema.contains("items") ? of(schema["items"]) : anyValue());
+  Expression item = b.call(rule);
+  Expression more =
+      b.repeat(b.sequence({b.literal(","), w(), item}),
+               std::max<int64_t>(least - 1, 0), most < 0 ? -1 : most - 1);
+  Expression items = b.sequence({item, more});
+  return least ? b.sequence({b.literal("["), w(), items, w(), b.literal("]")})
+               : list("[", items, "]");
+}
+
+/// A key that is none of these, without escapes, which could spell one.
+Expression Schema::otherKey(const std::vector<std::string> &names) {
+  std::vector<std::u32string> texts;
+  for (const std::string &name : names) {
+    std::u32string text;
+    for (size_t at = 0; at < name.size();) {
+      auto lead = static_cast<unsigned char>(name[at++]);
+      size_t more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+      uint32_t code = more ? lead & (0x3fu >> more) : lead;
+      for (; more && at < name.size(); --more)
+        code = code << 6 | (static_cast<unsigned char>(name[at++]) & 0x3f);
+      text += static_cast<char32_t>(code);
+    }
+    if (text.size() > 64)
+      wrong("'additionalProperties' beside a property of more than 64 "
+            "characters is not supported");
+    texts.push_back(std::move(text));
+  }
+  std::sort(texts.begin(), texts.end());
+  int32_t rest = b.newRule();
+  b.define(rest, b.repeat(b.characters(plain()), 0, -1));
+  struct Maker {
+    GrammarBuilder &b;
+    const std::vector<std::u32string> &texts;
+    int32_t rest;
+    // texts[first, last) have the first `size` characters in common.
+    Expression from(size_t first, size_t last, size_t size) {
+      std::vector<Expression> ways;
+      if (texts[first].size() == size)
+        ++first;
+      else
+        ways.push_back(b.empty());
+      CharacterRanges others = plain();
+      while (first < last) {
+        char32_t next = texts[first][size];
+        size_t end = first;
+        while (end < last && texts[end][size] == next)
+          ++end;
+        ways.push_back(b.sequence(
+            {b.characters({{next, next}}), from(first, end, size + 1)}));
+        CharacterRanges left;
+        for (auto [low, high] : others) {
+          if (low <= next && next <= high) {
+            if (low < next)
+              left.push_back({low, next - 1});
+            if (next < high)
+              left.push_back({next + 1, high});
+          } else {
+            left.push_back({low, high});
+          }
+        }
+        others = std::move(left);
+        first = end;
+      }
+      ways.push_back(b.sequence({b.characters(others), b.call(rest)}));
+      return b.choice(std::move(ways));
+    }
+  };
+  return quoted(Maker{b, texts, rest}.from(0, texts.size(), 0));
+}
+
+Expression Schema::ofObject(const json &schema) {
+  static const json none = json::object(), nobody = json::array();
+  const json &properties =
+      schema.contains("properties") ? schema["properties"] : none;
+  const json &required =
+      schema.contains("required") ? schema["required"] : nobody;
+  if (!properties.is_object() || !required.is_array())
+    wrong("'properties' has to be an object, and 'required' a list");
+  if (properties.size() > mostNames)
+    wrong("an object of a JSON schema has more than 256 properties");
+  std::set<std::string> needed;
+  for (const json &name : required) {
+    if (!name.is_string() || !properties.contains(name.get<std::string>()))
+      wrong("'required' names something that 'properties' does not");
+    needed.insert(name.get<std::string>());
+  }
+  // Others are allowed where the schema says so, or says nothing at all.
+  bool isOpen = schema.contains("additionalProperties")
+                    ? schema["additionalProperties"] != false
+                    : properties.empty();
+  std::vector<std::string> names;
+  for (const auto &[name, value] : properties.items())
+    names.push_back(name);
+  if (names.empty() && !schema.contains("additionalProperties"))
+    return anyObject();
+
+  // What may follow property i: `after` others, or as the first.
+  Expression comma = b.sequence({b.literal(","), w()});
+  Expression after = b.empty(), first = b.empty();
+  bool needsNone = true;
+  if (isOpen) {
+    const json &kind = schema["additionalProperties"];
+    int32_t rule = b.newRule();
+    b.define(rule, of(kind));
+    Expression key =
+        names.empty() ? quoted(b.repeat(character(), 0, -1)) : otherKey(names);
+    Expression one = pair(key, b.call(rule));
+    after = b.repeat(b.sequence({comma, one}), 0, -1);
+    first = separated(one, one);
+  } else {
+    first = b.choice({});
+  }
+  auto shared = [&](Expression expression) {
+    int32_t rule = b.newRule();
+    b.define(rule, expression);
+    return b.call(rule);
+  };
+  for (size_t i = names.size(); i-- > 0;) {
+    Expression one =
+        shared(pair(b.literal(dumped(names[i])), of(properties[names[i]])));
+    Expression rest = shared(after), with = b.sequence({one, rest});
+    bool isNeeded = needed.count(names[i]) != 0;
+    first = isNeeded ? with : b.choice({with, first});
+    after = b.sequence({comma, with});
+    if (!isNeeded)
+      after = b.choice({after, rest});
+    needsNone = needsNone && !isNeeded;
+  }
+  first = shared(first);
+  return needsNone
+             ? list("{", first, "}")
+             : b.sequence({b.literal("{"), w(), first, w(), b.literal("}")});
+}
+
+} // namespace
+
+Expression addSchema(GrammarBuilder &builder, const json &schema) {
+  return Schema(builder, schema).value();
+}
+
+Grammar grammarOfSchema(const json &schema) {
+  GrammarBuilder builder;
+  int32_t root = builder.newRule();
+  builder.define(root, addSchema(builder, schema));
+  return builder.finish(root);
+}
+
+Grammar grammarOfJson(bool isObject) {
+  GrammarBuilder builder;
+  int32_t root = builder.newRule();
+  json any = json::object();
+  Schema schema(builder, any);
+  builder.define(root, isObject ? schema.anyObject() : schema.anyValue());
+  return builder.finish(root);
+}
+
+} // namespace greta::llm

@@ -1,0 +1,81 @@
+// Replies.h: answers in the words of an API. In: what was asked, and the pieces
+// of its answers as they come. Out: JSON, whole or as a stream's parts.
+#ifndef GRETA_LLM_REPLIES_H
+#define GRETA_LLM_REPLIES_H
+
+#include "server/Requests.h"
+
+namespace greta::llm {
+
+class Reply {
+public:
+  // `number` makes ids; `model` is the name that the client reads.
+  Reply(Api api, const Asked &asked, int64_t number, std::string model,
+        const Tokenizer &tokenizer,
+        std::vector<std::shared_ptr<Answer>> answers);
+  virtual ~Reply() = default;
+  static std::unique_ptr<Reply>
+  of(Api api, const Asked &asked, int64_t number, std::string model,
+     const Tokenizer &tokenizer, std::vector<std::shared_ptr<Answer>> answers);
+
+  // What there is by now. A whole answer has one part, the last one. A problem
+  // of the device is said by `deviceProblem`.
+  struct Part {
+    std::string text;
+    bool isLast = false;
+    int status = 200;
+  };
+  Part take(const std::function<std::string()> &deviceProblem);
+
+  // For the log.
+  std::string note() const;
+
+protected:
+  struct Choice {
+    size_t index;
+    CallReader reader;
+    std::string text; // of a whole answer
+    std::vector<ToolCall> calls;
+    std::vector<TokenChance> tokens;
+    std::string reason; // "" until it has ended
+  };
+  // What one piece brings.
+  struct Piece {
+    std::string text;
+    std::vector<ToolCall> calls;
+    std::vector<TokenChance> tokens;
+    std::string reason;
+    bool isFirst = false, isVeryLast = false;
+  };
+  virtual std::string streamed(const Choice &choice, const Piece &piece) = 0;
+  virtual std::string whole() = 0;
+  virtual std::string streamEnd() { return ""; }
+  virtual std::string streamError(const std::string &error) = 0;
+
+  std::string id(const char *prefix) const {
+    return prefix + std::to_string(number);
+  }
+  std::string callId(size_t choice, size_t call) const;
+  int64_t promptTokens() const { return answers[0]->promptTokens; }
+  int64_t cachedTokens() const { return answers[0]->cached; }
+  int64_t generatedTokens() const;
+  std::string bytesOf(int32_t token) const { return tokenizer.bytesOf(token); }
+
+  const Api api;
+  const bool isStream, wantsUsage;
+  const int64_t number;
+  const std::string model;
+  const Tokenizer &tokenizer;
+  const double begin;
+  std::vector<std::shared_ptr<Answer>> answers;
+  std::vector<Choice> choices;
+
+private:
+  std::string echo;
+};
+
+// JSON of texts that need not be UTF-8.
+std::string dumped(const nlohmann::ordered_json &value);
+
+} // namespace greta::llm
+#endif

@@ -1,0 +1,67 @@
+// Tools.h: functions that a model may call. In: a request's tools, and the text
+// of an answer as it comes. Out: a grammar of calls, where an answer has to be
+// one; the answer's text without its calls, and these.
+//
+// Models write calls as they were taught, and the chat template shows how:
+//
+//   Hermes, Qwen  <tool_call>{"name": "f", "arguments": {..}}</tool_call>
+//   Mistral       [TOOL_CALLS][{"name": "f", "arguments": {..}}]
+//   Llama 3       {"name": "f", "parameters": {..}}, the whole answer
+#ifndef GRETA_LLM_TOOLS_H
+#define GRETA_LLM_TOOLS_H
+
+#include "grammar/Grammar.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+enum class ToolStyle { None, Hermes, Mistral, Llama };
+
+// Of a chat template; None: it shows no tools.
+ToolStyle toolStyleOf(const std::string &chatTemplate);
+
+// The token's text that begins calls, where that may be a special one.
+const char *toolMark(ToolStyle style);
+
+struct ToolCall {
+  std::string name, arguments; // JSON
+};
+
+// What a client asks of calls.
+struct ToolChoice {
+  ToolStyle style = ToolStyle::None; // None: there are no calls
+  bool isRequired = false, isSingle = false;
+  std::string name; // of the only function that may be called
+  // The prompt ends with the mark, so the answer begins behind it.
+  bool isBegun = false;
+};
+
+// Calls of these functions; `tools` as OpenAI has them.
+Grammar grammarOfCalls(const nlohmann::ordered_json &tools,
+                       const ToolChoice &choice);
+
+// Takes an answer apart.
+class CallReader {
+public:
+  explicit CallReader(const ToolChoice &choice)
+      : style(choice.style), isInCall(choice.isBegun) {}
+
+  struct Part {
+    std::string text;
+    std::vector<ToolCall> calls;
+  };
+  Part take(const std::string &more, bool isLast);
+
+private:
+  void takeCalls(const std::string &text, Part &part);
+
+  ToolStyle style;
+  bool isInCall, isText = false, isBehindCall = false;
+  std::string held;
+};
+
+} // namespace greta::llm
+#endif
