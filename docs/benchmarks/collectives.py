@@ -1,6 +1,6 @@
 """Collectives of libgreta_runtime.so: right for every type and size, and how fast, beside torch's NCCL in the same run.
 
-usage: collectives.py LIB [--devices=vulkan:0,vulkan:1] [--ways=nccl,host] [--check] [--random=N] [--csv=FILE] [--commit=HASH]
+usage: collectives.py LIB [--devices=vulkan:0,vulkan:1] [--ways=nccl,kernel,host] [--check] [--random=N] [--csv=FILE] [--commit=HASH]
 
 Each rank is a process with one of the devices; without --check it measures, too. Needs NumPy; with torch and two of NVIDIA's GPUs it runs torch's
 NCCL on buffers of the same sizes. NCCL is found where torch has it, or by the loader. --random: so many random collectives, all ranks the same.
@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-WAYS = {"nccl": 1, "host": 2}
+WAYS = {"nccl": 1, "host": 2, "kernel": 7}  # the kernel of small sums is beside one of the others
 OPAQUE = 1  # GRETA_FD_OPAQUE
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32}
 NAMES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "exchange")
@@ -165,15 +165,69 @@ def timed(comm, name, size, to, source, reps):
     count = size // 4 if name in ("all_reduce", "reduce_scatter") else size
     if name in ("reduce_scatter", "all_gather", "all_to_all"):
         count //= comm.size
-    best = float("inf")
+    call, best = lambda: comm.run(name, to, source, count), float("inf")
+    if name == "all_reduce":  # Python's own time counts, too
+        z, function = C.c_size_t, comm.d.lib.greta_comm_all_reduce
+        args = (comm.comm, comm.d.stream, to, z(0), source, z(0), z(count), b"f32", C.c_uint32(0))
+        call = lambda: function(*args) and comm.d.call("comm_all_reduce", *args)  # noqa: E731
     for _ in range(6):
         comm.d.sync()
         begin = time.perf_counter()
         for _ in range(reps):
-            comm.run(name, to, source, count)
+            call()
         comm.d.sync()
         best = min(best, (time.perf_counter() - begin) / reps * 1e6)
     return best
+
+
+def graph_of(comm, to, source, size):
+    """Microseconds of one of 100 in a graph, replayed ten times."""
+    d, graph, best = comm.d, C.c_void_p(), float("inf")
+    d.call("graph_begin", d.stream)
+    for _ in range(100):
+        comm.run("all_reduce", to, source, size // 4)
+    d.call("graph_end", d.stream, C.byref(graph))
+    for _ in range(6):
+        d.sync()
+        begin = time.perf_counter()
+        for _ in range(10):
+            d.call("graph_launch", graph, d.stream)
+        d.sync()
+        best = min(best, (time.perf_counter() - begin) / 1000 * 1e6)
+    d.lib.greta_graph_destroy(graph)
+    return best
+
+
+def bus(args, spec):
+    """Gigabytes a second between the device and memory of the host, as the host staged way sees it: each direction, then both at once."""
+    d, n, each = Device(args.lib, spec), 1 << 28, 1 << 22
+    out, inwards = C.c_void_p(), C.c_void_p()
+    for s in (out, inwards):
+        d.call("stream_create", d.device, C.byref(s))
+    import mmap
+    memory = mmap.mmap(-1, n)
+    address, host, a, b = C.addressof(C.c_char.from_buffer(memory)), C.c_void_p(), d.buffer(n, False), d.buffer(n, False)
+    d.call("buffer_import_pointer", d.device, C.c_void_p(address), C.c_size_t(n), C.byref(host))
+    rows, z = [], C.c_size_t
+
+    def copies(*directions):
+        best = float("inf")
+        for _ in range(4):
+            begin = time.perf_counter()
+            for i in range(0, n // 2, each):
+                for s, is_out in directions:
+                    to, source = (host, a) if is_out else (b, host)
+                    at = i if is_out else n // 2 + i
+                    d.call("buffer_copy", s, to, z(at), source, z(at), z(each))
+                    d.call("stream_flush", s)
+            for s, _ in directions:
+                d.call("stream_synchronize", s)
+            best = min(best, time.perf_counter() - begin)
+        return best * 1e6
+    rows.append(("bus", "device to host", n // 2, copies((out, True)), ""))
+    rows.append(("bus", "host to device", n // 2, copies((inwards, False)), ""))
+    rows.append(("bus", "both directions at once", n, copies((out, True), (inwards, False)), ""))
+    return rows
 
 
 def rank_main(rank, args, path, results):
@@ -212,15 +266,18 @@ def rank_main(rank, args, path, results):
             d.call("buffer_fill", d.stream, source, C.c_size_t(0), C.c_size_t(most), C.c_uint32(0))
             for name in NAMES:
                 for n in args.sizes if name == "all_reduce" else [most]:
-                    us = timed(comm, name, n, to, source, max(2, min(200, (1 << 28) // n)))
+                    us = timed(comm, name, n, to, source, max(10, min(200, (1 << 28) // n)))
                     rows.append((way, name, n, us, ""))
             if way == "nccl":  # memory that is copied first
                 a, b = d.buffer(most, False), d.buffer(most, False)
                 rows.append((way, "all_reduce of memory that is not shared", most, timed(comm, "all_reduce", most, b, a, 2), ""))
                 d.free(a, b)
+            if way == "kernel":
+                for n in [n for n in args.sizes if n <= 65536]:
+                    rows.append((way, "all_reduce in a graph of 100", n, graph_of(comm, to, source, n), ""))
             # With work between: a fill before each.
             for n in args.sizes:
-                begin, reps = None, max(2, min(100, (1 << 28) // n))
+                begin, reps = None, max(10, min(100, (1 << 28) // n))
                 for i in range(reps + 5):
                     if i == 5:
                         d.sync()
@@ -285,7 +342,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("lib")
     p.add_argument("--devices", default="vulkan:0,vulkan:1")
-    p.add_argument("--ways", default="nccl,host")
+    p.add_argument("--ways", default="nccl,kernel,host")
     p.add_argument("--check", action="store_true", help="measure nothing")
     p.add_argument("--random", type=int, default=0)
     p.add_argument("--sizes", default="16384,4194304,268435456", help="bytes")
@@ -322,7 +379,7 @@ def main():
             failed |= name in ("check", "random") and "right" not in note
     rows = got[0]
     if not args.check:
-        for row in copies(args):
+        for row in copies(args) + bus(args, args.devices.split(",")[0]):
             rows.append(row)
             print(*row[:3], f"{row[3]:.1f} us {row[2] / row[3] / 1e3:.2f} GB/s", row[4], flush=True)
             failed |= row[4] == "wrong"

@@ -480,7 +480,9 @@ GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
  * before it is done. What is queued behind it comes later, and the first call
  * that queues such a thing, or waits, waits for the collective and returns its
  * error. So a thread that has several ranks queues a collective for all of them
- * before it does anything else with their streams. Graphs have none.
+ * before it does anything else with their streams. Graphs record what a kernel
+ * does (GRETA_COMM_KERNEL), and nothing else; every rank launches them as
+ * often.
  *
  * When a rank's process ends, or it does not come within the time-out, the
  * collective is GRETA_ERROR_PEER_LOST on every rank, and so is every later
@@ -492,7 +494,10 @@ typedef struct greta_comm_id {
 typedef uint32_t greta_comm_ways;
 enum {
   GRETA_COMM_NCCL = 1, /* NCCL on Vulkan's devices of NVIDIA, RCCL on HIP's */
-  GRETA_COMM_HOST = 2  /* through the host's memory, any devices */
+  GRETA_COMM_HOST = 2, /* through the host's memory, any devices */
+  /* all_reduce of up to 64 KB, in whole words of 4 bytes, by a kernel of the
+   * stream, beside one of the above: Vulkan's devices */
+  GRETA_COMM_KERNEL = 4
 };
 typedef struct greta_comm_options {
   size_t struct_size;

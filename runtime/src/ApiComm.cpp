@@ -68,6 +68,14 @@ size_t times(size_t A, size_t B) {
 // Behind what the stream has queued. Of collectives that follow each other in
 // one stream only the first waits for the stream.
 void queueOn(greta_comm &C, greta_stream &S, Collective What) {
+  if (C.Impl->isSmall(What)) {
+    if (!S.Impl->Capturing)
+      S.endRepeats();
+    S.settle();
+    C.Impl->queueSmall(*S.Impl, What);
+    S.Told = C.Impl;
+    return;
+  }
   if (S.Impl->Capturing)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record ",
          comm::name(What.What), "; end it before, and begin another behind it");
@@ -162,7 +170,8 @@ greta_status greta_comm_create(greta_device *D,
     O.Size = Taken.size;
     O.TimeoutMs = std::min<uint64_t>(Taken.timeout_milliseconds, INT32_MAX);
     O.StagingBytes = Taken.staging_bytes;
-    if (Taken.ways & ~uint32_t(GRETA_COMM_NCCL | GRETA_COMM_HOST))
+    if (Taken.ways &
+        ~uint32_t(GRETA_COMM_NCCL | GRETA_COMM_HOST | GRETA_COMM_KERNEL))
       fail(GRETA_ERROR_UNSUPPORTED, "unknown ways for collectives");
     O.Ways = Taken.ways ? Taken.ways : ~uint32_t(0);
     *Out = new greta_comm{std::make_shared<Comm>(need(D, "device").Impl, O)};

@@ -290,6 +290,10 @@ public:
   virtual KernelRef loadKernel(const Variant &V, const KernelDecl &K,
                                const std::vector<uint8_t> &Object,
                                bool CaptureStatistics) = 0;
+  // vulkan/SmallReduce.comp, with so many bytes of arguments.
+  virtual KernelRef smallReduce(size_t ArgumentBytes) {
+    lacks("kernels that meet other devices' in the host's memory");
+  }
   // Why this device cannot run the variant; "" when it can.
   virtual std::string whyNot(const Variant &V) = 0;
   // Whether the variant was tuned for this device, by its target: 2 for its

@@ -2,9 +2,12 @@
 #include "comm/Comm.h"
 #include "Process.h"
 #include "comm/Accelerator.h"
+#include "comm/SmallReduce.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace greta::rt::comm {
 
@@ -33,6 +36,10 @@ Comm::Comm(std::shared_ptr<Device> D, const Options &O)
                                 O.StagingBytes)) {
   try {
     choose(O.Ways);
+    if (O.Ways & GRETA_COMM_KERNEL)
+      chooseSmall();
+    else
+      Left["kernel"] = "it was not asked for";
   } catch (const Error &E) {
     G->abort(concat("rank ", Rank, ": ", E.what()));
     throw;
@@ -50,17 +57,18 @@ Comm::~Comm() {
   Way.reset();
 }
 
+std::string Comm::agree(const std::string &Why) {
+  std::string All;
+  std::vector<std::string> Heard = G->meet(Why);
+  for (uint32_t R = 0; R < Size; ++R)
+    if (!Heard[R].empty() && All.empty())
+      All = concat("rank ", R, ": ", Heard[R]);
+  return All;
+}
+
 // NCCL if every rank has it and its test is right on every rank, else the
 // host's memory. The ranks meet behind each step, so all take the same way.
 void Comm::choose(uint32_t Ways) {
-  auto Agree = [&](const std::string &Why) {
-    std::string All;
-    std::vector<std::string> Heard = G->meet(Why);
-    for (uint32_t R = 0; R < Size; ++R)
-      if (!Heard[R].empty() && All.empty())
-        All = concat("rank ", R, ": ", Heard[R]);
-    return All;
-  };
   auto Try = [&](const char *Name, auto Make) {
     std::string Why;
     std::unique_ptr<Transport> Made;
@@ -69,14 +77,14 @@ void Comm::choose(uint32_t Ways) {
     } catch (const Error &E) {
       Why = E.what();
     }
-    Why = Agree(Why);
+    Why = agree(Why);
     if (Why.empty()) {
       try {
         Why = test(*Made);
       } catch (const Error &E) {
         Why = E.what();
       }
-      Why = Agree(Why);
+      Why = agree(Why);
       if (!Why.empty())
         report(GRETA_LOG_WARNING,
                concat("rank ", Rank, " on ", On->Spec, ": collectives by ",
@@ -102,7 +110,7 @@ void Comm::choose(uint32_t Ways) {
     Lacks = E.what();
   }
   std::vector<std::string> Offers = G->meet(Offer);
-  Lacks = Agree(Lacks);
+  Lacks = agree(Lacks);
   if (Lacks.empty())
     Try("nccl",
         [&] { return makeNcclTransport(On, *G, std::move(A), Offers); });
@@ -201,6 +209,95 @@ bool Comm::ordersOnDevice(const Collective &C) const {
   return (!C.From || C.From->isShared()) && (!C.To || C.To->isShared());
 }
 
+// Kernels of two ranks meet only if both run at once: not those of one device
+// in one process, which share its queues.
+void Comm::chooseSmall() {
+  nlohmann::json Info;
+  On->describe(Info);
+  std::string Own = concat(Info.value("uuid", ""), " of process ", getpid());
+  std::vector<std::string> All = G->meet(Own);
+  std::string Why;
+  std::unique_ptr<SmallReduce> Made;
+  try {
+    if (std::count(All.begin(), All.end(), Own) > 1)
+      fail(GRETA_ERROR_UNSUPPORTED, "several ranks are on one device");
+    if (Info.value("family", "") == "vulkan:lavapipe")
+      fail(GRETA_ERROR_UNSUPPORTED,
+           "lavapipe ends every loop after 65,535 iterations");
+    Made = std::make_unique<SmallReduce>(On, *G);
+  } catch (const Error &E) {
+    Why = E.what();
+  }
+  Why = agree(Why);
+  if (Why.empty()) {
+    try {
+      Why = testSmall(*Made);
+    } catch (const Error &E) {
+      Why = E.what();
+    }
+    Why = agree(Why);
+  }
+  if (Why.empty())
+    Small = std::move(Made);
+  else
+    Left["kernel"] = Why;
+}
+
+std::string Comm::testSmall(SmallReduce &Kernel) {
+  // Halves that are rounded, and rounds enough to use each box twice.
+  constexpr size_t count = 3002;
+  constexpr uint32_t looks = 1 << 21;
+  auto ValueOf = [](uint32_t R, size_t I) {
+    return static_cast<_Float16>(static_cast<float>(I * 7 % 101) +
+                                 static_cast<float>(R) / 7);
+  };
+  std::vector<_Float16> Data(count), Got(count), Want(count);
+  for (size_t I = 0; I < count; ++I) {
+    float Sum = 0;
+    for (uint32_t R = 0; R < Size; ++R)
+      Sum += static_cast<float>(ValueOf(R, I));
+    Want[I] = static_cast<_Float16>(Sum);
+    Data[I] = ValueOf(Rank, I);
+  }
+  std::unique_ptr<Stream> S = On->createStream();
+  Collective C;
+  C.What = Kind::AllReduce;
+  C.Type = Element::F16;
+  C.Count = count;
+  C.From = On->allocate(count * 2);
+  C.To = On->allocate(count * 2);
+  S->write(C.From, 0, Data.data(), count * 2);
+  for (int Round = 0; Round < 5; ++Round) {
+    S->fill(C.To, 0, count * 2, 0);
+    Kernel.queue(*S, C, looks);
+    S->read(C.To, 0, Got.data(), count * 2);
+    if (G->hasKernelEnded())
+      return "ranks do not see each other's memory";
+    for (size_t I = 0; I < count; ++I)
+      if (memcmp(&Got[I], &Want[I], 2) != 0)
+        return concat("element ", I, " is ", static_cast<float>(Got[I]),
+                      ", not ", static_cast<float>(Want[I]));
+  }
+  return "";
+}
+
+bool Comm::isSmall(const Collective &C) const {
+  return Small && SmallReduce::takes(C);
+}
+
+void Comm::queueSmall(Stream &S, const Collective &C) {
+  check();
+  uint64_t Looks = static_cast<uint64_t>(G->Timeout.count()) * 1000;
+  Small->queue(S, C,
+               static_cast<uint32_t>(std::min<uint64_t>(Looks, 1u << 31)));
+  if (!SmallUsed.exchange(true)) {
+    {
+      std::lock_guard<std::mutex> Guard(Lock);
+    }
+    Queued.notify_all();
+  }
+}
+
 std::shared_ptr<Ticket> Comm::queue(Collective C) {
   auto T = std::make_shared<Ticket>();
   {
@@ -222,6 +319,9 @@ void Comm::check() {
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure)
     throw *Failure;
+  if (SmallUsed && G->hasKernelEnded())
+    fail(GRETA_ERROR_PEER_LOST, "rank ", Rank,
+         ": a kernel of all_reduce has waited too long for a rank");
 }
 
 void Comm::wait(Ticket &T) {
@@ -241,6 +341,7 @@ void Comm::abort(const std::string &Why) { G->abort(Why); }
 void Comm::describe(nlohmann::json &Out) {
   Out = {{"rank", Rank}, {"size", Size}, {"way", WayName}, {"left_out", Left}};
   Out["staging"] = G->slotBytes();
+  Out["kernel_bytes"] = Small ? SmallReduce::mostBytes : 0;
   std::lock_guard<std::mutex> Guard(Lock);
   Out["failure"] = Failure ? Failure->what() : "";
 }
@@ -300,6 +401,7 @@ void Comm::take() {
 
 void Comm::work() {
   const uint64_t Before = Way->done(); // by its test
+  bool HasWorked = false;
   for (Patience P;;) {
     try {
       take();
@@ -307,16 +409,29 @@ void Comm::work() {
         // The next one often follows soon.
         P.reset();
         auto Begin = Group::Clock::now();
-        while (!Waiting &&
+        while (HasWorked && !Waiting &&
                Group::Clock::now() - Begin < std::chrono::milliseconds(1))
           P.wait();
+        HasWorked = false;
         std::unique_lock<std::mutex> Guard(Lock);
-        Queued.wait(Guard, [&] { return Closing || !Queue.empty(); });
-        if (Queue.empty())
+        auto HasWork = [&] { return Closing || !Queue.empty(); };
+        if (!SmallUsed) {
+          Queued.wait(Guard, [&] { return HasWork() || SmallUsed; });
+        } else if (!Queued.wait_for(Guard, std::chrono::milliseconds(20),
+                                    HasWork)) {
+          // Kernels may be waiting for a rank that is gone.
+          Guard.unlock();
+          if (!Failure)
+            G->check([&](uint32_t R) { return !G->hasLeft(R); },
+                     Group::Clock::now(), "all_reduce");
+          continue;
+        }
+        if (Closing && Queue.empty())
           return;
         P.reset();
         continue;
       }
+      HasWorked = true;
       if (Way->progress())
         P.reset();
       else

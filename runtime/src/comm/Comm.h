@@ -105,6 +105,8 @@ makeNcclTransport(std::shared_ptr<Device> D, Group &G,
                   std::shared_ptr<Accelerator> A,
                   const std::vector<std::string> &Offers);
 
+class SmallReduce;
+
 class Comm {
 public:
   struct Options {
@@ -122,6 +124,9 @@ public:
   // Whether the device orders it and its stream.
   bool ordersOnDevice(const Collective &C) const;
   std::shared_ptr<Ticket> queue(Collective C);
+  // Whether one kernel in the stream does it, also in a graph; and that.
+  bool isSmall(const Collective &C) const;
+  void queueSmall(Stream &S, const Collective &C);
   // Waits until it has ended; throws its failure.
   void wait(Ticket &T);
   // Throws if it has ended.
@@ -135,6 +140,10 @@ public:
 
 private:
   void choose(uint32_t Ways);
+  void chooseSmall();
+  std::string testSmall(SmallReduce &S);
+  // What the ranks say, "" if all say that nothing is wrong.
+  std::string agree(const std::string &Why);
   // Why the transport is wrong; "" if it is right on this rank.
   std::string test(Transport &T);
   std::string testOn(Transport &T, bool OnDevice);
@@ -145,6 +154,8 @@ private:
 
   std::unique_ptr<Group> G;
   std::unique_ptr<Transport> Way;
+  std::unique_ptr<SmallReduce> Small;
+  std::atomic<bool> SmallUsed{false};
   std::string WayName;
   std::map<std::string, std::string> Left; // ways that are left out, and why
 

@@ -257,13 +257,25 @@ size_t Group::pairBytes() const {
   return std::max<size_t>(SlotBytes / (2 * Size) / 4096, 1) * 4096;
 }
 
+std::shared_ptr<void> Group::owner() const { return Map; }
+
 char *Group::data() const {
   return static_cast<char *>(Map->Begin) + roundUp(sizeof(Control), dataUnit);
 }
 
-size_t Group::dataBytes() const {
+size_t Group::dataBytes() const { return boxesAt() + boxesBytes(); }
+
+size_t Group::boxesAt() const {
   return roundUp(slots * (SlotBytes * (Size + 1) + pairBytes() * Size * Size),
                  dataUnit);
+}
+
+size_t Group::boxesBytes() const {
+  return roundUp(wordBytes + size_t(boxWords) * 8 * 2 * Size, dataUnit);
+}
+
+bool Group::hasKernelEnded() const {
+  return *reinterpret_cast<volatile uint32_t *>(data() + boxesAt()) != 0;
 }
 
 size_t Group::slotAt(uint32_t R, uint64_t Step) const {
@@ -301,6 +313,7 @@ void Group::abort(const std::string &Why) {
     return;
   snprintf(C.Reason, wordBytes, "%s", Why.c_str());
   C.Aborts = 2;
+  *reinterpret_cast<volatile uint32_t *>(data() + boxesAt()) = 1;
 }
 
 void Group::check(const std::function<bool(uint32_t)> &WaitsFor,

@@ -5,6 +5,8 @@
 //   slots      of each rank: what it gives to the others, step by step
 //   results    what the ranks have reduced, a part by each
 //   pairs      of each rank and each other one: what goes between the two
+//   boxes      of each rank two, for kernels that meet here, behind a word that
+//              says whether the communicator has ended
 //
 // Each rank locks its byte of the file. The kernel drops the lock when the
 // process ends, however it ends, so the others see that it is gone.
@@ -46,6 +48,7 @@ public:
   static constexpr uint32_t maxRanks = 64;
   static constexpr size_t slots = Lane::slots;
   static constexpr size_t wordBytes = 512;
+  static constexpr uint32_t boxWords = 16384; // of four bytes, and their round
   using Id = std::array<uint8_t, 16>;
   using Clock = std::chrono::steady_clock;
 
@@ -80,10 +83,15 @@ public:
   size_t pairBytes() const;
   // The memory of all slots, results and pairs, and places in it.
   char *data() const;
+  std::shared_ptr<void> owner() const; // as long as it lives, so does data()
   size_t dataBytes() const;
   size_t slotAt(uint32_t R, uint64_t Step) const;
   size_t resultAt(uint64_t Step) const;
   size_t pairAt(uint32_t From, uint32_t To, uint64_t Step) const;
+  size_t boxesAt() const;
+  size_t boxesBytes() const;
+  // Whether a kernel gave up.
+  bool hasKernelEnded() const;
 
   // All ranks come together, each says a word, and all hear all of them.
   std::vector<std::string> meet(const std::string &Word);

@@ -281,6 +281,7 @@ public:
   KernelRef loadKernel(const Variant &V, const KernelDecl &K,
                        const std::vector<uint8_t> &Object,
                        bool CaptureStatistics) override;
+  KernelRef smallReduce(size_t ArgumentBytes) override;
   std::string whyNot(const Variant &V) override;
   unsigned madeFor(const Variant &V) const override;
   uint32_t computeUnits() const override;

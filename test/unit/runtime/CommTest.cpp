@@ -1,8 +1,10 @@
 // CommTest.cpp: communicators whose ranks are threads of the test, and one
 // whose last rank is a process that ends; greta_comm_* against sums and copies
 // of the test's own. FakeNccl.cpp is NCCL.
+#include "Backend.h"
 #include "EveryDevice.h"
 #include "TestPackage.h"
+#include "comm/SmallReduce.h"
 #include "greta_runtime.hpp"
 
 #include <atomic>
@@ -72,7 +74,7 @@ int valueOf(uint32_t Rank, size_t I, uint32_t Seed) {
   return static_cast<int>((I * 7 + Rank * 5 + Seed * 3) % 17) - 8;
 }
 
-size_t bytesOf(const std::string &Type) {
+size_t sizeOf(const std::string &Type) {
   return Type == "f32" || Type == "i32" ? 4 : 2;
 }
 
@@ -91,7 +93,7 @@ void put(std::vector<char> &To, size_t I, const std::string &Type, int Value) {
 
 std::vector<char> filled(uint32_t Rank, size_t Begin, size_t Count,
                          const std::string &Type, uint32_t Seed) {
-  std::vector<char> All(Count * bytesOf(Type));
+  std::vector<char> All(Count * sizeOf(Type));
   for (size_t I = 0; I < Count; ++I)
     put(All, I, Type, valueOf(Rank, Begin + I, Seed));
   return All;
@@ -99,7 +101,7 @@ std::vector<char> filled(uint32_t Rank, size_t Begin, size_t Count,
 
 std::vector<char> reduced(uint32_t Ranks, size_t Begin, size_t Count,
                           const std::string &Type, uint32_t Seed, bool Max) {
-  std::vector<char> All(Count * bytesOf(Type));
+  std::vector<char> All(Count * sizeOf(Type));
   for (size_t I = 0; I < Count; ++I) {
     int Value = valueOf(0, Begin + I, Seed);
     for (uint32_t R = 1; R < Ranks; ++R) {
@@ -117,7 +119,7 @@ enum Which : uint32_t { Reduce, Scatter, Gather, Cast, All, Ring, Last };
 bool isRight(Rank &Own, Which What, size_t Count, const std::string &Type,
              bool Max, uint32_t Root, uint32_t Seed, bool InPlace = false) {
   uint32_t Me = Own.Number, N = Own.Size;
-  size_t E = bytesOf(Type), Part = Count * E;
+  size_t E = sizeOf(Type), Part = Count * E;
   size_t Gives = Count * (What == Scatter || What == All ? N : 1);
   size_t Gets = Count * (What == Gather || What == All ? N : 1);
   bool Shares = InPlace && What != All && What != Ring;
@@ -500,6 +502,98 @@ TEST(Comm, AProcessThatEndsIsAnErrorOnEveryRank) {
   int Status = 0;
   ASSERT_EQ(waitpid(Child, &Status, 0), Child);
   EXPECT_TRUE(WIFSIGNALED(Status));
+}
+
+// The kernel of small sums. The test is the other rank: it puts its words into
+// that one's box before the kernel looks.
+TEST(CommKernel, MeetsAnotherRankInTheHostsMemory) {
+  using namespace greta::rt;
+  using namespace greta::rt::comm;
+  std::shared_ptr<Device> D;
+  try {
+    D = openDevice("vulkan");
+  } catch (const Error &E) {
+    GTEST_SKIP() << E.what();
+  }
+  Group::Id Id = Group::newId();
+  std::unique_ptr<Group> Other;
+  std::thread Joins(
+      [&] { Other = std::make_unique<Group>(Id, "", 1, 2, enough, 1); });
+  Group Own(Id, "", 0, 2, enough, 1);
+  Joins.join();
+  SmallReduce Kernel(D, Own);
+  auto *Boxes = reinterpret_cast<uint64_t *>(Own.data() + Own.boxesAt() +
+                                             Group::wordBytes);
+  std::unique_ptr<greta::rt::Stream> S = D->createStream();
+  uint64_t Round = 0;
+  auto Comes = [&](const std::vector<char> &Words) { // in the next round
+    ++Round;
+    for (size_t I = 0; I < Words.size() / 4; ++I) {
+      uint32_t Word;
+      memcpy(&Word, &Words[I * 4], 4);
+      Boxes[(2 + Round % 2) * Group::boxWords + I] = Word | Round << 32;
+    }
+  };
+  const std::pair<const char *, Element> types[] = {{"f32", Element::F32},
+                                                    {"f16", Element::F16},
+                                                    {"bf16", Element::BF16},
+                                                    {"i32", Element::I32}};
+  for (const auto &[Type, E] : types)
+    for (bool Max : {false, true})
+      for (size_t Offset : {0, 6}) { // one that no word has
+        size_t Count = 5002, Bytes = Count * bytesOf(E);
+        Collective C;
+        C.What = Kind::AllReduce;
+        C.Type = E;
+        C.Op = Max ? Reduction::Max : Reduction::Sum;
+        C.Count = Count;
+        C.From = C.To = D->allocate(Bytes + Offset);
+        C.FromOffset = C.ToOffset = Offset;
+        ASSERT_TRUE(SmallReduce::takes(C));
+        std::vector<char> Mine = filled(0, 0, Count, Type, 3), Got(Bytes);
+        S->write(C.From, Offset, Mine.data(), Bytes);
+        Comes(filled(1, 0, Count, Type, 3));
+        Kernel.queue(*S, C, 1000);
+        S->read(C.To, Offset, Got.data(), Bytes);
+        EXPECT_EQ(Got, reduced(2, 0, Count, Type, 3, Max)) << Type << Max;
+      }
+  // Twice in a graph, which is replayed: 1 + 2 + 3 and so on, rounded to halves
+  // once in each round.
+  Collective C;
+  C.What = Kind::AllReduce;
+  C.Type = Element::F16;
+  C.Count = 2;
+  C.From = C.To = D->allocate(4);
+  S->beginCapture();
+  S->Capturing = true;
+  Kernel.queue(*S, C, 1000);
+  S->Capturing = false;
+  std::shared_ptr<greta::rt::Graph> G = S->endCapture();
+  float Want[2] = {2049, -0.1f};
+  _Float16 Values[2] = {static_cast<_Float16>(Want[0]),
+                        static_cast<_Float16>(Want[1])};
+  Want[0] = static_cast<float>(Values[0]);
+  Want[1] = static_cast<float>(Values[1]);
+  S->write(C.From, 0, Values, 4);
+  for (int I = 0; I < 5; ++I) {
+    _Float16 Next[2] = {static_cast<_Float16>(0.3f * static_cast<float>(I)),
+                        static_cast<_Float16>(6.1e-5f)};
+    std::vector<char> Words(4);
+    memcpy(Words.data(), Next, 4);
+    Comes(Words);
+    G->launch(*S);
+    S->read(C.To, 0, Values, 4);
+    for (int J = 0; J < 2; ++J) {
+      Want[J] = static_cast<float>(
+          static_cast<_Float16>(Want[J] + static_cast<float>(Next[J])));
+      EXPECT_EQ(static_cast<float>(Values[J]), Want[J]) << I << J;
+    }
+  }
+  EXPECT_FALSE(Own.hasKernelEnded());
+  // Nobody comes: it ends, and says so.
+  Kernel.queue(*S, C, 1000);
+  S->synchronize();
+  EXPECT_TRUE(Own.hasKernelEnded());
 }
 
 // NCCL and CUDA, by FakeNccl.cpp on lavapipe's memory.
