@@ -268,6 +268,8 @@ def rank_main(rank, args, path, results):
                 for n in args.sizes if name == "all_reduce" else [most]:
                     us = timed(comm, name, n, to, source, max(10, min(200, (1 << 28) // n)))
                     rows.append((way, name, n, us, ""))
+            for n in args.sizes:  # as models have it, and torch below
+                rows.append((way, "all_reduce in place", n, timed(comm, "all_reduce", n, to, to, max(10, min(200, (1 << 28) // n))), ""))
             if way == "nccl":  # memory that is copied first
                 a, b = d.buffer(most, False), d.buffer(most, False)
                 rows.append((way, "all_reduce of memory that is not shared", most, timed(comm, "all_reduce", most, b, a, 2), ""))

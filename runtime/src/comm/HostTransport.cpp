@@ -93,16 +93,22 @@ struct Host {
   uint64_t Steps = 0; // of all collectives before
 };
 
+size_t elementsOfAStep(const Group &G, const Collective &C) {
+  size_t Unit = partUnit / bytesOf(C.Type);
+  size_t Fits = G.slotBytes() / bytesOf(C.Type);
+  if (C.What == Kind::ReduceScatter || C.What == Kind::AllToAll)
+    return std::max(Fits / G.Size / Unit, size_t(1)) * Unit;
+  return Fits;
+}
+
 class CollectiveFlow : public Flow {
 public:
   CollectiveFlow(Host &H, const Collective &C)
-      : H(H), G(H.G), C(C), First(H.Steps), Out(*H.D, *H.Out), In(*H.D, *H.In) {
-    size_t Unit = partUnit / bytesOf(C.Type);
-    size_t Fits = G.slotBytes() / bytesOf(C.Type);
-    if (C.What == Kind::ReduceScatter || C.What == Kind::AllToAll)
-      Fits = std::max(Fits / G.Size / Unit, size_t(1)) * Unit;
-    StepCount = Fits;
-    Steps = ceilDiv(C.Count, Fits);
+      : H(H), G(H.G), C(C), First(H.Steps), StepCount(elementsOfAStep(H.G, C)),
+        Steps(ceilDiv(C.Count, StepCount)), Out(*H.D, *H.Out),
+        // A single step has nothing to overlap, and a device may take long to
+        // turn from one queue to another.
+        In(*H.D, Steps > 1 ? *H.In : *H.Out) {
     H.Steps += Steps;
     // Ranks that do not agree on it would read each other's bytes as theirs.
     Doing = 1469598103934665603u;
@@ -150,9 +156,10 @@ private:
   Host &H;
   Group &G;
   const Collective C;
-  const uint64_t First; // step of the group's
-  size_t StepCount;     // elements a step
-  uint64_t Steps, Doing;
+  const uint64_t First;   // step of the group's
+  const size_t StepCount; // elements a step
+  const uint64_t Steps;
+  uint64_t Doing;
   uint64_t Reduced = 0;
   Lane Out, In;
 };
