@@ -28,7 +28,7 @@ def _logits(q, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL: tl.constex
     return tl.where(inside, logits, -float("inf"))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["S", "T", "H", "shared", "q_b", "q_h", "k_b", "k_h", "v_b", "v_h", "b_b", "b_h", "o_b", "o_h"])
 def forward_kernel(
     out,
     lse,
@@ -105,7 +105,7 @@ def forward_kernel(
     tl.store(at, sums.to(out.dtype.element_ty), mask=(row[:, None] < S) & (dv[None, :] < DV))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["S", "T", "H", "shared", "q_b", "q_h", "k_b", "k_h", "v_b", "v_h", "b_b", "b_h", "g_b", "g_h", "dq_b", "dq_h"])
 def query_gradient_kernel(
     dq,
     q,
@@ -181,7 +181,7 @@ def query_gradient_kernel(
     tl.store(dq + batch * dq_b + head * dq_h + row[:, None] * dq_s + d[None, :] * dq_d, sums.to(dq.dtype.element_ty), mask=(row[:, None] < S) & (d[None, :] < D))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["S", "T", "H", "shared", "q_b", "q_h", "k_b", "k_h", "v_b", "v_h", "b_b", "b_h", "g_b", "g_h", "dk_b", "dk_h", "dv_b", "dv_h"])
 def key_gradient_kernel(
     dk,
     dv_out,

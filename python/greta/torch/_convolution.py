@@ -42,7 +42,7 @@ def _source(p, tap, stride, padding, dilation, extent, TRANSPOSED: tl.constexpr)
         return at, (at >= 0) & (at < extent)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["positions", "outputs", "inputs", "x_d", "x_h", "x_w", "taps", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "x_n", "w_group", "out_d", "out_h", "out_w", "out_n", "kernel_h", "kernel_w"])
 def convolution_kernel(
     out,
     x,
@@ -130,7 +130,7 @@ def convolution_kernel(
     tl.store(at[:, None] + channel[None, :] * out_c, sums.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["positions", "outputs", "inputs", "x_d", "x_h", "x_w", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "x_n", "w_group", "grad_d", "grad_h", "grad_w", "grad_n", "groups", "kernel_h", "kernel_w"])
 def weight_kernel(
     w,
     x,

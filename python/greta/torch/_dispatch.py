@@ -24,6 +24,12 @@ def _tensor_places(op: Any) -> tuple[int, ...]:
     return tuple(index for index, argument in enumerate(op._schema.arguments) if str(argument.type) in ("Tensor", "Optional[Tensor]"))
 
 
+@functools.lru_cache(4096)
+def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -> torch.Tensor:
+    """A number on a device; `word` tells 0.0 from -0.0, and the stream is the one that has written it."""
+    return torch.full((), value, dtype=kind, device=torch.device(NAME, index))
+
+
 def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Numbers that stand for tensors, as in x + 1, as tensors of the type that they are computed in."""
     places = [index for index in _tensor_places(op) if index < len(args) and isinstance(args[index], (int, float, complex))]
@@ -32,9 +38,10 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     others = [one for one in args if isinstance(one, torch.Tensor)]
     typed = [one for one in others if one.dtype != torch.bool] or others
     full = list(args)
+    device = next((one.device.index for one in others if one.device.type == NAME), _torch.current_device())
     for index in places:
         kind = torch.result_type(typed[0], args[index]) if typed else torch.result_type(torch.empty(0, dtype=torch.bool), args[index])
-        full[index] = torch.scalar_tensor(args[index], dtype=kind)
+        full[index] = _number(repr(args[index]), args[index], kind, device, _torch.raw_stream(device))
     return tuple(full)
 
 

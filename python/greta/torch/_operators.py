@@ -31,7 +31,7 @@ def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 #
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["a_batch", "b_batch", "out_batch", "added_batch", "alpha", "beta"])
 def matmul_kernel(
     out,
     a,
@@ -195,7 +195,7 @@ def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
 #
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "seed", "offset", "low", "high", "span"])
 def random_kernel(out, n, seed, offset, low, high, span, p, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """Numbers `offset` to `offset + n - 1` of the generator, as KIND says."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -342,7 +342,7 @@ def _normal_std(mean: float, std: torch.Tensor, *, generator: Any = None, out: t
 #
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "first", "step"])
 def sequence_kernel(out, n, ends, first, step, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """first + i * step in integers; of floats the start, the step and, where both ends are exact, the end are in `ends`."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -387,7 +387,7 @@ def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> 
 def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> Any:
     if steps < 0 or not out.is_floating_point():
         return NotImplemented
-    return _sequence(out, steps, [start, (end - start) / (steps - 1) if steps > 1 else 0, end])
+    return _sequence(out, steps, [start, (end - start) / (steps - 1), end] if steps > 1 else [start, 0])
 
 
 @implements(aten.eye.m_out)
@@ -434,7 +434,7 @@ def _cumulative(op: Any, self: torch.Tensor, values: torch.Tensor, indices: torc
     return None
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def nonzero_kernel(out, x, places, n, BLOCK: tl.constexpr):
     """Writes the index of each element that is not zero to its place, which counts from 1."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -501,3 +501,65 @@ def _nonzero_static(self: torch.Tensor, *, size: int, fill_value: int = -1) -> A
     out = torch.full((size, self.dim()), fill_value, dtype=torch.int64, device=self.device)
     out[: min(size, found.shape[0])] = found[:size]
     return out
+
+
+@triton.jit(do_not_specialize=["n"])
+def rank_sort_kernel(values, indices, x, n, DESCENDING: tl.constexpr, BLOCK: tl.constexpr):
+    """Every element of a row counts those that come before it, which is its place; NaN is the largest, and equal elements keep their order."""
+    row = tl.program_id(1).to(tl.int64) * n
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    own = tl.load(x + row + i, mask=i < n, other=0)
+    key = own.to(tl.float32) if own.dtype.is_floating() and own.dtype.primitive_bitwidth < 32 else own
+    place = tl.zeros((BLOCK,), tl.int32)
+    for start in range(0, n, BLOCK):
+        j = start + tl.arange(0, BLOCK)
+        other = tl.load(x + row + j, mask=j < n, other=0).to(key.dtype)
+        a, b = key[:, None], other[None, :]
+        isEqual = (a == b) | ((a != a) & (b != b))
+        if DESCENDING:
+            comes = (b > a) | ((b != b) & (a == a))
+        else:
+            comes = (b < a) | ((a != a) & (b == b))
+        comes = (comes | (isEqual & (j[None, :] < i[:, None]))) & (j[None, :] < n)
+        place += tl.sum(comes.to(tl.int32), 1)
+    tl.store(values + row + place, own, mask=i < n)
+    tl.store(indices + row + place, i.to(tl.int64), mask=i < n)
+
+
+@implements(aten.sort.values_stable)
+def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False, values: torch.Tensor, indices: torch.Tensor) -> Any:
+    """Rows that Inductor does not sort in one block."""
+    n = self.shape[dim] if self.dim() else 1
+    if not 512 < n <= 1 << 15 or self.dtype not in _RANDOM:
+        return NotImplemented
+    rows = self.movedim(dim, -1).contiguous()
+    found, places = torch.empty_like(rows), torch.empty(rows.shape, dtype=torch.int64, device=rows.device)
+    block = 64
+    with torch.rdna.device(self.device):
+        rank_sort_kernel[(triton.cdiv(n, block), rows.numel() // n)](found, places, rows, n, DESCENDING=descending, BLOCK=block)
+    values.resize_(self.shape).copy_(found.movedim(-1, dim))
+    indices.resize_(self.shape).copy_(places.movedim(-1, dim))
+    return values, indices
+
+
+#
+# Losses in narrow types
+#
+
+
+@implements(aten._amp_foreach_non_finite_check_and_unscale_.default)
+def _unscale(tensors: Any, found: torch.Tensor, factor: torch.Tensor) -> None:
+    for one in tensors:
+        found.copy_(torch.maximum(found, (~torch.isfinite(one)).any().to(found.dtype)))
+        one.mul_(factor)
+
+
+@implements(aten._amp_update_scale_.default)
+def _update_scale(scale: torch.Tensor, good: torch.Tensor, found: torch.Tensor, growth: float, backoff: float, interval: int) -> torch.Tensor:
+    overflowed = found != 0
+    grown = good + 1
+    isDue = grown == interval
+    larger = scale * growth
+    scale.copy_(torch.where(overflowed, scale * backoff, torch.where(isDue & torch.isfinite(larger), larger, scale)))
+    good.copy_(torch.where(overflowed | isDue, torch.zeros_like(good), grown))
+    return scale
