@@ -38,6 +38,12 @@ verifySharedAccess(Operation *op, TypedValue<SharedType> array, Type type) {
 }
 
 LogicalResult SharedLoadOp::verify() {
+  auto vector = dyn_cast<VectorType>(getResult().getType());
+  if (getTransposed() &&
+      (!vector ||
+       vector.getNumElements() * bytesInMemory(vector.getElementType()) != 8))
+    return emitOpError("transposes ")
+           << getResult().getType() << "; it takes vectors of 8 bytes";
   return verifySharedAccess(*this, getArray(), getResult().getType());
 }
 

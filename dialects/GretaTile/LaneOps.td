@@ -128,18 +128,20 @@ def GretaTile_SharedLoadOp : GretaTile_Op<"shared_load", [MemoryEffects<[MemRead
   let summary = "Loads one element of an array in shared memory";
   let description = [{
     From bytes, an array of i8, a value of any type: as many of them as the type has, from a multiple of their number on.
+    With `transposed` lanes then hand each other elements, as the target's `TransposedLoad` of that type says; all lanes of a wave take part.
 
     ```mlir
     %v = greta_tile.shared_load %array[%i] : !greta_tile.shared<256 x vector<4xf32>>
     %w = greta_tile.shared_load %bytes[%j] : !greta_tile.shared<4096 x i8> as vector<4xf32>
+    %t = greta_tile.shared_load %array[%i] transposed : !greta_tile.shared<256 x vector<4xf16>>
     ```
   }];
-  let arguments = (ins GretaTile_SharedType:$array, I32:$index);
+  let arguments = (ins GretaTile_SharedType:$array, I32:$index, UnitAttr:$transposed);
   let results = (outs AnyLaneValue:$result);
-  let builders = [OpBuilder<(ins "::mlir::Value":$array, "::mlir::Value":$index), [{
-    build($_builder, $_state, ::llvm::cast<::greta::tile::SharedType>(array.getType()).getElementType(), array, index);
+  let builders = [OpBuilder<(ins "::mlir::Value":$array, "::mlir::Value":$index, CArg<"bool", "false">:$transposed), [{
+    build($_builder, $_state, ::llvm::cast<::greta::tile::SharedType>(array.getType()).getElementType(), array, index, transposed);
   }]>];
-  let assemblyFormat = "$array `[` $index `]` attr-dict `:` custom<SharedAccess>(type($array), type($result))";
+  let assemblyFormat = "$array `[` $index `]` (`transposed` $transposed^)? attr-dict `:` custom<SharedAccess>(type($array), type($result))";
   let hasVerifier = 1;
 }
 

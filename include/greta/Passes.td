@@ -252,6 +252,7 @@ def GretaTilePrintFactsPass : Pass<"greta-tile-print-facts", "::greta::tile::Fun
 
 def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::tile::FuncOp"> {
   let summary = "Give every block tensor of a kernel a layout";
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"\"", "name or alias in the target table; none: one without transposed loads">];
   let description = [{
     Accumulators of dots have their instruction's layout, contracts and then the largest blocks without a layout one that the accesses,
     reductions and GEMMs around them ask for. From these, layouts go on to operands and results of ops that need no data to move

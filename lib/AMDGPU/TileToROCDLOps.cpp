@@ -70,6 +70,22 @@ Value greta::rocdl::sharedAddress(OpBuilder &builder, Location loc, Value array,
   return move(array, index);
 }
 
+/// The instruction for elements of 16 bits takes vectors of any; that for 8
+/// bits, words.
+static Value loadTransposed(tile::SharedLoadOp op, Value address,
+                            const Kernel &kernel, ImplicitLocOpBuilder &b) {
+  auto type = cast<VectorType>(op.getResult().getType());
+  if (type.getNumElements() == 4) {
+    auto load = ROCDL::ds_read_tr16_b64::create(b, type, address);
+    kernel.setUndirect(load);
+    return load;
+  }
+  Type words = VectorType::get(2, b.getI32Type());
+  auto load = ROCDL::ds_read_tr8_b64::create(b, words, address);
+  kernel.setUndirect(load);
+  return LLVM::BitcastOp::create(b, type, load);
+}
+
 /// Index of the lane in the workgroup; workgroups have one axis.
 static Value threadId(OpBuilder &builder, Location loc, int32_t block) {
   auto range = LLVM::ConstantRangeAttr::get(builder.getContext(), APInt(32, 0),
@@ -193,10 +209,12 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                          op.getArray().getType());
   };
   lowerings.add<tile::SharedLoadOp>([&, place](auto op, auto x, auto &b) {
+    if (op.getTransposed())
+      return loadTransposed(op, place(op, x, b), kernel, b);
     auto load =
         LLVM::LoadOp::create(b, op.getResult().getType(), place(op, x, b));
     kernel.setUndirect(load);
-    return load.getResult();
+    return Value(load);
   });
   lowerings.add<tile::SharedStoreOp>([&, place](auto op, auto x, auto &b) {
     kernel.setUndirect(LLVM::StoreOp::create(b, x.getValue(), place(op, x, b)));

@@ -21,6 +21,7 @@
 #include "greta/Tile/Facts.h"
 #include "greta/Tile/LoopBody.h"
 #include "greta/Tile/MatrixInstructions.h"
+#include "greta/Tile/TransposedLoads.h"
 #include <cmath>
 
 namespace greta {
@@ -36,7 +37,7 @@ using namespace greta::tile;
 namespace {
 struct Source {
   bool isAlongK = false; // neighbours in memory are neighbours along K
-  int64_t align = 1;     // bytes that one access may move along K
+  int64_t align = 1;     // bytes that one access may move as it is stored
   int64_t bits = 0;      // that an element is computed from
   bool isLoad = false;   // nothing computes it
 };
@@ -51,15 +52,19 @@ static int64_t widthAlong(Operation *load, unsigned dim, const Facts &facts) {
 }
 
 static Source sourceOf(const LoadedOperand &operand, const LoopBody &body,
-                       const Facts &facts) {
+                       const Facts &facts, const TargetRow &row) {
   Source source;
   auto bytesOf = [](Operation *load) {
     return bytesInMemory(getElementTypeOrSelf(load->getResult(0)));
   };
   if (Operation *load = operand.source.getDefiningOp();
       isa_and_nonnull<LoadOp, LoadScatteredOp>(load)) {
+    int64_t bytes = bytesOf(load);
     int64_t width = widthAlong(load, operand.kDim, facts);
-    return {width > 1, width * bytesOf(load), 8 * bytesOf(load), true};
+    bool isAlongK = width > 1;
+    if (!isAlongK && hasTransposedLoad(row, /*isShared=*/true, bytes))
+      width = widthAlong(load, 1 - operand.kDim, facts);
+    return {isAlongK, width * bytes, 8 * bytes, true};
   }
   // The loads behind a computed value.
   llvm::SmallDenseSet<Operation *> seen;
@@ -101,7 +106,7 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
   for (unsigned side : {0u, 1u}) {
     bool isFirst = true;
     for (DotOp dot : body.dots) {
-      Source next = sourceOf(body.operandOf(dot, side), body, facts);
+      Source next = sourceOf(body.operandOf(dot, side), body, facts, row);
       Source &all = sources[side];
       if (std::exchange(isFirst, false)) {
         all = next;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileModel.h"
+#include "greta/Tile/TransposedLoads.h"
 
 using namespace mlir;
 using namespace greta;
@@ -55,6 +56,10 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
                  problem.count * (problem.rowsOfB ? tile.n : tile.k);
   return bytes + tile.stages * rows * 16 +
          (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
+}
+
+bool TileModel::isReadAsStored(bool rowsAlongK) const {
+  return rowsAlongK || hasTransposedLoad(row, /*isShared=*/true, problem.bytes);
 }
 
 int64_t greta::copiesInLanes(const MatrixInstruction &mi) {
@@ -109,7 +114,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     if (align < 4)
       each = std::max<int64_t>(each, 32);
     int64_t bits = extent * tile.k * each;
-    int64_t copies = asked || alongK ? 1 : row.tiles.transposed;
+    int64_t copies = asked || isReadAsStored(alongK) ? 1 : row.tiles.transposed;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
   };
   int64_t sums = problem.numSums() * m * n / lanes;
@@ -131,7 +136,8 @@ static constexpr int64_t evenColumns = 16;
 
 int64_t TileModel::directBytes() const {
   int64_t most = 0;
-  if (problem.stored && problem.rowsOfA && problem.rowsOfB)
+  if (problem.stored && isReadAsStored(problem.rowsOfA) &&
+      isReadAsStored(problem.rowsOfB))
     for (int64_t bytes : row.directToLdsBytes)
       if (llvm::isPowerOf2_64(bytes) &&
           bytes <= std::min(problem.alignOfA, problem.alignOfB))
@@ -141,25 +147,27 @@ int64_t TileModel::directBytes() const {
 
 /// Why blocks of the tile cannot be loaded straight to shared memory: a wave's
 /// lanes fill neighbouring places, so the swizzle is in where they load from.
-static std::optional<std::string> whyNotDirect(const Problem &problem,
-                                               const Tile &tile, int64_t lanes,
-                                               int64_t bytes) {
+std::optional<std::string> TileModel::whyNotDirect(const Tile &tile) const {
   if (tile.stages < 2)
     return "its 'direct' loads need two or three stages";
+  int64_t bytes = directBytes();
   if (!bytes)
     return "its 'direct' loads need a target that has them, and operands as "
            "they are in memory, with aligned rows along K";
-  int64_t turn = tile.waves * lanes * bytes / problem.bytes;
-  if (!llvm::isPowerOf2_64(tile.k) || turn % tile.k || tile.m * tile.k % turn ||
-      tile.n * tile.k % turn)
-    return "its 'direct' loads, " + std::to_string(turn) +
-           " numbers at a time, are not whole blocks of whole rows";
-  // As greta-tile-distribute has it.
-  constexpr int64_t most = int64_t(1) << 30;
-  int64_t reach =
-      std::max((tile.m - 1) * problem.rowOfA, (tile.n - 1) * problem.rowOfB);
-  if ((reach + tile.k) * problem.bytes > most)
-    return "its 'direct' loads reach 2^30 bytes from the first row";
+  int64_t turn = tile.waves * limits.wave * bytes / problem.bytes;
+  for (auto [extent, rowsAlongK, distance] :
+       {std::tuple(tile.m, problem.rowsOfA, problem.rowOfA),
+        {tile.n, problem.rowsOfB, problem.rowOfB}}) {
+    auto [rows, length] =
+        rowsAlongK ? std::pair(extent, tile.k) : std::pair(tile.k, extent);
+    if (!llvm::isPowerOf2_64(length) || turn % length || rows * length % turn)
+      return "its 'direct' loads, " + std::to_string(turn) +
+             " numbers at a time, are not whole blocks of whole rows";
+    // As greta-tile-distribute has it.
+    constexpr int64_t most = int64_t(1) << 30;
+    if (((rows - 1) * distance + length) * problem.bytes > most)
+      return "its 'direct' loads reach 2^30 bytes from the first row";
+  }
   return std::nullopt;
 }
 
@@ -208,7 +216,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
   if (tile.stages && mi.isSwapped)
     return "its instruction takes operands from registers, without stages";
   if (tile.direct)
-    if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
+    if (auto why = whyNotDirect(tile))
       return why;
   if (problem.unit && (!llvm::isPowerOf2_64(tile.k) || tile.k < problem.unit))
     return "its depth of " + std::to_string(tile.k) +

@@ -83,6 +83,10 @@ private:
   /// Columns of a row that the waves hold side by side.
   int64_t acrossWaves(const Tile &tile) const;
   int64_t ldsBytes(const Tile &tile) const;
+  /// Whether lanes read an operand from shared memory as it lies in memory:
+  /// along K, or by transposed loads.
+  bool isReadAsStored(bool rowsAlongK) const;
+  std::optional<std::string> whyNotDirect(const Tile &tile) const;
   /// Bytes that a turn reads from shared memory and brings there; what lanes
   /// read in less than 16 bytes counts as if it were 16.
   double ldsTraffic(const Tile &tile) const;

@@ -359,6 +359,8 @@ private:
     int64_t stageSize, width;
   };
   llvm::DenseMap<mlir::Value, LocalArray> locals;
+  std::optional<Layout> readTransposed(const SharedPlacement &placement,
+                                       const Layout &wanted, int64_t width);
   mlir::Value stageOf(LocalType type, const LocalArray &local,
                       mlir::Value stage, mlir::ImplicitLocOpBuilder &b);
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;

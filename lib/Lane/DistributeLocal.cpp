@@ -11,12 +11,14 @@
 //   (column of the thread ^ swizzle of its row)        one value per layout
 //     ^ (column of the register ^ swizzle of its row)  a constant
 //
-// Fragments are loaded whole by the wave, from rows that are not swizzled.
-// Direct loads are the business of DistributeMemory.cpp.
+// A block whose rows lie across what lanes want is read by transposed loads,
+// where the target has them. Fragments are loaded whole by the wave, from rows
+// that are not swizzled. Direct loads are the business of DistributeMemory.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
+#include "greta/Tile/TransposedLoads.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -61,6 +63,23 @@ static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   return std::nullopt;
 }
 
+/// What a transposed load moves, as its op has it.
+static constexpr int64_t transposedBytes = 8;
+
+/// The layout in which lanes read a block whose rows lie across what they want,
+/// where so many neighbours have one place; none: they read it as they want it.
+std::optional<Layout>
+Distributor::readTransposed(const SharedPlacement &placement,
+                            const Layout &wanted, int64_t width) {
+  const int64_t needed = transposedBytes / placement.elementBytes;
+  if (placement.accessWidth(wanted) > 1 || width < needed)
+    return std::nullopt;
+  auto loaded = beforeTransposedLoad(
+      row, /*isShared=*/true, placement.elementBytes, wanted, placement.rowDim);
+  return loaded && placement.accessWidth(*loaded) >= needed ? loaded
+                                                            : std::nullopt;
+}
+
 LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
   LocalType type = op.getResult().getType();
   SharedPlacement placement = placementOf(type);
@@ -68,7 +87,12 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
     return op.emitOpError("holds blocks of rank ")
            << placement.shape.size() << "; locals have two dimensions";
   int64_t width = placement.elementBytes < 16 ? 16 / placement.elementBytes : 1;
-  for (Operation *user : op->getUsers()) {
+  // How stores write decides how loads read.
+  SmallVector<Operation *> users(op->getUsers());
+  llvm::stable_sort(users, [](Operation *x, Operation *y) {
+    return isa<LocalStoreOp>(x) && !isa<LocalStoreOp>(y);
+  });
+  for (Operation *user : users) {
     auto load = dyn_cast<LocalLoadOp>(user);
     auto store = dyn_cast<LocalStoreOp>(user);
     if (!load && !store)
@@ -87,6 +111,9 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
       if (failed(layout))
         return failure();
       most = placement.accessWidth((*layout)->layout);
+      if (load)
+        if (readTransposed(placement, (*layout)->layout, width))
+          most = transposedBytes / placement.elementBytes;
     }
     width = std::min(width, most & -most);
   }
@@ -209,9 +236,16 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
 }
 
 LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
-  const DistributedLayout &layout = layoutOf(op.getResult());
   SharedPlacement placement = placementOf(op.getLocal().getType());
+  LayoutAttr read = getLayoutOf(op.getResult().getType());
   LocalArray local = locals.at(op.getLocal());
+  auto transposed = readTransposed(placement, toLayout(read), local.width);
+  if (transposed)
+    read = toAttr(op.getContext(), *transposed);
+  auto found = distributed(op, read);
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   LocalIndex index(b, placement, local.width);
   std::optional<FragmentType> fragment = fragmentOf(op.getResult());
@@ -266,7 +300,7 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
           b, *fragment, array, at, placement.rowStride / local.width,
           /*transposed=*/placement.rowDim == 0));
     else
-      out.push_back(SharedLoadOp::create(b, array, at));
+      out.push_back(SharedLoadOp::create(b, array, at, transposed.has_value()));
   }
   setVectors(op.getResult(), std::move(out));
   return success();

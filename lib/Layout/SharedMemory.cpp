@@ -103,10 +103,9 @@ BankCost greta::countBankCycles(const SharedPlacement &placement,
 }
 
 /// The placements worth trying, the plain one of each row dimension first.
-static llvm::SmallVector<SharedPlacement> candidates(const Layout &src,
-                                                     const Layout &dst,
-                                                     unsigned elementBytes,
-                                                     unsigned banks) {
+static llvm::SmallVector<SharedPlacement>
+candidates(const Layout &src, const Layout &dst, unsigned elementBytes,
+           unsigned banks, unsigned together) {
   llvm::SmallVector<SharedPlacement> all;
   Index shape = src.shape();
   for (unsigned rowDim = src.rank(); rowDim-- != 0;) {
@@ -122,18 +121,19 @@ static llvm::SmallVector<SharedPlacement> candidates(const Layout &src,
     int64_t vector = std::max(plain.accessWidth(src), plain.accessWidth(dst));
     int64_t rowBytes = shape[rowDim] * elementBytes;
     int64_t bankBytes = banks * wordBytes;
-    for (int64_t phases = 2; shape[rowDim] % (vector * phases) == 0 &&
-                             vector * phases * elementBytes <= bankBytes;
-         phases *= 2)
-      // Rows that share the banks' width may share a phase.
-      for (int64_t rows = 1; rows == 1 || rows * rowBytes <= bankBytes;
-           rows *= 2) {
-        SharedPlacement swizzled = plain;
-        swizzled.vector = vector;
-        swizzled.phases = phases;
-        swizzled.rowsPerPhase = rows;
-        all.push_back(swizzled);
-      }
+    for (int64_t moved = vector; moved <= vector * together; moved *= 2)
+      for (int64_t phases = 2; shape[rowDim] % (moved * phases) == 0 &&
+                               moved * phases * elementBytes <= bankBytes;
+           phases *= 2)
+        // Rows that share the banks' width may share a phase.
+        for (int64_t rows = 1; rows == 1 || rows * rowBytes <= bankBytes;
+             rows *= 2) {
+          SharedPlacement swizzled = plain;
+          swizzled.vector = moved;
+          swizzled.phases = phases;
+          swizzled.rowsPerPhase = rows;
+          all.push_back(swizzled);
+        }
     for (int64_t pad : {vector, 2 * vector, wordBytes / elementBytes}) {
       SharedPlacement padded = plain;
       padded.rowStride += pad;
@@ -146,7 +146,7 @@ static llvm::SmallVector<SharedPlacement> candidates(const Layout &src,
 
 llvm::FailureOr<SharedPlacement> greta::chooseSharedPlacement(
     const Layout &src, const Layout &dst, unsigned elementBytes,
-    int64_t maxBytes, std::string &error, unsigned banks,
+    int64_t maxBytes, std::string &error, unsigned banks, unsigned together,
     llvm::function_ref<bool(const SharedPlacement &)> allowed) {
   struct Choice {
     SharedPlacement placement;
@@ -155,7 +155,7 @@ llvm::FailureOr<SharedPlacement> greta::chooseSharedPlacement(
   std::optional<Choice> best;
   int64_t smallest = INT64_MAX;
   for (const SharedPlacement &placement :
-       candidates(src, dst, elementBytes, banks)) {
+       candidates(src, dst, elementBytes, banks, together)) {
     if (allowed && !allowed(placement))
       continue;
     int64_t bytes = placement.sizeInBytes();

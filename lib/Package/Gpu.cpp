@@ -81,7 +81,8 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
     buildFusedPipeline(passes, row, matrix, options);
   std::string target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTileSchedulePass({target}));
-  passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
+  passes.addNestedPass<tile::FuncOp>(
+      createGretaTileAssignLayoutsPass({target}));
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));
   passes.addPass(createGretaTileDistributePass({target}));
   // Memory is planned between barriers that are needed in any case, and those

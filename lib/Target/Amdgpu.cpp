@@ -200,6 +200,17 @@ static const MatrixInstruction matrixGfx12[] = {
 static constexpr unsigned ldsDword[] = {4};
 static constexpr unsigned ldsDwordOrFour[] = {4, 12, 16};
 
+// CDNA4 ISA, DS_READ_B64_TR_B16 and DS_READ_B64_TR_B8; the simulator has them
+// from AMD's own tests. 16 lanes load rows of 16 elements and have a column
+// each.
+static constexpr TransposedLoad::Bit lanesOfRows16[] = {
+    {false, 2}, {false, 3}, {true, 0}, {true, 1}};
+static constexpr TransposedLoad::Bit lanesOfRows8[] = {
+    {false, 3}, {true, 0}, {true, 1}, {true, 2}};
+static const TransposedLoad transposedGfx950[] = {
+    {/*isShared=*/true, 2, 4, lanesOfRows16},
+    {/*isShared=*/true, 1, 8, lanesOfRows8}};
+
 static constexpr StringRef namesGfx90a[] = {"cdna2", "mi200", "mi210", "mi250",
                                             "mi250x"};
 static constexpr StringRef namesGfx942[] = {"cdna3",  "mi300",  "mi300x",
@@ -240,10 +251,11 @@ struct Chip {
   StringRef source;
 };
 
-TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
+TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned ldsBanks, unsigned xcds,
                ArrayRef<unsigned> directToLds, Fp8Kind fp8,
                ArrayRef<MatrixInstruction> matrix, TileFacts tiles,
-               ArrayRef<StringRef> features) {
+               ArrayRef<StringRef> features,
+               ArrayRef<TransposedLoad> transposedLoads = {}) {
   return {chip.name,
           Backend::Hip,
           chip.aliases,
@@ -268,7 +280,12 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
           /*capabilities=*/{},
           chip.source,
           tiles,
-          /*waveCycles=*/4};
+          /*waveCycles=*/4,
+          /*unitsPerWorkgroup=*/1,
+          /*hasNumberExtrema=*/false,
+          /*most=*/{},
+          ldsBanks,
+          transposedLoads};
 }
 
 /// `ldsBytes` a cycle, fitted, the second cache's share of a CU, and the cost
@@ -385,16 +402,16 @@ static const TargetRow rows[] = {
     // One of the two dies of an MI250X, which is one device.
     cdna({"gfx90a", namesGfx90a, 110, 1700, 1638,
           "CDNA2 ISA; LLVM gfx90a; product MI250X"},
-         65536, 1, ldsDword, Fp8Kind::None, matrixGfx90a,
+         65536, 32, 1, ldsDword, Fp8Kind::None, matrixGfx90a,
          tilesOfCdna(155, 33, 600), beforeGfx950),
     cdna({"gfx942", namesGfx942, 304, 2100, 5300,
           "CDNA3 ISA; LLVM gfx942; product MI300X"},
-         65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942,
+         65536, 32, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942,
          tilesOfCdna(155, 47, 540), beforeGfx950),
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
           "CDNA4 ISA; LLVM gfx950; product MI355X"},
-         163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950,
-         tilesOfCdna(169, 56, 280), featuresCdna),
+         163840, 64, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950,
+         tilesOfCdna(169, 56, 280), featuresCdna, transposedGfx950),
     rdna({"gfx1030", namesGfx1030, 72, 2250, 512,
           "RDNA2 ISA; LLVM gfx1030; product RX 6800 XT"},
          1024, 16, Fp8Kind::None, /*matrix=*/{}, tilesOfRdna(1),

@@ -75,6 +75,16 @@ DIRECT = [
 ]
 
 
+# Operands that lie across K, as gfx950's transposed loads read them: straight to shared memory and through registers, by 8 and by 16 bytes.
+TRANSPOSED = [
+    Product("bias", "nn", "d", 129, 136, 1000, "f16", "f16", "directthree"),
+    Product("plain", "tn", "s", 64, 72, 448, "bf16", "f32", "direct"),
+    Product("plain", "tt", "s", 128, 65, 512, "i8", "i32", "directwhole"),
+    Product("plain", "nn", "d", 17, 144, 500, "i8", "i32", "three"),
+    Product("swiglu", "tn", "s", 40, 72, 129, "f16", "f16", "wide"),
+]
+
+
 # Operands in registers: K contiguous and made of blocks; rows of B that nothing aligns, by elements.
 IN_REGISTERS = [
     Product("bias", "nt", "s", 3, 130, 1024, "f16", "f16", "registersslices"),
@@ -93,6 +103,7 @@ def chosen_for(target):
         names = forced if target in CDNA else [s for s in forced if SCHEDULES[s].instruction == "narrow"]
         dtypes = ("f16", "bf16", "f32", "i8") if target in CDNA else ("f16", "bf16", "i8")
         direct = DIRECT if target in ("gfx942", "gfx950") else []
+        direct = direct + TRANSPOSED if target == "gfx950" else direct
         return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target) + direct + IN_REGISTERS
     if target == "vulkan:portable":
         return SHAPES[1::2] + split_for(target)

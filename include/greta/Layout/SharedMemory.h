@@ -50,11 +50,13 @@ BankCost countBankCycles(const SharedPlacement &placement, const Layout &layout,
 
 /// The placement with the fewest cycles for storing from `src` and loading into
 /// `dst`, and among those the smallest. Judged by the first wave and at most
-/// its first 16 accesses each way. Fails if the block does not fit in
-/// `maxBytes`. `allowed`, if given, says which placements may be taken.
+/// its first 16 accesses each way. A swizzle moves up to `together` accesses as
+/// one. Fails if the block does not fit in `maxBytes`. `allowed`, if given,
+/// says which placements may be taken.
 llvm::FailureOr<SharedPlacement> chooseSharedPlacement(
     const Layout &src, const Layout &dst, unsigned elementBytes,
     int64_t maxBytes, std::string &error, unsigned banks = 32,
+    unsigned together = 1,
     llvm::function_ref<bool(const SharedPlacement &)> allowed = nullptr);
 
 /// The layout in which threads, one after another, have what lies one after

@@ -55,6 +55,23 @@ struct MatrixInstruction {
   bool isSwapped = false;
 };
 
+/// A load behind which the lanes of a group hand each other what they have
+/// loaded: `registers` neighbours each, of which the receiver has one from each
+/// of as many lanes.
+struct TransposedLoad {
+  /// A bit of the receiver's number in its group, or of its register.
+  struct Bit {
+    bool isRegister;
+    uint8_t number;
+  };
+  bool isShared; // from shared memory; else from global memory
+  unsigned elementBytes, registers;
+  /// For each bit of the number of the lane that loads an element, the lowest
+  /// first, the receiver's bit that it is. Which neighbour it is are the lowest
+  /// bits of the receiver's number.
+  llvm::ArrayRef<Bit> lanes;
+};
+
 /// Registers of one kind, per lane, in units of 32 bits (SGPRs: per wave).
 struct RegisterFile {
   unsigned perWave = 0; // the most that one wave can name
@@ -195,6 +212,8 @@ struct TargetRow {
   /// Vulkan: of NMax and NMin of a number and NaN its drivers make the number.
   bool hasNumberExtrema = false;
   CodeLimits most = {};
+  unsigned ldsBanks = 32; // of 4 bytes each
+  llvm::ArrayRef<TransposedLoad> transposedLoads = {};
 
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }

@@ -1,5 +1,6 @@
 //===- DsLane.cpp - LDS instructions that move data across lanes ----------===//
 #include "Checks/Checks.h"
+#include "Timing/Stats.h"
 #include "Wave.h"
 
 using namespace greta::sim;
@@ -71,6 +72,8 @@ void readTranspose(Wave &w, const Inst &i) {
   unsigned bits = i.param & 0xff, bytes = bits == 6 ? 12 : 8;
   if (!w.execFull)
     return w.fault(i, "a transposed read needs all lanes active");
+  if (w.stats)
+    countLds(w, i, a, bytes, u32(i.imm));
   uint8_t raw[MaxLanes][16] = {};
   for (unsigned l = 0; l < w.lanes; ++l) {
     uint64_t x = u32(a[l] + u32(i.imm));

@@ -27,6 +27,7 @@
 
 #include "BlockLayout.h"
 #include "DotLayouts.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/Waves.h"
 #include "greta/Passes.h"
@@ -49,8 +50,8 @@ namespace {
 
 class LayoutAssigner {
 public:
-  explicit LayoutAssigner(FuncOp kernel)
-      : kernel(kernel), builder(kernel.getContext()) {}
+  LayoutAssigner(FuncOp kernel, const TargetRow *row)
+      : kernel(kernel), row(row), builder(kernel.getContext()) {}
   LogicalResult run();
 
 private:
@@ -70,10 +71,11 @@ private:
   void convertResult(OpResult result, const Layout &layout);
 
   LayoutWishes wishesOf(ArrayRef<Value> values, ArrayRef<int64_t> shape) {
-    return collectWishes(values, shape, *facts);
+    return collectWishes(values, shape, *facts, row);
   }
 
   FuncOp kernel;
+  const TargetRow *row; // null: not known
   OpBuilder builder;
   std::optional<Facts> facts;
   llvm::DenseMap<Value, Layout> layouts;
@@ -582,9 +584,12 @@ void LayoutAssigner::convertOperands(Operation *op) {
 namespace {
 struct AssignLayoutsPass
     : greta::impl::GretaTileAssignLayoutsPassBase<AssignLayoutsPass> {
+  using GretaTileAssignLayoutsPassBase::GretaTileAssignLayoutsPassBase;
   void runOnOperation() override {
-    if (failed(getOperation().checkTarget()) ||
-        failed(LayoutAssigner(getOperation()).run()))
+    const TargetRow *row =
+        target.empty() ? nullptr : rowOfTarget(getOperation(), target);
+    if ((!target.empty() && !row) || failed(getOperation().checkTarget()) ||
+        failed(LayoutAssigner(getOperation(), row).run()))
       signalPassFailure();
   }
 };

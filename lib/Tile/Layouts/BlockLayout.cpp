@@ -1,6 +1,7 @@
 //===- BlockLayout.cpp - a layout for a block of its own ------------------===//
 
 #include "BlockLayout.h"
+#include "greta/Tile/TransposedLoads.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -241,7 +242,8 @@ static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
 }
 
 LayoutWishes greta::collectWishes(ArrayRef<Value> values,
-                                  ArrayRef<int64_t> shape, const Facts &facts) {
+                                  ArrayRef<int64_t> shape, const Facts &facts,
+                                  const TargetRow *row) {
   LayoutWishes wishes(shape);
   ConnectedBlocks blocks(values, shape);
   Region *region = Value(values.front()).getParentRegion();
@@ -286,8 +288,14 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
         int64_t place = blocks.dimOf(value, 1 - operand);
         if (!matrix || matrix.isLoadedWhole() || place < 0)
           continue;
+        // Blocks of loops pass through shared memory, where transposed loads
+        // take neighbours along any dimension.
+        int64_t bytes = bytesInMemory(getElementTypeOrSelf(value));
+        if (row && isa<scf::ForOp>(dot->getParentOp()) &&
+            hasTransposedLoad(*row, /*isShared=*/true, bytes))
+          continue;
         wishes.depth = place;
-        wishes.deepRun = 16 / bytesInMemory(getElementTypeOrSelf(value));
+        wishes.deepRun = 16 / bytes;
       }
     }
   });

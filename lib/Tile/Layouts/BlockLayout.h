@@ -7,6 +7,7 @@
 #ifndef GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
 #define GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
 
+#include "greta/Target/Target.h"
 #include "greta/Tile/Facts.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -44,10 +45,11 @@ inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value block) {
 llvm::SmallVector<mlir::Value> carriedTogether(mlir::Value value);
 
 /// The wishes about blocks of `shape` that have the dimensions of `values`,
-/// from all ops that elementwise work connects them with.
+/// from all ops that elementwise work connects them with. `row` is the target
+/// that has transposed loads; null: nobody knows of any.
 LayoutWishes collectWishes(llvm::ArrayRef<mlir::Value> values,
                            llvm::ArrayRef<int64_t> shape,
-                           const tile::Facts &facts);
+                           const tile::Facts &facts, const TargetRow *row);
 
 /// Neighbours in memory in the registers of a lane, up to 16 bytes of the
 /// narrowest type; dimensions that are split off or added up in a lane wholly

@@ -120,8 +120,9 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
       }
       LoopBody body(loop, /*rest=*/bool(attr));
       if (!attr && !row->isHost())
-        attr = choosePipeline(body, *row, askedStages(loop), &getContext());
-      if (attr && failed(LoopPipeliner(loop, body, attr).run()))
+        attr =
+            choosePipeline(body, *row, askedStages(loop), &getContext());
+      if (attr && failed(LoopPipeliner(loop, body, attr, *row).run()))
         return signalPassFailure();
     }
     if (!row->isHost())

@@ -34,6 +34,7 @@
 #include "GretaTile/LoopAttributes.h"
 #include "greta/Layout/SharedMemory.h"
 #include "greta/Tile/Facts.h"
+#include "greta/Tile/TransposedLoads.h"
 
 using namespace mlir;
 using namespace greta;
@@ -61,6 +62,67 @@ LogicalResult LoopPipeliner::check() {
   return success();
 }
 
+/// Chooses where an operand lies, and how it is stored there.
+FailureOr<PlacementAttr>
+LoopPipeliner::placementOf(const LoadedOperand &operand,
+                           RankedTensorType &stored) {
+  auto kernel = loop->getParentOfType<FuncOp>();
+  auto type = cast<RankedTensorType>(operand.source.getType());
+  Layout from = toLayout(getLayoutOf(type));
+  int64_t bytes = bytesInMemory(type.getElementType());
+  auto storeIn = [&](const Layout &layout) {
+    stored = type.cloneWithEncoding(toAttr(b.getContext(), layout));
+  };
+  if (body.isLoadedWhole()) {
+    // Rows that fragments are loaded from cannot be swizzled; 16 bytes
+    // between them keep the banks apart.
+    storeIn(from);
+    int64_t dim = from.contiguity(0) > from.contiguity(1) ? 0 : 1;
+    return PlacementAttr::get(b.getContext(), dim,
+                              type.getDimSize(dim) + 16 / bytes, 1, 1, 1);
+  }
+  Layout to = toLayout(getLayoutOf(operand.type));
+  // What does not come in runs along K is stored as it comes where lanes can
+  // read it so; what lanes store is as wide then.
+  unsigned rowDim = operand.kDim, across = 1 - rowDim;
+  auto transposed =
+      beforeTransposedLoad(row, /*isShared=*/true, bytes, to, across);
+  bool isTransposed =
+      transposed && from.contiguity(rowDim) == 1 &&
+      (attr.getDirect() || from.registersAlong(across).contiguity(across) >=
+                               transposed->contiguity(across));
+  if (isTransposed) {
+    rowDim = across;
+    to = *transposed;
+  }
+  from = from.registersAlong(rowDim);
+  storeIn(from);
+  auto filling = [&](const SharedPlacement &placement) {
+    return placement.rowDim == rowDim
+               ? fillingLayout(placement, attr.getDirect() / bytes,
+                               kernel.getNumLanes(), kernel.getNumWaves())
+               : std::nullopt;
+  };
+  // The tile was chosen for blocks without padding.
+  std::string error;
+  FailureOr<SharedPlacement> chosen = chooseSharedPlacement(
+      from, to, bytes, type.getNumElements() * bytes, error,
+      /*banks=*/isTransposed ? row.ldsBanks : 32,
+      /*together=*/isTransposed ? 4 : 1, [&](const SharedPlacement &placement) {
+        return (!isTransposed ||
+                (placement.rowDim == rowDim &&
+                 placement.accessWidth(to) >= to.contiguity(rowDim))) &&
+               (!attr.getDirect() || filling(placement));
+      });
+  if (failed(chosen))
+    return loop.emitOpError("has no place for an operand: ") << error;
+  if (attr.getDirect())
+    storeIn(*filling(*chosen));
+  return PlacementAttr::get(b.getContext(), chosen->rowDim, chosen->rowStride,
+                            chosen->vector, chosen->rowsPerPhase,
+                            chosen->phases);
+}
+
 /// Chooses where the operands lie and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
   auto kernel = loop->getParentOfType<FuncOp>();
@@ -68,50 +130,15 @@ LogicalResult LoopPipeliner::placeOperands() {
   b.setInsertionPointToStart(&kernel.getBody().front());
   for (const LoadedOperand &operand : body.operands) {
     Placed &place = placed.emplace_back();
+    auto placement = placementOf(operand, place.stored);
+    if (failed(placement))
+      return failure();
     auto type = cast<RankedTensorType>(operand.source.getType());
-    Layout from = toLayout(getLayoutOf(type));
-    if (!body.isLoadedWhole())
-      from = from.registersAlong(operand.kDim);
-    place.stored = type.cloneWithEncoding(toAttr(b.getContext(), from));
-    Layout to = toLayout(getLayoutOf(operand.type));
-    int64_t bytes = bytesInMemory(type.getElementType());
-    PlacementAttr placement;
-    if (body.isLoadedWhole()) {
-      // Rows that fragments are loaded from cannot be swizzled; 16 bytes
-      // between them keep the banks apart.
-      int64_t dim = from.contiguity(0) > from.contiguity(1) ? 0 : 1;
-      placement = PlacementAttr::get(
-          b.getContext(), dim, type.getDimSize(dim) + 16 / bytes, 1, 1, 1);
-    } else {
-      // The tile was chosen for blocks without padding.
-      std::string error;
-      int64_t elements = type.getNumElements();
-      auto filling = [&](const SharedPlacement &placement) {
-        return placement.rowDim == operand.kDim
-                   ? fillingLayout(placement, attr.getDirect() / bytes,
-                                   kernel.getNumLanes(), kernel.getNumWaves())
-                   : std::nullopt;
-      };
-      FailureOr<SharedPlacement> chosen = chooseSharedPlacement(
-          from, to, bytes, elements * bytes, error, /*banks=*/32,
-          [&](const SharedPlacement &placement) {
-            return !attr.getDirect() || filling(placement);
-          });
-      if (failed(chosen))
-        return loop.emitOpError("has no place for an operand: ") << error;
-      if (attr.getDirect()) {
-        Layout layout = *filling(*chosen);
-        place.stored = type.cloneWithEncoding(toAttr(b.getContext(), layout));
-      }
-      placement = PlacementAttr::get(b.getContext(), chosen->rowDim,
-                                     chosen->rowStride, chosen->vector,
-                                     chosen->rowsPerPhase, chosen->phases);
-    }
     place.local = LocalAllocOp::create(
         b, LocalType::get(
                b.getContext(), operand.isFixed ? 1 : attr.getStages(),
                RankedTensorType::get(type.getShape(), type.getElementType()),
-               placement));
+               *placement));
   }
   return success();
 }

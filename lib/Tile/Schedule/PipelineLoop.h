@@ -9,6 +9,7 @@
 #ifndef GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
 #define GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
 
+#include "greta/Target/Target.h"
 #include "greta/Tile/LoopBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -18,7 +19,8 @@ namespace greta {
 
 /// The place of an operand between load and dots.
 struct Placed {
-  /// As it is stored: what a lane has of K are neighbours.
+  /// As it is stored: what a lane has of K are neighbours, unless transposed
+  /// loads read it.
   mlir::RankedTensorType stored;
   mlir::Value local;
 };
@@ -30,13 +32,15 @@ using Parts = llvm::SmallVector<mlir::Value>;
 class LoopPipeliner {
 public:
   LoopPipeliner(mlir::scf::ForOp loop, const LoopBody &body,
-                tile::PipelineAttr attr)
-      : loop(loop), body(body), attr(attr), b(loop.getLoc(), loop) {}
+                tile::PipelineAttr attr, const TargetRow &row)
+      : loop(loop), body(body), attr(attr), row(row), b(loop.getLoc(), loop) {}
   mlir::LogicalResult run();
 
 private:
   mlir::LogicalResult check();
   mlir::LogicalResult placeOperands();
+  mlir::FailureOr<tile::PlacementAttr>
+  placementOf(const LoadedOperand &operand, mlir::RankedTensorType &stored);
   mlir::IRMapping emitAddresses(mlir::Value k);
   bool selectsLater(mlir::Operation *load);
   void emitSelects(mlir::Value k, mlir::IRMapping &mapping);
@@ -124,6 +128,7 @@ private:
   mlir::scf::ForOp loop;
   const LoopBody &body;
   tile::PipelineAttr attr;
+  const TargetRow &row;
   mlir::ImplicitLocOpBuilder b;
   llvm::SmallVector<Placed> placed; // of each operand
   mlir::Value last;                 // where the last turn begins

@@ -10,6 +10,14 @@
 
 // LANE: greta_tile.shared_store {{.*}} <4096 x vector<4xf16>>
 // LANE-NOT: greta_tile.shared_load {{.*}} x f16>
+// gfx950 reads blocks as they lie in memory, by transposed loads: 16 bytes of a row go to shared memory as they come.
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx950 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts=target=gfx950 --greta-tile-pipeline=target=gfx950 | FileCheck %s --check-prefix=READ
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx950 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts=target=gfx950 --greta-tile-pipeline=target=gfx950 --greta-tile-distribute=target=gfx950 | FileCheck %s --check-prefix=GFX950
+// READ: greta_tile.local_alloc : <2 x tensor<256x64xf16>, <dim = 1,
+// READ: %[[B:.*]] = greta_tile.local_alloc : <2 x tensor<64x256xf16>, <dim = 1, stride = 256, vector = 32, rows = 1, phases = 4>>
+// READ: greta_tile.local_store %{{.*}}, %[[B]][%{{.*}}] direct
+// GFX950: greta_tile.ptr_load_shared {{.*}} width 8
+// GFX950: greta_tile.shared_load {{.*}} transposed : <8192 x vector<4xf16>>
 func.func @product(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
   %0 = greta.matmul %a, %b : tensor<4096x4096xf16>, tensor<4096x4096xf16> -> tensor<4096x4096xf16>
   return %0 : tensor<4096x4096xf16>
