@@ -13,8 +13,10 @@ constexpr int64_t growth = 64;
 // Parts of prompts: the most in one turn, and the fewest tokens of one.
 constexpr int mostParts = 8;
 constexpr size_t leastPart = 32;
-// Tokens of a prompt that a second of waiting counts for.
-constexpr double ageing = 4096;
+// What waiting counts for: a part of the tokens that could have been evaluated.
+constexpr double ageing = 0.25;
+// A token of a prompt, before anything is known.
+constexpr double firstGuess = 1e-4;
 
 /// The chance of a token, and the likeliest ones.
 TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
@@ -314,12 +316,13 @@ std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
 std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
   std::shared_ptr<Job> next;
   double least = 0, now = seconds();
+  double perToken = tokenSeconds > 0 ? tokenSeconds : firstGuess;
   for (const std::shared_ptr<Job> &job : running) {
     if (!job->answer || !job->isInPrompt())
       continue;
     double left = static_cast<double>(job->request.tokens.size()) -
                   static_cast<double>(job->evaluated) -
-                  ageing * (now - job->arrived);
+                  ageing * (now - job->arrived) / perToken;
     if (!next || left < least) {
       least = left;
       next = job;
@@ -362,8 +365,8 @@ bool Scheduler::queueNext() {
 bool Scheduler::queuePrompts(bool othersWait) {
   size_t chunk = static_cast<size_t>(engine.chunk()), budget = chunk;
   if (othersWait && promptSeconds > 0) {
-    // Before anything is known, less than a millisecond for each.
-    double part = promptSeconds / (tokenSeconds > 0 ? tokenSeconds : 1e-4);
+    double part =
+        promptSeconds / (tokenSeconds > 0 ? tokenSeconds : firstGuess);
     if (part < static_cast<double>(chunk))
       budget = std::min(
           chunk, std::max(leastPart, static_cast<size_t>(part) / 16 * 16));
