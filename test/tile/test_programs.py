@@ -12,7 +12,9 @@ from programs import PROGRAMS, TEXTS, Program
 
 def programs_for(target):
     # lavapipe compiles blocks of 20,000 elements for half a minute.
-    return [p for p in PROGRAMS if target in AMD_FAMILIES or p.kind != "large-blocks"]
+    if target in AMD_FAMILIES:
+        return harness.share_of(PROGRAMS, target, 2)
+    return [p for p in PROGRAMS if p.kind != "large-blocks"]
 
 
 @pytest.fixture(scope="session")
