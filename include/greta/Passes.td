@@ -161,7 +161,9 @@ def TritonToTilePass : Pass<"triton-to-tile", "::mlir::ModuleOp"> {
            "numbers of programs along x, y and z over the kernel's integers, for example \"n ceildiv 64, m\"; "
            "without it the function has arguments grid_x, grid_y and grid_z for them">,
     Option<"numWarps", "num-warps", "unsigned", /*default=*/"0",
-           "waves of a program; 0: the text's ttg.num-warps, else 4">];
+           "waves of a program; 0: the text's ttg.num-warps, else 4">,
+    Option<"numStages", "num-stages", "unsigned", /*default=*/"0",
+           "K tiles at a time of loops that do not say it themselves (greta_tile.stages of the kernel); 0: the compiler chooses">];
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect", "::mlir::ub::UBDialect"];
 }

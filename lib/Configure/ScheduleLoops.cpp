@@ -283,7 +283,7 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
         return;
       if (!facts)
         facts.emplace(kernel);
-      int64_t stages = askedStages(loop);
+      int64_t stages = askedStages(loop, *row);
       PipelineAttr attr = schedule(loop, body, *facts, *row, stages);
       if (!attr && stages)
         attr = schedule(loop, body, *facts, *row, /*stages=*/0);

@@ -198,16 +198,19 @@ static LogicalResult checkBoundary(func::FuncOp func) {
 static LogicalResult importTriton(ModuleOp module, const AsmParserState &state,
                                   const TritonOptions &options) {
   if (module.getOps<triton::FuncOp>().empty()) {
-    if (options.isExpected || !options.grid.empty() || options.numWarps)
+    if (options.isExpected || !options.grid.empty() || options.numWarps ||
+        options.numStages)
       return emitError(module.getLoc(),
-                       "no Triton IR, which --triton-to-package, --grid and "
-                       "--num-warps are for; say --greta-to-package alone");
+                       "no Triton IR, which --triton-to-package, --grid, "
+                       "--num-warps and --num-stages are for; say "
+                       "--greta-to-package alone");
     return success();
   }
   for (auto func : module.getOps<triton::FuncOp>())
     nameArguments(func, state);
   PassManager passes(module.getContext());
-  passes.addPass(createTritonToTilePass({options.grid, options.numWarps}));
+  passes.addPass(createTritonToTilePass(
+      {options.grid, options.numWarps, options.numStages}));
   return passes.run(module);
 }
 

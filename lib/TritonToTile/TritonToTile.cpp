@@ -237,6 +237,8 @@ private:
         TypeAttr::get(b.getFunctionType(entry.getArgumentTypes(), {})),
         b.getI32IntegerAttr(waves()), /*wave_size=*/IntegerAttr(),
         /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
+    if (numStages)
+      kernel->setAttr(tile::stagesName, b.getI32IntegerAttr(numStages));
     kernel.getBody().takeBody(func.getBody());
     if (failed(handOnDescriptors(kernel.getBody())))
       return failure();

@@ -20,9 +20,9 @@ class CompileError(Error):
     """What the compiler says of a source, with the line it is about."""
 
 
-def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, form: Form = Form.Package, line_tables: bool = False) -> bytes:
+def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, num_stages: int = 0, form: Form = Form.Package, line_tables: bool = False) -> bytes:
     """MLIR of GRETA's dialects, or Triton IR, as a package or in another form."""
-    return compile_sources([(text, grid)], targets, name=name, triton=triton, num_warps=num_warps, form=form, line_tables=line_tables)
+    return compile_sources([(text, grid)], targets, name=name, triton=triton, num_warps=num_warps, num_stages=num_stages, form=form, line_tables=line_tables)
 
 
 def compile_sources(sources: Sequence[tuple[str, str]], targets: str, **options: Any) -> bytes:
@@ -173,8 +173,8 @@ def compile(
     several = specialisations(fn, signature)
     sources, assemblies = [], {}
     for function, one in (several or {None: signature}).items():
-        text, name, num_warps, arguments = ahead_of_time(fn, one, names, options, function, pointer_range)
-        settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, num_warps=num_warps, line_tables=is_checked())
+        text, name, launch, arguments = ahead_of_time(fn, one, names, options, function, pointer_range)
+        settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, line_tables=is_checked(), **launch)
         sources.append((text, grid_text(grid, arguments)))
         assemblies[name] = Assembly(text, names, grid=sources[-1][1], **settings)
     return Compiled(compile_sources(sources, ",".join(names), **settings), assemblies if several else assemblies[name])

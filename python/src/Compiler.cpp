@@ -48,7 +48,8 @@ static FailureOr<std::string> compile(const Request &request,
         llvm::MemoryBuffer::getMemBuffer(text, request.name), llvm::SMLoc());
     SourceMgrDiagnosticHandler handler(source, &context, messages);
     FailureOr<std::vector<SourceFunction>> functions = readSource(
-        source, &context, timing, {request.isTriton, grid, request.numWarps});
+        source, &context, timing,
+        {request.isTriton, grid, request.numWarps, request.numStages});
     if (failed(functions))
       return failure();
     if (request.form == Form::Tile)

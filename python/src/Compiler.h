@@ -30,7 +30,7 @@ struct Request {
   std::string name;    // what messages call the sources
   std::string targets; // "gfx942,vulkan"; of forms but packages one
   bool isTriton = false;
-  unsigned numWarps = 0;
+  unsigned numWarps = 0, numStages = 0;
   Form form = Form::Package;
   bool lineTables = false; // of AMD code objects
 };

@@ -24,10 +24,14 @@ NB_MODULE(_compiler, m) {
       "compile",
       [](std::vector<std::pair<std::string, std::string>> sources,
          std::string targets, std::string name, bool triton, unsigned numWarps,
-         Form form, bool lineTables) {
-        Request request{std::move(sources), std::move(name),
-                        std::move(targets), triton,
-                        numWarps,           form,
+         unsigned numStages, Form form, bool lineTables) {
+        Request request{std::move(sources),
+                        std::move(name),
+                        std::move(targets),
+                        triton,
+                        numWarps,
+                        numStages,
+                        form,
                         lineTables};
         Outcome outcome;
         {
@@ -40,7 +44,8 @@ NB_MODULE(_compiler, m) {
             outcome.messages);
       },
       "sources"_a, "targets"_a, "name"_a = "source", "triton"_a = false,
-      "num_warps"_a = 0, "form"_a = Form::Package, "line_tables"_a = false,
+      "num_warps"_a = 0, "num_stages"_a = 0, "form"_a = Form::Package,
+      "line_tables"_a = false,
       "Of texts and their grids: whether it succeeded, the result, and what "
       "the compiler said");
 }

@@ -66,6 +66,11 @@ def test_assembly(package):
             asm[missing]
 
 
+def test_stages_of_a_launch(package):
+    asked = greta.compile(axpy, SIGNATURE, targets="gfx942", grid=grid, num_stages=3)
+    assert "greta_tile.stages = 3" in asked.asm["tile"] and "greta_tile.stages" not in package.asm["tile"]
+
+
 def test_report(package):
     report = package.report()
     assert "axpy(x: d0xf16, y: d1xf16, a: f32, n: i32)" in report and "gfx1100: hip" in report and "vgprs" in report

@@ -262,11 +262,11 @@ OF_TILES = "attention", "chained_products"
 DTYPE = {np.dtype(np.int32): "i32", np.dtype(np.float32): "f32"}
 
 
-def check(directory, device, target, name, launcher=(), text=None, **options):
-    """Compiles a kernel's text, or another, and runs it: what it writes to is what is expected. `launcher`: the words before greta-run."""
+def check(directory, device, target, name, launcher=(), text=None, flags=(), **options):
+    """Compiles a kernel's text, or another, with a launch's flags, and runs it: what it writes to is what is expected. `launcher`: the words before greta-run."""
     launch, kernel = LAUNCHES[name](), name.partition("-")[0]
     package = directory / "k.greta"
-    made = tool(TRANSLATE, "--triton-to-package", f"--targets={target}", text or TEXTS / "3.9" / f"{kernel}.ttir", "-o", package)
+    made = tool(TRANSLATE, "--triton-to-package", f"--targets={target}", *flags, text or TEXTS / "3.9" / f"{kernel}.ttir", "-o", package)
     assert made.returncode == 0, made.stderr[:4000]
     inputs = []
     for argument, value in launch.arguments.items():
@@ -299,6 +299,12 @@ def test_stages_of_a_loop(tmp_path, device, target, stages):
     loop = re.search(r"= scf\.for .*?^    \}", text, re.M | re.S)
     changed.write_text(f"{text[:loop.end()]} {{tt.num_stages = {stages} : i32}}{text[loop.end():]}")
     check(tmp_path, device, target, "matmul", text=changed)
+
+
+@pytest.mark.parametrize("stages", (1, 3))
+def test_stages_of_a_launch(tmp_path, stages):
+    """The same of a loop that does not say it."""
+    check(tmp_path, "sim:gfx950", "gfx950", "matmul", flags=[f"--num-stages={stages}"])
 
 
 def test_debug(tmp_path):

@@ -60,6 +60,9 @@ int main(int argc, char **argv) {
   app.add_option("--num-warps", options.numWarps,
                  "Triton IR: waves of a program; 0: what the text says, else "
                  "4");
+  app.add_option("--num-stages", options.numStages,
+                 "Triton IR: K tiles in shared memory at a time, of loops with "
+                 "dots that do not say it themselves; 0: the compiler chooses");
   std::string report;
   app.add_flag("--report{text}", report,
                "print every kernel's configuration, registers and main loop; "

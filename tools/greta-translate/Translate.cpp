@@ -198,9 +198,9 @@ static LogicalResult makeWhatIsAsked(const Options &options,
     progress.clear();
     return failure(); // the handler above prints it
   });
-  FailureOr<std::vector<SourceFunction>> functions =
-      readSource(sources, &context, timing,
-                 {options.isTriton, options.grid, options.numWarps});
+  FailureOr<std::vector<SourceFunction>> functions = readSource(
+      sources, &context, timing,
+      {options.isTriton, options.grid, options.numWarps, options.numStages});
   if (failed(functions) || failed(selectFunction(*functions, options)))
     return failure();
   for (SourceFunction &function : *functions)

@@ -19,7 +19,7 @@ struct Options {
   // The grid of Triton IR.
   bool isTriton = false;
   std::string grid;
-  unsigned numWarps = 0;
+  unsigned numWarps = 0, numStages = 0;
 };
 
 /// The whole tool; the process's exit status.

@@ -27,6 +27,7 @@ struct TritonOptions {
   bool isExpected = false; // anything else is an error
   std::string grid;        // as triton-to-tile's; empty: from arguments
   unsigned numWarps = 0;   // 0: what the text says, else 4
+  unsigned numStages = 0;  // of loops that do not say it; 0: nobody asks
 };
 
 /// Parses and checks the source, inlines private functions, names arguments as

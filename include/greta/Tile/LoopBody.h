@@ -9,6 +9,7 @@
 #define GRETA_TILE_LOOPBODY_H
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Target/Target.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -19,9 +20,11 @@ namespace greta {
 enum class Except { Nothing, Locals, Stores };
 bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 
-/// The stages that somebody asks for (stagesName), up to the three that a
-/// pipeline may have; 0: nobody does.
-int64_t askedStages(mlir::scf::ForOp loop);
+/// The stages that the loop asks for or, where a model chooses schedules, its
+/// kernel (stagesName), up to the three that a pipeline may have; 0: nobody
+/// does. A launch's number was chosen with a compiler for devices whose loads
+/// run beside the lanes: Vulkan's drivers were always slower with it.
+int64_t askedStages(mlir::scf::ForOp loop, const TargetRow &row);
 
 /// An operand of dots that follows from what the body loads and from the turn's
 /// number: its value before and its type after it is laid out for the dots.

@@ -33,8 +33,11 @@ bool greta::writesMemory(scf::ForOp loop, Except except) {
       .wasInterrupted();
 }
 
-int64_t greta::askedStages(scf::ForOp loop) {
+int64_t greta::askedStages(scf::ForOp loop, const TargetRow &row) {
   auto asked = loop->getAttrOfType<IntegerAttr>(stagesName);
+  if (!asked && row.tiles.schedulesLoops)
+    asked =
+        loop->getParentOfType<FuncOp>()->getAttrOfType<IntegerAttr>(stagesName);
   return asked ? std::clamp<int64_t>(asked.getInt(), 0, 3) : 0;
 }
 

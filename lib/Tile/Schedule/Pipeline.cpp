@@ -121,7 +121,7 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
       LoopBody body(loop, /*rest=*/bool(attr));
       if (!attr && !row->isHost())
         attr =
-            choosePipeline(body, *row, askedStages(loop), &getContext());
+            choosePipeline(body, *row, askedStages(loop, *row), &getContext());
       if (attr && failed(LoopPipeliner(loop, body, attr, *row).run()))
         return signalPassFailure();
     }

@@ -23,7 +23,7 @@ class GretaOptions:
     """What a launch may ask for. Triton refuses keywords that are not here, so those of its other back ends are, and mean nothing."""
 
     num_warps: int = 4
-    num_stages: int = 2
+    num_stages: int = 0  # the compiler chooses
     num_ctas: int = 1
     warp_size: int = 32
     arch: str | None = None
@@ -61,6 +61,9 @@ class GretaOptions:
 
     def hash(self) -> str:
         return hashlib.sha256(repr(self).encode()).hexdigest()
+
+    def for_compiler(self) -> dict[str, int]:
+        return {"num_warps": self.num_warps, "num_stages": self.num_stages}
 
 
 # As Triton's AMD back end writes it: what a pointer reaches is below 2^31 bytes, and offsets have 32 bits.
@@ -163,7 +166,7 @@ class GretaBackend(BaseBackend):
         name = module.get_entry_func_name()
         metadata.update(name=name, shared=0, global_scratch_size=0, global_scratch_align=1, profile_scratch_size=0, profile_scratch_align=1)
         try:
-            return compile_source(str(module), self.target.arch, name=f"{name}.ttir", triton=True, num_warps=options.num_warps, line_tables=options.check)
+            return compile_source(str(module), self.target.arch, name=f"{name}.ttir", triton=True, line_tables=options.check, **options.for_compiler())
         except CompileError as error:
             raise ConfigurationError(str(error)) from None
 

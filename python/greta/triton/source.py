@@ -100,8 +100,8 @@ def specialisations(fn: Any, signature: Any) -> Mapping[str, Any]:
     return signature
 
 
-def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence[str], options: Mapping[str, Any], function: str | None, pointer_range: int) -> tuple[str, str, int, dict[str, Any]]:
-    """The kernel's text, in which it has the name `function`, its name, its warps, and its arguments as a grid takes them."""
+def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence[str], options: Mapping[str, Any], function: str | None, pointer_range: int) -> tuple[str, str, dict[str, int], dict[str, Any]]:
+    """The kernel's text, in which it has the name `function`, its name, the launch's options that the compiler takes, and its arguments as a grid takes them."""
     fn = kernel_of(fn)
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -125,4 +125,4 @@ def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence
     text, name = str(module), module.get_entry_func_name()
     if function:
         text, name = text.replace(f"tt.func public @{name}(", f"tt.func public @{function}(", 1), function
-    return text, name, parsed.num_warps, arguments
+    return text, name, parsed.for_compiler(), arguments

@@ -81,6 +81,23 @@ greta_tile.func @one(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %
   greta_tile.return
 }
 
+// What a launch asks for is the kernel's.
+// CHECK-LABEL: @launched
+// CHECK: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice
+greta_tile.func @launched(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32, greta_tile.stages = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<256x128xf32>
+  %r = scf.for %k = %z to %n step %c32 iter_args(%acc = %none) -> (tensor<256x128xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<256x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x128xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<256x32xf16>, tensor<32x128xf16> -> tensor<256x128xf32>
+    scf.yield %d : tensor<256x128xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<256x128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // CHECK-LABEL: @three
 // GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice
 // GFX950: greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice

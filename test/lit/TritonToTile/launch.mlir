@@ -1,5 +1,8 @@
 // RUN: greta-opt --triton-to-tile="grid='n ceildiv 64,x' num-warps=8" %s | FileCheck %s
 // RUN: greta-opt --triton-to-tile %s | FileCheck %s --check-prefix=DEFAULT
+// RUN: greta-opt --triton-to-tile="num-stages=3" %s | FileCheck %s --check-prefix=STAGES
+// STAGES: greta_tile.func {{.*}}greta_tile.stages = 3 : i32
+// DEFAULT-NOT: greta_tile.stages
 
 // A function of the kernel's name and arguments launches it. Results are what it writes to, in place. Its tensors may overlap, and begin
 // where the kernel's pointers may.
