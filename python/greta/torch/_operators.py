@@ -563,3 +563,24 @@ def _update_scale(scale: torch.Tensor, good: torch.Tensor, found: torch.Tensor, 
     scale.copy_(torch.where(overflowed, scale * backoff, torch.where(isDue & torch.isfinite(larger), larger, scale)))
     good.copy_(torch.where(overflowed | isDue, torch.zeros_like(good), grown))
     return scale
+
+
+@implements(aten.native_dropout.default)
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
+    if x.is_complex() or not x.is_floating_point() or not 0 <= p <= 1:
+        return NotImplemented
+    if train is False or p == 0:
+        return x.clone(), torch.ones(x.shape, dtype=torch.bool, device=x.device)
+    numbers = torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    _uniform(numbers)
+    kept = numbers >= p
+    return torch.where(kept, x * (1 / (1 - p)) if p < 1 else torch.zeros_like(x), torch.zeros_like(x)), kept
+
+
+@implements(aten.native_group_norm.default)
+def _group_norm(x: torch.Tensor, weight: Any, bias: Any, n: int, channels: int, inner: int, groups: int, eps: float) -> Any:
+    """In f32 for narrower types, rounded once: torch's decomposition rounds before it scales."""
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        return NotImplemented
+    wide = [one if one is None else one.float() for one in (x, weight, bias)]
+    return tuple(one.to(x.dtype) for one in aten.native_group_norm(*wide, n, channels, inner, groups, eps))
