@@ -27,8 +27,6 @@ CASES = {
     "add/float32": "native",
     "softmax/float16": "native",
     "nn.functional.layer_norm/float32": "native",
-    "masked.amax/int64": "native",
-    "index_select/float32": "native",
     "cumsum/int64": "native",
     "fft.rfft/float32": "native",
     "nn.functional.dropout/float32": "native",
@@ -69,9 +67,7 @@ def test_tables(tmp_path):
     "transposed, shape, weight, options",
     (
         (False, (2, 3, 9, 8), (4, 3, 3, 3), dict(stride=2, padding=1)),
-        (False, (2, 4, 20), (6, 2, 3), dict(groups=2, dilation=2)),
-        (True, (1, 4, 5, 5), (4, 2, 3, 3), dict(stride=2, padding=1, output_padding=1, groups=2)),
-        (False, (1, 2, 4, 5, 6), (3, 2, 2, 3, 1), dict(padding=1)),
+        (True, (1, 4, 9), (4, 2, 3), dict(stride=2, padding=1, output_padding=1, groups=2)),
     ),
 )
 def test_convolutions(rdna, transposed, shape, weight, options):

@@ -94,6 +94,12 @@ def _attention_backward(*args: Any, **kwargs: Any) -> Any:
     return _attention.attention_backward(*args, **kwargs)
 
 
+def _group_norm(*args: Any) -> Any:
+    from . import _operators
+
+    return _operators.group_norm(*args)
+
+
 def register() -> None:
     """Registers the fallback of the device, and the operators that no fallback is asked for."""
     global _libraries
@@ -102,6 +108,7 @@ def register() -> None:
     own = {
         "convolution_overrideable": _convolution,
         "convolution_backward_overrideable": _convolution_backward,
+        "native_group_norm": _group_norm,
         "_scaled_dot_product_fused_attention_overrideable": _attention,
         "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
     }

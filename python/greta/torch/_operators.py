@@ -577,10 +577,15 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
     return torch.where(kept, x * (1 / (1 - p)) if p < 1 else torch.zeros_like(x), torch.zeros_like(x)), kept
 
 
-@implements(aten.native_group_norm.default)
-def _group_norm(x: torch.Tensor, weight: Any, bias: Any, n: int, channels: int, inner: int, groups: int, eps: float) -> Any:
-    """In f32 for narrower types, rounded once: torch's decomposition rounds before it scales."""
-    if x.dtype not in (torch.float16, torch.bfloat16):
-        return NotImplemented
-    wide = [one if one is None else one.float() for one in (x, weight, bias)]
-    return tuple(one.to(x.dtype) for one in aten.native_group_norm(*wide, n, channels, inner, groups, eps))
+def group_norm(x: torch.Tensor, weight: Any, bias: Any, n: int, channels: int, inner: int, groups: int, eps: float) -> Any:
+    """aten::native_group_norm, in f32 for narrower types and rounded once; torch composes it of operators that round in between."""
+    isNarrow = x.dtype in (torch.float16, torch.bfloat16)
+    rows = (x.float() if isNarrow else x).reshape(n * groups, channels // groups * inner)
+    variance, mean = torch.var_mean(rows, 1, correction=0)
+    rstd = (variance + eps).rsqrt()
+    out = ((rows - mean[:, None]) * rstd[:, None]).view(n, channels, inner)
+    if weight is not None:
+        out = out * weight.to(out.dtype).view(channels, 1)
+    if bias is not None:
+        out = out + bias.to(out.dtype).view(channels, 1)
+    return out.view(x.shape).to(x.dtype), mean.view(n, groups).to(x.dtype), rstd.view(n, groups).to(x.dtype)
