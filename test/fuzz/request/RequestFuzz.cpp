@@ -9,7 +9,7 @@ using namespace greta_fuzz;
 
 // Templates run in a process of their own, one for each conversation; here the
 // messages are the prompt as they came.
-ChatTemplate::ChatTemplate(const Model &) {}
+ChatTemplate::ChatTemplate(const Model &) : source("{{ tools }} <tool_call>") {}
 std::string ChatTemplate::prompt(const nlohmann::ordered_json &Messages,
                                  const nlohmann::ordered_json &Tools) const {
   return Messages.dump(-1, ' ', false,

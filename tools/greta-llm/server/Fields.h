@@ -70,8 +70,7 @@ inline void checkKeys(const OrderedJson &object, const std::string &what,
     throw Refusal(400, what + " has to be an object");
   for (const auto &[name, value] : object.items())
     if (!known.count(name))
-      throw Refusal(400,
-                    what + ": '" + name.substr(0, 60) + "' is not supported");
+      throw Refusal(400, what + ": '" + name + "' is not supported");
 }
 
 // A body in Ollama's or Anthropic's words in OpenAI's (Dialects.cpp).

@@ -157,8 +157,7 @@ void checkFields(const json &body, bool isChat) {
       continue;
     auto it = neutral.find(name);
     if (it == neutral.end())
-      throw Refusal(400,
-                    "'" + name.substr(0, 200) + "' is no field of this API");
+      throw Refusal(400, "'" + name + "' is no field of this API");
     if (!value.is_null() && std::find(it->second.begin(), it->second.end(),
                                       value) == it->second.end())
       throw Refusal(400,
