@@ -189,6 +189,36 @@ def test_a_mixed_file(tmp_path, device):
     assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
 
 
+SMALL = "q3_k", "iq4_nl", "iq4_xs"
+EXPANDED_FORMATS = "q2_k", "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "tq1_0", "tq2_0", "nvfp4"
+
+
+def mixed_formats(a, formats):
+    """Matrices of a model in these formats, one after another."""
+    names = [name for name, shape in models.shapes(a).items() if len(shape) > 1]
+    return lambda name: formats[names.index(name) % len(formats)]
+
+
+@pytest.mark.parametrize("device", DEVICES if WHOLE else DEVICES[2:])
+def test_small_formats(tmp_path, device):
+    a, path, package = ARCHITECTURES["wide"], tmp_path / "m.gguf", tmp_path / "m.greta"
+    weights = models.write_gguf(path, a, models.random_weights(a), mixed_formats(a, SMALL))
+    compiled = llm("compile", path, f"--targets={TARGETS[device]}", "-o", package)
+    assert compiled.returncode == 0, compiled.stderr
+    assert "3 matrices in iq4_nl, kept in 8 bits; " in compiled.stdout and "2 matrices in q3_k, kept in 6 bits" in compiled.stdout, compiled.stdout
+    want = models.logits(a, weights, TOKENS)
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, "f16")
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_formats_that_are_expanded(made, tmp_path, first):
+    """Nine of them in a file; the package is the one for f16."""
+    package, a, path = made("wide-gguf-f16")[1], ARCHITECTURES["wide"], tmp_path / "m.gguf"
+    weights = models.write_gguf(path, a, models.random_weights(a), mixed_formats(a, EXPANDED_FORMATS[first:]))
+    assert_close(logits_of(path, package, "sim:gfx942", tmp_path, "--batch=1"), models.logits(a, weights, TOKENS), "f16")
+
+
 @pytest.mark.parametrize("prefix", ["language_model.model.", "model.language_model."])
 def test_the_text_part_of_a_model_that_sees(made, tmp_path, prefix):
     """Gemma 3 with a vision tower: the text part runs as a model of text, without the tokens of images."""
@@ -249,6 +279,12 @@ def test_one_package_for_both_files_of_experts_in_mxfp4(made, tmp_path):
     models.write_gguf(tmp_path / "m.gguf", a, weights, lambda name: "mxfp4" if "_exps" in name else "f16")
     want = logits_of(path, package, "sim:gfx942", tmp_path, "--batch=1")
     assert np.array_equal(logits_of(tmp_path / "m.gguf", package, "sim:gfx942", tmp_path, "--batch=1"), want)
+    raw = models.FORMATS["mxfp4"][1](weights["blk.0.ffn_down_exps.weight"])[0]
+    whole = (tmp_path / "m.gguf").read_bytes()
+    at = whole.index(raw[:64])
+    (tmp_path / "m.gguf").write_bytes(whole[:at] + bytes([143]) + whole[at + 1 :])
+    ran = llm("logits", package, tmp_path / "m.gguf", "--device=sim:gfx942", "--tokens=1", "-o", tmp_path / "x.npy")
+    assert ran.returncode == 1 and "the weight 'blk.0.ffn_down_exps' has a scale of MXFP4 above 2^15, which f16 does not have" in ran.stderr
 
 
 def test_one_package_for_both_files_of_a_model(made, tmp_path):

@@ -10,6 +10,7 @@ import struct
 import numpy as np
 import pytest
 
+import architectures
 import models
 import texts
 from conftest import BUILD
@@ -55,6 +56,9 @@ def changed(folder, **config):
         (dict(model_type="granite", residual_multiplier=-1.0), "'residual_multiplier' is -1.000000; it has to be a positive number"),
         (dict(model_type="granite", attention_multiplier=0), "'attention_multiplier' is 0.000000; it has to be a positive number"),
         (dict(model_type="phi3", partial_rotary_factor=0.7), "the part of a head that rope turns is 11; it has to be 2 to 16 and a multiple of 2"),
+        (dict(model_type="gpt_oss", num_local_experts=4, num_experts_per_tok=2, swiglu_limit=1e60), "the bound of the MLP's gate is 9"),
+        (dict(model_type="gpt_oss", num_local_experts=4, num_experts_per_tok=2, swiglu_alpha=1e-60), "the slope of the MLP's gate is 0.000000; it has to be a positive number of f32"),
+        (dict(model_type="deepseek_v3", kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=8, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=1, n_group=4, topk_group=1), "3 of 8 experts cannot be in 1 of 4 groups"),
         (dict(model_type="gemma2", hidden_act="silu"), "the activation is 'silu'; greta-llm takes gelu_pytorch_tanh for this model type"),
         (dict(model_type="gemma2", hidden_act="gelu_pytorch_tanh", sliding_window_pattern=3), "the field 'sliding_window_pattern' (3) is not known"),
         (dict(model_type="gemma3_text", hidden_act="gelu_pytorch_tanh", rope_parameters={"full_attention": {}, "x": {}}), "'rope_parameters' has 'x' beside 'full_attention' and 'sliding_attention'"),
@@ -63,8 +67,8 @@ def changed(folder, **config):
         (dict(model_type="cohere", use_qk_norm=True, rms_norm_eps=None), "the field 'use_qk_norm' is true; greta-llm runs models where it is false"),
         (dict(model_type="smollm3", no_rope_layers=[1]), "'no_rope_layers' is no list of a number for each layer"),
         (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=5), "the number of a token's experts is 5; it has to be 1 to 4"),
-        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=2, decoder_sparse_step=2), "the field 'decoder_sparse_step' is 2; greta-llm runs models where it is 1"),
-        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=2, mlp_only_layers=[1]), "'mlp_only_layers' is [1]; greta-llm runs models where all layers have experts"),
+        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=2, decoder_sparse_step=0), "'first_k_dense_replace' or 'decoder_sparse_step' is no number of layers"),
+        (dict(model_type="qwen3_moe", num_experts=4, num_experts_per_tok=2, mlp_only_layers={"0": 1}), "lacks the list 'mlp_only_layers'"),
         (dict(sliding_window=7), "has a 'sliding_window', which this model type does not use"),
         (dict(layer_types=["sliding_attention"]), "'layer_types' is no list of 'full_attention' and 'sliding_attention' for each layer"),
         (dict(model_type="mistral", sliding_window=7, layer_types=["full_attention", "sliding_attention"]), "'layer_types' gives a part of the layers a window; this model type has one in all layers"),
@@ -264,7 +268,8 @@ def test_parts_elsewhere(tmp_path):
 
 
 def test_large_vocabulary(tmp_path, monkeypatch):
-    monkeypatch.setattr(models, "VOCABULARY", 262145)
+    for module in (architectures, models):
+        monkeypatch.setattr(module, "VOCABULARY", 262145)
     small = dataclasses.replace(A, width=8, hidden=8, heads=1, key_heads=1, head_size=8, layers=1)
     models.write_safetensors(tmp_path, small, models.random_weights(small), "f16")
     refused_model("the vocabulary has 262145 tokens; the device chooses from up to 262144", tmp_path)
@@ -337,7 +342,7 @@ def test_experts_of_several_shapes(tmp_path):
         ({"llama.rope.scaling.type": "longrope"}, "rope scaling 'longrope' is not known; greta-llm takes none, linear, yarn"),
         ({"llama.rope.scaling.type": "linear"}, "lacks the number 'llama.rope.scaling.factor'"),
         ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 0.0}, "a factor of rope is 0.000000"),
-        ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": -1.0}, "YaRN's factor and original context have to be positive, and rope's base above 1"),
+        ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": -1.0}, "YaRN's factor, original context and betas have to be positive, and rope's base above 1"),
         ({"llama.rope.scaling.factor": 0.0}, "a factor of rope is 0.000000"),
         ({"llama.rope.freq_base": float("nan")}, "rope's base is nan; it has to be a positive number"),
         ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "the norms' epsilon is nan"),
@@ -386,8 +391,29 @@ def test_gguf_bytes(tmp_path):
     refused_model("the tensor 't' has an extent of", path)
     tensor(1, [32], (1 << 32) - 1)
     refused_model("the tensor 't' has the format 4294967295, which greta-llm does not read", path)
-    tensor(1, [32], 10)
-    refused_model("the tensor 't' has the format 10, which greta-llm does not read; it reads f32, f16, q4_0", path)
+    tensor(1, [32], 9)
+    refused_model("the tensor 't' has the format 9, which greta-llm does not read; it reads f32, f16, q4_0", path)
+
+
+def test_parts_of_mxfp4(tmp_path):
+    models.write_safetensors(tmp_path / "llama", A, WEIGHTS)
+    named = models.joined(A, WEIGHTS, to_hugging_face=True) | {"model.layers.0.mlp.up_proj_blocks": np.zeros((96, 2, 16), np.uint8), "model.layers.0.mlp.up_proj_scales": np.zeros((96, 2), np.uint8)}
+    del named["model.layers.0.mlp.up_proj.weight"]
+    (tmp_path / "llama" / "config.json").write_text(json.dumps(models.config(A) | {"quantization_config": {"quant_method": "mxfp4"}}))
+    (tmp_path / "llama" / "model.safetensors").write_bytes(models.safetensors_bytes(named, "f32"))
+    refused_model("the weight 'blk.0.ffn_up' is in mxfp4, which greta-llm does not read for this model type", tmp_path / "llama")
+    a = OTHERS["gpt-oss"]
+    folder = tmp_path / "m"
+    models.write_mxfp4(folder, a, models.random_weights(a), "f16")
+    raw = (folder / "model.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    header, data = json.loads(raw[8 : 8 + size]), raw[8 + size :]
+    scales = header["model.layers.0.mlp.experts.down_proj_scales"]
+    for dtype, shape in (("F16", scales["shape"]), ("U8", [*scales["shape"][:-1], scales["shape"][-1] + 1])):
+        header["model.layers.0.mlp.experts.down_proj_scales"] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + int(np.prod(shape)) * (2 if dtype == "F16" else 1)]}
+        text = json.dumps(header).encode()
+        (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data + bytes(4096))
+        refused_model("the mxfp4 weight 'blk.0.ffn_down_exps' has no scales that fit its blocks", folder)
 
 
 def test_gguf_rows_that_are_no_blocks(tmp_path):

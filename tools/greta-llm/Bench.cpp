@@ -103,7 +103,7 @@ json describe(const Row &row, const Model &model, const Engine &engine,
           {"model_filename", model.path},
           {"model_type", std::string(model.config.architecture->huggingFace) +
                              " " +
-                             infoOf(model.weight("blk.0.attn_q").format).name},
+                             infoOf(model.weight("blk.0.attn_output").format).name},
           {"model_size", engine.weightBytes()},
           {"model_n_params", static_cast<int64_t>(parameters)},
           {"type_k", engine.elementName()},

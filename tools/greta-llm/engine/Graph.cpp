@@ -85,6 +85,13 @@ private:
   Element kind;
 };
 
+// Prompts have one set of kernels, chosen for long ones: others for ranges of
+// their length would multiply the time to compile, and a token's results would
+// depend on how many others are in its launch.
+const char *ofPrompt(const Function &f) {
+  return f.tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}";
+}
+
 // Packed weights are multiplied as they are where the result is f16.
 Value Writer::held(Function &f, const std::string &weight,
                    const std::string &stored) const {
@@ -114,11 +121,8 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
   int64_t rows = model.weight(stored).shape[0];
   bool isPacked = heldGroup(model, stored, kind) != 0;
   Value w = held(f, weight, stored);
-  // Prompts have one set of kernels, chosen for long ones: others for ranges of
-  // their length would multiply the time to compile.
-  Value y = f.op(
-      "greta.matmul", {x, w}, {{f.tokens, rows}, isPacked ? "f16" : result},
-      f.tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}");
+  Value y = f.op("greta.matmul", {x, w},
+                 {{f.tokens, rows}, isPacked ? "f16" : result}, ofPrompt(f));
   y = f.convert(y, result);
   if (!config.biases.count(weight))
     return y;
@@ -212,8 +216,7 @@ Value Writer::batched(Function &f, const Value &x, const std::string &weight,
                       int64_t rows, int64_t columns) const {
   Value w = f.argument(weight, {{config.heads, rows, columns}, element});
   return f.op("greta.matmul", {x, w}, {{config.heads, f.tokens, rows}, element},
-              f.tokens == any ? "{transpose_b, greta.ranges = []}"
-                              : "{transpose_b}");
+              ofPrompt(f));
 }
 
 // Keys are rows of the cache, and values what these begin with.
@@ -346,8 +349,7 @@ Value Writer::grouped(Function &f, int64_t layer, const Value &x,
   bool isPacked = heldGroup(model, stored, kind) != 0;
   Type type{{x.type.shape[0], w.type.shape[1]}, isPacked ? "f16" : result};
   Value y = f.convert(
-      f.op("greta.grouped_matmul", {x, w, offsets}, type, "{transpose_b}"),
-      result);
+      f.op("greta.grouped_matmul", {x, w, offsets}, type, ofPrompt(f)), result);
   if (!config.biases.count(weight))
     return y;
   Value bias = f.argument(biasOfPairs(weight), {y.type.shape, element});

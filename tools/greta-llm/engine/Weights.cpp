@@ -90,12 +90,15 @@ public:
       for (size_t j = 0; j < columns; ++j)
         to[j] += 1;
   }
-  void pack(size_t row, size_t i, const PackedRow &to) const {
+  // False: numbers do not fit what they become.
+  bool pack(size_t row, size_t i, const PackedRow &to) const {
     std::vector<uint8_t> room;
     if (stored.format == Format::Int4)
       packGrouped(stored, inFile(row + i), to);
     else
-      packRow(stored.format, bytesOfRow(row, i, room), stored.columns(), to);
+      return packRow(stored.format, bytesOfRow(row, i, room), stored.columns(),
+                     to);
+    return true;
   }
 
 private:
@@ -126,6 +129,16 @@ private:
       at = 192;
       shared.insert(shared.end(), 16, static_cast<uint8_t>(each));
       add(scale / each);
+      break;
+    case Format::Q3_K: // numbers have a deviation of 2.3, scales of 18
+      at = 108;
+      add(deviation / 42);
+      break;
+    case Format::IQ4_NL: // numbers have a deviation of 72
+      add(deviation / 72);
+      break;
+    case Format::IQ4_XS:
+      add(deviation / 72 / 18);
       break;
     case Format::MXFP4: // numbers have a deviation of 2.9
       shared.push_back(
@@ -214,7 +227,9 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
       at.push_back(pieces[p].data());
     }
     for (size_t i = 0; i < some; ++i) {
-      source.pack(row, i, at);
+      if (!source.pack(row, i, at))
+        fail("the weight '" + name +
+             "' has a scale of MXFP4 above 2^15, which f16 does not have");
       for (size_t p = 0; p < parts.size(); ++p)
         at[p] += parts[p].rowBytes;
     }

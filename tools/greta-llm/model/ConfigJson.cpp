@@ -307,6 +307,7 @@ void readSizes(const Fields &fields, Config &c) {
   l.value = fields.size("v_head_dim");
   c.keyHeads = 1;
   c.headSize = l.rank + l.rope;
+  c.nextLayers = fields.size("num_nextn_predict_layers", 0);
 }
 
 void readMixture(const Fields &fields, Config &c) {
@@ -400,6 +401,17 @@ int64_t takeText(const std::string &path, json &object) {
   return first;
 }
 
+// Whether a field means what the architecture assumes. A null means so where it
+// does not stand for none, as that of a window or of a bound does.
+bool isAbsent(const json &object, const std::string &name, const Config &c) {
+  if (name == "rope_scaling" && object.contains("rope_parameters") &&
+      !object["rope_parameters"].is_null())
+    return false;
+  return !object.contains(name) ||
+         (c.has(GatesInTurn) && object[name].is_null() &&
+          name != "sliding_window");
+}
+
 // YaRN's magnitude of all that scores are products of.
 double scaleOfLatents(const Fields &rope, const Config &c) {
   double scale =
@@ -423,8 +435,7 @@ Config configOf(const std::string &path, json &object) {
   checkFields(Description::Config, path, object, c.architecture);
   const json defaults = c.architecture->assumed();
   for (const auto &[name, value] : defaults.items())
-    if (!object.contains(name) &&
-        !(name == "rope_scaling" && object.contains("rope_parameters")))
+    if (isAbsent(object, name, c))
       object[name] = value;
   Fields fields(path, object);
   checkActivation(path, fields, c);

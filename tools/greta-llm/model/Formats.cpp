@@ -15,11 +15,25 @@ static const FormatInfo formats[] = {
     {Format::Q5_0, "q5_0", 6, 32, 22, "q5_0", 32},
     {Format::Q5_1, "q5_1", 7, 32, 24, "q5_1", 32},
     {Format::Q8_0, "q8_0", 8, 32, 34, "q8_0", 32},
+    {Format::Q2_K, "q2_k", 10, 256, 84, nullptr, 0},
+    {Format::Q3_K, "q3_k", 11, 256, 110, "q6_k", 16},
     {Format::Q4_K, "q4_k", 12, 256, 144, "q4_k", 32},
     {Format::Q5_K, "q5_k", 13, 256, 176, "q5_k", 32},
     {Format::Q6_K, "q6_k", 14, 256, 210, "q6_k", 16},
+    {Format::IQ2_XXS, "iq2_xxs", 16, 256, 66, nullptr, 0},
+    {Format::IQ2_XS, "iq2_xs", 17, 256, 74, nullptr, 0},
+    {Format::IQ3_XXS, "iq3_xxs", 18, 256, 98, nullptr, 0},
+    {Format::IQ1_S, "iq1_s", 19, 256, 50, nullptr, 0},
+    {Format::IQ4_NL, "iq4_nl", 20, 32, 18, "q8_0", 32},
+    {Format::IQ3_S, "iq3_s", 21, 256, 110, nullptr, 0},
+    {Format::IQ2_S, "iq2_s", 22, 256, 82, nullptr, 0},
+    {Format::IQ4_XS, "iq4_xs", 23, 256, 136, "q8_0", 32},
+    {Format::IQ1_M, "iq1_m", 29, 256, 56, nullptr, 0},
     {Format::BF16, "bf16", 30, 1, 2, nullptr, 0},
+    {Format::TQ1_0, "tq1_0", 34, 256, 54, nullptr, 0},
+    {Format::TQ2_0, "tq2_0", 35, 256, 66, nullptr, 0},
     {Format::MXFP4, "mxfp4", 39, 32, 17, "mxfp4", 32},
+    {Format::NVFP4, "nvfp4", 40, 64, 36, nullptr, 0},
     {Format::Int4, "int4", ~0u, 8, 4, nullptr, 0},
 };
 
@@ -189,6 +203,43 @@ static void readQ6K(const uint8_t *from, Block &to) {
   }
 }
 
+/// Number i of 256 that share 64 bytes, of two bits each: halves of 128, and in
+/// each the 32 bytes have four numbers, one from each row of 32.
+static int twoBits(const uint8_t *from, int i) {
+  return from[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
+}
+
+/// The numbers that four bits of IQ4 stand for.
+constexpr int8_t numbersOfIQ4[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                   1,    13,   25,  38,  53,  69,  89,  113};
+
+/// In numbers of Q6_K 32 stands for 0, as 4 does in these. Scales of six bits,
+/// the upper two of which are in four bytes of their own.
+static void readQ3K(const uint8_t *from, Block &to) {
+  float scale = fromF16(word(from + 108));
+  const uint8_t *scales = from + 96;
+  for (int group = 0; group < 16; ++group) {
+    int low = scales[group % 8] >> (group < 8 ? 0 : 4) & 15;
+    int high = scales[8 + group % 4] >> group / 4 * 2 & 3;
+    to.scales[group] = scale * static_cast<float>((low | high << 4) - 32);
+  }
+  for (int i = 0; i < 256; ++i)
+    to.numbers[i] = static_cast<uint8_t>(
+        28 + (twoBits(from + 32, i) | (from[i % 32] >> i / 32 & 1) << 2));
+}
+
+static void readIQ4XS(const uint8_t *from, Block &to) {
+  float scale = fromF16(word(from));
+  for (int group = 0; group < 8; ++group) {
+    int low = from[4 + group / 2] >> group % 2 * 4 & 15;
+    int high = word(from + 2) >> group * 2 & 3;
+    to.scales[group] = scale * static_cast<float>((low | high << 4) - 32);
+    for (int i = 0; i < 32; ++i)
+      to.numbers[group * 32 + i] = static_cast<uint8_t>(
+          numbersOfIQ4[from[8 + group * 16 + i % 16] >> (i < 16 ? 0 : 4) & 15]);
+  }
+}
+
 static void readBlock(Format format, const uint8_t *from, Block &to) {
   to.scales[0] = fromF16(word(from));
   switch (format) {
@@ -215,10 +266,16 @@ static void readBlock(Format format, const uint8_t *from, Block &to) {
     to.exponent = from[0];
     to.scales[0] = std::ldexp(1.0f, from[0] - 127);
     return readHalves(from + 1, 0, to);
-  case Format::F32:
-  case Format::F16:
-  case Format::BF16:
-  case Format::Int4:
+  case Format::IQ4_NL:
+    readHalves(from + 2, 0, to);
+    for (int i = 0; i < 32; ++i)
+      to.numbers[i] = static_cast<uint8_t>(numbersOfIQ4[to.numbers[i]]);
+    return;
+  case Format::Q3_K:
+    return readQ3K(from, to);
+  case Format::IQ4_XS:
+    return readIQ4XS(from, to);
+  default:
     return;
   }
 }
@@ -266,6 +323,8 @@ void expandRow(Format format, const uint8_t *row, int64_t columns, float *to) {
       to[i] = fromF16(word(row));
     else if (format == Format::BF16)
       to[i] = fromBF16(word(row));
+    else if (!as)
+      expandCodebook(format, row, to + i);
     if (!as)
       continue;
     Block block;
@@ -332,7 +391,10 @@ static void packWords(const WeightFormat &as, const uint8_t *numbers,
   }
 }
 
-void packRow(Format format, const uint8_t *row, int64_t columns,
+/// Powers of two that f16 has, plus 127 (docs/reference/Greta.md).
+constexpr int leastExponent = 103, largestExponent = 142;
+
+bool packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to) {
   const FormatInfo &info = infoOf(format);
   const WeightFormat &as = *packedFormat(format);
@@ -340,6 +402,9 @@ void packRow(Format format, const uint8_t *row, int64_t columns,
   for (int64_t first = 0; first < columns; first += info.block) {
     Block block;
     readBlock(format, row, block);
+    if (as.scale == WeightFormat::Scale::E8M0 &&
+        block.exponent > largestExponent)
+      return false;
     row += info.bytes;
     packWords(as, block.numbers, info.block, 0, as.bits,
               to[0] + first * as.bits / 8);
@@ -349,13 +414,15 @@ void packRow(Format format, const uint8_t *row, int64_t columns,
     for (int64_t i = 0; i < info.block / info.group; ++i) {
       int64_t group = first / info.group + i;
       if (as.scale == WeightFormat::Scale::E8M0)
-        scales[group] = static_cast<uint8_t>(block.exponent);
+        scales[group] = static_cast<uint8_t>(
+            block.exponent < leastExponent ? 0 : block.exponent);
       else
         putF16(block.scales[i], group, scales);
       if (as.zeros == WeightFormat::Zeros::Minima)
         putF16(block.minima[i], group, to.back());
     }
   }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,7 +24,22 @@ enum class Format {
   Q4_K,
   Q5_K,
   Q6_K,
+  Q3_K,
+  IQ4_NL,
+  IQ4_XS,
   MXFP4,
+  // These are expanded (Codebooks.cpp).
+  Q2_K,
+  IQ1_S,
+  IQ1_M,
+  IQ2_XXS,
+  IQ2_XS,
+  IQ2_S,
+  IQ3_XXS,
+  IQ3_S,
+  TQ1_0,
+  TQ2_0,
+  NVFP4,
   Int4
 };
 
@@ -142,6 +157,8 @@ const uint8_t *wholeRow(const Stored &stored, size_t number,
 
 // One row as f32, and in the element type asked for, rounded to nearest even.
 void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);
+// The same of a block of a format that is not packed.
+void expandCodebook(Format format, const uint8_t *from, float *to);
 void store(const float *from, int64_t count, Element element, uint8_t *to);
 
 // An operand of greta.dequant for a weight [N, K]: so many columns of an
@@ -156,14 +173,17 @@ std::vector<PackedPart> packedParts(Format format, int64_t columns,
 // A row's bytes of each part.
 using PackedRow = std::vector<uint8_t *>;
 
-// How a format of blocks is held; null for Int4 and formats without blocks.
+// How a format of blocks is held; null for Int4, formats without blocks, and
+// those that are expanded. Q3_K's numbers are held as some of Q6_K's, and those
+// that IQ4 names in 8 bits.
 // Scales and minima that the file has as products, those of K formats, are
 // rounded to f16; all else is exact.
 inline const WeightFormat *packedFormat(Format format) {
   const char *name = infoOf(format).packed;
   return name ? findWeightFormat(name) : nullptr;
 }
-void packRow(Format format, const uint8_t *row, int64_t columns,
+// False: a weight of MXFP4 is beyond f16. Scales below 2^-24 become 0.
+bool packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to);
 
 // Row n of an Int4 tensor, as f32 or packed. It can be packed if groups are of

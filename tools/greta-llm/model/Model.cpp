@@ -177,10 +177,11 @@ static void checkSize(const std::string &path, const char *what, int64_t size,
 // Devices compute with it in f32.
 static void checkPositive(const std::string &path, const char *what,
                           double value) {
-  float held = static_cast<float>(std::clamp(value, -1e38, 1e38));
-  if (!std::isfinite(value) || !(held > 0))
+  constexpr double most = 1e38;
+  float held = static_cast<float>(std::clamp(value, -most, most));
+  if (!(value <= most) || !(held > 0))
     fail(path + ": " + what + " is " + std::to_string(value) +
-         "; it has to be a positive number");
+         "; it has to be a positive number of f32");
 }
 
 static void checkMixture(const std::string &path, const Mixture &m) {
@@ -225,6 +226,10 @@ void checkSizes(const std::string &path, const Config &c) {
     fail(path + ": " + std::to_string(c.heads) +
          " heads cannot share the keys of " + std::to_string(c.keyHeads));
   checkPositive(path, "the norms' epsilon", c.epsilon);
+  if (c.architecture->activation == Activation::ClampedSwiglu) {
+    checkPositive(path, "the bound of the MLP's gate", c.clamp);
+    checkPositive(path, "the slope of the MLP's gate", c.slope);
+  }
   const std::pair<const char *, double> scales[] = {
       {"the scale of scores", c.attentionScale},
       {"the bound of scores", c.attentionCap},

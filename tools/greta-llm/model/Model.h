@@ -74,6 +74,8 @@ struct Config {
   // from `vocabulary` up to this one that are no text.
   bool isPart = false;
   int64_t storedVocabulary = 0;
+  // Layers behind the last one, which files have and nobody runs.
+  int64_t nextLayers = 0;
 
   bool has(uint32_t traits) const { return architecture->has(traits); }
   // Pairs in rope's tables.

@@ -108,6 +108,14 @@ bool isOfOtherPart(std::string &name) {
   return false;
 }
 
+// Whether a tensor is of the layers behind the last one, which guess at later
+// tokens.
+bool isOfNextLayer(const Config &c, const std::string &name) {
+  const std::string layers = "model.layers.";
+  return name.rfind(layers, 0) == 0 &&
+         std::atoll(name.c_str() + layers.size()) >= c.layers;
+}
+
 // How AWQ and GPTQ say in config.json what they did.
 struct Quantisation {
   std::string method; // empty: none; mxfp4 says nothing else
@@ -210,14 +218,18 @@ void join(Model &model, const Parts &parts, const std::string &name,
 
 // The same for MXFP4, [.., K / 32, 16] bytes and [.., K / 32] exponents.
 void joinMxfp4(Model &model, const Parts &parts, const std::string &name) {
+  if (!model.config.has(GatesInTurn))
+    fail(model.path + ": the weight '" + name +
+         "' is in mxfp4, which greta-llm does not read for this model type");
   const Part &blocks = parts.at(name + mxfp4Blocks);
   auto scales = parts.find(name + mxfp4Scales);
   std::vector<int64_t> groups = blocks.shape;
-  if (groups.size() < 3 || groups.back() != 16)
+  if (groups.size() < 3 || groups.back() != 16 || blocks.dtype != "U8")
     fail(model.path + ": the mxfp4 weight '" + name +
          "' has no blocks of 16 bytes");
   groups.pop_back();
-  if (scales == parts.end() || scales->second.shape != groups)
+  if (scales == parts.end() || scales->second.shape != groups ||
+      scales->second.dtype != "U8")
     fail(model.path + ": the mxfp4 weight '" + name +
          "' has no scales that fit its blocks");
   Stored stored;
@@ -309,6 +321,8 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
   std::vector<std::pair<uint64_t, uint64_t>> places; // of the tensors
   for (auto &[theirs, about] : header.items()) {
     std::string name = theirs;
+    if (model.config.nextLayers && isOfNextLayer(model.config, name))
+      continue;
     if (name == "__metadata__" || (model.config.isPart && isOfOtherPart(name)))
       continue;
     std::string ours = shortName(*model.config.architecture, name);

@@ -48,7 +48,8 @@ void makeSynthetic(Model &model, const std::string &name) {
   std::string formatName =
       colon == std::string::npos ? preset->format : name.substr(colon + 1);
   const FormatInfo *format = findFormat(formatName);
-  if (!format || format->format == Format::Int4)
+  if (!format || format->format == Format::Int4 ||
+      (format->block > 1 && !format->packed))
     fail("--synthetic=" + name + ": the format '" + formatName +
          "' is not one of " + fileFormats());
   for (int64_t row : {preset->width, preset->hidden})
