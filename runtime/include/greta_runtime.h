@@ -477,12 +477,13 @@ GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
  * writes and removes.
  *
  * A collective is an operation of its stream: it begins when what was queued
- * before it is done. What is queued behind it comes later, and the first call
- * that queues such a thing, or waits, waits for the collective and returns its
- * error. So a thread that has several ranks queues a collective for all of them
- * before it does anything else with their streams. Graphs record what a kernel
- * does (GRETA_COMM_KERNEL), and nothing else; every rank launches them as
- * often.
+ * before it is done, and what is queued behind it comes later. Where the device
+ * does not order them (docs/guide/runtime.md) the first call that queues such a
+ * thing, or waits, waits for the collective. So a thread that has several ranks
+ * queues a collective for all of them before it does anything else with their
+ * streams. Graphs record what a kernel does (GRETA_COMM_KERNEL), and nothing
+ * else; every rank launches them as often. A failure is told by the call that
+ * waits as above, or by whoever waits for the stream or an event behind it.
  *
  * When a rank's process ends, or it does not come within the time-out, the
  * collective is GRETA_ERROR_PEER_LOST on every rank, and so is every later
@@ -507,8 +508,9 @@ typedef struct greta_comm_options {
   uint32_t size;
   /* The longest that a rank waits for another; 0: 120,000. */
   uint64_t timeout_milliseconds;
-  /* Of the host's memory, for each rank's step; 0: 4 MB, less where the system
-   * gives less. */
+  /* Of a step, at most 1 GiB; 0: 4 MB, less where the system gives less. All
+   * ranks share 4 * (size + 1) times that of the host's memory, and half as
+   * much for each rank between pairs; with NCCL it is given back. */
   uint64_t staging_bytes;
   greta_comm_ways ways; /* that may be taken; 0: all */
 } greta_comm_options;
@@ -527,10 +529,11 @@ GRETA_API greta_status greta_comm_info(greta_comm *comm, char **json);
  * GRETA_ERROR_PEER_LOST. */
 GRETA_API greta_status greta_comm_abort(greta_comm *comm);
 
-/* In all of them `to` may begin where `from` does, or where this rank's part of
- * the larger one lies: the result is the same. Otherwise they do not overlap.
- * NCCL takes Vulkan's buffers as they are if greta_buffer_create_shared made
- * them with GRETA_FD_OPAQUE, else by way of a copy.
+/* `to` and `from` may be the same place in all_reduce and broadcast; the
+ * smaller one may be this rank's part of the larger in all_gather and
+ * reduce_scatter. Otherwise they do not overlap. NCCL takes Vulkan's buffers as
+ * they are if greta_buffer_create_shared made them with GRETA_FD_OPAQUE, else
+ * by way of a copy.
  *
  * Reductions of `count` elements of `dtype`, f32, f16, bf16 or i32. Through the
  * host's memory they are made in the order of the ranks, floats in f32 and

@@ -506,7 +506,7 @@ greta_status greta_event_create(greta_device *D, greta_event **Out) {
   return guarded([&] {
     need(Out, "event") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_event{Impl, Impl->createEvent()};
+    *Out = new greta_event{Impl, Impl->createEvent(), {}};
   });
 }
 
@@ -522,12 +522,16 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
     S->endRepeats();
     S->settle();
     S->Impl->record(*E->Impl);
+    E->Told = S->Told;
   });
 }
 
 greta_status greta_event_synchronize(greta_event *E) {
   Trace::Call Traced("greta_event_synchronize");
-  return guarded([&] { need(E, "event").Impl->synchronize(); });
+  return guarded([&] {
+    need(E, "event").Impl->synchronize();
+    comm::Comms(E->Told).tell();
+  });
 }
 
 greta_status greta_event_wait(greta_event *E, uint64_t Microseconds,
@@ -536,6 +540,8 @@ greta_status greta_event_wait(greta_event *E, uint64_t Microseconds,
     constexpr uint64_t most = UINT64_MAX / 1000 - 1;
     need(Happened, "happened") =
         need(E, "event").Impl->wait(std::min(Microseconds, most) * 1000);
+    if (*Happened)
+      comm::Comms(E->Told).tell();
   });
 }
 

@@ -53,7 +53,7 @@ struct greta_stream {
   // whose failures are told when somebody waits for the stream.
   std::shared_ptr<greta::rt::Counter> Ready;
   uint64_t ReadyValue = 0;
-  std::shared_ptr<greta::rt::comm::Comm> Told;
+  greta::rt::comm::Comms Told;
   // Before what is to run behind the last collective; throws its failure.
   void settle();
   // When all is done; throws the failure of those that the device orders.
@@ -62,6 +62,7 @@ struct greta_stream {
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;
   std::unique_ptr<greta::rt::Event> Impl;
+  greta::rt::comm::Comms Told; // those of the stream, when it was recorded
 };
 struct greta_graph {
   std::shared_ptr<greta::rt::Device> Device;

@@ -16,7 +16,7 @@ void greta_stream::settle() {
   Behind = nullptr;
   if (T->Until) {
     Impl->await(T->Until, T->UntilValue);
-    Told = std::move(Of);
+    Told.add(Of);
     return;
   }
   Of->wait(*T);
@@ -24,10 +24,7 @@ void greta_stream::settle() {
     Impl->wait(*E);
 }
 
-void greta_stream::tell() {
-  if (std::shared_ptr<Comm> Of = std::exchange(Told, nullptr))
-    Of->check();
-}
+void greta_stream::tell() { Told.tell(); }
 
 namespace {
 
@@ -73,7 +70,7 @@ void queueOn(greta_comm &C, greta_stream &S, Collective What) {
       S.endRepeats();
     S.settle();
     C.Impl->queueSmall(*S.Impl, What);
-    S.Told = C.Impl;
+    S.Told.add(C.Impl);
     return;
   }
   if (S.Impl->Capturing)

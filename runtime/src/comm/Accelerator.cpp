@@ -87,13 +87,14 @@ public:
     }
   }
   ~Cuda() override {
-    {
+    try {
       auto Current = use();
       for (auto &[M, I] : Imports)
         release(I);
       for (auto &[C, I] : Counters)
         Fn->cuDestroyExternalSemaphore(I.Handle);
       Fn->cuStreamDestroy(Queue);
+    } catch (const Error &) { // of a device that is lost
     }
     Fn->cuDevicePrimaryCtxRelease(Number);
   }
@@ -192,19 +193,18 @@ CUexternalSemaphore Cuda::imported(const std::shared_ptr<Counter> &C) {
 }
 
 void *Cuda::address(const MemoryRef &M) {
-  auto It = Imports.find(M.get());
-  if (It == Imports.end() || It->second.Of.expired()) {
-    // Work keeps its memory, so none is left of what is gone.
-    for (auto Old = Imports.begin(); Old != Imports.end();) {
-      if (!Old->second.Of.expired()) {
-        ++Old;
-        continue;
-      }
-      release(Old->second);
-      Old = Imports.erase(Old);
+  // Work keeps its memory, so none is left of what is gone.
+  for (auto It = Imports.begin(); It != Imports.end();) {
+    if (It->second.Of.expired()) {
+      release(It->second);
+      It = Imports.erase(It);
+    } else {
+      ++It;
     }
-    It = Imports.emplace(M.get(), import(M)).first;
   }
+  auto It = Imports.find(M.get());
+  if (It == Imports.end())
+    It = Imports.emplace(M.get(), import(M)).first;
   return reinterpret_cast<void *>(It->second.Address);
 }
 

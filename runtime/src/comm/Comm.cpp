@@ -69,27 +69,32 @@ std::string Comm::agree(const std::string &Why) {
 // NCCL if every rank has it and its test is right on every rank, else the
 // host's memory. The ranks meet behind each step, so all take the same way.
 void Comm::choose(uint32_t Ways) {
+  uint32_t Number = 0;
   auto Try = [&](const char *Name, auto Make) {
     std::string Why;
     std::unique_ptr<Transport> Made;
-    try {
-      Made = Make();
-    } catch (const Error &E) {
-      Why = E.what();
-    }
-    Why = agree(Why);
-    if (Why.empty()) {
+    G->tries(++Number);
+    auto Attempt = [&](auto Body) {
       try {
-        Why = test(*Made);
+        Body();
       } catch (const Error &E) {
         Why = E.what();
       }
+      if (!Why.empty())
+        G->giveUp();
       Why = agree(Why);
+    };
+    Attempt([&] { Made = Make(); });
+    if (Why.empty() && !agree(Made->counter() ? "" : "none").empty())
+      Made->dropCounter();
+    if (Why.empty()) {
+      Attempt([&] { Why = test(*Made); });
       if (!Why.empty())
         report(GRETA_LOG_WARNING,
                concat("rank ", Rank, " on ", On->Spec, ": collectives by ",
                       Name, " are left out: ", Why));
     }
+    G->tries(0);
     if (!Why.empty()) {
       if (Made)
         Made->abort();
@@ -116,8 +121,11 @@ void Comm::choose(uint32_t Ways) {
         [&] { return makeNcclTransport(On, *G, std::move(A), Offers); });
   else
     Left["nccl"] = Lacks;
-  if (Way)
+  if (Way) {
+    if (Rank == 0)
+      G->freeSlots();
     return;
+  }
   if (Ways & GRETA_COMM_HOST)
     Try("host", [&] { return makeHostTransport(On, *G); });
   else
@@ -174,11 +182,16 @@ std::string Comm::testOn(Transport &T, bool OnDevice) {
   if (OnDevice)
     C.Raises = ++Promised;
   T.begin(C, std::make_shared<Ticket>());
-  for (Patience P; T.done() < Before + 2;)
+  auto Begin = Group::Clock::now();
+  for (Patience P; T.done() < Before + 2;) {
     if (T.progress())
       P.reset();
     else
       P.wait();
+    if (Group::Clock::now() - Begin > G->trial())
+      fail(GRETA_ERROR_PEER_LOST, "its test has not ended after ",
+           G->trial().count(), " ms");
+  }
   if (OnDevice)
     S->await(T.counter(), Promised);
   std::vector<float> Got(count * (Size + 1));
@@ -304,6 +317,7 @@ std::shared_ptr<Ticket> Comm::queue(Collective C) {
     std::lock_guard<std::mutex> Guard(Lock);
     if (Failure)
       throw *Failure;
+    G->checkEnded();
     if (ordersOnDevice(C)) {
       T->Until = Way->counter();
       T->UntilValue = C.Raises = ++Promised;
@@ -319,6 +333,7 @@ void Comm::check() {
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure)
     throw *Failure;
+  G->checkEnded();
   if (SmallUsed && G->hasKernelEnded())
     fail(GRETA_ERROR_PEER_LOST, "rank ", Rank,
          ": a kernel of all_reduce has waited too long for a rank");

@@ -19,6 +19,7 @@
 #include "comm/Group.h"
 #include "comm/Reduce.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <thread>
@@ -91,6 +92,8 @@ public:
   // What it raises, in the order of collectives, when one is done whose
   // memories are all shared; null if it shares no counters with streams.
   virtual std::shared_ptr<Counter> counter() const { return nullptr; }
+  // Another rank has none.
+  virtual void dropCounter() {}
 };
 
 std::unique_ptr<Transport> makeHostTransport(std::shared_ptr<Device> D,
@@ -169,6 +172,25 @@ private:
   bool Closing = false;
   std::atomic<bool> Waiting{false}; // the worker has something to do
   std::thread Worker;
+};
+
+// Those whose failures somebody has yet to hear of.
+class Comms {
+public:
+  void add(const std::shared_ptr<Comm> &C) {
+    if (std::find(All.begin(), All.end(), C) == All.end())
+      All.push_back(C);
+  }
+  // Throws the failure of one; then, and if there is none, it is empty.
+  void tell() {
+    std::vector<std::shared_ptr<Comm>> Now;
+    Now.swap(All);
+    for (const std::shared_ptr<Comm> &C : Now)
+      C->check();
+  }
+
+private:
+  std::vector<std::shared_ptr<Comm>> All;
 };
 
 } // namespace greta::rt::comm

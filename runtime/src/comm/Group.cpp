@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <dirent.h>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
@@ -15,6 +17,7 @@
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace greta::rt::comm {
 namespace {
@@ -23,6 +26,9 @@ constexpr uint32_t magic = 0x67636d31;        // changes with the layout below
 constexpr size_t dataUnit = size_t(64) << 10; // pages of every driver
 constexpr size_t leastSlotBytes = size_t(64) << 10;
 constexpr size_t usualSlotBytes = size_t(4) << 20;
+constexpr size_t mostSlotBytes = size_t(1) << 30;
+
+constexpr char prefix[] = "greta-comm-";
 
 size_t roundUp(size_t Value, size_t Unit) {
   return (Value + Unit - 1) / Unit * Unit;
@@ -30,6 +36,34 @@ size_t roundUp(size_t Value, size_t Unit) {
 
 // Where segments lie: the host's memory if the system has such a folder.
 std::vector<std::string> folders() { return {"/dev/shm", "/tmp"}; }
+
+// Removes what processes left behind that ended before all ranks had come. A
+// young file may be one whose owner has not locked it yet.
+void removeStale(const std::string &Folder) {
+  constexpr time_t young = 60;
+  DIR *D = opendir(Folder.c_str());
+  if (!D)
+    return;
+  while (const dirent *Entry = readdir(D)) {
+    if (strncmp(Entry->d_name, prefix, strlen(prefix)) != 0)
+      continue;
+    std::string Path = Folder + "/" + Entry->d_name;
+    int Fd = open(Path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (Fd < 0)
+      continue;
+    struct stat Stat;
+    struct flock Lock{};
+    Lock.l_type = F_WRLCK;
+    Lock.l_whence = SEEK_SET;
+    Lock.l_len = 1;
+    if (!fstat(Fd, &Stat) && Stat.st_uid == geteuid() &&
+        time(nullptr) - Stat.st_mtime > young &&
+        !fcntl(Fd, F_OFD_GETLK, &Lock) && Lock.l_type == F_UNLCK)
+      unlink(Path.c_str());
+    close(Fd);
+  }
+  closedir(D);
+}
 
 struct flock byteOf(uint32_t Rank, short Type) {
   struct flock Lock{};
@@ -143,13 +177,21 @@ Group::~Group() {
 
 // The segment with room for the slots, as large as the folder allows.
 void Group::create(size_t StagingBytes) {
+  if (StagingBytes > mostSlotBytes)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "staging of ", StagingBytes,
+         " bytes; the most is ", mostSlotBytes);
   size_t Wanted = roundUp(
       std::max(StagingBytes ? StagingBytes : usualSlotBytes, leastSlotBytes),
       dataUnit);
   std::string Reason;
   for (const std::string &Folder : folders()) {
-    File = Folder + "/greta-comm-" + Name;
+    removeStale(Folder);
+    File = Folder + "/" + prefix + Name;
     Fd = open(File.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (Fd < 0 && errno == EEXIST) {
+      File.clear(); // which is another's
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 has joined already");
+    }
     if (Fd < 0) {
       Reason = concat(File, ": ", strerror(errno));
       continue;
@@ -157,9 +199,7 @@ void Group::create(size_t StagingBytes) {
     for (SlotBytes = Wanted; SlotBytes >= leastSlotBytes;
          SlotBytes = roundUp(SlotBytes / 4, dataUnit)) {
       // Without the memory the first access would end the process.
-      int Problem = posix_fallocate(
-          Fd, 0,
-          static_cast<off_t>(roundUp(sizeof(Control), dataUnit) + dataBytes()));
+      int Problem = posix_fallocate(Fd, 0, static_cast<off_t>(fileBytes()));
       if (!Problem) {
         struct flock Lock = byteOf(0, F_WRLCK);
         if (fcntl(Fd, F_OFD_SETLK, &Lock))
@@ -201,7 +241,7 @@ bool Group::find(const std::string &Path, std::string &Why) {
   Why = concat("there is no segment greta-comm-", Name,
                " (is rank 0 on another host?)");
   for (const std::string &Folder : folders()) {
-    File = Folder + "/greta-comm-" + Name;
+    File = Folder + "/" + prefix + Name;
     Fd = open(File.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (Fd < 0)
       continue;
@@ -220,6 +260,10 @@ bool Group::find(const std::string &Path, std::string &Why) {
       if (Head.Ranks != Size)
         fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " is one of ", Size,
              ", rank 0 one of ", Head.Ranks);
+      if (SlotBytes > mostSlotBytes || SlotBytes % dataUnit ||
+          static_cast<size_t>(Stat.st_size) != fileBytes())
+        fail(GRETA_ERROR_INVALID_ARGUMENT, File,
+             " is not of this version of the library");
       struct flock Lock = byteOf(Rank, F_WRLCK);
       if (fcntl(Fd, F_OFD_SETLK, &Lock))
         fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank,
@@ -235,20 +279,25 @@ bool Group::find(const std::string &Path, std::string &Why) {
 
 void Group::map() {
   static std::mutex Lock;
-  static std::map<std::string, std::weak_ptr<Mapping>> All;
+  // By the file itself: another one may have had this name.
+  static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>> All;
+  struct stat Stat;
+  if (fstat(Fd, &Stat))
+    fail(GRETA_ERROR_INTERNAL, File, ": ", strerror(errno));
+  const std::pair<dev_t, ino_t> Key(Stat.st_dev, Stat.st_ino);
   std::lock_guard<std::mutex> Guard(Lock);
   for (auto It = All.begin(); It != All.end();)
     It = It->second.expired() ? All.erase(It) : std::next(It);
-  if ((Map = All[Name].lock()))
+  if ((Map = All[Key].lock()))
     return;
-  size_t Bytes = roundUp(sizeof(Control), dataUnit) + dataBytes();
+  size_t Bytes = fileBytes();
   void *Begin = mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd, 0);
   if (Begin == MAP_FAILED)
     fail(GRETA_ERROR_OUT_OF_MEMORY, "mapping ", File, ": ", strerror(errno));
   Map = std::make_shared<Mapping>();
   Map->Begin = Begin;
   Map->Bytes = Bytes;
-  All[Name] = Map;
+  All[Key] = Map;
 }
 
 Group::State &Group::of(uint32_t R) { return Map->control()->Rank[R]; }
@@ -261,6 +310,16 @@ std::shared_ptr<void> Group::owner() const { return Map; }
 
 char *Group::data() const {
   return static_cast<char *>(Map->Begin) + roundUp(sizeof(Control), dataUnit);
+}
+
+size_t Group::fileBytes() const {
+  return roundUp(sizeof(Control), dataUnit) + dataBytes();
+}
+
+void Group::freeSlots() {
+  (void)fallocate(Fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(roundUp(sizeof(Control), dataUnit)),
+                  static_cast<off_t>(boxesAt()));
 }
 
 size_t Group::dataBytes() const { return boxesAt() + boxesBytes(); }
@@ -295,11 +354,14 @@ bool Group::isAlive(uint32_t R) const {
 }
 
 std::vector<std::string> Group::meet(const std::string &Word) {
+  // Who gave up comes here, too.
+  const uint32_t Way = std::exchange(Trying, 0);
   State &Own = own();
   snprintf(Own.Words[Meetings % 2], wordBytes, "%s", Word.c_str());
   Own.Meetings = ++Meetings;
   wait([&](uint32_t R) { return of(R).Meetings < Meetings; },
        "a meeting of all ranks");
+  Trying = Way;
   std::vector<std::string> Heard;
   for (uint32_t R = 0; R < Size; ++R)
     Heard.emplace_back(of(R).Words[(Meetings - 1) % 2]);
@@ -316,14 +378,25 @@ void Group::abort(const std::string &Why) {
   *reinterpret_cast<volatile uint32_t *>(data() + boxesAt()) = 1;
 }
 
+void Group::checkEnded() {
+  Control &C = *Map->control();
+  if (!C.Aborts)
+    return;
+  // Whoever writes the reason may be gone before it is there.
+  auto Begin = Clock::now();
+  for (Patience P; C.Aborts != 2; P.wait())
+    if (Clock::now() - Begin > std::chrono::milliseconds(100))
+      fail(GRETA_ERROR_PEER_LOST,
+           "the communicator has ended: a rank ended with it");
+  fail(GRETA_ERROR_PEER_LOST, "the communicator has ended: ", C.Reason);
+}
+
 void Group::check(const std::function<bool(uint32_t)> &WaitsFor,
                   Clock::time_point Since, const char *What) {
-  Control &C = *Map->control();
-  if (C.Aborts) {
-    for (Patience P; C.Aborts != 2;)
-      P.wait();
-    fail(GRETA_ERROR_PEER_LOST, "the communicator has ended: ", C.Reason);
-  }
+  checkEnded();
+  for (uint32_t R = 0; R < Size; ++R)
+    if (Trying && of(R).GaveUp == Trying)
+      fail(GRETA_ERROR_PEER_LOST, "rank ", R, " gave it up");
   for (uint32_t R = 0; R < Size; ++R) {
     if (R == Rank || !WaitsFor(R))
       continue;

@@ -16,6 +16,7 @@
 #include "Error.h"
 #include "comm/Lane.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -56,12 +57,14 @@ public:
   struct alignas(128) State {
     enum : uint32_t { Absent, Joined, Left };
     std::atomic<uint32_t> Presence;
+    std::atomic<uint32_t> GaveUp; // the last way that it did not take
     std::atomic<uint64_t> Meetings;
     // Steps of collectives, since the beginning: given to the others, reduced,
     // and taken from the others.
     std::atomic<uint64_t> Given, Reduced, Taken;
     std::atomic<uint64_t> Doing[slots]; // which collective a step is of
     std::atomic<uint64_t> PairGiven[maxRanks], PairTaken[maxRanks];
+    std::atomic<uint64_t> PairBytes[maxRanks][slots]; // of a step's transfer
     char Words[2][wordBytes];
   };
 
@@ -97,6 +100,18 @@ public:
   std::vector<std::string> meet(const std::string &Word);
   // Ends the communicator for all ranks; the first reason stays.
   void abort(const std::string &Why);
+  // At its creation, ways are tried one after the other: while this one is,
+  // check() throws if a rank gave it up. 0: none is tried.
+  void tries(uint32_t Way) { Trying = Way; }
+  // The time that a way has for its test: others wait longer for this rank.
+  std::chrono::milliseconds trial() const {
+    return std::min(Timeout / 2, std::chrono::milliseconds(30000));
+  }
+  void giveUp() { own().GaveUp = Trying; }
+  // Gives back the memory of slots, results and pairs, which no rank uses.
+  void freeSlots();
+  // Throws if the communicator has ended.
+  void checkEnded();
   // Throws if the communicator has ended, or if a rank for which this one still
   // waits is gone, or since `Since` too much time has gone by. What it waits
   // for is said in the message.
@@ -110,6 +125,7 @@ private:
   void create(size_t StagingBytes);
   bool find(const std::string &Path, std::string &Why);
   bool isAlive(uint32_t R) const;
+  size_t fileBytes() const;
   void wait(const std::function<bool(uint32_t)> &Missing, const char *What);
   void map();
 
@@ -117,6 +133,7 @@ private:
   int Fd = -1;
   size_t SlotBytes = 0;
   uint64_t Meetings = 0;
+  uint32_t Trying = 0;
   std::shared_ptr<Mapping> Map;
 };
 

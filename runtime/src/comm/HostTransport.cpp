@@ -297,6 +297,8 @@ public:
     for (Part &P : Parts) {
       if (P.L.Issued < P.Steps && isFree(P) && isNext(P)) {
         size_t At = P.L.Issued * G.pairBytes();
+        if (P.T.Receives)
+          checkSize(P);
         std::vector<Piece> Pieces = {{&P.T.Memory, P.T.Offset + At,
                                       stagedAt(P, P.L.Issued),
                                       std::min(G.pairBytes(), P.T.Bytes - At)}};
@@ -312,6 +314,9 @@ public:
           H.Memory.publish(
               stagedAt(P, Step),
               std::min(G.pairBytes(), P.T.Bytes - Step * G.pairBytes()));
+        if (!P.T.Receives)
+          G.own().PairBytes[P.T.Peer][(P.First + Step) % Lane::slots] =
+              P.T.Bytes;
         (P.T.Receives ? G.own().PairTaken : G.own().PairGiven)[P.T.Peer] =
             P.First + P.L.Done;
         Moved = true;
@@ -356,6 +361,13 @@ private:
     }
     return true;
   }
+  void checkSize(const Part &P) const {
+    uint64_t Sent =
+        G.of(P.T.Peer).PairBytes[G.Rank][(P.First + P.L.Issued) % Lane::slots];
+    if (Sent != P.T.Bytes)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", P.T.Peer, " sends ", Sent,
+           " bytes, rank ", G.Rank, " receives ", P.T.Bytes);
+  }
   // A sender waits for room, a receiver for bytes.
   bool isFree(const Part &P) const {
     uint64_t Step = P.First + P.L.Issued;
@@ -378,7 +390,13 @@ public:
     Waiting.emplace_back(C, T);
   }
   uint64_t done() const override { return Done; }
+  // What is under way works on the caller's memory.
   void abort() override {
+    for (Stream *S : {H.Out.get(), H.In.get()})
+      try {
+        S->synchronize();
+      } catch (const Error &) {
+      }
     Now.reset();
     Waiting.clear();
   }
@@ -409,6 +427,7 @@ public:
 
 private:
   bool start() {
+    H.G.checkEnded();
     const Collective &C = Waiting.front().first;
     if (C.Ready) {
       if (!C.Ready->wait(0))

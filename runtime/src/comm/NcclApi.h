@@ -9,7 +9,7 @@
 
 namespace greta::rt::comm {
 
-enum ncclResult_t : int { ncclSuccess = 0, ncclInProgress = 7 };
+enum ncclResult_t : int { ncclSuccess = 0, ncclSystemError = 2 };
 enum ncclDataType_t : int {
   ncclUint8 = 1,
   ncclInt32 = 2,

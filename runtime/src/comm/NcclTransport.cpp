@@ -83,6 +83,7 @@ public:
   uint64_t done() const override { return Done; }
   void abort() override;
   std::shared_ptr<Counter> counter() const override { return Raised; }
+  void dropCounter() override { Raised = nullptr; }
 
 private:
   struct Bounce { // of memory that NCCL does not reach
@@ -109,8 +110,12 @@ private:
     return static_cast<char *>(A->address(M)) + Offset;
   }
   void start(const Collective &C);
+  void join(const ncclUniqueId &Id);
   void watch();
   void abortNccl();
+  void checkRanks(uint64_t Ranks, Group::Clock::time_point Since,
+                  const char *What);
+  uint64_t ranksOf(const Collective &C) const;
 
   std::shared_ptr<Device> D;
   Group &G;
@@ -120,7 +125,9 @@ private:
   std::unique_ptr<Stream> Copies;
   std::shared_ptr<Counter> Raised;
   std::atomic<bool> IsAborted{false}, Closing{false};
-  std::atomic<int64_t> InsideSince{0}; // when a call of NCCL's began
+  std::mutex AbortLock;
+  std::atomic<int64_t> InsideSince{0};  // when a call of NCCL's began
+  std::atomic<uint64_t> InsideRanks{0}; // that it may wait for
   std::thread Watcher;
   std::deque<Operation> Waiting, Launched;
   Group::Clock::time_point Since = Group::Clock::now(), Asked = Since;
@@ -132,12 +139,44 @@ NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
                              const ncclUniqueId &Id)
     : D(std::move(Owner)), G(G), A(std::move(Over)), N(library(*D)),
       Copies(D->createStream()) {
-  auto Current = A->use();
-  N->check(N->ncclCommInitRank(&Handle, static_cast<int>(G.Size), Id,
-                               static_cast<int>(G.Rank)),
-           "ncclCommInitRank");
+  join(Id);
   Watcher = std::thread([this] { watch(); });
+  auto Current = A->use();
   tryCounters();
+}
+
+// NCCL waits here for all ranks, for as long as it likes. If one does not come
+// the thread that waits is left to itself.
+void NcclTransport::join(const ncclUniqueId &Id) {
+  struct Call {
+    ncclComm_t Handle = nullptr;
+    ncclResult_t Result = ncclSuccess;
+    std::atomic<bool> Done{false};
+  };
+  auto Made = std::make_shared<Call>();
+  std::thread([Made, Id, A = A, N = N, Size = static_cast<int>(G.Size),
+               Rank = static_cast<int>(G.Rank)] {
+    try {
+      auto Current = A->use();
+      Made->Result = N->ncclCommInitRank(&Made->Handle, Size, Id, Rank);
+    } catch (const Error &) {
+      Made->Result = ncclSystemError;
+    }
+    Made->Done = true;
+  }).detach();
+  auto Begin = Group::Clock::now(), Looked = Begin;
+  for (Patience P; !Made->Done; P.wait()) {
+    if (Group::Clock::now() - Looked < std::chrono::milliseconds(5))
+      continue;
+    Looked = Group::Clock::now();
+    G.check([&](uint32_t R) { return !G.hasLeft(R); }, Begin,
+            "ncclCommInitRank");
+    if (Looked - Begin > G.trial())
+      fail(GRETA_ERROR_PEER_LOST, "ncclCommInitRank has not ended after ",
+           G.trial().count(), " ms");
+  }
+  N->check(Made->Result, "ncclCommInitRank");
+  Handle = Made->Handle;
 }
 
 NcclTransport::~NcclTransport() {
@@ -155,9 +194,9 @@ void NcclTransport::watch() {
     if (!Since)
       continue;
     try {
-      G.check([](uint32_t) { return true; },
-              Group::Clock::time_point(Group::Clock::duration(Since)),
-              "a call of NCCL's");
+      checkRanks(InsideRanks,
+                 Group::Clock::time_point(Group::Clock::duration(Since)),
+                 "a call of NCCL's");
     } catch (const Error &E) {
       G.abort(E.what());
       abortNccl();
@@ -165,8 +204,30 @@ void NcclTransport::watch() {
   }
 }
 
+// Whether the ranks are there. One that has left has done its part, and NCCL
+// ends soon; if not, it left without.
+void NcclTransport::checkRanks(uint64_t Ranks, Group::Clock::time_point Since,
+                               const char *What) {
+  bool Late = Group::Clock::now() - Since > std::chrono::seconds(2);
+  G.check(
+      [&](uint32_t R) { return (Ranks >> R & 1) && (Late || !G.hasLeft(R)); },
+      Since, What);
+}
+
+uint64_t NcclTransport::ranksOf(const Collective &C) const {
+  static_assert(Group::maxRanks <= 64);
+  if (C.What != Kind::Exchange)
+    return ~uint64_t(0);
+  uint64_t Ranks = 0;
+  for (const Transfer &T : C.Transfers)
+    Ranks |= uint64_t(1) << T.Peer;
+  return Ranks;
+}
+
+// Frees the communicator: nobody may be in it but calls that are to end.
 void NcclTransport::abortNccl() {
-  if (!IsAborted.exchange(true))
+  std::lock_guard<std::mutex> Guard(AbortLock);
+  if (Handle && !IsAborted.exchange(true))
     N->ncclCommAbort(Handle);
 }
 
@@ -212,14 +273,17 @@ void NcclTransport::tryCounters() {
 }
 
 void NcclTransport::abort() {
-  auto Current = A->use();
-  abortNccl();
-  // What was aborted ends, and what it would have raised is not raised later.
-  auto Begin = Group::Clock::now();
-  for (Patience P; Raised && !Launched.empty() && Launched.back().Mark &&
-                   !A->isPassed(Launched.back().Mark.get()) &&
-                   Group::Clock::now() - Begin < std::chrono::seconds(5);)
-    P.wait();
+  try {
+    auto Current = A->use();
+    abortNccl();
+    // What was aborted ends, and what it would have raised is not raised later.
+    auto Begin = Group::Clock::now();
+    for (Patience P; Raised && !Launched.empty() && Launched.back().Mark &&
+                     !A->isPassed(Launched.back().Mark.get()) &&
+                     Group::Clock::now() - Begin < std::chrono::seconds(5);)
+      P.wait();
+  } catch (const Error &) { // of a device that is lost
+  }
   Waiting.clear();
   Launched.clear();
 }
@@ -255,24 +319,24 @@ bool NcclTransport::progress() {
     Since = Asked = Time;
   } else if (Time - Asked > std::chrono::milliseconds(5)) {
     Asked = Time;
-    ncclResult_t State = ncclSuccess;
-    N->check(N->ncclCommGetAsyncError(Handle, &State), "a collective");
-    N->check(State, "a collective");
-    // A rank that has left had done its part; this one follows soon.
-    bool Late = Time - Since > std::chrono::seconds(2);
-    G.check(
-        [&](uint32_t R) {
-          // The first may still wait for its own stream.
-          return !Launched.empty() && !Launched.front().Began &&
-                 (Late || !G.hasLeft(R));
-        },
-        Since, Launched.empty() ? "" : name(Launched.front().C.What));
+    {
+      std::lock_guard<std::mutex> Guard(AbortLock);
+      ncclResult_t State = ncclSuccess;
+      if (!IsAborted)
+        N->check(N->ncclCommGetAsyncError(Handle, &State), "a collective");
+      N->check(State, "a collective");
+    }
+    // The first may still wait for its own stream.
+    bool Waits = !Launched.empty() && !Launched.front().Began;
+    checkRanks(Waits ? ranksOf(Launched.front().C) : 0, Since,
+               Waits ? name(Launched.front().C.What) : "");
   }
   return Moved;
 }
 
 // Whether it is in NCCL's stream.
 bool NcclTransport::launch(Operation &Op) {
+  G.checkEnded();
   if (!Op.IsReady) {
     if (Op.C.Ready && !A->waitFor(*Op.C.Ready))
       return false;
@@ -289,10 +353,11 @@ bool NcclTransport::launch(Operation &Op) {
       return false;
     Op.Copied = nullptr;
   }
-  if (Op.C.After) {
+  if (Op.C.After)
     A->await(Op.C.After, Op.C.AfterValue);
+  if (Op.C.waits())
     Op.Began = A->mark();
-  }
+  InsideRanks = ranksOf(Op.C);
   InsideSince = Group::Clock::now().time_since_epoch().count();
   try {
     start(Op.C);
@@ -301,6 +366,7 @@ bool NcclTransport::launch(Operation &Op) {
     throw;
   }
   InsideSince = 0;
+  G.checkEnded(); // by the watcher
   return true;
 }
 

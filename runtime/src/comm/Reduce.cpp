@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 
 namespace greta::rt::comm {
 namespace {
@@ -147,8 +148,13 @@ void reduce(Element Type, Reduction Op, const char *const *Parts, size_t Ranks,
 }
 
 Helpers::Helpers(unsigned Count) {
-  for (unsigned I = 0; I < Count; ++I)
-    Threads.emplace_back([this, I] { work(I + 1); });
+  Threads.reserve(Count);
+  try {
+    for (unsigned I = 0; I < Count; ++I)
+      Threads.emplace_back([this, I] { work(I + 1); });
+  } catch (const std::system_error &) {
+    // Those that there are do it.
+  }
 }
 
 Helpers::~Helpers() {

@@ -244,8 +244,19 @@ VkResult VulkanMemory::bindExternal(const External &From) {
         VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT};
     Import.handleType = From.Type;
     Import.pHostPointer = From.Pointer;
-    return allocate(Needs, C->memoryType(Types & Properties.memoryTypeBits, 0),
-                    &Import);
+    // Memory that the device caches for itself would be a type without these:
+    // the host and other devices work on it at the same time.
+    std::optional<uint32_t> Type;
+    for (VkMemoryPropertyFlags Wish :
+         {VkMemoryPropertyFlags(VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                                VK_MEMORY_PROPERTY_HOST_CACHED_BIT),
+          VkMemoryPropertyFlags(VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                VK_MEMORY_PROPERTY_HOST_COHERENT_BIT),
+          VkMemoryPropertyFlags(0)})
+      if (!Type)
+        Type = C->memoryType(Types & Properties.memoryTypeBits, Wish);
+    return allocate(Needs, Type, &Import);
   }
   if (From.Fd < 0) {
     VkExportMemoryAllocateInfo Export{

@@ -444,6 +444,69 @@ TEST(Comm, AbortEndsItOnEveryRank) {
   });
 }
 
+TEST(Comm, TransfersOfTwoSizesAreTold) {
+  ranks("host", 2, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(64);
+    std::string Why;
+    try {
+      if (Own.Number == 0)
+        Own.C.send(Own.S, A, 8, 1);
+      else
+        Own.C.receive(Own.S, A, 16, 0);
+      Own.S.synchronize();
+    } catch (const greta::Error &E) {
+      Why = E.what();
+    }
+    // A send of one step may have ended before.
+    EXPECT_TRUE(Own.Number == 0 ||
+                Why.find("sends 8 bytes, rank 1 receives 16") !=
+                    std::string::npos)
+        << Why;
+  });
+}
+
+// One id, twice: the second communicator has memory of its own while the first
+// one's is still there.
+TEST(Comm, AnIdIsUsedAgain) {
+  greta_comm_id Id = greta::Comm::uniqueId();
+  std::vector<std::thread> Threads;
+  for (uint32_t N = 0; N < 2; ++N)
+    Threads.emplace_back([&, N] {
+      Rank First("host", options(N, 2, Id));
+      EXPECT_TRUE(isRight(First, Reduce, 1001, "f32", false, 0, 1));
+      Rank Second("host", options(N, 2, Id));
+      EXPECT_TRUE(isRight(Second, Reduce, 1001, "f32", false, 0, 2));
+      EXPECT_TRUE(isRight(First, Gather, 1001, "f32", false, 0, 3));
+    });
+  for (std::thread &T : Threads)
+    T.join();
+}
+
+TEST(Comm, StagingHasALimit) {
+  greta::Runtime R("host");
+  greta_comm_id Id = greta::Comm::uniqueId();
+  greta_comm_options O = options(0, 1, Id);
+  for (uint64_t Bytes : {uint64_t(1) << 31, UINT64_MAX}) {
+    O.staging_bytes = Bytes;
+    EXPECT_REFUSED("the most is", R.comm(O));
+  }
+}
+
+// A rank that comes and goes before the communicator is made.
+TEST(Comm, ARankThatGoesDuringCreationIsTold) {
+  greta::Runtime R("host");
+  greta_comm_id Id = greta::Comm::uniqueId();
+  std::thread Other([&] {
+    greta::rt::comm::Group::Id Name;
+    memcpy(Name.data(), Id.bytes, Name.size());
+    greta::rt::comm::Group(Name, "", 1, 2, enough, 0);
+  });
+  std::string Why =
+      refusal([&] { R.comm(options(0, 2, Id)); }, GRETA_ERROR_PEER_LOST);
+  Other.join();
+  EXPECT_NE(Why.find("rank 1 is gone"), std::string::npos) << Why;
+}
+
 // What the process of the next test does: one collective, and its end in the
 // middle of the second.
 TEST(Comm, DISABLED_ProcessThatEnds) {
