@@ -1,0 +1,245 @@
+// CommErrorTest.cpp: what communicators refuse, and ranks that are late, differ
+// or go: an error on every rank in bounded time.
+#include "CommTest.h"
+#include "comm/Group.h"
+
+#include <chrono>
+#include <csignal>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace greta_test;
+
+extern char **environ;
+
+namespace {
+
+TEST(Comm, RefusesWhatIsNoCollective) {
+  ranks("host", 2, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
+    greta_comm *C = Own.C.get();
+    greta_stream *S = Own.S.get();
+    EXPECT_REFUSED("leaves the buffer",
+                   Own.C.allReduce(Own.S, A, B, 17, "f32"));
+    EXPECT_REFUSED("not of f64", Own.C.allReduce(Own.S, A, B, 1, "f64"));
+    EXPECT_REFUSED("unknown reduction",
+                   Own.C.allReduce(Own.S, A, B, 1, "f32", 7));
+    EXPECT_REFUSED("leaves the buffer", Own.C.allGather(Own.S, A, B, 33));
+    EXPECT_REFUSED("overlaps", Own.C.allToAll(Own.S, A, A, 8));
+    EXPECT_REFUSED("overlaps", greta::check(greta_comm_all_reduce(
+                                   C, S, A.get(), 0, A.get(), 4, 4, "f32", 0)));
+    EXPECT_REFUSED("multiples of the element",
+                   greta::check(greta_comm_all_reduce(C, S, A.get(), 0, B.get(),
+                                                      2, 4, "f32", 0)));
+    EXPECT_REFUSED("is none of 2 ranks", Own.C.broadcast(Own.S, A, B, 4, 2));
+    EXPECT_REFUSED("is none of 2 ranks", Own.C.send(Own.S, A, 4, 2));
+    EXPECT_REFUSED("times", Own.C.allReduce(Own.S, A, B, SIZE_MAX, "f32"));
+    Own.S.capture([&] {
+      EXPECT_REFUSED("a graph cannot record all_reduce",
+                     Own.C.allReduce(Own.S, A, B, 1, "f32"));
+    });
+    Own.C.allReduce(Own.S, A, B, 16, "f32"); // it works still
+    Own.S.synchronize();
+  });
+  greta::Runtime R("host");
+  greta_comm_id Id = greta::Comm::uniqueId();
+  greta_comm_options O = options(1, 1, Id);
+  EXPECT_REFUSED("rank 1 of 1", R.comm(O));
+  O = options(0, 1, Id);
+  O.path = "/tmp/x";
+  EXPECT_REFUSED("an id or", R.comm(O));
+  O = options(1, 2, Id);
+  O.timeout_milliseconds = 50;
+  EXPECT_NE(refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST)
+                .find("has waited 50 ms for rank 0"),
+            std::string::npos);
+  O = options(0, 2, Id);
+  O.timeout_milliseconds = 50;
+  EXPECT_NE(refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST)
+                .find("for rank 1 in a meeting"),
+            std::string::npos);
+}
+
+// A rank that does not come is an error on both, and so is all that follows.
+TEST(Comm, TimeOutsEndItOnEveryRank) {
+  greta_comm_options Usual{};
+  Usual.timeout_milliseconds = 300;
+  std::atomic<bool> Late{false};
+  ranks(
+      "host", 2,
+      [&](Rank &Own) {
+        greta::Buffer A = Own.R.allocate(64);
+        auto Sum = [&] {
+          Own.C.allReduce(Own.S, A, A, 16, "f32");
+          Own.S.synchronize();
+        };
+        if (Own.Number == 1)
+          while (!Late)
+            std::this_thread::yield();
+        std::string First = refusal(Sum, GRETA_ERROR_PEER_LOST);
+        Late = true;
+        EXPECT_NE(First.find("has waited 300 ms for rank 1 in all_reduce"),
+                  std::string::npos)
+            << First;
+        EXPECT_NE(refusal(Sum, GRETA_ERROR_PEER_LOST), "none");
+        Own.S.fill(A, 64, 0); // the stream goes on
+        Own.S.synchronize();
+      },
+      Usual);
+}
+
+TEST(Comm, RanksThatDifferAreTold) {
+  ranks("host", 2, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(64);
+    std::string Why;
+    try {
+      Own.C.allReduce(Own.S, A, A, 8 + Own.Number, "f32");
+      Own.S.synchronize();
+    } catch (const greta::Error &E) {
+      Why = E.what();
+    }
+    EXPECT_NE(Why.find("differ in the collective"), std::string::npos) << Why;
+  });
+}
+
+TEST(Comm, AbortEndsItOnEveryRank) {
+  ranks("host", 2, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(64);
+    if (Own.Number == 1)
+      return Own.C.abort();
+    EXPECT_NE(refusal(
+                  [&] {
+                    Own.C.allReduce(Own.S, A, A, 16, "f32");
+                    Own.S.synchronize();
+                  },
+                  GRETA_ERROR_PEER_LOST)
+                  .find("rank 1"),
+              std::string::npos);
+  });
+}
+
+TEST(Comm, TransfersOfTwoSizesAreTold) {
+  ranks("host", 2, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(64);
+    std::string Why;
+    try {
+      if (Own.Number == 0)
+        Own.C.send(Own.S, A, 8, 1);
+      else
+        Own.C.receive(Own.S, A, 16, 0);
+      Own.S.synchronize();
+    } catch (const greta::Error &E) {
+      Why = E.what();
+    }
+    // A send of one step may have ended before.
+    EXPECT_TRUE(Own.Number == 0 ||
+                Why.find("sends 8 bytes, rank 1 receives 16") !=
+                    std::string::npos)
+        << Why;
+  });
+}
+
+// One id, twice: the second communicator has memory of its own while the first
+// one's is still there.
+TEST(Comm, AnIdIsUsedAgain) {
+  greta_comm_id Id = greta::Comm::uniqueId();
+  std::vector<std::thread> Threads;
+  for (uint32_t N = 0; N < 2; ++N)
+    Threads.emplace_back([&, N] {
+      Rank First("host", options(N, 2, Id));
+      EXPECT_TRUE(isRight(First, Reduce, 1001, "f32", false, 0, 1));
+      Rank Second("host", options(N, 2, Id));
+      EXPECT_TRUE(isRight(Second, Reduce, 1001, "f32", false, 0, 2));
+      EXPECT_TRUE(isRight(First, Gather, 1001, "f32", false, 0, 3));
+    });
+  for (std::thread &T : Threads)
+    T.join();
+}
+
+TEST(Comm, StagingHasALimit) {
+  greta::Runtime R("host");
+  greta_comm_id Id = greta::Comm::uniqueId();
+  greta_comm_options O = options(0, 1, Id);
+  for (uint64_t Bytes : {uint64_t(1) << 31, UINT64_MAX}) {
+    O.staging_bytes = Bytes;
+    EXPECT_REFUSED("the most is", R.comm(O));
+  }
+}
+
+// A rank that comes and goes before the communicator is made.
+TEST(Comm, ARankThatGoesDuringCreationIsTold) {
+  greta::Runtime R("host");
+  greta_comm_id Id = greta::Comm::uniqueId();
+  std::thread Other([&] {
+    greta::rt::comm::Group::Id Name;
+    memcpy(Name.data(), Id.bytes, Name.size());
+    greta::rt::comm::Group(Name, "", 1, 2, enough, 0);
+  });
+  std::string Why =
+      refusal([&] { R.comm(options(0, 2, Id)); }, GRETA_ERROR_PEER_LOST);
+  Other.join();
+  EXPECT_NE(Why.find("rank 1 is gone"), std::string::npos) << Why;
+}
+
+// What the process of the next test does: one collective, and its end in the
+// middle of the second.
+TEST(Comm, DISABLED_ProcessThatEnds) {
+  greta_comm_options O{};
+  O.path = getenv("GRETA_TEST_COMM_PATH");
+  O.rank = 2;
+  O.size = 3;
+  O.staging_bytes = 1;
+  Rank Own("host", O);
+  greta::Buffer A = Own.R.allocate(64 << 20);
+  Own.C.allReduce(Own.S, A, A, 16, "f32");
+  Own.S.synchronize();
+  Own.C.allReduce(Own.S, A, A, 16 << 20, "f32");
+  kill(getpid(), SIGKILL);
+}
+
+TEST(Comm, AProcessThatEndsIsAnErrorOnEveryRank) {
+  std::string Path = temporaryFolder() + "/ends";
+  std::string Variable = "GRETA_TEST_COMM_PATH=" + Path;
+  std::vector<char *> Environment = {Variable.data()};
+  for (char **E = environ; *E; ++E)
+    Environment.push_back(*E);
+  Environment.push_back(nullptr);
+  const char *Arguments[] = {"greta-runtime-test",
+                             "--gtest_filter=Comm.DISABLED_ProcessThatEnds",
+                             "--gtest_also_run_disabled_tests", nullptr};
+  pid_t Child = 0;
+  ASSERT_EQ(posix_spawn(&Child, "/proc/self/exe", nullptr, nullptr,
+                        const_cast<char **>(Arguments), Environment.data()),
+            0);
+  std::vector<std::thread> Threads;
+  for (uint32_t N = 0; N < 2; ++N)
+    Threads.emplace_back([&, N] {
+      greta_comm_options O{};
+      O.path = Path.c_str();
+      O.rank = N;
+      O.size = 3;
+      O.staging_bytes = 1;
+      Rank Own("host", O);
+      greta::Buffer A = Own.R.allocate(64 << 20);
+      Own.C.allReduce(Own.S, A, A, 16, "f32");
+      Own.S.synchronize();
+      auto Begin = std::chrono::steady_clock::now();
+      std::string Why = refusal(
+          [&] {
+            Own.C.allReduce(Own.S, A, A, 16 << 20, "f32");
+            Own.S.synchronize();
+          },
+          GRETA_ERROR_PEER_LOST);
+      EXPECT_NE(Why.find("rank 2 is gone"), std::string::npos) << Why;
+      EXPECT_LT(std::chrono::steady_clock::now() - Begin,
+                std::chrono::seconds(30));
+    });
+  for (std::thread &T : Threads)
+    T.join();
+  int Status = 0;
+  ASSERT_EQ(waitpid(Child, &Status, 0), Child);
+  EXPECT_TRUE(WIFSIGNALED(Status));
+}
+
+} // namespace

@@ -1,0 +1,216 @@
+// CommNcclTest.cpp: communicators by NCCL, which is FakeNccl.cpp, and by the
+// kernel of small sums.
+#include "Backend.h"
+#include "CommTest.h"
+#include "comm/SmallReduce.h"
+
+#include <dlfcn.h>
+#include <nlohmann/json.hpp>
+
+using namespace greta_test;
+
+namespace {
+
+// The kernel of small sums. The test is the other rank: it puts its words into
+// that one's box before the kernel looks.
+TEST(CommKernel, MeetsAnotherRankInTheHostsMemory) {
+  using namespace greta::rt;
+  using namespace greta::rt::comm;
+  std::shared_ptr<Device> D;
+  try {
+    D = openDevice("vulkan");
+  } catch (const Error &E) {
+    GTEST_SKIP() << E.what();
+  }
+  Group::Id Id = Group::newId();
+  std::unique_ptr<Group> Other;
+  std::thread Joins(
+      [&] { Other = std::make_unique<Group>(Id, "", 1, 2, enough, 1); });
+  Group Own(Id, "", 0, 2, enough, 1);
+  Joins.join();
+  SmallReduce Kernel(D, Own);
+  auto *Boxes = reinterpret_cast<uint64_t *>(Own.data() + Own.boxesAt() +
+                                             Group::wordBytes);
+  std::unique_ptr<greta::rt::Stream> S = D->createStream();
+  uint64_t Round = 0;
+  auto Comes = [&](const std::vector<char> &Words) { // in the next round
+    ++Round;
+    for (size_t I = 0; I < Words.size() / 4; ++I) {
+      uint32_t Word;
+      memcpy(&Word, &Words[I * 4], 4);
+      Boxes[(2 + Round % 2) * Group::boxWords + I] = Word | Round << 32;
+    }
+  };
+  const std::pair<const char *, Element> types[] = {{"f32", Element::F32},
+                                                    {"f16", Element::F16},
+                                                    {"bf16", Element::BF16},
+                                                    {"i32", Element::I32}};
+  for (const auto &[Type, E] : types)
+    for (bool Max : {false, true})
+      for (size_t Offset : {0, 6}) { // one that no word has
+        size_t Count = 5002, Bytes = Count * bytesOf(E);
+        Collective C;
+        C.What = Kind::AllReduce;
+        C.Type = E;
+        C.Op = Max ? Reduction::Max : Reduction::Sum;
+        C.Count = Count;
+        C.From = C.To = D->allocate(Bytes + Offset);
+        C.FromOffset = C.ToOffset = Offset;
+        ASSERT_TRUE(SmallReduce::takes(C));
+        std::vector<char> Mine = filled(0, 0, Count, Type, 3), Got(Bytes);
+        S->write(C.From, Offset, Mine.data(), Bytes);
+        Comes(filled(1, 0, Count, Type, 3));
+        Kernel.queue(*S, C, 1000);
+        S->read(C.To, Offset, Got.data(), Bytes);
+        EXPECT_EQ(Got, reduced(2, 0, Count, Type, 3, Max)) << Type << Max;
+      }
+  // Twice in a graph, which is replayed: 1 + 2 + 3 and so on, rounded to halves
+  // once in each round.
+  Collective C;
+  C.What = Kind::AllReduce;
+  C.Type = Element::F16;
+  C.Count = 2;
+  C.From = C.To = D->allocate(4);
+  S->beginCapture();
+  S->Capturing = true;
+  Kernel.queue(*S, C, 1000);
+  S->Capturing = false;
+  std::shared_ptr<greta::rt::Graph> G = S->endCapture();
+  float Want[2] = {2049, -0.1f};
+  _Float16 Values[2] = {static_cast<_Float16>(Want[0]),
+                        static_cast<_Float16>(Want[1])};
+  Want[0] = static_cast<float>(Values[0]);
+  Want[1] = static_cast<float>(Values[1]);
+  S->write(C.From, 0, Values, 4);
+  for (int I = 0; I < 5; ++I) {
+    _Float16 Next[2] = {static_cast<_Float16>(0.3f * static_cast<float>(I)),
+                        static_cast<_Float16>(6.1e-5f)};
+    std::vector<char> Words(4);
+    memcpy(Words.data(), Next, 4);
+    Comes(Words);
+    G->launch(*S);
+    S->read(C.To, 0, Values, 4);
+    for (int J = 0; J < 2; ++J) {
+      Want[J] = static_cast<float>(
+          static_cast<_Float16>(Want[J] + static_cast<float>(Next[J])));
+      EXPECT_EQ(static_cast<float>(Values[J]), Want[J]) << I << J;
+    }
+  }
+  EXPECT_FALSE(Own.hasKernelEnded());
+  // Nobody comes: it ends, and says so.
+  Kernel.queue(*S, C, 1000);
+  S->synchronize();
+  EXPECT_TRUE(Own.hasKernelEnded());
+}
+
+// NCCL and CUDA, by FakeNccl.cpp on lavapipe's memory.
+class CommNccl : public testing::Test {
+protected:
+  void SetUp() override {
+    void *Handle = dlopen(GRETA_TEST_FAKE_NCCL, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(Handle, nullptr) << dlerror();
+    Enable =
+        reinterpret_cast<decltype(Enable)>(dlsym(Handle, "fake_nccl_enable"));
+    Calls = reinterpret_cast<decltype(Calls)>(dlsym(Handle, "fake_nccl_calls"));
+    try {
+      greta::Runtime R("vulkan");
+      auto Info = nlohmann::json::parse(R.info());
+      if (std::string(Info["name"]).find("llvmpipe") == std::string::npos)
+        GTEST_SKIP() << "the fake maps lavapipe's memory only";
+      R.allocateShared(GRETA_FD_OPAQUE, 64);
+      std::string Text = Info["uuid"];
+      for (size_t I = 0; I < 16; ++I)
+        Uuid[I] = static_cast<uint8_t>(
+            std::stoul(Text.substr(2 * I, 2), nullptr, 16));
+    } catch (const greta::Error &E) {
+      GTEST_SKIP() << E.what();
+    }
+    Enable(Uuid, 0);
+  }
+  void TearDown() override {
+    if (Enable)
+      Enable(nullptr, 0);
+  }
+  void (*Enable)(const uint8_t *, int) = nullptr;
+  int (*Calls)(const char *) = nullptr;
+  uint8_t Uuid[16];
+};
+
+TEST_F(CommNccl, TakesVulkanMemory) {
+  ranks("vulkan", 2, [](Rank &Own) {
+    EXPECT_NE(Own.C.info().find("\"way\": \"nccl\""), std::string::npos)
+        << Own.C.info();
+    uint32_t Seed = 0;
+    for (uint32_t What = Reduce; What < Last; ++What)
+      for (size_t Count : {1, 1001})
+        for (const char *Type : {"f32", "i32"}) {
+          ++Seed;
+          EXPECT_TRUE(isRight(Own, static_cast<Which>(What), Count, Type,
+                              Seed % 2, Seed % 2, Seed, Seed % 3 == 0))
+              << What << " " << Count << " " << Type;
+        }
+    // Shared memory is taken as it is.
+    greta::Buffer A = Own.R.allocateShared(GRETA_FD_OPAQUE, 4096),
+                  B = Own.R.allocateShared(GRETA_FD_OPAQUE, 4096);
+    Own.S.fill(A, 4096, 3);
+    Own.C.allReduce(Own.S, B, A, 1024, "i32");
+    Own.C.allReduce(Own.S, B, B, 1024, "i32");
+    Own.S.fill(A, 4096, 1);
+    std::vector<int32_t> Got(1024);
+    Own.S.read(B, Got.data(), 4096);
+    EXPECT_EQ(Got, std::vector<int32_t>(1024, 12));
+  });
+  // Two ranks; the test at creation and the calls above.
+  EXPECT_EQ(Calls("ncclCommInitRank"), 2);
+  EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 4 + 2));
+  EXPECT_EQ(Calls("ncclAllGather"), 2 * (1 + 4));
+  EXPECT_EQ(Calls("ncclReduceScatter"), 2 * 4);
+  EXPECT_EQ(Calls("ncclBroadcast"), 2 * 4);
+  EXPECT_EQ(Calls("ncclSend"), 2 * (4 * 2 + 4));
+  EXPECT_EQ(Calls("ncclRecv"), 2 * (4 * 2 + 4));
+  EXPECT_EQ(Calls("ncclCommAbort"), 2);
+  EXPECT_EQ(Calls("cuImportExternalMemory"), Calls("cuDestroyExternalMemory"));
+}
+
+TEST_F(CommNccl, IsLeftOutWhereItComputesWrong) {
+  Enable(Uuid, 1);
+  greta_set_log_callback([](greta_log_level, const char *, void *) {}, nullptr);
+  ranks("vulkan", 2, [](Rank &Own) {
+    auto Info = nlohmann::json::parse(Own.C.info());
+    EXPECT_EQ(Info["way"], "host");
+    EXPECT_NE(std::string(Info["left_out"]["nccl"]).find("all_reduce is wrong"),
+              std::string::npos)
+        << Info;
+    EXPECT_TRUE(isRight(Own, Reduce, 1001, "f32", false, 0, 1));
+  });
+  greta_set_log_callback(nullptr, nullptr);
+}
+
+TEST_F(CommNccl, ARankThatDoesNotComeEndsIt) {
+  greta_comm_options Usual{};
+  Usual.timeout_milliseconds = 500;
+  Usual.ways = GRETA_COMM_NCCL;
+  std::atomic<bool> Late{false};
+  ranks(
+      "vulkan", 2,
+      [&](Rank &Own) {
+        greta::Buffer A = Own.R.allocateShared(GRETA_FD_OPAQUE, 64);
+        if (Own.Number == 1) {
+          while (!Late)
+            std::this_thread::yield();
+          return;
+        }
+        EXPECT_NE(refusal(
+                      [&] {
+                        Own.C.allReduce(Own.S, A, A, 16, "f32");
+                        Own.S.synchronize();
+                      },
+                      GRETA_ERROR_PEER_LOST)
+                      .find("has waited 500 ms"),
+                  std::string::npos);
+        Late = true;
+      },
+      Usual);
+}
+
+} // namespace

@@ -1,0 +1,191 @@
+// CommTest.h: what the tests of communicators have in common. Ranks are threads
+// of the test; what a collective should give is computed here.
+#ifndef GRETA_TEST_RUNTIME_COMMTEST_H
+#define GRETA_TEST_RUNTIME_COMMTEST_H
+
+#include "EveryDevice.h"
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace greta_test {
+
+constexpr uint64_t enough = 60000; // milliseconds, for the slowest sanitizer
+
+// A rank on its device.
+struct Rank {
+  Rank(const std::string &Spec, greta_comm_options O)
+      : R(Spec), S(R.stream()), C(R.comm(O)), Number(O.rank), Size(O.size) {}
+  greta::Runtime R;
+  greta::Stream S;
+  greta::Comm C;
+  uint32_t Number, Size;
+};
+
+inline greta_comm_options options(uint32_t Number, uint32_t Size,
+                                  const greta_comm_id &Id) {
+  greta_comm_options O{};
+  O.id = &Id;
+  O.rank = Number;
+  O.size = Size;
+  O.timeout_milliseconds = enough;
+  O.staging_bytes = 1; // the least, for many steps
+  return O;
+}
+
+// Runs Body(rank) in a thread for each rank.
+template <typename Body>
+void ranks(const std::string &Spec, uint32_t Size, Body B,
+           greta_comm_options Usual = {}) {
+  greta_comm_id Id = greta::Comm::uniqueId();
+  std::vector<std::thread> Threads;
+  for (uint32_t N = 0; N < Size; ++N)
+    Threads.emplace_back([&, N] {
+      try {
+        greta_comm_options O = options(N, Size, Id);
+        O.ways = Usual.ways;
+        if (Usual.timeout_milliseconds)
+          O.timeout_milliseconds = Usual.timeout_milliseconds;
+        Rank Own(Spec, O);
+        B(Own);
+      } catch (const std::exception &E) {
+        ADD_FAILURE() << "rank " << N << ": " << E.what();
+      }
+    });
+  for (std::thread &T : Threads)
+    T.join();
+}
+
+// Elements are small integers, so that sums are exact in every type.
+inline int valueOf(uint32_t Rank, size_t I, uint32_t Seed) {
+  return static_cast<int>((I * 7 + Rank * 5 + Seed * 3) % 17) - 8;
+}
+
+inline size_t sizeOf(const std::string &Type) {
+  return Type == "f32" || Type == "i32" ? 4 : 2;
+}
+
+inline void put(std::vector<char> &To, size_t I, const std::string &Type,
+                int Value) {
+  auto Number = static_cast<float>(Value);
+  auto Half = static_cast<_Float16>(Number);
+  if (Type == "f32")
+    memcpy(&To[I * 4], &Number, 4);
+  else if (Type == "i32")
+    memcpy(&To[I * 4], &Value, 4);
+  else if (Type == "f16")
+    memcpy(&To[I * 2], &Half, 2);
+  else // the upper half of a float
+    memcpy(&To[I * 2], reinterpret_cast<char *>(&Number) + 2, 2);
+}
+
+inline std::vector<char> filled(uint32_t Rank, size_t Begin, size_t Count,
+                                const std::string &Type, uint32_t Seed) {
+  std::vector<char> All(Count * sizeOf(Type));
+  for (size_t I = 0; I < Count; ++I)
+    put(All, I, Type, valueOf(Rank, Begin + I, Seed));
+  return All;
+}
+
+inline std::vector<char> reduced(uint32_t Ranks, size_t Begin, size_t Count,
+                                 const std::string &Type, uint32_t Seed,
+                                 bool Max) {
+  std::vector<char> All(Count * sizeOf(Type));
+  for (size_t I = 0; I < Count; ++I) {
+    int Value = valueOf(0, Begin + I, Seed);
+    for (uint32_t R = 1; R < Ranks; ++R) {
+      int Next = valueOf(R, Begin + I, Seed);
+      Value = Max ? std::max(Value, Next) : Value + Next;
+    }
+    put(All, I, Type, Value);
+  }
+  return All;
+}
+
+enum Which : uint32_t { Reduce, Scatter, Gather, Cast, All, Ring, Last };
+
+// One collective on buffers of its own, or in place; true if it is right.
+inline bool isRight(Rank &Own, Which What, size_t Count,
+                    const std::string &Type, bool Max, uint32_t Root,
+                    uint32_t Seed, bool InPlace = false) {
+  uint32_t Me = Own.Number, N = Own.Size;
+  size_t E = sizeOf(Type), Part = Count * E;
+  size_t Gives = Count * (What == Scatter || What == All ? N : 1);
+  size_t Gets = Count * (What == Gather || What == All ? N : 1);
+  bool Shares = InPlace && What != All && What != Ring;
+  greta::Buffer From = Own.R.allocate(std::max(Gives, Gets) * E), Other;
+  if (!Shares)
+    Other = Own.R.allocate(Gets * E);
+  greta::Buffer &To = Shares ? From : Other;
+  // Where each begins: the smaller one is this rank's part of the larger.
+  size_t FromAt = Shares && What == Gather ? Me * Part : 0;
+  size_t ToAt = Shares && What == Scatter ? Me * Part : 0;
+  std::vector<char> Data = filled(Me, 0, Gives, Type, Seed);
+  Own.S.write(From, Data.data(), Data.size(), FromAt);
+  greta_comm *C = Own.C.get();
+  greta_stream *S = Own.S.get();
+  uint32_t Next = (Me + 1) % N, Before = (Me + N - 1) % N;
+  std::vector<char> Want;
+  switch (What) {
+  case Reduce:
+    greta::check(greta_comm_all_reduce(C, S, To.get(), 0, From.get(), 0, Count,
+                                       Type.c_str(), Max));
+    Want = reduced(N, 0, Count, Type, Seed, Max);
+    break;
+  case Scatter:
+    greta::check(greta_comm_reduce_scatter(C, S, To.get(), ToAt, From.get(), 0,
+                                           Count, Type.c_str(), Max));
+    Want = reduced(N, Me * Count, Count, Type, Seed, Max);
+    break;
+  case Gather:
+    greta::check(
+        greta_comm_all_gather(C, S, To.get(), 0, From.get(), FromAt, Part));
+    for (uint32_t R = 0; R < N; ++R) {
+      std::vector<char> Its = filled(R, 0, Count, Type, Seed);
+      Want.insert(Want.end(), Its.begin(), Its.end());
+    }
+    break;
+  case Cast:
+    greta::check(greta_comm_broadcast(
+        C, S, To.get(), 0, Me == Root ? From.get() : nullptr, 0, Part, Root));
+    Want = filled(Root, 0, Count, Type, Seed);
+    break;
+  case All:
+    Own.C.allToAll(Own.S, To, From, Part);
+    for (uint32_t R = 0; R < N; ++R) {
+      std::vector<char> Its = filled(R, Me * Count, Count, Type, Seed);
+      Want.insert(Want.end(), Its.begin(), Its.end());
+    }
+    break;
+  default:
+    Own.C.exchange(Own.S, {{From.get(), 0, Part, Next, 0},
+                           {To.get(), 0, Part, Before, 1}});
+    Want = filled(Before, 0, Count, Type, Seed);
+  }
+  std::vector<char> Got(Gets * E);
+  if (!Got.empty())
+    Own.S.read(To, Got.data(), Got.size(), ToAt);
+  return Got == Want;
+}
+
+inline std::string refusal(const std::function<void()> &F,
+                           greta_status Status = GRETA_ERROR_INVALID_ARGUMENT) {
+  try {
+    F();
+  } catch (const greta::Error &E) {
+    EXPECT_EQ(E.status(), Status) << E.what();
+    return E.what();
+  }
+  return "none";
+}
+
+#define EXPECT_REFUSED(Text, ...)                                              \
+  EXPECT_NE(refusal([&] { __VA_ARGS__; }).find(Text), std::string::npos)
+
+} // namespace greta_test
+#endif
