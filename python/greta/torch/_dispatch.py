@@ -48,7 +48,7 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _complex, _eager, _operators  # noqa: F401 -- _complex adds to the table
+        from . import _complex, _eager, _operators, _recurrent  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
