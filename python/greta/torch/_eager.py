@@ -225,7 +225,7 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
         _check_graph(module.graph)
         compile_fx.record_original_output_strides(module)
         output = module.graph.output_node()
-        output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))
+        output.meta["user_visible_output_idxs"] = [index for index, one in enumerate(output.args[0]) if isinstance(one, torch.fx.Node)]
         compiled = compile_fx.compile_fx_inner(module, fakes, is_inference=True)
     if not is_dynamic:
         return compiled
