@@ -98,24 +98,24 @@ json describe(const Row &row, const Model &model, const Engine &engine,
     nanoseconds.push_back(time * 1e9);
   }
   Statistics rate(rates), time(nanoseconds);
-  return {{"backends", "GRETA"},
-          {"gpu_info", engine.deviceName()},
-          {"model_filename", model.path},
-          {"model_type", std::string(model.config.architecture->huggingFace) +
-                             " " +
-                             infoOf(model.weight("blk.0.attn_output").format).name},
-          {"model_size", engine.weightBytes()},
-          {"model_n_params", static_cast<int64_t>(parameters)},
-          {"type_k", engine.elementName()},
-          {"type_v", engine.elementName()},
-          {"n_batch", row.batch},
-          {"n_prompt", row.prompt},
-          {"n_gen", row.generated},
-          {"n_depth", row.depth},
-          {"avg_ns", std::llround(time.mean)},
-          {"stddev_ns", std::llround(time.deviation)},
-          {"avg_ts", rate.mean},
-          {"stddev_ts", rate.deviation}};
+  return {
+      {"backends", "GRETA"},
+      {"gpu_info", engine.deviceName()},
+      {"model_filename", model.path},
+      {"model_type", std::string(model.config.architecture->huggingFace) + " " +
+                         infoOf(model.weight("blk.0.attn_output").format).name},
+      {"model_size", engine.weightBytes()},
+      {"model_n_params", static_cast<int64_t>(parameters)},
+      {"type_k", engine.elementName()},
+      {"type_v", engine.elementName()},
+      {"n_batch", row.batch},
+      {"n_prompt", row.prompt},
+      {"n_gen", row.generated},
+      {"n_depth", row.depth},
+      {"avg_ns", std::llround(time.mean)},
+      {"stddev_ns", std::llround(time.deviation)},
+      {"avg_ts", rate.mean},
+      {"stddev_ts", rate.deviation}};
 }
 
 void printHead() {
