@@ -182,6 +182,7 @@ static LogicalResult checkSinks(Operation *op, Value sinks, Value q,
   if (!sinks)
     return success();
   if (failed(checkRank(op, "sinks", sinks, 1, "[Hq]")) ||
+      failed(checkStatic(op, "sinks", sinks, 0, "heads")) ||
       failed(checkElement(op, "sinks", sinks,
                           Float32Type::get(op->getContext()),
                           "convert it with arith")))

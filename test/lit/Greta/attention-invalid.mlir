@@ -181,6 +181,12 @@ func.func @paged_sinks_size(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xf16>
   return
 }
 // -----
+func.func @sinks_dynamic(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %s: tensor<?xf32>) {
+  // expected-error @below {{'sinks' has dynamic heads; give the number in the type}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l sinks(%s) : tensor<2x8x4x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32>, tensor<?xf32> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
 func.func @scales_type(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xi8>, %s: tensor<1x2x1xf16>) {
   // expected-error @below {{'k_scale' has element type 'f16'; it is 'f32': convert it with arith}}
   %0 = greta.attention %q, %k, %k scales(%s, %s) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<1x2x1xf16>, tensor<1x2x1xf16> -> tensor<2x8x4x64xf16>
