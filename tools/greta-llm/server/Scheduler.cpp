@@ -352,6 +352,7 @@ bool Scheduler::queueNext() {
   }
   if (step.jobs.empty())
     return false;
+  step.isFirst = false;
   step.behind = std::exchange(unread, 0);
   step.chosen = engine.step();
   for (const std::shared_ptr<Job> &job : step.jobs)
@@ -445,11 +446,11 @@ void Scheduler::takeStep() {
   for (const std::shared_ptr<Job> &job : step.jobs)
     if (job->answer)
       take(*job, step.chosen[job->place], step.chosen.logits(job->place));
-  measure(step.behind);
+  measure(step);
 }
 
 /// What a step took, or the tokens of prompts before it.
-void Scheduler::measure(int64_t behind) {
+void Scheduler::measure(const Step &step) {
   double now = seconds(), took = now - std::exchange(lastStep, now);
   auto average = [](double &value, double next) {
     value = value > 0 ? value + (next - value) / 4 : next;
@@ -457,10 +458,11 @@ void Scheduler::measure(int64_t behind) {
   // Since then the device had something to do all the time.
   if (!std::exchange(wasBusy, !ahead.empty()))
     return;
-  if (!behind)
+  double own = step.isFirst ? 0 : stepSeconds;
+  if (!step.isFirst && !step.behind)
     average(stepSeconds, took);
-  else if (took > stepSeconds)
-    average(tokenSeconds, (took - stepSeconds) / static_cast<double>(behind));
+  else if (step.behind && took > own)
+    average(tokenSeconds, (took - own) / static_cast<double>(step.behind));
 }
 
 /// How many bytes at the end may be the beginning of a character or of a text

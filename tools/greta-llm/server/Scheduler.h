@@ -162,7 +162,8 @@ private:
   struct Step {
     Engine::Chosen chosen;
     std::vector<std::shared_ptr<Job>> jobs;
-    int64_t behind = 0; // tokens of prompts that are evaluated before it
+    int64_t behind = 0;  // tokens of prompts that are evaluated before it
+    bool isFirst = true; // a prompt's first token, for which no step is run
   };
 
   void run();
@@ -179,7 +180,7 @@ private:
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
   bool setMask(Job &job);
   void takeStep();
-  void measure(int64_t behind);
+  void measure(const Step &step);
   std::string textOf(const Job &job, int32_t token) const;
   bool guide(Job &job, const std::function<void()> &step);
   void take(Job &job, int32_t token, const float *logits);
