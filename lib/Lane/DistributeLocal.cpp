@@ -87,12 +87,14 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
     return op.emitOpError("holds blocks of rank ")
            << placement.shape.size() << "; locals have two dimensions";
   int64_t width = placement.elementBytes < 16 ? 16 / placement.elementBytes : 1;
+  auto narrow = [&](int64_t most) { width = std::min(width, most & -most); };
   // How stores write decides how loads read.
-  SmallVector<Operation *> users(op->getUsers());
-  llvm::stable_sort(users, [](Operation *x, Operation *y) {
-    return isa<LocalStoreOp>(x) && !isa<LocalStoreOp>(y);
-  });
-  for (Operation *user : users) {
+  for (Operation *user : op->getUsers())
+    if (auto store = dyn_cast<LocalStoreOp>(user))
+      if (LayoutAttr written = getLayoutOf(store.getValue().getType());
+          written && !store.getDirect())
+        narrow(placement.accessWidth(toLayout(written)));
+  for (Operation *user : op->getUsers()) {
     auto load = dyn_cast<LocalLoadOp>(user);
     auto store = dyn_cast<LocalStoreOp>(user);
     if (!load && !store)
@@ -115,9 +117,9 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
         if (readTransposed(placement, (*layout)->layout, width))
           most = transposedBytes / placement.elementBytes;
     }
-    width = std::min(width, most & -most);
+    narrow(most);
   }
-  width = std::min(width, placement.rowStride & -placement.rowStride);
+  narrow(placement.rowStride);
   int64_t rows = placement.shape[1 - placement.rowDim];
   int64_t size = rows * placement.rowStride / width;
   Type element = type.getBlock().getElementType();
