@@ -11,6 +11,8 @@ import datetime
 import json
 import multiprocessing as mp
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -392,12 +394,14 @@ def main():
             print(*row[:3], f"{row[3]:.1f} us {row[2] / row[3] / 1e3:.2f} GB/s", row[4], flush=True)
             failed |= row[4] == "wrong"
     if args.csv:
+        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        gpu = subprocess.run(query, capture_output=True, text=True).stdout.splitlines()[0].replace(", ", ",") if shutil.which("nvidia-smi") else ","
         new = not os.path.exists(args.csv)
         with open(args.csv, "a") as f:
             if new:
-                f.write("date,commit,devices,way,collective,bytes,us,gb_per_s,note\n")
+                f.write("date,commit,gpu,driver,devices,way,collective,bytes,us,gb_per_s,note\n")
             for way, name, n, us, note in rows:
-                f.write(f'{datetime.date.today()},{args.commit},"{args.devices}",{way},{name},{n},{us:.2f},{n / us / 1e3 if us else 0:.2f},"{note}"\n')
+                f.write(f'{datetime.date.today()},{args.commit},{gpu},"{args.devices}",{way},{name},{n},{us:.2f},{n / us / 1e3 if us else 0:.2f},"{note}"\n')
     sys.exit(failed)
 
 

@@ -118,6 +118,15 @@ def grouped():
 
 
 @table
+def collectives():
+    body = [
+        [r["way"], r["collective"], r["bytes"], number(r["us"], 1), number(r["gb_per_s"], 1), r["commit"]]
+        for r in newest([r for r in rows("collectives.csv") if float(r["us"])], "way", "collective", "bytes")
+    ]
+    return markdown(["way", "what", "bytes", "us", "GB/s", "commit"], body)
+
+
+@table
 def tutorials():
     body = [
         [r["kernel"], r["shape"], r["block"], r["num_warps"], number(r["median_us"], 1), f"{number(r['rate'], 1)} {r['unit']}", number(r["of_triton"], 2), number(r["of_greta"], 2),
