@@ -16,6 +16,7 @@ struct Case {
 ToolChoice styled(ToolStyle style, bool isBegun = false) {
   ToolChoice choice;
   choice.style = style;
+  choice.names = {"f", "g"};
   choice.isBegun = isBegun;
   return choice;
 }
@@ -33,9 +34,26 @@ TEST(Tools, CallsAreReadFromPieces) {
        "</tool_call>",
        "so",
        {{"f", "{\"b\":[1],\"a\":\"\xc3\xa4\"}"}, {"g", "{}"}}},
-      {hermes, "<tool_call>no</tool_call> x", "<tool_call>no</tool_call>x", {}},
+      {hermes,
+       "<tool_call>no</tool_call> x",
+       "<tool_call>no</tool_call> x",
+       {}},
       {hermes, "<tool_call>{\"name\": \"f\"}", "", {{"f", "{}"}}},
-      {hermes, "a <tool_call>", "a", {}},
+      {hermes, "a <tool_call>", "a <tool_call>", {}},
+      {hermes, "a <tool_call>{} b", "a <tool_call>{} b", {}},
+      {hermes,
+       "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": "
+       "\"</tool_call>\"}}</tool_call> bye",
+       "bye",
+       {{"f", "{\"a\":\"</tool_call>\"}"}}},
+      {hermes,
+       "<tool_call>{\"name\": \"other\"}</tool_call>",
+       "<tool_call>{\"name\": \"other\"}</tool_call>",
+       {}},
+      {llama,
+       "{\"name\": \"Bob\", \"age\": 3}",
+       "{\"name\": \"Bob\", \"age\": 3}",
+       {}},
       {mistral,
        "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": \"{}\"}, {\"name\": "
        "\"g\", \"arguments\": {}}]",

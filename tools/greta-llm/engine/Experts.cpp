@@ -76,14 +76,17 @@ std::string chooseKernel(const Config &config) {
   Block expert = p.iota(0, {powerOfTwo(mixture.count)});
   Block isExpert = expert < mixture.count;
   Block read = p.load(logits + token * mixture.count + expert, isExpert, least);
-  Block atLeast = p.elementwise("arith.maxnumf", {read, p.number(least, read)});
-  Block logit =
-      p.elementwise("arith.minnumf", {atLeast, p.number(most, atLeast)});
+  // No number of a file is below those of experts that are taken.
+  auto bounded = [&](Block x) {
+    Block atLeast = p.elementwise("arith.maxnumf", {x, p.number(least, x)});
+    return p.elementwise("arith.minnumf", {atLeast, p.number(most, atLeast)});
+  };
+  Block logit = bounded(read);
   Block top = p.reduce("arith.maxnumf", logit, 0), choice = logit, share, all;
   if (areSigmoids) {
     Block e = p.elementwise("math.exp", {p.number(0, logit) - logit});
     share = p.elementwise("arith.divf", {p.number(1, e), e + 1});
-    choice = share + p.load(biases + expert, isExpert, 0);
+    choice = bounded(share + p.load(biases + expert, isExpert, 0));
   } else {
     share = p.elementwise("math.exp", {logit - top});
     all = p.reduce("arith.addf", p.select(isExpert, share, p.number(0, share)),

@@ -372,6 +372,9 @@ static Expression between(GrammarBuilder &b, const std::string &least,
   size_t size = least.size();
   if (size == 0)
     return b.empty();
+  // Else there would be two ways for each digit.
+  if (least == std::string(size, '0') && most == std::string(size, '9'))
+    return any(size);
   if (least[0] == most[0])
     return b.sequence({b.literal(least.substr(0, 1)),
                        between(b, least.substr(1), most.substr(1))});

@@ -16,7 +16,7 @@ constexpr size_t keptMasks = 32;        //
 constexpr int64_t mostWork = 4'000'000; // nodes that one mask may look at
 
 [[noreturn]] void tooHard() {
-  throw std::runtime_error(
+  throw GrammarTooHard(
       "the grammar takes too long: it can be read in too many ways");
 }
 } // namespace

@@ -17,9 +17,15 @@
 #include "tokenizer/Tokenizer.h"
 
 #include <memory>
+#include <stdexcept>
 #include <unordered_map>
 
 namespace greta::llm {
+
+// Time or memory was at its bound.
+struct GrammarTooHard : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // The tokens that stand for bytes, in the order of these.
 class SortedVocabulary {

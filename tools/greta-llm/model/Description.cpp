@@ -70,7 +70,7 @@ const Field config[] = {
     {"qk_rope_head_dim", read, LatentKeys},
     {"v_head_dim", read, LatentKeys},
     {"qk_head_dim", harmless, LatentKeys}, // the sum of two
-    {"rope_interleave", read, LatentKeys},
+    {"rope_interleave", "true", LatentKeys},
     {"num_nextn_predict_layers", read, LatentKeys},
     {"n_routed_experts", read, SharedExperts},
     {"n_shared_experts", read, SharedExperts},

@@ -351,6 +351,7 @@ RequestReader::json RequestReader::readTools(const json &body,
   choice.style = chat.toolStyle();
   if (choice.style == ToolStyle::None && chat.problem().empty())
     throw Refusal(400, "the model's chat template knows no 'tools'");
+  choice.names.assign(names.begin(), names.end());
   choice.isSingle = !flagOf(body, "parallel_tool_calls", true);
   if (how.is_object()) {
     choice.name = llm::textOf(

@@ -229,6 +229,8 @@ void Scheduler::grow() {
 }
 
 void Scheduler::preempt(Job &job) {
+  // First, as it may fail: whoever waits is told then.
+  engine.end(job.place);
   release(job);
   if (!isDeterministic) {
     std::vector<int32_t> &tokens = job.request.tokens;
@@ -250,7 +252,6 @@ void Scheduler::preempt(Job &job) {
   again->arrived = job.arrived;
   again->isBegun = job.isBegun;
   again->last = job.last;
-  engine.end(job.place);
   freePlaces.push_back(job.place);
   job.answer = nullptr;
   ++counts.preempted;

@@ -128,6 +128,7 @@ public:
   bool isLost() const { return deviceIsLost; }
   // A request that no cache can hold is refused before it waits.
   int64_t capacity() const { return engine.capacity(); }
+  size_t mostWaiting() const { return queueLimit; }
   const Metrics &metrics() const { return counts; }
   int64_t freeTokens() const { return free; }
 

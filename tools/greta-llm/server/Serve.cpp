@@ -65,8 +65,15 @@ void Server::complete(const std::shared_ptr<Exchange> &exchange, Api api) {
         if (auto alive = weak.lock())
           alive->wake(isLast);
     };
-  std::vector<std::shared_ptr<Answer>> answers =
-      scheduler.submit(std::move(asked.requests));
+  if (count > scheduler.mostWaiting())
+    throw Refusal(400, "'n' is larger than the server's queue, " +
+                           std::to_string(scheduler.mostWaiting()));
+  std::vector<std::shared_ptr<Answer>> answers;
+  try {
+    answers = scheduler.submit(std::move(asked.requests));
+  } catch (const GrammarTooHard &error) {
+    throw Refusal(400, error.what());
+  }
   if (answers.empty()) {
     std::string problem = scheduler.problem();
     throw problem.empty() ? Refusal(429, "the queue is full; try again later")

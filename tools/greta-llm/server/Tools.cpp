@@ -96,12 +96,15 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
 // What a model said
 //===----------------------------------------------------------------------===//
 
-/// Calls as JSON, one or a list; what is none stays text.
-void CallReader::takeCalls(const std::string &text, Part &part) {
+/// Calls as JSON, one or a list, of functions that are offered. False: it is
+/// none.
+bool CallReader::readCalls(const std::string &text, Part &part) const {
   std::vector<ToolCall> calls;
   auto take = [&](const json &call) {
     if (!call.is_object() || !call.contains("name") ||
-        !call["name"].is_string())
+        !call["name"].is_string() ||
+        std::find(names.begin(), names.end(),
+                  call["name"].get<std::string>()) == names.end())
       return false;
     const json *values = call.contains("arguments")    ? &call["arguments"]
                          : call.contains("parameters") ? &call["parameters"]
@@ -126,10 +129,20 @@ void CallReader::takeCalls(const std::string &text, Part &part) {
   }
   if (isCall)
     part.calls.insert(part.calls.end(), calls.begin(), calls.end());
-  else if (style == ToolStyle::Hermes)
-    part.text += callBegin + text + callEnd;
-  else
-    part.text += (style == ToolStyle::Mistral ? mistralMark : "") + text;
+  return isCall;
+}
+
+/// The first bytes of what was held for a call are the answer's text.
+void CallReader::giveUp(size_t end, Part &part) {
+  if (style == ToolStyle::Hermes)
+    part.text += space + callBegin;
+  else if (style == ToolStyle::Mistral)
+    part.text += space + mistralMark;
+  part.text += held.substr(0, end);
+  held.erase(0, end);
+  space.clear();
+  searched = ends = 0;
+  isInCall = false;
 }
 
 CallReader::Part CallReader::take(const std::string &more, bool isLast) {
@@ -156,19 +169,34 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
   }
   while (true) {
     if (isInCall) {
-      size_t from = looked - std::min(looked, strlen(callEnd));
+      // An argument may hold what ends a call.
+      constexpr size_t mostEnds = 8;
+      size_t from =
+          std::max(searched, looked - std::min(looked, strlen(callEnd)));
       size_t end =
           style == ToolStyle::Hermes ? held.find(callEnd, from) : held.npos;
       looked = 0;
       if (end == held.npos) {
-        if (isLast && !held.empty())
-          takeCalls(std::exchange(held, {}), part);
+        if (!isLast)
+          return part;
+        if (readCalls(held, part))
+          held.clear();
+        else
+          giveUp(held.size(), part);
         return part;
       }
-      takeCalls(held.substr(0, end), part);
-      held.erase(0, end + strlen(callEnd));
-      isInCall = false;
-      isBehindCall = true;
+      searched = end + strlen(callEnd);
+      if (readCalls(held.substr(0, end), part)) {
+        held.erase(0, searched);
+        space.clear();
+        searched = ends = 0;
+        isInCall = false;
+        isBehindCall = true;
+        continue;
+      }
+      size_t begin = held.find_first_not_of(" \n");
+      if ((held[begin] != '{' && held[begin] != '[') || ++ends == mostEnds)
+        giveUp(searched, part);
       continue;
     }
     if (style == ToolStyle::Llama) {
@@ -195,8 +223,8 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
       return part;
     }
     std::string before = held.substr(0, begin);
-    before.resize(before.find_last_not_of(" \n") + 1);
-    part.text += before;
+    space = before.substr(before.find_last_not_of(" \n") + 1);
+    part.text += before.substr(0, before.size() - space.size());
     held.erase(0, begin + mark.size());
     isInCall = true;
   }

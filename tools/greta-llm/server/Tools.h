@@ -34,7 +34,8 @@ struct ToolCall {
 struct ToolChoice {
   ToolStyle style = ToolStyle::None; // None: there are no calls
   bool isRequired = false, isSingle = false;
-  std::string name; // of the only function that may be called
+  std::string name;               // of the only function that may be called
+  std::vector<std::string> names; // of all that are offered
   // The prompt ends with the mark, so the answer begins behind it.
   bool isBegun = false;
 };
@@ -47,7 +48,7 @@ Grammar grammarOfCalls(const nlohmann::ordered_json &tools,
 class CallReader {
 public:
   explicit CallReader(const ToolChoice &choice)
-      : style(choice.style), isInCall(choice.isBegun) {}
+      : style(choice.style), names(choice.names), isInCall(choice.isBegun) {}
 
   struct Part {
     std::string text;
@@ -56,11 +57,16 @@ public:
   Part take(const std::string &more, bool isLast);
 
 private:
-  void takeCalls(const std::string &text, Part &part);
+  bool readCalls(const std::string &text, Part &part) const;
+  void giveUp(size_t end, Part &part);
 
   ToolStyle style;
+  std::vector<std::string> names;
   bool isInCall, isText = false, isBehindCall = false;
-  std::string held;
+  // Whitespace in front of the call that `held` begins with, and how many ends
+  // of calls in it, up to `searched`, do not end one.
+  std::string space, held;
+  size_t searched = 0, ends = 0;
 };
 
 } // namespace greta::llm
