@@ -113,8 +113,8 @@ def find(to: str, source: str, rank: int, far: bool, negates: bool) -> Any:
         for name in ("size", "to", "source"):
             signature[f"{name}{dim}"] = integer if dim < rank else "0"
     signature |= {"RANK": str(rank), "NEGATES": str(negates), "FAR": str(far), "BLOCK": "1024"}
-    text, name, num_warps, _ = ahead_of_time(copy_strided, signature, [target], {}, None, 64)
+    text, name, options, _ = ahead_of_time(copy_strided, signature, [target], {}, None, 64)
     try:
-        return _torch.Kernel(compile_cached(text, target, name=f"{name}.ttir", triton=True, num_warps=num_warps, line_tables=is_checked()), name)
+        return _torch.Kernel(compile_cached(text, target, name=f"{name}.ttir", triton=True, **options, line_tables=is_checked()), name)
     except (CompileError, Error):
         return None
