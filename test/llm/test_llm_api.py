@@ -103,11 +103,11 @@ def test_required_calls(server):
 
 def test_calls_are_read_from_texts(server):
     """ToolsTest.cpp has more of them."""
-    said = 'a <tool_call>{"name": "f", "arguments": {"b": 1}}</tool_call>'
+    said = 'a <tool_call>{"name": "find", "arguments": {"b": 1}}</tool_call>'
     body = dict(grammar="root ::= " + json.dumps(said))
     (choice,) = chat(server, tools=TOOLS, **body)["choices"]
     (call,) = choice["message"]["tool_calls"]
-    assert call["function"] == {"name": "f", "arguments": '{"b":1}'} and choice["message"]["content"] == "a"
+    assert call["function"] == {"name": "find", "arguments": '{"b":1}'} and choice["message"]["content"] == "a"
     # Without tools it is a text.
     (choice,) = chat(server, **body)["choices"]
     assert "tool_calls" not in choice["message"] and choice["message"]["content"] == said
