@@ -5,6 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import architectures
 import models
 import sampling
 from conftest import BUILD
@@ -46,7 +47,8 @@ def packages(tmp_path_factory):
     def make(vocabulary):
         if vocabulary not in known:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(models, "VOCABULARY", vocabulary)
+                for module in (models, architectures):
+                    patch.setattr(module, "VOCABULARY", vocabulary)
                 a = models.ARCHITECTURES["llama3"]
                 model = models.write_safetensors(folder / str(vocabulary), a, models.random_weights(a))
             printed = llm("compile", model, "--mlir")
@@ -54,7 +56,7 @@ def packages(tmp_path_factory):
             text = "greta_tile.func @sample_parts" + printed.stdout.split("greta_tile.func @sample_parts")[1].split("func.func @prompt0")[0]
             module, known[vocabulary] = folder / f"{vocabulary}.mlir", folder / f"{vocabulary}.greta"
             module.write_text(text)
-            command = [BUILD / "bin" / "greta-translate", "--greta-to-package", f"--targets={TARGETS}", module, "-o", known[vocabulary]]
+            command = [BUILD / "bin" / "greta-translate", "--greta-to-package", f"--targets={','.join(TARGETS.values())}", module, "-o", known[vocabulary]]
             subprocess.run(command, check=True, timeout=300)
         return known[vocabulary]
 
