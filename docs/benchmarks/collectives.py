@@ -163,24 +163,30 @@ def random_sequence(comm, n):
     return wrong
 
 
+def best_of(call, reps, synchronize):
+    """Microseconds of each of `reps` calls that follow each other, the best of six rounds."""
+    best = float("inf")
+    for _ in range(6):
+        synchronize()
+        begin = time.perf_counter()
+        for _ in range(reps):
+            call()
+        synchronize()
+        best = min(best, (time.perf_counter() - begin) / reps * 1e6)
+    return best
+
+
 def timed(comm, name, size, to, source, reps):
-    """Microseconds of each of `reps` that follow each other in the stream, the best of five rounds."""
+    """best_of for a collective of `size` bytes."""
     count = size // 4 if name in ("all_reduce", "reduce_scatter") else size
     if name in ("reduce_scatter", "all_gather", "all_to_all"):
         count //= comm.size
-    call, best = lambda: comm.run(name, to, source, count), float("inf")
+    call = lambda: comm.run(name, to, source, count)  # noqa: E731
     if name == "all_reduce":  # Python's own time counts, too
         z, function = C.c_size_t, comm.d.lib.greta_comm_all_reduce
         args = (comm.comm, comm.d.stream, to, z(0), source, z(0), z(count), b"f32", C.c_uint32(0))
         call = lambda: function(*args) and comm.d.call("comm_all_reduce", *args)  # noqa: E731
-    for _ in range(6):
-        comm.d.sync()
-        begin = time.perf_counter()
-        for _ in range(reps):
-            call()
-        comm.d.sync()
-        best = min(best, (time.perf_counter() - begin) / reps * 1e6)
-    return best
+    return best_of(call, reps, comm.d.sync)
 
 
 def graph_of(comm, to, source, size):
@@ -305,23 +311,12 @@ def rank_main(rank, args, path, results):
         for n in args.sizes:
             x = torch.zeros(n // 4, device="cuda")
             reps = max(5, min(200, (1 << 28) // n))
-
-            def measured(run, reps):
-                best = float("inf")
-                for _ in range(6):
-                    torch.cuda.synchronize()
-                    begin = time.perf_counter()
-                    for _ in range(reps):
-                        run()
-                    torch.cuda.synchronize()
-                    best = min(best, (time.perf_counter() - begin) / reps * 1e6)
-                return best
-            rows.append(("torch", "all_reduce", n, measured(lambda: dist.all_reduce(x), reps), ""))
+            rows.append(("torch", "all_reduce", n, best_of(lambda: dist.all_reduce(x), reps, torch.cuda.synchronize), ""))
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 for _ in range(20):
                     dist.all_reduce(x)
-            rows.append(("torch", "all_reduce in a graph of 20", n, measured(graph.replay, max(2, reps // 20)) / 20, ""))
+            rows.append(("torch", "all_reduce in a graph of 20", n, best_of(graph.replay, max(2, reps // 20), torch.cuda.synchronize) / 20, ""))
             del graph
         dist.destroy_process_group()
     results.put((rank, rows))

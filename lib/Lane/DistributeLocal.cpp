@@ -63,7 +63,7 @@ static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   return std::nullopt;
 }
 
-/// What a transposed load moves, as its op has it.
+/// A transposed load moves so much.
 static constexpr int64_t transposedBytes = 8;
 
 /// The layout in which lanes read a block whose rows lie across what they want,

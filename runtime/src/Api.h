@@ -44,7 +44,7 @@ struct greta_stream {
     if (Repeats)
       Repeats->end();
   }
-  // Of the last copy to another device.
+  // They belong to the last copy to another device.
   std::unique_ptr<greta::rt::comm::PeerCopy> Copies;
   // The last collective queued here, until something is queued behind it.
   std::shared_ptr<greta::rt::comm::Comm> By;

@@ -138,6 +138,23 @@ greta_status collective(const char *Call, greta_comm *C, greta_stream *S,
   });
 }
 
+greta_status reduction(const char *Call, Kind What, greta_comm *C,
+                       greta_stream *S, greta_buffer *To, size_t ToOffset,
+                       const greta_buffer *From, size_t FromOffset,
+                       size_t Count, const char *DType, greta_comm_reduction Op,
+                       bool GivesAll) {
+  Collective Made;
+  Made.What = What;
+  Made.Count = Count;
+  if (greta_status Status = guarded([&] {
+        Made.Type = elementOf(DType);
+        Made.Op = reductionOf(Op);
+      }))
+    return Status;
+  return collective(Call, C, S, std::move(Made), To, ToOffset, From, FromOffset,
+                    GivesAll, false);
+}
+
 } // namespace
 
 extern "C" {
@@ -199,16 +216,8 @@ greta_status greta_comm_all_reduce(greta_comm *C, greta_stream *S,
                                    const greta_buffer *From, size_t FromOffset,
                                    size_t Count, const char *DType,
                                    greta_comm_reduction Op) {
-  Collective What;
-  What.What = Kind::AllReduce;
-  What.Count = Count;
-  if (greta_status Status = guarded([&] {
-        What.Type = elementOf(DType);
-        What.Op = reductionOf(Op);
-      }))
-    return Status;
-  return collective("greta_comm_all_reduce", C, S, std::move(What), To,
-                    ToOffset, From, FromOffset, false, false);
+  return reduction("greta_comm_all_reduce", Kind::AllReduce, C, S, To, ToOffset,
+                   From, FromOffset, Count, DType, Op, false);
 }
 
 greta_status greta_comm_reduce_scatter(greta_comm *C, greta_stream *S,
@@ -217,16 +226,8 @@ greta_status greta_comm_reduce_scatter(greta_comm *C, greta_stream *S,
                                        size_t FromOffset, size_t Count,
                                        const char *DType,
                                        greta_comm_reduction Op) {
-  Collective What;
-  What.What = Kind::ReduceScatter;
-  What.Count = Count;
-  if (greta_status Status = guarded([&] {
-        What.Type = elementOf(DType);
-        What.Op = reductionOf(Op);
-      }))
-    return Status;
-  return collective("greta_comm_reduce_scatter", C, S, std::move(What), To,
-                    ToOffset, From, FromOffset, true, false);
+  return reduction("greta_comm_reduce_scatter", Kind::ReduceScatter, C, S, To,
+                   ToOffset, From, FromOffset, Count, DType, Op, true);
 }
 
 greta_status greta_comm_all_gather(greta_comm *C, greta_stream *S,

@@ -1,6 +1,6 @@
 //===- TransposedLoads.h - the target table's, on layouts -------*- C++ -*-===//
 //
-// Where lanes load what a transposed load hands on to others.
+// The places that lanes load from when a transposed load hands on to others.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_TILE_TRANSPOSEDLOADS_H

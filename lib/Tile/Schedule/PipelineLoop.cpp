@@ -82,8 +82,8 @@ LoopPipeliner::placementOf(const LoadedOperand &operand,
                               type.getDimSize(dim) + 16 / bytes, 1, 1, 1);
   }
   Layout to = toLayout(getLayoutOf(operand.type));
-  // What does not come in runs along K is stored as it comes where lanes can
-  // read it so; what lanes store is as wide then.
+  // Operands that do not come in runs along K are stored as they come where
+  // lanes can read them so; lanes store as widely then.
   unsigned rowDim = operand.kDim, across = 1 - rowDim;
   auto transposed =
       beforeTransposedLoad(row, /*isShared=*/true, bytes, to, across);

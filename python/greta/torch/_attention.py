@@ -28,6 +28,19 @@ def _logits(q, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL: tl.constex
     return tl.where(inside, logits, -float("inf"))
 
 
+@triton.jit
+def _block(at, row, col, row_stride, col_stride, ROWS, COLS):
+    """A block of a matrix, zeros beyond its end."""
+    return tl.load(at + row[:, None] * row_stride + col[None, :] * col_stride, mask=(row[:, None] < ROWS) & (col[None, :] < COLS), other=0.0)
+
+
+@triton.jit
+def _gradients(queries, kt, vt, grads, bias, row, col, high, less, S, T, scale, b_row, b_col, CAUSAL: tl.constexpr, HAS_BIAS: tl.constexpr):
+    """A block of weights, again from the logsumexp `high`, and of the logits' gradient; `less` is the rows' sum of the result times its gradient."""
+    p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL, HAS_BIAS) - high[:, None])
+    return p, p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
+
+
 @triton.jit(do_not_specialize=["S", "T", "H", "shared", "q_b", "q_h", "k_b", "k_h", "v_b", "v_h", "b_b", "b_h", "o_b", "o_h"])
 def forward_kernel(
     out,
@@ -79,7 +92,7 @@ def forward_kernel(
     k += batch * k_b + head // shared * k_h
     v += batch * v_b + head // shared * v_h
     bias += batch * b_b + head * b_h
-    queries = tl.load(q + row[:, None] * q_s + d[None, :] * q_d, mask=(row[:, None] < S) & (d[None, :] < D), other=0.0)
+    queries = _block(q, row, d, q_s, q_d, S, D)
     most = tl.full((BLOCK_S,), -float("inf"), tl.float32)
     total = tl.zeros((BLOCK_S,), tl.float32)
     sums = tl.zeros((BLOCK_S, BLOCK_DV), tl.float32)
@@ -88,13 +101,13 @@ def forward_kernel(
         end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
     for start in range(0, end, BLOCK_T):
         col = start + tl.arange(0, BLOCK_T)
-        kt = tl.load(k + d[:, None] * k_d + col[None, :] * k_s, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
+        kt = _block(k, d, col, k_d, k_s, D, T)
         logits = _logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
         higher = tl.maximum(most, tl.max(logits, 1))
         finite = tl.where(higher == -float("inf"), 0.0, higher)
         p = tl.exp(logits - finite[:, None])
         shrink = tl.exp(most - finite)
-        values = tl.load(v + col[:, None] * v_s + dv[None, :] * v_d, mask=(col[:, None] < T) & (dv[None, :] < DV), other=0.0)
+        values = _block(v, col, dv, v_s, v_d, T, DV)
         total = total * shrink + tl.sum(p, 1)
         sums = sums * shrink[:, None] + tl.dot(p.to(values.dtype), values, input_precision="ieee")
         most = higher
@@ -162,8 +175,8 @@ def query_gradient_kernel(
     k += batch * k_b + head // shared * k_h
     v += batch * v_b + head // shared * v_h
     bias += batch * b_b + head * b_h
-    queries = tl.load(q + batch * q_b + head * q_h + row[:, None] * q_s + d[None, :] * q_d, mask=(row[:, None] < S) & (d[None, :] < D), other=0.0)
-    grads = tl.load(grad + batch * g_b + head * g_h + row[:, None] * g_s + dv[None, :] * g_d, mask=(row[:, None] < S) & (dv[None, :] < DV), other=0.0)
+    queries = _block(q + batch * q_b + head * q_h, row, d, q_s, q_d, S, D)
+    grads = _block(grad + batch * g_b + head * g_h, row, dv, g_s, g_d, S, DV)
     high = tl.load(lse + tl.program_id(1) * S + row, mask=row < S, other=0.0)
     less = tl.load(delta + tl.program_id(1) * S + row, mask=row < S, other=0.0)
     sums = tl.zeros((BLOCK_S, BLOCK_D), tl.float32)
@@ -172,11 +185,10 @@ def query_gradient_kernel(
         end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
     for start in range(0, end, BLOCK_T):
         col = start + tl.arange(0, BLOCK_T)
-        kt = tl.load(k + d[:, None] * k_d + col[None, :] * k_s, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
-        vt = tl.load(v + dv[:, None] * v_d + col[None, :] * v_s, mask=(dv[:, None] < DV) & (col[None, :] < T), other=0.0)
-        p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS) - high[:, None])
-        ds = p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
-        keys = tl.load(k + col[:, None] * k_s + d[None, :] * k_d, mask=(col[:, None] < T) & (d[None, :] < D), other=0.0)
+        kt = _block(k, d, col, k_d, k_s, D, T)
+        vt = _block(v, dv, col, v_d, v_s, DV, T)
+        _, ds = _gradients(queries, kt, vt, grads, bias, row, col, high, less, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
+        keys = _block(k, col, d, k_s, k_d, T, D)
         sums += tl.dot(ds.to(keys.dtype), keys, input_precision="ieee")
     tl.store(dq + batch * dq_b + head * dq_h + row[:, None] * dq_s + d[None, :] * dq_d, sums.to(dq.dtype.element_ty), mask=(row[:, None] < S) & (d[None, :] < D))
 
@@ -245,8 +257,8 @@ def key_gradient_kernel(
     v += batch * v_b + head // shared * v_h
     bias += batch * b_b + head * b_h
     grad += batch * g_b + head * g_h
-    kt = tl.load(k + d[:, None] * k_d + col[None, :] * k_s, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
-    vt = tl.load(v + dv[:, None] * v_d + col[None, :] * v_s, mask=(dv[:, None] < DV) & (col[None, :] < T), other=0.0)
+    kt = _block(k, d, col, k_d, k_s, D, T)
+    vt = _block(v, dv, col, v_d, v_s, DV, T)
     keySums = tl.zeros((BLOCK_T, BLOCK_D), tl.float32)
     valueSums = tl.zeros((BLOCK_T, BLOCK_DV), tl.float32)
     begin = 0
@@ -254,12 +266,11 @@ def key_gradient_kernel(
         begin = tl.program_id(0) * BLOCK_T // BLOCK_S * BLOCK_S
     for start in range(begin, S, BLOCK_S):
         row = start + tl.arange(0, BLOCK_S)
-        queries = tl.load(q + row[:, None] * q_s + d[None, :] * q_d, mask=(row[:, None] < S) & (d[None, :] < D), other=0.0)
-        grads = tl.load(grad + row[:, None] * g_s + dv[None, :] * g_d, mask=(row[:, None] < S) & (dv[None, :] < DV), other=0.0)
+        queries = _block(q, row, d, q_s, q_d, S, D)
+        grads = _block(grad, row, dv, g_s, g_d, S, DV)
         high = tl.load(lse + tl.program_id(1) * S + row, mask=row < S, other=0.0)
         less = tl.load(delta + tl.program_id(1) * S + row, mask=row < S, other=0.0)
-        p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS) - high[:, None])
-        ds = p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
+        p, ds = _gradients(queries, kt, vt, grads, bias, row, col, high, less, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
         valueSums += tl.dot(tl.trans(p).to(grads.dtype), grads, input_precision="ieee")
         keySums += tl.dot(tl.trans(ds).to(queries.dtype), queries, input_precision="ieee")
     tl.store(dk + batch * dk_b + head * dk_h + col[:, None] * dk_t + d[None, :] * dk_d, keySums.to(dk.dtype.element_ty), mask=(col[:, None] < T) & (d[None, :] < D))

@@ -42,6 +42,15 @@ def _source(p, tap, stride, padding, dilation, extent, TRANSPOSED: tl.constexpr)
         return at, (at >= 0) & (at < extent)
 
 
+@triton.jit
+def _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, TRANSPOSED: tl.constexpr):
+    """The element that a tap reads for output positions, and whether there is one."""
+    sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, TRANSPOSED)
+    sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, TRANSPOSED)
+    sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, TRANSPOSED)
+    return x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw, inD & inH & inW
+
+
 @triton.jit(do_not_specialize=["positions", "outputs", "inputs", "x_d", "x_h", "x_w", "taps", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "x_n", "w_group", "out_d", "out_h", "out_w", "out_n", "kernel_h", "kernel_w"])
 def convolution_kernel(
     out,
@@ -105,11 +114,8 @@ def convolution_kernel(
         td = tap // (kernel_h * kernel_w)
         th = tap // kernel_w % kernel_h
         tw = tap % kernel_w
-        sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, TRANSPOSED)
-        sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, TRANSPOSED)
-        sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, TRANSPOSED)
-        inside = (row < positions) & inD & inH & inW
-        source = x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw
+        source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, TRANSPOSED)
+        inside = inside & (row < positions)
         weights = w + td * w_sd + th * w_sh + tw * w_sw
         if BY_DOT:
             for start in range(0, inputs, BLOCK_K):
@@ -193,24 +199,18 @@ def weight_kernel(
         for start in range(0, positions, BLOCK_K):
             p = start + tl.arange(0, BLOCK_K)
             n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
-            sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, False)
-            sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, False)
-            sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, False)
-            inside = (p < positions) & inD & inH & inW
+            source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
+            inside = inside & (p < positions)
             grads = grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw
-            source = x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw
             a = tl.load(grads[None, :] + row[:, None] * grad_c, mask=inside[None, :] & (row[:, None] < outputs), other=0.0)
             b = tl.load(source[:, None] + col[None, :] * x_c, mask=inside[:, None] & (col[None, :] < inputs), other=0.0)
             sums = tl.dot(a, b, sums, input_precision="ieee")
     else:
         for p in range(0, positions):
             n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
-            sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, False)
-            sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, False)
-            sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, False)
-            inside = inD & inH & inW
+            source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
             a = tl.load(grad + n * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw + row * grad_c, mask=inside & (row < outputs), other=0)
-            b = tl.load(x + n * x_n + sd * x_sd + sh * x_sh + sw * x_sw + col * x_c, mask=inside & (col < inputs), other=0)
+            b = tl.load(source + col * x_c, mask=inside & (col < inputs), other=0)
             sums += a[:, None].to(ACCUMULATOR) * b[None, :].to(ACCUMULATOR)
     at = w + group * w_group + td * w_sd + th * w_sh + tw * w_sw + row[:, None] * w_out + col[None, :] * w_in
     tl.store(at, sums.to(w.dtype.element_ty), mask=(row[:, None] < outputs) & (col[None, :] < inputs))

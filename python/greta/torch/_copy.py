@@ -31,6 +31,13 @@ MOST_DIMS = 6
 
 
 @triton.jit
+def _by(rest, at, source_at, size, to, source):
+    """One dim further: what is left of the number of an element, and its places so far."""
+    index = rest % size
+    return rest // size, at + index * to, source_at + index * source
+
+
+@triton.jit
 def copy_strided(
     to,
     source,
@@ -67,25 +74,15 @@ def copy_strided(
     at = i * 0
     source_at = i * 0
     if RANK > 5:
-        at += rest % size5 * to5
-        source_at += rest % size5 * source5
-        rest = rest // size5
+        rest, at, source_at = _by(rest, at, source_at, size5, to5, source5)
     if RANK > 4:
-        at += rest % size4 * to4
-        source_at += rest % size4 * source4
-        rest = rest // size4
+        rest, at, source_at = _by(rest, at, source_at, size4, to4, source4)
     if RANK > 3:
-        at += rest % size3 * to3
-        source_at += rest % size3 * source3
-        rest = rest // size3
+        rest, at, source_at = _by(rest, at, source_at, size3, to3, source3)
     if RANK > 2:
-        at += rest % size2 * to2
-        source_at += rest % size2 * source2
-        rest = rest // size2
+        rest, at, source_at = _by(rest, at, source_at, size2, to2, source2)
     if RANK > 1:
-        at += rest % size1 * to1
-        source_at += rest % size1 * source1
-        rest = rest // size1
+        rest, at, source_at = _by(rest, at, source_at, size1, to1, source1)
     at += rest * to0
     source_at += rest * source0
     value = tl.load(source + source_at, mask=mask)

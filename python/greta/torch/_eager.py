@@ -315,7 +315,7 @@ class Operator:
         return tuple(results)
 
     def _find(self, arguments: Arguments, targets: Sequence[torch.Tensor]) -> Any:
-        # What is written must be no other view of what is read.
+        # A tensor that is written must be no other view of one that is read.
         spans = [tensor.untyped_storage().data_ptr() for tensor in arguments.tensors]
         for target in targets:
             if spans.count(target.untyped_storage().data_ptr()) > 1 and target.numel():

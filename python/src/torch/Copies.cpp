@@ -7,7 +7,7 @@
 //
 //   sizes 2 3 4, strides 12 4 1 to strides 12 4 1: one dim of 24 elements
 //
-// What there is no kernel for is copied on the host, and counted.
+// Types without a kernel are copied on the host, and counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -120,7 +120,7 @@ static std::optional<c10::ScalarType> integerOf(size_t bytes) {
 }
 
 namespace {
-/// What a copy changes.
+/// The changes that a copy makes to elements.
 struct Changes {
   bool negates, conjugates;
 };
@@ -345,7 +345,7 @@ void torch_device::fillTensor(const at::Tensor &to, const at::Scalar &value) {
   bool isOneWord = true;
   for (size_t i = 0; i < size; ++i)
     isOneWord &= bytes[i] == word[i % 4];
-  // What lies behind the storage's end may be written, too.
+  // Bytes behind the storage's end may be written, too.
   if (length % 4 != 0 &&
       to.storage_offset() * size + length == to.storage().nbytes())
     length = (length + 3) / 4 * 4;

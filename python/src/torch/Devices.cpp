@@ -166,7 +166,7 @@ Buffer torch_device::Device::take(size_t bytes, int64_t stream,
       return Buffer(handle);
     }
     std::string message = greta_last_error();
-    // What is larger than anything the device has is refused as an argument.
+    // A size beyond any memory of the device is refused as an argument.
     if (status != GRETA_ERROR_OUT_OF_MEMORY && bytes < size_t(1) << 30)
       throw Error(status, message.c_str());
     if (attempt == 0) {

@@ -16,7 +16,7 @@ namespace greta::torch_device {
 /// The block of memory that was allocated here; null for others'.
 Block *blockOf(const c10::DataPtr &data);
 
-/// Where a tensor's first element lies.
+/// The place of a tensor's first element.
 struct Place {
   Block *block;
   size_t offset;

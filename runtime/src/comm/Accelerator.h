@@ -22,15 +22,15 @@ public:
   virtual void *address(const MemoryRef &M) = 0;
   // Memory that can.
   virtual MemoryRef allocate(size_t Size) = 0;
-  // What comes next in the stream waits until the counter has the value, on the
-  // device; and it gets the value when what came before is done. Throws where
-  // the two do not share counters.
+  // Later work of the stream waits until the counter has the value, on the
+  // device; the counter gets the value when the earlier work is done. Throws
+  // where the two do not share counters.
   virtual void await(const std::shared_ptr<Counter> &, uint64_t) {
     fail(GRETA_ERROR_UNSUPPORTED, "streams share no counters");
   }
   virtual void raise(const std::shared_ptr<Counter> &, uint64_t) {}
-  // What comes next in the stream runs when the event has happened; false if
-  // that cannot be said yet.
+  // Later work of the stream runs when the event has happened; false if the
+  // event is not known yet.
   virtual bool waitFor(Event &Ready) = 0;
   // A point in the stream, and whether it was passed.
   virtual std::shared_ptr<void> mark() = 0;

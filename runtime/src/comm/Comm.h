@@ -55,7 +55,7 @@ struct Collective {
   MemoryRef To, From;
   size_t ToOffset = 0, FromOffset = 0;
   std::vector<Transfer> Transfers; // of an exchange
-  // Of the stream: what to wait for, one of both or nothing.
+  // The collective waits for one of these of the stream, or for nothing.
   std::shared_ptr<Event> Ready;
   std::shared_ptr<Counter> After;
   uint64_t AfterValue = 0;
@@ -89,8 +89,8 @@ public:
   virtual uint64_t done() const = 0;
   // Ends what was queued at once. Nothing is begun after it.
   virtual void abort() = 0;
-  // What it raises, in the order of collectives, when one is done whose
-  // memories are all shared; null if it shares no counters with streams.
+  // The counter that it raises, in the order of collectives, when one is done
+  // whose memories are all shared; null if it shares none with streams.
   virtual std::shared_ptr<Counter> counter() const { return nullptr; }
   // Another rank has none.
   virtual void dropCounter() {}
@@ -98,8 +98,8 @@ public:
 
 std::unique_ptr<Transport> makeHostTransport(std::shared_ptr<Device> D,
                                              Group &G);
-// What this rank tells the others of its NCCL, and its device there; throws
-// what is missing. The transport takes what all have told.
+// The words by which a rank tells the others of its NCCL and its device there;
+// throws if something is missing. The transport takes the words of all.
 class Accelerator;
 std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
                       std::shared_ptr<Accelerator> &A);
@@ -145,7 +145,7 @@ private:
   void choose(uint32_t Ways);
   void chooseSmall();
   std::string testSmall(SmallReduce &S);
-  // What the ranks say, "" if all say that nothing is wrong.
+  // The first complaint of a rank, "" if no rank has any.
   std::string agree(const std::string &Why);
   // Why the transport is wrong; "" if it is right on this rank.
   std::string test(Transport &T);
@@ -174,7 +174,7 @@ private:
   std::thread Worker;
 };
 
-// Those whose failures somebody has yet to hear of.
+// Communicators whose failures nobody has heard of yet.
 class Comms {
 public:
   void add(const std::shared_ptr<Comm> &C) {

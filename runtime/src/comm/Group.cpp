@@ -34,7 +34,7 @@ size_t roundUp(size_t Value, size_t Unit) {
   return (Value + Unit - 1) / Unit * Unit;
 }
 
-// Where segments lie: the host's memory if the system has such a folder.
+// Segments lie in the host's memory if the system has such a folder.
 std::vector<std::string> folders() { return {"/dev/shm", "/tmp"}; }
 
 // Removes what processes left behind that ended before all ranks had come. A
@@ -251,7 +251,7 @@ bool Group::find(const std::string &Path, std::string &Why) {
       uint64_t SlotBytes;
     } Head;
     static_assert(sizeof(Head) == sizeof(Control::Head));
-    // What a process that ended left behind has no lock.
+    // A segment without a lock is of a process that ended.
     if (isAlive(0) && !fstat(Fd, &Stat) && Stat.st_uid == geteuid() &&
         pread(Fd, &Head, sizeof(Head), 0) ==
             static_cast<ssize_t>(sizeof(Head)) &&

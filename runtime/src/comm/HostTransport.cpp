@@ -56,7 +56,7 @@ struct Piece {
   size_t Offset, Staged, Bytes;
 };
 
-// What is under way of one collective.
+// The copies of one collective that are under way.
 class Flow {
 public:
   virtual ~Flow() = default;
@@ -390,7 +390,7 @@ public:
     Waiting.emplace_back(C, T);
   }
   uint64_t done() const override { return Done; }
-  // What is under way works on the caller's memory.
+  // Copies that are under way use the caller's memory.
   void abort() override {
     for (Stream *S : {H.Out.get(), H.In.get()})
       try {

@@ -276,7 +276,7 @@ void NcclTransport::abort() {
   try {
     auto Current = A->use();
     abortNccl();
-    // What was aborted ends, and what it would have raised is not raised later.
+    // Aborted calls end, and raise nothing later.
     auto Begin = Group::Clock::now();
     for (Patience P; Raised && !Launched.empty() && Launched.back().Mark &&
                      !A->isPassed(Launched.back().Mark.get()) &&

@@ -153,7 +153,7 @@ Helpers::Helpers(unsigned Count) {
     for (unsigned I = 0; I < Count; ++I)
       Threads.emplace_back([this, I] { work(I + 1); });
   } catch (const std::system_error &) {
-    // Those that there are do it.
+    // The threads that could start do it.
   }
 }
 

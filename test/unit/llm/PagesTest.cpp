@@ -16,7 +16,7 @@ struct Text {
   std::vector<int32_t> tokens;
 };
 
-// What each page of the device would hold.
+// The tokens that each page of the device would hold.
 class Device {
 public:
   explicit Device(size_t pages) : held(pages) {}

@@ -122,7 +122,7 @@ inline bool isRight(Rank &Own, Which What, size_t Count,
   if (!Shares)
     Other = Own.R.allocate(Gets * E);
   greta::Buffer &To = Shares ? From : Other;
-  // Where each begins: the smaller one is this rank's part of the larger.
+  // The smaller buffer is this rank's part of the larger.
   size_t FromAt = Shares && What == Gather ? Me * Part : 0;
   size_t ToAt = Shares && What == Scatter ? Me * Part : 0;
   std::vector<char> Data = filled(Me, 0, Gives, Type, Seed);

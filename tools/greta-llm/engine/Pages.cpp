@@ -73,7 +73,7 @@ void Pages::release(Sequence &sequence) {
   sequence = {};
 }
 
-/// What the first page that is not known has to hold.
+/// The tokens that the next page has to hold, the first that is not known.
 Pages::Key Pages::keyOf(const Sequence &sequence,
                         const std::vector<int32_t> &tokens) const {
   Key key{sequence.chain, {}};

@@ -16,7 +16,7 @@ namespace {
 using json = nlohmann::ordered_json;
 using Expression = GrammarBuilder::Expression;
 
-// What says nothing about a value.
+// Keywords that say nothing about a value.
 const std::set<std::string> annotations = {
     "title", "description", "default",      "examples", "$schema",
     "$id",   "$comment",    "deprecated",   "readOnly", "writeOnly",

@@ -55,7 +55,7 @@ constexpr Table tableOfIQ2XXS = {gridOfIQ2XXS, 2, {8, 25, 43}},
                 tableOfIQ3S = {gridOfIQ3S, 3, {1, 3, 5, 7, 9, 11, 13, 15}},
                 tableOfIQ1 = {gridOfIQ1, 2, {-1, 0, 1}};
 
-// Of eight signs seven are stored: the number of negative ones is even.
+// Seven of eight signs are stored: the number of negative ones is even.
 uint32_t withParity(uint32_t seven) {
   seven &= 127;
   uint32_t odd = seven ^ seven >> 4;

@@ -21,10 +21,10 @@ struct JsonLimits {
   size_t values = 64u << 20u; // of all arrays and objects together
 };
 
-// The most names that one object of a text can have, or more: commas in it.
-inline size_t mostNames(std::string_view text) {
-  std::vector<std::pair<bool, size_t>> open; // is it an object, and its commas
-  size_t most = 0;
+// Calls `visit` with each bracket and comma outside of strings. They are the
+// structure up to the first mistake in the text, which ends the parser too.
+template <typename Visit>
+void eachSign(std::string_view text, const Visit &visit) {
   bool isInString = false;
   for (size_t at = 0; at < text.size(); ++at) {
     char c = text[at];
@@ -34,13 +34,25 @@ inline size_t mostNames(std::string_view text) {
       continue;
     }
     isInString = c == '"';
+    if (c == '[' || c == '{' || c == ']' || c == '}' || c == ',')
+      visit(c);
+  }
+}
+
+// The most names that one object of a text can have, or more: commas in it.
+inline size_t mostNames(std::string_view text) {
+  std::vector<std::pair<bool, size_t>> open; // is it an object, and its commas
+  size_t most = 0;
+  eachSign(text, [&](char c) {
     if (c == '[' || c == '{')
       open.push_back({c == '{', 1});
-    else if ((c == ']' || c == '}') && !open.empty())
+    else if (open.empty())
+      return;
+    else if (c != ',')
       open.pop_back();
-    else if (c == ',' && !open.empty() && open.back().first)
+    else if (open.back().first)
       most = std::max(most, ++open.back().second);
-  }
+  });
   return most;
 }
 
@@ -48,30 +60,21 @@ inline size_t mostNames(std::string_view text) {
 template <typename Json = nlohmann::json>
 Json parseJson(std::string_view text, const std::string &what,
                JsonLimits limits = {}) {
-  // Up to the first mistake in the text, which ends the parser too, brackets
-  // and commas outside of strings are the structure.
   size_t depth = 0, values = 0;
-  bool isInString = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    char c = text[at];
-    if (isInString) {
-      at += c == '\\';
-      isInString = c != '"';
-      continue;
-    }
-    isInString = c == '"';
-    if (c == '[' || c == '{')
+  eachSign(text, [&](char c) {
+    bool begins = c == '[' || c == '{';
+    if (begins)
       ++depth;
-    else if ((c == ']' || c == '}') && depth)
+    else if (c != ',' && depth)
       --depth;
-    values += c == '[' || c == '{' || c == ',';
+    values += begins || c == ',';
     if (depth > limits.depth)
       fail(what + ": the JSON is nested more than " +
            std::to_string(limits.depth) + " deep");
     if (values > limits.values)
       fail(what + ": the JSON has more than " + std::to_string(limits.values) +
            " values");
-  }
+  });
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded())
     fail(what + ": is no JSON");

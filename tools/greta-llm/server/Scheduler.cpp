@@ -13,7 +13,7 @@ constexpr int64_t growth = 64;
 // Parts of prompts: the most in one turn, and the fewest tokens of one.
 constexpr int mostParts = 8;
 constexpr size_t leastPart = 32;
-// What waiting counts for: a part of the tokens that could have been evaluated.
+// Waiting counts for a part of the tokens that could have been evaluated.
 constexpr double ageing = 0.25;
 // A token of a prompt, before anything is known.
 constexpr double firstGuess = 1e-4;

@@ -46,7 +46,7 @@ const char *toolMark(ToolStyle style) {
 }
 
 //===----------------------------------------------------------------------===//
-// What has to be a call
+// The grammar of calls
 //===----------------------------------------------------------------------===//
 
 Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {

@@ -20,7 +20,7 @@ namespace greta::llm {
 
 enum class ToolStyle { None, Hermes, Mistral, Llama };
 
-// Of a chat template; None: it shows no tools.
+// The style that a chat template shows; None: it shows no tools.
 ToolStyle toolStyleOf(const std::string &chatTemplate);
 
 // The token's text that begins calls, where that may be a special one.
