@@ -1,5 +1,6 @@
 """What the pytest files share: where the repository and the build are, and which drivers this machine has."""
 
+import os
 import pathlib
 import subprocess
 
@@ -8,6 +9,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 DRIVERS = ROOT / "scripts" / "vulkan-drivers"
+
+# Triton and Inductor key their caches by a kernel's text, not by its path: an entry of another checkout would name files there.
+for variable, folder in (("TRITON_CACHE_DIR", "triton"), ("TORCHINDUCTOR_CACHE_DIR", "inductor")):
+    os.environ.setdefault(variable, str(BUILD / "test-cache" / folder))
 
 
 @pytest.fixture(scope="session")

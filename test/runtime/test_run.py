@@ -98,7 +98,7 @@ def test_files(tmp_path, package, array):
         ("f32", "2x2xf32:random:x", "'x' is not a number"),
         ("f32", "2x2xf32:random:-1", "'-1' is not a number"),
         ("f32", "-2x2xf32:zeros", "negative"),
-        ("f32", "2x2xi8:random:1:0:128", "range"),
+        ("f32", "2x2xi8:random:1:0:128", "the range does not fit i8"),
         ("f32", "99999999999999999999xf32:zeros", "not a number"),
         ("f32", "9999999999x9999999999xf32:zeros", "address space"),
     ],

@@ -147,14 +147,14 @@ public:
 private:
   struct Import {
     std::weak_ptr<Memory> Of;
-    CUexternalMemory Memory;
+    CUexternalMemory Handle;
     CUdeviceptr Address;
   };
   void release(const Import &I) {
-    if (!I.Memory)
+    if (!I.Handle)
       return;
     Fn->cuMemFree(I.Address);
-    Fn->cuDestroyExternalMemory(I.Memory);
+    Fn->cuDestroyExternalMemory(I.Handle);
   }
   Import import(const MemoryRef &M);
   CUexternalSemaphore imported(const std::shared_ptr<Counter> &C);
@@ -226,10 +226,10 @@ Cuda::Import Cuda::import(const MemoryRef &M) {
   Desc.size = M->Size;
   // The runtime's shared memory is a dedicated allocation.
   Desc.flags = CUDA_EXTERNAL_MEMORY_DEDICATED;
-  CUresult Result = Fn->cuImportExternalMemory(&Made.Memory, &Desc);
+  CUresult Result = Fn->cuImportExternalMemory(&Made.Handle, &Desc);
   if (Result != CUDA_SUCCESS) {
     Desc.flags = 0;
-    Result = Fn->cuImportExternalMemory(&Made.Memory, &Desc);
+    Result = Fn->cuImportExternalMemory(&Made.Handle, &Desc);
   }
   if (Result != CUDA_SUCCESS)
     close(Shared.fd); // else it is CUDA's
@@ -237,9 +237,9 @@ Cuda::Import Cuda::import(const MemoryRef &M) {
   CUDA_EXTERNAL_MEMORY_BUFFER_DESC Buffer{};
   Buffer.size = M->Size;
   Result =
-      Fn->cuExternalMemoryGetMappedBuffer(&Made.Address, Made.Memory, &Buffer);
+      Fn->cuExternalMemoryGetMappedBuffer(&Made.Address, Made.Handle, &Buffer);
   if (Result != CUDA_SUCCESS)
-    Fn->cuDestroyExternalMemory(Made.Memory);
+    Fn->cuDestroyExternalMemory(Made.Handle);
   Fn->check(Result, "mapping a buffer");
   return Made;
 }
