@@ -2,8 +2,13 @@
 #include "Memory.h"
 #include "Radeon.h"
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <mutex>
+#include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,12 +57,58 @@ std::shared_ptr<Buffer> greta::radeon::openBuffer(Machine &machine, int file) {
                   uint64_t(status.st_size));
 }
 
+namespace {
+enum class Sharing { None, Whole, Part };
+} // namespace
+
+/// Whether the pages of a range are shared ones, as one mapping has them.
+static Sharing sharingOf(uint64_t address, uint64_t bytes) {
+  std::ifstream maps("/proc/self/maps");
+  Sharing found = Sharing::None;
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t begin = 0, end = 0;
+    char flags[5] = {};
+    if (sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end,
+               flags) != 3 ||
+        end <= address || begin >= address + bytes || flags[3] != 's')
+      continue;
+    found = begin <= address && end >= address + bytes ? Sharing::Whole
+                                                       : Sharing::Part;
+  }
+  return found;
+}
+
+/// The same shared pages once more, at `to` or anywhere; null if that fails.
+static void *mapAgain(void *pages, uint64_t bytes, void *to = nullptr) {
+  void *at =
+      mremap(pages, 0, bytes, MREMAP_MAYMOVE | (to ? MREMAP_FIXED : 0), to);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
 std::shared_ptr<Buffer>
 greta::radeon::adoptMemory(Machine &machine, uint64_t address, uint64_t bytes) {
+  // Two threads may bring the same memory.
+  static std::mutex adopting;
+  std::lock_guard<std::mutex> locked(adopting);
+  void *program = reinterpret_cast<void *>(address);
+  switch (sharingOf(address, bytes)) {
+  case Sharing::Whole: {
+    // Other processes have these pages, or another buffer has.
+    auto buffer = std::make_shared<Buffer>();
+    buffer->machine = &machine;
+    buffer->bytes = bytes;
+    buffer->pages = mapAgain(program, bytes);
+    return buffer->pages ? buffer : nullptr;
+  }
+  case Sharing::Part:
+    say("memory of the program that is shared in part cannot be a buffer");
+    return nullptr;
+  case Sharing::None:
+    break;
+  }
   auto buffer = makeBuffer(machine, bytes);
   if (!buffer)
     return nullptr;
-  void *program = reinterpret_cast<void *>(address);
   uint64_t written = 0;
   while (written < bytes) {
     ssize_t now = pwrite(buffer->file, static_cast<char *>(program) + written,
@@ -79,6 +130,24 @@ Buffer::~Buffer() {
     (domains & 4 ? machine->usedVram : machine->usedGtt) -= bytes;
   if (file >= 0)
     close(file);
+  if (pages)
+    munmap(pages, bytes);
+}
+
+/// At an address where nothing is.
+static bool mapBuffer(const Buffer &buffer, void *at, uint64_t bytes,
+                      uint64_t offset) {
+  void *there = mmap(at, bytes, PROT_READ | PROT_WRITE,
+                     buffer.pages ? MAP_PRIVATE | MAP_ANONYMOUS |
+                                        MAP_NORESERVE | MAP_FIXED_NOREPLACE
+                                  : MAP_SHARED | MAP_FIXED_NOREPLACE,
+                     buffer.file, buffer.pages ? 0 : off_t(offset));
+  if (there != at || !buffer.pages)
+    return there == at;
+  if (mapAgain(static_cast<char *>(buffer.pages) + offset, bytes, at))
+    return true;
+  munmap(at, bytes);
+  return false;
 }
 
 static std::mutex windowLock;
@@ -107,9 +176,7 @@ uint64_t AddressSpace::end() const { return base ? base + WindowBytes : 0; }
 int AddressSpace::place(uint64_t address, Mapping mapping) {
   if (mapping.buffer) {
     void *at = reinterpret_cast<void *>(address);
-    if (mmap(at, mapping.bytes, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED_NOREPLACE, mapping.buffer->file,
-             off_t(mapping.offset)) != at)
+    if (!mapBuffer(*mapping.buffer, at, mapping.bytes, mapping.offset))
       return ENOMEM;
     if (llvm::Error e = device.registerHost(at, mapping.bytes)) {
       llvm::consumeError(std::move(e));

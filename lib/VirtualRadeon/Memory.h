@@ -1,8 +1,9 @@
 //===- Memory.h - buffers and their addresses -------------------*- C++ -*-===//
 //
 // A buffer is a memory file, so that the program and the virtual card map the
-// same pages, and dma-bufs are such files. The card's addresses are addresses
-// of this process: the simulator reads and writes them directly.
+// same pages, and dma-bufs are such files. (Memory that the program shares
+// already is mapped once more.) The card's addresses are addresses of this
+// process: the simulator reads and writes them directly.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_VIRTUALRADEON_MEMORY_H
@@ -27,6 +28,7 @@ struct Buffer {
   ~Buffer();
   Machine *machine = nullptr;
   int file = -1;
+  void *pages = nullptr; ///< a mapping, where another's file is behind it
   uint64_t bytes = 0;
   uint64_t alignment = 0;
   uint32_t domains = 0;
@@ -42,7 +44,8 @@ struct Buffer {
 std::shared_ptr<Buffer> makeBuffer(Machine &machine, uint64_t bytes);
 /// The memory behind a dma-buf's file; null when it is not one of these.
 std::shared_ptr<Buffer> openBuffer(Machine &machine, int file);
-/// Memory of the program: its pages become a buffer's, in place.
+/// Memory of the program: shared pages are the buffer's as they are, private
+/// ones become so, in place.
 std::shared_ptr<Buffer> adoptMemory(Machine &machine, uint64_t address,
                                     uint64_t bytes);
 

@@ -166,6 +166,54 @@ TEST_F(Buffers, MemoryOfTheProgram) {
   EXPECT_EQ(EFAULT, control(DRM_IOCTL_AMDGPU_GEM_USERPTR, user));
 }
 
+// Ranks of a communicator in one process, and those of others, import the same.
+TEST_F(Buffers, MemoryThatTheProgramShares) {
+  for (bool isFile : {false, true}) {
+    int file = isFile ? memfd_create("shared", MFD_CLOEXEC) : -1;
+    if (isFile) {
+      ASSERT_EQ(0, ftruncate(file, 4 * PageBytes));
+    }
+    auto *own = static_cast<uint32_t *>(
+        mmap(nullptr, 4 * PageBytes, PROT_READ | PROT_WRITE,
+             isFile ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0));
+    drm_amdgpu_gem_userptr user = {};
+    user.addr = reinterpret_cast<uint64_t>(own);
+    user.size = 4 * PageBytes;
+    uint32_t *there[2];
+    for (uint32_t *&at : there) {
+      at = reinterpret_cast<uint32_t *>(next);
+      ASSERT_EQ(0, control(DRM_IOCTL_AMDGPU_GEM_USERPTR, user));
+      // Its end first: pages lie at their offsets.
+      ASSERT_EQ(0, place(AMDGPU_VA_OP_MAP, user.handle, next + PageBytes,
+                         3 * PageBytes, PageBytes));
+      ASSERT_EQ(0, place(AMDGPU_VA_OP_MAP, user.handle, next, PageBytes));
+      next += 4 * PageBytes;
+    }
+    there[0][5] = 55;
+    there[1][1025] = 66;
+    EXPECT_EQ(55u, own[5]);
+    EXPECT_EQ(55u, there[1][5]);
+    EXPECT_EQ(66u, own[1025]);
+    EXPECT_EQ(66u, there[0][1025]);
+    uint32_t other = 0;
+    if (isFile) {
+      EXPECT_EQ(4, pread(file, &other, 4, 5 * 4));
+      EXPECT_EQ(55u, other);
+      ::close(file);
+    }
+    // A part of it is shared, the rest is not.
+    void *after = mmap(own + PageBytes, PageBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    ASSERT_EQ(own + PageBytes, after);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(EFAULT, control(DRM_IOCTL_AMDGPU_GEM_USERPTR, user));
+    EXPECT_NE(std::string::npos,
+              testing::internal::GetCapturedStderr().find("shared in part"));
+    munmap(own, 4 * PageBytes);
+    EXPECT_EQ(66u, there[0][1025]);
+  }
+}
+
 TEST_F(Buffers, Metadata) {
   uint32_t handle = create(PageBytes);
   drm_amdgpu_gem_metadata m = {};
