@@ -150,7 +150,7 @@ def test_readme_commands(tmp_path):
 def test_readme_python(tmp_path):
     """README's lines of Python, as a program."""
     pytest.importorskip("triton")
-    (code,) = blocks(section("From Python"), "python")
+    code, _ = blocks(section("From Python"), "python")  # the other one trains: test/torch/test_torch_training.py
     (tmp_path / "readme.py").write_text(code)
     assert len(code.splitlines()) == 10
     assert "1000.0 greta.array([" in tool(sys.executable, "readme.py", cwd=tmp_path)

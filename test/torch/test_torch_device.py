@@ -2,6 +2,8 @@
 
 import copy
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -135,3 +137,13 @@ def test_fallback_is_counted_and_forbidden(rdna):
     torch.rdna.set_fallback(True)
     torch.linalg.qr(x)
     assert any("qr" in name for name in torch.rdna.fallbacks())
+
+
+@pytest.mark.parametrize("isFirst", (False, True), ids=("after_a_backward", "before"))
+def test_backward_whenever_the_device_was_made(rdna, isFirst):
+    """torch starts the threads of autograd at the first backward of a process, with the devices that there are then."""
+    lines = ["torch.ones(2, requires_grad=True).clone().backward(torch.ones(2))", "import greta.torch"]
+    program = ["import torch", *(reversed(lines) if isFirst else lines)]
+    program += ["x = torch.ones(2, device='rdna', requires_grad=True)", "x.clone().backward(torch.full((2,), 3.0, device='rdna'))", "print(x.grad.tolist())"]
+    run = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stdout) == (0, "[3.0, 3.0]\n"), run.stderr

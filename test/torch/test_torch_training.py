@@ -1,8 +1,10 @@
 """Training on torch.device("rdna"), operator by operator and with torch.compile: the losses and parameters of the CPU."""
 
 import copy
+import re
 
 import pytest
+from conftest import ROOT
 
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
@@ -57,3 +59,14 @@ def test_a_transformer_block_trains(rdna, isCompiled):
     assert expected[-1] < expected[0]
     torch.testing.assert_close(losses, expected, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(parameters, others, rtol=1e-3, atol=1e-3)
+
+
+def test_readme_trains(rdna, capsys):
+    """README's program: its last loss is far below the first."""
+    program = re.search(r"```python\n(import torch, greta.torch\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    assert len(program.splitlines()) == 10
+    rdna.manual_seed(0)
+    exec(program, {})
+    losses = [float(line.split()[1]) for line in capsys.readouterr().out.splitlines()]
+    assert len(losses) == 20 and losses[-1] < losses[0] / 4
+    assert not rdna.rdna.fallbacks()

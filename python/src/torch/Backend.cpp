@@ -15,6 +15,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <random>
+#include <thread>
+#include <torch/csrc/autograd/engine.h>
 
 using namespace greta;
 using namespace greta::torch_device;
@@ -363,4 +365,39 @@ void torch_device::registerBackend() {
   static Guard guard;
   c10::impl::DeviceGuardImplRegistrar registrar(deviceType, &guard);
   at::RegisterPrivateUse1HooksInterface(new Hooks);
+}
+
+//
+// Autograd
+//
+
+namespace {
+
+using torch::autograd::Engine;
+using torch::autograd::ReadyQueue;
+
+/// Reaches what torch's engine shows to classes that are derived from it.
+struct EngineState : Engine {
+  static bool hasStarted(Engine &engine) {
+    return (engine.*&EngineState::thread_pool_shared_) != nullptr;
+  }
+  static std::vector<std::shared_ptr<ReadyQueue>> &queues(Engine &engine) {
+    return engine.*&EngineState::device_ready_queues_;
+  }
+};
+
+} // namespace
+
+void torch_device::joinAutograd() {
+  Engine &engine = Engine::get_default_engine();
+  if (!EngineState::hasStarted(engine))
+    return;
+  auto &queues = EngineState::queues(engine);
+  while (queues.size() < size_t(torch_device::deviceCount())) {
+    int index = static_cast<int>(queues.size());
+    queues.push_back(std::make_shared<ReadyQueue>());
+    std::thread([&engine, index, queue = queues.back()] {
+      engine.thread_init(index, queue, /*should_increment=*/true);
+    }).detach();
+  }
 }

@@ -127,6 +127,11 @@ std::shared_ptr<Pinned> pinnedOf(const void *pointer);
 /// Registers what torch asks of a device type; called when the module loads.
 void registerBackend();
 
+/// The engine of autograd starts a thread for each device at the process's
+/// first backward(); one that has started without ours gets the threads that
+/// it lacks.
+void joinAutograd();
+
 } // namespace greta::torch_device
 
 #endif

@@ -103,7 +103,13 @@ Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,
 } // namespace
 
 static void bindDevices(nb::module_ &m) {
-  m.def("configure", &configure, "specs"_a);
+  m.def(
+      "configure",
+      [](const std::vector<std::string> &specs) {
+        configure(specs);
+        joinAutograd();
+      },
+      "specs"_a);
   m.def("device_count", [] { return int(deviceCount()); });
   m.def("current_device", [] { return int(currentDevice()); });
   m.def("set_device", [](int index) { setCurrentDevice(index); });
