@@ -11,6 +11,7 @@ import pytest
 from test_llm import llm
 from test_llm_prefix import cached
 from test_llm_serve import Server, events, with_template
+from texts import byte_alphabet
 
 # As Hermes and Qwen have it.
 TEMPLATE = (
@@ -38,6 +39,9 @@ def server(tmp_path_factory):
     model = with_template(folder / "m", TEMPLATE)
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 2048}))
+    # No token says the byte 1.
+    path = model / "tokenizer.json"
+    path.write_text(path.read_text().replace(json.dumps(byte_alphabet()[1]) + ":", '"<none>":'))
     made = llm("compile", model, "--targets=gfx942", "--batch=1,2", "-o", folder / "m.greta")
     assert made.returncode == 0, made.stderr
     one = Server(folder / "m.greta", [model], "--parallel=2", "--context=2048", "--queue=4")
@@ -85,6 +89,9 @@ def test_grammar(server):
     (a,) = tokenize(server, "a")
     status, text = server.request("/v1/completions", dict(prompt="x", grammar=hard, max_tokens=80, logit_bias={str(a): 100}))
     assert status == 400 and "the grammar takes too long" in text, text
+    # So does one that the model cannot follow.
+    status, text = server.request("/v1/completions", dict(prompt="x", grammar='root ::= "a\\x01"', max_tokens=8))
+    assert status == 400 and "no token of the model fits the grammar here" in text, text
 
 
 def test_required_calls(server):

@@ -258,6 +258,13 @@ def test_untied_without_an_output(tmp_path):
     refused_model("the weight 'lm_head' is missing, and 'tie_word_embeddings' is false", tmp_path)
 
 
+def test_latents_of_another_size(tmp_path):
+    a = OTHERS["deepseek-v3"]
+    models.write_safetensors(tmp_path, a, models.random_weights(a))
+    (tmp_path / "config.json").write_text(json.dumps(models.config(a) | {"kv_lora_rank": 24}))
+    refused_model("the weight 'blk.0.attn_kv_a_mqa' is 40x64; the model's sizes ask for 32x64, not quantised by awq or gptq", tmp_path)
+
+
 def test_parts_elsewhere(tmp_path):
     folder = models.write_safetensors(tmp_path, A, WEIGHTS)
     index = folder / "model.safetensors.index.json"

@@ -148,7 +148,7 @@ TEST(Grammar, SaysWhatIsWrong) {
       {"root \"a\"", "there should be a rule"},
       {"root ::= (\"a\"", "')' is missing"},
       {"root ::= \"a\"{3,2}", "a number of repetitions is wrong"},
-      {"root ::= \"a\"{99999}", "more than 10000 times"},
+      {"root ::= \"a\"{99999}", "it repeats something more than 10000 times"},
       {"root ::= [z-a]", "a range of characters goes backwards"},
       {"root ::= [a", "does not end"},
       {"root ::= \"\\q\"", "no such escape"},
@@ -176,6 +176,29 @@ TEST(Grammar, SaysWhatIsWrong) {
     std::string why = refusal([text = text] { schema(text); });
     EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
   }
+}
+
+TEST(Grammar, SaysWhatIsTooMuch) {
+  std::string rules = "root ::= r1\n", beginnings = R"({"enum": ["a")";
+  for (int i = 1; i < 2001; ++i)
+    rules += "r" + std::to_string(i) + " ::= \"x\"\n";
+  for (size_t i = 2; i < 300; ++i)
+    beginnings += ", \"" + std::string(i, 'a') + '"';
+  EXPECT_EQ(refusal([&] { grammarOfGbnf(rules); }),
+            "it has more than 2000 rules");
+  EXPECT_EQ(refusal([&] { schema((beginnings + "]}").c_str()); }),
+            "its texts have too many beginnings");
+  // No reader of grammars nests expressions so deep.
+  EXPECT_EQ(refusal([] {
+              GrammarBuilder builder;
+              int32_t root = builder.newRule();
+              auto part = builder.literal("a");
+              for (int i = 0; i < 1000; ++i)
+                part = builder.choice({part, builder.literal("b")});
+              builder.define(root, part);
+              builder.finish(root);
+            }),
+            "it is nested too deep");
 }
 
 /// Walks along what a mask allows, and compares it with each token by itself.

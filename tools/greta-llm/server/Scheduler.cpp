@@ -269,8 +269,7 @@ void Scheduler::run() {
                                      return job->answer == nullptr;
                                    }),
                     running.end());
-      counts.running = static_cast<int64_t>(running.size());
-      free = engine.freeTokens();
+      count();
     };
     try {
       goesOn = admit();
@@ -564,9 +563,19 @@ void Scheduler::finish(Job &job, const char *reason) {
 /// Without the lock: a request that is woken may hold one of its own and ask
 /// for problem().
 void Scheduler::end(Job &job, Answer::Piece piece) {
-  job.answer->push(std::move(piece));
-  job.answer = nullptr;
+  std::shared_ptr<Answer> answer = std::exchange(job.answer, nullptr);
+  // Whoever has his answer finds himself counted no more.
+  count();
+  answer->push(std::move(piece));
   job.request.wake(true);
+}
+
+/// What runs and what is free, for others' threads.
+void Scheduler::count() {
+  counts.running = std::count_if(
+      running.begin(), running.end(),
+      [](const std::shared_ptr<Job> &job) { return job->answer != nullptr; });
+  free = engine.freeTokens();
 }
 
 /// Everyone who waits is told.

@@ -188,6 +188,7 @@ private:
   void push(Job &job, size_t ready);
   void finish(Job &job, const char *reason);
   void end(Job &job, Answer::Piece piece);
+  void count();
   void failAll(const std::string &why);
 
   Engine &engine;
