@@ -45,7 +45,6 @@ EXCEPTIONS = {
         ("lib/TritonToTile/ConvertDescriptors.cpp", "uses a descriptor that neither this kernel nor its caller made"),
         ("lib/SPIRV/TileToSPIRV.cpp", "has several blocks; greta-tile-to-spirv takes structured control flow (scf)"),
         ("lib/SPIRV/TileToSPIRVMemory.cpp", "allocates "),
-        ("lib/Configure/Config.cpp", "has a 'config' whose space "),
         ("lib/Configure/Configure.cpp", "reduces rows of a dynamic length; give the last dimension in the type"),
         ("lib/Tile/Layouts/DotLayouts.cpp", "no layout for an accumulator of "),
         ("lib/Fuse/FuseNormalize.cpp", "has an extent that follows from no argument; derive it from a tensor.dim of an argument"),

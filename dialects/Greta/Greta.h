@@ -7,6 +7,7 @@
 #ifndef GRETA_GRETA_H
 #define GRETA_GRETA_H
 
+#include "Greta/Schedule.h"
 #include "greta/Interface/WeightFormats.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -38,6 +39,8 @@ void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
 
 #include "Greta/GretaDialect.h.inc"
 #include "Greta/GretaInterfaces.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "Greta/GretaAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "Greta/GretaOps.h.inc"
 #define GET_OP_CLASSES

@@ -8,6 +8,7 @@ def Greta_Dialect : Dialect {
   let name = "greta";
   let cppNamespace = "::greta";
   let summary = "Fused operators of language models on tensors";
+  let useDefaultAttributePrinterParser = 1;
   let description = [{
     One op per operator that a language model's layers are made of. Functions mix them with `arith` and `math` on tensors;
     each public function compiles to as few kernels as possible.

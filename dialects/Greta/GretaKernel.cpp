@@ -58,6 +58,11 @@ LogicalResult KernelOp::verify() {
 LogicalResult KernelOp::verifyRegions() {
   if (getSpaces().empty())
     return emitOpError("has no space");
+  if (ScheduleAttr schedule = getScheduleAttr())
+    if (size_t count = schedule.getValue().spaces.size();
+        count != getSpaces().size())
+      return emitOpError("has a schedule of ")
+             << count << " spaces; it has " << getSpaces().size();
   SmallVector<Type> yielded;
   for (Region &space : getSpaces()) {
     if (space.getNumArguments() != getInputs().size())

@@ -3,7 +3,37 @@
 #define GRETA_KERNEL_TD
 
 include "Greta/GretaDialect.td"
+include "mlir/IR/AttrTypeBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Greta_ScheduleAttr : AttrDef<Greta_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "How a kernel's workgroups cover its spaces";
+  let description = [{
+    `block_size` and `wave_size` in threads, `grid_limit` where one axis of the grid takes no more workgroups than that, and `spaces`, the entries of each region.
+    Kernels that are block programs (attention, updates of a KV cache) have `waves` in place of `block_size` and `wave_size`. An entry that is absent has its least value.
+
+    | entry of a space | meaning |
+    |---|---|
+    | `rows` | rows per workgroup, for every group of row dimensions; absent when the space is `flat` |
+    | `columns` | extent of a block along the columns (of a pair's half, with rope) |
+    | `flat` | the whole space is one row |
+    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup. Of attention and its gradients: own rows (queries, or keys and values) lie in shared memory and not in registers, and one loop goes over all that they meet |
+    | `depth` | for a GEMM: extent of a block along K; for attention: keys of a tile |
+    | `run`, `unroll` | for a skinny GEMM: elements along K in a lane, and blocks per iteration of the loop |
+    | `pipeline` | for a GEMM: how its loop over K moves its operands (`#greta_tile.pipeline`) |
+    | `group` | for a GEMM: how many rows of blocks neighbouring workgroups share |
+    | `chiplets` | for a GEMM: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
+    | `split` | for a GEMM with few blocks and a long K: ranges of K with workgroups of their own, the last of which at a block adds them up |
+    | `unroll`, `split` | for attention: tiles of keys per iteration, for each of which there are waves; how many workgroups are wanted in all, which share the keys |
+    | `matrix` | for a GEMM: the target's instruction with its layouts (`#greta_tile.matrix`); without it, SIMT FMAs |
+
+    `#greta.schedule<block_size = 256, spaces = [{columns = 64, rows = [64]} ], wave_size = 64>`
+  }];
+  let parameters = (ins AttrParameter<"::greta::Schedule", "the entries", "const ::greta::Schedule &">:$value);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
 
 def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
   let summary = "What will be one kernel: regions that share a launch";
@@ -16,7 +46,7 @@ def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
     Where `views` has a map for an operand, the regions see a view of its buffer: the argument has another type, whose shape `shapes` gives, and
     the map's results are how many elements of the buffer its neighbours along each dimension are apart, and where its first one is. `unit` stands for an
     operand that is taken as it is.
-    `config` is what `greta-configure` chose; it describes itself there.
+    `schedule` is what `greta-configure` chose.
 
     ```mlir
     %0 = greta.kernel(%x, %w) {shapes = [affine_map<()[s0] -> (s0, 64)>, affine_map<()[s0] -> (64)>, affine_map<()[s0] -> (s0, 64)>]}
@@ -28,7 +58,7 @@ def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
     ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, AffineMapArrayAttr:$shapes, OptionalAttr<ArrayAttr>:$views,
-                       OptionalAttr<DictionaryAttr>:$config);
+                       OptionalAttr<Greta_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region VariadicRegion<SizedRegion<1>>:$spaces);
   let assemblyFormat = [{

@@ -9,6 +9,7 @@
 #include "Greta/Greta.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -18,6 +19,8 @@ using namespace greta;
 
 #include "Greta/GretaDialect.cpp.inc"
 #include "Greta/GretaInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "Greta/GretaAttrs.cpp.inc"
 #define GET_OP_CLASSES
 #include "Greta/GretaOps.cpp.inc"
 #define GET_OP_CLASSES
@@ -35,6 +38,10 @@ struct GretaInliner : DialectInlinerInterface {
 
 void GretaDialect::initialize() {
   addInterfaces<GretaInliner>();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "Greta/GretaAttrs.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "Greta/GretaOps.cpp.inc"

@@ -64,28 +64,11 @@ def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
 }
 
 def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
-  let summary = "Choose the tile configuration of every kernel for a target";
+  let summary = "Choose the schedule of every kernel for a target";
   let description = [{
-    Sets the attribute `config` of every `greta.kernel`: `block_size` and `wave_size` in threads, `grid_limit` when one axis of
-    the grid takes no more workgroups than that, and `spaces`, an array with a dictionary per region. Kernels that are block programs (attention, updates of a KV cache) have `waves`
-    in place of `block_size` and `wave_size`.
+    Sets the attribute `schedule` of every `greta.kernel` (`#greta.schedule`).
 
-    | entry | meaning |
-    |---|---|
-    | `rows` | rows per workgroup, for every group of row dimensions; absent when the space is `flat` |
-    | `columns` | extent of a block along the columns (of a pair's half, with rope) |
-    | `flat` | the whole space is one row |
-    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup. Of attention and its gradients: own rows (queries, or keys and values) lie in shared memory and not in registers, and one loop goes over all that they meet |
-    | `depth` | for a GEMM: extent of a block along K; for attention: keys of a tile |
-    | `run`, `unroll` | for a skinny GEMM: elements along K in a lane, and blocks per turn of the loop |
-    | `pipeline` | for a GEMM: how its loop over K moves its operands (`#greta_tile.pipeline`) |
-    | `group` | for a GEMM: how many rows of blocks neighbouring workgroups share |
-    | `chiplets` | for a GEMM: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
-    | `split` | for a GEMM with few blocks and a long K: ranges of K with workgroups of their own, the last of which at a block adds them up |
-    | `unroll`, `split` | for attention: tiles of keys per turn, for each of which there are waves; how many workgroups are wanted in all, which share the keys |
-    | `matrix` | for a GEMM: the target's instruction with its layouts (`#greta_tile.matrix`); without it, SIMT FMAs |
-
-    Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
+    Only rows of the target table are asked, no names. A schedule that is already there stays. The attribute `greta.config` of a
     `greta.matmul` overrides parts of the choice: with matrix instructions `{tile = [256, 256, 32], waves = 8, stages = 2,
     slice = 16, group = 8, instruction = [32, 32, 8], split = 4, opaque, direct}`, where `opaque` takes a device's layouts of cooperative matrices for unknown, and `direct`
     loads blocks straight to shared memory; for skinny GEMMs `{tile = [1, 16, 256], waves = 8, run = 8, unroll = 4, split = 2}`; where the target has no instruction `{tile = [64, 64, 16], waves = 8, split = 2}`.
@@ -103,11 +86,11 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
 def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
   let summary = "Configured kernels become programs on block tensors";
   let description = [{
-    Every `greta.kernel` with a `config` (`greta-fuse`, `greta-configure`) becomes a `greta_tile.func`, what one workgroup does,
+    Every `greta.kernel` with a schedule (`greta-fuse`, `greta-configure`) becomes a `greta_tile.func`, what one workgroup does,
     and a `greta_tile.launch` in its place. The kernel is named after the function and its number in it.
 
     ```mlir
-    %0 = greta.kernel(%x) {config = .., shapes = ..} ... { greta.softmax ... }   // one row of 256 per workgroup
+    %0 = greta.kernel(%x) {schedule = .., shapes = ..} ... { greta.softmax ... }   // one row of 256 per workgroup
     // becomes
     greta_tile.func @f_0(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {..} {
       %row = greta_tile.program_id 0

@@ -132,7 +132,7 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
         if (candidates.size() == count)
           return candidates;
         Choice next = choices[from];
-        SpaceConfig &space = next.space;
+        SpaceSchedule &space = next.space;
         int64_t *const parts[] = {
             &space.columns, &space.depth,       &next.block,      &space.unroll,
             &space.run,     &space.rows.back(), &next.space.split};

@@ -229,7 +229,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
     return failure();
   MLIRContext *context = kernel.getContext();
   SmallVector<Choice> choices;
-  KernelConfig config;
+  Schedule config;
   config.waveSize = limits.wave;
   config.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
   // Only GEMMs that multiply in three parts have the attribute.
@@ -242,7 +242,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
       for (MatmulOp gemm : space.gemms())
         if (!chosen.matrix)
           gemm.removePrecisionAttr();
-    kernel.setConfigAttr(toAttribute(context, config));
+    kernel.setScheduleAttr(ScheduleAttr::get(context, config));
   };
   for (const Space &space : *spaces) {
     for (unsigned group = 0; group < space.groups.size(); ++group)
@@ -262,7 +262,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   }
   if (spaces->front().alone) {
     int64_t gridLimit = config.gridLimit;
-    FailureOr<KernelConfig> alone = chooseAlone(spaces->front(), limits);
+    FailureOr<Schedule> alone = chooseAlone(spaces->front(), limits);
     if (failed(alone))
       return failure();
     config = std::move(*alone);
@@ -271,7 +271,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
     return success();
   }
   if (spaces->size() > 1 && spaces->front().matmul) {
-    FailureOr<std::optional<KernelConfig>> together =
+    FailureOr<std::optional<Schedule>> together =
         chooseTogether(*spaces, limits, context);
     if (failed(together))
       return failure();
@@ -326,7 +326,7 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
     }
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) {
-      if (!kernel.getConfigAttr())
+      if (!kernel.getScheduleAttr())
         kernels.push_back(kernel);
     });
     Limits limits(*row, matrix, tuning, spareRegisters);

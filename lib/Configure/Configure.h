@@ -2,7 +2,6 @@
 #ifndef GRETA_LIB_CONFIGURE_CONFIGURE_H
 #define GRETA_LIB_CONFIGURE_CONFIGURE_H
 
-#include "greta/Configure/Config.h"
 #include "greta/Fuse/Space.h"
 #include "greta/Layout/Waves.h"
 #include "greta/Target/Target.h"
@@ -43,7 +42,7 @@ struct Choice {
   std::shared_ptr<const Tile> tile; // of a GEMM with matrix instructions
   /// The cycles of a GEMM with so many rows, by the model.
   std::function<double(int64_t)> cycles;
-  SpaceConfig space;
+  SpaceSchedule space;
 };
 
 /// The cycles in which workgroups of a grouped GEMM find that they have no
@@ -64,7 +63,7 @@ mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,
 
 /// Schedules for GEMMs of one A in a launch: workgroups of one size, no
 /// parts along K. None where they have to be apart.
-mlir::FailureOr<std::optional<KernelConfig>>
+mlir::FailureOr<std::optional<Schedule>>
 chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
                mlir::MLIRContext *context);
 
@@ -79,8 +78,7 @@ int64_t copiesInLanes(const MatrixInstruction &mi);
 constexpr int64_t mostFewQueries = 16;
 
 /// The block program of an op that has its kernel to itself.
-mlir::FailureOr<KernelConfig> chooseAlone(const Space &space,
-                                          const Limits &limits);
+mlir::FailureOr<Schedule> chooseAlone(const Space &space, const Limits &limits);
 
 /// The entry of an op's `greta.config` for `row`; null: none.
 mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
@@ -88,9 +86,8 @@ mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
 
 /// Takes what `config` has in place of the choice of attention or of its
 /// gradients; why it cannot be.
-std::optional<std::string> applyConfig(KernelConfig &attention,
-                                       mlir::DictionaryAttr config,
-                                       bool isBackward);
+std::optional<std::string>
+applyConfig(Schedule &attention, mlir::DictionaryAttr config, bool isBackward);
 
 mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
                                    mlir::MLIRContext *context);
@@ -145,7 +142,7 @@ int64_t groupOfWeights(const Space &space);
 bool fitsPacked(const Space &space, int64_t depth);
 
 /// Whether `run` and `depth` of a configuration divide the GEMM's depth.
-bool fitsSkinny(const Space &space, const SpaceConfig &config);
+bool fitsSkinny(const Space &space, const SpaceSchedule &config);
 
 /// The parts that `blocks` blocks along K make where up to `split` are wanted:
 /// none is empty.
@@ -171,7 +168,7 @@ bool hasParts(const Space &space);
 bool canSplit(const Space &space);
 
 /// Whether each part of a GEMM with `split` in its configuration has blocks.
-bool fitsSplit(const Space &space, const SpaceConfig &config);
+bool fitsSplit(const Space &space, const SpaceSchedule &config);
 
 } // namespace greta
 

@@ -30,11 +30,11 @@ static int64_t lanesOf(int64_t waves, const Limits &limits) {
   return waves * (limits.wave == 1 ? 32 : limits.wave);
 }
 
-static KernelConfig chooseUpdate(const Space &space, const Limits &limits) {
+static Schedule chooseUpdate(const Space &space, const Limits &limits) {
   constexpr int64_t elements = 8;
-  KernelConfig config;
+  Schedule config;
   config.waves = std::max<int64_t>(1, limits.shareBlock / lanesOf(1, limits));
-  SpaceConfig &chosen = config.spaces.emplace_back();
+  SpaceSchedule &chosen = config.spaces.emplace_back();
   chosen.columns = llvm::PowerOf2Ceil(
       cast<AffineConstantExpr>(space.shape.back()).getValue());
   chosen.rows = {std::max<int64_t>(1, lanesOf(config.waves, limits) * elements /
@@ -127,7 +127,7 @@ static int64_t columnsOf(RankedTensorType queries) {
   return llvm::alignTo(size, size <= 256 ? 16 : 64);
 }
 
-static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
+static Schedule chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
   bool isPaged = isa<PagedAttentionOp>(space.alone);
@@ -145,7 +145,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   auto [leastRows, copies, isLoadedWhole] =
       instructionOf(element, size, limits, /*inRegisters=*/isSmall);
   bool hasMatrix = leastRows > 0;
-  KernelConfig config;
+  Schedule config;
   const AttentionFacts &facts = limits.row.tiles.attention;
   // Multiply-adds are unrolled: larger tiles are too much code.
   int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
@@ -154,7 +154,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t available = availableRegisters(limits, facts.vgprs);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
-  SpaceConfig &chosen = config.spaces.emplace_back();
+  SpaceSchedule &chosen = config.spaces.emplace_back();
   if (isFew) {
     mostRows = std::min(mostRows, rowsOfFew);
     config.waves = std::min<int64_t>(config.waves, 4);
@@ -225,7 +225,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
 /// Rows that a workgroup adds up, as many to a wave as an instruction has: they
 /// stay in its registers with the sums. Then the largest tile of others, of
 /// which shared memory has both orders.
-static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
+static Schedule chooseBackward(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   int64_t size = columnsOf(type), bits = type.getElementTypeBitWidth();
   OfInstruction instruction =
@@ -233,7 +233,7 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
   const AttentionFacts &facts = limits.row.tiles.attention;
   int64_t sums = isOfKeys(space.alone) ? 2 : 1;
-  KernelConfig config;
+  Schedule config;
   config.waves = isWide ? 8 : 4;
   int64_t rows = 16;
   if (hasMatrix) {
@@ -279,7 +279,7 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   while (others < (isWide ? 64 : 16) && bytes(2 * others) <= limits.ldsBytes &&
          registers(2 * others) <= available)
     others *= 2;
-  SpaceConfig &chosen = config.spaces.emplace_back();
+  SpaceSchedule &chosen = config.spaces.emplace_back();
   chosen.rows = {1, 1, rows};
   chosen.columns = size;
   chosen.depth = others;
@@ -287,13 +287,13 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   return config;
 }
 
-FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
-                                           const Limits &limits) {
+FailureOr<Schedule> greta::chooseAlone(const Space &space,
+                                       const Limits &limits) {
   if (getUpdatedCache(space.alone))
     return chooseUpdate(space, limits);
   bool isBackward = isa<AttentionBackwardOp>(space.alone);
-  KernelConfig config = isBackward ? chooseBackward(space, limits)
-                                   : chooseAttention(space, limits);
+  Schedule config = isBackward ? chooseBackward(space, limits)
+                               : chooseAttention(space, limits);
   // A family's variant without matrix instructions keeps the choice.
   if (limits.matrix.empty() && !limits.row.matrix.empty())
     return config;

@@ -221,7 +221,7 @@ applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
            ", integers below 2^31, which are what a " +
            (skinny ? "skinny GEMM has"
                    : "GEMM without matrix instructions has");
-  SpaceConfig &space = choice.space;
+  SpaceSchedule &space = choice.space;
   if (config.contains("tile")) {
     int64_t most = skinny ? mostDepthOfSkinny : mostExtent;
     auto sizes = tileOf(config, most);
@@ -271,7 +271,7 @@ FailureOr<Choice> greta::overrideBlocks(const Space &space,
   return *isAsked ? asked : choice;
 }
 
-std::optional<std::string> greta::applyConfig(KernelConfig &attention,
+std::optional<std::string> greta::applyConfig(Schedule &attention,
                                               DictionaryAttr config,
                                               bool isBackward) {
   auto isWhole = [](NamedAttribute entry) {
@@ -291,7 +291,7 @@ std::optional<std::string> greta::applyConfig(KernelConfig &attention,
     return "that is not made of 'tile', an array of integers, 'waves', "
            "'unroll' and 'split', integers below 2^31, which are what "
            "attention has";
-  SpaceConfig &space = attention.spaces.front();
+  SpaceSchedule &space = attention.spaces.front();
   int64_t heads = space.rows[1];
   if (config.contains("tile")) {
     SmallVector<int64_t> sizes = numbersOf(config, "tile");
@@ -315,7 +315,7 @@ std::optional<std::string> greta::applyConfig(KernelConfig &attention,
 }
 
 llvm::json::Object greta::configOf(const Choice &choice, const Limits &limits) {
-  const SpaceConfig &space = choice.space;
+  const SpaceSchedule &space = choice.space;
   llvm::json::Object config{
       {"tile", {space.rows.back(), space.columns, space.depth}},
       {"waves", choice.block / limits.wave},

@@ -14,7 +14,7 @@ using namespace greta;
 /// Accumulators of a lane that may be asked for, and without registers to fill.
 static constexpr int64_t mostSums = 64, mostSumsOfCpu = 32;
 
-static int64_t ldsBytes(const Problem &problem, const SpaceConfig &config) {
+static int64_t ldsBytes(const Problem &problem, const SpaceSchedule &config) {
   return problem.bytes * config.depth *
              (config.rows.back() + problem.count * config.columns) +
          (config.split > 1 ? meetingBytes : 0);
@@ -23,7 +23,7 @@ static int64_t ldsBytes(const Problem &problem, const SpaceConfig &config) {
 std::optional<std::string> greta::whyNotSimt(const Problem &problem,
                                              const Limits &limits,
                                              const Choice &choice) {
-  const SpaceConfig &config = choice.space;
+  const SpaceSchedule &config = choice.space;
   int64_t rows = config.rows.back();
   if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(config.depth) ||
       (problem.head == 1 && !llvm::isPowerOf2_64(config.columns)))

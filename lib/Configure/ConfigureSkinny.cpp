@@ -39,7 +39,7 @@ bool greta::fitsPacked(const Space &space, int64_t depth) {
   return !unit || (llvm::isPowerOf2_64(depth) && depth >= unit);
 }
 
-bool greta::fitsSkinny(const Space &space, const SpaceConfig &config) {
+bool greta::fitsSkinny(const Space &space, const SpaceSchedule &config) {
   if (!space.matmul)
     return false;
   int64_t depth = MatmulOp(space.matmul).getDepth();
@@ -113,7 +113,7 @@ std::optional<std::string> greta::whyNotSkinny(const Space &space,
                                                const Limits &limits,
                                                const Choice &choice) {
   MatmulOp matmul = space.matmul;
-  const SpaceConfig &config = choice.space;
+  const SpaceSchedule &config = choice.space;
   int64_t rows = rowsOf(space);
   int64_t count = space.gemms().size();
   if (config.rows.back() != rows)

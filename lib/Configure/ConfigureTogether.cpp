@@ -15,9 +15,9 @@
 using namespace mlir;
 using namespace greta;
 
-FailureOr<std::optional<KernelConfig>>
-greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
-                      MLIRContext *context) {
+FailureOr<std::optional<Schedule>> greta::chooseTogether(ArrayRef<Space> spaces,
+                                                         Limits limits,
+                                                         MLIRContext *context) {
   auto columnsOf = [](const Space &space) {
     int64_t columns = MatmulOp(space.matmul).getType().getShape().back();
     return ShapedType::isDynamic(columns) ? 1 : columns;
@@ -35,10 +35,10 @@ greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
   if (failed(lead))
     return failure();
   if (lead->space.split > 1) // what was measured for it alone
-    return std::optional<KernelConfig>();
+    return std::optional<Schedule>();
   limits.waves = lead->block / limits.wave;
   limits.tile = lead->tile.get();
-  KernelConfig config;
+  Schedule config;
   config.blockSize = lead->block;
   for (const Space &space : spaces) {
     FailureOr<Choice> choice = choose(space, limits, 0, context);
@@ -46,10 +46,10 @@ greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
       return failure();
     if (choice->block != lead->block || choice->space.split > 1 ||
         !choice->tile != !lead->tile)
-      return std::optional<KernelConfig>();
+      return std::optional<Schedule>();
     config.spaces.push_back(std::move(choice->space));
   }
-  return std::optional<KernelConfig>(std::move(config));
+  return std::optional<Schedule>(std::move(config));
 }
 
 SmallVector<KernelOp> greta::separateSpaces(KernelOp kernel) {

@@ -37,7 +37,7 @@ bool greta::canSplit(const Space &space) {
          buffers <= maxBuffers;
 }
 
-bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {
+bool greta::fitsSplit(const Space &space, const SpaceSchedule &config) {
   // The number of keys is not known.
   if (space.alone)
     return !getUpdatedCache(space.alone);

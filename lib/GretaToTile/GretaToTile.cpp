@@ -1,6 +1,6 @@
 //===- GretaToTile.cpp - the pass greta-to-tile ---------------------------===//
 //
-// Every greta.kernel with a `config` becomes a greta_tile.func and a
+// Every greta.kernel with a schedule becomes a greta_tile.func and a
 // greta_tile.launch in its place. Here: the kernel's arguments, its grid, and
 // which workgroup does what. GretaToTileSpace.cpp and GretaToTileOps.cpp have a
 // workgroup's work in its space.
@@ -52,16 +52,13 @@ private:
                                       buffers.begin());
   }
   DictionaryAttr launchConfig();
-  int64_t waves() const {
-    return config.waves ? config.waves : config.blockSize / config.waveSize;
-  }
 
   KernelOp kernel;
   std::string name;
   ArrayRef<CacheUpdate> updates; // that take rows from this kernel
   int64_t units;                 // workgroups that run at a time, at least
   SmallVector<Space> spaces;
-  KernelConfig config;
+  Schedule schedule;
   Value updated; // the operand that the result has the memory of
   tile::FuncOp func;
   std::unique_ptr<ScalarArguments> scalars;
@@ -77,12 +74,12 @@ private:
 Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
   Value x = tile::ProgramIdOp::create(b, 0);
   auto constant = dyn_cast<AffineConstantExpr>(total);
-  if (!config.gridLimit ||
-      (constant && constant.getValue() <= config.gridLimit)) {
+  if (!schedule.gridLimit ||
+      (constant && constant.getValue() <= schedule.gridLimit)) {
     grid = {total};
     return x;
   }
-  AffineExpr rows = total.floorDiv(config.gridLimit) + 1;
+  AffineExpr rows = total.floorDiv(schedule.gridLimit) + 1;
   grid = {total.ceilDiv(rows), rows};
   Value y = tile::ProgramIdOp::create(b, 1);
   return arith::AddIOp::create(
@@ -125,14 +122,14 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   total = getAffineConstantExpr(0, kernel.getContext());
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
-    size_t numScratch = scratchTypes(spaces[i], config.spaces[i]).size();
+    size_t numScratch = scratchTypes(spaces[i], schedule.spaces[i]).size();
     unsigned numStored = updated ? 0 : numOutputs;
     EmitterContext::Pointers pointers{
         inputs, ValueRange(outputs).slice(nextOutput, numStored),
         ValueRange(scratch).slice(nextScratch, numScratch),
         ArrayRef(caches).slice(nextOutput, numStored)};
-    emitters.push_back(emitterOf(
-        {b, kernel, region, spaces[i], config.spaces[i], *scalars, pointers}));
+    emitters.push_back(emitterOf({b, kernel, region, spaces[i],
+                                  schedule.spaces[i], *scalars, pointers}));
     nextOutput += numOutputs;
     nextScratch += numScratch;
     counts.push_back(emitters.back()->workgroups());
@@ -179,9 +176,8 @@ static std::string describe(tile::MatrixAttr matrix) {
 DictionaryAttr KernelConverter::launchConfig() {
   Builder b(kernel.getContext());
   NamedAttrList entries;
-  entries.set("waves", b.getI64IntegerAttr(waves()));
-  for (unsigned i = 0; i < config.spaces.size(); ++i) {
-    const SpaceConfig &space = config.spaces[i];
+  entries.set("waves", b.getI64IntegerAttr(schedule.numWaves()));
+  for (auto [i, space] : llvm::enumerate(schedule.spaces)) {
     auto set = [&](StringRef key, int64_t value) {
       entries.set(i == 0 ? key.str() : (key + "_" + Twine(i)).str(),
                   b.getI64IntegerAttr(value));
@@ -222,10 +218,9 @@ LogicalResult KernelConverter::run() {
   if (failed(analyzed))
     return failure();
   spaces = std::move(*analyzed);
-  FailureOr<KernelConfig> chosen = getConfig(kernel);
-  if (failed(chosen))
+  if (failed(checkSchedule(kernel, spaces)))
     return failure();
-  config = std::move(*chosen);
+  schedule = kernel.getScheduleAttr().getValue();
 
   buffers.insert_range(kernel.getInputs());
   for (const CacheUpdate &update : updates)
@@ -245,7 +240,7 @@ LogicalResult KernelConverter::run() {
     if (!updated && !updateOf(result.getResultNumber()))
       addPointer(result);
   // Scratch memory is results that nobody uses.
-  for (auto [space, spaceConfig] : llvm::zip(spaces, config.spaces)) {
+  for (auto [space, spaceConfig] : llvm::zip(spaces, schedule.spaces)) {
     SmallVector<Type> scratch = scratchTypes(space, spaceConfig);
     for (Type element : scratch) {
       pointers.push_back(tile::PtrType::get(element));
@@ -257,9 +252,9 @@ LogicalResult KernelConverter::run() {
   auto function = kernel->getParentOfType<func::FuncOp>();
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPoint(function);
-  func = tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}), waves(),
-                              config.waveSize);
-  if (config.waves)
+  func = tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
+                              schedule.numWaves(), schedule.waveSize);
+  if (schedule.waves)
     func.removeWaveSizeAttr();
   // If workgroups wait for each other's partial sums, their loads need no order
   // with that. (Otherwise a caller may pass one buffer in and out.)

@@ -7,7 +7,7 @@
 #define GRETA_LIB_GRETATOTILE_GRETATOTILE_H
 
 #include "GretaTile/GretaTile.h"
-#include "greta/Configure/Config.h"
+#include "greta/Configure/CheckSchedule.h"
 #include "greta/Fuse/Space.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -66,7 +66,7 @@ struct EmitterContext {
   KernelOp kernel;
   mlir::Region &region;
   const Space &space;
-  const SpaceConfig &config;
+  const SpaceSchedule &config;
   ScalarArguments &scalars;
   Pointers pointers;
 };
@@ -234,7 +234,7 @@ protected:
 /// The elements of the scratch memory of a space whose work is split, a buffer
 /// each; the last has counters, which are zero between launches.
 llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
-                                           const SpaceConfig &config);
+                                           const SpaceSchedule &config);
 llvm::SmallVector<mlir::Type> attentionScratch(mlir::MLIRContext *context);
 
 /// Emitters of ops that have a kernel to themselves.

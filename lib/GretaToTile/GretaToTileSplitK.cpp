@@ -44,7 +44,7 @@ using namespace mlir;
 using namespace greta;
 
 SmallVector<Type> greta::scratchTypes(const Space &space,
-                                      const SpaceConfig &config) {
+                                      const SpaceSchedule &config) {
   if (config.split == 1)
     return {};
   if (space.alone)

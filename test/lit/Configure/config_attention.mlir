@@ -4,10 +4,10 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:rdna3 %s | FileCheck %s --check-prefix=RDNA3
 
-// GFX942: config = {spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
-// NVIDIA: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 128]}], waves = 4 : i64}
-// PORTABLE: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
-// RDNA3: depth = 64 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
+// GFX942: schedule = #greta.schedule<spaces = [{columns = 64, depth = 64, rows = [1, 1, 256]}], waves = 8>
+// NVIDIA: schedule = #greta.schedule<grid_limit = 65535, spaces = [{columns = 64, depth = 64, rows = [1, 1, 128]}], waves = 4>
+// PORTABLE: schedule = #greta.schedule<grid_limit = 65535, spaces = [{columns = 64, depth = 16, rows = [1, 1, 16]}], waves = 4>
+// RDNA3: depth = 64, rows = [1, 1, 128]}], waves = 8>
 func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x?x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x?x64xf16>
   return %0 : tensor<?x8x?x64xf16>
@@ -16,8 +16,8 @@ func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tenso
 // -----
 
 // Few queries: heads that read the same keys are one tile, waves have keys of their own, and workgroups share the keys.
-// GFX942: config = {spaces = [{columns = 64 : i64, depth = 32 : i64, rows = [1, 4, 4], split = 304 : i64, unroll = 4 : i64}], waves = 4 : i64}
-// NVIDIA: depth = 32 : i64, rows = [1, 4, 2], split = 264 : i64, unroll = 4 : i64}], waves = 4 : i64}
+// GFX942: schedule = #greta.schedule<spaces = [{columns = 64, depth = 32, rows = [1, 4, 4], split = 304, unroll = 4}], waves = 4>
+// NVIDIA: depth = 32, rows = [1, 4, 2], split = 264, unroll = 4}], waves = 4>
 func.func @decode(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x1x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x1x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x1x64xf16>
   return %0 : tensor<?x8x1x64xf16>
@@ -26,8 +26,8 @@ func.func @decode(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
 // -----
 
 // Blocks have whole tiles of instructions; beyond 256 elements 64 more at a time.
-// GFX942: columns = 80 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
-// PORTABLE: columns = 80 : i64,
+// GFX942: columns = 80, depth = 64, rows = [1, 1, 256]}], waves = 8>
+// PORTABLE: columns = 80,
 func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x2x?x72xf16>) -> tensor<?x2x?x72xf16> {
   %0 = greta.attention %q, %k, %v : tensor<?x2x?x72xf16>, tensor<?x2x?x72xf16>, tensor<?x2x?x72xf16> -> tensor<?x2x?x72xf16>
   return %0 : tensor<?x2x?x72xf16>
@@ -35,7 +35,7 @@ func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x
 
 // -----
 
-// GFX942: columns = 320 : i64,
+// GFX942: columns = 320,
 func.func @large(%q: tensor<?x2x?x264xf16>, %k: tensor<?x2x?x264xf16>, %v: tensor<?x2x?x264xf16>) -> tensor<?x2x?x264xf16> {
   %0 = greta.attention %q, %k, %v : tensor<?x2x?x264xf16>, tensor<?x2x?x264xf16>, tensor<?x2x?x264xf16> -> tensor<?x2x?x264xf16>
   return %0 : tensor<?x2x?x264xf16>
@@ -44,7 +44,7 @@ func.func @large(%q: tensor<?x2x?x264xf16>, %k: tensor<?x2x?x264xf16>, %v: tenso
 // -----
 
 // Of few queries RADV's registers hold what 32 keys need.
-// RDNA3: columns = 128 : i64, depth = 32 : i64, rows = [1, 4, 4]
+// RDNA3: columns = 128, depth = 32, rows = [1, 4, 4]
 func.func @decode_128(%q: tensor<?x8x1x128xf16>, %k: tensor<?x2x?x128xf16>, %v: tensor<?x2x?x128xf16>) -> tensor<?x8x1x128xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x1x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16> -> tensor<?x8x1x128xf16>
   return %0 : tensor<?x8x1x128xf16>
@@ -52,8 +52,8 @@ func.func @decode_128(%q: tensor<?x8x1x128xf16>, %k: tensor<?x2x?x128xf16>, %v: 
 
 // -----
 
-// GFX942: config = {spaces = [{columns = 128 : i64, rows = [16]}], waves = 4 : i64}
-// PORTABLE: config = {grid_limit = 65535 : i64, spaces = [{columns = 128 : i64, rows = [4]}], waves = 2 : i64}
+// GFX942: schedule = #greta.schedule<spaces = [{columns = 128, rows = [16]}], waves = 4>
+// PORTABLE: schedule = #greta.schedule<grid_limit = 65535, spaces = [{columns = 128, rows = [4]}], waves = 2>
 func.func @update(%c: tensor<?x2x?x128xf16>, %n: tensor<?x2x?x128xf16>, %p: tensor<?xi32>) -> tensor<?x2x?x128xf16> {
   %0 = greta.kv_update %c, %n, %p : tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?xi32> -> tensor<?x2x?x128xf16>
   return %0 : tensor<?x2x?x128xf16>
@@ -62,9 +62,9 @@ func.func @update(%c: tensor<?x2x?x128xf16>, %n: tensor<?x2x?x128xf16>, %p: tens
 // -----
 
 // What is asked for, by those of its targets that have matrix instructions or never had.
-// GFX942: depth = 16 : i64, rows = [1, 1, 64], split = 6 : i64}], waves = 2 : i64}
-// NVIDIA: depth = 32 : i64, rows = [1, 1, 64], split = 6 : i64}], waves = 2 : i64}
-// PORTABLE: depth = 32 : i64, rows = [1, 1, 64], split = 6 : i64}], waves = 2 : i64}
+// GFX942: depth = 16, rows = [1, 1, 64], split = 6}], waves = 2>
+// NVIDIA: depth = 32, rows = [1, 1, 64], split = 6}], waves = 2>
+// PORTABLE: depth = 32, rows = [1, 1, 64], split = 6}], waves = 2>
 func.func @asked(%q: tensor<?x2x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x2x?x64xf16> {
   %0 = greta.attention %q, %k, %v {greta.config = {tile = [64, 32], waves = 2, split = 6, gfx942 = {tile = [64, 16]}}} : tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x2x?x64xf16>
   return %0 : tensor<?x2x?x64xf16>
@@ -73,12 +73,12 @@ func.func @asked(%q: tensor<?x2x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<
 // -----
 
 // Gradients: queries go over keys, and keys over queries, with twice the sums.
-// GFX942: config = {spaces = [{columns = 128 : i64, depth = 64 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
-// GFX942: config = {spaces = [{columns = 128 : i64, depth = 32 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
-// NVIDIA: columns = 128 : i64, depth = 32 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
-// NVIDIA: columns = 128 : i64, depth = 32 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
-// PORTABLE: columns = 128 : i64, depth = 16 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
-// PORTABLE: columns = 128 : i64, depth = 8 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
+// GFX942: schedule = #greta.schedule<spaces = [{columns = 128, depth = 64, rows = [1, 1, 128]}], waves = 8>
+// GFX942: schedule = #greta.schedule<spaces = [{columns = 128, depth = 32, rows = [1, 1, 128]}], waves = 8>
+// NVIDIA: columns = 128, depth = 32, rows = [1, 1, 128]}], waves = 8>
+// NVIDIA: columns = 128, depth = 32, rows = [1, 1, 128]}], waves = 8>
+// PORTABLE: columns = 128, depth = 16, rows = [1, 1, 16]}], waves = 4>
+// PORTABLE: columns = 128, depth = 8, rows = [1, 1, 16]}], waves = 4>
 func.func @backward(%q: tensor<?x8x?x128xf16>, %k: tensor<?x2x?x128xf16>, %v: tensor<?x2x?x128xf16>, %o: tensor<?x8x?x128xf16>, %l: tensor<?x8x?xf32>, %do: tensor<?x8x?x128xf16>) -> (tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>) {
   %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %l, %do : tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?x8x?xf32>, tensor<?x8x?x128xf16> -> tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>
   return %dq, %dk, %dv : tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>
@@ -86,9 +86,9 @@ func.func @backward(%q: tensor<?x8x?x128xf16>, %k: tensor<?x2x?x128xf16>, %v: te
 
 // -----
 
-// GFX942: depth = 16 : i64, rows = [1, 1, 64]}], waves = 2 : i64}
-// NVIDIA: depth = 32 : i64, rows = [1, 1, 64]}], waves = 2 : i64}
-// PORTABLE: depth = 32 : i64, rows = [1, 1, 64]}], waves = 2 : i64}
+// GFX942: depth = 16, rows = [1, 1, 64]}], waves = 2>
+// NVIDIA: depth = 32, rows = [1, 1, 64]}], waves = 2>
+// PORTABLE: depth = 32, rows = [1, 1, 64]}], waves = 2>
 func.func @backward_asked(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>, %o: tensor<?x8x?x64xf16>, %l: tensor<?x8x?xf32>, %do: tensor<?x8x?x64xf16>) -> (tensor<?x8x?x64xf16>) {
   %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %l, %do {greta.config = {tile = [64, 32], waves = 2, gfx942 = {tile = [64, 16]}}} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>
   return %dq : tensor<?x8x?x64xf16>
@@ -97,7 +97,7 @@ func.func @backward_asked(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v
 // -----
 
 // No query at all.
-// GFX942: rows = [1, 4, 4], {{.*}} waves = 4 : i64}
+// GFX942: rows = [1, 4, 4], {{.*}} waves = 4>
 func.func @none(%q: tensor<2x8x0x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<2x8x0x64xf16> {
   %0 = greta.attention %q, %k, %k : tensor<2x8x0x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x64xf16> -> tensor<2x8x0x64xf16>
   return %0 : tensor<2x8x0x64xf16>

@@ -11,7 +11,7 @@
 
 //--- blocks.mlir
 // CHECK-LABEL: func @few_rows
-// CHECK: block_size = 128 : i64, spaces = [{columns = 4 : i64, depth = 256 : i64, rows = [1], run = 4 : i64, unroll = 2 : i64}]
+// CHECK: block_size = 128, spaces = [{columns = 4, depth = 256, rows = [1], run = 4, unroll = 2}]
 func.func @few_rows(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<1x4096xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [1, 4, 256], waves = 4, run = 4, unroll = 2}} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
   return %0 : tensor<1x4096xf16>
@@ -19,8 +19,8 @@ func.func @few_rows(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor
 
 // Parts are whole blocks: 3 asked for, 2 made.
 // CHECK-LABEL: func @parts
-// CHECK: columns = 4 : i64, depth = 256 : i64
-// CHECK: split = 2 : i64
+// CHECK: columns = 4, depth = 256
+// CHECK: split = 2
 func.func @parts(%a: tensor<1x4096xf16>, %b: tensor<64x4096xf16>) -> tensor<1x64xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [1, 4, 256], waves = 4, run = 8, unroll = 1, split = 3}} : tensor<1x4096xf16>, tensor<64x4096xf16> -> tensor<1x64xf16>
   return %0 : tensor<1x64xf16>
@@ -28,15 +28,15 @@ func.func @parts(%a: tensor<1x4096xf16>, %b: tensor<64x4096xf16>) -> tensor<1x64
 
 // Of what the configuration leaves open the rest is the model's.
 // CHECK-LABEL: func @multiply_adds
-// CHECK: block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [64]}]
+// CHECK: block_size = 64, spaces = [{columns = 64, depth = 16, rows = [64]}]
 func.func @multiply_adds(%a: tensor<512x512xf32>, %b: tensor<512x512xf32>) -> tensor<512x512xf32> {
   %0 = greta.matmul %a, %b {greta.config = {waves = 2, split = 1}} : tensor<512x512xf32>, tensor<512x512xf32> -> tensor<512x512xf32>
   return %0 : tensor<512x512xf32>
 }
 
 // CHECK-LABEL: func @measured
-// CHECK: block_size = 128 : i64, spaces = [{columns = 32 : i64, depth = 4 : i64, rows = [16]}]
-// CHECK: block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 8 : i64, rows = [2], run = 1 : i64, unroll = 4 : i64}]
+// CHECK: block_size = 128, spaces = [{columns = 32, depth = 4, rows = [16]}]
+// CHECK: block_size = 64, spaces = [{columns = 64, depth = 8, rows = [2], run = 1, unroll = 4}]
 func.func @measured(%a: tensor<60x64xf32>, %b: tensor<64x64xf32>, %c: tensor<2x64xf16>, %d: tensor<64x64xf16>) -> (tensor<60x64xf32>, tensor<2x64xf16>) {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<60x64xf32>, tensor<64x64xf32> -> tensor<60x64xf32>
   %1 = greta.matmul %c, %d : tensor<2x64xf16>, tensor<64x64xf16> -> tensor<2x64xf16>
@@ -45,7 +45,7 @@ func.func @measured(%a: tensor<60x64xf32>, %b: tensor<64x64xf32>, %c: tensor<2x6
 
 //--- tiles.mlir
 // A family's variant without matrix instructions: what is said of the other one's tile is not for it.
-// OTHER: spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [64], split = 2 : i64}]
+// OTHER: spaces = [{columns = 64, depth = 16, rows = [64], split = 2}]
 func.func @tile(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [160, 160, 64], instruction = [16, 8, 16]}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>
   return %0 : tensor<512x512xf16>

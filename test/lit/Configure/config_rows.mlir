@@ -5,10 +5,10 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 
 // 32 elements per lane for norms; a CPU loops.
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 8192 : i64, rows = [1]}], wave_size = 64 : i64}
-// NVIDIA: config = {block_size = 256 : i64, grid_limit = 65535 : i64, spaces = [{columns = 8192 : i64, rows = [1]}], wave_size = 32 : i64}
-// LAVAPIPE: config = {block_size = 64 : i64, grid_limit = 65535 : i64, spaces = [{columns = 512 : i64, loop, rows = [1]}], wave_size = 8 : i64}
-// PORTABLE: config = {block_size = 64 : i64, grid_limit = 65535 : i64, spaces = [{columns = 512 : i64, loop, rows = [1]}], wave_size = 1 : i64}
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 8192, rows = [1]}], wave_size = 64>
+// NVIDIA: schedule = #greta.schedule<block_size = 256, grid_limit = 65535, spaces = [{columns = 8192, rows = [1]}], wave_size = 32>
+// LAVAPIPE: schedule = #greta.schedule<block_size = 64, grid_limit = 65535, spaces = [{columns = 512, loop, rows = [1]}], wave_size = 8>
+// PORTABLE: schedule = #greta.schedule<block_size = 64, grid_limit = 65535, spaces = [{columns = 512, loop, rows = [1]}], wave_size = 1>
 func.func @rms_norm(%x: tensor<?x8192xf16>, %w: tensor<8192xf16>) -> tensor<?x8192xf16> {
   %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x8192xf16>, tensor<8192xf16> -> tensor<?x8192xf16>
   return %0 : tensor<?x8192xf16>
@@ -17,8 +17,8 @@ func.func @rms_norm(%x: tensor<?x8192xf16>, %w: tensor<8192xf16>) -> tensor<?x81
 // -----
 
 // 16 for softmax.
-// GFX942: config = {block_size = 512 : i64, spaces = [{columns = 8192 : i64, rows = [1]}]
-// NVIDIA: config = {block_size = 512 : i64, {{.*}}spaces = [{columns = 8192 : i64, rows = [1]}]
+// GFX942: schedule = #greta.schedule<block_size = 512, spaces = [{columns = 8192, rows = [1]}]
+// NVIDIA: schedule = #greta.schedule<block_size = 512, {{.*}}spaces = [{columns = 8192, rows = [1]}]
 func.func @softmax(%x: tensor<?x8192xf16>) -> tensor<?x8192xf16> {
   %0 = greta.softmax %x : tensor<?x8192xf16> -> tensor<?x8192xf16>
   return %0 : tensor<?x8192xf16>
@@ -27,8 +27,8 @@ func.func @softmax(%x: tensor<?x8192xf16>) -> tensor<?x8192xf16> {
 // -----
 
 // The longest row in registers, and one beyond.
-// GFX942: spaces = [{columns = 32768 : i64, rows = [1]}]
-// NVIDIA: config = {block_size = 1024 : i64, {{.*}}spaces = [{columns = 32768 : i64, rows = [1]}]
+// GFX942: spaces = [{columns = 32768, rows = [1]}]
+// NVIDIA: schedule = #greta.schedule<block_size = 1024, {{.*}}spaces = [{columns = 32768, rows = [1]}]
 func.func @long(%x: tensor<?x32768xf16>, %w: tensor<32768xf16>) -> tensor<?x32768xf16> {
   %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x32768xf16>, tensor<32768xf16> -> tensor<?x32768xf16>
   return %0 : tensor<?x32768xf16>
@@ -36,8 +36,8 @@ func.func @long(%x: tensor<?x32768xf16>, %w: tensor<32768xf16>) -> tensor<?x3276
 
 // -----
 
-// GFX942: config = {block_size = 1024 : i64, spaces = [{columns = 16384 : i64, loop, rows = [1]}]
-// NVIDIA: config = {block_size = 1024 : i64, {{.*}}spaces = [{columns = 16384 : i64, loop, rows = [1]}]
+// GFX942: schedule = #greta.schedule<block_size = 1024, spaces = [{columns = 16384, loop, rows = [1]}]
+// NVIDIA: schedule = #greta.schedule<block_size = 1024, {{.*}}spaces = [{columns = 16384, loop, rows = [1]}]
 func.func @longer(%x: tensor<?x65536xf16>, %w: tensor<65536xf16>) -> tensor<?x65536xf16> {
   %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x65536xf16>, tensor<65536xf16> -> tensor<?x65536xf16>
   return %0 : tensor<?x65536xf16>
@@ -46,8 +46,8 @@ func.func @longer(%x: tensor<?x65536xf16>, %w: tensor<65536xf16>) -> tensor<?x65
 // -----
 
 // Short rows share a workgroup: full 16-byte lanes.
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 64 : i64, rows = [64]}]
-// NVIDIA: spaces = [{columns = 64 : i64, rows = [64]}]
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 64, rows = [64]}]
+// NVIDIA: spaces = [{columns = 64, rows = [64]}]
 func.func @short(%x: tensor<?x64xf16>) -> tensor<?x64xf16> {
   %0 = greta.softmax %x : tensor<?x64xf16> -> tensor<?x64xf16>
   return %0 : tensor<?x64xf16>
@@ -56,7 +56,7 @@ func.func @short(%x: tensor<?x64xf16>) -> tensor<?x64xf16> {
 // -----
 
 // Blocks are a multiple of a power of two: no padding for 5120.
-// GFX942: config = {block_size = 128 : i64, spaces = [{columns = 5120 : i64, rows = [1]}]
+// GFX942: schedule = #greta.schedule<block_size = 128, spaces = [{columns = 5120, rows = [1]}]
 func.func @five(%x: tensor<?x5120xf16>, %w: tensor<5120xf16>) -> tensor<?x5120xf16> {
   %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x5120xf16>, tensor<5120xf16> -> tensor<?x5120xf16>
   return %0 : tensor<?x5120xf16>
@@ -65,9 +65,9 @@ func.func @five(%x: tensor<?x5120xf16>, %w: tensor<5120xf16>) -> tensor<?x5120xf
 // -----
 
 // Elementwise work: rows that blocks cut evenly, else the whole as one row.
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 2048 : i64, rows = [1]}]
-// NVIDIA: spaces = [{columns = 2048 : i64, rows = [1]}]
-// LAVAPIPE: config = {block_size = 64 : i64, {{.*}}spaces = [{columns = 512 : i64, rows = [1]}]
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 2048, rows = [1]}]
+// NVIDIA: spaces = [{columns = 2048, rows = [1]}]
+// LAVAPIPE: schedule = #greta.schedule<block_size = 64, {{.*}}spaces = [{columns = 512, rows = [1]}]
 func.func @swiglu(%g: tensor<?x14336xf16>, %u: tensor<?x14336xf16>) -> tensor<?x14336xf16> {
   %0 = greta.swiglu %g, %u : tensor<?x14336xf16>, tensor<?x14336xf16> -> tensor<?x14336xf16>
   return %0 : tensor<?x14336xf16>
@@ -75,7 +75,7 @@ func.func @swiglu(%g: tensor<?x14336xf16>, %u: tensor<?x14336xf16>) -> tensor<?x
 
 // -----
 
-// GFX942: spaces = [{columns = 2048 : i64, flat}]
+// GFX942: spaces = [{columns = 2048, flat}]
 func.func @odd(%g: tensor<?x1001xf16>, %u: tensor<?x1001xf16>) -> tensor<?x1001xf16> {
   %0 = greta.swiglu %g, %u : tensor<?x1001xf16>, tensor<?x1001xf16> -> tensor<?x1001xf16>
   return %0 : tensor<?x1001xf16>
@@ -84,7 +84,7 @@ func.func @odd(%g: tensor<?x1001xf16>, %u: tensor<?x1001xf16>) -> tensor<?x1001x
 // -----
 
 // Heads before tokens; both spaces share the workgroup's size.
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 64 : i64, rows = [1, 32]}, {columns = 64 : i64, rows = [4, 8]}]
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 64, rows = [1, 32]}, {columns = 64, rows = [4, 8]}]
 func.func @rope_pair(%q: tensor<?x32x128xf16>, %k: tensor<?x8x128xf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> (tensor<?x32x128xf16>, tensor<?x8x128xf16>) {
   %0 = greta.rope %q, %cos, %sin {style = "neox"} : tensor<?x32x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x32x128xf16>
   %1 = greta.rope %k, %cos, %sin {style = "neox"} : tensor<?x8x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x8x128xf16>
@@ -94,8 +94,8 @@ func.func @rope_pair(%q: tensor<?x32x128xf16>, %k: tensor<?x8x128xf16>, %cos: te
 // -----
 
 // Long rows without reductions are cut.
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 2048 : i64, rows = [1]}]
-// LAVAPIPE: config = {block_size = 64 : i64, {{.*}}spaces = [{columns = 512 : i64, rows = [1]}]
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 2048, rows = [1]}]
+// LAVAPIPE: schedule = #greta.schedule<block_size = 64, {{.*}}spaces = [{columns = 512, rows = [1]}]
 func.func @bias(%x: tensor<?x14336xf16>, %b: tensor<14336xf16>) -> tensor<?x14336xf16> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x14336xf16>
@@ -107,7 +107,7 @@ func.func @bias(%x: tensor<?x14336xf16>, %b: tensor<14336xf16>) -> tensor<?x1433
 
 // -----
 
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 2048 : i64, rows = [1, 1]}]
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 2048, rows = [1, 1]}]
 func.func @long_rope(%x: tensor<?x2x32768xf16>, %t: tensor<?x16384xf32>) -> tensor<?x2x32768xf16> {
   %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<?x2x32768xf16>, tensor<?x16384xf32>, tensor<?x16384xf32> -> tensor<?x2x32768xf16>
   return %0 : tensor<?x2x32768xf16>

@@ -5,9 +5,9 @@
 
 // Eight rows of SIMT FMAs issue for longer than memory takes; layouts that nobody knows keep them. On the H200 four waves lie along K, two along N; on
 // AMD's chips operands go through shared memory, as those of more rows.
-// NVIDIA: columns = 64 : i64, depth = 256 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
+// NVIDIA: columns = 64, depth = 256, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
 // RDNA3: rows = [8], run = 8
-// GFX942: columns = 96 : i64, depth = 64 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 2, {{.*}}rows = [16]
+// GFX942: columns = 96, depth = 64, {{.*}}pipeline = #greta_tile.pipeline<stages = 2, {{.*}}rows = [16]
 func.func @eight(%a: tensor<8x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<8x14336xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<8x4096xf16>, tensor<14336x4096xf16> -> tensor<8x14336xf16>
   return %0 : tensor<8x14336xf16>
@@ -25,7 +25,7 @@ func.func @four(%a: tensor<4x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<4x
 // -----
 
 // Packed weights: a slice is one load of 16 bytes a lane; the instruction is that of the transposed product, with A as the device's B.
-// NVIDIA: columns = 32 : i64, depth = 512 : i64, matrix = #greta_tile.matrix<"coopmat" swapped = true, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [8]
+// NVIDIA: columns = 32, depth = 512, matrix = #greta_tile.matrix<"coopmat" swapped = true, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [8]
 func.func @packed(%a: tensor<8x4096xf16>, %q: tensor<14336x512xi32>, %scales: tensor<14336x32xf16>, %zeros: tensor<14336x4xi32>) -> tensor<8x14336xf16> {
   %b = greta.dequant %q, %scales, %zeros {group = 128} : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
   %0 = greta.matmul %a, %b {transpose_b} : tensor<8x4096xf16>, tensor<14336x4096xf16> -> tensor<8x14336xf16>
@@ -35,7 +35,7 @@ func.func @packed(%a: tensor<8x4096xf16>, %q: tensor<14336x512xi32>, %scales: te
 // -----
 
 // What was measured ships (Measured.json); the model has 64x128.
-// NVIDIA: columns = 64 : i64, depth = 64 : i64, group = 8 : i64, {{.*}}rows = [64]
+// NVIDIA: columns = 64, depth = 64, group = 8, {{.*}}rows = [64]
 func.func @measured(%a: tensor<1024x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<1024x1024xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<1024x1024xf16>, tensor<1024x1024xf16> -> tensor<1024x1024xf16>
   return %0 : tensor<1024x1024xf16>
@@ -44,7 +44,7 @@ func.func @measured(%a: tensor<1024x1024xf16>, %b: tensor<1024x1024xf16>) -> ten
 // -----
 
 // `instruction` asks for them.
-// NVIDIA: columns = 32 : i64, depth = 64 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 32>, rows = [16]
+// NVIDIA: columns = 32, depth = 64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 32>, rows = [16]
 func.func @asked(%a: tensor<3x256xf16>, %b: tensor<64x256xf16>) -> tensor<3x64xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {"vulkan:nvidia" = {instruction = [16, 8, 16], tile = [16, 32, 64], waves = 4, stages = 0, slice = 32}}}
       : tensor<3x256xf16>, tensor<64x256xf16> -> tensor<3x64xf16>
@@ -54,7 +54,7 @@ func.func @asked(%a: tensor<3x256xf16>, %b: tensor<64x256xf16>) -> tensor<3x64xf
 // -----
 
 // Heads, too: whole ones are a tile's columns; the shape was measured on the H200.
-// NVIDIA: columns = 64 : i64, depth = 256 : i64, matrix = #greta_tile.matrix<"coopmat"{{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [16, 1]
+// NVIDIA: columns = 64, depth = 256, matrix = #greta_tile.matrix<"coopmat"{{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [16, 1]
 // GFX942: rows = [8, 1], run = 8
 func.func @heads(%x: tensor<8x4096xf16>, %w: tensor<4096x4096xf16>, %cos: tensor<8x64xf32>, %sin: tensor<8x64xf32>) -> tensor<8x32x128xf16> {
   %y = greta.matmul %x, %w {transpose_b} : tensor<8x4096xf16>, tensor<4096x4096xf16> -> tensor<8x4096xf16>

@@ -3,7 +3,7 @@
 
 // A slice in front of a GEMM with heads: the space has three dimensions, A has two.
 // CHECK-LABEL: func.func @sliced
-// CHECK: greta.kernel{{.*}}config{{.*}}views
+// CHECK: greta.kernel{{.*}}schedule{{.*}}views
 // CHECK: greta.matmul
 // CHECK: greta.heads
 func.func @sliced(%x: tensor<17x3xf16>, %w: tensor<16x2xi8>, %cos: tensor<17x2xf32>, %sin: tensor<17x2xf32>) -> tensor<17x4x4xf16> {

@@ -25,7 +25,7 @@
 //--- products.mlir
 // Measured before estimated.
 // CHECK-LABEL: func @own_shape
-// CHECK: block_size = 128 : i64, {{.*}}columns = 32 : i64, depth = 64 : i64, group = 3 : i64, {{.*}} pipeline = #greta_tile.pipeline<stages = 1, slice = 32>, rows = [64]
+// CHECK: block_size = 128, {{.*}}columns = 32, depth = 64, group = 3, {{.*}} pipeline = #greta_tile.pipeline<stages = 1, slice = 32>, rows = [64]
 // OTHER-LABEL: func @own_shape
 // OTHER-NOT: group = 3
 func.func @own_shape(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
@@ -35,7 +35,7 @@ func.func @own_shape(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor
 
 // The shape itself before a measured one of the bucket.
 // CHECK-LABEL: func @estimated_shape
-// CHECK: columns = 64 : i64, depth = 64 : i64, {{.*}} rows = [32]
+// CHECK: columns = 64, depth = 64, {{.*}} rows = [32]
 func.func @estimated_shape(%a: tensor<500x512xf16>, %b: tensor<512x512xf16>) -> tensor<500x512xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<500x512xf16>, tensor<512x512xf16> -> tensor<500x512xf16>
   return %0 : tensor<500x512xf16>
@@ -79,7 +79,7 @@ func.func @more_groups(%a: tensor<512x512xf16>, %b: tensor<128x512x512xf16>, %o:
 }
 
 // CHECK-LABEL: func @dynamic
-// CHECK: columns = 16 : i64, depth = 32 : i64, {{.*}} rows = [48]
+// CHECK: columns = 16, depth = 32, {{.*}} rows = [48]
 func.func @dynamic(%a: tensor<512x?xbf16>, %b: tensor<512x64xbf16>) -> tensor<?x64xf32> {
   %0 = greta.matmul %a, %b {transpose_a} : tensor<512x?xbf16>, tensor<512x64xbf16> -> tensor<?x64xf32>
   %1 = math.exp %0 : tensor<?x64xf32>
@@ -107,7 +107,7 @@ func.func @source_for_another(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) 
 //--- few.mlir
 // An entry with an instruction is not for the variant without matrix instructions, which keeps the skinny schedule.
 // FEW-LABEL: func @few
-// FEW: columns = 32 : i64, depth = 256 : i64, {{.*}}rows = [16]
+// FEW: columns = 32, depth = 256, {{.*}}rows = [16]
 // SIMT-LABEL: func @few
 // SIMT: rows = [8]
 func.func @few(%a: tensor<8x512xf16>, %b: tensor<512x512xf16>) -> tensor<8x512xf16> {
