@@ -75,14 +75,20 @@ void Comm::choose(uint32_t Ways) {
     std::unique_ptr<Transport> Made;
     G->tries(++Number);
     auto Attempt = [&](auto Body) {
+      std::string Word; // of who gave up, not of who heard of it
       try {
         Body();
-      } catch (const Error &E) {
+        Word = Why;
+      } catch (const Group::GaveUp &E) {
         Why = E.what();
+      } catch (const std::exception &E) { // also of a thread that cannot start
+        Why = Word = E.what();
       }
       if (!Why.empty())
         G->giveUp();
-      Why = agree(Why);
+      std::string All = agree(Word);
+      if (!All.empty())
+        Why = All;
     };
     Attempt([&] { Made = Make(); });
     if (Why.empty() && !agree(Made->counter() ? "" : "none").empty())

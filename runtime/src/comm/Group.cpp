@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <map>
 #include <mutex>
+#include <pthread.h>
 #include <random>
 #include <sched.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
@@ -22,7 +24,7 @@
 namespace greta::rt::comm {
 namespace {
 
-constexpr uint32_t magic = 0x67636d31;        // changes with the layout below
+constexpr uint32_t magic = 0x67636d32;        // changes with the layout below
 constexpr size_t dataUnit = size_t(64) << 10; // pages of every driver
 constexpr size_t leastSlotBytes = size_t(64) << 10;
 constexpr size_t usualSlotBytes = size_t(4) << 20;
@@ -112,6 +114,35 @@ struct Group::Mapping {
   size_t Bytes = 0;
 };
 
+// A lock lasts until the last descriptor of its file is closed and the last
+// mapping is gone, and a forked process has them all: it closes what is its
+// parent's.
+struct Group::Forks {
+  static Forks &all() {
+    static Forks &All = *new Forks; // threads may outlive the library's end
+    return All;
+  }
+  Forks() {
+    (void)pthread_atfork([] { all().Lock.lock(); }, [] { all().Lock.unlock(); },
+                         [] {
+                           for (Group *G : all().Open)
+                             close(std::exchange(G->Fd, -1));
+                           all().Open.clear();
+                           all().Lock.unlock();
+                         });
+  }
+  void add(Group *G) {
+    std::lock_guard<std::mutex> Guard(Lock);
+    Open.insert(G);
+  }
+  void remove(Group *G) {
+    std::lock_guard<std::mutex> Guard(Lock);
+    Open.erase(G);
+  }
+  std::mutex Lock;
+  std::set<Group *> Open;
+};
+
 Group::Id Group::newId() {
   Id Made;
   std::random_device Random;
@@ -150,9 +181,11 @@ Group::Group(const Id &Given, const std::string &Path, uint32_t Rank,
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     }
+    Forks::all().add(this);
     own().Presence = State::Joined;
     meet("");
   } catch (...) {
+    Forks::all().remove(this);
     if (Map)
       abort(concat("rank ", Rank, " could not join"));
     if (Rank == 0 && !File.empty())
@@ -171,6 +204,9 @@ Group::Group(const Id &Given, const std::string &Path, uint32_t Rank,
 }
 
 Group::~Group() {
+  Forks::all().remove(this);
+  if (Fd < 0)
+    return; // a forked process has no rank
   own().Presence = State::Left;
   close(Fd);
 }
@@ -294,6 +330,8 @@ void Group::map() {
   void *Begin = mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd, 0);
   if (Begin == MAP_FAILED)
     fail(GRETA_ERROR_OUT_OF_MEMORY, "mapping ", File, ": ", strerror(errno));
+  // A mapping keeps the lock, too.
+  (void)madvise(Begin, Bytes, MADV_DONTFORK);
   Map = std::make_shared<Mapping>();
   Map->Begin = Begin;
   Map->Bytes = Bytes;
@@ -378,6 +416,8 @@ void Group::abort(const std::string &Why) {
   *reinterpret_cast<volatile uint32_t *>(data() + boxesAt()) = 1;
 }
 
+bool Group::hasEnded() const { return Map->control()->Aborts != 0; }
+
 void Group::checkEnded() {
   Control &C = *Map->control();
   if (!C.Aborts)
@@ -391,20 +431,22 @@ void Group::checkEnded() {
   fail(GRETA_ERROR_PEER_LOST, "the communicator has ended: ", C.Reason);
 }
 
+bool Group::isGone(uint32_t R) {
+  uint32_t Presence = of(R).Presence;
+  return Presence == State::Left || (Presence == State::Joined && !isAlive(R));
+}
+
 void Group::check(const std::function<bool(uint32_t)> &WaitsFor,
                   Clock::time_point Since, const char *What) {
   checkEnded();
   for (uint32_t R = 0; R < Size; ++R)
     if (Trying && of(R).GaveUp == Trying)
-      fail(GRETA_ERROR_PEER_LOST, "rank ", R, " gave it up");
+      throw GaveUp(GRETA_ERROR_PEER_LOST, concat("rank ", R, " gave it up"));
   for (uint32_t R = 0; R < Size; ++R) {
     if (R == Rank || !WaitsFor(R))
       continue;
-    uint32_t Presence = of(R).Presence;
-    bool Lost =
-        Presence == State::Left || (Presence == State::Joined && !isAlive(R));
     // It may have done its part since.
-    if (Lost && WaitsFor(R))
+    if (isGone(R) && WaitsFor(R))
       fail(GRETA_ERROR_PEER_LOST, "rank ", R, " is gone; rank ", Rank,
            " has waited for it in ", What);
     if (Clock::now() - Since > Timeout)

@@ -65,6 +65,8 @@ public:
     std::atomic<uint64_t> Doing[slots]; // which collective a step is of
     std::atomic<uint64_t> PairGiven[maxRanks], PairTaken[maxRanks];
     std::atomic<uint64_t> PairBytes[maxRanks][slots]; // of a step's transfer
+    // By NCCL: what has ended here, of all that it does with a rank.
+    std::atomic<uint64_t> Ended[maxRanks];
     char Words[2][wordBytes];
   };
 
@@ -100,6 +102,9 @@ public:
   std::vector<std::string> meet(const std::string &Word);
   // Ends the communicator for all ranks; the first reason stays.
   void abort(const std::string &Why);
+  struct GaveUp : Error {
+    using Error::Error;
+  };
   // At its creation, ways are tried one after the other: while this one is,
   // check() throws if a rank gave it up. 0: none is tried.
   void tries(uint32_t Way) { Trying = Way; }
@@ -112,16 +117,20 @@ public:
   void freeSlots();
   // Throws if the communicator has ended.
   void checkEnded();
+  bool hasEnded() const;
   // Throws if the communicator has ended, or if a rank for which this one still
   // waits is gone, or since `Since` too much time has gone by. What it waits
   // for is said in the message.
   void check(const std::function<bool(uint32_t)> &WaitsFor,
              Clock::time_point Since, const char *What);
   bool hasLeft(uint32_t R) { return of(R).Presence == State::Left; }
+  // Whether nothing comes from the rank any more.
+  bool isGone(uint32_t R);
 
 private:
   struct Control;
   struct Mapping;
+  struct Forks;
   void create(size_t StagingBytes);
   bool find(const std::string &Path, std::string &Why);
   bool isAlive(uint32_t R) const;

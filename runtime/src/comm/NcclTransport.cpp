@@ -111,6 +111,7 @@ private:
   }
   void start(const Collective &C);
   void join(const ncclUniqueId &Id);
+  void waitForOthers();
   void watch();
   void abortNccl();
   void checkRanks(uint64_t Ranks, Group::Clock::time_point Since,
@@ -140,9 +141,14 @@ NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
     : D(std::move(Owner)), G(G), A(std::move(Over)), N(library(*D)),
       Copies(D->createStream()) {
   join(Id);
-  Watcher = std::thread([this] { watch(); });
-  auto Current = A->use();
-  tryCounters();
+  try {
+    auto Current = A->use();
+    tryCounters();
+    Watcher = std::thread([this] { watch(); });
+  } catch (...) {
+    abortNccl();
+    throw;
+  }
 }
 
 // NCCL waits here for all ranks, for as long as it likes. If one does not come
@@ -180,9 +186,24 @@ void NcclTransport::join(const ncclUniqueId &Id) {
 }
 
 NcclTransport::~NcclTransport() {
+  if (Waiting.empty() && Launched.empty())
+    waitForOthers();
   abort();
   Closing = true;
   Watcher.join();
+}
+
+// What has ended here may go on elsewhere, and read memory of this rank's NCCL.
+// (NCCL's own way to close waits for all ranks without an end.)
+void NcclTransport::waitForOthers() {
+  auto Begin = Group::Clock::now();
+  auto IsBehind = [&](uint32_t R) {
+    return G.of(R).Ended[G.Rank] < G.own().Ended[R] && !G.isGone(R);
+  };
+  for (uint32_t R = 0; R < G.Size; ++R)
+    for (Patience P; !IsAborted && IsBehind(R) && !G.hasEnded() &&
+                     Group::Clock::now() - Begin < std::chrono::seconds(5);)
+      P.wait();
 }
 
 // A call of NCCL's waits for other ranks when they have not talked before. If
@@ -310,6 +331,11 @@ bool NcclTransport::progress() {
     Moved = true;
   }
   while (!Launched.empty() && finish(Launched.front())) {
+    const Collective &C = Launched.front().C;
+    for (const Transfer &T : C.Transfers)
+      ++G.own().Ended[T.Peer];
+    for (uint32_t R = 0; C.What != Kind::Exchange && R < G.Size; ++R)
+      ++G.own().Ended[R];
     Launched.pop_front();
     ++Done;
     Moved = true;

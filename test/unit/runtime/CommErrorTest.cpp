@@ -5,13 +5,10 @@
 
 #include <chrono>
 #include <csignal>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace greta_test;
-
-extern char **environ;
 
 namespace {
 
@@ -182,8 +179,33 @@ TEST(Comm, ARankThatGoesDuringCreationIsTold) {
   EXPECT_NE(Why.find("rank 1 is gone"), std::string::npos) << Why;
 }
 
+// In the middle of something, wherever that is.
+TEST(Comm, AbortWhileAllGoOn) {
+  ranks("host", 3, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(256 << 10);
+    std::thread Ends;
+    if (Own.Number == 1)
+      Ends = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        Own.C.abort();
+      });
+    std::string Why = refusal(
+        [&] {
+          while (true) {
+            Own.C.allReduce(Own.S, A, A, 64 << 10, "f32");
+            Own.C.exchange(Own.S, {});
+            Own.S.synchronize();
+          }
+        },
+        GRETA_ERROR_PEER_LOST);
+    EXPECT_NE(Why.find("rank 1 ended it"), std::string::npos) << Why;
+    if (Ends.joinable())
+      Ends.join();
+  });
+}
+
 // What the process of the next test does: one collective, and its end in the
-// middle of the second.
+// middle of the second. A process that it has forked goes on, and is no rank.
 TEST(Comm, DISABLED_ProcessThatEnds) {
   greta_comm_options O{};
   O.path = getenv("GRETA_TEST_COMM_PATH");
@@ -194,24 +216,18 @@ TEST(Comm, DISABLED_ProcessThatEnds) {
   greta::Buffer A = Own.R.allocate(64 << 20);
   Own.C.allReduce(Own.S, A, A, 16, "f32");
   Own.S.synchronize();
+  if (fork() == 0) {
+    sleep(100);
+    _exit(0);
+  }
   Own.C.allReduce(Own.S, A, A, 16 << 20, "f32");
   kill(getpid(), SIGKILL);
 }
 
 TEST(Comm, AProcessThatEndsIsAnErrorOnEveryRank) {
   std::string Path = temporaryFolder() + "/ends";
-  std::string Variable = "GRETA_TEST_COMM_PATH=" + Path;
-  std::vector<char *> Environment = {Variable.data()};
-  for (char **E = environ; *E; ++E)
-    Environment.push_back(*E);
-  Environment.push_back(nullptr);
-  const char *Arguments[] = {"greta-runtime-test",
-                             "--gtest_filter=Comm.DISABLED_ProcessThatEnds",
-                             "--gtest_also_run_disabled_tests", nullptr};
-  pid_t Child = 0;
-  ASSERT_EQ(posix_spawn(&Child, "/proc/self/exe", nullptr, nullptr,
-                        const_cast<char **>(Arguments), Environment.data()),
-            0);
+  pid_t Child = startTest("Comm.DISABLED_ProcessThatEnds",
+                          "GRETA_TEST_COMM_PATH=" + Path);
   std::vector<std::thread> Threads;
   for (uint32_t N = 0; N < 2; ++N)
     Threads.emplace_back([&, N] {
@@ -240,6 +256,7 @@ TEST(Comm, AProcessThatEndsIsAnErrorOnEveryRank) {
   int Status = 0;
   ASSERT_EQ(waitpid(Child, &Status, 0), Child);
   EXPECT_TRUE(WIFSIGNALED(Status));
+  kill(-Child, SIGKILL);
 }
 
 } // namespace

@@ -4,8 +4,10 @@
 #include "CommTest.h"
 #include "comm/SmallReduce.h"
 
+#include <chrono>
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
 
 using namespace greta_test;
 
@@ -133,6 +135,7 @@ protected:
   }
   void (*Enable)(const uint8_t *, int) = nullptr;
   int (*Calls)(const char *) = nullptr;
+  enum { Right, WrongSums, NoStart, EndsAtStart, LateEnds }; // FakeNccl.cpp
   uint8_t Uuid[16];
 };
 
@@ -173,7 +176,7 @@ TEST_F(CommNccl, TakesVulkanMemory) {
 }
 
 TEST_F(CommNccl, IsLeftOutWhereItComputesWrong) {
-  Enable(Uuid, 1);
+  Enable(Uuid, WrongSums);
   greta_set_log_callback([](greta_log_level, const char *, void *) {}, nullptr);
   ranks("vulkan", 2, [](Rank &Own) {
     auto Info = nlohmann::json::parse(Own.C.info());
@@ -184,6 +187,63 @@ TEST_F(CommNccl, IsLeftOutWhereItComputesWrong) {
     EXPECT_TRUE(isRight(Own, Reduce, 1001, "f32", false, 0, 1));
   });
   greta_set_log_callback(nullptr, nullptr);
+}
+
+// The other waits in NCCL, and would for ever.
+TEST_F(CommNccl, IsLeftOutWhereOneRankCannotBegin) {
+  Enable(Uuid, NoStart);
+  auto Begin = std::chrono::steady_clock::now();
+  ranks("vulkan", 2, [](Rank &Own) {
+    auto Info = nlohmann::json::parse(Own.C.info());
+    EXPECT_EQ(Info["way"], "host");
+    EXPECT_NE(
+        std::string(Info["left_out"]["nccl"]).find("rank 1: ncclCommInitRank"),
+        std::string::npos)
+        << Info;
+    EXPECT_TRUE(isRight(Own, Reduce, 1001, "f32", false, 0, 1));
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - Begin,
+            std::chrono::milliseconds(enough / 3));
+}
+
+// What the process of the next test does.
+TEST_F(CommNccl, DISABLED_ProcessThatEndsAtStart) {
+  Enable(Uuid, EndsAtStart);
+  greta_comm_options O{};
+  O.path = getenv("GRETA_TEST_COMM_PATH");
+  O.rank = 1;
+  O.size = 2;
+  Rank Own("vulkan", O);
+}
+
+TEST_F(CommNccl, AProcessThatEndsInsideIsTold) {
+  std::string Path = temporaryFolder() + "/ends-inside";
+  pid_t Child = startTest("CommNccl.DISABLED_ProcessThatEndsAtStart",
+                          "GRETA_TEST_COMM_PATH=" + Path);
+  greta_comm_options O{};
+  O.path = Path.c_str();
+  O.size = 2;
+  O.timeout_milliseconds = enough;
+  greta::Runtime R("vulkan");
+  auto Begin = std::chrono::steady_clock::now();
+  std::string Why = refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST);
+  EXPECT_NE(Why.find("rank 1 is gone"), std::string::npos) << Why;
+  EXPECT_LT(std::chrono::steady_clock::now() - Begin,
+            std::chrono::milliseconds(enough / 3));
+  int Status = 0;
+  ASSERT_EQ(waitpid(Child, &Status, 0), Child);
+  EXPECT_TRUE(WIFSIGNALED(Status));
+}
+
+// Rank 0 closes while the other is still in the last collective.
+TEST_F(CommNccl, ARankThatClosesWaitsForTheOthers) {
+  Enable(Uuid, LateEnds);
+  ranks("vulkan", 2, [](Rank &Own) {
+    EXPECT_TRUE(isRight(Own, Reduce, 1001, "f32", false, 0, 1));
+    EXPECT_TRUE(isRight(Own, Ring, 1001, "f32", false, 0, 1));
+  });
+  EXPECT_EQ(Calls("ncclCommAbort"), 2);
+  EXPECT_EQ(Calls("ncclCommAbort of a rank that others need"), 0);
 }
 
 TEST_F(CommNccl, ARankThatDoesNotComeEndsIt) {

@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <spawn.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace greta_test {
@@ -171,6 +173,26 @@ inline bool isRight(Rank &Own, Which What, size_t Count,
   if (!Got.empty())
     Own.S.read(To, Got.data(), Got.size(), ToAt);
   return Got == Want;
+}
+
+// A process that runs a disabled test, in a group of its own.
+inline pid_t startTest(const std::string &Name, std::string Variable) {
+  std::vector<char *> Environment = {Variable.data()};
+  for (char **E = environ; *E; ++E)
+    Environment.push_back(*E);
+  Environment.push_back(nullptr);
+  std::string Filter = "--gtest_filter=" + Name;
+  const char *Arguments[] = {"greta-runtime-test", Filter.c_str(),
+                             "--gtest_also_run_disabled_tests", nullptr};
+  pid_t Child = 0;
+  posix_spawnattr_t Group;
+  posix_spawnattr_init(&Group);
+  posix_spawnattr_setflags(&Group, POSIX_SPAWN_SETPGROUP);
+  EXPECT_EQ(posix_spawn(&Child, "/proc/self/exe", nullptr, &Group,
+                        const_cast<char **>(Arguments), Environment.data()),
+            0);
+  posix_spawnattr_destroy(&Group);
+  return Child;
 }
 
 inline std::string refusal(const std::function<void()> &F,

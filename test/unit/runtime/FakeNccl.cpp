@@ -5,7 +5,9 @@
 // collectives of ranks that are threads of one process work on it. Work of a
 // stream runs in a thread of its own, later than the calls.
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -28,7 +30,9 @@ std::condition_variable Changed;
 bool Enabled = false;
 uint8_t Uuid[16];
 std::map<std::string, int> Calls;
-bool Wrong = false; // sums are off by one
+// What is wrong: sums are off by one; rank 1 cannot begin, or its process ends
+// there; rank 1 is late with every end.
+enum { Right, WrongSums, NoStart, EndsAtStart, LateEnds } Mode = Right;
 
 void count(const char *Name) {
   std::lock_guard<std::mutex> Guard(Lock);
@@ -88,6 +92,7 @@ struct Given {
 struct Team {
   int Size = 0, Joined = 0;
   bool Aborted = false;
+  int Inside = 0; // collectives that have not ended on every rank
   std::map<uint64_t, std::vector<Given>> Rounds;
   std::map<uint64_t, int> Came, Went;
 };
@@ -136,9 +141,17 @@ void queue(
     std::function<void(const std::vector<Given> &)> F,
     std::function<void()> Behind = [] {}) {
   uint64_t Round = C->Round++;
-  S->add([=] {
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    ++C->Of->Inside;
+  }
+  S->add([=, Late = Mode == LateEnds && C->Rank == 1] {
     together(C, Round, Mine, F);
+    if (Late)
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
     Behind();
+    std::lock_guard<std::mutex> Guard(Lock);
+    --C->Of->Inside;
   });
 }
 
@@ -153,7 +166,7 @@ void sum(const std::vector<Given> &All, size_t Begin, void *To, size_t Count,
       memcpy(&V, All[R].From + (Begin + I) * sizeof(T), sizeof(T));
       Sum[I] = R == 0 ? V : Op == 2 ? std::max(Sum[I], V) : Sum[I] + V;
     }
-  if (Wrong && Count)
+  if (Mode == WrongSums && Count)
     Sum[Count - 1] += 1;
   memcpy(To, Sum.data(), Count * sizeof(T));
 }
@@ -175,13 +188,16 @@ size_t bytesOf(int Type) {
 extern "C" {
 
 // For the tests: with no UUID there is no library.
-void fake_nccl_enable(const uint8_t *Of, int GivesWrongSums) {
-  std::lock_guard<std::mutex> Guard(Lock);
-  Enabled = Of != nullptr;
-  Wrong = GivesWrongSums != 0;
-  if (Of)
-    memcpy(Uuid, Of, 16);
-  Calls.clear();
+void fake_nccl_enable(const uint8_t *Of, int How) {
+  {
+    std::lock_guard<std::mutex> Guard(Lock);
+    Enabled = Of != nullptr;
+    Mode = static_cast<decltype(Mode)>(How);
+    if (Of)
+      memcpy(Uuid, Of, 16);
+    Calls.clear();
+  }
+  Changed.notify_all();
 }
 int fake_nccl_calls(const char *Name) {
   std::lock_guard<std::mutex> Guard(Lock);
@@ -206,6 +222,10 @@ struct Id {
 int ncclCommInitRank(Comm **Out, int Size, Id Of, int Rank) {
   count("ncclCommInitRank");
   std::unique_lock<std::mutex> Guard(Lock);
+  if (Mode == NoStart && Rank == 1)
+    return Failed;
+  if (Mode == EndsAtStart && Rank == 1)
+    raise(SIGKILL);
   auto &T = Teams[Of.Text];
   if (!T)
     T = std::make_shared<Team>();
@@ -213,14 +233,16 @@ int ncclCommInitRank(Comm **Out, int Size, Id Of, int Rank) {
   ++T->Joined;
   *Out = new Comm{T, Rank};
   Changed.notify_all();
-  Changed.wait(Guard, [&] { return T->Joined == T->Size; });
-  return Success;
+  Changed.wait(Guard, [&] { return T->Joined == T->Size || !Enabled; });
+  return T->Joined == T->Size ? Success : Failed;
 }
 int ncclCommGetAsyncError(Comm *, int *Result) { return *Result = Success; }
 int ncclCommAbort(Comm *C) {
   count("ncclCommAbort");
   {
     std::lock_guard<std::mutex> Guard(Lock);
+    if (C->Of->Inside)
+      ++Calls["ncclCommAbort of a rank that others need"];
     C->Of->Aborted = true;
   }
   Changed.notify_all();
