@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import threading
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class Package:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the package: all of it or nothing."""
         to = pathlib.Path(path)
-        partial = to.with_name(f".{to.name}.{os.getpid()}")
+        partial = to.with_name(f".{to.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             partial.write_bytes(self.data)
             partial.replace(to)

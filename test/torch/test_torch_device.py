@@ -2,6 +2,7 @@
 
 import copy
 import io
+import os
 import subprocess
 import sys
 
@@ -139,6 +140,16 @@ def test_fallback_is_counted_and_forbidden(rdna):
     assert any("qr" in name for name in torch.rdna.fallbacks())
 
 
+def test_the_driver_of_triton_comes_back(rdna):
+    """Who has used greta.triton on arrays leaves torch's kernels their driver."""
+    import greta
+
+    greta.triton.activate("vulkan")
+    greta.triton.deactivate()
+    x = rdna.arange(6.0).reshape(2, 3)
+    assert rdna.equal((x.to("rdna") @ x.t().to("rdna")).cpu(), x @ x.t())
+
+
 @pytest.mark.parametrize("isFirst", (False, True), ids=("after_a_backward", "before"))
 def test_backward_whenever_the_device_was_made(rdna, isFirst):
     """torch starts the threads of autograd at the first backward of a process, with the devices that there are then."""
@@ -147,3 +158,25 @@ def test_backward_whenever_the_device_was_made(rdna, isFirst):
     program += ["x = torch.ones(2, device='rdna', requires_grad=True)", "x.clone().backward(torch.full((2,), 3.0, device='rdna'))", "print(x.grad.tolist())"]
     run = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, timeout=120)
     assert (run.returncode, run.stdout) == (0, "[3.0, 3.0]\n"), run.stderr
+
+
+def test_a_forked_process_may_not_use_the_device(rdna):
+    torch = rdna
+    torch.ones(1, device="rdna")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            torch.empty(1, device="rdna")
+            os.write(writing, b"nothing")
+        except RuntimeError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0 if torch.rdna._is_in_bad_fork() else 1)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        assert "use the start method 'spawn'" in said.read()
+    assert os.waitpid(child, 0)[1] == 0
+    assert not torch.rdna._is_in_bad_fork()
+    with torch.rdna.stream(None):
+        assert torch.empty(0, device="rdna").view(0, 3).clone().shape == (0, 3)

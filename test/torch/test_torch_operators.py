@@ -54,13 +54,52 @@ def test_what_is_wrong_is_found(rdna, monkeypatch):
     record = script.run_case(torch, "op/add/float32", samples)
     assert record["status"] == "wrong" and "Mismatched elements: 3 / 3" in record["reason"]
 
+    def samples_of_one_device():
+        yield lambda device, wide=False: torch.ones(3)
+
+    record = script.run_case(torch, "op/add/float32", samples_of_one_device)
+    assert record["status"] == "wrong" and record["reason"] == "results are on cpu"
+
+
+def test_a_sample_that_the_cpu_refuses_is_counted(rdna, monkeypatch):
+    torch = rdna
+    script, _ = load_script(monkeypatch)
+
+    def refused(device, wide=False):
+        raise RuntimeError("no such sample")
+
+    def samples():
+        yield refused
+        yield lambda device, wide=False: torch.ones(3, device=device)
+
+    record = script.run_case(torch, "op/ones/float32", samples)
+    assert (record["status"], record["samples"], record["refused"]) == ("native", 1, 1)
+
+
+def test_arguments_lie_as_they_did(rdna, monkeypatch):
+    torch = rdna
+    script, _ = load_script(monkeypatch)
+    x = torch.arange(24.0).reshape(4, 6).t()[1:4, ::2]
+    there = script.moved(torch, [x], "rdna")[0]
+    assert (there.stride(), there.storage_offset()) == (x.stride(), x.storage_offset()) and torch.equal(there.cpu(), x)
+
 
 def test_tables(tmp_path):
     output = tmp_path / "cases.jsonl"
     records = [{"case": f"op/{name}/float32", "status": status, "family": "unary", "fallbacks": {}, "reason": "why"} for name, status in (("sin", "native"), ("cos", "wrong"))]
     output.write_text("".join(json.dumps(record) + "\n" for record in records))
-    run = subprocess.run([sys.executable, ROOT / "scripts" / "torch-conformance", "--table", f"--output={output}"], capture_output=True, text=True)
+    script = [sys.executable, ROOT / "scripts" / "torch-conformance", f"--output={output}"]
+    run = subprocess.run([*script, "--table"], capture_output=True, text=True)
     assert "| op: unary | 2 | 1 | 0 | 1 | 0 | 0 |" in run.stdout and "wrong: op/cos/float32: why" in run.stdout
+    assert run.returncode == 1
+
+
+def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
+    output = tmp_path / "cases.jsonl"
+    output.write_text('{"made with": {"grad": true}}\n{"case": "op/sin/float32", "status": "native"}\n')
+    script, options = load_script(monkeypatch, "--ops=sin", f"--output={output}")
+    with pytest.raises(SystemExit, match="was made with .*'grad': True"):
+        script.run_all(options)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +145,98 @@ def test_attention_is_never_quadratic_unasked(rdna):
     q = torch.randn(1, 1, 8, 16, dtype=torch.float64).to("rdna")
     with pytest.raises(NotImplementedError, match="attention_math"):
         torch.nn.functional.scaled_dot_product_attention(q, q, q)
+
+
+def test_views_are_written(rdna):
+    """In place, with `out` and by the CPU: the elements of the view and no others."""
+    torch = rdna
+    torch.rdna.set_fallback(True)
+    results = []
+    for device in ("cpu", "rdna"):
+        x = torch.arange(12.0).reshape(3, 4).to(device)
+        x[:, 0].add_(x[:, 1])
+        torch.special.ndtri(torch.full((3,), 0.25, device=device), out=x[:, 2])  # has no kernel
+        torch.eye(2, device=device, out=x.t()[::3, :2])
+        results.append(x.cpu())
+    assert torch.equal(results[1], results[0])
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.arange(3).to("rdna").add_(torch.ones(3, device="rdna"))
+
+
+def test_tensors_on_two_devices(rdna):
+    torch = rdna
+    there, host = torch.ones(3, 3, device="rdna"), torch.ones(3, 3)
+    for call in (lambda: there @ host, lambda: torch.add(there, there, out=host)):
+        with pytest.raises(RuntimeError, match="tensors on two devices, .*cpu"):
+            call()
+    assert torch.equal(there[torch.tensor([0, 2])].cpu(), host[:2])  # indices may be the CPU's
+
+
+def test_matrices_that_do_not_fit(rdna):
+    torch = rdna
+    a, b = torch.ones(2, 3, device="rdna"), torch.ones(4, 2, device="rdna")
+    batches = a.expand(2, 2, 3), a.t()[None]
+    for call in (
+        lambda: torch.mm(a, b, out=torch.empty(2, 2, device="rdna")),
+        lambda: torch.bmm(*batches, out=torch.empty(2, 2, 2, device="rdna")),
+        lambda: torch.addmv(a[:, 0], a, b[:, 0]),
+    ):
+        with pytest.raises(RuntimeError, match="cannot be multiplied|Expected size|size mismatch"):
+            call()
+
+
+def test_gemm_in_its_arguments_place(rdna):
+    torch = rdna
+    host = torch.randn(20, 20, generator=torch.Generator().manual_seed(0))
+    there = host.to("rdna")
+    torch.mm(there, there.t(), out=there)
+    torch.testing.assert_close(there.cpu(), host @ host.t(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("batch, heads, keys", ((1, 2, 9), (2, 1, 9), (2, 2, 7)), ids=("batch", "heads", "keys"))
+def test_attention_of_other_shapes(rdna, batch, heads, keys):
+    """torch repeats a batch of one and a head of one; the rest is an error, and nothing is read outside the tensors."""
+    torch = rdna
+    torch.rdna.set_fallback(True)
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(shape, generator=generator) for shape in ((2, 2, 5, 16), (batch, heads, keys, 16), (batch, heads, 9, 16)))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    if keys == 9:
+        torch.testing.assert_close(attention(q.to("rdna"), k.to("rdna"), v.to("rdna")).cpu(), attention(q, k, v), rtol=1e-4, atol=1e-4)
+    else:
+        with pytest.raises(RuntimeError, match="Expected size"):
+            attention(q.to("rdna"), k.to("rdna"), v.to("rdna"))
+
+
+def test_places_of_64_bits(rdna, monkeypatch):
+    """The kernels for tensors that 32 bits do not reach, on small ones; lavapipe has no room for large ones."""
+    torch = rdna
+    from greta.torch import _operators
+
+    monkeypatch.setattr(_operators, "MOST_NEAR", 0)
+    x = torch.randn(17, 19, generator=torch.Generator().manual_seed(0))
+    there = x.to("rdna")
+    torch.testing.assert_close((there @ there.t()).cpu(), x @ x.t(), rtol=1e-4, atol=1e-4)
+    assert torch.equal(torch.arange(100, device="rdna").cpu(), torch.arange(100))
+    assert torch.equal(there.nonzero().cpu(), x.nonzero())
+    assert 0 <= torch.rand(1000, device="rdna").min() < 0.1
+    q = x.reshape(1, 1, 17, 19)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    torch.testing.assert_close(attention(q.to("rdna"), q.to("rdna"), q.to("rdna")).cpu(), attention(q, q, q), rtol=1e-4, atol=1e-4)
+    w = torch.ones(2, 1, 3, 3)
+    torch.testing.assert_close(torch.nn.functional.conv2d(q.to("rdna"), w.to("rdna")).cpu(), torch.nn.functional.conv2d(q, w), rtol=1e-4, atol=1e-4)
+
+
+def test_numbers_in_f64(rdna):
+    torch = rdna
+    x = torch.randn(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    there = x.to("rdna")
+    torch.testing.assert_close(torch.addmm(there, there, there, beta=0.1, alpha=1 / 3).cpu(), torch.addmm(x, x, x, beta=0.1, alpha=1 / 3), rtol=1e-14, atol=1e-14)
+    drawn = torch.empty(100, dtype=torch.float64, device="rdna").uniform_(0.1, 0.1 + 1e-12).cpu()
+    assert drawn.min() >= 0.1 and drawn.max() <= 0.1 + 1e-12
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert (torch.arange(3, device="rdna") / 3).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert (torch.arange(3, device="rdna") / 3).dtype == torch.float32

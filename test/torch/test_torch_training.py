@@ -70,3 +70,60 @@ def test_readme_trains(rdna, capsys):
     losses = [float(line.split()[1]) for line in capsys.readouterr().out.splitlines()]
     assert len(losses) == 20 and losses[-1] < losses[0] / 4
     assert not rdna.rdna.fallbacks()
+
+
+FUSED = (
+    ("AdamW", dict(weight_decay=0.1)),
+    ("Adam", dict(amsgrad=True, weight_decay=0.1, maximize=True)),
+    ("SGD", dict(momentum=0.9, nesterov=True, weight_decay=0.1)),
+    ("Adagrad", dict(lr_decay=0.1)),
+)
+
+
+@pytest.mark.parametrize("name, options", FUSED, ids=[name for name, _ in FUSED])
+def test_fused_optimizers(rdna, name, options):
+    """One kernel for a parameter; a GradScaler takes its scale away, and what is infinite makes no step."""
+    torch = rdna
+    results = []
+    for device in ("cpu", "rdna"):
+        generator = torch.Generator().manual_seed(0)
+        parameters = [torch.nn.Parameter(torch.randn(shape, generator=generator).to(device)) for shape in ((5, 3), (3,))]
+        optimizer = getattr(torch.optim, name)(parameters, lr=0.1, fused=device == "rdna", **options)
+        scaler = torch.amp.GradScaler(device, init_scale=4.0)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss = sum((one * one).sum() for one in parameters) * (float("inf") if step == 2 else 1.0)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        assert scaler.get_scale() == 2.0
+        results.append([one.detach().cpu() for one in parameters])
+    torch.testing.assert_close(results[1], results[0], rtol=1e-5, atol=1e-6)
+    assert not torch.rdna.fallbacks()
+
+
+def test_modules_keep_their_parameters(rdna):
+    """model.to("rdna") moves parameters as other devices do: tied weights stay tied, and an optimizer may come before."""
+    torch = rdna
+    model = torch.nn.Sequential(torch.nn.Embedding(6, 4), torch.nn.Linear(4, 6, bias=False))
+    model[1].weight = model[0].weight
+    before = model[0].weight
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    model.to("rdna")
+    assert model[0].weight is model[1].weight is before and before.device.type == "rdna"
+    model(torch.arange(6, device="rdna")).sum().backward()
+    old = before.detach().clone()
+    optimizer.step()
+    assert not torch.equal(before.cpu(), old.cpu())
+    assert model.cpu()[0].weight is before and before.device.type == "cpu"
+
+
+def test_statistics_of_batch_norm_on_the_cpu(rdna):
+    torch = rdna
+    torch.rdna.set_fallback(True)
+    x = torch.arange(6.0).reshape(3, 2)
+    mean, variance = torch.zeros(2, device="rdna"), torch.ones(2, device="rdna")
+    op = torch.ops.aten.native_batch_norm.default
+    cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)  # as where no kernel is made
+    op.redispatch(cpu, x.to("rdna"), None, None, mean, variance, True, 0.5, 1e-5)
+    assert torch.equal(mean.cpu(), x.mean(0) / 2)

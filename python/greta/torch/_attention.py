@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from ._device import block_of
+from ._operators import counted, reaches_far
 
 
 @triton.jit
@@ -78,16 +79,17 @@ def forward_kernel(
     DV: tl.constexpr,
     CAUSAL: tl.constexpr,
     HAS_BIAS: tl.constexpr,
+    FAR: tl.constexpr,
     BLOCK_S: tl.constexpr,
     BLOCK_T: tl.constexpr,
     BLOCK_D: tl.constexpr,
     BLOCK_DV: tl.constexpr,
 ):
     batch = (tl.program_id(1) // H).to(tl.int64)
-    head = tl.program_id(1) % H
-    row = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
-    d = tl.arange(0, BLOCK_D)
-    dv = tl.arange(0, BLOCK_DV)
+    head = (tl.program_id(1) % H).to(tl.int64)
+    row = counted(tl.program_id(0) * BLOCK_S, BLOCK_S, FAR)
+    d = counted(0, BLOCK_D, FAR)
+    dv = counted(0, BLOCK_DV, FAR)
     q += batch * q_b + head * q_h
     k += batch * k_b + head // shared * k_h
     v += batch * v_b + head // shared * v_h
@@ -100,7 +102,7 @@ def forward_kernel(
     if CAUSAL:
         end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
     for start in range(0, end, BLOCK_T):
-        col = start + tl.arange(0, BLOCK_T)
+        col = counted(start, BLOCK_T, FAR)
         kt = _block(k, d, col, k_d, k_s, D, T)
         logits = _logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
         higher = tl.maximum(most, tl.max(logits, 1))
@@ -113,7 +115,7 @@ def forward_kernel(
         most = higher
     isEmpty = total == 0.0
     sums = sums / tl.where(isEmpty, 1.0, total)[:, None]
-    tl.store(lse + tl.program_id(1) * S + row, tl.where(isEmpty, 0.0, most + tl.log(tl.where(isEmpty, 1.0, total))), mask=row < S)
+    tl.store(lse + tl.program_id(1).to(tl.int64) * S + row, tl.where(isEmpty, 0.0, most + tl.log(tl.where(isEmpty, 1.0, total))), mask=row < S)
     at = out + batch * o_b + head * o_h + row[:, None] * o_s + dv[None, :] * o_d
     tl.store(at, sums.to(out.dtype.element_ty), mask=(row[:, None] < S) & (dv[None, :] < DV))
 
@@ -161,6 +163,7 @@ def query_gradient_kernel(
     DV: tl.constexpr,
     CAUSAL: tl.constexpr,
     HAS_BIAS: tl.constexpr,
+    FAR: tl.constexpr,
     BLOCK_S: tl.constexpr,
     BLOCK_T: tl.constexpr,
     BLOCK_D: tl.constexpr,
@@ -168,23 +171,23 @@ def query_gradient_kernel(
 ):
     """dq [B, H, S, D], a block of queries a program."""
     batch = (tl.program_id(1) // H).to(tl.int64)
-    head = tl.program_id(1) % H
-    row = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
-    d = tl.arange(0, BLOCK_D)
-    dv = tl.arange(0, BLOCK_DV)
+    head = (tl.program_id(1) % H).to(tl.int64)
+    row = counted(tl.program_id(0) * BLOCK_S, BLOCK_S, FAR)
+    d = counted(0, BLOCK_D, FAR)
+    dv = counted(0, BLOCK_DV, FAR)
     k += batch * k_b + head // shared * k_h
     v += batch * v_b + head // shared * v_h
     bias += batch * b_b + head * b_h
     queries = _block(q + batch * q_b + head * q_h, row, d, q_s, q_d, S, D)
     grads = _block(grad + batch * g_b + head * g_h, row, dv, g_s, g_d, S, DV)
-    high = tl.load(lse + tl.program_id(1) * S + row, mask=row < S, other=0.0)
-    less = tl.load(delta + tl.program_id(1) * S + row, mask=row < S, other=0.0)
+    high = tl.load(lse + tl.program_id(1).to(tl.int64) * S + row, mask=row < S, other=0.0)
+    less = tl.load(delta + tl.program_id(1).to(tl.int64) * S + row, mask=row < S, other=0.0)
     sums = tl.zeros((BLOCK_S, BLOCK_D), tl.float32)
     end = T
     if CAUSAL:
         end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
     for start in range(0, end, BLOCK_T):
-        col = start + tl.arange(0, BLOCK_T)
+        col = counted(start, BLOCK_T, FAR)
         kt = _block(k, d, col, k_d, k_s, D, T)
         vt = _block(v, dv, col, v_d, v_s, DV, T)
         _, ds = _gradients(queries, kt, vt, grads, bias, row, col, high, less, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
@@ -241,6 +244,7 @@ def key_gradient_kernel(
     DV: tl.constexpr,
     CAUSAL: tl.constexpr,
     HAS_BIAS: tl.constexpr,
+    FAR: tl.constexpr,
     BLOCK_S: tl.constexpr,
     BLOCK_T: tl.constexpr,
     BLOCK_D: tl.constexpr,
@@ -248,10 +252,10 @@ def key_gradient_kernel(
 ):
     """dk [B, H, T, D] and dv [B, H, T, DV] by head of the queries, a block of keys a program."""
     batch = (tl.program_id(1) // H).to(tl.int64)
-    head = tl.program_id(1) % H
-    col = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
-    d = tl.arange(0, BLOCK_D)
-    dv = tl.arange(0, BLOCK_DV)
+    head = (tl.program_id(1) % H).to(tl.int64)
+    col = counted(tl.program_id(0) * BLOCK_T, BLOCK_T, FAR)
+    d = counted(0, BLOCK_D, FAR)
+    dv = counted(0, BLOCK_DV, FAR)
     q += batch * q_b + head * q_h
     k += batch * k_b + head // shared * k_h
     v += batch * v_b + head // shared * v_h
@@ -265,11 +269,11 @@ def key_gradient_kernel(
     if CAUSAL:
         begin = tl.program_id(0) * BLOCK_T // BLOCK_S * BLOCK_S
     for start in range(begin, S, BLOCK_S):
-        row = start + tl.arange(0, BLOCK_S)
+        row = counted(start, BLOCK_S, FAR)
         queries = _block(q, row, d, q_s, q_d, S, D)
         grads = _block(grad, row, dv, g_s, g_d, S, DV)
-        high = tl.load(lse + tl.program_id(1) * S + row, mask=row < S, other=0.0)
-        less = tl.load(delta + tl.program_id(1) * S + row, mask=row < S, other=0.0)
+        high = tl.load(lse + tl.program_id(1).to(tl.int64) * S + row, mask=row < S, other=0.0)
+        less = tl.load(delta + tl.program_id(1).to(tl.int64) * S + row, mask=row < S, other=0.0)
         p, ds = _gradients(queries, kt, vt, grads, bias, row, col, high, less, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
         valueSums += tl.dot(tl.trans(p).to(grads.dtype), grads, input_precision="ieee")
         keySums += tl.dot(tl.trans(ds).to(queries.dtype), queries, input_precision="ieee")
@@ -277,15 +281,16 @@ def key_gradient_kernel(
     tl.store(dv_out + batch * dv_b + head * dv_h + col[:, None] * dv_t + dv[None, :] * dv_d, valueSums.to(dv_out.dtype.element_ty), mask=(col[:, None] < T) & (dv[None, :] < DV))
 
 
-def _settings(q: torch.Tensor, keys: int, v: torch.Tensor, isCausal: bool, bias: Any) -> dict[str, Any]:
+def _settings(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, isCausal: bool, bias: Any, *others: torch.Tensor) -> dict[str, Any]:
     depth, width = q.shape[-1], v.shape[-1]
     return dict(
         D=depth,
         DV=width,
         CAUSAL=isCausal,
         HAS_BIAS=bias is not None,
+        FAR=reaches_far(q, k, v, bias, *others),
         BLOCK_S=block_of(q.shape[-2], 32),
-        BLOCK_T=block_of(keys, 32),
+        BLOCK_T=block_of(k.shape[-2], 32),
         BLOCK_D=max(16, triton.next_power_of_2(depth)),
         BLOCK_DV=max(16, triton.next_power_of_2(width)),
     )
@@ -315,7 +320,7 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     lse = torch.empty((batch, heads, s), dtype=torch.float32, device=q.device)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
-    settings = _settings(q4, t, v4, isCausal, bias)
+    settings = _settings(q4, k4, v4, isCausal, bias, out)
     if out.numel():
         with torch.rdna.device(q.device):
             forward_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](
@@ -377,7 +382,7 @@ def attention_backward(
         dv = torch.empty((batch, heads, t, width), dtype=q.dtype, device=q.device)
     else:
         dk, dv = torch.empty_like(k4), torch.empty_like(v4)
-    settings = _settings(q4, t, v4, isCausal, bias)
+    settings = _settings(q4, k4, v4, isCausal, bias, grad4, dk, dv)
     inputs = (q4, k4, v4, q4 if bias is None else bias, grad4, lse, delta.contiguous(), float(scale), s, t, heads, shared)
     strides = (*q4.stride(), *k4.stride(), *v4.stride(), *grad4.stride(), *((0, 0, 0, 0) if bias is None else bias.stride()))
     if batch * heads:

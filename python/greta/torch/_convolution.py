@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 from ._device import block_of
-from ._operators import _DOTS, _SUMS
+from ._operators import _DOTS, _SUMS, counted, reaches_far
 
 
 @triton.jit
@@ -98,17 +98,18 @@ def convolution_kernel(
     HAS_BIAS: tl.constexpr,
     ACCUMULATOR: tl.constexpr,
     BY_DOT: tl.constexpr,
+    FAR: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
     """Rows are positions, columns are output channels of group program_id(2), which has `inputs` channels."""
     group = tl.program_id(2)
-    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = counted(tl.program_id(0) * BLOCK_M, BLOCK_M, FAR)
+    col = counted(tl.program_id(1) * BLOCK_N, BLOCK_N, FAR)
     n, pd, ph, pw = _split(row, out_d, out_h, out_w)
-    x += group * inputs * x_c
-    w += group * w_group
+    x += group.to(tl.int64) * inputs * x_c
+    w += group.to(tl.int64) * w_group
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     for tap in range(0, taps):
         td = tap // (kernel_h * kernel_w)
@@ -119,7 +120,7 @@ def convolution_kernel(
         weights = w + td * w_sd + th * w_sh + tw * w_sw
         if BY_DOT:
             for start in range(0, inputs, BLOCK_K):
-                c = start + tl.arange(0, BLOCK_K)
+                c = counted(start, BLOCK_K, FAR)
                 a = tl.load(source[:, None] + c[None, :] * x_c, mask=inside[:, None] & (c[None, :] < inputs), other=0.0)
                 b = tl.load(weights + col[None, :] * w_out + c[:, None] * w_in, mask=(c[:, None] < inputs) & (col[None, :] < outputs), other=0.0)
                 sums = tl.dot(a, b, sums, input_precision="ieee")
@@ -180,6 +181,7 @@ def weight_kernel(
     w_sw,
     ACCUMULATOR: tl.constexpr,
     BY_DOT: tl.constexpr,
+    FAR: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -190,14 +192,14 @@ def weight_kernel(
     td = tap // (kernel_h * kernel_w)
     th = tap // kernel_w % kernel_h
     tw = tap % kernel_w
-    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-    grad += group * outputs * grad_c
-    x += group * inputs * x_c
+    row = counted(tl.program_id(0) * BLOCK_M, BLOCK_M, FAR)
+    col = counted(tl.program_id(1) * BLOCK_N, BLOCK_N, FAR)
+    grad += group.to(tl.int64) * outputs * grad_c
+    x += group.to(tl.int64) * inputs * x_c
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     if BY_DOT:
         for start in range(0, positions, BLOCK_K):
-            p = start + tl.arange(0, BLOCK_K)
+            p = counted(start, BLOCK_K, FAR)
             n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
             source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
             inside = inside & (p < positions)
@@ -209,10 +211,10 @@ def weight_kernel(
         for p in range(0, positions):
             n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
             source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
-            a = tl.load(grad + n * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw + row * grad_c, mask=inside & (row < outputs), other=0)
+            a = tl.load(grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw + row * grad_c, mask=inside & (row < outputs), other=0)
             b = tl.load(source + col * x_c, mask=inside & (col < inputs), other=0)
             sums += a[:, None].to(ACCUMULATOR) * b[None, :].to(ACCUMULATOR)
-    at = w + group * w_group + td * w_sd + th * w_sh + tw * w_sw + row[:, None] * w_out + col[None, :] * w_in
+    at = w + group.to(tl.int64) * w_group + td * w_sd + th * w_sh + tw * w_sw + row[:, None] * w_out + col[None, :] * w_in
     tl.store(at, sums.to(w.dtype.element_ty), mask=(row[:, None] < outputs) & (col[None, :] < inputs))
 
 
@@ -277,6 +279,7 @@ class _Geometry:
                 *strides[2:],
                 TRANSPOSED=isTransposed,
                 HAS_BIAS=bias is not None,
+                FAR=reaches_far(out, x, weight),
                 **blocks,
             )
 
@@ -306,6 +309,7 @@ class _Geometry:
                 strides[0],
                 strides[1],
                 *strides[2:],
+                FAR=reaches_far(weight, x, grad),
                 **blocks,
             )
 

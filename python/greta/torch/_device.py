@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import os
 import sys
 import types
 from typing import Any, NamedTuple
@@ -163,7 +165,7 @@ def _functions() -> dict[str, Any]:
         "is_initialized": lambda: True,
         "init": lambda: None,
         "_lazy_init": lambda: None,
-        "_is_in_bad_fork": lambda: False,
+        "_is_in_bad_fork": lambda: bool(_forked),
         "device_count": _torch.device_count,
         "current_device": _torch.current_device,
         "set_device": set_device,
@@ -176,7 +178,7 @@ def _functions() -> dict[str, Any]:
         "current_stream": lambda device=None: accelerator.current_stream(index_of(device)),
         "default_stream": default_stream,
         "set_stream": accelerator.set_stream,
-        "stream": lambda stream: stream,
+        "stream": lambda stream: contextlib.nullcontext() if stream is None else stream,
         "memory_summary": lambda device=None: _torch.memory_summary(index_of(device)),
         "mem_get_info": lambda device=None: accelerator.get_memory_info(index_of(device)),
         "empty_cache": accelerator.empty_cache,
@@ -193,6 +195,10 @@ def _functions() -> dict[str, Any]:
         "fallbacks": fallbacks,
         "set_fallback": set_fallback,
     }
+
+
+_forked: list[bool] = []  # not empty in a process that was forked from one that had imported this
+os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 
 def register() -> None:

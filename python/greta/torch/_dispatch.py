@@ -24,6 +24,24 @@ def _tensor_places(op: Any) -> tuple[int, ...]:
     return tuple(index for index, argument in enumerate(op._schema.arguments) if str(argument.type) in ("Tensor", "Optional[Tensor]"))
 
 
+# Operators that take tensors of the CPU beside the device's.
+_TAKES_CPU = {"aten::index", "aten::_unsafe_index", "aten::index_put", "aten::index_put_", "aten::_unsafe_index_put", "aten::_index_put_impl_", "aten::_pack_padded_sequence"}
+
+
+def _check_devices(op: Any, args: Any, first: Any = None) -> Any:
+    """The device of the tensors in a call, which is one but for numbers of the CPU."""
+    for one in args:
+        if isinstance(one, torch.Tensor):
+            device = one.device
+            if first is None and (device.type == NAME or one.dim()):
+                first = device
+            elif device != first and (one.dim() or device.type == NAME) and op._schema.name not in _TAKES_CPU:
+                raise RuntimeError(f"Expected all tensors to be on the same device, but {op} got tensors on two devices, {first} and {device}")
+        elif isinstance(one, (list, tuple)) and one:
+            first = _check_devices(op, one, first)
+    return first
+
+
 @functools.lru_cache(4096)
 def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -> torch.Tensor:
     """A number on a device; `word` tells 0.0 from -0.0, and the stream is the one that has written it."""
@@ -46,9 +64,10 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
+    _check_devices(op, kwargs.values(), _check_devices(op, args))
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _complex, _eager, _operators, _recurrent  # noqa: F401 -- some add to the table
+        from . import _complex, _eager, _operators, _optimizers, _recurrent  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
@@ -58,7 +77,6 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     return op.redispatch(_CPU, *args, **kwargs)
-
 
 
 def run_on_cpu(op: Any, *args: Any) -> Any:

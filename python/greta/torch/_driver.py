@@ -72,8 +72,8 @@ class TorchDriver(GretaDriver):
 
 @functools.lru_cache(None)
 def activate() -> None:
-    """Makes it Triton's driver."""
+    """Makes it Triton's driver. Inductor takes a driver only of a back end that says it is active."""
     import triton
 
-    GretaDriver.is_torchs = True  # Inductor takes a driver only of a back end that says it is active
-    triton.runtime.driver.set_active(TorchDriver())
+    GretaDriver.torchs = TorchDriver()
+    triton.runtime.driver.set_active(GretaDriver.torchs)

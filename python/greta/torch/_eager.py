@@ -61,6 +61,8 @@ def _functional(op: Any) -> tuple[Any, list[str]] | None:
     """The operator that returns what this one writes, and the names of the arguments that are written."""
     schema = op._schema
     written = [argument.name for argument in schema.arguments if argument.alias_info is not None and argument.alias_info.is_write]
+    if any(argument.name in written and str(argument.type) != "Tensor" for argument in schema.arguments):
+        return None  # a list of tensors
     if not written:
         if any(value.alias_info is not None for value in schema.returns):
             return None  # a view
@@ -91,7 +93,7 @@ class Arguments:
         self.tensors: list[torch.Tensor] = []
         self.places: dict[Any, int] = {}
         self.template = (self._strip(tuple(args)), {name: self._strip(value) for name, value in kwargs.items()})
-        self.key = (op, _frozen(self.template[0]), tuple((name, _frozen(value)) for name, value in self.template[1].items()))
+        self.key = (op, torch.get_default_dtype(), _frozen(self.template[0]), tuple((name, _frozen(value)) for name, value in self.template[1].items()))
 
     def _strip(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -112,6 +114,14 @@ class Arguments:
             self.places[same] = len(self.tensors)
             self.tensors.append(tensor)
         return self.places[same]
+
+    def separate(self, targets: Sequence[torch.Tensor]) -> None:
+        """Tensors that are read become copies where they are other views of what is written."""
+        for target in targets:
+            storage = target.untyped_storage().data_ptr()
+            for index, tensor in enumerate(self.tensors):
+                if tensor.untyped_storage().data_ptr() == storage and tensor.numel() and not _is_same(tensor, target):
+                    self.tensors[index] = tensor.clone()
 
     def with_tensors(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         def fill(value: Any) -> Any:
@@ -216,6 +226,8 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
         if any(target.shape != result.shape for target, result in zip(targets, results)):
             raise OtherShapes([tuple(result.shape) for result in results])
         for target, result in zip(targets, results):
+            if not torch.can_cast(result.dtype, target.dtype):
+                raise Unsupported(f"{result.dtype} is not written to {target.dtype}")
             target.copy_(result)
         return []
 
@@ -298,6 +310,7 @@ class Operator:
             return NotImplemented
         outs = [kwargs[name] for name in self.outs]
         targets = outs or [args[position] for position in self.positions]
+        arguments.separate(targets)
         run = self._find(arguments, targets)
         if run is None:
             return NotImplemented
@@ -315,11 +328,9 @@ class Operator:
         return tuple(results)
 
     def _find(self, arguments: Arguments, targets: Sequence[torch.Tensor]) -> Any:
-        # A tensor that is written must be no other view of one that is read.
-        spans = [tensor.untyped_storage().data_ptr() for tensor in arguments.tensors]
-        for target in targets:
-            if spans.count(target.untyped_storage().data_ptr()) > 1 and target.numel():
-                return None
+        storages = {target.untyped_storage().data_ptr() for target in targets if target.numel()}
+        if len(storages) < sum(target.numel() > 0 for target in targets):
+            return None  # they may overlap
         key = (arguments.key, tuple(_kind(tensor) for tensor in arguments.tensors))
         if key in self.exact:
             return self.exact[key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,49 @@ def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return function
 
     return add
+
+
+#
+# Places in memory that 32 bits do not count, and numbers of 64 bits
+#
+
+
+MOST_NEAR = 1 << 30  # blocks reach further than the last element
+
+def reaches_far(*tensors: torch.Tensor | None) -> bool:
+    """Whether the kernel has to compute places in 64 bits."""
+    return any(one is not None and sum((size - 1) * stride for size, stride in zip(one.shape, one.stride())) >= MOST_NEAR for one in tensors)
+
+
+@triton.jit
+def counted(start, BLOCK: tl.constexpr, FAR: tl.constexpr):
+    """start to start + BLOCK - 1."""
+    i = start + tl.arange(0, BLOCK)
+    if FAR:
+        i = i.to(tl.int64)
+    return i
+
+
+@triton.jit
+def places(BLOCK: tl.constexpr, FAR: tl.constexpr):
+    """The elements of a program of one dim."""
+    if FAR:
+        return tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    else:
+        return tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+
+
+@triton.jit
+def number(given, WIDE: tl.constexpr):
+    """A number of a kernel's arguments: Triton passes floats as f32, so those of f64 come as their bits."""
+    if WIDE:
+        return given.to(tl.int64).to(tl.float64, bitcast=True)
+    else:
+        return given
+
+
+def as_argument(value: float, isWide: bool) -> float | int:
+    return struct.unpack("<q", struct.pack("<d", value))[0] if isWide else float(value)
 
 
 #
@@ -58,34 +102,36 @@ def matmul_kernel(
     SCALES: tl.constexpr,
     ACCUMULATOR: tl.constexpr,
     BY_DOT: tl.constexpr,
+    FAR: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
     """out = alpha * a @ b + beta * added, each with any strides, in batches."""
     batch = tl.program_id(2).to(tl.int64)
-    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = counted(tl.program_id(0) * BLOCK_M, BLOCK_M, FAR)
+    col = counted(tl.program_id(1) * BLOCK_N, BLOCK_N, FAR)
     a += batch * a_batch
     b += batch * b_batch
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     if BY_DOT:
         for start in range(0, K, BLOCK_K):
-            k = start + tl.arange(0, BLOCK_K)
+            k = counted(start, BLOCK_K, FAR)
             x = tl.load(a + row[:, None] * a_row + k[None, :] * a_col, mask=(row[:, None] < M) & (k[None, :] < K), other=0.0)
             y = tl.load(b + k[:, None] * b_row + col[None, :] * b_col, mask=(k[:, None] < K) & (col[None, :] < N), other=0.0)
             sums = tl.dot(x, y, sums, input_precision="ieee")
     else:
         for k in range(0, K):
-            x = tl.load(a + row * a_row + k * a_col, mask=row < M, other=0)
-            y = tl.load(b + k * b_row + col * b_col, mask=col < N, other=0)
+            at = k.to(tl.int64)
+            x = tl.load(a + row * a_row + at * a_col, mask=row < M, other=0)
+            y = tl.load(b + at * b_row + col * b_col, mask=col < N, other=0)
             sums += x[:, None].to(ACCUMULATOR) * y[None, :].to(ACCUMULATOR)
     mask = (row[:, None] < M) & (col[None, :] < N)
     if SCALES:
-        sums = sums * alpha
+        sums = sums * number(alpha, ACCUMULATOR == tl.float64)
     if ADDS:
         more = tl.load(added + batch * added_batch + row[:, None] * added_row + col[None, :] * added_col, mask=mask, other=0).to(ACCUMULATOR)
-        sums += more * beta
+        sums += more * number(beta, ACCUMULATOR == tl.float64)
     tl.store(out + batch * out_batch + row[:, None] * out_row + col[None, :] * out_col, sums.to(out.dtype.element_ty), mask=mask)
 
 
@@ -101,6 +147,8 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         return NotImplemented
     if a.is_conj() or b.is_conj() or a.is_neg() or b.is_neg():
         return NotImplemented
+    if a.dim() != b.dim() or a.dim() not in (2, 3) or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        raise RuntimeError(f"matrices of {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied")
     shape = (*a.shape[:-1], b.shape[-1])
     if out.shape != shape:
         out.resize_(shape)
@@ -108,6 +156,9 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         return out
     if added is not None:
         added = None if beta == 0 else added.expand(shape)
+    inPlace = added is not None and added.stride() == out.stride() and added.data_ptr() == out.data_ptr()
+    if any(one is not None and torch._C._is_alias_of(out, one) for one in (a, b, None if inPlace else added)):
+        return out.copy_(gemm(a, b, torch.empty(shape, dtype=out.dtype, device=out.device), added, alpha, beta))
     (m, k), n = a.shape[-2:], b.shape[-1]
     byDot = a.dtype in _DOTS
     blockM, blockN, blockK = (block_of(m, 64), block_of(n, 64), block_of(k, 32)) if byDot else (16, 16, 1)
@@ -118,8 +169,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
             return 0, 0, 0
         return tensor.stride() if tensor.dim() == 3 else (0, *tensor.stride())
 
-    isInteger = not out.dtype.is_floating_point
-    factors = (int(alpha), int(beta)) if isInteger else (float(alpha), float(beta))
+    factors = [as_argument(one, out.dtype == torch.float64) if out.dtype.is_floating_point else int(one) for one in (alpha, beta)]
     with torch.rdna.device(out.device):
         matmul_kernel[(triton.cdiv(m, blockM), triton.cdiv(n, blockN), batches)](
             out,
@@ -138,6 +188,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
             SCALES=alpha != 1,
             ACCUMULATOR=tl.float32 if byDot else _SUMS[a.dtype],
             BY_DOT=byDot,
+            FAR=reaches_far(a, b, out, added),
             BLOCK_M=blockM,
             BLOCK_N=blockN,
             BLOCK_K=blockK,
@@ -196,11 +247,14 @@ def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
 
 
 @triton.jit(do_not_specialize=["n", "seed", "offset", "low", "high", "span"])
-def random_kernel(out, n, seed, offset, low, high, span, p, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def random_kernel(out, n, seed, offset, low, high, span, p, KIND: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr):
     """Numbers `offset` to `offset + n - 1` of the generator, as KIND says."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = places(BLOCK, FAR)
     at = offset + i
     kind = out.dtype.element_ty
+    if KIND != "integer":
+        low = number(low, kind == tl.float64)
+        high = number(high, kind == tl.float64)
     if KIND == "integer":
         first, second, _, _ = tl.randint4x(seed, at)
         bits = (first.to(tl.uint32).to(tl.uint64) << 32) | second.to(tl.uint32).to(tl.uint64)
@@ -232,9 +286,9 @@ def _draw(self: torch.Tensor, generator: Any, kind: str, low: float = 0.0, high:
     out = self if self.is_contiguous() else torch.empty(self.shape, dtype=self.dtype, device=self.device)
     n = out.numel()
     seed, offset = _torch.take_numbers(generator, self.device.index, n)
-    low, high = (int(low), int(high)) if kind == "integer" else (float(low), float(high))
+    low, high = (int(low), int(high)) if kind == "integer" else (as_argument(one, out.dtype == torch.float64) for one in (low, high))
     with torch.rdna.device(self.device):
-        random_kernel[(triton.cdiv(n, 512),)](out, n, _signed(seed), offset, low, high, span, out if p is None else p, KIND=kind, BLOCK=512)
+        random_kernel[(triton.cdiv(n, 512),)](out, n, _signed(seed), offset, low, high, span, out if p is None else p, KIND=kind, FAR=reaches_far(out), BLOCK=512)
     if out is not self:
         self.copy_(out)
     return self
@@ -343,9 +397,9 @@ def _normal_std(mean: float, std: torch.Tensor, *, generator: Any = None, out: t
 
 
 @triton.jit(do_not_specialize=["n", "first", "step"])
-def sequence_kernel(out, n, ends, first, step, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def sequence_kernel(out, n, ends, first, step, KIND: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr):
     """first + i * step in integers; of floats the start, the step and, where both ends are exact, the end are in `ends`."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = places(BLOCK, FAR)
     if KIND == "integers":
         value = first + i.to(tl.int64) * step
     else:
@@ -367,7 +421,7 @@ def _sequence(out: torch.Tensor, n: int, ends: list[float] | None, first: int = 
     kind = "integers" if ends is None else "from" if len(ends) == 2 else "between"
     with torch.rdna.device(out.device):
         numbers = filled if ends is None else torch.tensor(ends, dtype=torch.float64).to(out.device)
-        sequence_kernel[(triton.cdiv(n, 512),)](filled, n, numbers, first, step, KIND=kind, BLOCK=512)
+        sequence_kernel[(triton.cdiv(n, 512),)](filled, n, numbers, first, step, KIND=kind, FAR=reaches_far(filled), BLOCK=512)
     return out if filled is out else out.copy_(filled)
 
 
@@ -435,11 +489,11 @@ def _cumulative(op: Any, self: torch.Tensor, values: torch.Tensor, indices: torc
 
 
 @triton.jit(do_not_specialize=["n"])
-def nonzero_kernel(out, x, places, n, BLOCK: tl.constexpr):
-    """Writes the index of each element that is not zero to its place, which counts from 1."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def nonzero_kernel(out, x, counts, n, FAR: tl.constexpr, BLOCK: tl.constexpr):
+    """Writes the index of each element that is not zero to its place, which `counts` has from 1."""
+    i = places(BLOCK, FAR)
     isThere = tl.load(x + i, mask=i < n, other=0) != 0
-    at = tl.load(places + i, mask=i < n, other=1) - 1
+    at = tl.load(counts + i, mask=i < n, other=1) - 1
     tl.store(out + at, i.to(tl.int64), mask=isThere & (i < n))
 
 
@@ -447,11 +501,11 @@ def _flat_nonzero(x: torch.Tensor) -> torch.Tensor:
     flags = (x != 0).reshape(-1)
     if flags.numel() == 0:
         return torch.empty(0, dtype=torch.int64, device=x.device)
-    places = flags.cumsum(0)
-    out = torch.empty(int(places[-1].item()), dtype=torch.int64, device=x.device)
+    counts = flags.cumsum(0)
+    out = torch.empty(int(counts[-1].item()), dtype=torch.int64, device=x.device)
     if out.numel():
         with torch.rdna.device(x.device):
-            nonzero_kernel[(triton.cdiv(flags.numel(), 512),)](out, flags, places, flags.numel(), BLOCK=512)
+            nonzero_kernel[(triton.cdiv(flags.numel(), 512),)](out, flags, counts, flags.numel(), FAR=reaches_far(flags), BLOCK=512)
     return out
 
 

@@ -39,7 +39,9 @@ def activate(device: str | Device | None = None) -> Device | None:
 
 
 def deactivate() -> None:
-    """Leaves Triton with the driver that it chooses itself."""
+    """Leaves Triton with the driver that it chooses itself, or with that of torch's device rdna where it is used."""
     import triton
 
-    triton.runtime.driver.set_active(None)
+    from .driver import GretaDriver
+
+    triton.runtime.driver.set_active(GretaDriver.torchs)

@@ -17,7 +17,7 @@ from . import check_version
 class GretaDriver(DriverBase):
     """The device is the one in use in greta. Streams are its: what Triton passes on as a stream is the device."""
 
-    is_torchs = False  # whether torch's device rdna is used, which makes it active, too
+    torchs: GretaDriver | None = None  # the driver of torch's device rdna, where that is used: Triton's, unless another is activated
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class GretaDriver(DriverBase):
 
     @classmethod
     def is_active(cls) -> bool:
-        return cls.is_torchs or os.environ.get("GRETA_TRITON", "0") not in ("", "0")
+        return cls.torchs is not None or os.environ.get("GRETA_TRITON", "0") not in ("", "0")
 
     def map_python_to_cpp_type(self, ty: str) -> str:
         return {"i1": "int8_t", "fp16": "float", "bf16": "float", "fp32": "float", "fp64": "double"}.get(ty, f"int{ty[1:]}_t")

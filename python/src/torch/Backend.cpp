@@ -71,6 +71,8 @@ public:
     Block *source = device(index).blockOf(reinterpret_cast<uint64_t>(from));
     TORCH_CHECK(target && source, "copies of storages are between tensors of "
                                   "one device rdna, the one in use");
+    for (Block *block : {target, source})
+      block->isShared |= block->stream != currentStream(index);
     currentQueue(index).run([&](Stream &stream) {
       check(greta_buffer_copy(
           stream.get(), target->buffer.get(),

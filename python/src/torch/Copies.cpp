@@ -3,7 +3,7 @@
 // In: two tensors, of the host or of devices rdna, with any strides and types.
 // Out: the copy, queued on the stream in use. Bytes that lie alike are copied
 // by the runtime; else a kernel copies with strides and conversion
-// (greta/torch/_kernels.py), after the tensor's dims are collapsed:
+// (greta/torch/_copy.py), after the tensor's dims are collapsed:
 //
 //   sizes 2 3 4, strides 12 4 1 to strides 12 4 1: one dim of 24 elements
 //
@@ -166,6 +166,8 @@ static void copyBytes(const at::Tensor &to, const at::Tensor &from) {
   if (target.block == source.block && target.offset == source.offset)
     return;
   if (there != here) {
+    source.block->isShared |= source.block->stream != currentStream(there);
+    target.block->isShared |= target.block->stream != currentStream(here);
     Queue &reading = currentQueue(there), &writing = currentQueue(here);
     std::scoped_lock both(reading.lock, writing.lock);
     check(greta_buffer_copy_peer(

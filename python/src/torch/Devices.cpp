@@ -7,7 +7,9 @@
 
 #include "Devices.h"
 
+#include <atomic>
 #include <c10/util/Exception.h>
+#include <pthread.h>
 #include <sstream>
 
 using namespace greta;
@@ -15,6 +17,9 @@ using namespace greta::torch_device;
 using c10::CachingAllocator::StatType;
 
 namespace {
+
+/// How often this process and those that it is a copy of were forked.
+std::atomic<int> forks = 0;
 
 std::vector<std::unique_ptr<torch_device::Device>> &allDevices() {
   // Never destroyed: tensors may outlive the module's other globals.
@@ -62,6 +67,7 @@ std::string inWords(double bytes) {
 //
 
 void torch_device::configure(const std::vector<std::string> &specs) {
+  pthread_atfork(nullptr, nullptr, [] { ++forks; });
   for (const std::string &spec : specs)
     allDevices().push_back(std::make_unique<torch_device::Device>(
         spec, static_cast<c10::DeviceIndex>(allDevices().size())));
@@ -103,7 +109,11 @@ int64_t torch_device::exchangeStream(c10::DeviceIndex index,
 
 const Runtime &torch_device::Device::runtime() {
   std::lock_guard<std::mutex> guard(lock);
+  TORCH_CHECK(!opened || forksBefore == forks, "rdna:", int(index),
+              " is of the process that this one was forked from; use the "
+              "start method 'spawn' for processes that use the device");
   if (!opened) {
+    forksBefore = forks;
     opened = std::make_unique<Runtime>(spec);
     queues.push_back(std::make_unique<Queue>(opened->stream()));
   }

@@ -93,6 +93,7 @@ private:
 
   std::mutex lock;
   std::unique_ptr<Runtime> opened;
+  int forksBefore = 0; // it was opened
   std::vector<std::unique_ptr<Queue>> queues;
   std::map<uint64_t, std::unique_ptr<Block>> blocks;
   std::map<Bin, std::vector<Buffer>> bins;

@@ -64,7 +64,7 @@ void Launch::add(const at::TensorBase &tensor) {
                   tensor.device().index() == device.index,
               "argument '", loaded.arguments[count].name, "' is on ",
               tensor.device(), ", the kernel runs on rdna:", int(device.index));
-  if (!tensor.storage().data_ptr().get()) { // no elements
+  if (!tensor.numel()) {
     tensors[count] = {device.placeholder(), 0, &numbers[count], 1, nullptr};
     ++count;
     return;

@@ -77,7 +77,7 @@ private:
 
 nb::object &findKernel = *new nb::object; // Python has ended before globals do
 
-/// Asks Python for the kernel that copies, and remembers what it said.
+/// Asks Python for the kernel that copies, and remembers the one it has.
 Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,
                        bool isFar, bool negates) {
   using Key = std::tuple<c10::ScalarType, c10::ScalarType, int, bool, bool,
@@ -94,7 +94,9 @@ Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,
   nb::gil_scoped_acquire acquire;
   nb::object kernel =
       findKernel(c10::toString(to), c10::toString(from), rank, isFar, negates);
-  Kernel *result = kernel.is_none() ? nullptr : nb::cast<Kernel *>(kernel);
+  if (kernel.is_none())
+    return nullptr;
+  auto *result = nb::cast<Kernel *>(kernel);
   kernel.release(); // lives as long as the process
   std::lock_guard<std::mutex> guard(lock);
   return found[key] = result;

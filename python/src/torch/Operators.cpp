@@ -73,6 +73,9 @@ static void growFor(c10::TensorImpl *of) {
 
 static const at::Tensor &resize(const at::Tensor &self, IntArrayRef size,
                                 std::optional<at::MemoryFormat> format) {
+  if (self.sizes() == size &&
+      (!format || *format == at::MemoryFormat::Preserve))
+    return self; // and its strides
   c10::TensorImpl *of = self.unsafeGetTensorImpl();
   of->set_sizes_contiguous(size);
   if (format && *format != at::MemoryFormat::Preserve)
@@ -131,6 +134,16 @@ static at::Tensor &fillWithTensor(at::Tensor &self, const at::Tensor &value) {
 
 static at::Tensor &zero(at::Tensor &self) { return fillWith(self, 0); }
 
+/// Whether a parameter may become a tensor of the other device without being
+/// another object, which optimizers and tied weights would lose.
+static bool canTakePlaceOf(const at::Tensor &self, const at::Tensor &from) {
+  auto isPlain = [](const at::Tensor &tensor) {
+    return tensor.layout() == at::kStrided &&
+           (tensor.is_cpu() || tensor.device().type() == deviceType);
+  };
+  return isPlain(self) && isPlain(from);
+}
+
 static void recordStream(at::Tensor &self, c10::Stream stream) {
   if (Block *block = blockOf(self.storage().data_ptr()))
     block->isShared |= block->stream != stream.id();
@@ -159,6 +172,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("fill_.Tensor", fillWithTensor);
   m.impl("zero_", zero);
   m.impl("record_stream", recordStream);
+  m.impl("_has_compatible_shallow_copy_type", canTakePlaceOf);
 }
 
 // The copy itself sees to lazy conjugates and negations; torch's own fallback
@@ -224,10 +238,23 @@ static void lendGenerators(const c10::OperatorHandle &op,
   }
 }
 
+/// The operator that says in its schema what it writes, so that it is copied
+/// back: batch norm's running statistics.
+static c10::OperatorHandle sayingWhatIsWritten(const c10::OperatorHandle &op,
+                                               torch::jit::Stack *stack) {
+  constexpr int mean = 3, arguments = 8;
+  if (op.schema().name() != "aten::native_batch_norm" ||
+      !torch::jit::peek(*stack, mean, arguments).isTensor())
+    return op;
+  return c10::Dispatcher::singleton().findSchemaOrThrow(
+      "aten::_native_batch_norm_legit", "");
+}
+
 static void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   countFallback(toString(op.operator_name()));
   lendGenerators(op, stack);
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  at::native::cpu_fallback(sayingWhatIsWritten(op, stack), stack,
+                           /*error_on_views=*/true);
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse2, m) {
@@ -237,6 +264,19 @@ TORCH_LIBRARY_IMPL(_, PrivateUse2, m) {
 //
 // Attention
 //
+
+/// Whether keys and values are as many as the queries need. torch's own way
+/// repeats a batch of one, and says what is wrong with the rest.
+static bool fitTogether(const at::Tensor &query, const at::Tensor &key,
+                        const at::Tensor &value, bool sharesKeys) {
+  if (query.size(0) != key.size(0) || query.size(0) != value.size(0) ||
+      query.size(3) != key.size(3) || key.size(1) != value.size(1) ||
+      key.size(2) != value.size(2))
+    return false;
+  int64_t heads = key.size(1);
+  return query.size(1) == heads || heads == 1 ||
+         (sharesKeys && heads && query.size(1) % heads == 0);
+}
 
 /// Chooses the kernel of greta/torch/_attention.py. The quadratic one of many
 /// operators counts as a fallback, so that nobody takes it unawares.
@@ -251,7 +291,8 @@ static int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
   bool hasKernel =
       hasType && key.scalar_type() == type && value.scalar_type() == type &&
       dropout == 0 && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
-      !query.is_nested() && query.size(-1) <= 256 && value.size(-1) <= 256 &&
+      !query.is_nested() && fitTogether(query, key, value, sharesKeys) &&
+      query.size(-1) <= 256 && value.size(-1) <= 256 &&
       !(bias && (bias->requires_grad() || bias->dim() > 4));
   if (hasKernel)
     return static_cast<int64_t>(at::SDPBackend::overrideable);

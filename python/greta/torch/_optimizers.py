@@ -1,0 +1,274 @@
+"""Fused optimizers: one kernel updates a parameter and its state.
+
+In: lists of parameters, gradients and states in f32, f16 or bf16, that torch.optim passes on with fused=True, with the scale of a GradScaler and its mark of infinities.
+Out: both updated, unless the mark is set; gradients without the scale. Parameters in other types, or with gaps, run on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from ._operators import implements, places, reaches_far
+
+aten = torch.ops.aten
+_TYPES = {torch.float32, torch.float16, torch.bfloat16}
+
+
+@triton.jit
+def _gradient(grads, i, mask, scale, MAXIMIZES: tl.constexpr, SCALES: tl.constexpr):
+    """The gradient in f32, which stays in its place without the scale."""
+    g = tl.load(grads + i, mask=mask, other=0.0).to(tl.float32)
+    if SCALES:
+        g = g / tl.load(scale)
+        tl.store(grads + i, g.to(grads.dtype.element_ty), mask=mask)
+    if MAXIMIZES:
+        g = -g
+    return g
+
+
+@triton.jit
+def _one_minus_power(logarithm, step):
+    """1 - exp(logarithm * step), as exact where the power is nearly 1."""
+    x = logarithm * step
+    return tl.where(x > -0.05, -x * (1.0 + x * (0.5 + x * (0.16666667 + x * 0.041666667))), 1.0 - tl.exp(x))
+
+
+@triton.jit(do_not_specialize=["n"])
+def adam_kernel(
+    parameters,
+    grads,
+    means,
+    squares,
+    largest,
+    steps,
+    rates,
+    scale,
+    found,
+    n,
+    rate,
+    beta1,
+    rest1,
+    logarithm1,
+    beta2,
+    rest2,
+    logarithm2,
+    decay,
+    eps,
+    DECOUPLED: tl.constexpr,
+    AMSGRAD: tl.constexpr,
+    MAXIMIZES: tl.constexpr,
+    SCALES: tl.constexpr,
+    MARKS: tl.constexpr,
+    HAS_RATE: tl.constexpr,
+    FAR: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Adam and, DECOUPLED, AdamW. rest is 1 - beta, logarithm that of beta, both of f64 on the host."""
+    i = places(BLOCK, FAR)
+    mask = i < n
+    if MARKS:
+        mask = mask & (tl.load(found) == 0.0)
+    if HAS_RATE:
+        rate = tl.load(rates).to(tl.float32)
+    step = tl.load(steps).to(tl.float32)
+    p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
+    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES)
+    if DECOUPLED:
+        p = p - rate * decay * p
+    else:
+        g = g + decay * p
+    m = tl.load(means + i, mask=mask, other=0.0).to(tl.float32) * beta1 + rest1 * g
+    v = tl.load(squares + i, mask=mask, other=0.0).to(tl.float32) * beta2 + rest2 * g * g
+    tl.store(means + i, m.to(means.dtype.element_ty), mask=mask)
+    tl.store(squares + i, v.to(squares.dtype.element_ty), mask=mask)
+    if AMSGRAD:
+        v = tl.maximum(tl.load(largest + i, mask=mask, other=0.0).to(tl.float32), v)
+        tl.store(largest + i, v.to(largest.dtype.element_ty), mask=mask)
+    size = tl.sqrt(v) / tl.sqrt(_one_minus_power(logarithm2, step)) + eps
+    p = p - rate / _one_minus_power(logarithm1, step) * m / size
+    tl.store(parameters + i, p.to(parameters.dtype.element_ty), mask=mask)
+
+
+@triton.jit(do_not_specialize=["n"])
+def sgd_kernel(
+    parameters,
+    grads,
+    momenta,
+    rates,
+    scale,
+    found,
+    n,
+    rate,
+    momentum,
+    taken,
+    decay,
+    HAS_MOMENTUM: tl.constexpr,
+    IS_FIRST: tl.constexpr,
+    NESTEROV: tl.constexpr,
+    MAXIMIZES: tl.constexpr,
+    SCALES: tl.constexpr,
+    MARKS: tl.constexpr,
+    HAS_RATE: tl.constexpr,
+    FAR: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """`taken` is 1 less the dampening."""
+    i = places(BLOCK, FAR)
+    mask = i < n
+    if MARKS:
+        mask = mask & (tl.load(found) == 0.0)
+    if HAS_RATE:
+        rate = tl.load(rates).to(tl.float32)
+    p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
+    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES) + decay * p
+    if HAS_MOMENTUM:
+        m = g
+        if not IS_FIRST:
+            m = tl.load(momenta + i, mask=mask, other=0.0).to(tl.float32) * momentum + taken * g
+        tl.store(momenta + i, m.to(momenta.dtype.element_ty), mask=mask)
+        if NESTEROV:
+            g = g + momentum * m
+        else:
+            g = m
+    tl.store(parameters + i, (p - rate * g).to(parameters.dtype.element_ty), mask=mask)
+
+
+@triton.jit(do_not_specialize=["n"])
+def adagrad_kernel(
+    parameters,
+    grads,
+    sums,
+    steps,
+    rates,
+    scale,
+    found,
+    n,
+    rate,
+    rate_decay,
+    decay,
+    eps,
+    MAXIMIZES: tl.constexpr,
+    SCALES: tl.constexpr,
+    MARKS: tl.constexpr,
+    HAS_RATE: tl.constexpr,
+    FAR: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    i = places(BLOCK, FAR)
+    mask = i < n
+    if MARKS:
+        mask = mask & (tl.load(found) == 0.0)
+    if HAS_RATE:
+        rate = tl.load(rates).to(tl.float32)
+    p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
+    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES) + decay * p
+    total = tl.load(sums + i, mask=mask, other=0.0).to(tl.float32) + g * g
+    tl.store(sums + i, total.to(sums.dtype.element_ty), mask=mask)
+    step = tl.load(steps).to(tl.float32)
+    p = p - rate / (1.0 + (step - 1.0) * rate_decay) * g / (tl.sqrt(total) + eps)
+    tl.store(parameters + i, p.to(parameters.dtype.element_ty), mask=mask)
+
+
+def _update(kernel: Any, lists: Sequence[Sequence[torch.Tensor]], steps: Sequence[torch.Tensor], rate: Any, scale: Any, found: Any, numbers: Sequence[float], settings: dict[str, bool]) -> Any:
+    """Launches the kernel for each parameter; lists are the parameters, the gradients, and states, or none where all have none."""
+    parameters, grads, *states = lists
+    for index, parameter in enumerate(parameters):
+        alike = [one[index] for one in states if one]
+        if parameter.dtype not in _TYPES or not torch.ops.aten.is_non_overlapping_and_dense(parameter) or any(one.stride() != parameter.stride() for one in alike):
+            return NotImplemented
+    isTensor = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"
+    numbers = (1.0 if isTensor else float(rate), *(float(one) for one in numbers))
+    for index, parameter in enumerate(parameters):
+        n = parameter.numel()
+        if n == 0:
+            continue
+        grad = grads[index]
+        if grad.stride() != parameter.stride():
+            grad = torch.empty_like(parameter).copy_(grad)
+        others = [one[index] if one else parameter for one in states]
+        with torch.rdna.device(parameter.device):
+            kernel[(triton.cdiv(n, 1024),)](
+                parameter,
+                grad,
+                *others,
+                *([steps[index]] if steps else []),
+                rate if isTensor else parameter,
+                parameter if scale is None else scale,
+                parameter if found is None else found,
+                n,
+                *numbers,
+                **settings,
+                SCALES=scale is not None,
+                MARKS=found is not None,
+                HAS_RATE=isTensor,
+                FAR=reaches_far(parameter),
+                BLOCK=1024,
+            )
+        if scale is not None and grad is not grads[index]:
+            grads[index].copy_(grad)
+    return None
+
+
+def _adam(isDecoupled: bool) -> Any:
+    def adam(
+        parameters: Any,
+        grads: Any,
+        means: Any,
+        squares: Any,
+        largest: Any,
+        steps: Any,
+        *,
+        lr: Any,
+        beta1: float,
+        beta2: float,
+        weight_decay: float,
+        eps: float,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Any = None,
+        found_inf: Any = None,
+    ) -> Any:
+        if not 0 < beta1 < 1 or not 0 < beta2 < 1:
+            return NotImplemented
+        numbers = [one for beta in (beta1, beta2) for one in (beta, 1 - beta, math.log(beta))]
+        settings = dict(DECOUPLED=isDecoupled, AMSGRAD=amsgrad, MAXIMIZES=maximize)
+        return _update(adam_kernel, (parameters, grads, means, squares, largest if amsgrad else []), steps, lr, grad_scale, found_inf, (*numbers, weight_decay, eps), settings)
+
+    return adam
+
+
+implements(aten._fused_adam_.default, aten._fused_adam_.tensor_lr)(_adam(False))
+implements(aten._fused_adamw_.default, aten._fused_adamw_.tensor_lr)(_adam(True))
+
+
+@implements(aten._fused_sgd_.default, aten._fused_sgd_.tensor_lr)
+def _sgd(
+    parameters: Any,
+    grads: Any,
+    momenta: Any,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: Any,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+    is_first_step: bool,
+    grad_scale: Any = None,
+    found_inf: Any = None,
+) -> Any:
+    settings = dict(HAS_MOMENTUM=bool(momenta), IS_FIRST=is_first_step, NESTEROV=nesterov, MAXIMIZES=maximize)
+    return _update(sgd_kernel, (parameters, grads, momenta), (), lr, grad_scale, found_inf, (momentum, 1 - dampening, weight_decay), settings)
+
+
+@implements(aten._fused_adagrad_.default, aten._fused_adagrad_.tensor_lr)
+def _adagrad(
+    parameters: Any, grads: Any, sums: Any, steps: Any, *, lr: Any, lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Any = None, found_inf: Any = None
+) -> Any:
+    return _update(adagrad_kernel, (parameters, grads, sums), steps, lr, grad_scale, found_inf, (lr_decay, weight_decay, eps), dict(MAXIMIZES=maximize))
