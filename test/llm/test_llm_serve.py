@@ -134,6 +134,17 @@ def test_answers_do_not_depend_on_neighbours(server):
     assert server.metric("memory_in_use_bytes") == memory
 
 
+def test_grammars_among_others(server):
+    """Who waits for his mask takes part in no step, and says what he says alone; so do the others."""
+    grammars = [None, "root ::= [a-z ]* [a-m] [a-z ]{1500}", "root ::= ([a-z]{1,9} [ .]?)*", None, 'root ::= "a" | "no" .{4}', "root ::= [a-z ]* [a-m] [a-z ]{900}", None]
+    bodies = [dict(prompt=f"prompt {i}", max_tokens=12 + i, seed=i, stream=i % 2 == 0) | ({"grammar": g} if g else {}) for i, g in enumerate(grammars)]
+    alone = [server.text(body) for body in bodies]
+    assert re.fullmatch("[a-z ]*", alone[1][0]) and len(alone[1][0]) >= 13
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(server.text, bodies)) == alone
+    assert server.metric("requests_failed_total") == 0
+
+
 def test_clients_that_leave(server):
     before = server.metric("requests_cancelled_total")
     for _ in range(6):

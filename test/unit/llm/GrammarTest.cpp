@@ -1,8 +1,8 @@
 // GrammarTest.cpp: which texts GBNF grammars and JSON schemas allow, that masks
-// say the same as taking each token would, and that what a client sends is
-// refused in bounded time.
-#include "grammar/Matcher.h"
+// say the same as taking each token would, that what a client sends is refused
+// in bounded time, and who gets his mask first.
 #include "model/Model.h"
+#include "server/Guides.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -247,6 +247,79 @@ TEST(Grammar, LongTextsNeedNoMoreMemory) {
   }
   ASSERT_TRUE(one.take("0]}"));
   EXPECT_TRUE(one.mayEnd() && one.isOver());
+}
+
+// Each character is one that may begin the end, or not.
+const char *const manyWays = "root ::= [a-z ]* [a-m] [a-z ]{200}";
+
+/// Every mask is cheaper than all that its grammar has left; who takes more on
+/// and on is ended.
+TEST(Grammar, WorkIsCredit) {
+  auto run = [](Grammar grammar, std::string text, int most, int64_t &work) {
+    Matcher one = matcher(std::move(grammar));
+    EXPECT_TRUE(one.take(text));
+    for (int masks = 0; masks < most; ++masks) {
+      try {
+        (void)one.mask({});
+      } catch (const GrammarTooHard &) {
+        return masks;
+      }
+      work += one.lastWork();
+      EXPECT_LE(work, 1'000'000 + 50'000 * int64_t(masks + 1));
+      EXPECT_TRUE(one.take("a"));
+    }
+    return most;
+  };
+  int64_t hard = 0, easy = 0;
+  int masks =
+      run(grammarOfGbnf("root ::= [a-z ]* [a-m] [a-z ]{1500}"), "", 1000, hard);
+  EXPECT_GT(masks, 5);
+  EXPECT_LT(masks, 1000);
+  EXPECT_EQ(
+      run(schema(R"({"type": "string", "maxLength": 900})"), "\"", 800, easy),
+      800);
+  EXPECT_LT(easy / 800, 10'000);
+}
+
+/// One helper, and eight answers in a hard grammar that have asked before.
+TEST(Grammar, EasyGuidesPassHardOnes) {
+  Guides guides(0);
+  auto guide = [](const char *gbnf) {
+    return std::make_shared<Guide>(
+        std::make_shared<const Grammar>(grammarOfGbnf(gbnf)), vocabulary(),
+        std::vector<int32_t>{});
+  };
+  std::vector<std::shared_ptr<Guide>> hard;
+  for (int i = 0; i < 8; ++i)
+    hard.push_back(guide(manyWays));
+  // They have said so much that a mask takes a while.
+  for (auto &one : hard)
+    for (int i = 0; i < 100; ++i) {
+      guides.ask(one);
+      ASSERT_TRUE(guides.computeNext());
+      ASSERT_TRUE(one->isReady() && one->problem() == "");
+      ASSERT_TRUE(one->take("a"));
+    }
+  std::shared_ptr<Guide> easy = guide("root ::= [a-z]*");
+  for (int round = 0; round < 20; ++round) {
+    for (auto &one : hard)
+      if (one->isReady())
+        guides.ask(one);
+    guides.ask(easy);
+    // Whoever is before it has waited for as long as his own mask takes.
+    int before = 0;
+    while (!easy->isReady() && guides.computeNext())
+      ++before;
+    EXPECT_LE(before, round ? 2 : 1);
+    ASSERT_TRUE(easy->take("b"));
+  }
+  // None waits for ever.
+  int ready = 0;
+  while (guides.computeNext())
+    ++ready;
+  EXPECT_LE(ready, 8);
+  for (auto &one : hard)
+    EXPECT_TRUE(one->isReady());
 }
 
 TEST(Grammar, HostileOnesEndSoon) {

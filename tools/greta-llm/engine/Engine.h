@@ -85,8 +85,8 @@ public:
   Chosen begin(int64_t place, const Sequence &sequence,
                const std::vector<int32_t> &prompt, const Sampling &sampling,
                int64_t left, int64_t said = 0);
-  // The tokens that the place's next choice is from (Sampling.h). No step may
-  // be on its way that chooses at the place.
+  // The tokens that the place's next choice is from (Sampling.h). Behind it the
+  // place waits, and takes part in no step, until there is a mask again.
   void setMask(int64_t place, const std::vector<uint32_t> &mask);
   // Whether the logits of a place's choices are read, too.
   void wantLogits(int64_t place, bool wants) {
@@ -97,8 +97,9 @@ public:
   int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
                    const Sampling &sampling, int64_t most,
                    const std::function<bool(int32_t)> &take);
-  // Queues the next token of each place that wants more. Pages are reserved for
-  // the token that it begins with and the one that it leaves.
+  // Queues the next token of each place that wants more and does not wait.
+  // Pages are reserved for the token that it begins with and the one that it
+  // leaves.
   Chosen step();
   // Uses everything that a step needs once, so that drivers have compiled it.
   void warmUp();
@@ -200,6 +201,8 @@ private:
   void runStep(int64_t batch, int64_t count);
   void clearPlaces();
   void writeTable(int64_t place, const Sequence &sequence);
+  void writeLeft(int64_t place, int64_t left);
+  void awaitMask(int64_t place);
   Chosen newRead();
   void queueLogits(Chosen &chosen, int64_t place, int64_t row);
   void queueTokens(Chosen &chosen);
@@ -253,6 +256,7 @@ private:
     greta::Buffer input, rows, numbers, masks, counts;
     std::vector<int64_t> left; // tokens that a place's sequence wants
     std::vector<bool> wantsLogits;
+    std::vector<bool> isMasked, waits; // for a mask
     // A batch's graphs by the functions' size; each is recorded when first
     // used.
     std::vector<std::map<int64_t, greta::Graph>> batches;

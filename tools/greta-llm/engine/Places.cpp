@@ -48,7 +48,9 @@ void Engine::makePlaces(int64_t sequences) {
   int64_t size = places.size, batches = (sequences + size - 1) / size;
   places.lines = batches * pitch();
   places.left.assign(static_cast<size_t>(sequences), 0);
-  places.wantsLogits.assign(static_cast<size_t>(sequences), false);
+  for (std::vector<bool> *some :
+       {&places.wantsLogits, &places.isMasked, &places.waits})
+    some->assign(static_cast<size_t>(sequences), false);
   places.batches.resize(static_cast<size_t>(batches));
   places.input = runtime.allocate(inputsOfPlaces().bytes());
   places.rows =
@@ -216,6 +218,24 @@ void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {
   size_t words = static_cast<size_t>(maskWords(vocabulary()));
   stream.write(places.masks, mask.data(), words * 4,
                static_cast<size_t>(lineOf(place)) * words * 4);
+  auto index = static_cast<size_t>(place);
+  if (places.left[index] && places.waits[index])
+    writeLeft(place, places.left[index]);
+  places.waits[index] = false;
+}
+
+void Engine::writeLeft(int64_t place, int64_t left) {
+  stream.fill(places.rows, 4, static_cast<uint32_t>(left),
+              static_cast<size_t>(lineOf(place) * SamplingWords + Left) * 4);
+}
+
+/// Behind a choice. Where nothing is left to choose, a step that comes by the
+/// place computes the same keys and values once more and leaves it as it is.
+void Engine::awaitMask(int64_t place) {
+  auto index = static_cast<size_t>(place);
+  places.waits[index] = places.isMasked[index];
+  if (places.isMasked[index] && places.left[index])
+    writeLeft(place, 0);
 }
 
 Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
@@ -239,6 +259,8 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
   writeTable(place, sequence);
   queueSample(1, static_cast<size_t>(places.lines + line * 4) * 4);
   places.left[static_cast<size_t>(place)] = left - 1;
+  places.isMasked[static_cast<size_t>(place)] = sampling.isMasked;
+  awaitMask(place);
   Chosen chosen = newRead();
   if (places.wantsLogits[static_cast<size_t>(place)])
     queueLogits(chosen, place, 0);
@@ -248,24 +270,26 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
 
 Engine::Chosen Engine::step() {
   size_t size = static_cast<size_t>(places.size);
-  // How many of a batch's places: up to the last one that wants a token.
-  std::vector<int64_t> counts(places.batches.size());
-  std::vector<std::vector<int64_t>> read(places.batches.size());
+  // How many of a batch's places: up to the last one that takes part.
+  std::vector<int64_t> counts(places.batches.size()), choosing;
   for (size_t place = 0; place < places.left.size(); ++place)
-    if (places.left[place] > 0) {
+    if (places.left[place] > 0 && !places.waits[place]) {
       --places.left[place];
       counts[place / size] = static_cast<int64_t>(place % size) + 1;
-      if (places.wantsLogits[place])
-        read[place / size].push_back(static_cast<int64_t>(place));
+      choosing.push_back(static_cast<int64_t>(place));
     }
   Chosen chosen = newRead();
   stream.hold(); // the step and the copy of its tokens start as one
   for (size_t batch = 0; batch < counts.size(); ++batch) {
     if (counts[batch])
       runStep(static_cast<int64_t>(batch), counts[batch]);
-    for (int64_t place : read[batch])
-      queueLogits(chosen, place, place % places.size);
+    for (int64_t place : choosing)
+      if (place / places.size == static_cast<int64_t>(batch) &&
+          places.wantsLogits[static_cast<size_t>(place)])
+        queueLogits(chosen, place, place % places.size);
   }
+  for (int64_t place : choosing)
+    awaitMask(place);
   queueTokens(chosen);
   return chosen;
 }
@@ -295,8 +319,7 @@ void Engine::end(int64_t place) {
     return;
   Inputs inputs = inputsOfPlaces();
   inputs.first = lineOf(place);
-  stream.fill(places.rows, 4, 0,
-              static_cast<size_t>(inputs.first * SamplingWords + Left) * 4);
+  writeLeft(place, 0);
   stream.fill(places.input, 4, ~0u, inputs.offset(Slots));
   stream.fill(places.input, 4, 0, inputs.offset(Lengths));
 }

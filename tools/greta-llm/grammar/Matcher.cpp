@@ -8,12 +8,13 @@
 namespace greta::llm {
 
 namespace {
-constexpr int32_t deepest = 128;        // frames on another
-constexpr size_t mostWays = 2048;       // of a state
-constexpr size_t mostStates = 16384;    // that one mask or text may need
-constexpr size_t keptStates = 2048;     // from one token to the next
-constexpr size_t keptMasks = 32;        //
-constexpr int64_t mostWork = 4'000'000; // nodes that one mask may look at
+constexpr int32_t deepest = 128;          // frames on another
+constexpr size_t mostWays = 2048;         // of a state
+constexpr size_t mostStates = 16384;      // that one mask or text may need
+constexpr size_t keptStates = 2048;       // from one token to the next
+constexpr size_t keptMasks = 32;          //
+constexpr int64_t mostCredit = 1'000'000; // nodes that one mask may look at
+constexpr int64_t creditOfMask = 50'000;  // and each one, on and on
 
 [[noreturn]] void tooHard() {
   throw GrammarTooHard(
@@ -56,7 +57,7 @@ size_t Matcher::HashOfWays::operator()(const std::vector<Way> &ways) const {
 
 Matcher::Matcher(std::shared_ptr<const Grammar> given,
                  const SortedVocabulary &vocabulary)
-    : grammar(std::move(given)), vocabulary(&vocabulary) {
+    : grammar(std::move(given)), vocabulary(&vocabulary), credit(mostCredit) {
   state = stateOf(
       {{grammar->entries[static_cast<size_t>(grammar->root)], nowhere}});
 }
@@ -85,7 +86,7 @@ int32_t Matcher::stateOf(std::vector<Way> open) {
   while (!open.empty()) {
     auto [at, below] = open.back();
     open.pop_back();
-    if (++work > mostWork || seen.size() > 4 * mostWays)
+    if (--credit < 0 || seen.size() > 4 * mostWays)
       tooHard();
     const Grammar::Node &node = grammar->nodes[static_cast<size_t>(at)];
     switch (node.kind) {
@@ -139,7 +140,7 @@ int32_t Matcher::step(int32_t from, unsigned char byte) {
       if (grammar->sets[static_cast<size_t>(node.which)].test(byte))
         open.push_back({node.next, below});
     }
-    work += static_cast<int64_t>(before.ways.size());
+    credit -= static_cast<int64_t>(before.ways.size());
     std::sort(open.begin(), open.end());
     open.erase(std::unique(open.begin(), open.end()), open.end());
     to = open.empty() ? nowhere : stateOf(std::move(open));
@@ -174,15 +175,20 @@ void Matcher::forgetOthers() {
   if (isNew)
     fresh.states.push_back(std::make_unique<State>(std::move(copy)));
   fresh.state = it->second;
+  fresh.credit = credit;
   *this = std::move(fresh);
 }
 
 const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
+  worked = 0;
+  credit = std::min(credit + creditOfMask, mostCredit);
+  if (states.size() > keptStates || masks.size() > keptMasks)
+    forgetOthers();
   auto [it, isNew] = masks.try_emplace(state);
   std::vector<uint32_t> &words = it->second;
   if (!isNew)
     return words;
-  work = 0;
+  int64_t before = credit;
   words.assign(static_cast<size_t>(vocabulary->count + 31) / 32, 0);
   auto allow = [&](int32_t token) {
     words[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
@@ -212,13 +218,11 @@ const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
   if (mayEnd())
     for (int32_t end : ends)
       allow(end);
+  worked = before - credit;
   return words;
 }
 
 bool Matcher::take(const std::string &bytes) {
-  if (states.size() > keptStates || masks.size() > keptMasks)
-    forgetOthers();
-  work = 0;
   for (char byte : bytes) {
     int32_t to = step(state, static_cast<unsigned char>(byte));
     if (to == nowhere)

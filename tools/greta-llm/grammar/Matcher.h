@@ -8,8 +8,9 @@
 // their bytes, where a common beginning is walked once, and where it leads
 // nowhere nothing behind it is walked.
 //
-// Time and memory are bounded. What a client's grammar would need more for ends
-// its request with an error.
+// Time and memory are bounded, time by a credit of nodes to look at, which
+// grows with each mask. What a client's grammar would need more for ends its
+// request with an error.
 #ifndef GRETA_LLM_MATCHER_H
 #define GRETA_LLM_MATCHER_H
 
@@ -51,9 +52,12 @@ public:
           const SortedVocabulary &vocabulary);
 
   // The tokens that may come next, as words of 32 bits. `ends` are there where
-  // the text may end.
+  // the text may end. They are there until the next mask.
   const std::vector<uint32_t> &mask(const std::vector<int32_t> &ends);
-  // Goes on behind these bytes; false where they do not fit.
+  // Nodes that the last mask looked at.
+  int64_t lastWork() const { return worked; }
+  // Goes on behind these bytes; false where they do not fit. A token that the
+  // mask allows takes no work.
   bool take(const std::string &bytes);
   bool mayEnd() const { return states[static_cast<size_t>(state)]->mayEnd; }
   // Nothing else can follow.
@@ -91,7 +95,7 @@ private:
   std::unordered_map<std::vector<Way>, int32_t, HashOfWays> stateNumbers[2];
   std::unordered_map<int32_t, std::vector<uint32_t>> masks; // by state
   int32_t state = 0;
-  int64_t work = 0;
+  int64_t credit, worked = 0;
 };
 
 } // namespace greta::llm

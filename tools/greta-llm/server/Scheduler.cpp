@@ -17,6 +17,12 @@ constexpr size_t leastPart = 32;
 constexpr double ageing = 0.25;
 // A token of a prompt, before anything is known.
 constexpr double firstGuess = 1e-4;
+// How long a step waits for masks; how long nothing is done but that.
+constexpr double patience = 1e-3, pause = 20e-3;
+
+unsigned helpers() {
+  return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
+}
 
 /// The chance of a token, and the likeliest ones.
 TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
@@ -71,7 +77,7 @@ Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
       queueLimit(static_cast<size_t>(options.queue)),
       isDeterministic(options.isDeterministic),
       sharesPages(!options.noPrefixCache),
-      promptSeconds(options.promptMilliseconds * 1e-3),
+      promptSeconds(options.promptMilliseconds * 1e-3), guides(helpers()),
       free(engine.freeTokens()) {
   for (int64_t place = 0; place < options.parallel; ++place)
     freePlaces.push_back(place);
@@ -110,7 +116,8 @@ Scheduler::submit(std::vector<Request> requests) {
     auto answer = std::make_shared<Answer>();
     answer->promptTokens = static_cast<int64_t>(request.tokens.size());
     answers.push_back(answer);
-    if (request.grammar)
+    bool isGuided = request.grammar != nullptr;
+    if (isGuided)
       std::call_once(vocabularyOnce, [&] {
         vocabulary =
             std::make_unique<SortedVocabulary>(tokenizer, engine.vocabulary());
@@ -119,11 +126,11 @@ Scheduler::submit(std::vector<Request> requests) {
             ends.push_back(static_cast<int32_t>(token));
       });
     jobs.push_back(std::make_shared<Job>(std::move(request), answer));
-    Request &own = jobs.back()->request;
-    if (own.grammar) {
+    if (isGuided) {
+      Request &own = jobs.back()->request;
       own.sampling.isMasked = true;
       own.ends.insert(own.ends.end(), ends.begin(), ends.end());
-      jobs.back()->matcher.emplace(own.grammar, *vocabulary);
+      makeGuide(*jobs.back());
     }
   }
   {
@@ -132,12 +139,20 @@ Scheduler::submit(std::vector<Request> requests) {
       counts.refused += static_cast<int64_t>(jobs.size());
       return {};
     }
-    for (std::shared_ptr<Job> &job : jobs)
+    for (std::shared_ptr<Job> &job : jobs) {
+      if (job->guide)
+        guides.ask(job->guide);
       waiting.push_back(std::move(job));
+    }
     counts.waiting = static_cast<int64_t>(waiting.size());
   }
   changed.notify_one();
   return answers;
+}
+
+void Scheduler::makeGuide(Job &job) {
+  job.guide = std::make_shared<Guide>(job.request.grammar, *vocabulary,
+                                      job.request.ends);
 }
 
 /// Takes what waits, in order; waits where there is nothing to do. False at the
@@ -239,11 +254,10 @@ void Scheduler::preempt(Job &job) {
     job.before += job.made;
   }
   auto again = std::make_shared<Job>(std::move(job.request), job.answer);
-  if (again->request.grammar) {
-    if (isDeterministic)
-      again->matcher.emplace(again->request.grammar, *vocabulary);
-    else
-      again->matcher = std::move(job.matcher);
+  again->guide = std::move(job.guide);
+  if (again->guide && isDeterministic) {
+    makeGuide(*again);
+    guides.ask(again->guide);
   }
   again->said = job.said;
   again->before = job.before;
@@ -312,13 +326,14 @@ std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
   return jobs;
 }
 
-/// The prompt with the fewest tokens left; those that wait become shorter.
+/// The prompt with the fewest tokens left; those that wait become shorter. What
+/// may follow it is known by then.
 std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
   std::shared_ptr<Job> next;
   double least = 0, now = seconds();
   double perToken = tokenSeconds > 0 ? tokenSeconds : firstGuess;
   for (const std::shared_ptr<Job> &job : running) {
-    if (!job->answer || !job->isInPrompt())
+    if (!job->answer || !job->isInPrompt() || !job->isGuideReady())
       continue;
     double left = static_cast<double>(job->request.tokens.size()) -
                   static_cast<double>(job->evaluated) -
@@ -334,31 +349,58 @@ std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
 /// Work for the device: parts of prompts, or a token of all that generate, in
 /// turn, so that a long prompt does not stop these. False: there is none.
 bool Scheduler::queueNext() {
-  Step step;
-  step.jobs = generating();
   promptsFirst = !promptsFirst;
-  if ((promptsFirst || step.jobs.empty()) && queuePrompts(!step.jobs.empty()))
+  bool isNobody = generating().empty();
+  if ((promptsFirst || isNobody) && queuePrompts(!isNobody))
     return true;
-  auto isGuided = [](const std::shared_ptr<Job> &job) {
-    return job->matcher.has_value();
-  };
-  if (std::any_of(step.jobs.begin(), step.jobs.end(), isGuided)) {
-    while (!ahead.empty())
-      takeStep();
-    for (const std::shared_ptr<Job> &job : generating())
-      if (job->matcher)
-        setMask(*job);
-    step.jobs = generating();
-  }
+  awaitMasks();
+  Step step;
+  for (const std::shared_ptr<Job> &job : generating())
+    if (job->isGuideReady() && (!job->guide || setMask(*job)))
+      step.jobs.push_back(job);
   if (step.jobs.empty())
     return false;
   step.isFirst = false;
-  step.behind = std::exchange(unread, 0);
+  setBegin(step);
   step.chosen = engine.step();
   for (const std::shared_ptr<Job> &job : step.jobs)
     ++job->queued;
   ahead.push_back(std::move(step));
   return true;
+}
+
+/// Reads the tokens that grammars go on behind, and waits for what may follow.
+void Scheduler::awaitMasks() {
+  auto isThere = [](const std::vector<std::shared_ptr<Job>> &jobs,
+                    bool (*is)(const Job &)) {
+    return std::any_of(
+        jobs.begin(), jobs.end(),
+        [&](const std::shared_ptr<Job> &job) { return is(*job); });
+  };
+  while (!ahead.empty() &&
+         isThere(generating(), [](const Job &job) { return job.isBehind(); }))
+    takeStep();
+  std::vector<std::shared_ptr<Job>> jobs = generating();
+  guides.wait(patience, [&] {
+    return !isThere(jobs, [](const Job &job) {
+      return !job.isGuideReady() && !job.guide->isLate;
+    });
+  });
+  for (const std::shared_ptr<Job> &job : jobs)
+    if (job->guide)
+      job->guide->isLate = !job->isGuideReady();
+  auto isReady = [](const Job &job) {
+    return job.answer && job.isGuideReady();
+  };
+  // Then there is nothing else to do.
+  if (ahead.empty() && !isThere(running, isReady))
+    guides.wait(pause, [&] { return isThere(running, isReady); });
+}
+
+/// What a step's time is measured from.
+void Scheduler::setBegin(Step &step) {
+  step.behind = std::exchange(unread, 0);
+  step.begin = step.behind ? unreadBegin : seconds();
 }
 
 /// Parts of prompts, for as many tokens as a turn may take. False: there are no
@@ -397,47 +439,42 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   size_t count = std::min(request.tokens.size() - job->evaluated, most);
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
   job->evaluated += count;
+  if (!unread)
+    unreadBegin = seconds();
   unread += static_cast<int64_t>(count);
   counts.promptTokens += static_cast<int64_t>(count);
   if (sharesPages)
     engine.remember(job->sequence, request.tokens,
                     static_cast<int64_t>(job->evaluated));
-  if (job->isInPrompt() || (job->matcher && !setMask(*job)))
+  if (job->isInPrompt() || (job->guide && !setMask(*job)))
     return;
   job->queued = 1;
   engine.wantLogits(job->place, request.likeliest >= 0);
-  ahead.push_back({engine.begin(job->place, job->sequence, request.tokens,
-                                request.sampling, request.most, job->before),
-                   {job},
-                   std::exchange(unread, 0)});
+  Step step;
+  step.jobs = {job};
+  setBegin(step);
+  step.chosen = engine.begin(job->place, job->sequence, request.tokens,
+                             request.sampling, request.most, job->before);
+  ahead.push_back(std::move(step));
 }
 
 /// Tells the device what a job may say next. False: the job has ended.
 bool Scheduler::setMask(Job &job) {
-  return guide(job, [&] {
-    const std::vector<uint32_t> &mask = job.matcher->mask(job.request.ends);
-    if (std::all_of(mask.begin(), mask.end(),
-                    [](uint32_t word) { return word == 0; }))
-      throw std::runtime_error("no token of the model fits the grammar here");
-    engine.setMask(job.place, mask);
-  });
+  if (job.guide->problem().empty()) {
+    engine.setMask(job.place, job.guide->mask());
+    return true;
+  }
+  fail(job, job.guide->problem());
+  return false;
 }
 
-/// Something that a job's grammar may fail; then the job has ended.
-bool Scheduler::guide(Job &job, const std::function<void()> &step) {
-  try {
-    step();
-    return true;
-  } catch (const greta::Error &) {
-    throw; // the device's
-  } catch (const std::exception &problem) {
-    engine.end(job.place);
-    release(job);
-    freePlaces.push_back(job.place);
-    ++counts.failed;
-    end(job, {"", "error", true, {}, problem.what()});
-    return false;
-  }
+/// Ends a job for something that is wrong with it alone.
+void Scheduler::fail(Job &job, const std::string &problem) {
+  engine.end(job.place);
+  release(job);
+  freePlaces.push_back(job.place);
+  ++counts.failed;
+  end(job, {"", "error", true, {}, problem});
 }
 
 void Scheduler::takeStep() {
@@ -451,13 +488,12 @@ void Scheduler::takeStep() {
 
 /// What a step took, or the tokens of prompts before it.
 void Scheduler::measure(const Step &step) {
-  double now = seconds(), took = now - std::exchange(lastStep, now);
+  // The device began when it was done with what was read before, or later.
+  double now = seconds(), took = now - std::max(lastStep, step.begin);
+  lastStep = now;
   auto average = [](double &value, double next) {
     value = value > 0 ? value + (next - value) / 4 : next;
   };
-  // Since then the device had something to do all the time.
-  if (!std::exchange(wasBusy, !ahead.empty()))
-    return;
   double own = step.isFirst ? 0 : stepSeconds;
   if (!step.isFirst && !step.behind)
     average(stepSeconds, took);
@@ -499,11 +535,14 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
   bool isEnd = std::find(request.ends.begin(), request.ends.end(), token) !=
                    request.ends.end() ||
                tokenizer.isEnd(token);
-  if (job.matcher && !isEnd && !guide(job, [&] {
-        if (!job.matcher->take(tokenizer.bytesOf(token)))
-          throw std::runtime_error("a token does not fit the grammar");
-      }))
-    return;
+  bool isOver = false;
+  if (job.guide && !isEnd) {
+    if (!job.guide->take(tokenizer.bytesOf(token)))
+      return fail(job, job.guide->problem());
+    isOver = job.guide->isOver();
+    if (!isOver && job.made + 1 < request.most)
+      guides.ask(job.guide);
+  }
   // A job that began anew does not repeat tokens that it has already sent.
   if (job.made++ < job.repeated())
     return;
@@ -533,7 +572,7 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
     job.held.resize(stop);
     return finish(job, "stop");
   }
-  if (job.matcher && job.matcher->isOver())
+  if (isOver)
     return finish(job, "stop");
   if (job.made == request.most)
     return finish(job, "length");

@@ -4,9 +4,10 @@
 // One thread owns the engine. A step evaluates either parts of prompts or a
 // token of every sequence that generates, in turn. Steps are queued one ahead
 // of the tokens that are read, so the device does not wait: a sequence that
-// ends by what it says has then made a token too many, which is dropped. While
-// some sequence has a grammar, a step waits for the tokens of the one before,
-// which say what may follow.
+// ends by what it says has then made a token too many, which is dropped. A
+// sequence with a grammar takes part in a step when the tokens before have said
+// what may follow, which helpers compute (Guides.h). Steps wait for that a
+// moment, so that easy grammars lose no time, and then go on without it.
 //
 // While others generate, prompts have a budget of tokens for each step, by what
 // they took so far, so that the gaps between tokens stay short. The prompt with
@@ -32,7 +33,7 @@
 
 #include "Options.h"
 #include "engine/Engine.h"
-#include "grammar/Matcher.h"
+#include "server/Guides.h"
 #include "server/Histogram.h"
 #include "tokenizer/Tokenizer.h"
 
@@ -142,6 +143,9 @@ private:
     bool isInPrompt() const { return evaluated < request.tokens.size(); }
     // Tokens to make once more.
     int64_t repeated() const { return said - before; }
+    bool isGuideReady() const { return !guide || guide->isReady(); }
+    // Its next token depends on one that is on its way.
+    bool isBehind() const { return guide && queued > made; }
 
     Request request;
     std::shared_ptr<Answer> answer; // null: finished
@@ -156,7 +160,7 @@ private:
     std::vector<int32_t> chosen; // what the host has read
     std::string held;            // text that is not yet pushed
     std::vector<TokenChance> heldTokens;
-    std::optional<Matcher> matcher;       // of the grammar, behind `chosen`
+    std::shared_ptr<Guide> guide;         // of the grammar, behind `chosen`
     double arrived = seconds(), last = 0; // last: when a token was read
   };
   // Tokens on their way, and whose they are.
@@ -164,6 +168,7 @@ private:
     Engine::Chosen chosen;
     std::vector<std::shared_ptr<Job>> jobs;
     int64_t behind = 0;  // tokens of prompts that are evaluated before it
+    double begin = 0;    // when it, or these, were queued
     bool isFirst = true; // a prompt's first token, for which no step is run
   };
 
@@ -179,11 +184,14 @@ private:
   bool queueNext();
   bool queuePrompts(bool othersWait);
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
+  void awaitMasks();
   bool setMask(Job &job);
+  void setBegin(Step &step);
   void takeStep();
   void measure(const Step &step);
   std::string textOf(const Job &job, int32_t token) const;
-  bool guide(Job &job, const std::function<void()> &step);
+  void fail(Job &job, const std::string &problem);
+  void makeGuide(Job &job);
   void take(Job &job, int32_t token, const float *logits);
   void push(Job &job, size_t ready);
   void finish(Job &job, const char *reason);
@@ -204,11 +212,13 @@ private:
   // step and a prompt's token take, and when a step was last read.
   const double promptSeconds;
   double stepSeconds = 0, tokenSeconds = 0, lastStep = 0;
-  bool wasBusy = false;
-  int64_t unread = 0; // tokens of prompts behind the last step that is queued
+  // Tokens of prompts behind the last step that is queued, and since when.
+  int64_t unread = 0;
+  double unreadBegin = 0;
   // For grammars, made when the first one comes.
   std::once_flag vocabularyOnce;
   std::unique_ptr<SortedVocabulary> vocabulary;
+  Guides guides;
   std::vector<int32_t> ends; // the tokenizer's
   mutable std::mutex mutex;  // of `waiting` and what follows
   std::condition_variable changed, idle;

@@ -1,0 +1,91 @@
+// Guides.cpp: see Guides.h.
+#include "server/Guides.h"
+
+#include <algorithm>
+
+namespace greta::llm {
+
+bool Guide::take(const std::string &bytes) {
+  try {
+    if (!matcher.take(bytes))
+      throw std::runtime_error("a token does not fit the grammar");
+  } catch (const std::exception &problem) {
+    why = problem.what();
+  }
+  return why.empty();
+}
+
+void Guide::compute() {
+  try {
+    words = &matcher.mask(ends);
+    if (std::all_of(words->begin(), words->end(),
+                    [](uint32_t word) { return word == 0; }))
+      throw std::runtime_error("no token of the model fits the grammar here");
+  } catch (const std::exception &problem) {
+    why = problem.what();
+  }
+}
+
+Guides::Guides(unsigned count) {
+  for (unsigned i = 0; i < count; ++i)
+    threads.emplace_back([this] { run(); });
+}
+
+Guides::~Guides() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isEnding = true;
+  }
+  asked.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void Guides::ask(std::shared_ptr<Guide> guide) {
+  guide->ready = guide->isLate = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    guide->due = work + guide->matcher.lastWork();
+    open.push_back(std::move(guide));
+  }
+  asked.notify_one();
+}
+
+void Guides::wait(double seconds, const std::function<bool()> &holds) {
+  std::unique_lock<std::mutex> lock(mutex);
+  done.wait_for(lock, std::chrono::duration<double>(seconds), holds);
+}
+
+bool Guides::computeNext() {
+  std::unique_lock<std::mutex> lock(mutex);
+  auto first = std::min_element(
+      open.begin(), open.end(),
+      [](const auto &a, const auto &b) { return a->due < b->due; });
+  if (first == open.end())
+    return false;
+  std::shared_ptr<Guide> guide = std::move(*first);
+  open.erase(first);
+  lock.unlock();
+  // Its answer may be gone.
+  if (guide.use_count() > 1)
+    guide->compute();
+  lock.lock();
+  work += guide->matcher.lastWork();
+  guide->ready = true;
+  done.notify_all();
+  return true;
+}
+
+void Guides::run() {
+  while (true) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      asked.wait(lock, [&] { return isEnding || !open.empty(); });
+      if (isEnding)
+        return;
+    }
+    computeNext();
+  }
+}
+
+} // namespace greta::llm
