@@ -120,35 +120,30 @@ tilesFor(const Space &space, const Limits &limits, unsigned count) {
 
 /// The choice, then what is one step from it, a factor of two in one of its
 /// parts, then two steps, ..
-static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
-                                                      const Limits &limits,
-                                                      unsigned count,
-                                                      WhyNot whyNot) {
-  std::vector<Choice> choices = {choice};
-  std::vector<llvm::json::Object> candidates = {configOf(choice, limits)};
-  for (size_t from = 0; from < choices.size(); ++from)
-    for (unsigned part = 0; part < 7; ++part)
+static std::vector<llvm::json::Object>
+candidatesNear(const Tile &chosen, unsigned count, WhyNot whyNot) {
+  // Skinny GEMMs have all of M, SIMT FMAs no runs.
+  static constexpr int64_t Tile::*ofSkinny[] = {&Tile::n,     &Tile::k,
+                                                &Tile::waves, &Tile::unroll,
+                                                &Tile::run,   &Tile::split};
+  static constexpr int64_t Tile::*ofSimt[] = {&Tile::n, &Tile::k, &Tile::waves,
+                                              &Tile::m, &Tile::split};
+  std::vector<Tile> tiles = {chosen};
+  std::vector<llvm::json::Object> candidates = {configOf(chosen)};
+  for (size_t from = 0; from < tiles.size(); ++from)
+    for (int64_t Tile::*part :
+         chosen.run ? ArrayRef(ofSkinny) : ArrayRef(ofSimt))
       for (bool twice : {true, false}) {
         if (candidates.size() == count)
           return candidates;
-        Choice next = choices[from];
-        SpaceSchedule &space = next.space;
-        int64_t *const parts[] = {
-            &space.columns, &space.depth,       &next.block,      &space.unroll,
-            &space.run,     &space.rows.back(), &next.space.split};
-        int64_t &value = *parts[part];
-        // Skinny GEMMs have all of M, SIMT FMAs no runs.
-        bool skinny = space.run != 0;
-        if (part == 5 ? skinny : !skinny && (part == 3 || part == 4))
+        Tile next = tiles[from];
+        next.*part = twice ? next.*part * 2 : next.*part / 2;
+        if (next.*part < 1 || next.split > mostSplit || whyNot(next))
           continue;
-        value = twice ? value * 2 : value / 2;
-        if (value < 1 || next.block < limits.wave ||
-            next.space.split > mostSplit || whyNot(next))
-          continue;
-        llvm::json::Object config = configOf(next, limits);
+        llvm::json::Object config = configOf(next);
         if (llvm::is_contained(candidates, config))
           continue;
-        choices.push_back(std::move(next));
+        tiles.push_back(next);
         candidates.push_back(std::move(config));
       }
   return candidates;
@@ -158,8 +153,8 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   if (std::optional<Choice> skinny = chooseSkinny(space, limits))
-    return candidatesNear(*skinny, limits, count, [&](const Choice &choice) {
-      return whyNotSkinny(space, limits, choice);
+    return candidatesNear(skinny->tile, count, [&](const Tile &tile) {
+      return whyNotSkinny(space, limits, tile);
     });
   std::vector<llvm::json::Object> tiles = tilesFor(space, limits, count);
   if (!tiles.empty())
@@ -168,8 +163,8 @@ candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   FailureOr<Choice> choice = chooseSimt(space, problem, limits);
   if (failed(choice))
     return failure();
-  return candidatesNear(*choice, limits, count, [&](const Choice &choice) {
-    return whyNotSimt(problem, limits, choice);
+  return candidatesNear(choice->tile, count, [&](const Tile &tile) {
+    return whyNotSimt(problem, limits, tile);
   });
 }
 

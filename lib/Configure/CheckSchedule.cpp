@@ -24,7 +24,7 @@ static std::optional<std::string> whyNot(const Space &space,
   if (!schedule.run && !fitsPacked(space, schedule.depth))
     return "has 'depth' " + std::to_string(schedule.depth) +
            "; of packed weights it takes a power of two, 8 to eight groups";
-  if (schedule.run && !fitsSkinny(space, schedule))
+  if (schedule.run && !fitsSkinny(space, schedule.run, schedule.depth))
     return "has 'run' " + std::to_string(schedule.run) +
            "; that is for GEMMs of a static depth, of which it and 'depth' "
            "take whole runs, powers of two";

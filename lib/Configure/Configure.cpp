@@ -208,11 +208,13 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
     std::optional<Choice> skinny = chooseSkinny(space, limits);
     if (skinny && !suitsMatrix(space, limits,
                                skinny->cycles(expectedRows(space.matmul)))) {
-      FailureOr<Choice> choice =
-          overrideBlocks(space, limits, *skinny, [&](const Choice &asked) {
-            return whyNotSkinny(space, limits, asked);
-          });
-      return failed(choice) ? choice : withHeads(space, *choice);
+      auto whyNot = [&](const Tile &tile) {
+        return whyNotSkinny(space, limits, tile);
+      };
+      if (failed(takeAsked(skinny->tile, space, limits, whyNot)))
+        return failure();
+      setBlocks(*skinny, space, limits);
+      return *skinny;
     }
     return chooseGemm(space, limits, context);
   }
@@ -228,7 +230,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   if (failed(spaces))
     return failure();
   MLIRContext *context = kernel.getContext();
-  SmallVector<Choice> choices;
+  std::vector<Choice> choices;
   Schedule config;
   config.waveSize = limits.wave;
   config.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
@@ -261,12 +263,12 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
                                 "last dimension in the type");
   }
   if (spaces->front().alone) {
-    int64_t gridLimit = config.gridLimit;
-    FailureOr<Schedule> alone = chooseAlone(spaces->front(), limits);
+    FailureOr<Choice> alone = chooseAlone(spaces->front(), limits);
     if (failed(alone))
       return failure();
-    config = std::move(*alone);
-    config.gridLimit = gridLimit;
+    config.waves = alone->tile.waves;
+    config.waveSize = 0;
+    config.spaces.push_back(std::move(alone->space));
     setConfig();
     return success();
   }

@@ -6,14 +6,44 @@
 #include "greta/Layout/Waves.h"
 #include "greta/Target/Target.h"
 #include "llvm/Support/JSON.h"
-#include <memory>
 
 namespace greta {
 
 struct Problem;
 struct TuningDatabase;
 struct TuningEntry;
-struct Tile;
+
+/// The kinds of kernels whose tile may be asked for, as bits.
+enum TileKind : unsigned {
+  MatrixGemm = 1,
+  SkinnyGemm = 2,
+  SimtGemm = 4,
+  AnyGemm = MatrixGemm | SkinnyGemm | SimtGemm,
+  Attention = 8,
+  AttentionGradients = 16,
+};
+
+/// The tile of a GEMM, or of attention (`m` own rows, `k` others), and how its
+/// workgroup goes over it: what `greta.config` and the tuning database name.
+struct Tile {
+  const MatrixInstruction *instruction = nullptr; // null: SIMT FMAs
+  int64_t m = 0, n = 0, k = 0, waves = 0;
+  int64_t stages = 1, slice = 0, group = 8, split = 1;
+  bool opaque = false; // takes the layouts for unknown
+  bool direct = false; // loads straight to shared memory
+  int64_t run = 0;     // of a skinny GEMM, elements along K in a lane
+  int64_t unroll = 1;  // blocks along K per iteration; of attention, for each
+                       // of which are waves
+
+  TileKind kindOfGemm() const {
+    return instruction ? MatrixGemm : run ? SkinnyGemm : SimtGemm;
+  }
+  /// Waves that share an accumulator: all, but for those that without stages
+  /// take slices of their own.
+  int64_t wavesOfSlice() const {
+    return stages ? waves : std::max<int64_t>(1, waves * slice / k);
+  }
+};
 
 /// The facts about a target that the choice needs.
 struct Limits {
@@ -39,7 +69,7 @@ struct Limits {
 /// The configuration of one space and the workgroup it would like.
 struct Choice {
   int64_t block = 0;
-  std::shared_ptr<const Tile> tile; // of a GEMM with matrix instructions
+  Tile tile; // of a GEMM
   /// The cycles of a GEMM with so many rows, by the model.
   std::function<double(int64_t)> cycles;
   SpaceSchedule space;
@@ -78,16 +108,11 @@ int64_t copiesInLanes(const MatrixInstruction &mi);
 constexpr int64_t mostFewQueries = 16;
 
 /// The block program of an op that has its kernel to itself.
-mlir::FailureOr<Schedule> chooseAlone(const Space &space, const Limits &limits);
+mlir::FailureOr<Choice> chooseAlone(const Space &space, const Limits &limits);
 
 /// The entry of an op's `greta.config` for `row`; null: none.
 mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
                                                 const TargetRow &row);
-
-/// Takes what `config` has in place of the choice of attention or of its
-/// gradients; why it cannot be.
-std::optional<std::string>
-applyConfig(Schedule &attention, mlir::DictionaryAttr config, bool isBackward);
 
 mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
                                    mlir::MLIRContext *context);
@@ -96,20 +121,24 @@ mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
 /// none where the GEMM does not suit it.
 std::optional<Choice> chooseSkinny(const Space &space, const Limits &limits);
 
-/// Such a choice, with the GEMM's rows and columns, for a space whose
-/// columns are heads.
-Choice withHeads(const Space &space, Choice choice);
+/// Sets a GEMM's workgroup and blocks as its tile has them.
+void setBlocks(Choice &choice, const Space &space, const Limits &limits);
+
+/// Columns that rope puts into one lane.
+inline int64_t columnsOfPair(const Space &space) {
+  return space.pairs == Space::Pairs::None ? 1 : 2;
+}
 
 /// Blocks for SIMT FMAs, by the model.
 mlir::FailureOr<Choice> chooseSimt(const Space &space, const Problem &problem,
                                    const Limits &limits);
 
-/// Why blocks of skinny GEMMs, or for SIMT FMAs, cannot be; none: they can.
-using WhyNot = llvm::function_ref<std::optional<std::string>(const Choice &)>;
-std::optional<std::string>
-whyNotSkinny(const Space &space, const Limits &limits, const Choice &choice);
-std::optional<std::string>
-whyNotSimt(const Problem &problem, const Limits &limits, const Choice &choice);
+/// Why a tile of a skinny GEMM, or for SIMT FMAs, cannot be; none: it can.
+using WhyNot = llvm::function_ref<std::optional<std::string>(const Tile &)>;
+std::optional<std::string> whyNotSkinny(const Space &space,
+                                        const Limits &limits, const Tile &tile);
+std::optional<std::string> whyNotSimt(const Problem &problem,
+                                      const Limits &limits, const Tile &tile);
 
 /// The measured tile of a space's GEMM: from the tuning database asked for,
 /// else from the one that ships; null: none.
@@ -118,20 +147,21 @@ const TuningEntry *measuredFor(const Space &space, const Limits &limits);
 /// Parts of a GEMM that may be asked for.
 constexpr int64_t mostSplit = 1024;
 
-/// Takes the configuration of a GEMM's `greta.config`, else of the tuning
-/// database, in place of a choice: `apply` takes it, or says why it cannot be,
-/// as "whose .." or "that does not fit: ..", which is an error in a source and
-/// a remark about the database. Returns whether one was taken.
-mlir::FailureOr<bool> applyAsked(
-    const Space &space, const Limits &limits,
-    llvm::function_ref<std::optional<std::string>(mlir::DictionaryAttr)> apply);
+/// Replaces parts of `tile` by those that `config` has for its kind; why that
+/// cannot be, as "whose ..".
+std::optional<std::string>
+takeAsked(Tile &tile, mlir::DictionaryAttr config, TileKind kind,
+          llvm::ArrayRef<const MatrixInstruction *> available = {});
 
-/// `choice`, which has no matrix instruction, with what is asked for.
-mlir::FailureOr<Choice> overrideBlocks(const Space &space, const Limits &limits,
-                                       const Choice &choice, WhyNot whyNot);
+/// Replaces parts of a GEMM's chosen tile by those of its `greta.config`, else
+/// of the tuning database. One that does not fit is an error in a source and a
+/// remark about the database.
+mlir::LogicalResult
+takeAsked(Tile &tile, const Space &space, const Limits &limits, WhyNot whyNot,
+          llvm::ArrayRef<const MatrixInstruction *> available = {});
 
-/// Such a choice as a configuration.
-llvm::json::Object configOf(const Choice &choice, const Limits &limits);
+/// A GEMM's tile as a configuration.
+llvm::json::Object configOf(const Tile &tile);
 
 /// The fewest weights that share a scale where a GEMM computes B by
 /// `greta.dequant`; 0 where none does.
@@ -141,8 +171,8 @@ int64_t groupOfWeights(const Space &space);
 /// has any, and of groups of them, or lie in one.
 bool fitsPacked(const Space &space, int64_t depth);
 
-/// Whether `run` and `depth` of a configuration divide the GEMM's depth.
-bool fitsSkinny(const Space &space, const SpaceSchedule &config);
+/// Whether `run` and `depth` of a skinny GEMM divide its depth.
+bool fitsSkinny(const Space &space, int64_t run, int64_t depth);
 
 /// The parts that `blocks` blocks along K make where up to `split` are wanted:
 /// none is empty.

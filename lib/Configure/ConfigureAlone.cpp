@@ -24,22 +24,54 @@
 using namespace mlir;
 using namespace greta;
 
+/// An update's elements of a lane.
+static constexpr int64_t elementsOfUpdate = 8;
+
+/// With matrix instructions on a GPU: waves of a workgroup, those at most whose
+/// keys are parts of a query's, and the keys that it goes over at a time.
+static constexpr int64_t wavesOfMatrix = 8, wavesThatMeet = 4,
+                         keysOfMatrix = 64;
+
+/// The part of a lane's registers that waves with keys of their own may take
+/// where they have the fewest.
+static constexpr double vgprsOfFewest = 0.75;
+
+/// Without matrix instructions, or registers to fill: waves of a workgroup, its
+/// rows, and the keys that it goes over at a time. Lanes multiply and add code
+/// that is unrolled.
+static constexpr int64_t wavesOfSimt = 4, rowsOfSimt = 16, keysOfSimt = 16;
+
+/// The least extent of a tile: with matrix instructions one that each of them
+/// divides.
+static constexpr int64_t leastOfMatrix = 16, leastOfSimt = 8;
+
+/// Registers of a lane where the device is a CPU, whose driver has no limit.
+static constexpr int64_t registersOfCpu = 256;
+
+/// Elements of a head up to which it is small, and from which it is large.
+static constexpr int64_t smallHead = 64, largeHead = 256;
+
 /// Lanes of a workgroup: those that stand for waves where lanes exchange
 /// nothing are 32 to each.
 static int64_t lanesOf(int64_t waves, const Limits &limits) {
   return waves * (limits.wave == 1 ? 32 : limits.wave);
 }
 
-static Schedule chooseUpdate(const Space &space, const Limits &limits) {
-  constexpr int64_t elements = 8;
-  Schedule config;
-  config.waves = std::max<int64_t>(1, limits.shareBlock / lanesOf(1, limits));
-  SpaceSchedule &chosen = config.spaces.emplace_back();
-  chosen.columns = llvm::PowerOf2Ceil(
+/// Bytes of shared memory that elements of so many bits take with the padding
+/// of their rows.
+static int64_t paddedBytes(int64_t elements, int64_t bits) {
+  return elements * bits / 8 * 17 / 16;
+}
+
+static Choice chooseUpdate(const Space &space, const Limits &limits) {
+  Choice choice;
+  choice.tile.waves =
+      std::max<int64_t>(1, limits.shareBlock / lanesOf(1, limits));
+  choice.space.columns = llvm::PowerOf2Ceil(
       cast<AffineConstantExpr>(space.shape.back()).getValue());
-  chosen.rows = {std::max<int64_t>(1, lanesOf(config.waves, limits) * elements /
-                                          chosen.columns)};
-  return config;
+  int64_t elements = lanesOf(choice.tile.waves, limits) * elementsOfUpdate;
+  choice.space.rows = {std::max<int64_t>(1, elements / choice.space.columns)};
+  return choice;
 }
 
 namespace {
@@ -66,7 +98,7 @@ struct Blocks {
     int64_t elements = (2 * keys + (inShared ? queries : 0)) * size;
     if (bits == 32)
       elements += queries * keys;
-    return elements * bits / 8 * 17 / 16;
+    return paddedBytes(elements, bits);
   }
 };
 } // namespace
@@ -111,10 +143,10 @@ static OfInstruction instructionOf(Type element, int64_t size,
   return found;
 }
 
-/// The `share` of a lane's registers, which a CPU's driver has no limit of.
+/// The `share` of a lane's registers.
 static int64_t availableRegisters(const Limits &limits, double share) {
-  constexpr int64_t ofCpu = 256;
-  int64_t available = limits.wide ? limits.row.vgprs.perWave * share : ofCpu;
+  int64_t available =
+      limits.wide ? limits.row.vgprs.perWave * share : registersOfCpu;
   return available - limits.spareRegisters;
 }
 
@@ -124,10 +156,10 @@ static int64_t availableRegisters(const Limits &limits, double share) {
 /// none.
 static int64_t columnsOf(RankedTensorType queries) {
   int64_t size = queries.getDimSize(3);
-  return llvm::alignTo(size, size <= 256 ? 16 : 64);
+  return llvm::alignTo(size, size <= largeHead ? 16 : 64);
 }
 
-static Schedule chooseAttention(const Space &space, const Limits &limits) {
+static Choice chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
   bool isPaged = isa<PagedAttentionOp>(space.alone);
@@ -141,29 +173,29 @@ static Schedule chooseAttention(const Space &space, const Limits &limits) {
   int64_t rowsOfFew = heads;
   if (isFew) // there may be none
     rowsOfFew *= llvm::PowerOf2Ceil(std::max<int64_t>(1, count));
-  bool isSmall = isFew && rowsOfFew <= 8;
+  bool isSmall = isFew && rowsOfFew <= leastOfSimt;
   auto [leastRows, copies, isLoadedWhole] =
       instructionOf(element, size, limits, /*inRegisters=*/isSmall);
-  bool hasMatrix = leastRows > 0;
-  Schedule config;
+  bool isWide = limits.wide && leastRows > 0;
   const AttentionFacts &facts = limits.row.tiles.attention;
+  Choice choice;
+  Tile &tile = choice.tile;
   // Multiply-adds are unrolled: larger tiles are too much code.
-  int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
-  config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
-  int64_t lanes = lanesOf(config.waves, limits);
+  int64_t tilesOfWave = size <= smallHead ? facts.tilesOfSmall : 1;
+  tile.waves = isWide ? wavesOfMatrix / tilesOfWave : wavesOfSimt;
+  int64_t lanes = lanesOf(tile.waves, limits);
   int64_t available = availableRegisters(limits, facts.vgprs);
-  int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
-  int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
-  SpaceSchedule &chosen = config.spaces.emplace_back();
+  int64_t mostRows = isWide ? lanes * tilesOfWave / 2 : rowsOfSimt;
+  int64_t mostKeys = isWide ? keysOfMatrix : keysOfSimt;
   if (isFew) {
     mostRows = std::min(mostRows, rowsOfFew);
-    config.waves = std::min<int64_t>(config.waves, 4);
-    lanes = lanesOf(config.waves, limits);
+    tile.waves = std::min<int64_t>(tile.waves, wavesThatMeet);
+    lanes = lanesOf(tile.waves, limits);
     mostKeys = std::min<int64_t>(mostKeys, facts.keysOfFew);
   }
-  // The extent that every instruction divides.
-  const int64_t leastKeys = hasMatrix ? 16 : 8;
-  const int64_t least = isSmall && leastRows <= 8 ? 8 : leastKeys;
+  const int64_t leastKeys = leastRows ? leastOfMatrix : leastOfSimt;
+  const int64_t least =
+      isSmall && leastRows <= leastOfSimt ? leastOfSimt : leastKeys;
   mostRows = std::max(mostRows, least);
   // Logits; where some are left out, what they are compared by; where tokens
   // have scales, these.
@@ -175,7 +207,6 @@ static Schedule chooseAttention(const Space &space, const Limits &limits) {
     blocks.queries /= 2;
   Blocks ofWave = blocks;
   // No tile of keys leaves registers for queries.
-  bool isWide = limits.wide && hasMatrix;
   if (isWide && !isFew && facts.wholeOperands && !isLoadedWhole &&
       blocks.registers(lanes, /*ofWave=*/false) > available) {
     blocks.inShared = true;
@@ -197,8 +228,8 @@ static Schedule chooseAttention(const Space &space, const Limits &limits) {
   // Their results of f32 meet in shared memory, with a row's sums.
   int64_t meeting = 4 * ofWave.queries * (size + 8);
   int64_t together = std::min<int64_t>(
-      4, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
-  if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
+      wavesThatMeet, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
+  if (isFew && isWide && together > 1 && fitsWave(vgprsOfFewest)) {
     // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
@@ -206,26 +237,26 @@ static Schedule chooseAttention(const Space &space, const Limits &limits) {
     // with 16; of f8E4M3FN 78 and 163.
     if (!keys.getElementType().isInteger() && fitsWave(facts.vgprsOfWave))
       blocks = ofWave;
-    config.waves = chosen.unroll = together;
-  } else if (hasMatrix && !isFew) {
+    tile.waves = tile.unroll = together;
+  } else if (leastRows && !isFew) {
     // Waves have rows of their own.
-    config.waves =
-        std::clamp<int64_t>(blocks.queries / leastRows, 1, config.waves);
+    tile.waves = std::clamp<int64_t>(blocks.queries / leastRows, 1, tile.waves);
   }
   if (isFew)
-    chosen.split = std::clamp<int64_t>(
-        facts.wavesOfFew * limits.simds / config.waves, 1, mostSplit);
-  chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
-  chosen.columns = size;
-  chosen.depth = blocks.keys;
-  chosen.loop = blocks.inShared;
-  return config;
+    tile.split = std::clamp<int64_t>(
+        facts.wavesOfFew * limits.simds / tile.waves, 1, mostSplit);
+  tile.m = blocks.queries;
+  tile.n = size;
+  tile.k = blocks.keys;
+  choice.space.rows = {1, heads, 1};
+  choice.space.loop = blocks.inShared;
+  return choice;
 }
 
 /// Rows that a workgroup adds up, as many to a wave as an instruction has: they
 /// stay in its registers with the sums. Then the largest tile of others, of
 /// which shared memory has both orders.
-static Schedule chooseBackward(const Space &space, const Limits &limits) {
+static Choice chooseBackward(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   int64_t size = columnsOf(type), bits = type.getElementTypeBitWidth();
   OfInstruction instruction =
@@ -233,15 +264,15 @@ static Schedule chooseBackward(const Space &space, const Limits &limits) {
   bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
   const AttentionFacts &facts = limits.row.tiles.attention;
   int64_t sums = isOfKeys(space.alone) ? 2 : 1;
-  Schedule config;
-  config.waves = isWide ? 8 : 4;
-  int64_t rows = 16;
+  Choice choice;
+  Tile &tile = choice.tile;
+  tile.waves = isWide ? wavesOfMatrix : wavesOfSimt;
+  int64_t rows = isWide ? tile.waves * instruction.rows : rowsOfSimt;
   if (hasMatrix) {
-    rows = isWide ? config.waves * instruction.rows : rows;
     // On the H200 316 TFLOP/s in place of 286; keys have too many sums.
-    int64_t ofWave = sums == 1 && size <= 64 ? facts.tilesOfSmall : 1;
-    config.waves = std::clamp<int64_t>(rows / (ofWave * instruction.rows), 1,
-                                       config.waves);
+    int64_t ofWave = sums == 1 && size <= smallHead ? facts.tilesOfSmall : 1;
+    tile.waves =
+        std::clamp<int64_t>(rows / (ofWave * instruction.rows), 1, tile.waves);
   }
   int64_t available =
       availableRegisters(limits, isWide ? facts.vgprsOfGradients : facts.vgprs);
@@ -252,7 +283,7 @@ static Schedule chooseBackward(const Space &space, const Limits &limits) {
     int64_t elements = (2 + sums) * others * size +
                        (hasMatrix ? 0 : rows * others) +
                        (inShared ? 2 * rows * size : 0);
-    return elements * bits / 8 * 17 / 16;
+    return paddedBytes(elements, bits);
   };
   // Sums and logits in f32, one sum at a time where own rows are in shared
   // memory; own rows, weights, what is on its way, and the operand of a dot,
@@ -261,48 +292,57 @@ static Schedule chooseBackward(const Space &space, const Limits &limits) {
     int64_t columns = llvm::PowerOf2Ceil(size), copies = instruction.copies;
     int64_t atOnce = inShared ? 1 : sums;
     int64_t wide = rows * (atOnce * columns + 2 * others);
-    int64_t loaded = 2 + (facts.wholeOperands ? copies * config.waves : 0);
+    int64_t loaded = 2 + (facts.wholeOperands ? copies * tile.waves : 0);
     int64_t narrow =
         copies * rows * ((inShared ? 0 : 2) * columns + atOnce * others) +
         loaded * others * columns;
-    return (wide + narrow * bits / 32) / lanesOf(config.waves, limits);
+    return (wide + narrow * bits / 32) / lanesOf(tile.waves, limits);
   };
-  int64_t others = hasMatrix ? 16 : 8;
-  if (isWide && facts.wholeOperands && registers(others) > available * 4 / 3) {
+  int64_t others = hasMatrix ? leastOfMatrix : leastOfSimt;
+  // Some spilled registers cost less than rows in shared memory.
+  auto spills = [&] { return registers(others) > available * 4 / 3; };
+  if (isWide && facts.wholeOperands && spills()) {
     inShared = true;
     // If that is not enough either, it is only more code.
-    inShared = registers(others) <= available * 4 / 3;
+    inShared = !spills();
   }
-  for (; inShared && config.waves > 1 && bytes(others) > limits.ldsBytes;
+  for (; inShared && tile.waves > 1 && bytes(others) > limits.ldsBytes;
        rows /= 2)
-    config.waves /= 2;
-  while (others < (isWide ? 64 : 16) && bytes(2 * others) <= limits.ldsBytes &&
+    tile.waves /= 2;
+  while (others < (isWide ? keysOfMatrix : keysOfSimt) &&
+         bytes(2 * others) <= limits.ldsBytes &&
          registers(2 * others) <= available)
     others *= 2;
-  SpaceSchedule &chosen = config.spaces.emplace_back();
-  chosen.rows = {1, 1, rows};
-  chosen.columns = size;
-  chosen.depth = others;
-  chosen.loop = inShared;
-  return config;
+  tile.m = rows;
+  tile.n = size;
+  tile.k = others;
+  choice.space.rows = {1, 1, 1};
+  choice.space.loop = inShared;
+  return choice;
 }
 
-FailureOr<Schedule> greta::chooseAlone(const Space &space,
-                                       const Limits &limits) {
+FailureOr<Choice> greta::chooseAlone(const Space &space, const Limits &limits) {
   if (getUpdatedCache(space.alone))
     return chooseUpdate(space, limits);
   bool isBackward = isa<AttentionBackwardOp>(space.alone);
-  Schedule config = isBackward ? chooseBackward(space, limits)
-                               : chooseAttention(space, limits);
+  Choice choice = isBackward ? chooseBackward(space, limits)
+                             : chooseAttention(space, limits);
   // A family's variant without matrix instructions keeps the choice.
-  if (limits.matrix.empty() && !limits.row.matrix.empty())
-    return config;
-  FailureOr<DictionaryAttr> asked = configFor(space.alone, limits.row);
-  if (failed(asked))
-    return failure();
-  if (*asked)
-    if (std::optional<std::string> why =
-            applyConfig(config, *asked, isBackward))
-      return space.alone->emitOpError("has a 'greta.config' ") << *why;
-  return config;
+  if (!limits.matrix.empty() || limits.row.matrix.empty()) {
+    FailureOr<DictionaryAttr> asked = configFor(space.alone, limits.row);
+    if (failed(asked))
+      return failure();
+    if (*asked)
+      if (std::optional<std::string> why = takeAsked(
+              choice.tile, *asked, isBackward ? AttentionGradients : Attention))
+        return space.alone->emitOpError("has a 'greta.config' ") << *why;
+  }
+  const Tile &tile = choice.tile;
+  SpaceSchedule &blocks = choice.space;
+  blocks.rows[2] = std::max<int64_t>(1, tile.m / blocks.rows[1]);
+  blocks.columns = tile.n;
+  blocks.depth = tile.k;
+  blocks.unroll = tile.unroll;
+  blocks.split = tile.split;
+  return choice;
 }

@@ -203,22 +203,12 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
   SmallVector<const MatrixInstruction *> available =
       instructionsFor(space.matmul, limits);
   std::optional<Tile> best = bestTile(problem, limits, available);
-  if (!best)
-    return best;
-  Tile asked;
-  auto apply = [&](DictionaryAttr config) -> std::optional<std::string> {
-    asked = *best;
-    if (std::optional<std::string> why = applyConfig(asked, config, available))
-      return why;
-    if (std::optional<std::string> why =
-            TileModel(problem, limits).whyNot(asked, /*asked=*/true))
-      return "that does not fit: " + *why;
-    return std::nullopt;
+  auto whyNot = [&](const Tile &tile) {
+    return TileModel(problem, limits).whyNot(tile, /*asked=*/true);
   };
-  FailureOr<bool> isAsked = applyAsked(space, limits, apply);
-  if (failed(isAsked))
+  if (best && failed(takeAsked(*best, space, limits, whyNot, available)))
     return failure();
-  return *isAsked ? std::optional<Tile>(asked) : best;
+  return best;
 }
 
 /// Bits that an element of an operand is computed from. A value that several
@@ -381,28 +371,22 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
   }
   if (failed(tile))
     return failure();
-  // From rows and columns of the GEMM to those of the space.
-  auto withHeads = [&](Choice choice) {
-    if (!space.heads)
-      return choice;
-    choice.space.rows = {choice.space.rows.back(),
-                         choice.space.columns / problem.head};
-    choice.space.columns = *constantOf(space.columns(context));
-    return choice;
-  };
   if (!*tile) {
     FailureOr<Choice> choice = chooseSimt(space, problem, limits);
     // A configuration is meant for the targets that have its instruction.
     Limits all(limits.row, /*useMatrix=*/true);
-    if (succeeded(choice) && instructionsFor(matmul, all).empty())
-      choice = overrideBlocks(space, limits, *choice, [&](const Choice &asked) {
-        return whyNotSimt(problem, limits, asked);
-      });
-    return failed(choice) ? choice : withHeads(*choice);
+    auto whyNot = [&](const Tile &tile) {
+      return whyNotSimt(problem, limits, tile);
+    };
+    if (failed(choice) ||
+        (instructionsFor(matmul, all).empty() &&
+         failed(takeAsked(choice->tile, space, limits, whyNot))))
+      return failure();
+    setBlocks(*choice, space, limits);
+    return choice;
   }
   Choice choice;
-  choice.block = (*tile)->waves * limits.wave;
-  choice.tile = std::make_shared<const Tile>(**tile);
+  choice.tile = **tile;
   choice.cycles = [problem, limits, tile = **tile](int64_t rows) {
     Problem given = problem;
     given.setRows(rows);
@@ -411,17 +395,37 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
                               llvm::divideCeil(given.n, tile.n), tile.waves,
                               limits);
   };
-  choice.space.rows.assign(space.groups.size(), 1);
-  choice.space.rows.back() = (*tile)->m;
-  choice.space.columns = (*tile)->n;
-  choice.space.depth = (*tile)->k;
-  choice.space.group = (*tile)->group;
-  choice.space.split =
-      partsOf(llvm::divideCeil(problem.k, (*tile)->k), (*tile)->split);
+  choice.space.group = choice.tile.group;
+  choice.tile.split =
+      partsOf(llvm::divideCeil(problem.k, choice.tile.k), choice.tile.split);
   choice.space.chiplets = limits.row.xcds;
-  choice.space.pipeline = pipelineOf(context, problem, **tile, limits);
-  choice.space.matrix =
-      matrixAttr(context, *(*tile)->instruction, limits.row,
-                 (*tile)->opaque || !(*tile)->instruction->accLayout.isKnown());
-  return withHeads(choice);
+  choice.space.pipeline = pipelineOf(context, problem, choice.tile, limits);
+  const MatrixInstruction &mi = *choice.tile.instruction;
+  choice.space.matrix = matrixAttr(
+      context, mi, limits.row, choice.tile.opaque || !mi.accLayout.isKnown());
+  setBlocks(choice, space, limits);
+  return choice;
+}
+
+void greta::setBlocks(Choice &choice, const Space &space,
+                      const Limits &limits) {
+  const Tile &tile = choice.tile;
+  SpaceSchedule &blocks = choice.space;
+  choice.block = tile.waves * limits.wave;
+  blocks.rows.assign(space.groups.size(), 1);
+  blocks.rows.back() = tile.m;
+  blocks.columns = tile.n;
+  blocks.depth = tile.k;
+  blocks.run = tile.run;
+  blocks.unroll = tile.unroll;
+  blocks.split = tile.split;
+  if (!space.heads)
+    return;
+  // From columns of the GEMM to heads and columns of the space, of which only
+  // skinny GEMMs take a part.
+  int64_t inHead =
+      *constantOf(space.columns(MatmulOp(space.matmul).getContext()));
+  int64_t columns = tile.n / columnsOfPair(space);
+  blocks.columns = tile.run ? std::min(columns, powerPart(inHead)) : inHead;
+  blocks.rows = {tile.m, columns / blocks.columns};
 }

@@ -10,27 +10,30 @@
 
 #include "TileModel.h"
 #include "greta/Configure/Tuning.h"
-#include <array>
 
 using namespace mlir;
 using namespace greta;
 
-static bool isNumber(Attribute entry) {
-  auto integer = dyn_cast<IntegerAttr>(entry);
-  return integer && integer.getValue().isSignedIntN(32);
-}
+namespace {
+/// An integer that a configuration may have.
+struct Part {
+  StringLiteral name;
+  int64_t Tile::*member;
+  unsigned kinds;
+  int64_t least, most;
+  bool isPower = false; // of two
+};
+} // namespace
 
-static bool isKnown(NamedAttribute entry) {
-  if (llvm::is_contained({"tile", "instruction"}, entry.getName())) {
-    auto array = dyn_cast<ArrayAttr>(entry.getValue());
-    return array && llvm::all_of(array, isNumber);
-  }
-  if (llvm::is_contained({"opaque", "direct"}, entry.getName()))
-    return isa<UnitAttr>(entry.getValue());
-  return llvm::is_contained({"waves", "stages", "slice", "group", "split"},
-                            entry.getName()) &&
-         isNumber(entry.getValue());
-}
+static constexpr Part parts[] = {
+    {"group", &Tile::group, MatrixGemm, 1, INT32_MAX},
+    {"run", &Tile::run, SkinnyGemm, 1, INT32_MAX},
+    {"slice", &Tile::slice, MatrixGemm, 1, INT32_MAX},
+    {"split", &Tile::split, AnyGemm | Attention, 1, mostSplit},
+    {"stages", &Tile::stages, MatrixGemm, 0, 3},
+    {"unroll", &Tile::unroll, SkinnyGemm | Attention, 1, INT32_MAX, true},
+    {"waves", &Tile::waves, AnyGemm | Attention | AttentionGradients, 1,
+     INT32_MAX, true}};
 
 FailureOr<DictionaryAttr> greta::configFor(Operation *op,
                                            const TargetRow &row) {
@@ -79,252 +82,178 @@ const TuningEntry *greta::measuredFor(const Space &space,
   return entry;
 }
 
-FailureOr<bool> greta::applyAsked(
-    const Space &space, const Limits &limits,
-    llvm::function_ref<std::optional<std::string>(DictionaryAttr)> apply) {
-  MatmulOp matmul = space.matmul;
-  FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
-  if (failed(asked))
-    return failure();
-  if (*asked) {
-    if (std::optional<std::string> why = apply(*asked))
-      return matmul.emitOpError("has a 'greta.config' ") << *why;
-    return true;
+static StringRef nameOf(TileKind kind) {
+  return kind == MatrixGemm   ? "a GEMM on matrix units"
+         : kind == SkinnyGemm ? "a skinny GEMM"
+         : kind == SimtGemm   ? "a GEMM without matrix instructions"
+         : kind == Attention  ? "attention"
+                              : "gradients of attention";
+}
+
+/// The integers of an array; none: there is something else.
+static std::optional<SmallVector<int64_t>> numbersOf(Attribute value) {
+  auto array = dyn_cast<ArrayAttr>(value);
+  if (!array)
+    return std::nullopt;
+  SmallVector<int64_t> numbers;
+  for (Attribute entry : array) {
+    auto integer = dyn_cast<IntegerAttr>(entry);
+    if (!integer || !integer.getValue().isSignedIntN(32))
+      return std::nullopt;
+    numbers.push_back(integer.getInt());
   }
-  const TuningEntry *entry = measuredFor(space, limits);
-  if (!entry)
-    return false;
-  std::optional<std::string> why =
-      apply(toAttribute(matmul.getContext(), entry->config));
-  // An entry that ships is also for shapes near by, which it may not fit.
-  if (why && limits.tuning)
-    matmul.emitRemark("the tuning database has a configuration for ")
-        << limits.row.name << " " << *why << "; the model's choice is taken";
-  return !why;
+  return numbers;
 }
 
-/// Sets `value` to an entry's, if there is one.
-static void take(DictionaryAttr config, StringRef name, int64_t &value) {
-  if (auto integer = config.getAs<IntegerAttr>(name))
-    value = integer.getValue().getSExtValue();
-}
-
-static SmallVector<int64_t> numbersOf(DictionaryAttr config, StringRef name) {
-  SmallVector<int64_t> values;
-  if (auto array = config.getAs<ArrayAttr>(name))
-    for (Attribute entry : array)
-      values.push_back(cast<IntegerAttr>(entry).getValue().getSExtValue());
-  return values;
-}
-
-/// A block's extent that may be asked for; skinny GEMMs go far along K.
-static constexpr int64_t mostExtent = 1024, mostDepthOfSkinny = 65536;
-
-/// M, N and K; none: they are not three from 1 to `most`.
-static std::optional<std::array<int64_t, 3>> tileOf(DictionaryAttr config,
-                                                    int64_t most = mostExtent) {
-  SmallVector<int64_t> sizes = numbersOf(config, "tile");
-  if (sizes.size() != 3 ||
-      llvm::any_of(sizes, [&](int64_t n) { return n < 1 || n > most; }))
+/// Takes the extents of a tile: M, N and K of a GEMM, own rows and others of
+/// attention. What belongs to the old ones goes.
+static std::optional<std::string> takeExtents(Tile &tile, Attribute value,
+                                              TileKind kind) {
+  // Skinny GEMMs go far along K.
+  const int64_t most = kind == SkinnyGemm ? 65536 : 1024;
+  bool isGemm = kind & AnyGemm;
+  std::optional<SmallVector<int64_t>> sizes = numbersOf(value);
+  auto isWrong = [&](int64_t n) {
+    return n > most || (isGemm ? n < 1 : n < 16 || !llvm::isPowerOf2_64(n));
+  };
+  if (!sizes || sizes->size() != (isGemm ? 3 : 2) ||
+      llvm::any_of(*sizes, isWrong))
+    return (isGemm ? "whose 'tile' is not three extents from 1 to "
+                   : "whose 'tile' is not two powers of two from 16 to ") +
+           std::to_string(most) +
+           (isGemm              ? ""
+            : kind == Attention ? ", rows and keys"
+                                : ", what is added up and what the loop goes "
+                                  "over");
+  tile.m = sizes->front();
+  tile.k = sizes->back();
+  if (!isGemm)
     return std::nullopt;
-  return std::array<int64_t, 3>{sizes[0], sizes[1], sizes[2]};
-}
-
-static std::string noTile(int64_t most = mostExtent) {
-  return "whose 'tile' is not three extents from 1 to " + std::to_string(most);
-}
-
-static std::optional<std::string> whyNotSplit(int64_t split) {
-  if (split >= 1 && split <= mostSplit)
-    return std::nullopt;
-  return "whose 'split' is not from 1 to " + std::to_string(mostSplit);
-}
-
-std::optional<std::string>
-greta::applyConfig(Tile &tile, DictionaryAttr config,
-                   ArrayRef<const MatrixInstruction *> available) {
-  if (!llvm::all_of(config, isKnown))
-    return "that is not made of 'tile' and 'instruction', arrays of integers, "
-           "'waves', 'stages', 'slice', 'group' and 'split', integers below "
-           "2^31, 'opaque' and 'direct'";
-  if (config.contains("tile")) {
-    auto sizes = tileOf(config);
-    if (!sizes)
-      return noTile();
-    std::tie(tile.m, tile.n, tile.k) = std::tuple_cat(*sizes);
+  tile.n = (*sizes)[1];
+  tile.split = 1;
+  if (kind == MatrixGemm)
     tile.slice = tile.stages == 1 ? tile.instruction->k : tile.k;
-    tile.split = 1;
-  }
-  if (config.contains("instruction")) {
-    SmallVector<int64_t> sizes = numbersOf(config, "instruction");
-    auto found = llvm::find_if(available, [&](const MatrixInstruction *mi) {
-      return sizes == SmallVector<int64_t>{mi->m, mi->n, mi->k};
-    });
-    if (found == available.end())
-      return "whose 'instruction' the target does not have for these operands";
-    tile.instruction = *found;
-  }
-  tile.opaque = config.contains("opaque");
-  if (tile.opaque && tile.instruction->name != "coopmat")
-    return "with 'opaque', which cooperative matrices may be";
-  tile.direct = config.contains("direct");
-  take(config, "waves", tile.waves);
-  take(config, "stages", tile.stages);
-  take(config, "slice", tile.slice);
-  take(config, "group", tile.group);
-  take(config, "split", tile.split);
-  if (std::optional<std::string> why = whyNotSplit(tile.split))
-    return why;
-  if (!llvm::isPowerOf2_64(std::max<int64_t>(tile.waves, 0)) ||
-      tile.stages < 0 || tile.stages > 3 || tile.group < 1)
-    return "whose waves are no power of two, stages not 0 to 3, or group not "
-           "positive";
   return std::nullopt;
 }
 
+static std::optional<std::string> takePart(Tile &tile, NamedAttribute entry,
+                                           TileKind kind) {
+  StringRef name = entry.getName();
+  const Part *part = llvm::find_if(parts, [&](const Part &part) {
+    return part.name == name && (part.kinds & kind);
+  });
+  if (part == std::end(parts)) {
+    std::string why = ("with '" + name + "', which " + nameOf(kind) +
+                       " cannot have; there are 'tile'")
+                          .str();
+    for (const Part &known : parts)
+      if (known.kinds & kind)
+        why += (", '" + known.name + "'").str();
+    return why +
+           (kind == MatrixGemm ? ", 'instruction', 'opaque', 'direct'" : "");
+  }
+  auto integer = dyn_cast<IntegerAttr>(entry.getValue());
+  int64_t value = integer && integer.getValue().isSignedIntN(32)
+                      ? integer.getInt()
+                      : INT64_MIN;
+  if (value < part->least || value > part->most ||
+      (part->isPower && !llvm::isPowerOf2_64(value)))
+    return ("whose '" + name + "' is not " +
+            (part->isPower
+                 ? "a power of two"
+                 : "from " + Twine(part->least) + " to " + Twine(part->most)))
+        .str();
+  tile.*part->member = value;
+  return std::nullopt;
+}
+
+std::optional<std::string>
+greta::takeAsked(Tile &tile, DictionaryAttr config, TileKind kind,
+                 ArrayRef<const MatrixInstruction *> available) {
+  if (Attribute extents = config.get("tile"))
+    if (std::optional<std::string> why = takeExtents(tile, extents, kind))
+      return why;
+  tile.opaque = tile.direct = false;
+  for (NamedAttribute entry : config) {
+    StringRef name = entry.getName();
+    if (name == "tile")
+      continue;
+    if (kind == MatrixGemm && name == "instruction") {
+      std::optional<SmallVector<int64_t>> sizes = numbersOf(entry.getValue());
+      auto found = llvm::find_if(available, [&](const MatrixInstruction *mi) {
+        return sizes == SmallVector<int64_t>{mi->m, mi->n, mi->k};
+      });
+      if (found == available.end())
+        return "whose 'instruction' the target does not have for these "
+               "operands";
+      tile.instruction = *found;
+    } else if (kind == MatrixGemm && isa<UnitAttr>(entry.getValue()) &&
+               llvm::is_contained({"opaque", "direct"}, name)) {
+      (name == "opaque" ? tile.opaque : tile.direct) = true;
+    } else if (std::optional<std::string> why = takePart(tile, entry, kind)) {
+      return why;
+    }
+  }
+  if (tile.opaque && tile.instruction->name != "coopmat")
+    return "with 'opaque', which cooperative matrices may be";
+  return std::nullopt;
+}
+
+/// So many parts along K at most that none is empty; those of skinny GEMMs are
+/// whole blocks.
+static void fitParts(Tile &tile, int64_t depth) {
+  if (tile.kindOfGemm() == SimtGemm)
+    tile.split = partsOf(llvm::divideCeil(std::max<int64_t>(depth, 1), tile.k),
+                         tile.split);
+  while (tile.run && tile.split > 1 && depth % (tile.k * tile.split))
+    --tile.split;
+}
+
+LogicalResult greta::takeAsked(Tile &tile, const Space &space,
+                               const Limits &limits, WhyNot whyNot,
+                               ArrayRef<const MatrixInstruction *> available) {
+  MatmulOp matmul = space.matmul;
+  FailureOr<DictionaryAttr> config = configFor(matmul, limits.row);
+  if (failed(config))
+    return failure();
+  bool isInSource = *config != nullptr;
+  if (!isInSource) {
+    const TuningEntry *entry = measuredFor(space, limits);
+    if (!entry)
+      return success();
+    config = toAttribute(matmul.getContext(), entry->config);
+  }
+  Tile asked = tile;
+  std::optional<std::string> why =
+      takeAsked(asked, *config, tile.kindOfGemm(), available);
+  if (!why) {
+    fitParts(asked, matmul.getDepth());
+    if ((why = whyNot(asked)))
+      why = "that does not fit: " + *why;
+  }
+  if (!why)
+    tile = asked;
+  else if (isInSource)
+    return matmul.emitOpError("has a 'greta.config' ") << *why;
+  // An entry that ships is also for shapes near by, which it may not fit.
+  else if (limits.tuning)
+    matmul.emitRemark("the tuning database has a configuration for ")
+        << limits.row.name << " " << *why << "; the model's choice is taken";
+  return success();
+}
+
 llvm::json::Object greta::configOf(const Tile &tile) {
-  const MatrixInstruction &mi = *tile.instruction;
   llvm::json::Object config{
-      {"tile", {tile.m, tile.n, tile.k}},
-      {"instruction", {mi.m, mi.n, mi.k}},
-      {"waves", tile.waves},
-      {"stages", tile.stages},
-      {"slice", tile.slice},
-      {"group", tile.group},
-  };
-  if (tile.split > 1)
-    config["split"] = tile.split;
+      {"tile", llvm::json::Array{tile.m, tile.n, tile.k}}};
+  if (const MatrixInstruction *mi = tile.instruction)
+    config["instruction"] = llvm::json::Array{mi->m, mi->n, mi->k};
+  for (const Part &part : parts)
+    if ((part.kinds & tile.kindOfGemm()) &&
+        (part.name != "split" || tile.split > 1))
+      config[part.name] = tile.*part.member;
   if (tile.opaque)
     config["opaque"] = true;
   if (tile.direct)
     config["direct"] = true;
-  return config;
-}
-
-/// Takes what a configuration says of blocks without matrix instructions.
-static std::optional<std::string>
-applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
-            const Limits &limits, WhyNot whyNot) {
-  bool skinny = choice.space.run != 0;
-  auto isPart = [&](NamedAttribute entry) {
-    StringRef name = entry.getName();
-    if (name == "tile")
-      return isKnown(entry);
-    bool isNamed = llvm::is_contained({"waves", "split"}, name) ||
-                   (skinny && llvm::is_contained({"run", "unroll"}, name));
-    return isNamed && isNumber(entry.getValue());
-  };
-  if (!llvm::all_of(config, isPart))
-    return std::string("that is not made of 'tile', an array of integers, ") +
-           (skinny ? "'waves', 'run', 'unroll' and 'split'"
-                   : "'waves' and 'split'") +
-           ", integers below 2^31, which are what a " +
-           (skinny ? "skinny GEMM has"
-                   : "GEMM without matrix instructions has");
-  SpaceSchedule &space = choice.space;
-  if (config.contains("tile")) {
-    int64_t most = skinny ? mostDepthOfSkinny : mostExtent;
-    auto sizes = tileOf(config, most);
-    if (!sizes)
-      return noTile(most);
-    std::tie(space.rows.back(), space.columns, space.depth) =
-        std::tuple_cat(*sizes);
-    choice.space.split = 1;
-  }
-  int64_t waves = choice.block / limits.wave;
-  take(config, "waves", waves);
-  take(config, "run", space.run);
-  take(config, "unroll", space.unroll);
-  take(config, "split", choice.space.split);
-  if (!llvm::isPowerOf2_64(std::max<int64_t>(waves, 0)) || space.run < 0 ||
-      (skinny && space.run < 1) || space.unroll < 1)
-    return "whose waves are no power of two, or 'run' or 'unroll' not positive";
-  if (std::optional<std::string> why = whyNotSplit(choice.space.split))
-    return why;
-  choice.block = waves * limits.wave;
-  int64_t depth = matmul.getDepth();
-  // So many parts at most: none is empty, and those of skinny GEMMs are whole
-  // blocks.
-  if (!skinny)
-    choice.space.split =
-        partsOf(llvm::divideCeil(std::max<int64_t>(depth, 1), space.depth),
-                choice.space.split);
-  while (skinny && choice.space.split > 1 &&
-         depth % (space.depth * choice.space.split))
-    --choice.space.split;
-  if (std::optional<std::string> why = whyNot(choice))
-    return "that does not fit: " + *why;
-  return std::nullopt;
-}
-
-FailureOr<Choice> greta::overrideBlocks(const Space &space,
-                                        const Limits &limits,
-                                        const Choice &choice, WhyNot whyNot) {
-  Choice asked;
-  auto apply = [&](DictionaryAttr config) {
-    asked = choice;
-    return applyBlocks(asked, config, space.matmul, limits, whyNot);
-  };
-  FailureOr<bool> isAsked = applyAsked(space, limits, apply);
-  if (failed(isAsked))
-    return failure();
-  return *isAsked ? asked : choice;
-}
-
-std::optional<std::string> greta::applyConfig(Schedule &attention,
-                                              DictionaryAttr config,
-                                              bool isBackward) {
-  auto isWhole = [](NamedAttribute entry) {
-    return llvm::is_contained({"tile", "waves"}, entry.getName());
-  };
-  if (isBackward && !llvm::all_of(config, isWhole))
-    return "that is not made of 'tile' and 'waves', which are what gradients "
-           "of attention have";
-  auto isPart = [](NamedAttribute entry) {
-    return entry.getName() == "tile"
-               ? isKnown(entry)
-               : llvm::is_contained({"waves", "unroll", "split"},
-                                    entry.getName()) &&
-                     isNumber(entry.getValue());
-  };
-  if (!llvm::all_of(config, isPart))
-    return "that is not made of 'tile', an array of integers, 'waves', "
-           "'unroll' and 'split', integers below 2^31, which are what "
-           "attention has";
-  SpaceSchedule &space = attention.spaces.front();
-  int64_t heads = space.rows[1];
-  if (config.contains("tile")) {
-    SmallVector<int64_t> sizes = numbersOf(config, "tile");
-    if (sizes.size() != 2 || llvm::any_of(sizes, [](int64_t n) {
-          return n < 16 || n > mostExtent || !llvm::isPowerOf2_64(n);
-        }))
-      return "whose 'tile' is not two powers of two from 16 to " +
-             std::to_string(mostExtent) +
-             (isBackward ? ", what is added up and what the loop goes over"
-                         : ", rows and keys");
-    space.rows[2] = std::max<int64_t>(1, sizes[0] / heads);
-    space.depth = sizes[1];
-  }
-  take(config, "waves", attention.waves);
-  take(config, "unroll", space.unroll);
-  take(config, "split", space.split);
-  if (!llvm::isPowerOf2_64(std::max<int64_t>(attention.waves, 0)) ||
-      !llvm::isPowerOf2_64(std::max<int64_t>(space.unroll, 0)))
-    return "whose 'waves' or 'unroll' is no power of two";
-  return whyNotSplit(space.split);
-}
-
-llvm::json::Object greta::configOf(const Choice &choice, const Limits &limits) {
-  const SpaceSchedule &space = choice.space;
-  llvm::json::Object config{
-      {"tile", {space.rows.back(), space.columns, space.depth}},
-      {"waves", choice.block / limits.wave},
-  };
-  if (space.run) {
-    config["run"] = space.run;
-    config["unroll"] = space.unroll;
-  }
-  if (choice.space.split > 1)
-    config["split"] = choice.space.split;
   return config;
 }

@@ -14,38 +14,36 @@ using namespace greta;
 /// Accumulators of a lane that may be asked for, and without registers to fill.
 static constexpr int64_t mostSums = 64, mostSumsOfCpu = 32;
 
-static int64_t ldsBytes(const Problem &problem, const SpaceSchedule &config) {
-  return problem.bytes * config.depth *
-             (config.rows.back() + problem.count * config.columns) +
-         (config.split > 1 ? meetingBytes : 0);
+static int64_t ldsBytes(const Problem &problem, const Tile &tile) {
+  return problem.bytes * tile.k * (tile.m + problem.count * tile.n) +
+         (tile.split > 1 ? meetingBytes : 0);
 }
 
 std::optional<std::string> greta::whyNotSimt(const Problem &problem,
                                              const Limits &limits,
-                                             const Choice &choice) {
-  const SpaceSchedule &config = choice.space;
-  int64_t rows = config.rows.back();
-  if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(config.depth) ||
-      (problem.head == 1 && !llvm::isPowerOf2_64(config.columns)))
+                                             const Tile &tile) {
+  if (!llvm::isPowerOf2_64(tile.m) || !llvm::isPowerOf2_64(tile.k) ||
+      (problem.head == 1 && !llvm::isPowerOf2_64(tile.n)))
     return "its tile is not made of powers of two";
-  if (config.columns % problem.head)
+  if (tile.n % problem.head)
     return "its tile does not take heads of " + std::to_string(problem.head) +
            " columns whole";
-  if (choice.block > limits.maxBlock)
+  int64_t lanes = tile.waves * limits.wave;
+  if (lanes > limits.maxBlock)
     return "its waves are more than a workgroup takes";
-  int64_t sums = rows * config.columns / choice.block;
+  int64_t sums = tile.m * tile.n / lanes;
   if (sums < 1 ||
       problem.count * sums > (limits.wide ? mostSums : mostSumsOfCpu))
     return "it has " + std::to_string(sums) +
            " sums a lane, which are from 1 to " +
            std::to_string((limits.wide ? mostSums : mostSumsOfCpu) /
                           problem.count);
-  int64_t lds = ldsBytes(problem, config);
+  int64_t lds = ldsBytes(problem, tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +
            " bytes of shared memory, the target has " +
            std::to_string(limits.ldsBytes);
-  if (choice.space.split > 1 && !problem.splits)
+  if (tile.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
            "batch or heads";
   return std::nullopt;
@@ -58,35 +56,36 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
   auto extent = [&](int64_t size) {
     return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), 16, largest);
   };
-  Choice choice;
   int64_t rows = extent(problem.m), columns = extent(problem.n);
   if (problem.head > 1) {
     columns = problem.head;
     while (rows > 4 && rows * columns > largest * largest)
       rows /= 2;
   }
-  choice.space.rows.assign(space.groups.size(), 1);
-  choice.space.rows.back() = rows;
-  choice.space.columns = columns;
-  choice.space.depth = std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1,
-                                           std::max<int64_t>(problem.unit, 16));
-  choice.block =
+  Choice choice;
+  Tile &tile = choice.tile;
+  tile.m = rows;
+  tile.n = columns;
+  tile.k = std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1,
+                               std::max<int64_t>(problem.unit, 16));
+  tile.waves =
       limits.waves
-          ? limits.waves * limits.wave
+          ? limits.waves
           : std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
-                                limits.wave, limits.shareBlock);
-  int64_t bytes = ldsBytes(problem, choice.space);
+                                limits.wave, limits.shareBlock) /
+                limits.wave;
+  int64_t bytes = ldsBytes(problem, tile);
   if (bytes > limits.ldsBytes)
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
            << "target has " << limits.ldsBytes << "; take another target";
   // A lane does one a cycle, and the turn's barriers and loads come beside.
-  int64_t m = choice.space.rows.back(), n = choice.space.columns;
-  int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
+  int64_t m = rows, n = columns;
+  int64_t steps = llvm::divideCeil(problem.k, tile.k);
   double perCycle =
       double(limits.row.simdsPerUnit) * limits.wave / limits.row.waveCycles;
-  double step = problem.count * m * n * choice.space.depth / perCycle +
-                limits.row.tiles.loop.turn;
+  double step =
+      problem.count * m * n * tile.k / perCycle + limits.row.tiles.loop.turn;
   double acrossN = llvm::divideCeil(problem.n, n);
   double sums = double(problem.count) * rows * columns;
   auto cyclesOf = [&row = limits.row, m, acrossN, steps, step,
@@ -105,7 +104,7 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
       chosen = split;
     }
   }
-  choice.space.split = partsOf(steps, chosen);
+  tile.split = partsOf(steps, chosen);
   choice.cycles = [cyclesOf, chosen](int64_t given) {
     return cyclesOf(given, chosen);
   };

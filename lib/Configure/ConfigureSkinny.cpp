@@ -39,16 +39,15 @@ bool greta::fitsPacked(const Space &space, int64_t depth) {
   return !unit || (llvm::isPowerOf2_64(depth) && depth >= unit);
 }
 
-bool greta::fitsSkinny(const Space &space, const SpaceSchedule &config) {
+bool greta::fitsSkinny(const Space &space, int64_t run, int64_t depth) {
   if (!space.matmul)
     return false;
-  int64_t depth = MatmulOp(space.matmul).getDepth();
+  int64_t all = MatmulOp(space.matmul).getDepth();
   // Packed weights are taken by words.
-  if (int64_t unit = unitOfWeights(space); unit && config.run % unit)
+  if (int64_t unit = unitOfWeights(space); unit && run % unit)
     return false;
-  return !ShapedType::isDynamic(depth) && llvm::isPowerOf2_64(config.run) &&
-         depth % config.run == 0 && llvm::isPowerOf2_64(config.depth) &&
-         config.depth % config.run == 0;
+  return !ShapedType::isDynamic(all) && llvm::isPowerOf2_64(run) &&
+         all % run == 0 && llvm::isPowerOf2_64(depth) && depth % run == 0;
 }
 
 /// Bits of the narrowest element of B's shape that B is computed from.
@@ -94,11 +93,6 @@ static int64_t rowsOf(const Space &space) {
       .value_or(expectedRows(matmul));
 }
 
-/// Columns that rope puts into one lane.
-static int64_t columnsOfPair(const Space &space) {
-  return space.pairs == Space::Pairs::None ? 1 : 2;
-}
-
 /// Registers of a lane for a block along the depth.
 static int64_t registersOf(const Space &space, int64_t rows, int64_t columns,
                            int64_t run) {
@@ -111,38 +105,37 @@ static int64_t registersOf(const Space &space, int64_t rows, int64_t columns,
 
 std::optional<std::string> greta::whyNotSkinny(const Space &space,
                                                const Limits &limits,
-                                               const Choice &choice) {
+                                               const Tile &tile) {
   MatmulOp matmul = space.matmul;
-  const SpaceSchedule &config = choice.space;
   int64_t rows = rowsOf(space);
   int64_t count = space.gemms().size();
-  if (config.rows.back() != rows)
+  int64_t lanes = tile.waves * limits.wave;
+  if (tile.m != rows)
     return "its tile does not have the GEMM's " + std::to_string(rows) +
            " rows";
-  for (int64_t part : {config.columns, config.depth, config.run, config.unroll})
+  for (int64_t part : {tile.n, tile.k, tile.run, tile.unroll})
     if (!llvm::isPowerOf2_64(part))
       return "its tile, 'run' and 'unroll' are no powers of two";
-  if (!fitsSkinny(space, config))
+  if (!fitsSkinny(space, tile.run, tile.k))
     return "its 'run' does not divide its depth and the GEMM's, or, with "
            "packed weights, is no whole words";
-  if (config.columns < columnsOfPair(space))
+  if (tile.n < columnsOfPair(space))
     return "its tile has half a pair of columns";
-  if (config.depth > int64_t(llvm::PowerOf2Ceil(matmul.getDepth())))
+  if (tile.k > int64_t(llvm::PowerOf2Ceil(matmul.getDepth())))
     return "its tile is deeper than the GEMM";
-  if (choice.block > limits.maxBlock)
+  if (lanes > limits.maxBlock)
     return "its waves are more than a workgroup takes";
-  int64_t runs = config.columns * (config.depth / config.run);
-  if (runs < choice.block)
+  int64_t runs = tile.n * (tile.k / tile.run);
+  if (runs < lanes)
     return "its tile has less than a 'run' for each lane";
-  int64_t columns = runs / choice.block;
-  if (registersOf(space, rows, columns, config.run) * config.unroll >
+  int64_t columns = runs / lanes;
+  if (registersOf(space, rows, columns, tile.run) * tile.unroll >
           2 * loadedRegisters ||
       rows * columns * count > 2 * sumRegisters)
     return "it needs too many registers for what it loads at a time";
-  if (choice.space.split > 1 && !canSplit(space))
+  if (tile.split > 1 && !canSplit(space))
     return "its 'split' needs an A that is not computed, and no batch or heads";
-  if (matmul.getDepth() % (config.depth * choice.space.split) &&
-      choice.space.split > 1)
+  if (tile.split > 1 && matmul.getDepth() % (tile.k * tile.split))
     return "its 'split' does not give each part whole blocks";
   return std::nullopt;
 }
@@ -238,18 +231,18 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
         std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
 
   Choice choice;
-  choice.block = limits.wave * wavesAlongDepth * wavesAlongColumns;
-  choice.space.rows.assign(space.heads ? 1 : space.groups.size(), 1);
-  choice.space.rows.back() = rows;
-  choice.space.columns = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
+  Tile &tile = choice.tile;
+  tile.waves = wavesAlongDepth * wavesAlongColumns;
+  tile.m = rows;
+  tile.n = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
   int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
-  choice.space.run = run;
-  choice.space.depth = blockRuns * run;
+  tile.run = run;
+  tile.k = blockRuns * run;
   int64_t registers = registersOf(space, rows, columnsPerLane, run);
   // A power of two, which is likely to divide.
   int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
-  choice.space.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
-                                          llvm::divideCeil(runs, blockRuns));
+  tile.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
+                                  llvm::divideCeil(runs, blockRuns));
 
   // Parts of the depth fill a device that waves along it do not.
   double busyOfOne = double(wavesAcross()) * wavesAlongDepth /
@@ -257,7 +250,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   double loadingOfOne = double(together) * depth * bits / 8 /
                         (1000.0 * limits.row.bandwidthGBs) *
                         limits.row.clockMHz;
-  double sums = double(rows) * choice.space.columns;
+  double sums = double(rows) * tile.n;
   // Issue cycles for one row: the FMAs plus the loads of A.
   double perWeight =
       (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
@@ -272,22 +265,21 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   bool splits = !limits.columns && canSplit(space);
   int64_t wanted = limits.wide && splits ? most : 1;
   for (int64_t split = 1;
-       split == 1 ||
-       (split <= wanted && depth % (choice.space.depth * split) == 0);
+       split == 1 || (split <= wanted && depth % (tile.k * split) == 0);
        split *= 2) {
     double cycles = cyclesOf(batch, split);
     if (cycles >= best)
       continue;
     best = cycles;
-    choice.space.split = split;
+    tile.split = split;
   }
   double cycles = std::max(best, batch * issueOfOne);
   // More rows than were expected load B again. Each row is likely to be of
   // another group.
   bool isDynamic = matmul.getType().isDynamicDim(matmul.getBatchRank());
-  int64_t split = choice.space.split;
-  double across = llvm::divideCeil(together, choice.space.columns);
-  waves = choice.block / limits.wave;
+  int64_t split = tile.split;
+  double across = llvm::divideCeil(together, tile.n);
+  waves = tile.waves;
   choice.cycles = [=](int64_t given) {
     if (!groups)
       return cycles * llvm::divideCeil(given, rows);
@@ -297,16 +289,5 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     return std::max(cyclesOf(tiles, split), tiles * issueOfOne) +
            cyclesOfEmptySlots(groups, given, rows, across, waves, limits);
   };
-  return choice;
-}
-
-Choice greta::withHeads(const Space &space, Choice choice) {
-  if (!space.heads)
-    return choice;
-  int64_t columns = choice.space.columns / columnsOfPair(space);
-  int64_t inHead =
-      *constantOf(space.columns(MatmulOp(space.matmul).getContext()));
-  choice.space.columns = std::min(columns, powerPart(inHead));
-  choice.space.rows.push_back(columns / choice.space.columns);
   return choice;
 }

@@ -36,8 +36,8 @@ FailureOr<std::optional<Schedule>> greta::chooseTogether(ArrayRef<Space> spaces,
     return failure();
   if (lead->space.split > 1) // what was measured for it alone
     return std::optional<Schedule>();
-  limits.waves = lead->block / limits.wave;
-  limits.tile = lead->tile.get();
+  limits.waves = lead->tile.waves;
+  limits.tile = lead->tile.instruction ? &lead->tile : nullptr;
   Schedule config;
   config.blockSize = lead->block;
   for (const Space &space : spaces) {
@@ -45,7 +45,7 @@ FailureOr<std::optional<Schedule>> greta::chooseTogether(ArrayRef<Space> spaces,
     if (failed(choice))
       return failure();
     if (choice->block != lead->block || choice->space.split > 1 ||
-        !choice->tile != !lead->tile)
+        !choice->tile.instruction != !lead->tile.instruction)
       return std::optional<Schedule>();
     config.spaces.push_back(std::move(choice->space));
   }

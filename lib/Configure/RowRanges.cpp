@@ -136,7 +136,7 @@ struct Chosen {
 };
 
 /// The choices for all GEMMs with the M in question.
-using Choices = SmallVector<Chosen>;
+using Choices = std::vector<Chosen>;
 
 /// Attention has no model: one query, few, and all others have kernels of their
 /// own.

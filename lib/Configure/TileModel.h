@@ -50,20 +50,6 @@ struct Problem {
   }
 };
 
-struct Tile {
-  const MatrixInstruction *instruction = nullptr;
-  int64_t m = 0, n = 0, k = 0, waves = 0;
-  int64_t stages = 1, slice = 0, group = 8, split = 1;
-  bool opaque = false; // takes the layouts for unknown
-  bool direct = false; // loads straight to shared memory
-
-  /// Waves that share an accumulator: all, but for those that without stages
-  /// take slices of their own.
-  int64_t wavesOfSlice() const {
-    return stages ? waves : std::max<int64_t>(1, waves * slice / k);
-  }
-};
-
 /// Judges tiles of one problem on one target.
 class TileModel {
 public:
@@ -141,15 +127,6 @@ bestTile(const Problem &problem, const Limits &limits,
 tile::PipelineAttr pipelineOf(mlir::MLIRContext *context,
                               const Problem &problem, const Tile &tile,
                               const Limits &limits);
-
-/// Replaces parts of `tile` by a configuration's; returns why it cannot be, as
-/// "a configuration .."; none: it can.
-std::optional<std::string>
-applyConfig(Tile &tile, mlir::DictionaryAttr config,
-            llvm::ArrayRef<const MatrixInstruction *> available);
-
-/// `tile` as a configuration.
-llvm::json::Object configOf(const Tile &tile);
 
 /// The tuning database's key of a space's GEMM.
 TuningKey tuningKey(const Space &space, const TargetRow &row);

@@ -2,7 +2,7 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --verify-diagnostics %s
 
 func.func @other(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile', an array of integers, 'waves', 'unroll' and 'split', integers below 2^31, which are what attention has}}
+  // expected-error @+1 {{has a 'greta.config' with 'stages', which attention cannot have; there are 'tile', 'split', 'unroll', 'waves'}}
   %0 = greta.attention %q, %k, %k {greta.config = {stages = 2}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
   return %0 : tensor<1x2x8x64xf16>
 }
@@ -18,7 +18,7 @@ func.func @tile(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x
 // -----
 
 func.func @waves(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' whose 'waves' or 'unroll' is no power of two}}
+  // expected-error @+1 {{has a 'greta.config' whose 'waves' is not a power of two}}
   %0 = greta.attention %q, %k, %k {greta.config = {waves = 3}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
   return %0 : tensor<1x2x8x64xf16>
 }
@@ -34,7 +34,7 @@ func.func @split(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1
 // -----
 
 func.func @backward(%q: tensor<2x8x4x64xf16>, %l: tensor<2x8x4xf32>) -> tensor<2x8x4x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'waves', which are what gradients of attention have}}
+  // expected-error @+1 {{has a 'greta.config' with 'split', which gradients of attention cannot have; there are 'tile', 'waves'}}
   %0, %1, %2 = greta.attention_backward %q, %q, %q, %q, %l, %q {greta.config = {split = 2}} : tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4xf32>, tensor<2x8x4x64xf16> -> tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>
   return %0 : tensor<2x8x4x64xf16>
 }

@@ -53,7 +53,7 @@ func.func @tile(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x
 
 //--- invalid.mlir
 func.func @parts_of_tiles(%a: tensor<1x64xf16>, %b: tensor<64x64xf16>) -> tensor<1x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile', an array of integers, 'waves', 'run', 'unroll' and 'split'}}
+  // expected-error @+1 {{has a 'greta.config' with 'stages', which a skinny GEMM cannot have; there are 'tile', 'run', 'split', 'unroll', 'waves'}}
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {stages = 2}} : tensor<1x64xf16>, tensor<64x64xf16> -> tensor<1x64xf16>
   return %0 : tensor<1x64xf16>
 }
@@ -117,7 +117,7 @@ func.func @many_sums(%a: tensor<512x512xf32>, %b: tensor<512x512xf32>) -> tensor
 // -----
 
 func.func @no_run(%a: tensor<512x512xf32>, %b: tensor<512x512xf32>) -> tensor<512x512xf32> {
-  // expected-error @+1 {{that is not made of 'tile', an array of integers, 'waves' and 'split'}}
+  // expected-error @+1 {{with 'run', which a GEMM without matrix instructions cannot have; there are 'tile', 'split', 'waves'}}
   %0 = greta.matmul %a, %b {greta.config = {run = 2}} : tensor<512x512xf32>, tensor<512x512xf32> -> tensor<512x512xf32>
   return %0 : tensor<512x512xf32>
 }

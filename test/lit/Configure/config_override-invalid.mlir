@@ -25,7 +25,7 @@ func.func @instruction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 0 to 3, or group not positive}}
+  // expected-error @+1 {{whose 'waves' is not a power of two}}
   %0 = greta.matmul %a, %b {greta.config = {waves = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -33,7 +33,7 @@ func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_stages(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 0 to 3, or group not positive}}
+  // expected-error @+1 {{whose 'stages' is not from 0 to 3}}
   %0 = greta.matmul %a, %b {greta.config = {stages = 4}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -97,7 +97,7 @@ func.func @no_dictionary(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor
 // -----
 
 func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'instruction', arrays of integers, 'waves', 'stages', 'slice', 'group' and 'split', integers below 2^31, 'opaque' and 'direct'}}
+  // expected-error @+1 {{has a 'greta.config' with 'tiles', which a GEMM on matrix units cannot have; there are 'tile', 'group', 'slice', 'split', 'stages', 'waves', 'instruction', 'opaque', 'direct'}}
   %0 = greta.matmul %a, %b {greta.config = {tiles = [64, 64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -105,7 +105,7 @@ func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64
 // -----
 
 func.func @fraction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of}}
+  // expected-error @+1 {{has a 'greta.config' whose 'waves' is not a power of two}}
   %0 = greta.matmul %a, %b {greta.config = {waves = 1.5}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -113,7 +113,7 @@ func.func @fraction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x6
 // -----
 
 func.func @wide_integer(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of}}
+  // expected-error @+1 {{has a 'greta.config' whose 'tile' is not three extents from 1 to 1024}}
   %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64, 340282366920938463463374607431768211456 : i256]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }

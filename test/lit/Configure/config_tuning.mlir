@@ -130,7 +130,7 @@ func.func @waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf
 }
 
 func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-remark @+1 {{the tuning database has a configuration for gfx942 that is not made of 'tile'}}
+  // expected-remark @+1 {{the tuning database has a configuration for gfx942 with 'tiles', which a GEMM on matrix units cannot have; there are 'tile', 'group'}}
   %0 = greta.matmul %a, %b {transpose_b} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
