@@ -1,4 +1,4 @@
-"""GRETA in Python: arrays on devices, packages, and Triton's kernels compiled ahead of time or where they are called.
+"""GRETA in Python: arrays on devices, collectives of them, packages, and Triton's kernels compiled ahead of time or where they are called.
 
 `greta.jit`, `greta.autotune`, `greta.compile` and `greta.language` take Triton (pip install greta[triton]); the rest does not.
 """
@@ -11,13 +11,14 @@ from typing import Any
 from . import _runtime
 from ._runtime import Error
 from ._arrays import Array, asarray, empty, empty_like, to_numpy, zeros
+from ._communicator import Communicator, unique_id
 from ._devices import device, devices, set_device, synchronize
 from ._package import Function, Package, load
 from ._streams import Event, Stream
 
 __version__ = _runtime.version()
-__all__ = ["Array", "Error", "Event", "Function", "Package", "Stream", "asarray", "device", "devices", "empty", "empty_like", "load", "set_device"]
-__all__ += ["synchronize", "to_numpy", "zeros"]
+__all__ = ["Array", "Communicator", "Error", "Event", "Function", "Package", "Stream", "asarray", "device", "devices", "empty", "empty_like", "load", "set_device"]
+__all__ += ["synchronize", "to_numpy", "unique_id", "zeros"]
 
 # Names that are imported when first asked for: name, and the module it is in.
 _LATER = {

@@ -362,4 +362,5 @@ NB_MODULE(_runtime, m) {
   bindStreams(m);
   bindPackages(m);
   bindLauncher(m);
+  bindCommunicators(m);
 }

@@ -146,6 +146,9 @@ private:
 /// Binds the launcher of Triton's kernels.
 void bindLauncher(nb::module_ &m);
 
+/// Binds ranks of communicators.
+void bindCommunicators(nb::module_ &m);
+
 } // namespace greta::python
 
 #endif

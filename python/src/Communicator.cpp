@@ -1,0 +1,185 @@
+//===- Communicator.cpp - communicators of the module _runtime ------------===//
+//
+// In: a rank's arrays, whose sizes and types greta/_communicator.py has
+// checked. Out: collectives in the stream in use of the rank's device.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Session.h"
+
+#include <cstring>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <set>
+
+using namespace greta;
+using namespace greta::python;
+using namespace nb::literals;
+
+namespace {
+
+/// The ranks of this process. Two on one device would share its stream, where
+/// the first one's collective waits for the second one's, which comes later.
+class Ranks {
+public:
+  Ranks(std::shared_ptr<Session> session, std::string of)
+      : key(session.get(), std::move(of)) {
+    std::lock_guard<std::mutex> guard(lock);
+    if (!all.insert(key).second)
+      throw Error(
+          GRETA_ERROR_INVALID_ARGUMENT,
+          "this process has a rank on this device already; ranks of one "
+          "process have a device each");
+  }
+  ~Ranks() {
+    std::lock_guard<std::mutex> guard(lock);
+    all.erase(key);
+  }
+  Ranks(const Ranks &) = delete;
+
+private:
+  using Key = std::pair<const void *, std::string>;
+  static inline std::mutex lock;
+  static inline std::set<Key> all;
+  const Key key;
+};
+
+class Communicator {
+public:
+  Communicator(Device &device, uint32_t rank, uint32_t size,
+               std::optional<nb::bytes> id, const std::string &path,
+               uint64_t milliseconds, uint64_t stagingBytes, uint32_t ways)
+      : session(device.session()),
+        own(session, id ? std::string(id->c_str(), id->size()) : path) {
+    greta_comm_id name{};
+    if (id && id->size() != sizeof(name.bytes))
+      throw nb::value_error("an id has 16 bytes, of unique_id()");
+    if (id)
+      memcpy(name.bytes, id->data(), sizeof(name.bytes));
+    greta_comm_options options{};
+    options.id = id ? &name : nullptr;
+    options.path = path.empty() ? nullptr : path.c_str();
+    options.rank = rank;
+    options.size = size;
+    options.timeout_milliseconds = milliseconds;
+    options.staging_bytes = stagingBytes;
+    options.ways = ways;
+    nb::gil_scoped_release release;
+    comm.emplace(session->runtime.comm(options));
+  }
+  ~Communicator() { close(); }
+
+  /// Waits for what was queued.
+  void close() {
+    nb::gil_scoped_release release;
+    std::lock_guard<std::mutex> guard(lock);
+    comm.reset();
+  }
+  std::string info() { return open().info(); }
+  void abort() { open().abort(); }
+
+  /// Runs `call`, of a communicator and a stream, in the stream in use.
+  template <typename Call> void run(Call call) {
+    session->queue->run([&](greta::Stream &stream) {
+      std::lock_guard<std::mutex> guard(lock);
+      check(call(open().get(), stream.get()));
+    });
+  }
+
+  const std::shared_ptr<Session> session; // outlives the communicator
+
+private:
+  greta::Comm &open() {
+    if (!comm)
+      throw Error(GRETA_ERROR_INVALID_ARGUMENT, "the communicator is closed");
+    return *comm;
+  }
+  Ranks own;
+  std::optional<greta::Comm> comm;
+  std::mutex lock;
+};
+
+} // namespace
+
+void greta::python::bindCommunicators(nb::module_ &m) {
+  m.def("unique_id", [] {
+    greta_comm_id id = greta::Comm::uniqueId();
+    return nb::bytes(reinterpret_cast<const char *>(id.bytes),
+                     sizeof(id.bytes));
+  });
+  nb::class_<Communicator>(m, "Communicator", "A rank of a communicator")
+      .def(nb::init<Device &, uint32_t, uint32_t, std::optional<nb::bytes>,
+                    std::string, uint64_t, uint64_t, uint32_t>(),
+           "device"_a, "rank"_a, "size"_a, "id"_a.none(), "path"_a,
+           "milliseconds"_a, "staging_bytes"_a, "ways"_a)
+      .def("close", &Communicator::close)
+      .def("abort", &Communicator::abort)
+      .def("_info", &Communicator::info)
+      .def(
+          "_all_reduce",
+          [](Communicator &c, Array &to, const Array &from, uint32_t op) {
+            c.run([&](greta_comm *comm, greta_stream *stream) {
+              return greta_comm_all_reduce(
+                  comm, stream, to.buffer->get(), to.offset, from.buffer->get(),
+                  from.offset, size_t(from.count()), from.type.c_str(), op);
+            });
+          },
+          "to"_a, "of"_a, "op"_a)
+      .def(
+          "_reduce_scatter",
+          [](Communicator &c, Array &to, const Array &from, uint32_t op) {
+            c.run([&](greta_comm *comm, greta_stream *stream) {
+              return greta_comm_reduce_scatter(
+                  comm, stream, to.buffer->get(), to.offset, from.buffer->get(),
+                  from.offset, size_t(to.count()), from.type.c_str(), op);
+            });
+          },
+          "to"_a, "of"_a, "op"_a)
+      .def(
+          "_all_gather",
+          [](Communicator &c, Array &to, const Array &from) {
+            c.run([&](greta_comm *comm, greta_stream *stream) {
+              return greta_comm_all_gather(comm, stream, to.buffer->get(),
+                                           to.offset, from.buffer->get(),
+                                           from.offset, from.bytes());
+            });
+          },
+          "to"_a, "of"_a)
+      .def(
+          "_broadcast",
+          [](Communicator &c, Array &array, uint32_t root) {
+            c.run([&](greta_comm *comm, greta_stream *stream) {
+              return greta_comm_broadcast(comm, stream, array.buffer->get(),
+                                          array.offset, array.buffer->get(),
+                                          array.offset, array.bytes(), root);
+            });
+          },
+          "array"_a, "root"_a)
+      .def(
+          "_all_to_all",
+          [](Communicator &c, Array &to, const Array &from, uint32_t size) {
+            c.run([&](greta_comm *comm, greta_stream *stream) {
+              return greta_comm_all_to_all(comm, stream, to.buffer->get(),
+                                           to.offset, from.buffer->get(),
+                                           from.offset, from.bytes() / size);
+            });
+          },
+          "to"_a, "of"_a, "size"_a)
+      .def(
+          "_exchange",
+          [](Communicator &c,
+             const std::vector<std::tuple<const Array *, uint32_t, bool>>
+                 &transfers) {
+            std::vector<greta_comm_transfer> all;
+            for (const auto &[array, peer, receives] : transfers)
+              all.push_back({array->buffer->get(), array->offset,
+                             array->bytes(), peer, receives});
+            c.run([&](greta_comm *comm, greta_stream *stream) {
+              return greta_comm_exchange(comm, stream, all.data(), all.size());
+            });
+          },
+          "transfers"_a);
+}

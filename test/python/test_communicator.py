@@ -1,0 +1,140 @@
+"""greta.Communicator: ranks that are threads with a device each, and ranks that are processes."""
+
+import subprocess
+import sys
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import greta
+
+DEVICES = ("host", "vulkan", "sim:gfx942")
+RANK = """
+import sys, numpy as np, greta
+c = greta.Communicator(int(sys.argv[2]), 2, path=sys.argv[1], device="host", ways=["host"])
+x = greta.asarray(np.arange(10, dtype=np.float32), device="host")
+assert (c.all_reduce(x).numpy() == 2 * np.arange(10)).all()
+"""
+
+
+def ranks(body, devices=DEVICES, **options):
+    """body(communicator) in a thread for each device."""
+    name, failures = greta.unique_id(), []
+
+    def run(rank):
+        try:
+            with greta.Communicator(rank, len(devices), id=name, device=devices[rank], timeout=60, staging_bytes=1, **options) as c:
+                body(c)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(len(devices))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def values(rank, rows, dtype):
+    return np.random.default_rng(rank).integers(-8, 9, (rows, 7)).astype(dtype)
+
+
+def test_collectives():
+    def body(c):
+        assert c.info["way"] == "host" and c.info["rank"] == c.rank and "kernel" in c.info["left_out"]
+        n = c.size
+        for dtype in (np.float32, np.float16, ml_dtypes.bfloat16, np.int32):
+            host = [values(r, 6, dtype) for r in range(n)]
+            wide = np.stack([h.astype(np.float32) for h in host])
+            mine = greta.asarray(host[c.rank], device=c.device)
+            for op, want in (("sum", wide.sum(0)), ("max", wide.max(0))):
+                assert (c.all_reduce(mine, op).numpy().astype(np.float32) == want).all()
+                part = c.reduce_scatter(mine, op)
+                assert part.shape == (2, 7) and (part.numpy().astype(np.float32) == want[2 * c.rank : 2 * c.rank + 2]).all()
+            assert (c.all_gather(mine).numpy() == np.concatenate(host)).all()
+            assert (c.all_to_all(mine).numpy() == np.concatenate([h[2 * c.rank : 2 * c.rank + 2] for h in host])).all()
+            assert (mine.numpy() == host[c.rank]).all()
+            assert c.all_reduce(mine[2:4], out=mine[2:4]).offset == 2 * mine.stride(0) * mine.itemsize
+            assert (mine.numpy()[2:4].astype(np.float32) == wide.sum(0)[2:4]).all() and (mine.numpy()[:2] == host[c.rank][:2]).all()
+            assert (c.broadcast(mine, root=1)[:2].numpy() == host[1][:2]).all()
+        x, y = greta.asarray(np.full(5, c.rank), device=c.device), greta.empty(5, np.int64, c.device)
+        c.exchange(sends=[(x, (c.rank + 1) % n)], receives=[(y, (c.rank - 1) % n)])
+        assert (y.numpy() == (c.rank - 1) % n).all()
+        if c.rank == 0:
+            c.send(x, 2)
+        elif c.rank == 2:
+            assert (c.receive(y, 0).numpy() == 0).all()
+        assert c.all_gather(x[3]).shape == (n,)
+
+    ranks(body)
+
+
+def test_what_is_refused():
+    others = [greta.zeros(4, device=device) for device in DEVICES[1::-1]]
+
+    def body(c):
+        x = greta.zeros((5, 2), device=c.device)
+        for says, call in (
+            ("no reduction is 'min'", lambda: c.all_reduce(x, "min")),
+            ("maxima are of signed types", lambda: c.all_reduce(greta.zeros(4, np.uint32, c.device), "max")),
+            ("reductions are of f32, f16, bf16 or i32", lambda: c.all_reduce(greta.zeros(4, np.float64, c.device))),
+            ("5 rows are no multiple of 2 ranks", lambda: c.reduce_scatter(x)),
+            ("5 rows are no multiple of 2 ranks", lambda: c.all_to_all(x)),
+            ("`out` is float32", lambda: c.all_reduce(x, out=x[1:])),
+            ("the array lies on", lambda: c.broadcast(others[c.rank])),
+            ("root 2 is none of 2 ranks", lambda: c.broadcast(x, 2)),
+        ):
+            with pytest.raises(greta.Error, match=says):
+                call()
+        assert (c.all_reduce(x).numpy() == 0).all()
+        c.close()
+        with pytest.raises(greta.Error, match="is closed"):
+            c.all_reduce(x)
+
+    ranks(body, DEVICES[:2], ways=["host"])
+    for says, options in (
+        ("give one of them", {}),
+        ("no collectives go by 'rccl'", {"id": greta.unique_id(), "ways": ["host", "rccl"]}),
+        ("are not negative", {"id": greta.unique_id(), "timeout": -1}),
+        ("has waited 50 ms for rank 1", {"id": greta.unique_id(), "timeout": 0.05}),
+    ):
+        with pytest.raises(greta.Error, match=says):
+            greta.Communicator(0, 2, device="host", **options)
+    with pytest.raises(ValueError, match="an id has 16 bytes"):
+        greta.Communicator(0, 2, device="host", id=b"short")
+
+
+def test_one_rank_for_each_device_of_a_process():
+    """Two would wait for each other in one stream."""
+    name = greta.unique_id()
+    with greta.Communicator(0, 1, id=name, device="host") as c:
+        with pytest.raises(greta.Error, match="ranks of one process have a device each"):
+            greta.Communicator(0, 1, id=name, device="host")
+        assert (c.all_gather(greta.zeros(2, device="host")).numpy() == 0).all()
+
+
+def test_abort_ends_it_on_every_rank():
+    def body(c):
+        if c.rank == 1:
+            return c.abort()
+        with pytest.raises(greta.Error, match="rank 1 ended it"):
+            while True:
+                c.all_reduce(greta.zeros(4, device=c.device)).numpy()
+
+    ranks(body, DEVICES[:2], ways=["host"])
+
+
+def test_processes(tmp_path):
+    """One goes after a collective: the next is an error, soon."""
+    path = tmp_path / "ranks"
+    other = subprocess.Popen([sys.executable, "-c", RANK, path, "1"])
+    with greta.Communicator(0, 2, path=path, device="host", ways=["host"]) as c:
+        x = greta.asarray(np.arange(10, dtype=np.float32), device="host")
+        assert (c.all_reduce(x).numpy() == 2 * np.arange(10)).all()
+        assert other.wait(60) == 0
+        with pytest.raises(greta.Error, match="rank 1 is gone"):
+            c.all_reduce(x).numpy()
