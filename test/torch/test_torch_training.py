@@ -102,6 +102,55 @@ def test_fused_optimizers(rdna, name, options):
     assert not torch.rdna.fallbacks()
 
 
+def test_a_step_replays_as_a_graph(rdna):
+    """torch.accelerator.Graph: what a replay computes is what the calls did, with what its tensors hold by then."""
+    torch = rdna
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(4, 3), None]
+    models[1] = copy.deepcopy(models[0]).to("rdna")
+    inputs = torch.randn(6, 2, 4)
+    x = inputs[0].to("rdna")
+    losses = [[], []]
+
+    def step(model, optimizer, x):
+        optimizer.zero_grad(set_to_none=False)
+        loss = (model(x) * 3 - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, fused=model is models[1]) for model in models]
+    losses[0] = [step(models[0], optimizers[0], one).item() for one in inputs]
+    for one in inputs[:2]:
+        x.copy_(one)
+        losses[1].append(step(models[1], optimizers[1], x).item())
+    graph = torch.accelerator.Graph()
+    with graph:
+        loss = step(models[1], optimizers[1], x)
+    kept = torch.rdna.memory_allocated()
+    for one in inputs[2:]:
+        x.copy_(one)
+        graph.replay()
+        losses[1].append(loss.item())
+        assert torch.ones(3, device="rdna").sum().item() == 3  # takes none of the graph's memory
+    torch.testing.assert_close(losses[1], losses[0], rtol=1e-4, atol=1e-5)
+    assert torch.rdna.memory_allocated() == kept and not torch.rdna.fallbacks()
+    with pytest.raises(RuntimeError, match="is recorded"):
+        graph.capture_begin()
+    with pytest.raises(RuntimeError, match="no dump"):
+        graph.debug_dump("graph")
+    with pytest.raises(RuntimeError, match="the same each time"), torch.accelerator.Graph(pool=graph.pool()):
+        torch.rand(2, device="rdna")
+    graph.reset()
+    for call in (graph.replay, graph.capture_end):
+        with pytest.raises(RuntimeError, match="not recorded|not being recorded"):
+            call()
+    graph.capture_begin()
+    with pytest.raises(RuntimeError, match="being recorded"):
+        graph.reset()
+    graph.capture_end()
+
+
 def test_modules_keep_their_parameters(rdna):
     """model.to("rdna") moves parameters as other devices do: tied weights stay tied, and an optimizer may come before."""
     torch = rdna

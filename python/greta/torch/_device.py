@@ -204,6 +204,7 @@ os.register_at_fork(after_in_child=lambda: _forked.append(True))
 def register() -> None:
     """Gives PrivateUse1 its name, torch.rdna, and the methods that tensors and modules have of a device."""
     torch.utils.rename_privateuse1_backend(NAME)
+    _torch.register_graphs(NAME.upper())
     module = types.ModuleType("torch.rdna", __doc__)
     module.__dict__.update(_functions())
     torch._register_device_module(NAME, module)

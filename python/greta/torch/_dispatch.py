@@ -48,6 +48,15 @@ def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -
     return torch.full((), value, dtype=kind, device=torch.device(NAME, index))
 
 
+@functools.lru_cache(None)
+def _number_of_graphs(word: str, value: Any, kind: torch.dtype, index: int) -> torch.Tensor:
+    """A number that replays of graphs read: another stream has written it before, and it stays."""
+    with torch.rdna.stream(torch.rdna.Stream(index)):
+        made = torch.full((), value, dtype=kind, device=torch.device(NAME, index))
+        torch.rdna.current_stream(index).synchronize()
+    return made
+
+
 def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Numbers that stand for tensors, as in x + 1, as tensors of the type that they are computed in."""
     places = [index for index in _tensor_places(op) if index < len(args) and isinstance(args[index], (int, float, complex))]
@@ -59,7 +68,8 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     device = next((one.device.index for one in others if one.device.type == NAME), _torch.current_device())
     for index in places:
         kind = torch.result_type(typed[0], args[index]) if typed else torch.result_type(torch.empty(0, dtype=torch.bool), args[index])
-        full[index] = _number(repr(args[index]), args[index], kind, device, _torch.raw_stream(device))
+        key = repr(args[index]), args[index], kind, device
+        full[index] = _number_of_graphs(*key) if _torch.is_capturing(device) else _number(*key, _torch.raw_stream(device))
     return tuple(full)
 
 

@@ -154,9 +154,40 @@ void torch_device::Device::synchronize() {
 // Memory
 //
 
+std::shared_ptr<GraphMemory> torch_device::Device::beginCapture(int64_t stream,
+                                                                uint64_t id) {
+  static std::atomic<uint64_t> newest = 0;
+  std::lock_guard<std::mutex> guard(lock);
+  auto known = graphs.find(id);
+  auto memory = known == graphs.end() ? nullptr : known->second.lock();
+  if (!memory) {
+    memory = std::make_shared<GraphMemory>(GraphMemory{++newest, {}});
+    graphs[memory->id] = memory;
+  }
+  return captures[stream] = memory;
+}
+
+void torch_device::Device::endCapture(int64_t stream) {
+  std::lock_guard<std::mutex> guard(lock);
+  captures.erase(stream);
+}
+
+bool torch_device::Device::isCapturing(int64_t stream) {
+  std::lock_guard<std::mutex> guard(lock);
+  return captures.count(stream);
+}
+
 Buffer torch_device::Device::take(size_t bytes, int64_t stream,
-                                  size_t requested) {
-  {
+                                  size_t requested, GraphMemory *graph) {
+  if (graph) {
+    std::lock_guard<std::mutex> guard(lock);
+    std::vector<Buffer> &left = graph->left[bytes];
+    if (!left.empty()) {
+      Buffer buffer = std::move(left.back());
+      left.pop_back();
+      return buffer;
+    }
+  } else {
     std::lock_guard<std::mutex> guard(lock);
     auto bin = bins.find({stream, bytes});
     if (bin != bins.end()) {
@@ -198,7 +229,13 @@ Block *torch_device::Device::allocate(size_t bytes, int64_t stream) {
                    ": a tensor of ", bytes, " bytes was asked for");
   queue(stream);
   auto block = std::make_unique<Block>();
-  block->buffer = take(rounded, stream, bytes);
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    auto capture = captures.find(stream);
+    if (capture != captures.end())
+      block->graph = capture->second;
+  }
+  block->buffer = take(rounded, stream, bytes, block->graph.get());
   block->address = block->buffer.address();
   block->requested = bytes;
   block->device = index;
@@ -226,6 +263,9 @@ void torch_device::Device::release(Block *block) {
   count(counters.allocated_bytes, -int64_t(owner->size()));
   count(counters.active_bytes, -int64_t(owner->size()));
   count(counters.requested_bytes, -int64_t(owner->requested));
+  if (owner->graph)
+    return owner->graph->left[owner->size()].push_back(
+        std::move(owner->buffer));
   if (owner->isShared)
     return;
   bins[{owner->stream, owner->size()}].push_back(std::move(owner->buffer));

@@ -43,14 +43,22 @@ struct Queue {
   std::mutex lock;
 };
 
+/// Memory that tensors left which were made while a graph was recorded: the
+/// next tensors of that graph take it, and of graphs that share it.
+struct GraphMemory {
+  uint64_t id;
+  std::map<size_t, std::vector<Buffer>> left; // by size
+};
+
 /// The memory of one storage.
 struct Block {
   Buffer buffer;
   uint64_t address;
   size_t requested;
   c10::DeviceIndex device;
-  int64_t stream; // the one in use when it was made
-  bool isShared;  // another stream used it
+  int64_t stream;                     // the one in use when it was made
+  bool isShared;                      // another stream used it
+  std::shared_ptr<GraphMemory> graph; // that it was made for
   size_t size() const { return buffer.size(); }
 };
 
@@ -70,6 +78,12 @@ public:
   /// Memory for the stream in use; throws OutOfMemoryError.
   Block *allocate(size_t bytes, int64_t stream);
   void release(Block *block);
+  /// Tensors of the stream take a graph's memory from now on: that of this
+  /// number, or new memory.
+  std::shared_ptr<GraphMemory> beginCapture(int64_t stream, uint64_t id);
+  void endCapture(int64_t stream);
+  bool isCapturing(int64_t stream);
+
   /// Gives what no tensor has back to the driver.
   void emptyCache();
   /// The block that an address lies in, its end included; null for none.
@@ -88,7 +102,8 @@ public:
 private:
   using Bin = std::pair<int64_t, size_t>; // stream and size
 
-  Buffer take(size_t bytes, int64_t stream, size_t requested);
+  Buffer take(size_t bytes, int64_t stream, size_t requested,
+              GraphMemory *graph);
   void clearBins();
 
   std::mutex lock;
@@ -97,6 +112,8 @@ private:
   std::vector<std::unique_ptr<Queue>> queues;
   std::map<uint64_t, std::unique_ptr<Block>> blocks;
   std::map<Bin, std::vector<Buffer>> bins;
+  std::map<int64_t, std::shared_ptr<GraphMemory>> captures; // by stream
+  std::map<uint64_t, std::weak_ptr<GraphMemory>> graphs;
   Buffer none;
   c10::CachingDeviceAllocator::DeviceStats counters;
 };
@@ -127,6 +144,9 @@ std::shared_ptr<Pinned> pinnedOf(const void *pointer);
 
 /// Registers what torch asks of a device type; called when the module loads.
 void registerBackend();
+
+/// The device type's name, as torch looks its graphs up by.
+void registerGraphs(const std::string &name);
 
 /// The engine of autograd starts a thread for each device at the process's
 /// first backward(); one that has started without ours gets the threads that

@@ -126,6 +126,11 @@ static void bindDevices(nb::module_ &m) {
       "Returns the one before; a negative index changes nothing");
   m.def("spec", [](int index) { return device(index).spec; });
   m.def("info", [](int index) { return device(index).runtime().info(); });
+  m.def("register_graphs", &registerGraphs, "name"_a);
+  m.def(
+      "is_capturing",
+      [](int index) { return device(index).isCapturing(currentStream(index)); },
+      "index"_a, "Whether a graph is recorded from the stream in use");
   m.def("raw_stream", [](int index) { return currentStream(index); });
   m.def(
       "synchronize",
@@ -149,6 +154,9 @@ static void bindDevices(nb::module_ &m) {
         std::lock_guard<std::mutex> guard(of.mutex());
         auto *ours =
             static_cast<PhiloxGenerator *>(of.unsafeGetGeneratorImpl());
+        TORCH_CHECK(
+            !device(index).isCapturing(currentStream(index)),
+            "a graph that draws random numbers would draw the same each time");
         uint64_t offset = ours->take(count);
         return nb::make_tuple(ours->current_seed(), offset);
       },
