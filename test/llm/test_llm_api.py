@@ -72,7 +72,8 @@ def is_person(value):
 
 
 def test_json_schema(server):
-    body = dict(response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}}, logit_bias=server.compact)
+    # Names keep their order beside as many others as biases may be.
+    body = dict(response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}}, logit_bias={str(i): 0 for i in range(300)} | server.compact)
     answer = chat(server, **body, n=2)
     assert [c["index"] for c in answer["choices"]] == [0, 1] and {c["finish_reason"] for c in answer["choices"]} == {"stop"}
     contents = [c["message"]["content"] for c in answer["choices"]]
@@ -89,8 +90,8 @@ def test_grammar(server):
     (a,) = tokenize(server, "a")
     status, text = server.request("/v1/completions", dict(prompt="x", grammar=hard, max_tokens=80, logit_bias={str(a): 100}))
     assert status == 400 and "the grammar takes too long" in text, text
-    # So does one that the model cannot follow.
-    status, text = server.request("/v1/completions", dict(prompt="x", grammar='root ::= "a\\x01"', max_tokens=8))
+    # So does one that the model cannot follow; of several answers one is enough.
+    status, text = server.request("/v1/completions", dict(prompt="x", grammar='root ::= "a\\x01" | [b-z]{60}', max_tokens=70, n=2, logit_bias={str(a): 100}))
     assert status == 400 and "no token of the model fits the grammar here" in text, text
 
 
@@ -167,8 +168,13 @@ def test_ollama(server):
     assert answer["done"] and answer["done_reason"] == "stop" and json.loads(answer["message"]["content"])["a"] in ("x", "y") and answer["eval_count"] > 5
     lines = [json.loads(line) for line in ask(server, "/api/chat", **body, stream=True).splitlines()]
     assert "".join(line["message"]["content"] for line in lines) == answer["message"]["content"] and [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
-    status, text = server.request("/api/chat", body | {"options": {"mirostat": 1}})
-    assert status == 400 and "'options': 'mirostat' is not supported" in text
+    for wrong, says in (
+        ({"options": {"mirostat": 1}}, "'options': 'mirostat' is not supported"),
+        ({"options": {"num_predict": 0}}, "'num_predict': 0 is not supported"),
+        ({"messages": [{"role": "assistant", "tool_calls": {}}]}, "'tool_calls' has to be a list of calls"),
+    ):
+        status, text = server.request("/api/chat", body | wrong)
+        assert status == 400 and says in text, text
 
 
 def test_anthropic(server):
@@ -181,8 +187,17 @@ def test_anthropic(server):
     kinds = [block.split("\n")[0].removeprefix("event: ") for block in text.split("\n\n")[:-1]]
     assert kinds == ["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"]
     again = [*USER, {"role": "assistant", "content": answer["content"]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": used["id"], "content": "done"}]}]
+    again[-1]["content"][0] |= {"is_error": True, "cache_control": {"type": "ephemeral"}}
     plain = ask(server, "/v1/messages", messages=again, max_tokens=3)
     assert plain["content"][0]["type"] == "text" and plain["stop_reason"] == "max_tokens" and plain["usage"]["output_tokens"] == 3
+    every = [chr(letter) for letter in range(97, 113)]
+    for stream in (False, True):
+        ended = ask(server, "/v1/messages", messages=USER, max_tokens=100, stop_sequences=every, stream=stream)
+        if stream:
+            ended = json.loads(ended.split("event: message_delta\ndata: ")[1].split("\n")[0])["delta"]
+        assert ended["stop_reason"] == "stop_sequence" and ended["stop_sequence"] in every
+    status, text = server.request("/v1/messages", {"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "citations": []}]}], "max_tokens": 1})
+    assert status == 400 and "a block of type 'text': 'citations' is not supported" in text
     status, text = server.request("/v1/messages", {"messages": USER})
     assert status == 400 and "'max_tokens' is missing" in text
 
@@ -216,6 +231,11 @@ def test_metrics(server):
         ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "g"}}}, "'tool_choice' names no function of 'tools'"),
         ({"tool_choice": "required"}, "'tool_choice' needs 'tools'"),
         ({"messages": [*USER, {"role": "assistant", "tool_calls": [{}]}]}, "a call of 'tool_calls' has to have 'function'"),
+        ({"messages": [*USER, {"role": "assistant", "tool_calls": [{"x": 1, "function": {"name": "f"}}]}]}, "a call of 'tool_calls': 'x' is not supported"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "x": 1}]}]}, "a part of a message's 'content': 'x' is not supported"),
+        ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "find", "x": 1}}}, "'function' of 'tool_choice': 'x' is not supported"),
+        ({"response_format": {"type": "json_object", "json_schema": {}}}, "'response_format' has 'json_schema' beside another 'type'"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": False}}}, "'response_format': no text fits it"),
     ],
 )
 def test_refusals(server, body, says):

@@ -129,6 +129,21 @@ TEST(Grammar, JsonSchemas) {
        {"[1, true]"},
        {"[1]", "[1, true, 2]"}},
       {R"({"type": "object"})", {R"({"a": [{"b": "c"}, 1.5]})"}, {"[]"}},
+      {R"({"properties": {"a": false, "b": {"type": "null"}},
+           "additionalProperties": false})",
+       {"{}", R"({"b": null})"},
+       {R"({"a": 1})"}},
+      {R"({"type": "string"})",
+       {R"("\ud83d\uDE00 \u00e4\uD7FF\ue000")"},
+       {R"("\ud83d")", R"("\ud83d\u0041")", R"("\ude00")"}},
+      {R"({"type": ["string", "null"], "enum": ["a", 1, null]})",
+       {R"("a")", "null"},
+       {"1"}},
+      {R"({"type": "number", "const": 1.5})", {"1.5"}, {"1"}},
+      {R"({"type": "object", "properties": {"a\"b": {"type": "null"}},
+           "additionalProperties": {"type": "null"}})",
+       {R"({"a\"b": null, "a": null})"},
+       {R"({"a"b": null})"}},
       {R"({})", {"[]", "1", "{}"}, {"x"}},
   };
   for (const Case &one : cases) {
@@ -153,6 +168,7 @@ TEST(Grammar, SaysWhatIsWrong) {
       {"root ::= [a", "does not end"},
       {"root ::= \"\\q\"", "no such escape"},
       {"root ::= root \"a\" | \"b\"", "calls itself before any character"},
+      {"root ::= \"a\" (root | []) | \"b\" []", "no text fits it"},
       {"root ::= a* b\na ::= \"\"\nb ::= a root \"x\" | \"y\"",
        "calls itself before any character"}};
   for (auto [text, says] : texts) {
@@ -171,7 +187,14 @@ TEST(Grammar, SaysWhatIsWrong) {
       {R"({"anyOf": [{}], "properties": {}})", "'anyOf' beside 'properties'"},
       {R"({"type": "integer", "minimum": 3, "maximum": 2})", "no integer fits"},
       {R"({"type": "string", "minLength": 20000})", "10000 times"},
-      {R"({"allOf": [{}, {}]})", "'allOf' of several"}};
+      {R"({"allOf": [{}, {}]})", "'allOf' of several"},
+      {R"({"enum": 1})", "'enum' has to be a list"},
+      {R"({"type": "object", "anyOf": [{}]})", "'type' beside 'anyOf'"},
+      {R"({"type": "string", "enum": [1]})", "no text fits it"},
+      {R"({"properties": {"a": false}, "required": ["a"]})", "no text fits it"},
+      {R"({"type": "array", "maxItems": -1})", "'maxItems' is negative"},
+      {R"({"type": "array", "minItems": 1, "maxItems": 0})",
+       "'minItems' is more than 'maxItems'"}};
   for (auto [text, says] : schemas) {
     std::string why = refusal([text = text] { schema(text); });
     EXPECT_NE(why.find(says), why.npos) << text << ": " << why;

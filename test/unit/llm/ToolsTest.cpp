@@ -59,6 +59,12 @@ TEST(Tools, CallsAreReadFromPieces) {
        "\"g\", \"arguments\": {}}]",
        "",
        {{"f", "{}"}, {"g", "{}"}}},
+      {mistral,
+       "so [TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": \"]}\"}}] "
+       "and more",
+       "soand more",
+       {{"f", "{\"a\":\"]}\"}"}}},
+      {mistral, "a [TOOL_CALLS][1] b", "a [TOOL_CALLS][1] b", {}},
       {mistral, "[TOOL_CALLS] hm", "[TOOL_CALLS] hm", {}},
       {mistral, "[1] [TOOL] x", "[1] [TOOL] x", {}},
       {styled(ToolStyle::Mistral, true),
@@ -69,6 +75,23 @@ TEST(Tools, CallsAreReadFromPieces) {
        " {\"name\": \"f\", \"parameters\": {\"a\": 1}}",
        "",
        {{"f", "{\"a\":1}"}}},
+      {llama,
+       "{\"name\": \"f\"}; {\"name\": \"g\"}\n",
+       "",
+       {{"f", "{}"}, {"g", "{}"}}},
+      {llama,
+       "{\"name\": \"f\"}; then {\"name\": \"g\"}",
+       "; then {\"name\": \"g\"}",
+       {{"f", "{}"}}},
+      {llama,
+       "{\"name\": \"f\", \"parameters\": {}} bye",
+       " bye",
+       {{"f", "{}"}}},
+      {llama,
+       "{\"name\": \"f\", \"age\": 3}",
+       "{\"name\": \"f\", \"age\": 3}",
+       {}},
+      {llama, " <|python_tag|>f()", " <|python_tag|>f()", {}},
       {llama, "<|python_tag|>{\"name\": \"f\"}", "", {{"f", "{}"}}},
       {llama, "<|python {\"name\": \"f\"}", "<|python {\"name\": \"f\"}", {}},
       {llama, "{\"a\": 1}", "{\"a\": 1}", {}},
@@ -92,6 +115,25 @@ TEST(Tools, CallsAreReadFromPieces) {
       EXPECT_EQ(text, one.text) << said << " by " << size;
       EXPECT_EQ(calls, one.calls) << said << " by " << size;
     }
+}
+
+TEST(Tools, OneCallAtATime) {
+  ToolChoice choice = styled(ToolStyle::Mistral);
+  choice.isSingle = true;
+  CallReader reader(choice);
+  CallReader::Part part =
+      reader.take("[TOOL_CALLS][{\"name\": \"f\"}, {\"name\": \"g\"}]", true);
+  ASSERT_EQ(part.calls.size(), 1u);
+  EXPECT_EQ(part.calls[0].name, "f");
+}
+
+TEST(Tools, DeepArguments) {
+  std::string deep = std::string(100, '[') + std::string(100, ']');
+  CallReader reader(styled(ToolStyle::Llama));
+  CallReader::Part part =
+      reader.take("{\"name\": \"f\", \"parameters\": " + deep + "}", true);
+  ASSERT_EQ(part.calls.size(), 1u);
+  EXPECT_EQ(part.calls[0].arguments, deep);
 }
 
 TEST(Tools, StylesOfTemplates) {

@@ -179,8 +179,12 @@ int64_t Engine::contextThatFits() const {
     return c.context;
   size_t layer = static_cast<size_t>(c.caches() * c.keyHeads * c.headSize) *
                  bytesOf(element);
-  auto fits = static_cast<int64_t>(memory.free / 2 /
-                                   (static_cast<size_t>(c.layers) * layer));
+  // Of sequences that generate (makePlaces).
+  auto places = static_cast<size_t>(
+      options.sequences * (c.vocabulary + maskWords(c.vocabulary)) * 4);
+  auto fits =
+      static_cast<int64_t>((memory.free - std::min(memory.free, places)) / 2 /
+                           (static_cast<size_t>(c.layers) * layer));
   return std::max(std::min(c.context * options.sequences, fits), pageSize);
 }
 

@@ -351,6 +351,67 @@ void GrammarBuilder::checkRecursion() {
   }
 }
 
+/// No way is left that never ends, such as that to a property whose value
+/// cannot be.
+void GrammarBuilder::cutDeadEnds() {
+  using Nodes = std::vector<int32_t>;
+  size_t count = grammar.nodes.size();
+  std::vector<Nodes> before(count), calls(grammar.entries.size()),
+      rules(count); // that a node is the entry of
+  std::vector<bool> ends(count);
+  Nodes open;
+  for (size_t rule = 0; rule < grammar.entries.size(); ++rule)
+    rules[static_cast<size_t>(grammar.entries[rule])].push_back(
+        static_cast<int32_t>(rule));
+  auto mark = [&](int32_t at) {
+    if (!ends[static_cast<size_t>(at)])
+      open.push_back(at);
+    ends[static_cast<size_t>(at)] = true;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    auto at = static_cast<int32_t>(i);
+    const Grammar::Node &node = grammar.nodes[i];
+    if (node.kind == Grammar::End)
+      mark(at);
+    if (node.kind == Grammar::Call)
+      calls[static_cast<size_t>(node.which)].push_back(at);
+    if (node.kind != Grammar::Bytes ||
+        grammar.sets[static_cast<size_t>(node.which)].any())
+      for (int32_t next : {node.next, node.other})
+        if (next >= 0)
+          before[static_cast<size_t>(next)].push_back(at);
+  }
+  auto endsBehind = [&](int32_t at) {
+    const Grammar::Node &node = grammar.nodes[static_cast<size_t>(at)];
+    if (node.kind != Grammar::Call)
+      return true;
+    int32_t entry = grammar.entries[static_cast<size_t>(node.which)];
+    return ends[static_cast<size_t>(node.next)] &&
+           ends[static_cast<size_t>(entry)];
+  };
+  while (!open.empty()) {
+    auto at = static_cast<size_t>(open.back());
+    open.pop_back();
+    Nodes some = before[at];
+    for (int32_t rule : rules[at])
+      some.insert(some.end(), calls[static_cast<size_t>(rule)].begin(),
+                  calls[static_cast<size_t>(rule)].end());
+    for (int32_t one : some)
+      if (endsBehind(one))
+        mark(one);
+  }
+  if (!ends[static_cast<size_t>(
+          grammar.entries[static_cast<size_t>(grammar.root)])])
+    throw std::runtime_error("no text fits it");
+  for (Grammar::Node &node : grammar.nodes)
+    if (node.kind == Grammar::Split) {
+      if (!ends[static_cast<size_t>(node.next)])
+        node.next = node.other;
+      if (!ends[static_cast<size_t>(node.other)])
+        node.other = node.next;
+    }
+}
+
 Grammar GrammarBuilder::finish(int32_t root) {
   int32_t end = node({Grammar::End});
   for (Expression definition : definitions) {
@@ -361,6 +422,7 @@ Grammar GrammarBuilder::finish(int32_t root) {
   grammar.root = root;
   scratch.assign(grammar.nodes.size(), false);
   checkRecursion();
+  cutDeadEnds();
   return std::move(grammar);
 }
 

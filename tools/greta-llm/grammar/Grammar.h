@@ -80,6 +80,7 @@ private:
   int32_t compile(Expression expression, int32_t next, int depth);
   int32_t compileRepeat(const Part &part, int32_t next, int depth);
   void checkRecursion();
+  void cutDeadEnds();
 
   Grammar grammar;
   std::vector<Part> all;
@@ -92,6 +93,10 @@ Grammar grammarOfGbnf(const std::string &text);
 Grammar grammarOfSchema(const nlohmann::ordered_json &schema);
 // Any JSON object, or any value.
 Grammar grammarOfJson(bool isObject);
+
+// Whole numbers as JSON has them.
+GrammarBuilder::Expression integersBetween(GrammarBuilder &builder,
+                                           int64_t least, int64_t most);
 
 // JSON schemas as parts of a grammar of which they are not all.
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,

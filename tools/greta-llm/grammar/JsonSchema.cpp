@@ -39,6 +39,7 @@ const std::map<std::string, std::string> typeOf = {
     {"exclusiveMaximum", "integer"}};
 
 constexpr CharacterRanges::size_type mostNames = 256;
+const json none;
 
 [[noreturn]] void wrong(const std::string &what) {
   throw std::runtime_error(what);
@@ -77,6 +78,7 @@ public:
 private:
   Expression of(const json &schema);
   Expression ofType(const std::string &type, const json &schema);
+  Expression ofValues(const json &values, const json &type);
   Expression ofString(const json &schema);
   Expression ofFormat(const std::string &format);
   Expression ofInteger(const json &schema);
@@ -95,6 +97,23 @@ private:
   Expression digits(int64_t least, int64_t most) {
     return b.repeat(b.characters({{'0', '9'}}), least, most);
   }
+  // Four digits behind \\u: any character's but halves of pairs, or a pair.
+  Expression escaped() {
+    auto digit = [&](uint32_t from, uint32_t to) {
+      return b.characters({{from, to}, {from - 'a' + 'A', to - 'a' + 'A'}});
+    };
+    Expression low = b.characters({{'0', '7'}}), d = digit('d', 'd'),
+               high = b.characters({{'8', '9'}, {'a', 'b'}, {'A', 'B'}}),
+               other = b.characters({{'0', '9'},
+                                     {'a', 'c'},
+                                     {'e', 'f'},
+                                     {'A', 'C'},
+                                     {'E', 'F'}});
+    return b.choice({b.sequence({other, hex, hex, hex}),
+                     b.sequence({d, low, hex, hex}),
+                     b.sequence({d, high, hex, hex, b.literal("\\u"), d,
+                                 digit('c', 'f'), hex, hex})});
+  }
   // A character that stands for itself between quotation marks.
   static CharacterRanges plain() {
     return {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x10ffff}};
@@ -110,7 +129,7 @@ private:
     Expression fraction = b.sequence({b.literal("."), digits(1, 16)});
     Expression exponent = b.sequence(
         {b.characters({{'e', 'e'}, {'E', 'E'}}),
-         b.optional(b.characters({{'+', '+'}, {'-', '-'}})), digits(1, 3)});
+         b.optional(b.characters({{'+', '+'}, {'-', '-'}})), digits(1, 2)});
     return b.sequence({integer(), b.optional(fraction), b.optional(exponent)});
   }
   // "[item, item]" and the like.
@@ -148,7 +167,11 @@ int64_t Schema::numberOf(const json &schema, const char *key,
        value.get<double>() == std::floor(value.get<double>()));
   if (!isWhole || std::abs(value.get<double>()) > 1e15)
     wrong(std::string("'") + key + "' has to be a whole number below 1e15");
-  return static_cast<int64_t>(value.get<double>());
+  auto number = static_cast<int64_t>(value.get<double>());
+  // Of lengths and lists.
+  if (number < 0 && std::string(key).find("imum") == std::string::npos)
+    wrong(std::string("'") + key + "' is negative");
+  return number;
 }
 
 /// A character of a string.
@@ -156,16 +179,15 @@ Expression Schema::character() {
   if (characterRule < 0) {
     characterRule = b.newRule();
     Expression escape = b.sequence(
-        {b.literal("\\"),
-         b.choice({b.characters({{'"', '"'},
-                                 {'\\', '\\'},
-                                 {'/', '/'},
-                                 {'b', 'b'},
-                                 {'f', 'f'},
-                                 {'n', 'n'},
-                                 {'r', 'r'},
-                                 {'t', 't'}}),
-                   b.sequence({b.literal("u"), hex, hex, hex, hex})})});
+        {b.literal("\\"), b.choice({b.characters({{'"', '"'},
+                                                  {'\\', '\\'},
+                                                  {'/', '/'},
+                                                  {'b', 'b'},
+                                                  {'f', 'f'},
+                                                  {'n', 'n'},
+                                                  {'r', 'r'},
+                                                  {'t', 't'}}),
+                                    b.sequence({b.literal("u"), escaped()})})});
     b.define(characterRule, b.choice({b.characters(plain()), escape}));
   }
   return b.call(characterRule);
@@ -221,6 +243,7 @@ Expression Schema::of(const json &schema) {
   // One of these stands alone, but for a type, which the values have.
   const char *whole = nullptr;
   std::string inferred, first;
+  const json &type = schema.contains("type") ? schema["type"] : none;
   for (const auto &[key, value] : schema.items()) {
     if (annotations.count(key) || key == "type")
       continue;
@@ -246,8 +269,10 @@ Expression Schema::of(const json &schema) {
   if (whole) {
     const json &value = schema[whole];
     std::string name = whole;
-    if (name == "const")
-      return b.literal(dumped(value));
+    if (name == "const" || name == "enum")
+      return ofValues(name == "enum" ? value : json::array({value}), type);
+    if (!type.is_null())
+      wrong("'type' beside '" + name + "' in a JSON schema is not supported");
     if (name == "$ref") {
       if (!value.is_string())
         wrong("'$ref' has to be a text");
@@ -255,12 +280,6 @@ Expression Schema::of(const json &schema) {
     }
     if (!value.is_array() || value.empty())
       wrong("'" + name + "' has to be a list");
-    if (name == "enum") {
-      std::vector<std::string> texts;
-      for (const json &one : value)
-        texts.push_back(dumped(one));
-      return b.oneOf(std::move(texts));
-    }
     if (name == "allOf" && value.size() > 1)
       wrong("'allOf' of several JSON schemas is not supported");
     std::vector<Expression> ways;
@@ -268,9 +287,8 @@ Expression Schema::of(const json &schema) {
       ways.push_back(of(one));
     return b.choice(std::move(ways));
   }
-  if (!schema.contains("type"))
+  if (type.is_null())
     return inferred.empty() ? anyValue() : ofType(inferred, schema);
-  const json &type = schema["type"];
   std::vector<Expression> ways;
   for (const json &one : type.is_array() ? type : json::array({type})) {
     if (!one.is_string())
@@ -278,6 +296,24 @@ Expression Schema::of(const json &schema) {
     ways.push_back(ofType(one.get<std::string>(), schema));
   }
   return b.choice(std::move(ways));
+}
+
+/// Any of these that is of a type, or of one of several.
+Expression Schema::ofValues(const json &values, const json &type) {
+  if (!values.is_array())
+    wrong("'enum' has to be a list");
+  std::vector<std::string> texts;
+  for (const json &value : values) {
+    auto is = [&](const json &name) {
+      return name == value.type_name() ||
+             (name == "integer" && value.is_number_integer());
+    };
+    if (type.is_null() ||
+        (type.is_array() ? std::any_of(type.begin(), type.end(), is)
+                         : is(type)))
+      texts.push_back(dumped(value));
+  }
+  return b.oneOf(std::move(texts));
 }
 
 Expression Schema::ofType(const std::string &type, const json &schema) {
@@ -357,39 +393,6 @@ Expression Schema::ofFormat(const std::string &format) {
         "' of a JSON schema is not supported");
 }
 
-/// Numbers of as many digits as two have, between these two; the first `at`
-/// digits are the same and written.
-static Expression between(GrammarBuilder &b, const std::string &least,
-                          const std::string &most) {
-  auto digit = [&](char from, char to) {
-    return b.characters(
-        {{static_cast<uint32_t>(from), static_cast<uint32_t>(to)}});
-  };
-  auto any = [&](size_t count) {
-    auto n = static_cast<int64_t>(count);
-    return b.repeat(digit('0', '9'), n, n);
-  };
-  size_t size = least.size();
-  if (size == 0)
-    return b.empty();
-  // Else there would be two ways for each digit.
-  if (least == std::string(size, '0') && most == std::string(size, '9'))
-    return any(size);
-  if (least[0] == most[0])
-    return b.sequence({b.literal(least.substr(0, 1)),
-                       between(b, least.substr(1), most.substr(1))});
-  std::vector<Expression> ways = {
-      b.sequence({b.literal(least.substr(0, 1)),
-                  between(b, least.substr(1), std::string(size - 1, '9'))}),
-      b.sequence({b.literal(most.substr(0, 1)),
-                  between(b, std::string(size - 1, '0'), most.substr(1))})};
-  if (least[0] + 1 < most[0])
-    ways.push_back(b.sequence(
-        {digit(static_cast<char>(least[0] + 1), static_cast<char>(most[0] - 1)),
-         any(size - 1)}));
-  return b.choice(std::move(ways));
-}
-
 Expression Schema::ofInteger(const json &schema) {
   constexpr int64_t largest = 1'000'000'000'000'000 - 1;
   bool isBound = false;
@@ -410,30 +413,14 @@ Expression Schema::ofInteger(const json &schema) {
     return integer();
   if (least > most)
     wrong("no integer fits the bounds of a JSON schema");
-  std::vector<Expression> ways;
-  // Numbers from `from` to `to`, which are not negative, by their digits.
-  auto add = [&](int64_t from, int64_t to, const char *sign) {
-    for (int64_t begin = from; begin <= to;) {
-      std::string first = std::to_string(begin);
-      int64_t end = 9;
-      for (size_t i = 1; i < first.size(); ++i)
-        end = end * 10 + 9;
-      end = std::min(end, to);
-      ways.push_back(b.sequence(
-          {b.literal(sign), between(b, first, std::to_string(end))}));
-      begin = end + 1;
-    }
-  };
-  if (least < 0)
-    add(std::max<int64_t>(1, -most), -least, "-");
-  if (most >= 0)
-    add(std::max<int64_t>(0, least), most, "");
-  return b.choice(std::move(ways));
+  return integersBetween(b, least, most);
 }
 
 Expression Schema::ofArray(const json &schema) {
   int64_t least = numberOf(schema, "minItems", 0);
   int64_t most = numberOf(schema, "maxItems", -1);
+  if (most >= 0 && least > most)
+    wrong("'minItems' is more than 'maxItems'");
   std::vector<Expression> parts;
   if (schema.contains("prefixItems")) {
     // As tuples are written: all of them, and nothing more.
@@ -480,6 +467,12 @@ Expression Schema::otherKey(const std::vector<std::string> &names) {
         code = code << 6 | (static_cast<unsigned char>(name[at++]) & 0x3f);
       text += static_cast<char32_t>(code);
     }
+    // Only an escape spells it.
+    auto isPlain = [](char32_t code) {
+      return code >= 0x20 && code != '"' && code != '\\';
+    };
+    if (!std::all_of(text.begin(), text.end(), isPlain))
+      continue;
     if (text.size() > 64)
       wrong("'additionalProperties' beside a property of more than 64 "
             "characters is not supported");
@@ -488,6 +481,8 @@ Expression Schema::otherKey(const std::vector<std::string> &names) {
   std::sort(texts.begin(), texts.end());
   int32_t rest = b.newRule();
   b.define(rest, b.repeat(b.characters(plain()), 0, -1));
+  if (texts.empty())
+    return quoted(b.call(rest));
   struct Maker {
     GrammarBuilder &b;
     const std::vector<std::u32string> &texts;
@@ -529,9 +524,9 @@ Expression Schema::otherKey(const std::vector<std::string> &names) {
 }
 
 Expression Schema::ofObject(const json &schema) {
-  static const json none = json::object(), nobody = json::array();
+  static const json nothing = json::object(), nobody = json::array();
   const json &properties =
-      schema.contains("properties") ? schema["properties"] : none;
+      schema.contains("properties") ? schema["properties"] : nothing;
   const json &required =
       schema.contains("required") ? schema["required"] : nobody;
   if (!properties.is_object() || !required.is_array())

@@ -44,7 +44,9 @@ static json ollamaMessage(const json &given) {
         {"name", "name"},
         {"tool_call_id", "tool_call_id"}});
   const json &calls = fieldOf(given, "tool_calls");
-  if (calls.is_array() && !calls.empty()) {
+  if (!calls.is_null() && !calls.is_array())
+    throw Refusal(400, "a message's 'tool_calls' has to be a list of calls");
+  if (!calls.is_null() && !calls.empty()) {
     json &made = message["tool_calls"] = json::array();
     for (const json &call : calls) {
       if (!call.is_object() || !fieldOf(call, "function").is_object())
@@ -99,6 +101,8 @@ json fromOllama(const json &body) {
         {"frequency_penalty", "frequency_penalty"}});
   // -1 and -2: as long as there is room.
   double most = numberOf(options, "num_predict", -1, -2, 1e9, true);
+  if (most == 0)
+    throw Refusal(400, "'num_predict': 0 is not supported");
   if (most > 0)
     made["max_tokens"] = most;
   return made;
@@ -123,6 +127,8 @@ static std::string textOfBlocks(const json &content, const char *what) {
         !fieldOf(block, "text").is_string())
       throw Refusal(400, std::string("a block of ") + what +
                              " has to be {\"type\": \"text\", \"text\": ..}");
+    checkKeys(block, std::string("a block of ") + what,
+              {"type", "text", "cache_control"});
     text += block["text"].get<std::string>();
   }
   return text;
@@ -142,9 +148,16 @@ static void addMessage(const json &given, json &messages) {
   json calls = json::array();
   for (const json &block : content) {
     std::string type = block.is_object() ? textOf(block, "type") : "";
+    auto check = [&, what = "a block of type '" + type +
+                            "'"](std::set<std::string> known) {
+      known.insert({"type", "cache_control"}); // prompts are cached anyway
+      checkKeys(block, what, known);
+    };
     if (type == "text") {
+      check({"text"});
       text += textOf(block, "text");
     } else if (type == "tool_use") {
+      check({"id", "name", "input"});
       calls.push_back({{"id", textOf(block, "id")},
                        {"type", "function"},
                        {"function",
@@ -153,10 +166,14 @@ static void addMessage(const json &given, json &messages) {
                                            ? json::object()
                                            : fieldOf(block, "input")}}}});
     } else if (type == "tool_result") {
-      messages.push_back({{"role", "tool"},
-                          {"tool_call_id", textOf(block, "tool_use_id")},
-                          {"content", textOfBlocks(fieldOf(block, "content"),
-                                                   "'tool_result'")}});
+      check({"tool_use_id", "content", "is_error"});
+      // Templates have no other place for it.
+      messages.push_back(
+          {{"role", "tool"},
+           {"tool_call_id", textOf(block, "tool_use_id")},
+           {"content",
+            (flagOf(block, "is_error") ? "error: " : "") +
+                textOfBlocks(fieldOf(block, "content"), "'tool_result'")}});
     } else {
       throw Refusal(400, "a block of 'content' has to be of type text, "
                          "tool_use or tool_result");

@@ -21,7 +21,7 @@ Reply::Reply(Api api, const Asked &asked, int64_t number, std::string model,
       number(number), model(std::move(model)), tokenizer(tokenizer),
       begin(seconds()), answers(std::move(given)), echo(asked.echo) {
   for (size_t i = 0; i < answers.size(); ++i)
-    choices.push_back({i, CallReader(asked.tools), "", {}, {}, ""});
+    choices.push_back({i, CallReader(asked.tools), "", {}, {}, "", ""});
 }
 
 int64_t Reply::generatedTokens() const {
@@ -87,6 +87,7 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
         if (piece.reason == "stop" && !choice.calls.empty())
           piece.reason = "tool_calls";
         choice.reason = piece.reason;
+        choice.stop = given.stop;
       }
       piece.isVeryLast = std::none_of(choices.begin(), choices.end(), isOpen);
       if (isStream)
@@ -322,10 +323,14 @@ private:
             {"cache_read_input_tokens", cachedTokens()},
             {"output_tokens", generatedTokens()}};
   }
-  static const char *reasonOf(const std::string &reason) {
-    return reason == "length"       ? "max_tokens"
-           : reason == "tool_calls" ? "tool_use"
-                                    : "end_turn";
+  // Why an answer has ended.
+  static json ending(const Choice &choice) {
+    bool isStop = choice.reason == "stop" && !choice.stop.empty();
+    return {{"stop_reason", choice.reason == "length"       ? "max_tokens"
+                            : choice.reason == "tool_calls" ? "tool_use"
+                            : isStop                        ? "stop_sequence"
+                                                            : "end_turn"},
+            {"stop_sequence", isStop ? json(choice.stop) : json()}};
   }
   json message(json content) const {
     return {{"id", id("msg_")},         {"type", "message"},
@@ -369,10 +374,8 @@ private:
                      {"partial_json", call.arguments}}) +
               endBlock();
     if (!piece.reason.empty())
-      text += event("message_delta", {{"delta",
-                                       {{"stop_reason", reasonOf(piece.reason)},
-                                        {"stop_sequence", nullptr}}},
-                                      {"usage", usage()}}) +
+      text += event("message_delta",
+                    {{"delta", ending(choice)}, {"usage", usage()}}) +
               event("message_stop", json::object());
     return text;
   }
@@ -387,7 +390,7 @@ private:
                          {"name", choice.calls[i].name},
                          {"input", argumentsOf(choice.calls[i])}});
     json value = message(std::move(content));
-    value["stop_reason"] = reasonOf(choice.reason);
+    value.update(ending(choice));
     return dumped(value);
   }
   std::string streamError(const std::string &error) override {

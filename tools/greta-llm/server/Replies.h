@@ -38,6 +38,7 @@ protected:
     std::vector<ToolCall> calls;
     std::vector<TokenChance> tokens;
     std::string reason; // "" until it has ended
+    std::string stop;   // the text that ended it
   };
   // What one piece brings.
   struct Piece {

@@ -75,15 +75,17 @@ std::string contentOf(const json &content) {
         !fieldOf(part, "text").is_string())
       throw Refusal(400, "a part of a message's 'content' has to be "
                          "{\"type\": \"text\", \"text\": ..}");
+    checkKeys(part, "a part of a message's 'content'", {"type", "text"});
     text += fieldOf(part, "text").get<std::string>();
   }
   return text;
 }
 
 /// JSON with its names in their order, in which looking for one of many takes
-/// long: an object with more than 256 has them in the order of the alphabet.
+/// long: one with an object of more than a field may have has them in the order
+/// of the alphabet.
 json ordered(const std::string &text, const std::string &what) {
-  return mostNames(text) <= 256 ? parseJson<json>(text, what)
+  return mostNames(text) <= 640 ? parseJson<json>(text, what)
                                 : json(parseJson(text, what));
 }
 
@@ -97,6 +99,9 @@ json callsOf(const json &given) {
         !fieldOf(call["function"], "name").is_string())
       throw Refusal(400, "a call of 'tool_calls' has to have 'function' with "
                          "its 'name'");
+    checkKeys(call, "a call of 'tool_calls'",
+              {"id", "type", "function", "index"});
+    checkKeys(call["function"], "'function' of a call", {"name", "arguments"});
     calls.push_back(call);
     json &arguments = calls.back()["function"]["arguments"];
     if (!arguments.is_string())
@@ -354,6 +359,9 @@ RequestReader::json RequestReader::readTools(const json &body,
   choice.names.assign(names.begin(), names.end());
   choice.isSingle = !flagOf(body, "parallel_tool_calls", true);
   if (how.is_object()) {
+    checkKeys(how, "'tool_choice'", {"type", "function"});
+    if (fieldOf(how, "function").is_object())
+      checkKeys(how["function"], "'function' of 'tool_choice'", {"name"});
     choice.name = llm::textOf(
         fieldOf(how, "function").is_object() ? how["function"] : json::object(),
         "name");
@@ -376,6 +384,11 @@ void RequestReader::readGrammar(const json &body, const json &tools,
   if (!format.is_null()) {
     checkKeys(format, "'response_format'", {"type", "json_schema", "schema"});
     type = llm::textOf(format, "type");
+    for (const char *key : {"json_schema", "schema"})
+      if (!fieldOf(format, key).is_null() &&
+          type != (key[0] == 'j' ? "json_schema" : "json_object"))
+        throw Refusal(400, std::string("'response_format' has '") + key +
+                               "' beside another 'type'");
   }
   int wishes = !grammar.empty() + (type != "text") + asked.tools.isRequired;
   if (wishes > 1)

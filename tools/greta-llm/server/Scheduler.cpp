@@ -23,52 +23,7 @@ constexpr double patience = 1e-3, pause = 20e-3;
 unsigned helpers() {
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
 }
-
-/// The chance of a token, and the likeliest ones.
-TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
-                     int64_t likeliest) {
-  float top = *std::max_element(logits, logits + count);
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i)
-    sum += static_cast<double>(std::exp(logits[i] - top));
-  auto chance = [&](int32_t one) {
-    return static_cast<double>(logits[one] - top) - std::log(sum);
-  };
-  TokenChance result{token, chance(token), {}};
-  // The least of them is on top.
-  auto isMore = [&](int32_t a, int32_t b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-  };
-  std::vector<int32_t> best;
-  for (int32_t i = 0; i < count && likeliest > 0; ++i) {
-    // What a mask leaves out has no chance.
-    if (!(logits[i] > -1e38f))
-      continue;
-    if (static_cast<int64_t>(best.size()) == likeliest) {
-      if (!isMore(i, best.front()))
-        continue;
-      std::pop_heap(best.begin(), best.end(), isMore);
-      best.pop_back();
-    }
-    best.push_back(i);
-    std::push_heap(best.begin(), best.end(), isMore);
-  }
-  std::sort_heap(best.begin(), best.end(), isMore);
-  for (int32_t one : best)
-    result.likeliest.push_back({one, chance(one)});
-  return result;
-}
 } // namespace
-
-std::vector<Answer::Piece> Answer::take() {
-  std::lock_guard<std::mutex> lock(mutex);
-  return std::exchange(pieces, {});
-}
-
-void Answer::push(Piece piece) {
-  std::lock_guard<std::mutex> lock(mutex);
-  pieces.push_back(std::move(piece));
-}
 
 Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
                      const Options &options)
@@ -172,6 +127,7 @@ bool Scheduler::admit() {
     if ((*it)->answer->isCancelled) {
       gone.push_back(std::move(*it));
       it = waiting.erase(it);
+      tooLarge = nullptr;
     } else {
       ++it;
     }
@@ -189,13 +145,17 @@ bool Scheduler::admit() {
   lock.unlock();
   for (const std::shared_ptr<Job> &job : gone) {
     ++counts.cancelled;
-    end(*job, {"", "", true, {}, ""});
+    end(*job, {"", "", true, {}, "", ""});
   }
   return goesOn;
 }
 
 /// Pages to begin with: for the prompt, what is said once more, and some.
 bool Scheduler::reserve(Job &job) {
+  // A long prompt is looked up again when there is more room than before.
+  if (tooLarge == &job && !running.empty() && engine.freeTokens() <= tooFew)
+    return false;
+  tooLarge = nullptr;
   share(job);
   int64_t begun = job.sequence.length;
   if (engine.reserve(job.sequence,
@@ -203,6 +163,8 @@ bool Scheduler::reserve(Job &job) {
                          std::min(job.request.most, job.repeated() + growth)))
     return true;
   engine.release(job.sequence); // those who run may need them
+  tooLarge = &job;
+  tooFew = engine.freeTokens();
   return false;
 }
 
@@ -434,7 +396,10 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   size_t before = std::exchange(job->isBegun, true) ? job->evaluated : 0;
   share(*job);
   auto cached = static_cast<int64_t>(job->evaluated - before);
-  job->answer->cached += cached;
+  // What an answer says once more is no prompt of its client.
+  if (!(job->last > 0))
+    job->answer->cached =
+        std::min(job->answer->cached + cached, job->promptSize() - 1);
   counts.cachedTokens += cached;
   size_t count = std::min(request.tokens.size() - job->evaluated, most);
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
@@ -474,7 +439,7 @@ void Scheduler::fail(Job &job, const std::string &problem) {
   release(job);
   freePlaces.push_back(job.place);
   ++counts.failed;
-  end(job, {"", "error", true, {}, problem});
+  end(job, {"", "error", true, {}, problem, ""});
 }
 
 void Scheduler::takeStep() {
@@ -501,32 +466,19 @@ void Scheduler::measure(const Step &step) {
     average(tokenSeconds, (took - own) / static_cast<double>(step.behind));
 }
 
-/// How many bytes at the end may be the beginning of a character or of a text
-/// that ends the answer.
-static size_t openBytes(const std::string &text,
-                        const std::vector<std::string> &stops) {
-  size_t open = 0;
-  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
-    unsigned char byte = static_cast<unsigned char>(text[text.size() - back]);
-    size_t size = byte < 0xc0 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-    if (size) { // a character begins here
-      open = size > back ? back : 0;
-      break;
-    }
-  }
-  for (const std::string &stop : stops)
-    for (size_t part = std::min(stop.size() - 1, text.size()); part > open;
-         --part)
-      if (text.compare(text.size() - part, part, stop, 0, part) == 0)
-        open = part;
-  return open;
-}
-
 std::string Scheduler::textOf(const Job &job, int32_t token) const {
   for (const auto &[special, text] : job.request.shown)
     if (special == token)
       return text;
   return tokenizer.bytesOf(token);
+}
+
+/// The text of a request that a special token stands for.
+std::string Scheduler::stopOf(const Request &request, int32_t token) const {
+  for (const std::string &text : request.stops)
+    if (tokenizer.find(text) == token)
+      return text;
+  return "";
 }
 
 /// The next token of a job.
@@ -557,7 +509,7 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
   }
   job.last = now;
   if (isEnd)
-    return finish(job, "stop");
+    return finish(job, "stop", stopOf(request, token));
   job.answer->generated = job.said = job.before + job.made;
   job.chosen.push_back(token);
   ++counts.generatedTokens;
@@ -566,11 +518,15 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
     job.heldTokens.push_back(
         chanceOf(logits, engine.vocabulary(), token, request.likeliest));
   size_t stop = std::string::npos;
+  std::string said;
   for (const std::string &text : request.stops)
-    stop = std::min(stop, job.held.find(text));
+    if (size_t at = job.held.find(text); at < stop) {
+      stop = at;
+      said = text;
+    }
   if (stop != std::string::npos) {
     job.held.resize(stop);
-    return finish(job, "stop");
+    return finish(job, "stop", said);
   }
   if (isOver)
     return finish(job, "stop");
@@ -584,19 +540,20 @@ void Scheduler::push(Job &job, size_t ready) {
   if (!ready)
     return;
   job.answer->push({job.held.substr(0, ready), "", false,
-                    std::exchange(job.heldTokens, {}), ""});
+                    std::exchange(job.heldTokens, {}), "", ""});
   job.held.erase(0, ready);
-  job.request.wake(false);
+  job.request.wake(Request::News::Piece);
 }
 
 /// An empty reason: nobody waits for it.
-void Scheduler::finish(Job &job, const char *reason) {
+void Scheduler::finish(Job &job, const char *reason, std::string stop) {
   engine.end(job.place);
   release(job);
   freePlaces.push_back(job.place);
   ++(*reason ? counts.finished : counts.cancelled);
   counts.request.add(seconds() - job.arrived);
-  end(job, {std::move(job.held), reason, true, std::move(job.heldTokens), ""});
+  end(job, {std::move(job.held), reason, true, std::move(job.heldTokens), "",
+            std::move(stop)});
 }
 
 /// Without the lock: a request that is woken may hold one of its own and ask
@@ -605,8 +562,9 @@ void Scheduler::end(Job &job, Answer::Piece piece) {
   std::shared_ptr<Answer> answer = std::exchange(job.answer, nullptr);
   // Whoever has his answer finds himself counted no more.
   count();
+  bool isError = piece.reason == "error";
   answer->push(std::move(piece));
-  job.request.wake(true);
+  job.request.wake(isError ? Request::News::Error : Request::News::Last);
 }
 
 /// What runs and what is free, for others' threads.
@@ -628,7 +586,7 @@ void Scheduler::failAll(const std::string &problem) {
     engine.release(job->sequence);
     freePlaces.push_back(job->place);
     ++counts.failed;
-    end(*job, {"", "error", true, {}, ""});
+    end(*job, {"", "error", true, {}, "", ""});
   }
   running.clear();
   counts.running = 0;
@@ -636,12 +594,13 @@ void Scheduler::failAll(const std::string &problem) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     std::swap(others, waiting);
+    tooLarge = nullptr;
     counts.waiting = 0;
   }
   for (const std::shared_ptr<Job> &job : others) {
     engine.release(job->sequence);
     ++counts.failed;
-    end(*job, {"", "error", true, {}, ""});
+    end(*job, {"", "error", true, {}, "", ""});
   }
 }
 

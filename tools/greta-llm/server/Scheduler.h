@@ -59,7 +59,8 @@ struct Request {
   // Special tokens that stand for these texts in the answer.
   std::vector<std::pair<int32_t, std::string>> shown;
   // Called when there is a piece, on the scheduler's thread.
-  std::function<void(bool isLast)> wake;
+  enum class News { Piece, Last, Error };
+  std::function<void(News)> wake;
 };
 
 // A token of an answer, by the logarithm of its probability before temperature
@@ -70,6 +71,14 @@ struct TokenChance {
   std::vector<std::pair<int32_t, double>> likeliest;
 };
 
+TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
+                     int64_t likeliest);
+
+// How many bytes at the end may be the beginning of a character or of one of
+// these.
+size_t openBytes(const std::string &text,
+                 const std::vector<std::string> &stops);
+
 // A request's text on its way to whoever asked.
 class Answer {
 public:
@@ -79,6 +88,7 @@ public:
     bool isLast = false;
     std::vector<TokenChance> tokens; // where they are wanted
     std::string problem;             // of this request alone, for an error
+    std::string stop;                // the request's that ended it
   };
   // Takes the pieces that are ready; the last piece comes once.
   std::vector<Piece> take();
@@ -193,8 +203,9 @@ private:
   void fail(Job &job, const std::string &problem);
   void makeGuide(Job &job);
   void take(Job &job, int32_t token, const float *logits);
+  std::string stopOf(const Request &request, int32_t token) const;
   void push(Job &job, size_t ready);
-  void finish(Job &job, const char *reason);
+  void finish(Job &job, const char *reason, std::string stop = "");
   void end(Job &job, Answer::Piece piece);
   void count();
   void failAll(const std::string &why);
@@ -204,6 +215,9 @@ private:
   const size_t sequences, queueLimit;
   const bool isDeterministic, sharesPages;
   std::deque<std::shared_ptr<Job>> waiting;
+  // The first of them did not fit with so many free tokens.
+  const Job *tooLarge = nullptr;
+  int64_t tooFew = 0;
   std::vector<std::shared_ptr<Job>> running;
   std::deque<Step> ahead;
   std::vector<int64_t> freePlaces;

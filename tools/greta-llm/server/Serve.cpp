@@ -58,8 +58,10 @@ void Server::complete(const std::shared_ptr<Exchange> &exchange, Api api) {
   auto open = std::make_shared<std::atomic<size_t>>(count);
   for (Request &request : asked.requests)
     request.wake = [weak = std::weak_ptr<Exchange>(exchange), open,
-                    isStream = asked.isStream](bool isLast) {
-      isLast = isLast && --*open == 0;
+                    isStream = asked.isStream](Request::News news) {
+      // One that fails is the end of all.
+      bool isLast = news == Request::News::Error ||
+                    (news == Request::News::Last && --*open == 0);
       // Nobody needs a part of a whole answer.
       if (isStream || isLast)
         if (auto alive = weak.lock())

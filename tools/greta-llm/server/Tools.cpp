@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace greta::llm {
@@ -60,12 +61,14 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
     if (!choice.name.empty() && name != choice.name)
       continue;
     json any = {{"type", "object"}};
-    ways.push_back(b.sequence(
-        {b.literal("{\"name\": " + json(name).dump() + ", \"" + values +
-                   "\": "),
-         addSchema(b, function.contains("parameters") ? function["parameters"]
-                                                      : any),
-         b.literal("}")}));
+    ways.push_back(
+        b.sequence({b.literal("{\"name\": " + json(name).dump() + ", \"" +
+                              values + "\": "),
+                    addSchema(b, function.contains("parameters") &&
+                                         !function["parameters"].is_null()
+                                     ? function["parameters"]
+                                     : any),
+                    b.literal("}")}));
   }
   int32_t call = b.newRule(), root = b.newRule();
   b.define(call, b.choice(std::move(ways)));
@@ -98,7 +101,7 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
 
 /// Calls as JSON, one or a list, of functions that are offered. False: it is
 /// none.
-bool CallReader::readCalls(const std::string &text, Part &part) const {
+bool CallReader::readCalls(const std::string &text, Part &part) {
   std::vector<ToolCall> calls;
   auto take = [&](const json &call) {
     if (!call.is_object() || !call.contains("name") ||
@@ -106,6 +109,12 @@ bool CallReader::readCalls(const std::string &text, Part &part) const {
         std::find(names.begin(), names.end(),
                   call["name"].get<std::string>()) == names.end())
       return false;
+    // An answer that is JSON may have a name, too.
+    static const std::set<std::string> keys = {"name", "arguments",
+                                               "parameters", "type"};
+    for (const auto &[key, value] : call.items())
+      if (style == ToolStyle::Llama && !keys.count(key))
+        return false;
     const json *values = call.contains("arguments")    ? &call["arguments"]
                          : call.contains("parameters") ? &call["parameters"]
                                                        : nullptr;
@@ -117,32 +126,152 @@ bool CallReader::readCalls(const std::string &text, Part &part) const {
              : values->dump(-1, ' ', false, json::error_handler_t::replace)});
     return true;
   };
-  // Depth is bounded, and nothing throws.
+  // Depth is bounded, by more than a grammar of calls has, and nothing throws.
   bool isCall = false;
   try {
-    (void)parseJson(text, "a call");
-    json whole = json::parse(text);
+    json whole = parseJson<json>(text, "a call", {256, 1u << 20u});
     isCall = whole.is_array() && !whole.empty()
                  ? std::all_of(whole.begin(), whole.end(), take)
                  : take(whole);
   } catch (const std::exception &) {
   }
-  if (isCall)
-    part.calls.insert(part.calls.end(), calls.begin(), calls.end());
+  // A client that wants one call at a time does not hear of others.
+  for (ToolCall &call : calls)
+    if (isCall && !(isSingle && std::exchange(hasCalled, true)))
+      part.calls.push_back(std::move(call));
   return isCall;
 }
 
 /// The first bytes of what was held for a call are the answer's text.
 void CallReader::giveUp(size_t end, Part &part) {
-  if (style == ToolStyle::Hermes)
-    part.text += space + callBegin;
-  else if (style == ToolStyle::Mistral)
-    part.text += space + mistralMark;
-  part.text += held.substr(0, end);
+  part.text += opening + held.substr(0, end);
+  endCall(end);
+  isBehindCall = false;
+  isText = style == ToolStyle::Llama;
+}
+
+/// Behind a call.
+void CallReader::endCall(size_t end) {
   held.erase(0, end);
-  space.clear();
-  searched = ends = 0;
-  isInCall = false;
+  opening.clear();
+  searched = ends = depth = 0;
+  isInCall = isInString = false;
+  isBehindCall = true;
+}
+
+/// A call between tags. False: its end is not there yet.
+bool CallReader::takeTagged(bool isLast, Part &part) {
+  // An argument may hold what ends a call.
+  constexpr size_t mostEnds = 8;
+  size_t end = held.find(callEnd, searched);
+  if (end == held.npos) {
+    searched = std::max(searched, held.size() - openBytes(held, callEnd));
+    if (!isLast)
+      return false;
+    if (readCalls(held, part))
+      endCall(held.size());
+    else
+      giveUp(held.size(), part);
+    return true;
+  }
+  searched = end + strlen(callEnd);
+  size_t begin = held.find_first_not_of(" \n");
+  if (readCalls(held.substr(0, end), part))
+    endCall(searched);
+  else if ((held[begin] != '{' && held[begin] != '[') || ++ends == mostEnds)
+    giveUp(searched, part);
+  return true;
+}
+
+/// Where the value that `held` begins with ends; 0: it is no object or list;
+/// npos: it is not there yet.
+size_t CallReader::jsonEnd() {
+  for (; searched < held.size(); ++searched) {
+    char c = held[searched];
+    if (isInString) {
+      searched += c == '\\';
+      isInString = c != '"';
+    } else if (c == '"') {
+      isInString = depth != 0;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if ((c == '}' || c == ']') && depth && --depth == 0) {
+      return ++searched;
+    }
+    if (!depth && c != ' ' && c != '\n' && c != '\t')
+      return 0;
+  }
+  return held.npos;
+}
+
+/// A call that is JSON without a tag behind it.
+bool CallReader::takeJson(bool isLast, Part &part) {
+  size_t end = jsonEnd();
+  if (end == held.npos && !isLast)
+    return false;
+  if (end && end != held.npos && readCalls(held.substr(0, end), part))
+    endCall(end);
+  else
+    giveUp(end && end != held.npos ? end : held.size(), part);
+  return true;
+}
+
+/// Where an answer in Llama's style begins, or goes on behind a call.
+bool CallReader::beginsLlama(bool isLast, Part &part) {
+  size_t begin = held.find_first_not_of(isBehindCall ? " \n\t;" : " \n\t");
+  std::string rest = begin == held.npos ? "" : held.substr(begin);
+  std::string front = held.substr(0, held.size() - rest.size());
+  bool mayBegin = !isBehindCall || front.find(';') != front.npos;
+  if (mayBegin && !isText) {
+    size_t mark =
+        !isBehindCall && begins(rest, pythonMark) ? strlen(pythonMark) : 0;
+    if (mark || begins(rest, "{")) {
+      opening = front + rest.substr(0, mark);
+      held = rest.substr(mark);
+      isInCall = true;
+      return true;
+    }
+  }
+  if (!isText && !isLast &&
+      (rest.empty() || (!isBehindCall && begins(pythonMark, rest))))
+    return false;
+  // Only an answer that begins as a call is one.
+  isText = isText || !rest.empty();
+  bool isEnd = isBehindCall && rest.empty();
+  part.text += isEnd ? "" : held;
+  held.clear();
+  isBehindCall = false;
+  return false;
+}
+
+/// Text up to the mark of a call. False: there is no mark.
+bool CallReader::beginsMarked(bool isLast, Part &part) {
+  // Line breaks between calls are no text.
+  if (isBehindCall) {
+    held.erase(0, std::min(held.find_first_not_of(" \n"), held.size()));
+    isBehindCall = held.empty();
+  }
+  std::string mark = toolMark(style);
+  size_t begin = held.find(mark);
+  if (begin == held.npos) {
+    size_t open = isLast ? 0 : openBytes(held, mark);
+    // Whitespace in front of a call is none of the answer either.
+    size_t text = held.size() - open;
+    if (!isLast && held.size() < 64)
+      while (text && (held[text - 1] == '\n' || held[text - 1] == ' '))
+        --text;
+    part.text += held.substr(0, text);
+    held.erase(0, text);
+    return false;
+  }
+  size_t text = held.find_last_not_of(" \n", begin ? begin - 1 : 0) + 1;
+  if (!begin)
+    text = 0;
+  part.text += held.substr(0, text);
+  opening = held.substr(text, begin - text) + mark;
+  held.erase(0, begin + mark.size());
+  isInCall = true;
+  return true;
 }
 
 CallReader::Part CallReader::take(const std::string &more, bool isLast) {
@@ -151,83 +280,13 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
     part.text = more;
     return part;
   }
-  // What was looked through before holds no mark.
-  size_t looked = held.size();
   held += more;
-  if (style == ToolStyle::Llama && !isInCall && !isText) {
-    // Only an answer that begins as a call is one.
-    size_t begin = held.find_first_not_of(" \n\t");
-    std::string rest = begin == held.npos ? "" : held.substr(begin);
-    if (begins(rest, pythonMark)) {
-      held = rest.substr(strlen(pythonMark));
-      isInCall = true;
-    } else if (begins(rest, "{")) {
-      isInCall = true;
-    } else if (!rest.empty() && !begins(pythonMark, rest)) {
-      isText = true;
-    }
+  while (isInCall ? style == ToolStyle::Hermes ? takeTagged(isLast, part)
+                                               : takeJson(isLast, part)
+         : style == ToolStyle::Llama ? beginsLlama(isLast, part)
+                                     : beginsMarked(isLast, part)) {
   }
-  while (true) {
-    if (isInCall) {
-      // An argument may hold what ends a call.
-      constexpr size_t mostEnds = 8;
-      size_t from =
-          std::max(searched, looked - std::min(looked, strlen(callEnd)));
-      size_t end =
-          style == ToolStyle::Hermes ? held.find(callEnd, from) : held.npos;
-      looked = 0;
-      if (end == held.npos) {
-        if (!isLast)
-          return part;
-        if (readCalls(held, part))
-          held.clear();
-        else
-          giveUp(held.size(), part);
-        return part;
-      }
-      searched = end + strlen(callEnd);
-      if (readCalls(held.substr(0, end), part)) {
-        held.erase(0, searched);
-        space.clear();
-        searched = ends = 0;
-        isInCall = false;
-        isBehindCall = true;
-        continue;
-      }
-      size_t begin = held.find_first_not_of(" \n");
-      if ((held[begin] != '{' && held[begin] != '[') || ++ends == mostEnds)
-        giveUp(searched, part);
-      continue;
-    }
-    if (style == ToolStyle::Llama) {
-      if (isText || isLast)
-        part.text += std::exchange(held, {});
-      return part;
-    }
-    // Line breaks between calls are no text.
-    if (isBehindCall) {
-      held.erase(0, std::min(held.find_first_not_of(" \n"), held.size()));
-      isBehindCall = held.empty();
-    }
-    std::string mark = toolMark(style);
-    size_t begin = held.find(mark);
-    if (begin == held.npos) {
-      size_t open = isLast ? 0 : openBytes(held, mark);
-      // Whitespace in front of a call is none of the answer either.
-      size_t text = held.size() - open;
-      if (!isLast && held.size() < 64)
-        while (text && (held[text - 1] == '\n' || held[text - 1] == ' '))
-          --text;
-      part.text += held.substr(0, text);
-      held.erase(0, text);
-      return part;
-    }
-    std::string before = held.substr(0, begin);
-    space = before.substr(before.find_last_not_of(" \n") + 1);
-    part.text += before.substr(0, before.size() - space.size());
-    held.erase(0, begin + mark.size());
-    isInCall = true;
-  }
+  return part;
 }
 
 } // namespace greta::llm

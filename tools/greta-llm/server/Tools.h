@@ -6,7 +6,8 @@
 //
 //   Hermes, Qwen  <tool_call>{"name": "f", "arguments": {..}}</tool_call>
 //   Mistral       [TOOL_CALLS][{"name": "f", "arguments": {..}}]
-//   Llama 3       {"name": "f", "parameters": {..}}, the whole answer
+//   Llama 3       {"name": "f", "parameters": {..}}, at the beginning; more
+//                 behind semicolons
 #ifndef GRETA_LLM_TOOLS_H
 #define GRETA_LLM_TOOLS_H
 
@@ -48,7 +49,9 @@ Grammar grammarOfCalls(const nlohmann::ordered_json &tools,
 class CallReader {
 public:
   explicit CallReader(const ToolChoice &choice)
-      : style(choice.style), names(choice.names), isInCall(choice.isBegun) {}
+      : style(choice.style), names(choice.names), isSingle(choice.isSingle),
+        isInCall(choice.isBegun),
+        opening(choice.isBegun ? toolMark(choice.style) : "") {}
 
   struct Part {
     std::string text;
@@ -57,16 +60,25 @@ public:
   Part take(const std::string &more, bool isLast);
 
 private:
-  bool readCalls(const std::string &text, Part &part) const;
+  bool readCalls(const std::string &text, Part &part);
   void giveUp(size_t end, Part &part);
+  void endCall(size_t end);
+  bool takeTagged(bool isLast, Part &part);
+  bool takeJson(bool isLast, Part &part);
+  bool beginsLlama(bool isLast, Part &part);
+  bool beginsMarked(bool isLast, Part &part);
+  size_t jsonEnd();
 
   ToolStyle style;
   std::vector<std::string> names;
-  bool isInCall, isText = false, isBehindCall = false;
-  // Whitespace in front of the call that `held` begins with, and how many ends
-  // of calls in it, up to `searched`, do not end one.
-  std::string space, held;
-  size_t searched = 0, ends = 0;
+  bool isSingle, isInCall, isText = false, isBehindCall = false,
+                           hasCalled = false;
+  // What stands in front of the call that `held` begins with: whitespace, and
+  // the mark. What is looked through of `held`, and in it tags that end no
+  // call, or brackets that are open.
+  std::string opening, held;
+  size_t searched = 0, ends = 0, depth = 0;
+  bool isInString = false;
 };
 
 } // namespace greta::llm
