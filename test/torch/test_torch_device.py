@@ -180,3 +180,24 @@ def test_a_forked_process_may_not_use_the_device(rdna):
     assert not torch.rdna._is_in_bad_fork()
     with torch.rdna.stream(None):
         assert torch.empty(0, device="rdna").view(0, 3).clone().shape == (0, 3)
+
+
+def test_profiles_have_the_time_of_the_device(rdna):
+    torch = rdna
+    x = torch.zeros(1 << 21, device="rdna")
+    with torch.autograd.profiler.profile(use_device="rdna", use_kineto=False) as profile:
+        x.clone()
+    times = {row.key: row.device_time_total for row in profile.key_averages()}
+    assert times["aten::clone"] >= times["aten::copy_"] > 0
+
+
+def test_diagnosis(rdna, capsys, monkeypatch):
+    from greta import diagnose
+
+    assert diagnose.main(("float32", "int32")) == 0
+    said = capsys.readouterr().out
+    assert f"torch {rdna.__version__.split('+')[0]}" in said and "vulkan:0" in said and "simulated gfx" in said
+    assert "  float32   right\n  int32     right\n" in said and "on the CPU" not in said
+    monkeypatch.setattr(rdna, "equal", lambda one, other: False)
+    assert diagnose.main(("float32",)) == 1
+    assert "float32   wrong: sum and product" in capsys.readouterr().out

@@ -17,6 +17,7 @@
 #include <random>
 #include <thread>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/profiler/stubs/base.h>
 
 using namespace greta;
 using namespace greta::torch_device;
@@ -361,12 +362,60 @@ void torch_device::resizeStorage(const c10::Storage &storage, size_t bytes) {
   of->set_nbytes(bytes);
 }
 
+//
+// Profiles
+//
+
+namespace {
+
+/// torch.profiler marks the begin and the end of each operator in the stream,
+/// and asks for the time in between.
+class ProfilerEvents final : public torch::profiler::impl::ProfilerStubs {
+public:
+  void record(DeviceIndex *on, std::shared_ptr<void> *event,
+              int64_t *hostTime) const override {
+    DeviceIndex index = currentDevice();
+    auto made = std::make_shared<TimedEvent>(
+        TimedEvent{device(index).runtime().event(), index});
+    currentQueue(index).run(
+        [&](Stream &stream) { stream.record(made->event); });
+    if (on)
+      *on = index;
+    if (hostTime)
+      *hostTime = c10::getTime();
+    *event = std::move(made);
+  }
+  float elapsed(const std::shared_ptr<void> *from,
+                const std::shared_ptr<void> *to) const override {
+    auto *begin = static_cast<TimedEvent *>(from->get());
+    auto *end = static_cast<TimedEvent *>(to->get());
+    end->event.synchronize();
+    return static_cast<float>(end->event.since(begin->event)); // microseconds
+  }
+  void mark(const char *) const override {}
+  void rangePush(const char *) const override {}
+  void rangePop() const override {}
+  bool enabled() const override { return true; }
+  void onEachDevice(std::function<void(int)> work) const override {
+    for (DeviceIndex i = 0; i < torch_device::deviceCount(); ++i)
+      work(i);
+  }
+  void synchronize() const override {
+    for (DeviceIndex i = 0; i < torch_device::deviceCount(); ++i)
+      device(i).synchronize();
+  }
+};
+
+} // namespace
+
 void torch_device::registerBackend() {
   c10::SetAllocator(deviceType, &allocator);
   at::setHostAllocator(deviceType, &pinnedAllocator);
   static Guard guard;
   c10::impl::DeviceGuardImplRegistrar registrar(deviceType, &guard);
   at::RegisterPrivateUse1HooksInterface(new Hooks);
+  static ProfilerEvents events;
+  torch::profiler::impl::registerPrivateUse1Methods(&events);
 }
 
 //
