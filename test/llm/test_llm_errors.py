@@ -24,6 +24,9 @@ WEIGHTS = models.random_weights(A)
 QWEN3_WEIGHTS = models.random_weights(dataclasses.replace(A, head_norms=True))
 
 
+DEEPSEEK = dict(model_type="deepseek_v3", kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=8, n_routed_experts=8, num_experts_per_tok=2, n_shared_experts=1, n_group=1, topk_group=1)
+
+
 def refused(says, *words):
     ran = llm(*words)
     assert ran.returncode == 1, ran.stdout + ran.stderr
@@ -58,7 +61,13 @@ def changed(folder, **config):
         (dict(model_type="phi3", partial_rotary_factor=0.7), "the part of a head that rope turns is 11; it has to be 2 to 16 and a multiple of 2"),
         (dict(model_type="gpt_oss", num_local_experts=4, num_experts_per_tok=2, swiglu_limit=1e60), "the bound of the MLP's gate is 9"),
         (dict(model_type="gpt_oss", num_local_experts=4, num_experts_per_tok=2, swiglu_alpha=1e-60), "the slope of the MLP's gate is 0.000000; it has to be a positive number of f32"),
-        (dict(model_type="deepseek_v3", kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=8, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=1, n_group=4, topk_group=1), "3 of 8 experts cannot be in 1 of 4 groups"),
+        (DEEPSEEK | dict(num_experts_per_tok=3, n_group=4, topk_group=1), "3 of 8 experts cannot be in 1 of 4 groups"),
+        (DEEPSEEK | dict(n_group=8, topk_group=4), "the number of experts in a group is 1; it has to be 2 to 8"),
+        (DEEPSEEK | dict(n_shared_experts=10**10, moe_intermediate_size=8 * 10**10), "the width of an expert is"),
+        (DEEPSEEK | dict(n_shared_experts=10**14, moe_intermediate_size=1 << 20), "the width of shared experts is -1"),
+        (DEEPSEEK | dict(model_type="deepseek_v2", norm_topk_prob=True), "the field 'norm_topk_prob' is true; greta-llm runs models where it is false"),
+        (DEEPSEEK | dict(model_type="deepseek_v2", topk_method="noaux_tc"), "'topk_method' is 'noaux_tc'; greta-llm takes greedy and group_limited_greedy"),
+        (DEEPSEEK | dict(decoder_sparse_step=2), "the field 'decoder_sparse_step' (2) is not known to greta-llm"),
         (dict(model_type="gemma2", hidden_act="silu"), "the activation is 'silu'; greta-llm takes gelu_pytorch_tanh for this model type"),
         (dict(model_type="gemma2", hidden_act="gelu_pytorch_tanh", sliding_window_pattern=3), "the field 'sliding_window_pattern' (3) is not known"),
         (dict(model_type="gemma3_text", hidden_act="gelu_pytorch_tanh", rope_parameters={"full_attention": {}, "x": {}}), "'rope_parameters' has 'x' beside 'full_attention' and 'sliding_attention'"),
@@ -263,6 +272,20 @@ def test_latents_of_another_size(tmp_path):
     models.write_safetensors(tmp_path, a, models.random_weights(a))
     (tmp_path / "config.json").write_text(json.dumps(models.config(a) | {"kv_lora_rank": 24}))
     refused_model("the weight 'blk.0.attn_kv_a_mqa' is 40x64; the model's sizes ask for 32x64, not quantised by awq or gptq", tmp_path)
+
+
+def test_ggufs_of_latents(tmp_path, monkeypatch):
+    """Some have what makes keys and values twice; another function of experts' weights is refused."""
+    a = OTHERS["deepseek-v3"]
+    weights, path = models.random_weights(a), tmp_path / "m.gguf"
+    metadata = models.gguf_metadata(a)
+    models.write_gguf(path, a, weights, "f16", metadata | {"deepseek2.expert_gating_func": 3})
+    refused_model("'deepseek2.expert_gating_func' is 3; greta-llm takes 1 and 2", path)
+    both, sound = weights["blk.0.attn_kv_b.weight"], models.joined
+    monkeypatch.setattr(models, "joined", lambda *arguments, **named: sound(*arguments, **named) | {"blk.0.attn_kv_b.weight": both})
+    models.write_gguf(path, a, weights, lambda name: "q8_0" if "attn_kv_b" in name else "f16")
+    ran = llm("compile", path, "--mlir")
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_parts_elsewhere(tmp_path):

@@ -66,14 +66,15 @@ static const Architecture architectures[] = {
         .windows(Windows::IfAsked)
         .asksForBiases("attention_bias", attention)
         .assumes(R"({"sliding_window": 4096})"),
-    Architecture("qwen3_moe", "qwen3moe", NormsBefore | HeadNorms | Experts)
+    Architecture("qwen3_moe", "qwen3moe",
+                 NormsBefore | HeadNorms | Experts | DenseLayers)
         .windows(Windows::AllIfAsked)
         .asksForBiases("attention_bias", attention)
         .hasNames(expertNames)
         .assumes(R"({"sliding_window": 4096})"),
     Architecture("qwen2_moe", "qwen2moe",
                  NormsBefore | Experts | SharedExperts | SharedGate |
-                     SharesOfAll)
+                     SharesOfAll | DenseLayers)
         .windows(Windows::AllIfAsked)
         .hasBiases(qkv)
         .hasNames(expertNames)

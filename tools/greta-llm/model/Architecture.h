@@ -50,6 +50,7 @@ enum Trait : uint32_t {
   LatentKeys = 1u << 30,    // keys and values are made of latents
   ChoiceBias = 1u << 29,    // experts have weights by sigmoids, and are chosen
                             // by these and a number for each
+  DenseLayers = 1u << 31,   // lists and steps say which layers have experts
 };
 
 // ClampedSwiglu: (up + 1) * gate * sigmoid(slope * gate) of a gate below a

@@ -310,7 +310,7 @@ void readSizes(const Fields &fields, Config &c) {
   c.nextLayers = fields.size("num_nextn_predict_layers", 0);
 }
 
-void readMixture(const Fields &fields, Config &c) {
+void readMixture(const std::string &path, const Fields &fields, Config &c) {
   if (!c.has(Experts))
     return;
   Mixture &m = c.mixture;
@@ -322,11 +322,17 @@ void readMixture(const Fields &fields, Config &c) {
   m.normalises = fields.flag("norm_topk_prob");
   m.hidden = fields.size("moe_intermediate_size", c.hidden);
   if (c.has(SharedExperts))
-    m.shared = fields.find("shared_expert_intermediate_size")
-                   ? fields.size("shared_expert_intermediate_size")
-                   : fields.size("n_shared_experts", 0) * m.hidden;
+    m.shared =
+        fields.find("shared_expert_intermediate_size")
+            ? fields.size("shared_expert_intermediate_size")
+            : widthOfShared(fields.size("n_shared_experts", 0), m.hidden);
   m.scale = fields.number("routed_scaling_factor", 1);
-  if (fields.text("topk_method") != "greedy") {
+  std::string method = fields.text("topk_method");
+  if (c.has(LatentKeys) && !c.has(ChoiceBias) && method != "greedy" &&
+      method != "group_limited_greedy")
+    fail(path + ": 'topk_method' is '" + method +
+         "'; greta-llm takes greedy and group_limited_greedy");
+  if (method != "greedy") {
     m.groups = fields.size("n_group", 1);
     m.usedGroups = fields.size("topk_group", 1);
   }
@@ -413,10 +419,11 @@ bool isAbsent(const json &object, const std::string &name, const Config &c) {
 }
 
 // YaRN's magnitude of all that scores are products of.
-double scaleOfLatents(const Fields &rope, const Config &c) {
+double scaleOfLatents(const std::string &type, const Fields &rope,
+                      const Config &c) {
   double scale =
              1 / std::sqrt(static_cast<double>(c.latent.plain + c.latent.rope)),
-         ofAll = rope.number("mscale_all_dim", 0);
+         ofAll = type == "default" ? 0 : rope.number("mscale_all_dim", 0);
   double magnitude = ofAll ? yarnMagnitude(rope.number("factor", 1), ofAll) : 1;
   return scale * magnitude * magnitude;
 }
@@ -443,14 +450,16 @@ Config configOf(const std::string &path, json &object) {
   c.storedVocabulary = c.vocabulary;
   if (c.isPart)
     c.vocabulary = std::min(c.vocabulary, firstImageToken);
-  readMixture(fields, c);
+  readMixture(path, fields, c);
   AboutRope about = aboutRope(path, fields, c);
   c.rotated = rotatedOf(fields, Fields(path, about.whole), c);
   readScales(path, fields, c);
   readBiases(fields, c);
   checkSizes(path, c);
-  if (c.has(LatentKeys))
-    c.attentionScale = scaleOfLatents(Fields(path, about.whole), c);
+  if (c.has(LatentKeys)) {
+    Fields rope(path, about.whole);
+    c.attentionScale = scaleOfLatents(ropeType(path, rope), rope, c);
+  }
   c.ropes.push_back(
       ropeOf(path, about.whole, fields, c, fields.number("rope_theta", 10000)));
   if (c.has(LocalRope))

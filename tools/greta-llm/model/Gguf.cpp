@@ -209,9 +209,10 @@ void readSizes(const Numbers &numbers, Config &c) {
         numbers.flag(".expert_weights_norm", !c.has(SharesOfAll));
     c.mixture.hidden = numbers.size(".expert_feed_forward_length", c.hidden);
     if (c.has(SharedExperts))
-      c.mixture.shared = numbers.size(".expert_shared_feed_forward_length",
-                                      numbers.size(".expert_shared_count", 0) *
-                                          c.mixture.hidden);
+      c.mixture.shared =
+          numbers.size(".expert_shared_feed_forward_length",
+                       widthOfShared(numbers.size(".expert_shared_count", 0),
+                                     c.mixture.hidden));
     if (double scale = numbers.number(".expert_weights_scale", 0))
       c.mixture.scale = scale;
     c.mixture.groups = numbers.size(".expert_group_count", 1);
@@ -355,7 +356,12 @@ Config configOf(const Metadata &data) {
   std::string name = data.text("general.architecture");
   Config c;
   bool hasExperts = data.number(name + ".expert_count", 0) != 0;
-  bool areSigmoids = data.number(name + ".expert_gating_func", 0) == 2;
+  double gates = data.number(name + ".expert_gating_func", 0);
+  if (gates > 2)
+    fail(data.path + ": '" + name + ".expert_gating_func' is " +
+         std::to_string(static_cast<int64_t>(gates)) +
+         "; greta-llm takes 1 and 2");
+  bool areSigmoids = gates == 2;
   c.architecture = findGguf(name, hasExperts, areSigmoids);
   if (!c.architecture && hasExperts && findGguf(name, false))
     fail(data.path + ": '" + name + ".expert_count' is " +

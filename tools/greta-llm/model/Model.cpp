@@ -221,6 +221,10 @@ void checkSizes(const std::string &path, const Config &c) {
     checkSize(path, "the number of a token's experts", c.mixture.used, 1,
               std::min<int64_t>(c.mixture.count, 64));
     checkMixture(path, c.mixture);
+    // A group counts by its two best experts.
+    if (c.has(ChoiceBias) && c.mixture.groups > 1)
+      checkSize(path, "the number of experts in a group",
+                c.mixture.count / c.mixture.groups, 2, c.mixture.count);
   }
   if (c.heads % c.keyHeads)
     fail(path + ": " + std::to_string(c.heads) +
@@ -365,8 +369,12 @@ static void arrangeLatent(Model &model, int64_t layer) {
   rope = sliceOf(model, "attn_kv_a_mqa", kv, l.rank, l.rope);
   rope.headOrder = order;
   model.weights[named("attn_k_rope")] = rope;
+  // GGUF files have both parts, and some the whole beside them.
+  if (model.weights.count(named("attn_k_b")) &&
+      model.weights.count(named("attn_v_b")))
+    model.weights.erase(named("attn_kv_b"));
   if (!model.weights.count(named("attn_kv_b")))
-    return; // GGUF files have both parts
+    return;
   Stored both = take("attn_kv_b", {c.heads * (l.plain + l.value), l.rank});
   const FormatInfo &info = infoOf(both.format);
   if (info.block > 1)

@@ -54,6 +54,12 @@ struct Latent {
   int64_t value = 0;     // and of its value
 };
 
+// The width of an MLP that so many experts of a width are; -1: too large.
+inline int64_t widthOfShared(int64_t count, int64_t width) {
+  int64_t product;
+  return __builtin_mul_overflow(count, width, &product) ? -1 : product;
+}
+
 struct Config {
   const Architecture *architecture = nullptr;
   int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0, context = 0;
