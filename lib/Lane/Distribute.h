@@ -331,6 +331,15 @@ private:
   /// i1: of an element's copies this thread has the one to write; null when
   /// there are no copies.
   mlir::Value ownsCopies(const Layout &layout, mlir::ImplicitLocOpBuilder &b);
+  /// The first of each group of `width` registers that no other is a copy of.
+  llvm::SmallVector<unsigned> storedRegisters(const DistributedLayout &layout,
+                                              unsigned width);
+  /// Stores registers; neighbours under one mask, of which each has one or none
+  /// has, share a branch.
+  void storeRegisters(
+      llvm::ArrayRef<unsigned> registers, llvm::ArrayRef<mlir::Value> masks,
+      mlir::Value owner, mlir::ImplicitLocOpBuilder &b,
+      llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, unsigned)> store);
   /// Runs `body` under the condition; unconditionally where it is null.
   void storeWhere(mlir::Value condition, mlir::ImplicitLocOpBuilder &b,
                   llvm::function_ref<void(mlir::ImplicitLocOpBuilder &)> body);

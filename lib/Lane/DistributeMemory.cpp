@@ -556,41 +556,23 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
       reachesBeyond(mostReach, op, layout.layout, facts, result));
   unsigned width = access.width;
   Value owner = ownsCopies(layout.layout, b);
-
-  // Groups under the same condition share a branch.
-  struct Group {
-    unsigned reg;
-    Value mask;
-  };
-  SmallVector<Group> groups;
-  uint32_t copies = layout.layout.freeRegisterBits();
-  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width)
-    if (!(reg % layout.layout.tileRegisters() & copies))
-      groups.push_back({reg, access.inBounds(reg)});
-  Type type = pieceOf(element, width);
-  LaneValues list = vectors(op.getValue(), type);
-  auto emit = [&](ArrayRef<Group> run, ImplicitLocOpBuilder &b) {
-    for (const Group &group : run) {
-      Value base = access.base, offset = access.laneOffset;
-      if (access.isWide) {
-        base = access.farAddress(b, group.reg, /*mask=*/Value());
-        offset = constant(0);
-      } else if (access.registerOffset(group.reg) != 0) {
-        base = PtrAddOp::create(b, base,
-                                access.registerOffsetValue(b, group.reg, 64));
-      }
-      Value value = list[group.reg / width];
-      PtrStoreOp::create(b, value, base, offset, alignmentOf(element, width));
-    }
-  };
-  for (size_t i = 0; i < groups.size();) {
-    size_t n = 1;
-    while (i + n < groups.size() && groups[i + n].mask == groups[i].mask)
-      ++n;
-    ArrayRef<Group> run = ArrayRef(groups).slice(i, n);
-    i += n;
-    storeWhere(accumulate<arith::AndIOp>(b, owner, run.front().mask), b,
-               [&](ImplicitLocOpBuilder &inner) { emit(run, inner); });
-  }
+  SmallVector<unsigned> registers = storedRegisters(layout, width);
+  LaneValues masks(layout.registerIndex.size());
+  for (unsigned reg : registers)
+    masks[reg] = access.inBounds(reg);
+  LaneValues list = vectors(op.getValue(), pieceOf(element, width));
+  storeRegisters(
+      registers, masks, owner, b, [&](ImplicitLocOpBuilder &b, unsigned reg) {
+        Value base = access.base, offset = access.laneOffset;
+        if (access.isWide) {
+          base = access.farAddress(b, reg, /*mask=*/Value());
+          offset = constant(0);
+        } else if (access.registerOffset(reg) != 0) {
+          base =
+              PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
+        }
+        PtrStoreOp::create(b, list[reg / width], base, offset,
+                           alignmentOf(element, width));
+      });
   return success();
 }

@@ -320,6 +320,33 @@ static size_t countUnderMask(ArrayRef<Value> masks, ArrayRef<unsigned> first) {
          first.begin();
 }
 
+SmallVector<unsigned>
+Distributor::storedRegisters(const DistributedLayout &layout, unsigned width) {
+  SmallVector<unsigned> registers;
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width)
+    if (!(reg % layout.layout.tileRegisters() &
+          layout.layout.freeRegisterBits()))
+      registers.push_back(reg);
+  return registers;
+}
+
+void Distributor::storeRegisters(
+    ArrayRef<unsigned> registers, ArrayRef<Value> masks, Value owner,
+    ImplicitLocOpBuilder &b,
+    llvm::function_ref<void(ImplicitLocOpBuilder &, unsigned)> store) {
+  while (!registers.empty()) {
+    ArrayRef<unsigned> group =
+        registers.take_front(countUnderMask(masks, registers));
+    registers = registers.drop_front(group.size());
+    Value mask = masks.empty() ? Value() : masks[group.front()];
+    storeWhere(accumulate<arith::AndIOp>(b, owner, mask), b,
+               [&](ImplicitLocOpBuilder &inner) {
+                 for (unsigned reg : group)
+                   store(inner, reg);
+               });
+  }
+}
+
 LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   FailureOr<Scattered> access =
@@ -362,29 +389,18 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
       zero = arith::ConstantOp::create(prologue, op.getLoc(),
                                        cast<TypedAttr>(b.getZeroAttr(type)));
     Value mask = access->masks[group.front()];
-    auto select = [&](Value x, Value y) {
-      return b.createOrFold<arith::SelectOp>(mask, x, y);
-    };
-    if (hasMaskedLoads(*access)) {
+    // A target's masked loads bring zeros.
+    bool isMasked = hasMaskedLoads(*access);
+    if (isMasked || access->isSafe) {
+      bool isWhole = op->hasAttr(aheadName) || (isMasked && others.empty());
       for (unsigned reg : group) {
         Value loaded =
-            loadLane(b, type, access->bases[reg], access->offsets[reg], mask,
-                     align, access->isSmall);
-        out.push_back(others.empty() || op->hasAttr(aheadName)
-                          ? loaded
-                          : select(loaded, others[reg / width]));
-      }
-      continue;
-    }
-    if (access->isSafe) {
-      for (unsigned reg : group) {
-        Value loaded =
-            loadLane(b, type, access->bases[reg], access->offsets[reg], Value(),
-                     align, access->isSmall);
-        out.push_back(
-            op->hasAttr(aheadName)
-                ? loaded
-                : select(loaded, others.empty() ? zero : others[reg / width]));
+            loadLane(b, type, access->bases[reg], access->offsets[reg],
+                     isMasked ? mask : Value(), align, access->isSmall);
+        if (!isWhole)
+          loaded = b.createOrFold<arith::SelectOp>(
+              mask, loaded, others.empty() ? zero : others[reg / width]);
+        out.push_back(loaded);
       }
       continue;
     }
@@ -417,28 +433,16 @@ LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
   Type type = pieceOf(element, width);
   LaneValues stored = vectors(op.getValue(), type);
   Value owner = isFirstOfWorkgroup(b);
-  SmallVector<unsigned> registers;
+  SmallVector<unsigned> registers = {0};
   if (access->layout) {
-    const Layout &layout = access->layout->layout;
-    owner = ownsCopies(layout, b);
-    for (unsigned reg = 0; reg < access->bases.size(); reg += width)
-      if (!(reg % layout.tileRegisters() & layout.freeRegisterBits()))
-        registers.push_back(reg);
-  } else {
-    registers.push_back(0);
+    owner = ownsCopies(access->layout->layout, b);
+    registers = storedRegisters(*access->layout, width);
   }
-  for (ArrayRef<unsigned> rest = registers; !rest.empty();) {
-    ArrayRef<unsigned> group =
-        rest.take_front(countUnderMask(access->masks, rest));
-    rest = rest.drop_front(group.size());
-    Value mask = access->masks.empty() ? Value() : access->masks[group.front()];
-    storeWhere(accumulate<arith::AndIOp>(b, owner, mask), b,
-               [&](ImplicitLocOpBuilder &inner) {
-                 for (unsigned reg : group)
+  storeRegisters(registers, access->masks, owner, b,
+                 [&](ImplicitLocOpBuilder &inner, unsigned reg) {
                    storeLane(inner, stored[reg / width], access->bases[reg],
                              access->offsets[reg],
                              width * bytesInMemory(element));
-               });
-  }
+                 });
   return success();
 }
