@@ -179,8 +179,8 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 /// model has that faster. All GEMMs that share a launch do as the first.
 static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
-  if (limits.columns && limits.waves)
-    return limits.tile;
+  if (limits.lead)
+    return limits.lead->instruction;
   // Heads split the columns, which computed operands do not expect.
   if (space.heads ? !hasParts(space) : space.groups.size() > 1)
     return false;
@@ -231,20 +231,20 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
     return failure();
   MLIRContext *context = kernel.getContext();
   std::vector<Choice> choices;
-  Schedule config;
-  config.waveSize = limits.wave;
-  config.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
+  Schedule schedule;
+  schedule.waveSize = limits.wave;
+  schedule.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
   // Only GEMMs that multiply in three parts have the attribute.
   for (const Space &space : *spaces)
     for (MatmulOp gemm : space.gemms())
       if (!isInThree(gemm, limits))
         gemm.removePrecisionAttr();
-  auto setConfig = [&] {
-    for (auto [space, chosen] : llvm::zip(*spaces, config.spaces))
+  auto setSchedule = [&] {
+    for (auto [space, chosen] : llvm::zip(*spaces, schedule.spaces))
       for (MatmulOp gemm : space.gemms())
         if (!chosen.matrix)
           gemm.removePrecisionAttr();
-    kernel.setScheduleAttr(ScheduleAttr::get(context, config));
+    kernel.setScheduleAttr(ScheduleAttr::get(context, schedule));
   };
   for (const Space &space : *spaces) {
     for (unsigned group = 0; group < space.groups.size(); ++group)
@@ -266,40 +266,36 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
     FailureOr<Choice> alone = chooseAlone(spaces->front(), limits);
     if (failed(alone))
       return failure();
-    config.waves = alone->tile.waves;
-    config.waveSize = 0;
-    config.spaces.push_back(std::move(alone->space));
-    setConfig();
+    schedule.waves = alone->tile.waves;
+    schedule.waveSize = 0;
+    schedule.spaces.push_back(std::move(alone->space));
+    setSchedule();
     return success();
   }
   if (spaces->size() > 1 && spaces->front().matmul) {
-    FailureOr<std::optional<Schedule>> together =
-        chooseTogether(*spaces, limits, context);
-    if (failed(together))
+    FailureOr<bool> areTogether = chooseTogether(*spaces, limits, schedule);
+    if (failed(areTogether))
       return failure();
-    if (!*together) {
+    if (*areTogether)
+      setSchedule();
+    else
       rest = separateSpaces(kernel);
-      return success();
-    }
-    config.blockSize = (*together)->blockSize;
-    config.spaces = std::move((*together)->spaces);
-    setConfig();
     return success();
   }
   for (const Space &space : *spaces) {
     FailureOr<Choice> choice = choose(space, limits, 0, context);
     if (failed(choice))
       return failure();
-    config.blockSize = std::max(config.blockSize, choice->block);
+    schedule.blockSize = std::max(schedule.blockSize, choice->block);
     choices.push_back(std::move(*choice));
   }
   // All spaces of a kernel share the largest workgroup that one asked for.
   for (auto [space, choice] : llvm::zip(*spaces, choices))
-    config.spaces.push_back(
-        choice.block == config.blockSize
+    schedule.spaces.push_back(
+        choice.block == schedule.blockSize
             ? std::move(choice.space)
-            : choose(space, limits, config.blockSize, context)->space);
-  setConfig();
+            : choose(space, limits, schedule.blockSize, context)->space);
+  setSchedule();
   return success();
 }
 

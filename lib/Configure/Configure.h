@@ -59,8 +59,7 @@ struct Limits {
   const TargetRow &row;
   // For a GEMM that shares its launch (ConfigureTogether.cpp):
   int64_t columns = 0;        // of all of them; 0: it is alone
-  int64_t waves = 0;          // of the workgroup, where one has decided
-  const Tile *tile = nullptr; // likewise
+  const Tile *lead = nullptr; // what one has decided for all; null: none yet
   bool wide; // a GPU: lanes are many and registers wait to be filled
   const TuningDatabase *tuning; // what was measured; null: nothing
   int64_t spareRegisters;       // of a lane that a chosen tile leaves free
@@ -91,11 +90,10 @@ inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
 mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,
                                int64_t fixedBlock, mlir::MLIRContext *context);
 
-/// Schedules for GEMMs of one A in a launch: workgroups of one size, no
-/// parts along K. None where they have to be apart.
-mlir::FailureOr<std::optional<Schedule>>
-chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
-               mlir::MLIRContext *context);
+/// Schedules for GEMMs of one A in a launch: workgroups of one size, no parts
+/// along K. Whether they can be together.
+mlir::FailureOr<bool> chooseTogether(llvm::ArrayRef<Space> spaces,
+                                     Limits limits, Schedule &schedule);
 
 /// Replaces a kernel by one for each of its spaces.
 llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);

@@ -360,11 +360,11 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
            << k << "; it may have up to " << maxDepth << ": split the GEMM";
   Problem problem = problemOf(space);
   FailureOr<std::optional<Tile>> tile = std::optional<Tile>();
-  if (limits.tile) {
+  if (limits.lead && limits.lead->instruction) {
     // A choice without lanes says that the tile of the others does not fit.
-    if (TileModel(problem, limits).whyNot(*limits.tile, /*asked=*/true))
+    if (TileModel(problem, limits).whyNot(*limits.lead, /*asked=*/true))
       return Choice();
-    tile = std::optional<Tile>(*limits.tile);
+    tile = std::optional<Tile>(*limits.lead);
   } else {
     problem.n = std::max(problem.n, limits.columns);
     tile = chooseTile(space, problem, limits);

@@ -69,8 +69,8 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
   tile.k = std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1,
                                std::max<int64_t>(problem.unit, 16));
   tile.waves =
-      limits.waves
-          ? limits.waves
+      limits.lead
+          ? limits.lead->waves
           : std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
                                 limits.wave, limits.shareBlock) /
                 limits.wave;

@@ -175,8 +175,8 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   const SkinnyRates &rates = limits.row.tiles.skinny;
   if (rows <= 4 && alongDepth)
     waves = std::min<int64_t>(waves, rates.mostWaves);
-  if (limits.waves)
-    waves = limits.waves;
+  if (limits.lead)
+    waves = limits.lead->waves;
   auto ceilPower = [](int64_t n) -> int64_t {
     return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
   };
@@ -226,7 +226,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
          lanesAlongDepth * wavesAlongDepth * 2 <= runs)
     wavesAlongDepth *= 2;
   int64_t wavesAlongColumns = waves / wavesAlongDepth;
-  if (!limits.waves)
+  if (!limits.lead)
     wavesAlongColumns =
         std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
 

@@ -15,9 +15,8 @@
 using namespace mlir;
 using namespace greta;
 
-FailureOr<std::optional<Schedule>> greta::chooseTogether(ArrayRef<Space> spaces,
-                                                         Limits limits,
-                                                         MLIRContext *context) {
+FailureOr<bool> greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
+                                      Schedule &schedule) {
   auto columnsOf = [](const Space &space) {
     int64_t columns = MatmulOp(space.matmul).getType().getShape().back();
     return ShapedType::isDynamic(columns) ? 1 : columns;
@@ -31,25 +30,24 @@ FailureOr<std::optional<Schedule>> greta::chooseTogether(ArrayRef<Space> spaces,
     if (rankOf(space) > rankOf(*leader))
       leader = &space;
   }
+  MLIRContext *context = MatmulOp(leader->matmul).getContext();
   FailureOr<Choice> lead = choose(*leader, limits, 0, context);
   if (failed(lead))
     return failure();
   if (lead->space.split > 1) // what was measured for it alone
-    return std::optional<Schedule>();
-  limits.waves = lead->tile.waves;
-  limits.tile = lead->tile.instruction ? &lead->tile : nullptr;
-  Schedule config;
-  config.blockSize = lead->block;
+    return false;
+  limits.lead = &lead->tile;
   for (const Space &space : spaces) {
     FailureOr<Choice> choice = choose(space, limits, 0, context);
     if (failed(choice))
       return failure();
     if (choice->block != lead->block || choice->space.split > 1 ||
         !choice->tile.instruction != !lead->tile.instruction)
-      return std::optional<Schedule>();
-    config.spaces.push_back(std::move(choice->space));
+      return false;
+    schedule.spaces.push_back(std::move(choice->space));
   }
-  return std::optional<Schedule>(std::move(config));
+  schedule.blockSize = lead->block;
+  return true;
 }
 
 SmallVector<KernelOp> greta::separateSpaces(KernelOp kernel) {
