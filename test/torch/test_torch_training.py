@@ -134,7 +134,7 @@ def test_a_step_replays_as_a_graph(rdna):
         losses[1].append(loss.item())
         assert torch.ones(3, device="rdna").sum().item() == 3  # takes none of the graph's memory
     torch.testing.assert_close(losses[1], losses[0], rtol=1e-4, atol=1e-5)
-    assert torch.rdna.memory_allocated() == kept and not torch.rdna.fallbacks()
+    assert torch.rdna.memory_allocated() <= kept and not torch.rdna.fallbacks()
     with pytest.raises(RuntimeError, match="is recorded"):
         graph.capture_begin()
     with pytest.raises(RuntimeError, match="no dump"):

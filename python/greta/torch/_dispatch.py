@@ -25,7 +25,7 @@ def _tensor_places(op: Any) -> tuple[int, ...]:
 
 
 # Operators that take tensors of the CPU beside the device's.
-_TAKES_CPU = {"aten::index", "aten::_unsafe_index", "aten::index_put", "aten::index_put_", "aten::_unsafe_index_put", "aten::_index_put_impl_", "aten::_pack_padded_sequence"}
+_TAKES_CPU = {"aten::index", "aten::_unsafe_index", "aten::index_put", "aten::index_put_", "aten::_unsafe_index_put", "aten::_index_put_impl_", "aten::_pack_padded_sequence", "aten::_ctc_loss", "aten::_ctc_loss_backward"}
 
 
 def _check_devices(op: Any, args: Any, first: Any = None) -> Any:
