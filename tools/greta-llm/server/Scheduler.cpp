@@ -17,8 +17,9 @@ constexpr size_t leastPart = 32;
 constexpr double ageing = 0.25;
 // A token of a prompt, before anything is known.
 constexpr double firstGuess = 1e-4;
-// How long a step waits for masks; how long nothing is done but that.
-constexpr double patience = 1e-3, pause = 20e-3;
+// How long a step waits for masks, or a part of a step's time where that is
+// longer; how long nothing is done but that.
+constexpr double patience = 1e-3, patiencePart = 0.1, pause = 20e-3;
 
 unsigned helpers() {
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
@@ -343,7 +344,7 @@ void Scheduler::awaitMasks() {
          isThere(generating(), [](const Job &job) { return job.isBehind(); }))
     takeStep();
   std::vector<std::shared_ptr<Job>> jobs = generating();
-  guides.wait(patience, [&] {
+  guides.wait(std::max(patience, patiencePart * stepSeconds), [&] {
     return !isThere(jobs, [](const Job &job) {
       return !job.isGuideReady() && !job.guide->isLate;
     });
