@@ -5,6 +5,7 @@
 #include "Progress.h"
 #include "engine/Graph.h"
 #include "greta_runtime.hpp"
+#include "model/Shards.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -105,6 +106,13 @@ std::string writeChecked(const Model &model, Element element,
          " tokens; the device chooses from up to " +
          std::to_string(largestVocabulary));
   return writeModule(model, element, batches);
+}
+
+// The functions of each of several devices.
+std::string writeDivided(const Model &model, Element element, int64_t shards,
+                         const std::vector<int64_t> &batches) {
+  return shards < 2 ? writeChecked(model, element, batches)
+                    : writeChecked(shardOf(model, 0, shards), element, batches);
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,8 +221,15 @@ std::string packageFor(const Model &model, const Options &options,
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   Progress progress(options.isQuiet);
   progress.say("looking for the device");
-  std::string targets = targetsOf(options.device);
-  std::string module = writeChecked(model, model.element(), batches);
+  std::string targets = targetsOf(
+      options.devices.empty() ? options.device : options.devices.front());
+  for (const std::string &device : options.devices)
+    if (targetsOf(device) != targets)
+      fail("--devices: " + options.devices.front() + " and " + device +
+           " run different kernels; a model is divided among equal devices");
+  std::string module =
+      writeDivided(model, model.element(),
+                   static_cast<int64_t>(options.devices.size()), batches);
   Sha256 hash;
   hash.add(module);
   hash.add(targets);
@@ -241,7 +256,8 @@ int compile(const Options &options) {
                     : options.type == "f16"  ? Element::F16
                     : options.type == "bf16" ? Element::BF16
                                              : model.element();
-  std::string module = writeChecked(model, element, options.batches);
+  std::string module =
+      writeDivided(model, element, options.shards, options.batches);
   if (options.printsModule) {
     fputs(module.c_str(), stdout);
     return 0;

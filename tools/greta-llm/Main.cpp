@@ -61,6 +61,14 @@ void nameFiles(Options &options) {
   }
 }
 
+void addDevices(CLI::App *verb, Options &options) {
+  verb->add_option("--devices", options.devices,
+                   "2, 4 or 8 equal devices, each with a part of every layer: "
+                   "vulkan:0,vulkan:1")
+      ->delimiter(',')
+      ->excludes("--device");
+}
+
 // The options of every verb that runs a model.
 void addEngine(CLI::App *verb, Options &options) {
   verb->add_option("package", options.first,
@@ -129,6 +137,9 @@ void addCompileOptions(CLI::App *verb, Options &options) {
       "GPUs to compile for: gfx942,gfx1100,vulkan (greta-translate "
       "--help lists all)");
   verb->add_option("-o,--output", options.output, "the package to write");
+  verb->add_option("--shards", options.shards,
+                   "how many devices share every layer (--devices)")
+      ->check(CLI::IsMember({1, 2, 4, 8}));
   verb->add_option(
           "--type", options.type,
           "element type of activations and of weights that are not "
@@ -158,6 +169,7 @@ void addRunOptions(CLI::App *verb, Options &options) {
 
 void addGenerateOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
+  addDevices(verb, options);
   verb->add_option("-p,--prompt", options.prompt, "the text to continue")
       ->required();
   verb->add_option("-n", options.count, "most tokens to generate")
@@ -171,6 +183,7 @@ void addGenerateOptions(CLI::App *verb, Options &options) {
 
 void addLogitsOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
+  addDevices(verb, options);
   verb->add_option("--tokens", options.tokens, "token ids: 1,2,3")
       ->required()
       ->delimiter(',');
@@ -195,6 +208,7 @@ void addTokenizeOptions(CLI::App *verb, Options &options) {
 
 void addBenchOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
+  addDevices(verb, options);
   verb->add_option("-p,--prompts", options.prompts,
                    "lengths of prompts, in tokens")
       ->delimiter(',')
@@ -230,6 +244,7 @@ void addBenchOptions(CLI::App *verb, Options &options) {
 
 void addPerplexityOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
+  addDevices(verb, options);
   verb->add_option("-f,--file", options.file, "the text")->required();
   verb->add_option("--window", options.window,
                    "tokens in one window; the tokens of its second half count")

@@ -13,8 +13,10 @@ namespace greta::llm {
 struct Options {
   std::string model, synthetic, package, device, output, targets, type, prompt,
       text, file, format = "table", host = "127.0.0.1", keyFile;
-  std::string system;        // the first message of a chat
-  std::string first, second; // [package] model, as they were given
+  std::string system;               // the first message of a chat
+  std::string first, second;        // [package] model, as they were given
+  std::vector<std::string> devices; // that compute the model together
+  int64_t shards = 1;               // the same, for compile
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, longest = 0, context = 0, chunk = 2048, repetitions = 5,
           window = 512, port = 8080, parallel = 8, queue = 64, grace = 20;

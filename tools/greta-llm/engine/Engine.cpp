@@ -5,10 +5,12 @@
 #include "engine/Experts.h"
 #include "engine/Latent.h"
 #include "model/Json.h"
+#include "model/Shards.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 
 namespace greta::llm {
 
@@ -22,7 +24,9 @@ Element elementNamed(const std::string &name) {
 
 EngineOptions EngineOptions::of(const Options &options) {
   EngineOptions engine;
-  engine.device = options.device;
+  engine.devices = options.devices;
+  engine.device =
+      options.devices.empty() ? options.device : options.devices.front();
   engine.context = options.context;
   engine.chunk = options.chunk;
   engine.usesGraphs = !options.noGraphs;
@@ -33,11 +37,17 @@ EngineOptions EngineOptions::of(const Options &options) {
 
 Engine::Engine(const Model &model, const std::string &packagePath,
                const EngineOptions &options)
-    : model(model), options(options), progress(options.isQuiet),
-      packagePath(packagePath), runtime(options.device), package(packagePath),
-      stream(runtime.stream()), element(elementOfPackage()),
-      classes(classify(model, element)) {
-  const Config &c = model.config;
+    : shard(options.devices.size() > 1
+                ? std::make_unique<Model>(
+                      shardOf(model, static_cast<int64_t>(options.number),
+                              static_cast<int64_t>(options.devices.size())))
+                : nullptr),
+      model(shard ? *shard : model), options(options),
+      progress(options.isQuiet), packagePath(packagePath),
+      runtime(options.device), package(packagePath), stream(runtime.stream()),
+      element(elementOfPackage()), classes(classify(this->model, element)) {
+  const Config &c = this->model.config;
+  makeOthers(model);
   checkFacts();
   embed.push_back(load("embed"));
   sample.push_back(load("sample"));
@@ -57,11 +67,13 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     steps.push_back(loadStep(size));
 
   weights = std::make_unique<Weights>(
-      model, element, runtime, stream, [&](double share) {
+      this->model, element, runtime, stream, [&](double share) {
         progress.say("loading weights: " +
                      std::to_string(std::lround(share * 100)) + " %");
       });
   int64_t context = options.context ? options.context : contextThatFits();
+  if (isShared())
+    context = this->options.team->least(context);
   pages = (context + pageSize - 1) / pageSize;
   int64_t chunk = std::max<int64_t>(options.chunk, 1);
   logitRows = 16;
@@ -74,7 +86,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     return runtime.allocate(static_cast<size_t>(elements) * bytes);
   };
   for (greta::Buffer &buffer : x)
-    buffer = allocate(chunk * c.width, 4);
+    buffer = allocateX(chunk);
   if (c.has(Experts))
     makePairs();
   std::vector<std::string> names(std::begin(latentResults),
@@ -121,10 +133,70 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       checkArguments(experts, classes.first[i]);
     for (size_t i = 0; i < step.latents.size(); ++i)
       checkArguments(step.latents[i], classes.first[i]);
+    for (size_t i = 0; i < step.mlps.size(); ++i)
+      checkArguments(step.mlps[i], classes.first[i]);
     checkArguments(step.head.front(), -1);
   }
   makePlaces(options.sequences);
+  if (isShared())
+    join();
   progress.clear();
+}
+
+// Sums over devices are in place, of memory that NCCL takes as it is.
+greta::Buffer Engine::allocateX(int64_t tokens) {
+  size_t bytes = static_cast<size_t>(tokens * model.config.width) * 4;
+  if (isShared())
+    try {
+      return runtime.allocateShared(GRETA_FD_OPAQUE, bytes);
+    } catch (const greta::Error &) {
+    }
+  return runtime.allocate(bytes);
+}
+
+// The first one makes the others, which load their parts beside it.
+void Engine::makeOthers(const Model &whole) {
+  if (!isShared() || options.number)
+    return;
+  options.team = std::make_shared<Team>(options.devices.size());
+  for (size_t number = 1; number < options.devices.size(); ++number) {
+    EngineOptions its = options;
+    its.number = number;
+    its.device = options.devices[number];
+    its.isQuiet = true;
+    others.push_back(std::make_unique<Follower>(
+        options.team, [its, &whole, path = packagePath] {
+          return std::make_unique<Engine>(whole, path, its);
+        }));
+  }
+}
+
+// When all are ready, so that nobody waits for one that has failed.
+void Engine::join() {
+  options.team->compare(deviceName());
+  options.team->least(0);
+  greta_comm_options how{};
+  how.id = &options.team->id;
+  how.rank = static_cast<uint32_t>(options.number);
+  how.size = static_cast<uint32_t>(options.devices.size());
+  comm = std::make_unique<greta::Comm>(runtime.comm(how));
+}
+
+// After an error the others would wait for what does not come.
+Engine::~Engine() {
+  if (std::uncaught_exceptions())
+    abort();
+}
+
+void Engine::abort() {
+  if (comm)
+    comm->abort();
+}
+
+// The sum over the devices.
+void Engine::reduce(const Buffer &of, int64_t tokens) {
+  comm->allReduce(stream, of, of,
+                  static_cast<size_t>(tokens * model.config.width), "f32");
 }
 
 void Engine::makePairs() {
@@ -229,6 +301,8 @@ std::map<std::string, std::string> Engine::variants() const {
       all[expertsFunction(i, step.size)] = experts.variant();
     for (size_t i = 0; i < step.latents.size(); ++i)
       all[latentFunction(i, step.size)] = step.latents[i].variant();
+    for (size_t i = 0; i < step.mlps.size(); ++i)
+      all[mlpFunction(i, step.size)] = step.mlps[i].variant();
     all[headFunction(step.size)] = step.head.front().variant();
   }
   return all;
@@ -320,7 +394,7 @@ void Engine::checkFacts() {
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
-  Step step{size, {}, {}, {}, {}};
+  Step step{size, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < classes.first.size(); ++i)
     step.layers.push_back(
         load(size ? layerFunction(i, size) : promptFunction(i)));
@@ -330,6 +404,8 @@ Engine::Step Engine::loadStep(int64_t size) {
   for (size_t i = 0; model.config.has(LatentKeys) && i < classes.first.size();
        ++i)
     step.latents.push_back(load(latentFunction(i, size)));
+  for (size_t i = 0; isShared() && i < classes.first.size(); ++i)
+    step.mlps.push_back(load(mlpFunction(i, size)));
   step.head.push_back(load(headFunction(size)));
   return step;
 }
@@ -500,7 +576,8 @@ std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
   return tensors;
 }
 
-// The layers; what they make is in x[layers % 2].
+// The layers; what they make is in x[lastX()]. Of several devices each has an
+// addend of what attention leaves, and of what the MLP leaves.
 void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
   int64_t tokens = inputs.tokens, half = c.pairs();
@@ -515,7 +592,7 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
     const greta::Function &function = step.layers[classes.classOf[i]];
     std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
     std::vector<greta::Tensor> results = {
-        {&x[(layer + 1) % 2], {tokens, c.width}}};
+        {&x[isShared() ? 1 : (layer + 1) % 2], {tokens, c.width}}};
     if (c.hasExperts(layer))
       for (const char *name : {"normed", "router_logits"})
         results.push_back(bindPairs(name, tokens));
@@ -525,8 +602,17 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
       results.push_back({&keys[i], cache});
       results.push_back({&values[i], cache});
     }
-    function.launch(stream, bindAll(function, layer, inputs, x[layer % 2], 0),
-                    results);
+    function.launch(
+        stream,
+        bindAll(function, layer, inputs, x[isShared() ? 0 : layer % 2], 0),
+        results);
+    if (isShared()) {
+      reduce(x[1], tokens);
+      const greta::Function &mlp = step.mlps[classes.classOf[i]];
+      mlp.launch(stream, bindAll(mlp, layer, inputs, x[1], 0),
+                 {{&x[0], {tokens, c.width}}});
+      reduce(x[0], tokens);
+    }
     if (c.hasExperts(layer))
       queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
   }
@@ -537,7 +623,7 @@ void Engine::queueHead(const Step &step, const Inputs &inputs, int64_t row,
   Inputs some = inputs;
   some.tokens = rows;
   const greta::Function &head = step.head.front();
-  head.launch(stream, bindAll(head, -1, some, x[model.config.layers % 2], row),
+  head.launch(stream, bindAll(head, -1, some, x[lastX()], row),
               {{&logitBuffer, {rows, model.config.vocabulary}}});
 }
 
@@ -547,7 +633,19 @@ int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
                               position % pageSize);
 }
 
+// The others append to a copy: what they know of a sequence is its pages.
+void Engine::tellAppended(const Sequence &sequence, const int32_t *tokens,
+                          size_t count) const {
+  if (!others.empty())
+    tell([copy = sequence,
+          all = std::vector<int32_t>(tokens, tokens + count)](Engine &other) {
+      Sequence its = copy;
+      other.append(its, all.data(), all.size());
+    });
+}
+
 void Engine::append(Sequence &sequence, const int32_t *tokens, size_t count) {
+  tellAppended(sequence, tokens, count);
   size_t chunk = static_cast<size_t>(options.chunk);
   for (size_t begin = 0; begin < count; begin += chunk)
     appendPart(sequence, tokens + begin, std::min(chunk, count - begin));
@@ -583,6 +681,7 @@ void Engine::readLogits(int64_t rows) {
 const std::vector<float> &Engine::evaluate(Sequence &sequence,
                                            const int32_t *tokens, size_t count,
                                            size_t first) {
+  tellAppended(sequence, tokens, count);
   logits.clear();
   for (size_t begin = 0; begin < count;) {
     size_t part = std::min(count - begin, static_cast<size_t>(options.chunk));

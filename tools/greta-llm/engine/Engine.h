@@ -12,6 +12,7 @@
 #include "Progress.h"
 #include "engine/Pages.h"
 #include "engine/Sampling.h"
+#include "engine/Team.h"
 #include "engine/Weights.h"
 
 #include <atomic>
@@ -24,6 +25,11 @@ struct Options;
 
 struct EngineOptions {
   std::string device;
+  // With others, those that compute the model together; of them it is the one
+  // with this number, and the first one makes the others.
+  std::vector<std::string> devices;
+  size_t number = 0;
+  std::shared_ptr<Team> team;
   int64_t context = 0;    // tokens of all sequences; 0: what fits
   int64_t chunk = 2048;   // tokens that are evaluated together at most
   int64_t sequences = 1;  // that generate together
@@ -38,6 +44,7 @@ class Engine {
 public:
   Engine(const Model &model, const std::string &packagePath,
          const EngineOptions &options);
+  ~Engine();
 
   // Pages for as many tokens more; false where the cache has no more.
   bool reserve(Sequence &sequence, int64_t tokens) {
@@ -88,6 +95,8 @@ public:
   // The tokens that the place's next choice is from (Sampling.h). Behind it the
   // place waits, and takes part in no step, until there is a mask again.
   void setMask(int64_t place, const std::vector<uint32_t> &mask);
+  // Ends what it computes with others, on all of them.
+  void abort();
   // Whether the logits of a place's choices are read, too.
   void wantLogits(int64_t place, bool wants) {
     places.wantsLogits[static_cast<size_t>(place)] = wants;
@@ -107,6 +116,7 @@ public:
   void end(int64_t place);
   // After an error: what the places and the cache hold is not known.
   void forget() {
+    tell([](Engine &other) { other.forget(); });
     placesAreClear = false;
     cache.forget();
   }
@@ -147,6 +157,7 @@ private:
     std::vector<greta::Function> layers;       // by class
     std::map<size_t, greta::Function> experts; // of classes that have some
     std::vector<greta::Function> latents;      // by class, where there are any
+    std::vector<greta::Function> mlps;         // the same, of several devices
     std::vector<greta::Function> head;
   };
   // The arrays of an input, in the order in which they lie in its buffer.
@@ -212,6 +223,23 @@ private:
   }
   int64_t pitch() const { return (places.size + 3) / 4 * 4; }
 
+  // The same call for the others.
+  void tell(std::function<void(Engine &)> call) const {
+    for (const std::unique_ptr<Follower> &other : others)
+      other->add(call);
+  }
+  void makeOthers(const Model &whole);
+  void tellAppended(const Sequence &sequence, const int32_t *tokens,
+                    size_t count) const;
+  void join();
+  Buffer allocateX(int64_t tokens);
+  void reduce(const Buffer &from, int64_t tokens);
+  bool isShared() const { return options.devices.size() > 1; }
+  size_t lastX() const {
+    return isShared() ? 0 : static_cast<size_t>(model.config.layers % 2);
+  }
+
+  std::unique_ptr<Model> shard; // of several devices
   const Model &model;
   EngineOptions options;
   Progress progress; // while the constructor loads
@@ -264,6 +292,8 @@ private:
   Places places;
   bool placesAreClear = false;
   std::vector<std::shared_ptr<Chosen::State>> reads;
+  std::unique_ptr<greta::Comm> comm;
+  std::vector<std::unique_ptr<Follower>> others; // end before all else
 };
 
 } // namespace greta::llm

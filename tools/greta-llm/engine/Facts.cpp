@@ -192,6 +192,8 @@ std::map<std::string, std::string> factsOf(const Model &model,
        c.biases.count("attn_q") ? "yes" : "no"},
       {"norms of queries and keys", c.has(HeadNorms) ? "yes" : "no"},
       {"output", describeMatrices(model, element, {{"output", "output"}})}};
+  if (c.shards > 1)
+    facts["devices"] = std::to_string(c.shards);
   if (!c.biases.empty() && c.biases != biasesOfQkv)
     facts["biases"] = joined({c.biases.begin(), c.biases.end()});
   addUnusual(c, facts);

@@ -31,6 +31,8 @@ public:
   std::string experts(const std::string &name, int64_t layer,
                       int64_t tokens) const;
   std::string head(const std::string &name, int64_t tokens) const;
+  // The second part of a layer of several devices.
+  std::string mlp(const std::string &name, int64_t layer, int64_t tokens) const;
 
 private:
   // The values of a layer that its parts share.
@@ -71,6 +73,7 @@ private:
   // A weight as a matrix, or as one for each expert.
   Value held(Function &f, const std::string &weight,
              const std::string &stored) const;
+  Value input(Function &f, const Value &from, const char *normName) const;
   Value residual(Function &f, const Value &x, Value more,
                  const char *norm) const;
   std::string number(double value) const {
@@ -369,13 +372,23 @@ std::string Writer::experts(const std::string &name, int64_t layer,
   return f.finish({grouped(f, layer, active, "ffn_down_exps", offsets, "f32")});
 }
 
-// x and what a part of the layer adds to it.
+// Attention and the MLP read the stream, or its norm.
+Value Writer::input(Function &f, const Value &from,
+                    const char *normName) const {
+  return f.convert(
+      config.has(NormsBefore) ? norm(f, from, normName, config.width) : from,
+      element);
+}
+
+// x and what a part of the layer adds to it; of several devices each has a
+// share of x, which is exact, as they are 2, 4 or 8.
 Value Writer::residual(Function &f, const Value &x, Value more,
                        const char *normName) const {
   if (config.has(NormsAfter))
     more = norm(f, more, normName, config.width);
   more = f.scaled(more, config.residualScale);
-  return f.elementwise("arith.addf", {x, more});
+  double share = 1 / static_cast<double>(config.shards);
+  return f.elementwise("arith.addf", {f.scaled(x, share), more});
 }
 
 std::string Writer::layer(const std::string &name, int64_t layer,
@@ -394,17 +407,11 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   Value lengths = f.argument("lengths", {{sequences}, "i32"});
   Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths};
 
-  // Attention and the MLP read the stream, or its norm.
-  auto input = [&](const Value &from, const char *normName) {
-    return f.convert(
-        config.has(NormsBefore) ? norm(f, from, normName, config.width) : from,
-        element);
-  };
   Value normed, attended, keys, values;
   if (config.has(LatentKeys)) {
     attended = attentionOfLatents(in);
   } else {
-    normed = input(x, "attn_norm");
+    normed = input(f, x, "attn_norm");
     attended = attention(in, normed, keys, values);
   }
   auto finished = [&](std::vector<Value> results) {
@@ -414,7 +421,9 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   };
   Value middle = residual(f, x, project(in, attended, "attn_output", "f32"),
                           "post_attention_norm");
-  Value inner = config.has(Parallel) ? normed : input(middle, "ffn_norm");
+  if (config.shards > 1)
+    return finished({middle});
+  Value inner = config.has(Parallel) ? normed : input(f, middle, "ffn_norm");
   if (config.hasExperts(layer)) {
     if (config.mixture.shared)
       middle = f.elementwise("arith.addf", {middle, shared(in, inner)});
@@ -422,6 +431,15 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   }
   Value y = residual(f, middle, mlp(in, inner), "post_ffw_norm");
   return finished({y});
+}
+
+std::string Writer::mlp(const std::string &name, int64_t layer,
+                        int64_t tokens) const {
+  Function f(name, tokens);
+  Value x = f.argument("x", {{tokens, config.width}, "f32"});
+  Layer in{f, layer, tokens, false, {}, {}, {}, {}, {}};
+  Value y = mlp(in, input(f, x, "ffn_norm"));
+  return f.finish({residual(f, x, y, "post_ffw_norm")});
 }
 
 std::string Writer::head(const std::string &name, int64_t tokens) const {
@@ -538,6 +556,11 @@ std::string latentFunction(size_t layerClass, int64_t tokens) {
          (tokens ? std::to_string(tokens) : "n");
 }
 
+std::string mlpFunction(size_t layerClass, int64_t tokens) {
+  return "mlp" + std::to_string(layerClass) + "_" +
+         (tokens ? std::to_string(tokens) : "n");
+}
+
 std::string headFunction(int64_t tokens) {
   return "head_" + (tokens ? std::to_string(tokens) : "n");
 }
@@ -559,6 +582,9 @@ std::string writeModule(const Model &model, Element element,
     if (model.config.has(LatentKeys))
       text += writer.latent(latentFunction(c, isPrompt ? 0 : tokens),
                             classes.first[c], tokens);
+    if (model.config.shards > 1)
+      text += writer.mlp(mlpFunction(c, isPrompt ? 0 : tokens),
+                         classes.first[c], tokens);
     if (model.config.hasExperts(classes.first[c]))
       text += writer.experts(expertsFunction(c, isPrompt ? 0 : tokens),
                              classes.first[c], tokens);

@@ -11,6 +11,9 @@
 //                the rest of a layer with experts (Experts.h)
 //   latentC_T, latentC_n and latent_join
 //                what is before attention in a layer of latents (Latent.h)
+//   mlpC_T, mlpC_n
+//                the MLP of a layer that several devices compute together: they
+//                add up x behind it and behind the layer's function
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
 // Arguments have the names of the weights, and of the engine's tensors
@@ -52,6 +55,7 @@ std::string promptFunction(size_t layerClass);
 std::string expertsFunction(size_t layerClass, int64_t tokens);
 std::string latentFunction(size_t layerClass, int64_t tokens);
 std::string headFunction(int64_t tokens);
+std::string mlpFunction(size_t layerClass, int64_t tokens);
 
 // `sizes` are the numbers of tokens with functions of their own.
 std::string writeModule(const Model &model, Element element,

@@ -43,6 +43,7 @@ const Engine::Step &Engine::stepFor(int64_t sequences) const {
 }
 
 void Engine::makePlaces(int64_t sequences) {
+  tell([=](Engine &other) { other.makePlaces(sequences); });
   places = {};
   places.size = stepFor(sequences).size;
   int64_t size = places.size, batches = (sequences + size - 1) / size;
@@ -120,7 +121,7 @@ void Engine::queueStep(int64_t batch, const Step &step) {
 void Engine::runStep(int64_t batch, int64_t count) {
   const Step &step = stepFor(options.keepsSize ? places.size : count);
   computedRows += step.size;
-  if (!options.usesGraphs)
+  if (!options.usesGraphs || isShared()) // no graph has sums over devices
     return queueStep(batch, step);
   greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
   if (!graph.get())
@@ -188,6 +189,7 @@ bool Engine::extend(int64_t place, Sequence &sequence, int64_t tokens,
     return true;
   if (!reserve(sequence, more) && !reserve(sequence, tokens))
     return false;
+  tell([=](Engine &other) { other.writeTable(place, sequence); });
   writeTable(place, sequence);
   return true;
 }
@@ -215,6 +217,7 @@ void Engine::warmUp() {
 }
 
 void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {
+  tell([=](Engine &other) { other.setMask(place, mask); });
   size_t words = static_cast<size_t>(maskWords(vocabulary()));
   stream.write(places.masks, mask.data(), words * 4,
                static_cast<size_t>(lineOf(place)) * words * 4);
@@ -242,6 +245,9 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
                              const Sampling &sampling, int64_t left,
                              int64_t said) {
+  tell([=](Engine &other) {
+    (void)other.begin(place, sequence, prompt, sampling, left, said);
+  });
   if (!placesAreClear)
     clearPlaces();
   queueHead(steps.back(), inputsOf(appended), appended - 1, 1);
@@ -269,6 +275,7 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
 }
 
 Engine::Chosen Engine::step() {
+  tell([](Engine &other) { (void)other.step(); });
   size_t size = static_cast<size_t>(places.size);
   // How many of a batch's places: up to the last one that takes part.
   std::vector<int64_t> counts(places.batches.size()), choosing;
@@ -279,7 +286,8 @@ Engine::Chosen Engine::step() {
       choosing.push_back(static_cast<int64_t>(place));
     }
   Chosen chosen = newRead();
-  stream.hold(); // the step and the copy of its tokens start as one
+  if (!isShared())
+    stream.hold(); // the step and the copy of its tokens start as one
   for (size_t batch = 0; batch < counts.size(); ++batch) {
     if (counts[batch])
       runStep(static_cast<int64_t>(batch), counts[batch]);
@@ -314,6 +322,7 @@ int64_t Engine::generate(const Sequence &sequence,
 }
 
 void Engine::end(int64_t place) {
+  tell([=](Engine &other) { other.end(place); });
   // The device clears a place by itself behind the last token.
   if (std::exchange(places.left[static_cast<size_t>(place)], 0) == 0)
     return;
@@ -326,6 +335,10 @@ void Engine::end(int64_t place) {
 
 const std::vector<float> &Engine::evaluateOne(Sequence &sequence,
                                               int32_t token) {
+  tell([copy = sequence, token](Engine &other) {
+    Sequence its = copy;
+    (void)other.evaluateOne(its, token);
+  });
   clearPlaces();
   int64_t position = sequence.length++;
   Inputs inputs = inputsOfPlaces();

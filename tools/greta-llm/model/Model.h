@@ -80,6 +80,8 @@ struct Config {
   // from `vocabulary` up to this one that are no text.
   bool isPart = false;
   int64_t storedVocabulary = 0;
+  // Devices that compute layers together, each with a part (Shards.h).
+  int64_t shards = 1;
   // Layers behind the last one, which files have and nobody runs.
   int64_t nextLayers = 0;
 

@@ -1,0 +1,91 @@
+"""greta-llm on two devices that compute every layer together: logits against the definition and one device's, and what cannot be divided."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import models
+from harness import WHOLE
+from models import ARCHITECTURES
+from test_llm import TARGETS, TOKENS, assert_close, llm
+
+# Heads and MLPs whose halves are whole blocks of 32 weights; biases, and keys of a head for two.
+A = dataclasses.replace(ARCHITECTURES["qwen2"], width=64, hidden=128, heads=4, key_heads=2, head_size=16, layers=2)
+
+
+def write(path, format):
+    weights = models.random_weights(models.as_in_gguf(A))
+    return models.write_gguf(path, models.as_in_gguf(A), weights, format)
+
+
+def logits(package, path, devices, tmp_path, batch):
+    out = tmp_path / "logits.npy"
+    words = f"--devices={devices}" if "," in devices else f"--device={devices}"
+    ran = llm("logits", package, path, words, "--tokens=" + ",".join(map(str, TOKENS)), f"--batch={batch}", "-c", 64, "-o", out, "-q")
+    assert ran.returncode == 0, ran.stderr
+    return np.load(out).astype(np.float64)
+
+
+@pytest.mark.parametrize("device, format", [("vulkan", "f16"), ("vulkan", "q4_0")] + WHOLE * [("sim:gfx942", "f16"), ("sim:gfx1100", "q4_0")])
+def test_logits_of_two_devices(tmp_path, device, format):
+    path = tmp_path / "m.gguf"
+    want = models.logits(models.as_in_gguf(A), write(path, format), TOKENS)
+    packages = {}
+    for shards in (1, 2):
+        packages[shards] = tmp_path / f"{shards}.greta"
+        made = llm("compile", path, f"--targets={TARGETS[device]}", f"--shards={shards}", "--type=f16", "-o", packages[shards])
+        assert made.returncode == 0, made.stderr
+    element = "packed f16" if format != "f16" and device == "vulkan" else "f16"
+    for batch in (0, 1):
+        one = logits(packages[1], path, device, tmp_path, batch)
+        two = logits(packages[2], path, f"{device},{device}", tmp_path, batch)
+        assert_close(two, want, element)
+        assert_close(two, one, element)
+    assert np.array_equal(two, logits(packages[2], path, f"{device},{device}", tmp_path, 1))
+    ran = llm("logits", packages[1], path, f"--devices={device},{device}", "--tokens=1", "-o", tmp_path / "x.npy")
+    assert ran.returncode == 1 and "devices: none in the package, 2 in the model" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+    # One that is not there, and one that is another: the first tells what is wrong, soon.
+    for other, says in (("vulkan:99", "vulkan:99"), ("host", "host")):
+        ran = llm("logits", packages[2], path, f"--devices={device},{other}", "--tokens=1", "-c", 64, "-o", tmp_path / "x.npy", "-q")
+        assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+
+
+def test_generation_of_two_devices_repeats_itself(tmp_path):
+    package = tmp_path / "tiny.greta"
+    made = llm("compile", "--synthetic=tiny", "--targets=gfx942", "--shards=2", "-o", package)
+    assert made.returncode == 0, made.stderr
+    words = ("generate", package, "--synthetic=tiny", "--devices=sim:gfx942,sim:gfx942", "-p", "hi", "-n", 9, "--seed=3", "-c", 64, "-q")
+    first, second = llm(*words), llm(*words)
+    assert first.returncode == 0 and len(first.stdout) > 9 and first.stdout == second.stdout, first.stderr
+
+
+def test_what_cannot_be_divided(tmp_path):
+    def refused(says, *words, path=None):
+        ran = llm("compile", *([path] if path else []), *words, "--targets=vulkan:portable", "-o", tmp_path / "k.greta")
+        assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+
+    refused("it has experts", "--synthetic=tiny-moe", "--shards=2")
+    refused("it has 4 heads, 2 of keys, and an MLP of 192", "--synthetic=tiny", "--shards=4")
+    for name, says in (
+        ("cohere", "its MLP is beside attention"),
+        ("olmo2", "it has norms behind attention and MLP"),
+        ("deepseek-v3", "it has experts"),
+        ("gpt-oss", "it has experts"),
+        ("starcoder2", "attn_output has a bias"),
+    ):
+        a = models.as_in_gguf((ARCHITECTURES | models.OTHERS)[name])
+        path = tmp_path / f"{name}.gguf"
+        models.write_gguf(path, a, models.random_weights(a), "f32")
+        refused(f"cannot be divided among 2 devices: {says}", "--shards=2", path=path)
+    refused("a part of a row of 'blk.0.ffn_down' is 48 weights, a block of q4_0 is 32", "--shards=2", path=odd(tmp_path))
+    ran = llm("generate", "--synthetic=tiny", "--devices=vulkan,vulkan,vulkan", "-p", "a")
+    assert ran.returncode == 1 and "there may be 2, 4 or 8" in ran.stderr, ran.stderr
+    ran = llm("generate", "--synthetic=tiny", "--devices=vulkan,vulkan", "--device=vulkan", "-p", "a")
+    assert ran.returncode != 0 and "--device" in ran.stderr, ran.stderr
+
+
+def odd(folder):
+    a = models.as_in_gguf(dataclasses.replace(A, hidden=96))
+    models.write_gguf(folder / "odd.gguf", a, models.random_weights(a), "q4_0")
+    return folder / "odd.gguf"
