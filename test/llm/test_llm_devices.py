@@ -53,11 +53,17 @@ def test_logits_of_two_devices(tmp_path, device, format):
 
 def test_generation_of_two_devices_repeats_itself(tmp_path):
     package = tmp_path / "tiny.greta"
-    made = llm("compile", "--synthetic=tiny", "--targets=gfx942", "--shards=2", "-o", package)
+    made = llm("compile", "--synthetic=tiny", "--targets=gfx942,vulkan", "--shards=2", "-o", package)
     assert made.returncode == 0, made.stderr
     words = ("generate", package, "--synthetic=tiny", "--devices=sim:gfx942,sim:gfx942", "-p", "hi", "-n", 9, "--seed=3", "-c", 64, "-q")
     first, second = llm(*words), llm(*words)
     assert first.returncode == 0 and len(first.stdout) > 9 and first.stdout == second.stdout, first.stderr
+    unequal = words[:3] + ("--devices=sim:gfx942,vulkan", *words[4:])
+    for ran, says in (
+        (llm(*unequal), "--devices: a model is divided among equal devices, not "),
+        (llm("generate", *unequal[2:]), "--devices: sim:gfx942 and vulkan run different kernels"),
+    ):
+        assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
 
 
 def test_what_cannot_be_divided(tmp_path):

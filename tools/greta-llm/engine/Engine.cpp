@@ -143,62 +143,6 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   progress.clear();
 }
 
-// Sums over devices are in place, of memory that NCCL takes as it is.
-greta::Buffer Engine::allocateX(int64_t tokens) {
-  size_t bytes = static_cast<size_t>(tokens * model.config.width) * 4;
-  if (isShared())
-    try {
-      return runtime.allocateShared(GRETA_FD_OPAQUE, bytes);
-    } catch (const greta::Error &) {
-    }
-  return runtime.allocate(bytes);
-}
-
-// The first one makes the others, which load their parts beside it.
-void Engine::makeOthers(const Model &whole) {
-  if (!isShared() || options.number)
-    return;
-  options.team = std::make_shared<Team>(options.devices.size());
-  for (size_t number = 1; number < options.devices.size(); ++number) {
-    EngineOptions its = options;
-    its.number = number;
-    its.device = options.devices[number];
-    its.isQuiet = true;
-    others.push_back(std::make_unique<Follower>(
-        options.team, [its, &whole, path = packagePath] {
-          return std::make_unique<Engine>(whole, path, its);
-        }));
-  }
-}
-
-// When all are ready, so that nobody waits for one that has failed.
-void Engine::join() {
-  options.team->compare(deviceName());
-  options.team->least(0);
-  greta_comm_options how{};
-  how.id = &options.team->id;
-  how.rank = static_cast<uint32_t>(options.number);
-  how.size = static_cast<uint32_t>(options.devices.size());
-  comm = std::make_unique<greta::Comm>(runtime.comm(how));
-}
-
-// After an error the others would wait for what does not come.
-Engine::~Engine() {
-  if (std::uncaught_exceptions())
-    abort();
-}
-
-void Engine::abort() {
-  if (comm)
-    comm->abort();
-}
-
-// The sum over the devices.
-void Engine::reduce(const Buffer &of, int64_t tokens) {
-  comm->allReduce(stream, of, of,
-                  static_cast<size_t>(tokens * model.config.width), "f32");
-}
-
 void Engine::makePairs() {
   const Config &c = model.config;
   int64_t rows = options.chunk * c.mixture.used;
