@@ -100,8 +100,12 @@ protected:
     };
     C->Fn.GetSemaphoreCounterValue = [](VkDevice D, VkSemaphore S,
                                         uint64_t *Value) {
-      return LostToCounters ? VK_ERROR_DEVICE_LOST
-                            : Fault.Real.GetSemaphoreCounterValue(D, S, Value);
+      if (LostToCounters)
+        return VK_ERROR_DEVICE_LOST;
+      if (!Late)
+        return Fault.Real.GetSemaphoreCounterValue(D, S, Value);
+      *Value = 0;
+      return VK_SUCCESS;
     };
     C->Fn.CmdPipelineBarrier2 = [](VkCommandBuffer Cmd,
                                    const VkDependencyInfo *Info) {
