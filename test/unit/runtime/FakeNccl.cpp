@@ -103,6 +103,7 @@ struct Comm {
   uint64_t Round = 0;
 };
 std::map<std::string, std::shared_ptr<Team>> Teams;
+std::deque<Comm> Comms; // kept, because a stream may be in one that has ended
 
 struct Part {
   bool Receives;
@@ -128,9 +129,7 @@ void together(Comm *C, uint64_t Round, Given Mine,
   Changed.wait(Guard, [&] { return T.Aborted || T.Came[Round] == T.Size; });
   if (T.Aborted)
     return;
-  Guard.unlock();
   F(All);
-  Guard.lock();
   ++T.Went[Round];
   Changed.notify_all();
   Changed.wait(Guard, [&] { return T.Aborted || T.Went[Round] == T.Size; });
@@ -149,8 +148,9 @@ void queue(
     together(C, Round, Mine, F);
     if (Late)
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    Behind();
     std::lock_guard<std::mutex> Guard(Lock);
+    if (!C->Of->Aborted) // whose memory may be gone
+      Behind();
     --C->Of->Inside;
   });
 }
@@ -231,7 +231,8 @@ int ncclCommInitRank(Comm **Out, int Size, Id Of, int Rank) {
     T = std::make_shared<Team>();
   T->Size = Size;
   ++T->Joined;
-  *Out = new Comm{T, Rank};
+  Comms.push_back({T, Rank});
+  *Out = &Comms.back();
   Changed.notify_all();
   Changed.wait(Guard, [&] { return T->Joined == T->Size || !Enabled; });
   return T->Joined == T->Size ? Success : Failed;
