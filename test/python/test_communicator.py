@@ -19,6 +19,12 @@ assert (c.all_reduce(x).numpy() == 2 * np.arange(10)).all()
 """
 
 
+@pytest.fixture(autouse=True)
+def chip():
+    """One chip is simulated at a time, and a test before may have left another."""
+    greta.set_device("sim:gfx942")
+
+
 def ranks(body, devices=DEVICES, **options):
     """body(communicator) in a thread for each device."""
     name, failures = greta.unique_id(), []
