@@ -46,6 +46,17 @@ TEST(Tools, CallsAreReadFromPieces) {
        "\"</tool_call>\"}}</tool_call> bye",
        "bye",
        {{"f", "{\"a\":\"</tool_call>\"}"}}},
+      // The call behind one that is none is one.
+      {hermes,
+       "<tool_call>{\"name\": \"other\"}</tool_call>"
+       "<tool_call>{\"name\": \"f\"}</tool_call>",
+       "<tool_call>{\"name\": \"other\"}</tool_call>",
+       {{"f", "{}"}}},
+      {hermes,
+       "<tool_call>{\"name\": \"f\", \"arguments\": {\"b\": 1}</tool_call>"
+       "<tool_call>{\"name\": \"f\"}</tool_call>",
+       "<tool_call>{\"name\": \"f\", \"arguments\": {\"b\": 1}</tool_call>",
+       {{"f", "{}"}}},
       {hermes,
        "<tool_call>{\"name\": \"other\"}</tool_call>",
        "<tool_call>{\"name\": \"other\"}</tool_call>",

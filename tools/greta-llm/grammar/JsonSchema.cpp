@@ -306,7 +306,8 @@ Expression Schema::ofValues(const json &values, const json &type) {
   for (const json &value : values) {
     auto is = [&](const json &name) {
       return name == value.type_name() ||
-             (name == "integer" && value.is_number_integer());
+             (name == "integer" && value.is_number() &&
+              value.get<double>() == std::floor(value.get<double>()));
     };
     if (type.is_null() ||
         (type.is_array() ? std::any_of(type.begin(), type.end(), is)

@@ -189,6 +189,7 @@ const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
   if (!isNew)
     return words;
   int64_t before = credit;
+  worked = before; // all of it, where that is not enough
   words.assign(static_cast<size_t>(vocabulary->count + 31) / 32, 0);
   auto allow = [&](int32_t token) {
     words[static_cast<size_t>(token) / 32] |= 1u << (token % 32);

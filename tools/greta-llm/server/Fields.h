@@ -69,7 +69,7 @@ inline void checkKeys(const OrderedJson &object, const std::string &what,
   if (!object.is_object())
     throw Refusal(400, what + " has to be an object");
   for (const auto &[name, value] : object.items())
-    if (!known.count(name))
+    if (!known.count(name) && !value.is_null()) // null: not given
       throw Refusal(400, what + ": '" + name + "' is not supported");
 }
 

@@ -2,6 +2,7 @@
 #include "server/Guides.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace greta::llm {
 
@@ -28,7 +29,13 @@ void Guide::compute() {
 
 Guides::Guides(unsigned count) {
   for (unsigned i = 0; i < count; ++i)
-    threads.emplace_back([this] { run(); });
+    try {
+      threads.emplace_back([this] { run(); });
+    } catch (const std::system_error &) { // there may be no more threads
+      if (threads.empty())
+        throw;
+      break;
+    }
 }
 
 Guides::~Guides() {
@@ -73,6 +80,7 @@ bool Guides::computeNext() {
   work += guide->matcher.lastWork();
   guide->ready = true;
   done.notify_all();
+  lock.unlock(); // nobody waits while the guide ends, whose answer may be gone
   return true;
 }
 

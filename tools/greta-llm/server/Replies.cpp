@@ -1,5 +1,6 @@
 // Replies.cpp: see Replies.h.
 #include "server/Replies.h"
+#include "model/Json.h"
 #include "server/Http.h"
 
 #include <algorithm>
@@ -102,8 +103,14 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
 namespace {
 
 json argumentsOf(const ToolCall &call) {
-  json value = json::parse(call.arguments, nullptr, false);
-  return value.is_object() ? value : json::object();
+  // What a model writes is nested as deep as it likes.
+  try {
+    json value = parseJson<json>(call.arguments, "a call", {256, 1u << 20u});
+    if (value.is_object())
+      return value;
+  } catch (const std::exception &) {
+  }
+  return json::object();
 }
 
 //===----------------------------------------------------------------------===//

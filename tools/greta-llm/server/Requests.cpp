@@ -101,7 +101,8 @@ json callsOf(const json &given) {
                          "its 'name'");
     checkKeys(call, "a call of 'tool_calls'",
               {"id", "type", "function", "index"});
-    checkKeys(call["function"], "'function' of a call", {"name", "arguments"});
+    checkKeys(call["function"], "'function' of a call",
+              {"name", "arguments", "index"}); // Ollama's has the number here
     calls.push_back(call);
     json &arguments = calls.back()["function"]["arguments"];
     if (!arguments.is_string())

@@ -355,8 +355,9 @@ void Scheduler::awaitMasks() {
   auto isReady = [](const Job &job) {
     return job.answer && job.isGuideReady();
   };
+  auto waits = [](const Job &job) { return !job.isGuideReady(); };
   // Then there is nothing else to do.
-  if (ahead.empty() && !isThere(running, isReady))
+  if (ahead.empty() && isThere(running, waits) && !isThere(running, isReady))
     guides.wait(pause, [&] { return isThere(running, isReady); });
 }
 

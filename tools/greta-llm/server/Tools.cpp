@@ -159,6 +159,17 @@ void CallReader::endCall(size_t end) {
   isBehindCall = true;
 }
 
+/// Whether what follows `text` would be in a text of JSON.
+static bool endsInText(const std::string &text) {
+  bool isIn = false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '"')
+      isIn = !isIn;
+    else if (text[i] == '\\' && isIn)
+      ++i;
+  return isIn;
+}
+
 /// A call between tags. False: its end is not there yet.
 bool CallReader::takeTagged(bool isLast, Part &part) {
   // An argument may hold what ends a call.
@@ -176,9 +187,11 @@ bool CallReader::takeTagged(bool isLast, Part &part) {
   }
   searched = end + strlen(callEnd);
   size_t begin = held.find_first_not_of(" \n");
-  if (readCalls(held.substr(0, end), part))
+  std::string text = held.substr(0, end);
+  if (readCalls(text, part))
     endCall(searched);
-  else if ((held[begin] != '{' && held[begin] != '[') || ++ends == mostEnds)
+  else if ((held[begin] != '{' && held[begin] != '[') || !endsInText(text) ||
+           ++ends == mostEnds)
     giveUp(searched, part);
   return true;
 }
