@@ -169,6 +169,8 @@ def test_tensors_on_two_devices(rdna):
     for call in (lambda: there @ host, lambda: torch.add(there, there, out=host)):
         with pytest.raises(RuntimeError, match="tensors on two devices, .*cpu"):
             call()
+    with pytest.raises(RuntimeError, match="tensors on two devices, .*cpu"):
+        torch.mul(there[0, 0], there[0, 0], out=host[0, 0])
     assert torch.equal(there[torch.tensor([0, 2])].cpu(), host[:2])  # indices may be the CPU's
 
 

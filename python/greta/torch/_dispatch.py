@@ -42,6 +42,12 @@ def _check_devices(op: Any, args: Any, first: Any = None) -> Any:
     return first
 
 
+@functools.lru_cache(None)
+def _targets(op: Any) -> tuple[str, ...]:
+    """The arguments by name that an operator writes."""
+    return tuple(one.name for one in op._schema.arguments if one.kwarg_only and one.alias_info is not None and one.alias_info.is_write)
+
+
 @functools.lru_cache(4096)
 def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -> torch.Tensor:
     """A number on a device; `word` tells 0.0 from -0.0, and the stream is the one that has written it."""
@@ -49,9 +55,14 @@ def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -
 
 
 @functools.lru_cache(None)
+def _stream_of_numbers(index: int) -> Any:
+    return torch.rdna.Stream(index)
+
+
+@functools.lru_cache(None)
 def _number_of_graphs(word: str, value: Any, kind: torch.dtype, index: int) -> torch.Tensor:
     """A number that replays of graphs read: another stream has written it before, and it stays."""
-    with torch.rdna.stream(torch.rdna.Stream(index)):
+    with torch.rdna.stream(_stream_of_numbers(index)):
         made = torch.full((), value, dtype=kind, device=torch.device(NAME, index))
         torch.rdna.current_stream(index).synchronize()
     return made
@@ -74,7 +85,11 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
-    _check_devices(op, kwargs.values(), _check_devices(op, args))
+    device = _check_devices(op, kwargs.values(), _check_devices(op, args))
+    for name in _targets(op) if kwargs else ():
+        target = kwargs.get(name)
+        if isinstance(target, torch.Tensor) and target.device != device:
+            raise RuntimeError(f"Expected all tensors to be on the same device, but {op} got tensors on two devices, {device} and {target.device}")
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
         from . import _complex, _eager, _operators, _optimizers, _recurrent  # noqa: F401 -- some add to the table

@@ -132,6 +132,8 @@ def sgd_kernel(
         if not IS_FIRST:
             m = tl.load(momenta + i, mask=mask, other=0.0).to(tl.float32) * momentum + taken * g
         tl.store(momenta + i, m.to(momenta.dtype.element_ty), mask=mask)
+        if IS_FIRST and MARKS:  # a first step that is left out has written nothing, and torch says only once that it is the first
+            tl.store(momenta + i, tl.zeros_like(g).to(momenta.dtype.element_ty), mask=(i < n) & (tl.load(found) != 0.0))
         if NESTEROV:
             g = g + momentum * m
         else:
@@ -178,26 +180,26 @@ def adagrad_kernel(
 def _update(kernel: Any, lists: Sequence[Sequence[torch.Tensor]], steps: Sequence[torch.Tensor], rate: Any, scale: Any, found: Any, numbers: Sequence[float], settings: dict[str, bool]) -> Any:
     """Launches the kernel for each parameter; lists are the parameters, the gradients, and states, or none where all have none."""
     parameters, grads, *states = lists
-    for index, parameter in enumerate(parameters):
-        alike = [one[index] for one in states if one]
-        if parameter.dtype not in _TYPES or not torch.ops.aten.is_non_overlapping_and_dense(parameter) or any(one.stride() != parameter.stride() for one in alike):
-            return NotImplemented
+    if any(one.dtype not in _TYPES or not torch.ops.aten.is_non_overlapping_and_dense(one) for one in parameters):
+        return NotImplemented
     isTensor = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"
     numbers = (1.0 if isTensor else float(rate), *(float(one) for one in numbers))
     for index, parameter in enumerate(parameters):
         n = parameter.numel()
         if n == 0:
             continue
-        grad = grads[index]
-        if grad.stride() != parameter.stride():
-            grad = torch.empty_like(parameter).copy_(grad)
-        others = [one[index] if one else parameter for one in states]
+        # What lies in another order than the parameter is brought into its order, and back.
+        given = [grads[index], *(one[index] for one in states if one)]
+        alike = [one if one.stride() == parameter.stride() else torch.empty_like(parameter, dtype=one.dtype).copy_(one) for one in given]
+        grad, *others = alike
+        rest = iter(others)
+        others = [next(rest) if one else parameter for one in states]
         with torch.rdna.device(parameter.device):
             kernel[(triton.cdiv(n, 1024),)](
                 parameter,
                 grad,
                 *others,
-                *([steps[index]] if steps else []),
+                *([steps[index].to(parameter.device)] if steps else []),
                 rate if isTensor else parameter,
                 parameter if scale is None else scale,
                 parameter if found is None else found,
@@ -210,8 +212,9 @@ def _update(kernel: Any, lists: Sequence[Sequence[torch.Tensor]], steps: Sequenc
                 FAR=reaches_far(parameter),
                 BLOCK=1024,
             )
-        if scale is not None and grad is not grads[index]:
-            grads[index].copy_(grad)
+        for one, own in zip(given, alike):
+            if own is not one and (own is not grad or scale is not None):
+                one.copy_(own)
     return None
 
 

@@ -126,7 +126,7 @@ struct Group::Forks {
     (void)pthread_atfork([] { all().Lock.lock(); }, [] { all().Lock.unlock(); },
                          [] {
                            for (Group *G : all().Open)
-                             close(std::exchange(G->Fd, -1));
+                             G->leaveFork();
                            all().Open.clear();
                            all().Lock.unlock();
                          });
@@ -142,6 +142,16 @@ struct Group::Forks {
   std::mutex Lock;
   std::set<Group *> Open;
 };
+
+// In the forked process: what uses the rank finds a communicator that has
+// ended.
+void Group::leaveFork() {
+  close(std::exchange(Fd, -1));
+  if (mmap(Map->Begin, Map->Bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+           0) != MAP_FAILED)
+    abort("this process was forked from the rank's");
+}
 
 Group::Id Group::newId() {
   Id Made;

@@ -132,6 +132,7 @@ private:
   struct Mapping;
   struct Forks;
   void create(size_t StagingBytes);
+  void leaveFork();
   bool find(const std::string &Path, std::string &Why);
   bool isAlive(uint32_t R) const;
   size_t fileBytes() const;

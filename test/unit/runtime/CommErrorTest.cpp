@@ -204,6 +204,28 @@ TEST(Comm, AbortWhileAllGoOn) {
   });
 }
 
+TEST(Comm, AForkedProcessIsNoRank) {
+  greta_comm_options O{};
+  greta_comm_id Id = greta::Comm::uniqueId();
+  O.id = &Id;
+  O.size = 1;
+  O.staging_bytes = 1;
+  Rank Own("host", O);
+  greta::Buffer A = Own.R.allocate(64);
+  pid_t Child = fork();
+  if (Child == 0) {
+    Own.C.abort();
+    std::string Why = refusal([&] { Own.C.allReduce(Own.S, A, A, 16, "f32"); },
+                              GRETA_ERROR_PEER_LOST);
+    _exit(Why.find("was forked from") == std::string::npos);
+  }
+  int Status = 0;
+  ASSERT_EQ(waitpid(Child, &Status, 0), Child);
+  EXPECT_TRUE(WIFEXITED(Status) && WEXITSTATUS(Status) == 0) << Status;
+  Own.C.allReduce(Own.S, A, A, 16, "f32");
+  Own.S.synchronize();
+}
+
 // What the process of the next test does: one collective, and its end in the
 // middle of the second. A process that it has forked goes on, and is no rank.
 TEST(Comm, DISABLED_ProcessThatEnds) {
