@@ -63,7 +63,7 @@ class Communicator(_runtime.Communicator):
         return out
 
     def reduce_scatter(self, array: Array, op: str = "sum", out: Array | None = None) -> Array:
-        """Of all_reduce's rows this rank's part, a `size`-th."""
+        """Reduces like all_reduce and returns this rank's `size`-th of the rows."""
         out = self._result(array, (self._part(array), *array.shape[1:]), out)
         self._reduce_scatter(out, array, self._reduction(op, array))
         return out
@@ -82,7 +82,7 @@ class Communicator(_runtime.Communicator):
         return array
 
     def all_to_all(self, array: Array, out: Array | None = None) -> Array:
-        """Of every rank's rows this rank's part, a `size`-th, in the order of the ranks."""
+        """Gives each rank its `size`-th of the rows; returns this rank's parts in the order of the ranks."""
         self._part(array)
         out = self._result(array, array.shape, out)
         self._all_to_all(out, array, self.size)

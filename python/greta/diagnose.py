@@ -39,7 +39,7 @@ def devices() -> Iterator[str]:
 
 
 def check(torch: Any, kind: str) -> str:
-    """What a sum and a product of matrices come to, of small integers, which every type holds exactly."""
+    """Computes a sum and a product of matrices of small integers, which every type holds exactly."""
     dtype = getattr(torch, kind)
     numbers = torch.arange(48).reshape(6, 8) % 4
     there = numbers.to(dtype).to("rdna")

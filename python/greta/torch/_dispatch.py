@@ -28,6 +28,10 @@ def _tensor_places(op: Any) -> tuple[int, ...]:
 _TAKES_CPU = {"aten::index", "aten::_unsafe_index", "aten::index_put", "aten::index_put_", "aten::_unsafe_index_put", "aten::_index_put_impl_", "aten::_pack_padded_sequence", "aten::_ctc_loss", "aten::_ctc_loss_backward"}
 
 
+def _two_devices(op: Any, first: Any, other: Any) -> RuntimeError:
+    return RuntimeError(f"Expected all tensors to be on the same device, but {op} got tensors on two devices, {first} and {other}")
+
+
 def _check_devices(op: Any, args: Any, first: Any = None) -> Any:
     """The device of the tensors in a call, which is one but for numbers of the CPU."""
     for one in args:
@@ -36,7 +40,7 @@ def _check_devices(op: Any, args: Any, first: Any = None) -> Any:
             if first is None and (device.type == NAME or one.dim()):
                 first = device
             elif device != first and (one.dim() or device.type == NAME) and op._schema.name not in _TAKES_CPU:
-                raise RuntimeError(f"Expected all tensors to be on the same device, but {op} got tensors on two devices, {first} and {device}")
+                raise _two_devices(op, first, device)
         elif isinstance(one, (list, tuple)) and one:
             first = _check_devices(op, one, first)
     return first
@@ -89,7 +93,7 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
     for name in _targets(op) if kwargs else ():
         target = kwargs.get(name)
         if isinstance(target, torch.Tensor) and target.device != device:
-            raise RuntimeError(f"Expected all tensors to be on the same device, but {op} got tensors on two devices, {device} and {target.device}")
+            raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
         from . import _complex, _eager, _operators, _optimizers, _recurrent  # noqa: F401 -- some add to the table

@@ -33,6 +33,23 @@ def _gradient(grads, i, mask, scale, MAXIMIZES: tl.constexpr, SCALES: tl.constex
 
 
 @triton.jit
+def _taken(i, n, found, MARKS: tl.constexpr):
+    """The elements that take the step: none where an infinity was found."""
+    mask = i < n
+    if MARKS:
+        mask = mask & (tl.load(found) == 0.0)
+    return mask
+
+
+@triton.jit
+def _rate(rates, rate, HAS_RATE: tl.constexpr):
+    """The learning rate, which a tensor may hold."""
+    if HAS_RATE:
+        rate = tl.load(rates).to(tl.float32)
+    return rate
+
+
+@triton.jit
 def _one_minus_power(logarithm, step):
     """1 - exp(logarithm * step), as exact where the power is nearly 1."""
     x = logarithm * step
@@ -71,11 +88,8 @@ def adam_kernel(
 ):
     """Adam and, DECOUPLED, AdamW. rest is 1 - beta, logarithm that of beta, both of f64 on the host."""
     i = places(BLOCK, FAR)
-    mask = i < n
-    if MARKS:
-        mask = mask & (tl.load(found) == 0.0)
-    if HAS_RATE:
-        rate = tl.load(rates).to(tl.float32)
+    mask = _taken(i, n, found, MARKS)
+    rate = _rate(rates, rate, HAS_RATE)
     step = tl.load(steps).to(tl.float32)
     p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
     g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES)
@@ -120,11 +134,8 @@ def sgd_kernel(
 ):
     """`taken` is 1 less the dampening."""
     i = places(BLOCK, FAR)
-    mask = i < n
-    if MARKS:
-        mask = mask & (tl.load(found) == 0.0)
-    if HAS_RATE:
-        rate = tl.load(rates).to(tl.float32)
+    mask = _taken(i, n, found, MARKS)
+    rate = _rate(rates, rate, HAS_RATE)
     p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
     g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES) + decay * p
     if HAS_MOMENTUM:
@@ -163,11 +174,8 @@ def adagrad_kernel(
     BLOCK: tl.constexpr,
 ):
     i = places(BLOCK, FAR)
-    mask = i < n
-    if MARKS:
-        mask = mask & (tl.load(found) == 0.0)
-    if HAS_RATE:
-        rate = tl.load(rates).to(tl.float32)
+    mask = _taken(i, n, found, MARKS)
+    rate = _rate(rates, rate, HAS_RATE)
     p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
     g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES) + decay * p
     total = tl.load(sums + i, mask=mask, other=0.0).to(tl.float32) + g * g
@@ -188,7 +196,7 @@ def _update(kernel: Any, lists: Sequence[Sequence[torch.Tensor]], steps: Sequenc
         n = parameter.numel()
         if n == 0:
             continue
-        # What lies in another order than the parameter is brought into its order, and back.
+        # The kernel takes copies of tensors in another order than the parameter, which are copied back.
         given = [grads[index], *(one[index] for one in states if one)]
         alike = [one if one.stride() == parameter.stride() else torch.empty_like(parameter, dtype=one.dtype).copy_(one) for one in given]
         grad, *others = alike

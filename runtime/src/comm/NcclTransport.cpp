@@ -193,7 +193,8 @@ NcclTransport::~NcclTransport() {
   Watcher.join();
 }
 
-// What has ended here may go on elsewhere, and read memory of this rank's NCCL.
+// A collective that has ended here may go on elsewhere, and read memory of this
+// rank's NCCL.
 // (NCCL's own way to close waits for all ranks without an end.)
 void NcclTransport::waitForOthers() {
   auto Begin = Group::Clock::now();

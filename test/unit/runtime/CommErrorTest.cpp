@@ -226,7 +226,7 @@ TEST(Comm, AForkedProcessIsNoRank) {
   Own.S.synchronize();
 }
 
-// What the process of the next test does: one collective, and its end in the
+// The process of the next test does one collective and ends in the
 // middle of the second. A process that it has forked goes on, and is no rank.
 TEST(Comm, DISABLED_ProcessThatEnds) {
   greta_comm_options O{};

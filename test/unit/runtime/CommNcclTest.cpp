@@ -206,7 +206,7 @@ TEST_F(CommNccl, IsLeftOutWhereOneRankCannotBegin) {
             std::chrono::milliseconds(enough / 3));
 }
 
-// What the process of the next test does.
+// The process of the next test runs this.
 TEST_F(CommNccl, DISABLED_ProcessThatEndsAtStart) {
   Enable(Uuid, EndsAtStart);
   greta_comm_options O{};

@@ -30,8 +30,8 @@ std::condition_variable Changed;
 bool Enabled = false;
 uint8_t Uuid[16];
 std::map<std::string, int> Calls;
-// What is wrong: sums are off by one; rank 1 cannot begin, or its process ends
-// there; rank 1 is late with every end.
+// The fault of a test: sums are off by one; rank 1 cannot begin, or its process
+// ends there; rank 1 is late with every end.
 enum { Right, WrongSums, NoStart, EndsAtStart, LateEnds } Mode = Right;
 
 void count(const char *Name) {

@@ -195,7 +195,7 @@ int64_t Engine::contextThatFits() const {
     return c.context;
   size_t layer = static_cast<size_t>(c.caches() * c.keyHeads * c.headSize) *
                  bytesOf(element);
-  // Of sequences that generate (makePlaces).
+  // makePlaces allocates these for sequences that generate.
   auto places = static_cast<size_t>(
       options.sequences * (c.vocabulary + maskWords(c.vocabulary)) * 4);
   auto fits =
@@ -520,8 +520,8 @@ std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
   return tensors;
 }
 
-// The layers; what they make is in x[lastX()]. Of several devices each has an
-// addend of what attention leaves, and of what the MLP leaves.
+// Queues the layers, which leave their result in x[lastX()]. Several devices
+// add up their results behind attention, and behind the MLP.
 void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
   int64_t tokens = inputs.tokens, half = c.pairs();

@@ -232,8 +232,8 @@ void Engine::writeLeft(int64_t place, int64_t left) {
               static_cast<size_t>(lineOf(place) * SamplingWords + Left) * 4);
 }
 
-/// Behind a choice. Where nothing is left to choose, a step that comes by the
-/// place computes the same keys and values once more and leaves it as it is.
+/// A guided place has nothing left to choose until its next mask is there: a
+/// step computes its keys and values once more and leaves it as it is.
 void Engine::awaitMask(int64_t place) {
   auto index = static_cast<size_t>(place);
   places.waits[index] = places.isMasked[index];

@@ -168,7 +168,7 @@ int64_t Schema::numberOf(const json &schema, const char *key,
   if (!isWhole || std::abs(value.get<double>()) > 1e15)
     wrong(std::string("'") + key + "' has to be a whole number below 1e15");
   auto number = static_cast<int64_t>(value.get<double>());
-  // Of lengths and lists.
+  // Lengths of texts and lists have no sign.
   if (number < 0 && std::string(key).find("imum") == std::string::npos)
     wrong(std::string("'") + key + "' is negative");
   return number;

@@ -23,8 +23,9 @@ struct JsonLimits {
 
 // Calls `visit` with each bracket and comma outside of strings. They are the
 // structure up to the first mistake in the text, which ends the parser too.
+// Returns whether the text ends inside a string.
 template <typename Visit>
-void eachSign(std::string_view text, const Visit &visit) {
+bool eachSign(std::string_view text, const Visit &visit) {
   bool isInString = false;
   for (size_t at = 0; at < text.size(); ++at) {
     char c = text[at];
@@ -37,6 +38,7 @@ void eachSign(std::string_view text, const Visit &visit) {
     if (c == '[' || c == '{' || c == ']' || c == '}' || c == ',')
       visit(c);
   }
+  return isInString;
 }
 
 // The most names that one object of a text can have, or more: commas in it.

@@ -25,7 +25,7 @@ TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
   };
   std::vector<int32_t> best;
   for (int32_t i = 0; i < count && likeliest > 0; ++i) {
-    // What a mask leaves out has no chance.
+    // A mask has left this token out.
     if (!(logits[i] > -1e38f))
       continue;
     if (static_cast<int64_t>(best.size()) == likeliest) {
@@ -42,6 +42,7 @@ TokenChance chanceOf(const float *logits, int64_t count, int32_t token,
     result.likeliest.push_back({one, chance(one)});
   return result;
 }
+
 std::vector<Answer::Piece> Answer::take() {
   std::lock_guard<std::mutex> lock(mutex);
   return std::exchange(pieces, {});

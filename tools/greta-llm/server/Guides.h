@@ -27,7 +27,7 @@ public:
       : matcher(std::move(grammar), vocabulary), ends(std::move(ends)) {}
 
   bool isReady() const { return ready; }
-  // Of one that is ready: why there is no mask, or "".
+  // Says why there is no mask; "" if there is one. The guide has to be ready.
   const std::string &problem() const { return why; }
   const std::vector<uint32_t> &mask() const { return *words; }
   // Goes on behind the bytes of a token that the mask allows; then ask for the

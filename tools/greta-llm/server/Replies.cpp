@@ -103,7 +103,7 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
 namespace {
 
 json argumentsOf(const ToolCall &call) {
-  // What a model writes is nested as deep as it likes.
+  // A model may write values without end inside each other.
   try {
     json value = parseJson<json>(call.arguments, "a call", {256, 1u << 20u});
     if (value.is_object())

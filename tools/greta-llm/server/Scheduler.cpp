@@ -361,7 +361,7 @@ void Scheduler::awaitMasks() {
     guides.wait(pause, [&] { return isThere(running, isReady); });
 }
 
-/// What a step's time is measured from.
+/// A step's time is measured from here.
 void Scheduler::setBegin(Step &step) {
   step.behind = std::exchange(unread, 0);
   step.begin = step.behind ? unreadBegin : seconds();
@@ -398,7 +398,7 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   size_t before = std::exchange(job->isBegun, true) ? job->evaluated : 0;
   share(*job);
   auto cached = static_cast<int64_t>(job->evaluated - before);
-  // What an answer says once more is no prompt of its client.
+  // A preempted answer evaluates its own tokens again; they are no prompt.
   if (!(job->last > 0))
     job->answer->cached =
         std::min(job->answer->cached + cached, job->promptSize() - 1);
@@ -569,7 +569,7 @@ void Scheduler::end(Job &job, Answer::Piece piece) {
   job.request.wake(isError ? Request::News::Error : Request::News::Last);
 }
 
-/// What runs and what is free, for others' threads.
+/// Tells other threads how many requests run and how many pages are free.
 void Scheduler::count() {
   counts.running = std::count_if(
       running.begin(), running.end(),

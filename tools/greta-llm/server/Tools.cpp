@@ -150,24 +150,13 @@ void CallReader::giveUp(size_t end, Part &part) {
   isText = style == ToolStyle::Llama;
 }
 
-/// Behind a call.
+/// Drops a call that was read, and what belongs to it.
 void CallReader::endCall(size_t end) {
   held.erase(0, end);
   opening.clear();
   searched = ends = depth = 0;
   isInCall = isInString = false;
   isBehindCall = true;
-}
-
-/// Whether what follows `text` would be in a text of JSON.
-static bool endsInText(const std::string &text) {
-  bool isIn = false;
-  for (size_t i = 0; i < text.size(); ++i)
-    if (text[i] == '"')
-      isIn = !isIn;
-    else if (text[i] == '\\' && isIn)
-      ++i;
-  return isIn;
 }
 
 /// A call between tags. False: its end is not there yet.
@@ -190,14 +179,14 @@ bool CallReader::takeTagged(bool isLast, Part &part) {
   std::string text = held.substr(0, end);
   if (readCalls(text, part))
     endCall(searched);
-  else if ((held[begin] != '{' && held[begin] != '[') || !endsInText(text) ||
-           ++ends == mostEnds)
+  else if ((held[begin] != '{' && held[begin] != '[') ||
+           !eachSign(text, [](char) {}) || ++ends == mostEnds)
     giveUp(searched, part);
   return true;
 }
 
-/// Where the value that `held` begins with ends; 0: it is no object or list;
-/// npos: it is not there yet.
+/// Returns the end of the object or list at the front of `held`; 0 if there is
+/// none, npos if its end has not come yet.
 size_t CallReader::jsonEnd() {
   for (; searched < held.size(); ++searched) {
     char c = held[searched];
@@ -229,7 +218,7 @@ bool CallReader::takeJson(bool isLast, Part &part) {
   return true;
 }
 
-/// Where an answer in Llama's style begins, or goes on behind a call.
+/// Reads the front of an answer in Llama's style, or what follows a call.
 bool CallReader::beginsLlama(bool isLast, Part &part) {
   size_t begin = held.find_first_not_of(isBehindCall ? " \n\t;" : " \n\t");
   std::string rest = begin == held.npos ? "" : held.substr(begin);

@@ -73,9 +73,9 @@ private:
   std::vector<std::string> names;
   bool isSingle, isInCall, isText = false, isBehindCall = false,
                            hasCalled = false;
-  // What stands in front of the call that `held` begins with: whitespace, and
-  // the mark. What is looked through of `held`, and in it tags that end no
-  // call, or brackets that are open.
+  // `held` begins with a call, and `opening` is the whitespace and the mark in
+  // front of it. So many of its bytes are searched; they have so many end tags
+  // that end no call, or open brackets.
   std::string opening, held;
   size_t searched = 0, ends = 0, depth = 0;
   bool isInString = false;
