@@ -9,8 +9,8 @@
 //        %s1 = arith.addf %a1, %b1 : f32
 //
 // How values are held is in DistributeValues.cpp, memory accesses are in
-// DistributeMemory.cpp, through blocks of pointers in DistributeScattered.cpp
-// and DistributeAtomics.cpp, reductions and conversions in
+// DistributeMemory.cpp and DistributeAtomics.cpp, their addresses in
+// DistributeAddress.cpp, reductions and conversions in
 // DistributeExchange.cpp, what of it passes through shared memory in
 // DistributeShared.cpp, scans in DistributeScan.cpp, other movement in
 // DistributeMove.cpp, products in DistributeDot.cpp.

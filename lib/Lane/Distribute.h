@@ -18,6 +18,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include <array>
+#include <functional>
 #include <map>
 
 namespace greta::tile {
@@ -78,6 +79,41 @@ struct ThreadSet {
   void add(const Layout::BitHolder &holder, bool isSet);
 };
 
+/// What lanes do whose element of a load is masked off.
+enum class Masking {
+  Branch,   // nothing, in a branch
+  Replaced, // they load another element, and select
+  Bounded,  // the target's load has the mask, and brings them zeros
+};
+
+struct LanePlace {
+  mlir::Value base, offset; // i32, in elements
+};
+
+/// One lane's accesses of a block, or of one pointer.
+struct LaneAccess {
+  const DistributedLayout *layout = nullptr; // null: one pointer
+  unsigned width = 1;                        // neighbours in one access
+  Masking masking = Masking::Branch;
+  bool wraps = false;  // parts of an offset may be negative
+  bool isWide = false; // 32 bits do not span the block
+  /// Uniform: a block that is loaded begins within; null: it does.
+  mlir::Value some;
+  std::function<LanePlace(mlir::ImplicitLocOpBuilder &, unsigned reg)> place;
+  /// i1; null: the register's element is always accessed.
+  std::function<mlir::Value(mlir::ImplicitLocOpBuilder &, unsigned reg)> mask;
+  /// For each access the register of the first one that has the same elements
+  /// and mask; empty: each is alone.
+  llvm::SmallVector<unsigned> sharers;
+
+  /// The first register of each access.
+  llvm::SmallVector<unsigned> registers() const {
+    unsigned end = layout ? layout->registerIndex.size() : 1;
+    return llvm::map_to_vector(llvm::seq(0u, (end + width - 1) / width),
+                               [&](unsigned i) { return i * width; });
+  }
+};
+
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
 public:
@@ -135,46 +171,48 @@ private:
   mlir::LogicalResult distributeLoad(LoadOp op);
   mlir::LogicalResult distributeDirect(LoadOp op, LocalStoreOp store);
   mlir::LogicalResult distributeStore(StoreOp op);
-  // DistributeScattered.cpp
   mlir::LogicalResult distributeLoadScattered(LoadScatteredOp op);
   mlir::LogicalResult distributeStoreScattered(StoreScatteredOp op);
-  /// An access through each register's pointer; a wide one may take several at
-  /// a time.
-  struct Scattered {
-    const DistributedLayout *layout = nullptr; // null: one pointer
-    LaneValues bases;                          // of each register
-    LaneValues offsets;                        // i32, elements, likewise
-    LaneValues masks;                          // of each register; empty: all
-    unsigned width = 1;                        // neighbours in one access
-    /// One argument is all registers' base; parts of their offsets may wrap.
-    bool isSmall = false;
-    /// An element that is masked off has a replacement that a load may read.
-    bool isSafe = false;
-  };
-  /// Whether a masked load of this address is one of the target's.
-  bool hasMaskedLoads(const Scattered &access) const {
-    return access.isSmall && row.isHip();
-  }
-  mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
-                                     mlir::Value mask, bool isWide,
-                                     mlir::ImplicitLocOpBuilder &b);
+  /// What the accesses of a lane load, and `other` of a register where it is
+  /// masked off, unless what is loaded counts as a whole.
+  LaneValues loadRegisters(
+      const LaneAccess &access, mlir::Type type, bool isWhole,
+      llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, unsigned)>
+          other,
+      mlir::ImplicitLocOpBuilder &b);
+  /// Neighbours under one mask, of which each has one or none has, share a
+  /// branch.
+  void storeRegisters(mlir::Value block, const LaneAccess &access,
+                      mlir::ImplicitLocOpBuilder &b);
+  mlir::Value zeros(mlir::Type type);
+  // DistributeAddress.cpp
+  /// A strided block's accesses; it is wide if it reaches further than so many
+  /// bytes.
+  template <typename OpT>
+  LaneAccess strided(OpT op, Masking masking, int64_t mostReach,
+                     mlir::ImplicitLocOpBuilder &b);
+  /// Accesses through a pointer, or through each register's; several at a time
+  /// where they may be vectors.
+  LaneAccess scattered(mlir::Operation *op, mlir::Value pointers,
+                       mlir::Value mask, bool isVector,
+                       mlir::ImplicitLocOpBuilder &b);
   llvm::SmallBitVector safeDims(LoadScatteredOp op);
   // DistributeOrder.cpp
   void waitFor(mlir::Operation *access);
   void markUnordered();
   // DistributeAtomics.cpp
   using AtomicBuilder = llvm::function_ref<mlir::Value(
-      mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;
+      mlir::ImplicitLocOpBuilder &b, LanePlace at, unsigned reg)>;
   mlir::LogicalResult distributeAtomicRmw(AtomicRmwOp op);
   mlir::LogicalResult distributeAtomicCas(AtomicCasOp op);
   mlir::LogicalResult distributeAtomic(mlir::Operation *op,
                                        mlir::Value pointers, mlir::Value mask,
                                        MemoryOrder order, MemoryScope scope,
                                        AtomicBuilder build);
-  mlir::Value atomicOnce(mlir::Operation *op, const Scattered &access,
+  mlir::Value atomicOnce(mlir::Operation *op, const LaneAccess &access,
                          bool isUsed, AtomicBuilder build,
                          mlir::ImplicitLocOpBuilder &b);
-  LaneValues atomicOfEach(mlir::Operation *op, const Scattered &access,
+  LaneValues atomicOfEach(mlir::Operation *op, const LaneAccess &access,
                           AtomicBuilder build, mlir::ImplicitLocOpBuilder &b);
   // DistributeScan.cpp
   mlir::LogicalResult distributeScan(ScanOp op);
@@ -331,15 +369,6 @@ private:
   /// i1: of an element's copies this thread has the one to write; null when
   /// there are no copies.
   mlir::Value ownsCopies(const Layout &layout, mlir::ImplicitLocOpBuilder &b);
-  /// The first of each group of `width` registers that no other is a copy of.
-  llvm::SmallVector<unsigned> storedRegisters(const DistributedLayout &layout,
-                                              unsigned width);
-  /// Stores registers; neighbours under one mask, of which each has one or none
-  /// has, share a branch.
-  void storeRegisters(
-      llvm::ArrayRef<unsigned> registers, llvm::ArrayRef<mlir::Value> masks,
-      mlir::Value owner, mlir::ImplicitLocOpBuilder &b,
-      llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, unsigned)> store);
   /// Runs `body` under the condition; unconditionally where it is null.
   void storeWhere(mlir::Value condition, mlir::ImplicitLocOpBuilder &b,
                   llvm::function_ref<void(mlir::ImplicitLocOpBuilder &)> body);

@@ -46,10 +46,9 @@ LogicalResult Distributor::distributeAtomicRmw(AtomicRmwOp op) {
   LaneValues list(lanes(op.getValue()));
   return distributeAtomic(
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
-      [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
-        return PtrAtomicRmwOp::create(b, op.getKind(), op.getScope(),
-                                      access.bases[reg], access.offsets[reg],
-                                      list[reg]);
+      [&](ImplicitLocOpBuilder &b, LanePlace at, unsigned reg) {
+        return PtrAtomicRmwOp::create(b, op.getKind(), op.getScope(), at.base,
+                                      at.offset, list[reg]);
       });
 }
 
@@ -57,10 +56,9 @@ LogicalResult Distributor::distributeAtomicCas(AtomicCasOp op) {
   LaneValues expected(lanes(op.getExpected())), list(lanes(op.getValue()));
   return distributeAtomic(
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
-      [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
-        return PtrAtomicCasOp::create(b, op.getScope(), access.bases[reg],
-                                      access.offsets[reg], expected[reg],
-                                      list[reg]);
+      [&](ImplicitLocOpBuilder &b, LanePlace at, unsigned reg) {
+        return PtrAtomicCasOp::create(b, op.getScope(), at.base, at.offset,
+                                      expected[reg], list[reg]);
       });
 }
 
@@ -69,10 +67,7 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
                                             MemoryScope scope,
                                             AtomicBuilder build) {
   ImplicitLocOpBuilder b(op->getLoc(), builder);
-  FailureOr<Scattered> access =
-      scatter(op, pointers, mask, /*isWide=*/false, b);
-  if (failed(access))
-    return failure();
+  LaneAccess access = scattered(op, pointers, mask, /*isVector=*/false, b);
   bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
   bool releases = order == MemoryOrder::Release || order == MemoryOrder::AcqRel;
   bool hasWaves = kernel.getNumWaves() > 1;
@@ -87,8 +82,8 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
       BarrierOp::create(b, /*global=*/true);
   }
   OpResult result = op->getResult(0);
-  if (access->layout) {
-    values[result] = atomicOfEach(op, *access, build, b);
+  if (access.layout) {
+    values[result] = atomicOfEach(op, access, build, b);
     if (acquires && hasWaves) {
       fence(MemoryOrder::Acquire);
       BarrierOp::create(b, /*global=*/true);
@@ -96,7 +91,7 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
   } else {
     // Who waits for the result waits for the atomic.
     bool isUsed = acquires || !result.use_empty();
-    values[result] = {atomicOnce(op, *access, isUsed, build, b)};
+    values[result] = {atomicOnce(op, access, isUsed, build, b)};
   }
   if (acquires)
     FenceOp::create(b, MemoryOrder::Acquire, scope);
@@ -104,11 +99,11 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
 }
 
 /// The first lane's atomic, and its result in all lanes.
-Value Distributor::atomicOnce(Operation *op, const Scattered &access,
+Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
                               bool isUsed, AtomicBuilder build,
                               ImplicitLocOpBuilder &b) {
   Type type = op->getResult(0).getType();
-  Value mask = access.masks.empty() ? Value() : access.masks.front();
+  Value mask = access.mask(b, 0);
   bool isOneWave = kernel.getNumWaves() == 1;
   Value array;
   if (isUsed && !isOneWave)
@@ -117,7 +112,7 @@ Value Distributor::atomicOnce(Operation *op, const Scattered &access,
       isFirstOfWorkgroup(b), type, b, [&](ImplicitLocOpBuilder &inner) {
         Value mine =
             buildWhere(mask, type, inner, [&](ImplicitLocOpBuilder &masked) {
-              return build(masked, access, 0);
+              return build(masked, access.place(masked, 0), 0);
             });
         if (array)
           SharedStoreOp::create(inner, mine, array, constant(0));
@@ -132,24 +127,25 @@ Value Distributor::atomicOnce(Operation *op, const Scattered &access,
 
 /// Every element's atomic by the lane that owns it; lanes with copies get the
 /// results through shared memory.
-LaneValues Distributor::atomicOfEach(Operation *op, const Scattered &access,
+LaneValues Distributor::atomicOfEach(Operation *op, const LaneAccess &access,
                                      AtomicBuilder build,
                                      ImplicitLocOpBuilder &b) {
   const Layout &layout = access.layout->layout;
   Type type = getElementTypeOrSelf(op->getResult(0).getType());
   Value owner = ownsCopies(layout, b);
   LaneValues out;
-  for (unsigned reg = 0; reg < access.bases.size(); ++reg) {
+  for (unsigned reg = 0; reg < access.layout->registerIndex.size(); ++reg) {
     unsigned inTile = reg % layout.tileRegisters();
     unsigned first = reg - (inTile & layout.freeRegisterBits());
     if (first != reg) {
       out.push_back(out[first]);
       continue;
     }
-    Value mask = access.masks.empty() ? Value() : access.masks[reg];
+    Value mask = access.mask(b, reg);
     out.push_back(buildWhere(accumulate<arith::AndIOp>(b, owner, mask), type, b,
                              [&](ImplicitLocOpBuilder &inner) {
-                               return build(inner, access, reg);
+                               return build(inner, access.place(inner, reg),
+                                            reg);
                              }));
   }
   if (owner && !op->getResult(0).use_empty())
