@@ -58,10 +58,6 @@ AttentionEmitter::AttentionEmitter(const EmitterContext &context)
   };
   if (auto op = dyn_cast<AttentionOp>(space.alone)) {
     takeAll(op);
-    k = op.getK();
-    v = op.getV();
-    mask = op.getMask();
-    causal = op.getCausal();
     keyHeads = op.getK().getType().getDimSize(1);
   } else {
     auto paged = cast<PagedAttentionOp>(space.alone);
@@ -103,47 +99,39 @@ void AttentionEmitter::locate(Value index) {
 
   Tensor queryTensor = headsFirst(input(q)), keyTensor = input(k),
          valueTensor = input(v);
-  queryPointer =
-      moved(queryTensor.pointer, {{sequence, queryTensor.strides[0]},
-                                  {queryHead, queryTensor.strides[1]}});
-  if (table) {
-    // A cache without pages has no keys.
-    Value zero = i32(b, 0);
-    valid = select(compare(Predicate::eq, small(keyTensor.shape[0]), zero),
-                   zero, small(input(table).shape[1] * keyTensor.shape[1]));
-    keyPointer = moved(keyTensor.pointer, {{keyHead, keyTensor.strides[2]}});
-    valuePointer =
-        moved(valueTensor.pointer, {{keyHead, valueTensor.strides[2]}});
-  } else {
-    valid = small(keyTensor.shape[2]);
-    keyPointer = moved(keyTensor.pointer, {{sequence, keyTensor.strides[0]},
-                                           {keyHead, keyTensor.strides[1]}});
-    valuePointer =
-        moved(valueTensor.pointer, {{sequence, valueTensor.strides[0]},
-                                    {keyHead, valueTensor.strides[1]}});
-  }
+  queryRows = headOf(queryTensor, queryHead);
+  // A cache without pages has no keys.
+  Value zero = table ? i32(b, 0) : Value();
+  valid = table
+              ? select(compare(Predicate::eq, small(keyTensor.shape[0]), zero),
+                       zero, small(input(table).shape[1] * keyTensor.shape[1]))
+              : small(keyTensor.shape[2]);
+  keyRows = ofKeyHead(keyTensor);
+  valueRows = ofKeyHead(valueTensor);
   if (kScale)
     keyScales = scalesOfHead(kScale);
   if (vScale)
     valueScales = scalesOfHead(vScale);
-  if (mask) {
-    Tensor tensor = input(mask);
-    SmallVector<Move> moves;
-    if (tensor.shape[0] != fixed(1))
-      moves.push_back({sequence, tensor.strides[0]});
-    if (tensor.shape[1] != fixed(1))
-      moves.push_back({queryHead, tensor.strides[1]});
-    maskPointer = moved(tensor.pointer, moves);
-  }
+  if (mask)
+    maskRows = headOf(input(mask), queryHead);
   valid = validKeys(
-      sequence, valid,
-      table ? "paged_attention: 'lengths' is negative, or beyond the table"
-            : "attention: 'lengths' is negative, or beyond the keys");
+      valid, table
+                 ? "paged_attention: 'lengths' is negative, or beyond the table"
+                 : "attention: 'lengths' is negative, or beyond the keys");
   shift = sub(valid, small(queries()));
 }
 
-Value AttentionProgram::validKeys(Value sequence, Value all,
-                                  StringRef problem) {
+AttentionProgram::Tensor AttentionProgram::from(Tensor tensor,
+                                                ArrayRef<Index> indices) {
+  SmallVector<Move> moves;
+  for (auto [dim, index] : indices)
+    if (tensor.shape[dim] != fixed(1))
+      moves.push_back({index, tensor.strides[dim]});
+  tensor.pointer = moved(tensor.pointer, moves);
+  return tensor;
+}
+
+Value AttentionProgram::validKeys(Value all, StringRef problem) {
   if (!lengths)
     return all;
   Value length = loadScalar(input(lengths).pointer, sequence);
@@ -224,28 +212,42 @@ AttentionProgram::outputOfHeads(unsigned number, ArrayRef<AffineExpr> shape) {
   return headsFirst(output(number, inMemory));
 }
 
+AttentionProgram::RowsPlace AttentionProgram::placeOf(const Tensor &tensor,
+                                                      int64_t rows, Value at,
+                                                      Value bound) {
+  RowsPlace place{{rows}, {{at, tensor.strides[2], bound}}};
+  if (tensor.shape.size() == 4) {
+    place.shape.push_back(size());
+    place.dims.push_back(columns(tensor.strides[3]));
+  }
+  return place;
+}
+
+/// Those of this workgroup, head by head.
+AttentionProgram::RowsPlace
+AttentionEmitter::placeOfRows(const Tensor &tensor) {
+  RowsPlace place = placeOf(tensor, tileRows, row, small(queries()));
+  if (headsOfTile() > 1) {
+    Value bound = headsOfTile() == shared ? Value() : i32(b, shared);
+    place.dims.insert(place.dims.begin(),
+                      Dim{Value(), tensor.strides[1], bound});
+    place.shape.insert(place.shape.begin(), headsOfTile());
+  }
+  return place;
+}
+
 /// [rows, D], in the order of heads.
 Value AttentionEmitter::loadQueries() {
-  Tensor tensor = headsFirst(input(q));
-  Dim along{row, tensor.strides[2], small(queries())};
-  Dim column = columns(tensor.strides[3]);
-  if (headsOfTile() == 1)
-    return load(block({rows, size()}, tensor.element), queryPointer,
-                {along, column});
-  Value bound = headsOfTile() == shared ? Value() : i32(b, shared);
-  Value loaded =
-      load(block({headsOfTile(), tileRows, size()}, tensor.element),
-           queryPointer, {{Value(), tensor.strides[1], bound}, along, column});
-  return reshape(loaded, {rows, size()});
+  return reshape(load(queryRows, placeOfRows(queryRows)), {rows, size()});
 }
 
 Value AttentionEmitter::addMask(Value x, Value key) {
-  Tensor tensor = input(mask);
+  const Tensor &tensor = maskRows;
   Dim along{row, tensor.strides[2], small(queries())};
   Dim column{key, tensor.strides[3], valid};
   Value loaded;
   if (headsOfTile() == 1) {
-    loaded = load(block({rows, span()}, tensor.element), maskPointer,
+    loaded = load(block({rows, span()}, tensor.element), tensor.pointer,
                   {along, column});
   } else {
     bool isShared = tensor.shape[1] == fixed(1);
@@ -253,7 +255,7 @@ Value AttentionEmitter::addMask(Value x, Value key) {
                                   span()};
     Value bound =
         isShared || headsOfTile() == shared ? Value() : i32(b, shared);
-    loaded = load(block(shape, tensor.element), maskPointer,
+    loaded = load(block(shape, tensor.element), tensor.pointer,
                   {{Value(), tensor.strides[1], bound}, along, column});
     shape[0] = headsOfTile();
     loaded = reshape(broadcast(loaded, shape), {rows, span()});
@@ -261,16 +263,16 @@ Value AttentionEmitter::addMask(Value x, Value key) {
   return fadd(x, apart(extend(loaded), 1));
 }
 
-/// i1: which keys of a tile each row sees.
-Value AttentionEmitter::seen(Value key) {
-  SmallVector<int64_t> shape = {rows, span()};
-  Value column = iota(shape, 1);
-  auto below = [&](Value bound) { // a scalar
-    return compare(Predicate::slt, column, splat(sub(bound, key), shape));
+Value AttentionProgram::seen(Value keys, llvm::function_ref<Value()> rows,
+                             Value firstKey, Value firstQuery) {
+  ArrayRef<int64_t> shape = shapeOf(keys);
+  auto isValid = [&] {
+    return compare(Predicate::slt, keys, splat(sub(valid, firstKey), shape));
   };
   if (!causal && !window)
-    return apart(below(valid), 1);
-  Value row0 = sub(add(row, shift), key); // where this tile's first row stands
+    return isValid();
+  // Where the first row stands, from the first of the keys on.
+  Value row0 = sub(add(firstQuery, shift), firstKey);
   // Both edges of a window in one comparison: beyond the far one a difference
   // is negative, which is large without a sign.
   int64_t width = window.value_or(0);
@@ -278,19 +280,25 @@ Value AttentionEmitter::seen(Value key) {
     row0 = add(row0, i32(b, width - 1));
     width = 2 * width - 1;
   }
-  Value number =
-      headsOfTile() == 1
-          ? iota(shape, 0)
-          : reshape(iota({headsOfTile(), tileRows, span()}, 1), shape);
-  Value at = add(number, splat(row0, shape));
+  Value at = rows();
+  at = add(at, splat(row0, shape));
   if (!window)
-    return apart(compare(Predicate::sle, column, at), 1);
+    return compare(Predicate::sle, keys, at);
   Value result =
-      compare(Predicate::ult, sub(at, column), splat(i32(b, width), shape));
+      compare(Predicate::ult, sub(at, keys), splat(i32(b, width), shape));
   // A causal row's last key is a valid one.
-  if (!causal)
-    result = both(result, below(valid));
-  return apart(result, 1);
+  return causal ? result : both(result, isValid());
+}
+
+/// i1: which keys of a tile each row sees.
+Value AttentionEmitter::seen(Value key) {
+  SmallVector<int64_t> shape = {rows, span()};
+  auto numbers = [&] {
+    return headsOfTile() == 1
+               ? iota(shape, 0)
+               : reshape(iota({headsOfTile(), tileRows, span()}, 1), shape);
+  };
+  return apart(AttentionProgram::seen(iota(shape, 1), numbers, key, row), 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -433,27 +441,18 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
 
 AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
                                                 bool isMasked, State state) {
-  SmallVector<Value> carried{state.max, state.sum, state.acc};
-  if (state.unit)
-    carried.push_back(state.unit);
-  auto stateOf = [&](ValueRange values) -> State {
-    return {values[0], values[1], values[2], state.unit ? values[3] : Value()};
-  };
-  auto loop =
-      loopOver(from, to, span(), carried, [&](Value key, ValueRange args) {
-        State next = visitTile(key, isMasked, stateOf(args));
-        SmallVector<Value> values{next.max, next.sum, next.acc};
-        if (next.unit)
-          values.push_back(next.unit);
-        return values;
-      });
+  scf::ForOp loop;
+  state = carry<State>(
+      from, to, span(), state,
+      [&](Value key, State state) { return visitTile(key, isMasked, state); },
+      &loop);
   // Waves with keys of their own load them where they multiply them.
   if (together > 1)
     loop->setAttr(tile::pipelineName,
                   tile::PipelineAttr::get(b.getContext(), /*stages=*/0,
                                           /*slice=*/size(), /*direct=*/0,
                                           /*hidden=*/0));
-  return stateOf(loop.getResults());
+  return state;
 }
 
 //===----------------------------------------------------------------------===//
@@ -461,22 +460,10 @@ AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
 //===----------------------------------------------------------------------===//
 
 /// [rows, D], or [rows], to the rows of this workgroup's heads.
-void AttentionEmitter::storeRows(Value v, const Tensor &tensor,
-                                 bool hasColumns) {
-  Value pointer = moved(tensor.pointer, {{sequence, tensor.strides[0]},
-                                         {queryHead, tensor.strides[1]}});
-  SmallVector<Dim> dims = {{row, tensor.strides[2], small(queries())}};
-  SmallVector<int64_t> shape = {tileRows};
-  if (headsOfTile() > 1) {
-    Value bound = headsOfTile() == shared ? Value() : i32(b, shared);
-    dims.insert(dims.begin(), Dim{Value(), tensor.strides[1], bound});
-    shape.insert(shape.begin(), headsOfTile());
-  }
-  if (hasColumns) {
-    dims.push_back(columns(tensor.strides[3]));
-    shape.push_back(size());
-  }
-  store(reshape(v, shape), pointer, dims);
+void AttentionEmitter::storeRows(Value v, const Tensor &tensor) {
+  Value pointer = headOf(tensor, queryHead).pointer;
+  RowsPlace place = placeOfRows(tensor);
+  store(reshape(v, place.shape), pointer, place.dims);
 }
 
 void AttentionEmitter::finish(State state) {
@@ -488,7 +475,7 @@ void AttentionEmitter::finish(State state) {
                             fdiv(constant({rows}, 1), state.sum));
       Value result = fmul(state.acc, perRow(factor, size()));
       result = narrow(result, queryType.getElementType());
-      storeRows(result, outputOfHeads(i, space.shape), /*hasColumns=*/true);
+      storeRows(result, outputOfHeads(i, space.shape));
       continue;
     }
     Value sum = math::Log2Op::create(b, state.sum), max = state.max;
@@ -496,8 +483,7 @@ void AttentionEmitter::finish(State state) {
       max = fmul(max, constant({rows}, log2e));
     Value lse = fmul(fadd(max, sum), constant({rows}, 1 / log2e));
     storeRows(select(isNone, constant({rows}, -HUGE_VAL), lse),
-              output(i, ArrayRef(space.shape).drop_back()),
-              /*hasColumns=*/false);
+              output(i, ArrayRef(space.shape).drop_back()));
   }
 }
 

@@ -37,6 +37,12 @@ protected:
       window = std::min<int64_t>(*op.getWindow(), 1 << 30);
     softcap = number(op.getSoftcap());
     queryType = queryTypeOf(op);
+    if constexpr (!std::is_same_v<Op, PagedAttentionOp>) {
+      k = op.getK();
+      v = op.getV();
+      mask = op.getMask();
+      causal = op.getCausal();
+    }
     scale = number(op.getScale()).value_or(1 / std::sqrt(elements()));
   }
 
@@ -68,9 +74,59 @@ protected:
   Tensor headsFirst(Tensor tensor) const;
   /// The value that the region yields at a place, for one of such tensors.
   Tensor outputOfHeads(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
-  /// The valid keys of a sequence, of all that there are.
-  mlir::Value validKeys(mlir::Value sequence, mlir::Value all,
-                        llvm::StringRef problem);
+  /// The valid keys of this workgroup's sequence, of all that there are.
+  mlir::Value validKeys(mlir::Value all, llvm::StringRef problem);
+  /// A tensor from where an index of some dimensions begins, or this
+  /// workgroup's sequence and a head.
+  using Index = std::pair<unsigned, mlir::Value>;
+  Tensor from(Tensor tensor, llvm::ArrayRef<Index> indices);
+  Tensor headOf(const Tensor &tensor, mlir::Value head) {
+    return from(tensor, {{0, sequence}, {1, head}});
+  }
+  /// The place of some rows of a head, [rows, D], or of a number of each.
+  struct RowsPlace {
+    llvm::SmallVector<int64_t> shape;
+    llvm::SmallVector<Dim> dims;
+  };
+  RowsPlace placeOf(const Tensor &tensor, int64_t rows, mlir::Value at,
+                    mlir::Value bound);
+  using BlockProgram::load;
+  mlir::Value load(const Tensor &tensor, const RowsPlace &place) {
+    return load(block(place.shape, tensor.element), tensor.pointer, place.dims);
+  }
+  /// i1: which keys each row of queries sees. `keys` and `rows` are their
+  /// numbers in blocks that begin with a key and a query.
+  mlir::Value seen(mlir::Value keys, llvm::function_ref<mlir::Value()> rows,
+                   mlir::Value firstKey, mlir::Value firstQuery);
+  /// A loop that carries a state, of which some fields may be null.
+  template <typename State>
+  State carry(mlir::Value from, mlir::Value to, int64_t step, State state,
+              llvm::function_ref<State(mlir::Value, State)> turn,
+              mlir::scf::ForOp *made = nullptr) {
+    auto valuesOf = [](State state) {
+      llvm::SmallVector<mlir::Value> values;
+      for (mlir::Value *field : state.fields())
+        if (*field)
+          values.push_back(*field);
+      return values;
+    };
+    auto stateOf = [&](mlir::ValueRange values) {
+      State next = state;
+      for (mlir::Value *field : next.fields())
+        if (*field) {
+          *field = values.front();
+          values = values.drop_front();
+        }
+      return next;
+    };
+    auto loop = loopOver(from, to, step, valuesOf(state),
+                         [&](mlir::Value at, mlir::ValueRange args) {
+                           return valuesOf(turn(at, stateOf(args)));
+                         });
+    if (made)
+      *made = loop;
+    return stateOf(loop.getResults());
+  }
   mlir::Value maxOf(mlir::Value block, unsigned dim) {
     return reduce(block, dim, [&](mlir::Value x, mlir::Value y) {
       return mlir::arith::MaxNumFOp::create(b, x, y, noNaN);
@@ -100,6 +156,11 @@ protected:
   bool causal, isTokensFirst;
   std::optional<int64_t> window;
   std::optional<double> softcap;
+  int64_t shared; // query heads that read a key head
+
+  // This workgroup: its sequence and heads, the valid keys, and the key that
+  // the first query stands at.
+  mlir::Value sequence, queryHead, keyHead, valid, shift;
 };
 
 class AttentionEmitter : public AttentionProgram {
@@ -116,6 +177,7 @@ private:
   struct State {
     mlir::Value max, sum, acc;
     mlir::Value unit = {};
+    std::array<mlir::Value *, 4> fields() { return {&max, &sum, &acc, &unit}; }
   };
 
   void locate(mlir::Value index);
@@ -128,8 +190,9 @@ private:
   mlir::Value loadQueries();
   mlir::Value addMask(mlir::Value x, mlir::Value key);
   mlir::Value seen(mlir::Value key);
+  RowsPlace placeOfRows(const Tensor &tensor);
   void finish(State state);
-  void storeRows(mlir::Value block, const Tensor &tensor, bool hasColumns);
+  void storeRows(mlir::Value block, const Tensor &tensor);
 
   // Keys, values and their scales (GretaToTileAttentionKeys.cpp).
   /// Facts about each key of an iteration: its number, whether it is valid
@@ -144,6 +207,7 @@ private:
   mlir::Value widened(mlir::Value block);
   mlir::Value loadKeys(mlir::Value key, bool isMasked);
   mlir::Value loadValues(mlir::Value key, bool isMasked);
+  Tensor ofKeyHead(const Tensor &tensor);
   mlir::Value scalesOfHead(mlir::Value scales);
   mlir::Value loadScales(mlir::Value scales, mlir::Value pointer,
                          mlir::Value key, bool isMasked);
@@ -197,15 +261,16 @@ private:
   int64_t span() const { return keys * together; }
 
   mlir::Value sinks, table, kScale, vScale; // null: the op has none
-  int64_t keyHeads, shared;                 // query heads that read a key head
-  int64_t tileRows, rows;                   // of a tile: of each head, and all
-  int64_t keys, together;                   // of a tile; tiles of a turn
+  int64_t keyHeads;
+  int64_t tileRows, rows; // of a tile: of each head, and all
+  int64_t keys, together; // of a tile; tiles of a turn
   int64_t waves;
 
-  // This workgroup: its sequence, heads, first row, and where keys end.
-  mlir::Value sequence, queryHead, keyHead, row, valid, shift;
+  // This workgroup: its first row, and its heads' tensors.
+  mlir::Value row;
   Range keysOfTile;
-  mlir::Value query, queryPointer, keyPointer, valuePointer, maskPointer;
+  mlir::Value query;
+  Tensor queryRows, keyRows, valueRows, maskRows;
   mlir::Value keyScales, valueScales; // pointers, or what all keys have
   Paged keysOfTurn;                   // through the table
   // Its tile and its part of the keys; of how many that are not empty.

@@ -47,10 +47,6 @@ public:
         ofKeys(isOfKeys(op)), queryDim(ofKeys ? 1 : 0), own(config.rows[2]),
         others(config.depth) {
     take(op);
-    k = op.getK();
-    v = op.getV();
-    mask = op.getMask();
-    causal = op.getCausal();
     shared = queryType.getDimSize(1) /
              op.getK().getType().getDimSize(isTokensFirst ? 2 : 1);
   }
@@ -68,22 +64,23 @@ private:
   /// Blocks of both, or what is added up of them.
   struct Tile {
     Value first, second;
+    std::array<Value *, 2> fields() { return {&first, &second}; }
   };
   void locate(Value index);
-  Tensor headOf(Tensor tensor, Value head);
   Rows rowsOf(Value first, Value second, Value head) {
     Tensor ofFirst = headsFirst(input(first));
     return {headOf(ofFirst, head), headOf(headsFirst(input(second)), head),
             small(ofFirst.shape[2])};
   }
   void locateQueries(Value head);
-  Value load(const Tensor &tensor, int64_t extent, Value at, Value bound);
+  Value load(const Tensor &tensor, int64_t extent, Value at, Value bound) {
+    return AttentionProgram::load(tensor, placeOf(tensor, extent, at, bound));
+  }
   Tile load(const Rows &rows, int64_t extent, Value at, bool isBounded);
   Value sumsOfOwn();
   Value toUnits(Value lse);
   Value alongRows(Value numbers);
   Value loadMask(Value at);
-  Value meets(Value at);
   Value ofMet(Value weights, Value at);
   using Masking = llvm::function_ref<Value(Value weights)>;
   Tile visitTile(Value at, bool isBounded, Masking masked, Tile sums);
@@ -94,24 +91,6 @@ private:
   Value ofValid(Value sums);
   void finish(Tile sums);
 
-  /// A loop that carries what is added up of both, or of one.
-  Tile loopOf(Value from, Value to, int64_t step, Tile sums,
-              llvm::function_ref<Tile(Value at, Tile sums)> turn) {
-    auto valuesOf = [](Tile sums) {
-      SmallVector<Value> values{sums.first, sums.second};
-      llvm::erase(values, Value());
-      return values;
-    };
-    auto tileOf = [&](ValueRange values) -> Tile {
-      return {sums.first ? values.front() : Value(),
-              sums.second ? values.back() : Value()};
-    };
-    return tileOf(loopOver(from, to, step, valuesOf(sums),
-                           [&](Value at, ValueRange args) {
-                             return valuesOf(turn(at, tileOf(args)));
-                           })
-                      .getResults());
-  }
   Type element() const { return queryType.getElementType(); }
   /// Weights and slopes are so much larger than they are, so that f16 has more
   /// of the small ones as normal numbers (gfx90a's matrix unit takes others for
@@ -124,10 +103,9 @@ private:
   bool ofKeys;
   unsigned queryDim;   // of a block of logits
   int64_t own, others; // rows of a tile
-  int64_t shared;      // query heads that read a key head
 
-  // This workgroup: its sequence and heads, its first row, the valid keys.
-  Value sequence, queryHead, keyHead, first, queries, valid, shift;
+  // This workgroup: its first row, and the sequence's queries.
+  Value first, queries;
   Rows ownRows, otherRows;
   Tensor sumsOfRows, deltaOfRows, maskOfHead; // of a query head
   Tile tile;                                  // of its own rows
@@ -152,22 +130,11 @@ void AttentionBackwardEmitter::locate(Value index) {
   assumeBelow(first, small(space.shape[2]));
   Rows keys = rowsOf(k, v, keyHead);
   keys.count = valid = validKeys(
-      sequence, keys.count,
+      keys.count,
       "attention_backward: 'lengths' is negative, or beyond the keys");
   queries = small(headsFirst(input(q)).shape[2]);
   shift = sub(valid, queries);
   (ofKeys ? ownRows : otherRows) = keys;
-}
-
-/// A tensor from where this sequence and a head begin.
-AttentionBackwardEmitter::Tensor AttentionBackwardEmitter::headOf(Tensor tensor,
-                                                                  Value head) {
-  SmallVector<Move> moves;
-  for (auto [dim, index] : {std::pair(0, sequence), std::pair(1, head)})
-    if (tensor.shape[dim] != fixed(1))
-      moves.push_back({index, tensor.strides[dim]});
-  tensor.pointer = moved(tensor.pointer, moves);
-  return tensor;
 }
 
 void AttentionBackwardEmitter::locateQueries(Value head) {
@@ -183,18 +150,6 @@ void AttentionBackwardEmitter::locateQueries(Value head) {
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
-
-/// [rows, D], or a number per row.
-Value AttentionBackwardEmitter::load(const Tensor &tensor, int64_t extent,
-                                     Value at, Value bound) {
-  SmallVector<int64_t> shape = {extent};
-  SmallVector<Dim> dims = {{at, tensor.strides[2], bound}};
-  if (tensor.shape.size() == 4) {
-    shape.push_back(size());
-    dims.push_back(columns(tensor.strides[3]));
-  }
-  return BlockProgram::load(block(shape, tensor.element), tensor.pointer, dims);
-}
 
 AttentionBackwardEmitter::Tile AttentionBackwardEmitter::load(const Rows &rows,
                                                               int64_t extent,
@@ -240,36 +195,17 @@ Value AttentionBackwardEmitter::loadMask(Value at) {
                                    maskOfHead.pointer, {row, column}));
 }
 
-/// i1: which of the others each own row meets.
-Value AttentionBackwardEmitter::meets(Value at) {
-  SmallVector<int64_t> shape = {own, others};
-  Value query = ofKeys ? at : first, firstKey = ofKeys ? first : at;
-  Value key = iota(shape, 1 - queryDim);
-  // The position of each query, from the first of the keys on.
-  Value stands = add(iota(shape, queryDim),
-                     splat(sub(add(query, shift), firstKey), shape));
-  // A row's last key is a valid one.
-  Value result =
-      causal ? compare(Predicate::sle, key, stands)
-             : compare(Predicate::slt, key, splat(sub(valid, firstKey), shape));
-  auto require = [&](Predicate how, int64_t distance) {
-    Value bound = add(stands, splat(i32(b, distance), shape));
-    result = both(result, compare(how, key, bound));
-  };
-  if (window)
-    require(Predicate::sgt, -*window);
-  if (window && !causal)
-    require(Predicate::slt, *window);
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // The loops
 //===----------------------------------------------------------------------===//
 
 /// Weights, 0 where they do not meet.
 Value AttentionBackwardEmitter::ofMet(Value weights, Value at) {
-  return select(meets(at), weights, constant({own, others}, 0));
+  SmallVector<int64_t> shape = {own, others};
+  Value meets = seen(
+      iota(shape, 1 - queryDim), [&] { return iota(shape, queryDim); },
+      ofKeys ? first : at, ofKeys ? at : first);
+  return select(meets, weights, constant(shape, 0));
 }
 
 AttentionBackwardEmitter::Tile
@@ -331,7 +267,7 @@ AttentionBackwardEmitter::visitTile(Value at, bool isBounded, Masking masked,
 AttentionBackwardEmitter::Tile
 AttentionBackwardEmitter::visit(Value from, Value to, bool isBounded,
                                 bool isMasked, Tile sums) {
-  return loopOf(from, to, others, sums, [&](Value at, Tile sums) {
+  return carry<Tile>(from, to, others, sums, [&](Value at, Tile sums) {
     auto masked = [&](Value weights) {
       return isMasked ? ofMet(weights, at) : weights;
     };
@@ -360,7 +296,7 @@ AttentionBackwardEmitter::visitTogether(const Range &range, Tile sums) {
   Value step = i32(b, others), count = i32(b, heads);
   Value begin = div(range.begin, step);
   Value end = div(add(range.end, i32(b, others - 1)), step);
-  return loopOf(
+  return carry<Tile>(
       mul(begin, count), mul(end, count), 1, sums, [&](Value turn, Tile sums) {
         if (ofKeys)
           locateQueries(add(queryHead, rem(turn, count)));
@@ -395,10 +331,11 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
     locateQueries(queryHead);
     return visitHead(rows, sums);
   }
-  return loopOf(i32(b, 0), i32(b, shared), 1, sums, [&](Value head, Tile sums) {
-    locateQueries(add(queryHead, head));
-    return visitHead(rows, sums);
-  });
+  return carry<Tile>(i32(b, 0), i32(b, shared), 1, sums,
+                     [&](Value head, Tile sums) {
+                       locateQueries(add(queryHead, head));
+                       return visitHead(rows, sums);
+                     });
 }
 
 //===----------------------------------------------------------------------===//
@@ -432,13 +369,9 @@ void AttentionBackwardEmitter::finish(Tile sums) {
       result = narrow(ofValid(result), element());
     Tensor tensor = hasColumns ? outputOfHeads(i, space.shape)
                                : output(i, ArrayRef(space.shape).drop_back());
-    Value pointer = moved(tensor.pointer,
-                          {{sequence, tensor.strides[0]},
-                           {ofKeys ? keyHead : queryHead, tensor.strides[1]}});
-    SmallVector<Dim> dims = {{first, tensor.strides[2], small(space.shape[2])}};
-    if (hasColumns)
-      dims.push_back(columns(tensor.strides[3]));
-    store(result, pointer, dims);
+    RowsPlace place = placeOf(tensor, own, first, small(space.shape[2]));
+    store(result, headOf(tensor, ofKeys ? keyHead : queryHead).pointer,
+          place.dims);
   }
 }
 

@@ -49,7 +49,7 @@ AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
 /// Offsets of a turn's keys in a cache, or in its scales. An entry that is no
 /// page is some page, since an unchecked read may not leave the cache.
 Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
-  Tensor cache = input(k);
+  const Tensor &cache = keyRows;
   SmallVector<int64_t> shape = {span()};
   auto offset = [&](Value index, unsigned dim) -> Value {
     auto wide = block(shape, b.getI64Type());
@@ -116,41 +116,34 @@ Value AttentionEmitter::widened(Value v) {
 
 /// D by the keys of a turn.
 Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
-  Tensor tensor = input(k);
-  tensor.pointer = keyPointer;
   if (table)
-    return widened(loadPages(tensor, /*isTransposed=*/true));
-  return widened(load(block({size(), span()}, tensor.element), keyPointer,
-                      {columns(tensor.strides[3]),
-                       {key, tensor.strides[2], isMasked ? valid : Value()}}));
+    return widened(loadPages(keyRows, /*isTransposed=*/true));
+  RowsPlace place = placeOf(keyRows, span(), key, isMasked ? valid : Value());
+  std::reverse(place.shape.begin(), place.shape.end());
+  std::reverse(place.dims.begin(), place.dims.end());
+  return widened(load(keyRows, place));
 }
 
 /// The keys of a turn by D.
 Value AttentionEmitter::loadValues(Value key, bool isMasked) {
-  Tensor tensor = input(v);
-  tensor.pointer = valuePointer;
   if (table)
-    return widened(loadPages(tensor, /*isTransposed=*/false));
-  return widened(load(block({span(), size()}, tensor.element), valuePointer,
-                      {{key, tensor.strides[2], isMasked ? valid : Value()},
-                       columns(tensor.strides[3])}));
+    return widened(loadPages(valueRows, /*isTransposed=*/false));
+  return widened(load(
+      valueRows, placeOf(valueRows, span(), key, isMasked ? valid : Value())));
 }
 
 //===----------------------------------------------------------------------===//
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// This workgroup's sequence and head: a pointer to those of its keys, or
-/// the one that they have.
+/// A tensor of keys, or of all pages, from where this workgroup's head begins.
+AttentionEmitter::Tensor AttentionEmitter::ofKeyHead(const Tensor &tensor) {
+  return table ? from(tensor, {{2, keyHead}}) : headOf(tensor, keyHead);
+}
+
+/// A pointer to the scales of this workgroup's keys, or the one that they have.
 Value AttentionEmitter::scalesOfHead(Value scales) {
-  Tensor tensor = input(scales);
-  unsigned heads = table ? 2 : 1;
-  SmallVector<Move> moves;
-  if (!table && tensor.shape[0] != fixed(1))
-    moves.push_back({sequence, tensor.strides[0]});
-  if (tensor.shape[heads] != fixed(1))
-    moves.push_back({keyHead, tensor.strides[heads]});
-  Value pointer = moved(tensor.pointer, moves);
+  Value pointer = ofKeyHead(input(scales)).pointer;
   return differByKey(space.alone, scales) ? pointer
                                           : loadScalar(pointer, i32(b, 0));
 }

@@ -210,16 +210,13 @@ void AttentionEmitter::join(State state) {
       std::clamp<int64_t>(elements * waves / (rows * size()), 1, 16);
   State none{constant({rows}, -HUGE_VAL), constant({rows}, 0),
              constant({rows, size()}, 0)};
-  auto loop =
-      loopOver(i32(b, 0), usedParts, count, {none.max, none.sum, none.acc},
-               [&](Value first, ValueRange args) {
-                 SmallVector<State> loaded;
-                 for (int64_t i = 0; i < count; ++i)
-                   loaded.push_back(loadPart(add(first, i32(b, i))));
-                 State sum{args[0], args[1], args[2]};
-                 for (const State &state : loaded)
-                   sum = combine(sum, state);
-                 return SmallVector<Value>{sum.max, sum.sum, sum.acc};
-               });
-  finish({loop.getResult(0), loop.getResult(1), loop.getResult(2)});
+  finish(carry<State>(i32(b, 0), usedParts, count, none,
+                      [&](Value first, State sum) {
+                        SmallVector<State> loaded;
+                        for (int64_t i = 0; i < count; ++i)
+                          loaded.push_back(loadPart(add(first, i32(b, i))));
+                        for (const State &state : loaded)
+                          sum = combine(sum, state);
+                        return sum;
+                      }));
 }
