@@ -313,6 +313,11 @@ private:
 
   // Order of the work (GretaToTileSpace.cpp).
   unsigned stageOf(mlir::Value value);
+  /// Its body is emitted for the columns from an offset on.
+  mlir::scf::ForOp loopOverColumns(
+      mlir::ValueRange carried,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)>
+          turn);
   void emitStage(unsigned stage);
   void emitOutputs();
   mlir::Value reduceAll(mlir::Operation *op, unsigned index, mlir::Value block);
@@ -392,7 +397,6 @@ private:
     return llvm::is_contained(mapping, depthId());
   }
   llvm::SmallVector<mlir::Value> computeSkinny();
-  mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
   mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
   /// Words, zeros and scales of a block, words of its upper bits or null, and
   /// minima or null; beside minima, zeros are the middle of all weights.

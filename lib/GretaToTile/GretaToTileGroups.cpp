@@ -89,19 +89,20 @@ void SpaceEmitter::checkOffsets(Value slot, Value rows) {
   OpBuilder::InsertionGuard guard(b);
   goOnIf(compare(Predicate::eq, slot, i32(b, 0)));
   Value groups = i32(b, MatmulOp(space.matmul).getNumGroups());
-  auto loop = scf::ForOp::create(b, i32(b, 0), groups, i32(b, 1));
-  b.setInsertionPoint(loop.getBody()->getTerminator());
-  Value group = loop.getInductionVar();
-  Value begin = offsetOf(group), end = offsetOf(group, 1);
-  Value isFirst = compare(Predicate::eq, group, i32(b, 0));
-  Value wanted = select(isFirst, i32(b, 0), begin);
-  check(
-      [&] {
-        return both(both(compare(Predicate::eq, begin, wanted),
-                         compare(Predicate::sle, begin, end)),
-                    compare(Predicate::sle, end, rows));
-      },
-      "grouped_matmul: 'offsets' do not ascend from 0, or are beyond the rows");
+  loopOver(i32(b, 0), groups, 1, {}, [&](Value group, ValueRange) {
+    Value begin = offsetOf(group), end = offsetOf(group, 1);
+    Value isFirst = compare(Predicate::eq, group, i32(b, 0));
+    Value wanted = select(isFirst, i32(b, 0), begin);
+    check(
+        [&] {
+          return both(both(compare(Predicate::eq, begin, wanted),
+                           compare(Predicate::sle, begin, end)),
+                      compare(Predicate::sle, end, rows));
+        },
+        "grouped_matmul: 'offsets' do not ascend from 0, or are beyond the "
+        "rows");
+    return SmallVector<Value>();
+  });
 }
 
 /// From this workgroup's slot to its rows, and to the group's matrix; leaves

@@ -57,39 +57,6 @@ void SpaceEmitter::addDepth() {
   add(Dim::Run, last, last, 1);
 }
 
-Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
-  auto tensor = cast<RankedTensorType>(argument.getType());
-  TensorLayout layout = layoutOf(argument);
-  // The columns of B as the space has them.
-  if (mapping.size() > layout.strides.size()) {
-    unsigned n = MatmulOp(space.matmul).dimN();
-    AffineExpr column = layout.strides[n];
-    layout.strides.insert(layout.strides.begin() + n,
-                          column * space.headSize());
-  }
-  Access a;
-  for (auto [i, dim] : llvm::enumerate(dims)) {
-    if (!isMapped(dim, mapping)) {
-      addDim(a, Value(), fixed(0));
-      continue;
-    }
-    int64_t id = dim.unit                 ? depthId()
-                 : dim.kind == Dim::Group ? space.groups[dim.group].back()
-                                          : space.rank() - 1;
-    int64_t unit =
-        dim.kind == Dim::Group ? 1 : std::max<int64_t>({1, dim.unit, dim.step});
-    addDim(a, dim.offset, strideOf(id, layout, mapping) * unit);
-    if (dim.masked) {
-      setBound(a, i, reached(a.offsets.back(), boundOf(dim)));
-      // Elements beyond M or N go into results that nobody keeps.
-      if (inOperand && dim.kind != Dim::Depth && a.strides.back() != 1)
-        a.clamped.push_back(i);
-    }
-  }
-  Value pointer = inBatch(pointerOf(argument), layout, mapping);
-  return load(blockType(mapping, tensor.getElementType()), pointer, a);
-}
-
 /// Loads everything that `v` is computed from: loads of several blocks come
 /// before the first use of one.
 void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping, Seen &seen) {

@@ -314,7 +314,8 @@ Value SpaceEmitter::reached(Value offset, Value bound) {
 SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
                                           const Mapping &mapping) {
   Access result;
-  bool isHalf = llvm::is_contained(mapping, space.rank());
+  bool isHalf = llvm::is_contained(mapping, space.rank()),
+       isDepth = hasDepth(mapping);
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (!isMapped(dim, mapping)) {
       addDim(result, Value(), fixed(0));
@@ -323,14 +324,23 @@ SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
     AffineExpr stride = fixed(1);
     if (dim.kind == Dim::Group)
       stride = strideOf(space.groups[dim.group].back(), layout, mapping);
+    else if (isDepth)
+      stride =
+          strideOf(dim.unit ? depthId() : space.rank() - 1, layout, mapping) *
+          std::max<int64_t>({1, dim.unit, dim.step});
     else if (space.pairs == Space::Pairs::Neighbours && !isHalf)
       stride = fixed(dim.kind == Dim::Column ? 2 : 1);
     else if (dim.kind == Dim::Pair)
       stride = space.columns(kernel.getContext());
 
     addDim(result, dim.offset, stride);
-    if (dim.masked)
-      setBound(result, i, reached(result.offsets.back(), boundOf(dim)));
+    if (!dim.masked)
+      continue;
+    setBound(result, i, reached(result.offsets.back(), boundOf(dim)));
+    // Elements beyond M or N go into results that nobody keeps.
+    if (isDepth && inOperand && dim.kind != Dim::Depth &&
+        result.strides.back() != 1)
+      result.clamped.push_back(i);
   }
   return result;
 }
@@ -338,13 +348,18 @@ SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
 Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
   auto tensor = cast<RankedTensorType>(argument.getType());
   Type element = tensor.getElementType();
-  if (hasDepth(mapping))
-    return loadDepth(argument, mapping);
   TensorLayout layout = layoutOf(argument);
+  // The columns of B as the space has them.
+  if (hasDepth(mapping) && mapping.size() > layout.strides.size()) {
+    unsigned n = MatmulOp(space.matmul).dimN();
+    layout.strides.insert(layout.strides.begin() + n,
+                          layout.strides[n] * space.headSize());
+  }
   Access a = access(layout, mapping);
   // If columns end inside a block that is reduced, the rest is neutral.
   Value other;
-  if (space.hasReduction && hasColumns(mapping) && dims[columnDim].masked) {
+  if (space.hasReduction && !hasDepth(mapping) && hasColumns(mapping) &&
+      dims[columnDim].masked) {
     if (auto type = dyn_cast<FloatType>(element)) {
       APFloat fill = wantsNegativeInfinity(argument)
                          ? APFloat::getInf(type.getFloatSemantics(), true)
@@ -431,6 +446,20 @@ Value SpaceEmitter::reduceAll(Operation *op, unsigned index, Value block) {
   return block;
 }
 
+scf::ForOp SpaceEmitter::loopOverColumns(
+    ValueRange carried,
+    llvm::function_ref<SmallVector<Value>(ValueRange)> turn) {
+  scf::ForOp done =
+      loopOver(i32(b, 0), scalars.get(b, dims[columnDim].size), config.columns,
+               carried, [&](Value column, ValueRange values) {
+                 loop = cast<scf::ForOp>(b.getInsertionBlock()->getParentOp());
+                 dims[columnDim].offset = column;
+                 return turn(values);
+               });
+  loop = nullptr;
+  return done;
+}
+
 void SpaceEmitter::emitStage(unsigned stage) {
   SmallVector<std::pair<Operation *, unsigned>> due;
   for (Operation &op : region.front())
@@ -450,22 +479,14 @@ void SpaceEmitter::emitStage(unsigned stage) {
                 blockType(identity, isInteger ? Type(b.getI32Type())
                                               : Type(b.getF32Type()))));
   }
-  loop = scf::ForOp::create(b, i32(b, 0), scalars.get(b, dims[columnDim].size),
-                            i32(b, config.columns), accumulators);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    dims[columnDim].offset = loop.getInductionVar();
+  scf::ForOp done = loopOverColumns(accumulators, [&](ValueRange sums) {
     SmallVector<Value> next;
-    for (auto [reduction, accumulator] :
-         llvm::zip(due, loop.getRegionIterArgs()))
+    for (auto [reduction, sum] : llvm::zip(due, sums))
       next.push_back(
-          combine(reductionKind(reduction.first, reduction.second), accumulator,
+          combine(reductionKind(reduction.first, reduction.second), sum,
                   reductionInput(reduction.first, reduction.second)));
-    scf::YieldOp::create(b, next);
-  }
-  scf::ForOp done = loop;
-  loop = nullptr;
+    return next;
+  });
   inner = Scope();
   for (auto [reduction, result] : llvm::zip(due, done.getResults()))
     reductions[reduction] =
@@ -485,15 +506,12 @@ void SpaceEmitter::emitOutputs() {
       store(i, v);
   if (llvm::all_of(yielded, isOfRows))
     return;
-  loop = scf::ForOp::create(b, i32(b, 0), scalars.get(b, dims[columnDim].size),
-                            i32(b, config.columns));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(loop.getBody()->getTerminator());
-  dims[columnDim].offset = loop.getInductionVar();
-  for (auto [i, v] : llvm::enumerate(yielded))
-    if (!isOfRows(v))
-      store(i, v);
-  loop = nullptr;
+  loopOverColumns({}, [&](ValueRange) {
+    for (auto [i, v] : llvm::enumerate(yielded))
+      if (!isOfRows(v))
+        store(i, v);
+    return SmallVector<Value>();
+  });
 }
 
 void SpaceEmitter::emit(Value index) {
