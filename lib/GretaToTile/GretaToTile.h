@@ -343,10 +343,12 @@ private:
   DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
   /// The indices of the GEMM's result in a block.
   int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
-  mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
-                         mlir::Value column, bool isB);
-  /// The blocks of a GEMM's computed operand, which take the space's place
-  /// while it is computed.
+  /// The indices of A (number 0) or B: the batch, then rows or columns and the
+  /// depth in their order.
+  Mapping matrixMapping(MatmulOp op, unsigned number,
+                        llvm::ArrayRef<int64_t> columns);
+  /// The blocks of a GEMM's operand, which take the space's place while it is
+  /// loaded or computed.
   struct Operand {
     llvm::SmallVector<Dim> dims;
     Mapping identity;
@@ -354,7 +356,7 @@ private:
     int pairDim = -1;
     Scope outer, inner;
   };
-  Operand operandOf(MatmulOp op, unsigned number);
+  Operand operandOf(MatmulOp op, unsigned number, mlir::AffineExpr depth);
   void exchange(Operand &operand);
   mlir::Value emitOperand(mlir::Value v);
   /// The norm that a GEMM's A is; null: it is none.

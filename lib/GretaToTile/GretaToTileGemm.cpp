@@ -5,9 +5,9 @@
 // Two GEMMs of the same A go through one loop. If heads follow, the space's
 // second dimension counts them, and its columns are one's.
 //
-// An operand may be computed. Its blocks have dimensions of their own, [M, K]
-// or [K, N], and the space's machinery works on them instead: values that do
-// not depend on K are computed before the loop, the rest in it.
+// An operand is loaded, or computed. Its blocks have dimensions of their own,
+// [M, K] or [K, N], and the space's machinery works on them instead: values
+// that do not depend on K are computed before the loop, the rest in it.
 //
 // A may be a norm: sum_k (x_mk w_k) b_kn is multiplied by the row's scale after
 // the loop, which adds up the squares of what it loads.
@@ -20,61 +20,6 @@
 using namespace mlir;
 using namespace greta;
 
-/// A block of an operand as it is stored: rows from `row`, columns from
-/// `column`; bounds where blocks do not divide, with zeros beyond.
-Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
-                               Value column, bool isB) {
-  auto argument = cast<BlockArgument>(v);
-  auto tensor = cast<RankedTensorType>(v.getType());
-  AffineMap stored = shapeOfArgument(argument.getArgNumber());
-  TensorLayout layout = layoutOf(argument);
-  MatmulOp matmul = space.matmul;
-  AffineExpr depth =
-      stored.getResult(isB ? matmul.dimKOfB() : matmul.dimKOfA());
-  AffineExpr sizes[2] = {isB ? depth : dims[0].size, // as [rows, columns]
-                         isB ? dims[1].size * space.headSize() : depth};
-  int64_t extents[2] = {isB ? config.depth : dims[0].extent,
-                        isB ? blockColumns() : config.depth};
-  // Along `fast` elements are neighbours.
-  unsigned fast = transposed ? 0 : 1;
-  Access a;
-  for (auto [dim, offset] : llvm::enumerate(ArrayRef{row, column}))
-    addDim(a, offset, dim == fast ? fixed(1) : layout.strides.end()[-2]);
-  // Elements beyond M or N go into results that nobody keeps.
-  unsigned kDim = isB ? 0 : 1;
-  auto isBounded = [&](unsigned dim) {
-    if (dim != kDim && dims[isB].grouped)
-      return dims[isB].masked;
-    return sizes[dim].getLargestKnownDivisor() % extents[dim] &&
-           (dim == kDim || !dims[isB].moved);
-  };
-  for (unsigned dim = 0; dim < 2; ++dim)
-    if (isBounded(dim)) {
-      Value bound = dim != kDim && dims[isB].grouped
-                        ? dims[isB].bound
-                        : scalars.get(b, sizes[dim]);
-      setBound(a, dim, reached(a.offsets[dim], bound));
-      if (dim != kDim && dim != fast)
-        a.clamped.push_back(dim);
-    }
-  // The leading dimensions of A are the space's; B may have none of them.
-  Mapping mapping = identityMapping(tensor.getRank());
-  if (batch.empty() || (isB && !matmul.hasBatchedB()))
-    mapping.clear();
-  SmallVector<int64_t> shape = {extents[0], extents[1]};
-  // A as [parts, M, K / parts]; parts are whole.
-  if (int64_t parts = partsOfDepth(); parts > 1 && !isB) {
-    shape = {parts, extents[0], extents[1] / parts};
-    a.offsets.insert(a.offsets.begin(), i32(b, 0));
-    a.strides.insert(a.strides.begin(), shape[2]);
-    for (SmallVector<int64_t> *dims : {&a.bounded, &a.clamped})
-      for (int64_t &dim : *dims)
-        ++dim;
-  }
-  return load(block(shape, tensor.getElementType()),
-              inBatch(pointerOf(argument), layout, mapping), a);
-}
-
 /// Without stages in shared memory, the slices of a block, each of which some
 /// waves multiply while others do the next.
 int64_t SpaceEmitter::partsOfDepth() const {
@@ -83,21 +28,49 @@ int64_t SpaceEmitter::partsOfDepth() const {
              : 1;
 }
 
-SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number) {
-  AffineExpr size = fixed(op.getDepth());
+Mapping SpaceEmitter::matrixMapping(MatmulOp op, unsigned number,
+                                    ArrayRef<int64_t> columns) {
+  int64_t row = op.getBatchRank();
+  Mapping mapping;
+  if (number == 0 || op.hasBatchedB())
+    mapping = identityMapping(row);
+  bool isDepthFirst = number == 0 ? op.getTransposeA() : !op.getTransposeB();
+  if (isDepthFirst)
+    mapping.push_back(depthId());
+  llvm::append_range(mapping, number == 0 ? ArrayRef(row) : columns);
+  if (!isDepthFirst)
+    mapping.push_back(depthId());
+  return mapping;
+}
+
+SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number,
+                                              AffineExpr size) {
   bool masked = size.getLargestKnownDivisor() % config.depth != 0;
   Dim depth{Dim::Depth, -1, config.depth, size, masked, Value(), /*unit=*/1};
   Operand operand;
-  if (number == 0) {
-    operand.dims = {dims[0], depth};
-    operand.identity = {0, depthId()};
-  } else {
-    operand.dims = {depth, dims[columnDim]};
-    operand.identity = {depthId(), space.rank() - 1};
-  }
+  operand.identity = matrixMapping(op, number, {space.rank() - 1});
   operand.depthDim = 1 - number;
-  if (number == 0 ? op.getTransposeA() : op.getTransposeB())
-    std::reverse(operand.identity.begin(), operand.identity.end());
+  if (number == 1) {
+    Dim column = dims[1];
+    if (space.heads) {
+      column.kind = Dim::Column;
+      column.extent = blockColumns();
+      column.size = column.size * space.headSize();
+      if (column.offset)
+        column.offset = mul(column.offset, i32(b, space.headSize()));
+    }
+    operand.dims = {depth, column};
+    return operand;
+  }
+  operand.dims = {dims[0], depth};
+  // A as [parts, M, K / parts]; parts are whole.
+  if (int64_t parts = partsOfDepth(); parts > 1) {
+    Dim part = depth;
+    part.extent = parts;
+    part.unit = operand.dims[1].extent = config.depth / parts;
+    operand.dims.insert(operand.dims.begin(), part);
+    operand.depthDim = 2;
+  }
   return operand;
 }
 
@@ -136,10 +109,11 @@ Value SpaceEmitter::addSquares(RmsNormOp norm, const Mapping &mapping,
   return tile::ContractOp::create(b, sums.getType(), x, x, sums, along);
 }
 
-/// A block of a computed operand, zero beyond the depth.
+/// A block of an operand, zero beyond the depth, as loads leave it.
 Value SpaceEmitter::emitOperand(Value v) {
-  Value computed = broadcast(value(v, identity), shapeOf(identity));
-  return dims[depthDim].masked ? maskDepth(computed) : computed;
+  Value block = broadcast(value(v, identity), shapeOf(identity));
+  return dims[depthDim].masked && !isa<BlockArgument>(v) ? maskDepth(block)
+                                                         : block;
 }
 
 /// Whole blocks, as many for one part as for another, but for the last.
@@ -206,10 +180,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   // There may be nothing to load.
   if (depth == fixed(0))
     return zeros;
-  Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
-  Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
-  if (space.heads)
-    column = mul(column, i32(b, space.headSize()));
+  Operand operandA = operandOf(op, 0, depth),
+          operandB = operandOf(op, 1, depth);
   // A block's first element is read also where it is masked: there must be one.
   OpBuilder::InsertionGuard guard(b);
   scf::IfOp filled;
@@ -228,10 +200,6 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
         neutral(Combine::Add,
                 block({dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
                       b.getF32Type())));
-  Operand operandA;
-  bool isComputedA = !isa<BlockArgument>(op.getA());
-  if (isComputedA)
-    operandA = operandOf(op, 0);
   auto [begin, length] = depthRange(depth, config.depth);
   // No part of K is empty.
   if (begin)
@@ -255,9 +223,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     exchange(operand);
     return block;
   };
-  Value left = isComputedA ? emitBlock(operandA, op.getA())
-                           : loadMatrix(op.getA(), op.getTransposeA(), row, k,
-                                        /*isB=*/false);
+  Value left = emitBlock(operandA, op.getA());
   auto multiply = [&](Value left, Value right, Value sum) -> Value {
     return tile::DotOp::create(b, type, left, right, sum, config.matrix);
   };
@@ -268,14 +234,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     leftParts = inParts(left);
   SmallVector<Value> next;
   for (auto [each, sum] : llvm::zip(gemms, gemm.getRegionIterArgs())) {
-    Value right;
-    if (isa<BlockArgument>(each.getB())) {
-      right = loadMatrix(each.getB(), op.getTransposeB(), k, column,
-                         /*isB=*/true);
-    } else {
-      Operand operand = operandOf(each, 1);
-      right = emitBlock(operand, each.getB());
-    }
+    Value right = emitBlock(operandB, each.getB());
     if (parts > 1)
       right = reshape(right, {parts, config.depth / parts, shapeOf(right)[1]});
     if (!inThree) {

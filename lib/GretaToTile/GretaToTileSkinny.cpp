@@ -146,21 +146,10 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
 SmallVector<Value> SpaceEmitter::computeSkinny() {
   SmallVector<MatmulOp, 2> gemms = space.gemms();
   MatmulOp op = space.matmul;
-  // The indices of A and B: the batch, then rows and columns in their order.
-  int64_t batchRank = op.getBatchRank();
-  Mapping a = identityMapping(batchRank), w, columns;
-  if (op.hasBatchedB())
-    w = a;
-  for (int64_t dim = batchRank + 1; dim < space.rank(); ++dim)
+  Mapping columns;
+  for (int64_t dim = op.getBatchRank() + 1; dim < space.rank(); ++dim)
     columns.push_back(dim);
-  a.insert(a.end(), {batchRank, depthId()});
-  if (op.getTransposeA())
-    std::swap(a.end()[-1], a.end()[-2]);
-  if (!op.getTransposeB())
-    w.push_back(depthId());
-  llvm::append_range(w, columns);
-  if (op.getTransposeB())
-    w.push_back(depthId());
+  Mapping a = matrixMapping(op, 0, {}), w = matrixMapping(op, 1, columns);
   Type element = op.getSumType();
   SmallVector<int64_t> shape = shapeOf(identity), summed;
   shape[depthDim] = dims[depthDim].extent;
