@@ -360,7 +360,12 @@ LaneAccess Distributor::strided(OpT op, Masking masking, int64_t mostReach,
   StridedAccess &access = *state;
   access.masking = masking;
   access.isWide = isWide;
-  access.oneBase = isRolled && masking != Masking::Branch;
+  // So it does of loads to shared memory.
+  bool isDirect = llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto store = dyn_cast<LocalStoreOp>(user);
+    return store && store.getDirect();
+  });
+  access.oneBase = isDirect || (isRolled && masking != Masking::Branch);
   access.zero = constant(0);
   unsigned nextDynamic = 0;
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
