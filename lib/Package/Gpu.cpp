@@ -44,26 +44,30 @@ static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
   // AMD's last workgroup adds parts alone in less time than it takes to give
   // out slices that nobody else is there to take.
   passes.addPass(createGretaToTilePass({row.isHip() ? 0 : row.computeUnits}));
-  // Assertions of checked functions need arguments.
-  passes.addPass(createGretaTileExplicitArgumentsPass());
-  passes.addPass(createGretaTilePromiseArgumentsPass());
-  // Attention's kernels are block programs.
-  passes.addNestedPass<tile::FuncOp>(
-      createGretaTileSetTargetPass({target, matrix}));
 }
 
-/// Block programs: for the target, and without what it leaves to do twice.
+/// Block programs, whoever wrote them: for the target, and without what they
+/// leave to do twice.
 static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
                                bool matrix) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
+  // A loop of one iteration says how a driver's matrices are loaded whole. The
+  // pattern's name is the compiler's.
+  SmallVector<std::string, 2> without;
+  if (row.isVulkan())
+    without = {"(anonymous namespace)::SimplifyTrivialLoops",
+               "{anonymous}::SimplifyTrivialLoops"};
+  auto canonicalize = [&] {
+    return createCanonicalizerPass(GreedyRewriteConfig(), without);
+  };
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
   kernel.addPass(createGretaTileSetTargetPass({row.name.str(), matrix}));
-  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(canonicalize());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
   kernel.addPass(createGretaTileInductionsPass());
-  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(canonicalize());
   // If a block may begin outside its bounds, its loads have one branch on
   // Vulkan, which costs a main loop more than one for each.
   if (row.isHip())
@@ -75,10 +79,9 @@ static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
 void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
                              bool matrix, bool launches,
                              const CompileOptions &options) {
-  if (launches)
-    buildBlockPipeline(passes, row, matrix);
-  else
+  if (!launches)
     buildFusedPipeline(passes, row, matrix, options);
+  buildBlockPipeline(passes, row, matrix);
   std::string target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTileSchedulePass({target}));
   passes.addNestedPass<tile::FuncOp>(
