@@ -191,7 +191,7 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
           candidatesFor(space, limits, count);
       if (failed(candidates))
         return WalkResult::interrupt();
-      found.push_back({std::move(key), std::move(*candidates)});
+      found.push_back({std::move(key), /*rows=*/0, std::move(*candidates)});
     }
     return WalkResult::advance();
   });

@@ -72,9 +72,10 @@ FailureOr<DictionaryAttr> greta::configFor(Operation *op,
 const TuningEntry *greta::measuredFor(const Space &space,
                                       const Limits &limits) {
   TuningKey key = tuningKey(space, limits.row);
-  const TuningEntry *entry = limits.tuning ? limits.tuning->find(key) : nullptr;
+  const TuningEntry *entry =
+      limits.tuning ? limits.tuning->find(key, limits.row) : nullptr;
   if (!entry)
-    entry = TuningDatabase::shipped().find(key);
+    entry = TuningDatabase::shipped().find(key, limits.row);
   // A family's variant without matrix instructions has the family's name.
   if (entry && entry->config.get("instruction") &&
       instructionsFor(space.matmul, limits).empty())

@@ -185,7 +185,11 @@ LogicalResult Planner::add(KernelOp kernel, Choices &choices) {
   FailureOr<Choice> choice = choose(space, own, 0, kernel.getContext());
   if (failed(choice))
     return failure();
-  choices.push_back({std::move(*choice), measuredFor(space, own)});
+  const TuningEntry *measured = measuredFor(space, own);
+  // On another device it is no better known than by the model.
+  if (measured && !measured->isEstimate() && !measured->isMeasuredFor(own.row))
+    measured = nullptr;
+  choices.push_back({std::move(*choice), measured});
   return success();
 }
 

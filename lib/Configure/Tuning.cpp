@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Configure/Tuning.h"
+#include "greta/Target/Target.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
 #include "llvm/Support/FileSystem.h"
@@ -38,13 +39,18 @@ bool TuningKey::sharesBucket(const TuningKey &other) const {
          });
 }
 
-const TuningEntry *TuningDatabase::find(const TuningKey &key) const {
+bool TuningEntry::isMeasuredFor(const TargetRow &row) const {
+  return !isEstimate() && (!computeUnits || computeUnits == row.computeUnits);
+}
+
+const TuningEntry *TuningDatabase::find(const TuningKey &key,
+                                        const TargetRow &row) const {
   const TuningEntry *best = nullptr;
   unsigned bestRank = 0;
   for (const TuningEntry &entry : entries) {
     if (!key.sharesBucket(entry.key))
       continue;
-    unsigned rank = 1 + 2 * (key == entry.key) + !entry.isEstimate();
+    unsigned rank = 1 + 2 * (key == entry.key) + entry.isMeasuredFor(row);
     if (rank > bestRank) {
       best = &entry;
       bestRank = rank;
@@ -136,6 +142,11 @@ static llvm::Expected<TuningEntry> readEntry(const json::Value &value) {
     if (!text || text->empty())
       return bad("'" + Twine(name) + "' is not a string");
     *to = text->str();
+  }
+  if (const json::Value *units = object->get("compute_units")) {
+    entry.computeUnits = units->getAsInteger().value_or(0);
+    if (entry.computeUnits < 1)
+      return bad("'compute_units' is not a positive number");
   }
   const json::Array *shape = object->getArray("shape");
   for (const json::Value &extent : shape ? *shape : json::Array()) {
@@ -244,8 +255,10 @@ std::string TuningDatabase::print() const {
                           : json::Value(extent));
     os << (&entry == entries.data() ? "\n{" : ",\n{")
        << "\"target\": " << line(entry.key.target)
-       << ", \"device\": " << line(entry.device)
-       << ", \"op\": " << line(entry.key.op)
+       << ", \"device\": " << line(entry.device);
+    if (entry.computeUnits)
+      os << ", \"compute_units\": " << entry.computeUnits;
+    os << ", \"op\": " << line(entry.key.op)
        << ", \"shape\": " << line(std::move(shape))
        << ",\n \"config\": " << line(json::Object(entry.config))
        << ",\n \"candidates\": [";

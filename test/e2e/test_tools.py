@@ -169,9 +169,10 @@ def test_bench_with_a_temporary(tmp_path):
 
 
 def test_list_devices():
-    run = harness.tool(harness.RUN, "--list-devices")
+    simulator = {**os.environ, "GRETA_HIP_LIBRARY": str(harness.BUILD / "lib" / "libgreta_hip_sim.so")}
+    run = harness.tool(harness.RUN, "--list-devices", env=simulator)
     assert run.returncode == 0, run.stderr
-    for device in ("hip", "vulkan", "host"):
+    for device in ("hip", "vulkan", "host", "compute_units: 304"):
         assert device in run.stdout
 
 

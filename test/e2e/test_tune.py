@@ -95,6 +95,27 @@ def test_goes_on_where_it_was(source, tmp_path):
     assert [len(e["candidates"]) for e in entries(database)] == [2, 1]
 
 
+def test_each_range_of_a_dynamic_m(tmp_path):
+    """A dynamic M: kernels for any M and for each range are tuned, what is found is what the package has for it, and units of a device stay in the file."""
+    path, database = tmp_path / "k.mlir", tmp_path / "db.json"
+    path.write_text(SMALL.format(m="?", n=128, k=128).replace("transpose_b", "transpose_b, greta.ranges = [8, 64]"))
+    assert tune(path, database, "--candidates=2").returncode == 0
+    found = entries(database)
+    assert [entry["shape"] for entry in found] == [["?", 128, 128], [8, 128, 128], [64, 128, 128]]
+    assert [len(entry["candidates"]) for entry in found] == [2, 2, 2]
+    found[1]["config"], found[2]["compute_units"] = {"tile": [8, 8, 64], "waves": 2, "run": 4, "unroll": 1}, 304
+    database.write_text(json.dumps({"schema": 1, "entries": found}))
+    again = tune(path, database, "--candidates=2")
+    assert again.stderr.count("2 candidates, 2 known") == 3
+    assert [entry.get("compute_units") for entry in entries(database)] == [None, None, 304]
+    made = harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=gfx942", path, "-o", tmp_path / "k.greta", f"--tuning={database}")
+    assert made.returncode == 0 and not made.stderr, made.stderr
+    (variant,) = harness.function_of(tmp_path / "k.greta", "product")["variants"]
+    assert [one["when"] for one in variant["ranges"]] == [[["d0", 1, 8]], [["d0", 9, 64]]]
+    (kernel,) = variant["ranges"][0]["kernels"]
+    assert [kernel["config"][part] for part in ("rows", "columns", "depth", "waves")] == [8, 8, 64, 2]
+
+
 @pytest.mark.parametrize("sent", (signal.SIGINT, signal.SIGKILL))
 def test_killed_in_the_middle(source, tmp_path, sent):
     """The database is valid whenever the process ends, and what it has is not measured again."""

@@ -1,6 +1,7 @@
 //===- Compile.cpp - a candidate from its source, in a context of its own -===//
 
 #include "Compile.h"
+#include "greta/Configure/RowRanges.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
 #include "greta/Package/Package.h"
@@ -40,6 +41,22 @@ public:
           i < given.size() ? given[i] : defaultSize, context));
   }
 
+  /// Makes `rows` what it is asked to be, or the most below: by its first
+  /// symbol, with 1 for the others.
+  void set(AffineExpr rows, int64_t asked) {
+    AffineExpr one = getAffineConstantExpr(1, rows.getContext());
+    std::optional<unsigned> first;
+    rows.walk([&](AffineExpr part) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(part)) {
+        symbols[symbol.getPosition()] = one;
+        first = first.value_or(symbol.getPosition());
+      }
+    });
+    if (int64_t unit = (*this)(rows); first && unit > 0)
+      symbols[*first] = getAffineConstantExpr(
+          std::max<int64_t>(1, asked / unit), rows.getContext());
+  }
+
   int64_t operator()(AffineExpr expr) const {
     AffineExpr value = expr.replaceDimsAndSymbols({}, symbols);
     auto constant = dyn_cast<AffineConstantExpr>(
@@ -58,6 +75,10 @@ private:
   SmallVector<AffineExpr> symbols;
 };
 } // namespace
+
+static DynamicRows dynamicRows(ModuleOp module, const TargetRow &row) {
+  return DynamicRows::of(*module.getOps<func::FuncOp>().begin(), row);
+}
 
 /// Random numbers, small enough for gates' products in f16; zeros where they
 /// are positions.
@@ -109,7 +130,7 @@ static std::vector<Launch> launchesOf(const FunctionSpec &spec,
 Compiled greta::tune::compile(const Source &source, StringRef function,
                               ArrayRef<const TargetRow *> rows,
                               const TuningDatabase *tuning,
-                              ArrayRef<int64_t> sizes) {
+                              ArrayRef<int64_t> sizes, int64_t expected) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   Compiled result;
@@ -137,8 +158,14 @@ Compiled greta::tune::compile(const Source &source, StringRef function,
     options.hasRanges = false;
     CompiledFunction compiled;
     compiled.spec = one.spec;
+    Sizes values(&context, one.spec, sizes);
     for (const TargetRow *row : rows) {
       OwningOpRef<ModuleOp> module = one.module->clone();
+      if (expected) {
+        DynamicRows dynamic = dynamicRows(*module, *row);
+        dynamic.expect(expected);
+        values.set(dynamic.extent, expected);
+      }
       if (failed(compileVariants(std::move(module), *row, options,
                                  compiled.variants)) &&
           result.problem.empty())
@@ -146,7 +173,6 @@ Compiled greta::tune::compile(const Source &source, StringRef function,
       if (!result.problem.empty())
         return result;
     }
-    Sizes values(&context, one.spec, sizes);
     for (const CompiledVariant &variant : compiled.variants)
       result.variants.push_back({variant.id, variant.row});
     result.launches = launchesOf(one.spec, compiled.variants.front(), values);
@@ -160,6 +186,30 @@ Compiled greta::tune::compile(const Source &source, StringRef function,
       result.package = std::move(*bytes);
   }
   return result;
+}
+
+/// Adds the GEMMs of a function that are not there yet, for a dynamic M of up
+/// to `rows`, 0: any.
+static LogicalResult addGemms(ModuleOp function, const TargetRow &row,
+                              unsigned candidates, int64_t rows,
+                              std::vector<TunableGemm> &all) {
+  OwningOpRef<ModuleOp> module = function.clone();
+  if (rows)
+    dynamicRows(*module, row).expect(rows);
+  PassManager passes(module->getContext());
+  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+  if (failed(passes.run(*module)))
+    return failure();
+  FailureOr<std::vector<TunableGemm>> gemms =
+      findTunable(*module, row, candidates);
+  if (failed(gemms))
+    return failure();
+  for (TunableGemm &gemm : *gemms) {
+    gemm.rows = rows;
+    if (llvm::none_of(all, [&](auto &other) { return other.key == gemm.key; }))
+      all.push_back(std::move(gemm));
+  }
+  return success();
 }
 
 FailureOr<std::vector<FunctionGemms>>
@@ -177,18 +227,19 @@ greta::tune::findGemms(const Source &source, ArrayRef<const TargetRow *> rows,
     return failure();
   std::vector<FunctionGemms> found;
   for (SourceFunction &function : *functions) {
-    PassManager passes(&context);
-    passes.addNestedPass<func::FuncOp>(createGretaFusePass());
-    if (failed(passes.run(*function.module)))
-      return failure();
     FunctionGemms &result = found.emplace_back();
     result.name = function.spec.name;
     for (const TargetRow *row : rows) {
-      FailureOr<std::vector<TunableGemm>> gemms =
-          findTunable(*function.module, *row, candidates);
-      if (failed(gemms))
+      std::vector<TunableGemm> &gemms = result.gemms.emplace_back();
+      FailureOr<SmallVector<RowRange>> ranges = chooseRowRanges(
+          *function.module, *row, /*matrix=*/true, /*tuning=*/nullptr);
+      if (failed(ranges) ||
+          failed(addGemms(*function.module, *row, candidates, 0, gemms)))
         return failure();
-      result.gemms.push_back(std::move(*gemms));
+      for (const RowRange &range : *ranges)
+        if (failed(addGemms(*function.module, *row, candidates, range.expected,
+                            gemms)))
+          return failure();
     }
   }
   return found;

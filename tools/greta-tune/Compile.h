@@ -22,10 +22,12 @@ struct Compiled {
 };
 
 /// Compiles one function; any thread may call it. A configuration of `tuning`
-/// that does not fit is a problem.
+/// that does not fit is a problem. With `expected` they are the kernels of the
+/// range of a dynamic M that ends there, and the sizes are such.
 Compiled compile(const Source &source, llvm::StringRef function,
                  llvm::ArrayRef<const TargetRow *> rows,
-                 const TuningDatabase *tuning, llvm::ArrayRef<int64_t> sizes);
+                 const TuningDatabase *tuning, llvm::ArrayRef<int64_t> sizes,
+                 int64_t expected = 0);
 
 /// The functions of a source.
 struct FunctionGemms {
@@ -34,8 +36,8 @@ struct FunctionGemms {
   std::vector<std::vector<TunableGemm>> gemms;
 };
 
-/// Reads a source and finds what there is to tune; failures are reported as the
-/// compiler does.
+/// Reads a source and finds what there is to tune: for any M, then for each
+/// range of a dynamic one. Failures are reported as the compiler does.
 llvm::FailureOr<std::vector<FunctionGemms>>
 findGemms(const Source &source, llvm::ArrayRef<const TargetRow *> rows,
           unsigned candidates);

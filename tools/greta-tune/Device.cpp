@@ -37,6 +37,7 @@ Device::Device(std::unique_ptr<State> owned) : state(std::move(owned)) {
   deviceName = info.value("name", "");
   backendName = info.value("backend", "");
   archName = info.value("arch", "");
+  units = info.value("compute_units", 0);
   state->isModel =
       backendName == "vulkan" && std::getenv("GRETA_VIRTUAL_RADEON");
   if (state->isModel) {

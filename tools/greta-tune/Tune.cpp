@@ -119,10 +119,10 @@ private:
   bool setProblem(StringRef function, const Place &place, const TuningKey &key,
                   ArrayRef<std::string> inputs);
   std::vector<Compiled> compileAll(StringRef function, const TargetRow &row,
-                                   const TuningKey &key,
+                                   const TunableGemm &gemm,
                                    ArrayRef<const json::Object *> configs);
   void settle(StringRef function, const TargetRow &row, const Place &place,
-              TuningEntry &entry);
+              const TunableGemm &gemm, TuningEntry &entry);
   TuningEntry &entryFor(const TunableGemm &gemm, const Place &place);
   bool write();
   void report(const TuningEntry &entry);
@@ -261,6 +261,7 @@ TuningEntry &Tuner::entryFor(const TunableGemm &gemm, const Place &place) {
   TuningEntry entry;
   entry.key = gemm.key;
   entry.device = place.name();
+  entry.computeUnits = place.device ? place.device->computeUnits() : 0;
   return database.entries.emplace_back(std::move(entry));
 }
 
@@ -275,20 +276,21 @@ bool Tuner::write() {
 
 std::vector<Compiled>
 Tuner::compileAll(StringRef function, const TargetRow &row,
-                  const TuningKey &key,
+                  const TunableGemm &gemm,
                   ArrayRef<const json::Object *> configs) {
   std::vector<Compiled> compiled(configs.size());
   DefaultThreadPool pool(hardware_concurrency());
   for (auto [config, to] : llvm::zip(configs, compiled))
     pool.async([&, config = config, to = &to] {
       TuningEntry forced;
-      forced.key = key;
+      forced.key = gemm.key;
       forced.device = "this candidate";
       forced.config = *config;
       TuningDatabase candidate;
       candidate.entries.push_back(std::move(forced));
       llvm::append_range(candidate.entries, done);
-      *to = compile(source, function, &row, &candidate, options.sizes);
+      *to =
+          compile(source, function, &row, &candidate, options.sizes, gemm.rows);
     });
   pool.wait();
   return compiled;
@@ -335,7 +337,7 @@ void Tuner::report(const TuningEntry &entry) {
 /// Measures the best again, in turns: what was measured first met a cooler
 /// device.
 void Tuner::settle(StringRef function, const TargetRow &row, const Place &place,
-                   TuningEntry &entry) {
+                   const TunableGemm &gemm, TuningEntry &entry) {
   std::vector<TuningCandidate *> finalists;
   for (TuningCandidate &candidate : entry.candidates)
     if (candidate.rejected.empty() &&
@@ -351,8 +353,7 @@ void Tuner::settle(StringRef function, const TargetRow &row, const Place &place,
   SmallVector<const json::Object *> configs;
   for (TuningCandidate *candidate : finalists)
     configs.push_back(&candidate->config);
-  std::vector<Compiled> compiled =
-      compileAll(function, row, entry.key, configs);
+  std::vector<Compiled> compiled = compileAll(function, row, gemm, configs);
   std::vector<std::vector<double>> times(finalists.size());
   for (unsigned round = 0; round < finalRounds; ++round)
     for (auto [one, all] : llvm::zip(compiled, times)) {
@@ -393,7 +394,7 @@ bool Tuner::tuneGemm(StringRef function, const TargetRow &row,
        ": " + Twine(total) + " candidates, " + Twine(known) + " known" +
        (configs.empty() ? "" : "; compiling the others"));
   double best = bestOf(entry);
-  std::vector<Compiled> compiled = compileAll(function, row, key, configs);
+  std::vector<Compiled> compiled = compileAll(function, row, gemm, configs);
   auto runs = llvm::find_if(
       compiled, [](const Compiled &one) { return one.problem.empty(); });
   if (place.device && runs != compiled.end() &&
@@ -425,7 +426,7 @@ bool Tuner::tuneGemm(StringRef function, const TargetRow &row,
                  describe(*config), time, best));
   }
   if (!configs.empty() && place.device && !place.device->isModel()) {
-    settle(function, row, place, entry);
+    settle(function, row, place, gemm, entry);
     if (!write())
       return false;
   }

@@ -60,6 +60,8 @@ public:
   const std::string &backend() const { return backendName; }
   /// The chip of a hip device.
   const std::string &arch() const { return archName; }
+  /// 0: not known.
+  int64_t computeUnits() const { return units; }
   /// Times are the simulator's model, the same each time; the name begins with
   /// "estimate".
   bool isModel() const;
@@ -86,6 +88,7 @@ private:
   explicit Device(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
   std::string deviceName, backendName, archName;
+  int64_t units = 0;
 };
 
 } // namespace greta::tune

@@ -41,6 +41,7 @@ struct TuningEntry {
   TuningKey key;
   /// The device's name, or one that begins with `estimate`.
   std::string device;
+  int64_t computeUnits = 0;  // of the device; 0: not known
   llvm::json::Object config; // what greta.config takes; the best
   std::vector<TuningCandidate> candidates;
 
@@ -48,6 +49,8 @@ struct TuningEntry {
   bool isEstimate() const {
     return llvm::StringRef(device).starts_with(estimate);
   }
+  /// Whether it was measured on a device like the row's, as far as is known.
+  bool isMeasuredFor(const TargetRow &row) const;
 };
 
 struct TuningDatabase {
@@ -61,9 +64,9 @@ struct TuningDatabase {
   /// Whether `greta.config` could be this, by its form.
   static bool isConfig(const llvm::json::Object &config);
 
-  /// The entry for a GEMM: of its own shape before its bucket's, measured
-  /// before estimated, first in the file; null: none.
-  const TuningEntry *find(const TuningKey &key) const;
+  /// The entry for a GEMM: of its own shape before its bucket's, measured on
+  /// such a device before others, first in the file; null: none.
+  const TuningEntry *find(const TuningKey &key, const TargetRow &row) const;
 
   std::vector<TuningEntry> entries;
 };
@@ -71,6 +74,7 @@ struct TuningDatabase {
 /// A GEMM of a function.
 struct TunableGemm {
   TuningKey key;
+  int64_t rows = 0; // of a dynamic M, that its kernels serve at most; 0: any
   /// The model's choice, then what it judges best.
   std::vector<llvm::json::Object> candidates;
 };

@@ -437,6 +437,8 @@ struct HipDevice : Device {
            {"arch", C->Arch},
            {"uuid", C->Lib->uuid(C->Index)},
            {"driver", C->Lib->Path}};
+    if (int Units = C->Lib->computeUnits(C->Index))
+      Out["compute_units"] = Units;
   }
   bool wantsExtents() const override { return C->Lib->wantsArguments(); }
   std::array<uint32_t, 3> maxGrid() const override {

@@ -15,6 +15,8 @@ namespace {
 constexpr size_t propertyBytes =
     8192;                         // more than any release's hipDeviceProp_t
 constexpr size_t nameBytes = 256; // its first member
+constexpr int computeUnitsAttribute =
+    63; // hipDeviceAttributeMultiprocessorCount
 
 // Opens the first that loads; the reasons otherwise.
 void *openFirst(const std::vector<std::string> &Candidates,
@@ -55,6 +57,8 @@ Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
       dlsym(Handle, "greta_hip_sim_set_arguments"));
   DeviceReset =
       reinterpret_cast<decltype(DeviceReset)>(dlsym(Handle, "hipDeviceReset"));
+  Attribute = reinterpret_cast<decltype(Attribute)>(
+      dlsym(Handle, "hipDeviceGetAttribute"));
   if (SetArguments)
     WantsArguments = reinterpret_cast<decltype(WantsArguments)>(
         dlsym(Handle, "greta_hip_sim_wants_arguments"));
@@ -201,6 +205,13 @@ std::string Library::arch(int Device) const {
     }
   fail(GRETA_ERROR_DEVICE, Path, ": HIP device ", Device,
        " does not name its architecture");
+}
+
+int Library::computeUnits(int Device) const {
+  int Units = 0;
+  bool Known = Attribute &&
+               Attribute(&Units, computeUnitsAttribute, Device) == hipSuccess;
+  return Known ? Units : 0;
 }
 
 std::string Library::uuid(int Device) const {

@@ -54,6 +54,7 @@ public:
   // "gfx942" of "gfx942:sramecc+:xnack-".
   std::string arch(int Device) const;
   std::string marketingName(int Device) const;
+  int computeUnits(int Device) const; // 0: not known
   std::string uuid(int Device) const; // 32 hexadecimal digits
 
 #define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
@@ -69,6 +70,7 @@ private:
   // Takes a hipDeviceProp_t *, whose layout differs between releases.
   hipError_t (*Properties)(void *, int) = nullptr;
   hipError_t (*DeviceReset)() = nullptr;
+  hipError_t (*Attribute)(int *, int, int) = nullptr;
   const char *(*LastError)() = nullptr;
   int (*SetChip)(const char *) = nullptr;
   const char *(*Chips)() = nullptr;

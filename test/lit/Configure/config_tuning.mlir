@@ -19,6 +19,10 @@
    "config": {"tile": [48, 16, 32], "instruction": [16, 16, 16], "waves": 1}},
   {"target": "gfx942", "device": "estimate", "op": "grouped matmul f16 nt -> f16", "shape": [4, 512, 512, 512],
    "config": {"tile": [64, 32, 64], "instruction": [16, 16, 16], "waves": 2, "group": 5}},
+  {"target": "gfx942", "device": "AMD Instinct MI300A", "compute_units": 228, "op": "matmul f16 nt -> f16", "shape": [1024, 1024, 1024],
+   "config": {"tile": [64, 32, 64], "instruction": [16, 16, 16], "waves": 2, "group": 7}},
+  {"target": "gfx942", "device": "AMD Instinct MI300X", "compute_units": 304, "op": "matmul f16 nt -> f16", "shape": [1000, 1024, 1024],
+   "config": {"tile": [64, 32, 64], "instruction": [16, 16, 16], "waves": 2, "group": 6}},
   {"target": "vulkan:nvidia", "device": "estimate", "op": "matmul f16 nt -> f16", "shape": [8, 512, 512],
    "config": {"tile": [16, 32, 256], "instruction": [16, 8, 16], "slice": 64, "stages": 0, "waves": 4}}]}
 
@@ -46,6 +50,22 @@ func.func @estimated_shape(%a: tensor<500x512xf16>, %b: tensor<512x512xf16>) -> 
 func.func @bucket(%a: tensor<300x260xf16>, %b: tensor<511x260xf16>) -> tensor<300x511xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<300x260xf16>, tensor<511x260xf16> -> tensor<300x511xf16>
   return %0 : tensor<300x511xf16>
+}
+
+// What a device with as many compute units as the row has measured, before what
+// another one of the chip did, of which the row knows no better than the model.
+// CHECK-LABEL: func @other_units
+// CHECK: group = 6
+func.func @other_units(%a: tensor<900x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<900x1024xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<900x1024xf16>, tensor<1024x1024xf16> -> tensor<900x1024xf16>
+  return %0 : tensor<900x1024xf16>
+}
+
+// CHECK-LABEL: func @own_shape_of_other_units
+// CHECK: group = 7
+func.func @own_shape_of_other_units(%a: tensor<1024x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<1024x1024xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1024x1024xf16>, tensor<1024x1024xf16> -> tensor<1024x1024xf16>
+  return %0 : tensor<1024x1024xf16>
 }
 
 // CHECK-LABEL: func @other_bucket
