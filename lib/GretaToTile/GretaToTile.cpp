@@ -172,43 +172,34 @@ static std::string describe(tile::MatrixAttr matrix) {
       .str();
 }
 
-/// The choice, for people and tools: integers and names only.
+/// The schedule for people and tools, its entries as integers and names.
 DictionaryAttr KernelConverter::launchConfig() {
   Builder b(kernel.getContext());
   NamedAttrList entries;
   entries.set("waves", b.getI64IntegerAttr(schedule.numWaves()));
   for (auto [i, space] : llvm::enumerate(schedule.spaces)) {
-    auto set = [&](StringRef key, int64_t value) {
-      entries.set(i == 0 ? key.str() : (key + "_" + Twine(i)).str(),
-                  b.getI64IntegerAttr(value));
+    auto set = [&, i = i](StringRef name, Attribute value) {
+      entries.set(i ? (name + "_" + Twine(i)).str() : name.str(), value);
     };
-    int64_t rows = 1;
-    for (int64_t n : space.rows)
-      rows *= n;
-    bool isSplit = spaces[i].heads != nullptr;
-    int64_t pair = spaces[i].pairs == Space::Pairs::None ? 1 : 2;
-    set("rows", isSplit ? space.rows[0] : rows);
-    set("columns",
-        isSplit ? space.rows[1] * space.columns * pair : space.columns);
-    if (space.depth)
-      set("depth", space.depth);
-    if (space.pipeline) {
-      set("stages", space.pipeline.getStages());
-      set("slice", space.pipeline.getSlice());
-      if (space.pipeline.getDirect())
-        set("direct", space.pipeline.getDirect());
-    }
-    if (space.group > 1)
-      set("group", space.group);
-    if (spaces[i].alone && space.unroll > 1)
-      set("unroll", space.unroll);
-    if (space.split > 1)
-      set("split", space.split);
-    if (space.matrix)
-      entries.set(i == 0 ? "instruction" : ("instruction_" + Twine(i)).str(),
-                  b.getStringAttr(describe(space.matrix)));
-    if (space.loop)
-      set("loop", 1);
+    auto add = [&, &space = space](StringRef name, auto member) {
+      const auto &value = space.*member;
+      using Entry = std::decay_t<decltype(value)>;
+      if (value == SpaceSchedule().*member && name != "columns")
+        return;
+      if constexpr (std::is_same_v<Entry, tile::MatrixAttr>) {
+        set("instruction", b.getStringAttr(describe(value)));
+      } else if constexpr (std::is_same_v<Entry, tile::PipelineAttr>) {
+        set("stages", b.getI64IntegerAttr(value.getStages()));
+        set("slice", b.getI64IntegerAttr(value.getSlice()));
+        if (value.getDirect())
+          set("direct", b.getI64IntegerAttr(value.getDirect()));
+      } else if constexpr (std::is_same_v<Entry, SmallVector<int64_t>>) {
+        set(name, b.getI64IntegerAttr(llvm::product_of(value)));
+      } else {
+        set(name, b.getI64IntegerAttr(value));
+      }
+    };
+    SpaceSchedule::forEachEntry(add);
   }
   return entries.getDictionary(kernel.getContext());
 }

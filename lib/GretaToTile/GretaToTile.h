@@ -279,10 +279,7 @@ private:
   /// A value (or an op and which of its parts) in a mapping.
   using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
   /// The computed values: per region of code, so that they dominate.
-  struct Scope {
-    std::map<Key, mlir::Value> values;
-    llvm::DenseMap<mlir::Value, mlir::Value> widened;
-  };
+  using Scope = std::map<Key, mlir::Value>;
 
   // Layout of the space (GretaToTileSpace.cpp).
   bool isSplit(const Dim &dim) const;

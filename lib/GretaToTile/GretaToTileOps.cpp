@@ -24,12 +24,7 @@ using namespace greta;
 //===----------------------------------------------------------------------===//
 
 Value SpaceEmitter::widen(Value v) {
-  if (getElementTypeOrSelf(v).isF32())
-    return v;
-  for (Scope *scope : {&outer, &inner})
-    if (Value known = scope->widened.lookup(v))
-      return known;
-  return (loop ? inner : outer).widened[v] = extend(v);
+  return getElementTypeOrSelf(v).isF32() ? v : extend(v);
 }
 
 Value SpaceEmitter::wide(Value v, const Mapping &mapping) {

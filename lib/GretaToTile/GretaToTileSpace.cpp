@@ -415,7 +415,7 @@ Value SpaceEmitter::memoize(const void *key, unsigned part,
                             llvm::function_ref<Value()> compute) {
   Key full(key, part, std::vector<int64_t>(mapping.begin(), mapping.end()));
   for (Scope *scope : {&outer, &inner})
-    if (auto it = scope->values.find(full); it != scope->values.end())
+    if (auto it = scope->find(full); it != scope->end())
       return it->second;
   bool varies = variesInLoop(mapping), before = loop && !varies;
   OpBuilder::InsertionGuard guard(b);
@@ -426,7 +426,7 @@ Value SpaceEmitter::memoize(const void *key, unsigned part,
   }
   Value result = compute();
   loop = within;
-  (varies ? inner : outer).values[full] = result;
+  (varies ? inner : outer)[full] = result;
   return result;
 }
 
