@@ -73,11 +73,9 @@ SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
 }
 
 Value SpaceEmitter::maskColumns(Value block, Value other) {
-  Mapping columns = {identity.back()};
   auto type = cast<RankedTensorType>(block.getType());
   // The pair's dimension has no edge: index by columns alone.
-  Value mask = memoize(&dims, 0, columns,
-                       [&] { return isWithin(columnDim, dims.size()); });
+  Value mask = isWithin(columnDim, dims.size());
   return select(broadcast(mask, type.getShape()), block, other);
 }
 
