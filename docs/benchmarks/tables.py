@@ -1,4 +1,4 @@
-"""Writes the tables of docs/benchmarks/README.md from the CSV files beside it.
+"""Writes the tables of docs/benchmarks/README.md, and a sentence of docs/internals/numerics.md, from the CSV files beside it.
 
     python3 docs/benchmarks/tables.py [--check]
 
@@ -13,7 +13,7 @@ import re
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-PAGE = FOLDER / "README.md"
+PAGES = FOLDER / "README.md", FOLDER.parent / "internals" / "numerics.md"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 TABLES = {}
 
@@ -230,6 +230,22 @@ def numerics():
 
 
 @table
+def numerics_over_limits():
+    """A sentence: how many results each record has over a limit, and the newest record's kinds of them."""
+    records = rows("h200_numerics.csv")
+    said = []
+    for commit in reversed(distinct(records, "commit")):
+        group = [r for r in records if r["commit"] == commit]
+        failed = [r for r in group if int(r["failed"])]
+        said.append((f"{sum(int(r['failed']) for r in failed)} of {sum(int(r['cases']) for r in group):,}", commit))
+        if len(said) == 1:
+            newest_date = group[0]["date"]
+            kinds = " (" + ", ".join(dict.fromkeys(f"`{r['kind']}` in {r['dtype']}" for r in failed)) + ")" if failed else ""
+    before = ", ".join(f"{count} ({commit})" for count, commit in said[1:])
+    return f"**On the H200**, {said[0][0]} results of the newest record ({said[0][1]}, {newest_date}) went over a limit{kinds}; in the records before {before} did.\n"
+
+
+@table
 def radeon_numerics():
     return errors(rows("radeon_numerics.csv"), "gpu", "driver")
 
@@ -377,23 +393,26 @@ def simulator():
     return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second", "commit"], body)
 
 
-def write(text):
+def write(page, text):
     def fill(match):
         if match[2] not in TABLES:
-            sys.exit(f"{PAGE}: no table '{match[2]}'; there are {', '.join(TABLES)}")
+            sys.exit(f"{page}: no table '{match[2]}'; there are {', '.join(TABLES)}")
         return match[1] + TABLES[match[2]]() + match[3]
 
     return BLOCK.sub(fill, text)
 
 
 def main():
-    old = PAGE.read_text()
-    new = write(old)
-    if "--check" in sys.argv[1:]:
-        sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), str(PAGE), "the CSV files"))
-        return old != new
-    PAGE.write_text(new)
-    return 0
+    differs = False
+    for page in PAGES:
+        old = page.read_text()
+        new = write(page, old)
+        if "--check" in sys.argv[1:]:
+            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), str(page), "the CSV files"))
+            differs |= old != new
+        else:
+            page.write_text(new)
+    return differs
 
 
 if __name__ == "__main__":
