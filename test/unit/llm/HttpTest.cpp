@@ -4,8 +4,10 @@
 #include "Options.h"
 
 #include <arpa/inet.h>
+#include <cerrno>
 #include <chrono>
 #include <gtest/gtest.h>
+#include <map>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
@@ -23,11 +25,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A client with a small buffer that has sent a request, and reads 512 bytes
-// whenever it is asked to.
+std::string head(const std::string &line) {
+  return line + " HTTP/1.1\r\nHost: localhost\r\n";
+}
+
+// A client with a small buffer that has sent a request, or its beginning,
+// and reads 512 bytes whenever it is asked to.
 class Client {
 public:
-  Client(int port, const std::string &path) {
+  Client(int port, const std::string &text) {
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int small = 2048;
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
@@ -37,14 +43,16 @@ public:
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     auto *any = reinterpret_cast<sockaddr *>(&address);
     EXPECT_EQ(connect(fd, any, sizeof(address)), 0);
-    std::string text = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
     EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
   ~Client() { close(fd); }
-  void read() {
+  void write(char one) { send(fd, &one, 1, MSG_NOSIGNAL); }
+  // False once the server has closed the connection.
+  bool read() {
     char bytes[512];
-    recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    return got > 0 || (got < 0 && errno == EAGAIN);
   }
 
 private:
@@ -83,7 +91,7 @@ TEST(Http, ASlowReaderOfACompleteAnswerIsNotWaitedFor) {
   limits.request = 2;
   HttpServer server("127.0.0.1", 0, "", 4, false, answer, limits);
   auto seconds = [&](const char *path, double most) {
-    Client client(server.port(), path);
+    Client client(server.port(), head(std::string("GET ") + path) + "\r\n");
     while (!server.isBusy())
       std::this_thread::yield();
     return busySeconds(server, client, most);
@@ -91,6 +99,33 @@ TEST(Http, ASlowReaderOfACompleteAnswerIsNotWaitedFor) {
   EXPECT_LT(seconds("/complete", 20), 20);
   // As long as the answer is being made it may be read slowly.
   EXPECT_GE(seconds("/goes-on", 5), 5);
+}
+
+// A byte now and then is no silence, so only the time of the whole request ends
+// it, be it the head or the body that drips.
+TEST(Http, ARequestThatDripsIsEnded) {
+  Limits limits;
+  limits.request = 1;
+  HttpServer server("127.0.0.1", 0, "", 4, false, answer, limits);
+  auto begin = Clock::now();
+  auto seconds = [&] {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  Client ofHead(server.port(), head("GET /complete") + "X: "),
+      ofBody(server.port(), head("POST /complete") +
+                                "Content-Type: application/json\r\n" +
+                                "Content-Length: 4000\r\n\r\n{");
+  std::map<Client *, double> ends; // when the server closed it
+  while (ends.size() < 2 && seconds() < 20) {
+    for (Client *client : {&ofHead, &ofBody}) {
+      client->write(' ');
+      if (!ends.count(client) && !client->read())
+        ends[client] = seconds();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_GE(ends[&ofHead], 1);
+  EXPECT_GE(ends[&ofBody], 1);
 }
 
 } // namespace
