@@ -152,6 +152,12 @@ def test_one_function_of_the_runtime_reads_the_environment():
     assert {n: found for n, found in readers.items() if found} == {"runtime/src/Process.cpp": ["secure_getenv"]}
 
 
+def test_nothing_but_tests_trusts_the_environment():
+    """Programs and libraries beside the runtime read it with secure_getenv (SECURITY.md)."""
+    readers = [n for n in tracked(*CPP) if not n.startswith("test/") and re.search(r"(?<!secure_)\bgetenv\b", (ROOT / n).read_text())]
+    assert not readers, readers
+
+
 def test_files_are_small():
     long = {n: lines for n in tracked(*CPP, ".td", ".py") if (lines := (ROOT / n).read_text().count("\n")) > 650}
     assert not long, "split these: about 600 lines is the limit"

@@ -38,7 +38,7 @@ static void raiseFileLimit() {
 
 Machine *Machine::get() {
   static Machine *machine = []() -> Machine * {
-    const char *name = std::getenv("GRETA_VIRTUAL_RADEON");
+    const char *name = secure_getenv("GRETA_VIRTUAL_RADEON");
     if (!name || !*name)
       return nullptr;
     auto refuse = [](const Twine &why) {
@@ -55,7 +55,7 @@ Machine *Machine::get() {
                     "'; there are " + names);
     }
     unsigned checks = sim::CheckAll;
-    if (const char *text = std::getenv("GRETA_SIM_CHECKS")) {
+    if (const char *text = secure_getenv("GRETA_SIM_CHECKS")) {
       auto parsed = sim::parseChecks(text);
       if (!parsed)
         return refuse("GRETA_SIM_CHECKS: " + toString(parsed.takeError()));
@@ -70,9 +70,9 @@ Machine *Machine::get() {
     // It lives as long as the process: its thread may work until the end.
     auto *m = new Machine(*chip, std::move(*device));
     m->chosenChecks = checks;
-    m->traced = std::getenv("GRETA_VIRTUAL_RADEON_TRACE");
-    m->estimateOnly = std::getenv("GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY");
-    if (const char *path = std::getenv("GRETA_VIRTUAL_RADEON_RECORD")) {
+    m->traced = secure_getenv("GRETA_VIRTUAL_RADEON_TRACE");
+    m->estimateOnly = secure_getenv("GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY");
+    if (const char *path = secure_getenv("GRETA_VIRTUAL_RADEON_RECORD")) {
       m->recordFile =
           ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
       if (m->recordFile < 0)

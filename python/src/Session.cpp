@@ -44,7 +44,7 @@ int64_t greta::python::scalarBits(const std::string &type, nb::handle value) {
 }
 
 static bool checksPrograms(const std::string &spec) {
-  const char *wanted = std::getenv("GRETA_CHECK");
+  const char *wanted = secure_getenv("GRETA_CHECK");
   return wanted && *wanted && std::strcmp(wanted, "0") != 0 &&
          spec.compare(0, 4, "sim:") == 0;
 }

@@ -32,7 +32,7 @@ std::string compilerPath() {
   std::error_code ignored;
   std::string folders =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  if (const char *path = getenv("PATH"))
+  if (const char *path = secure_getenv("PATH"))
     folders += std::string(":") + path;
   std::istringstream list(folders);
   for (std::string folder; std::getline(list, folder, ':');) {

@@ -39,9 +39,9 @@ Device::Device(std::unique_ptr<State> owned) : state(std::move(owned)) {
   archName = info.value("arch", "");
   units = info.value("compute_units", 0);
   state->isModel =
-      backendName == "vulkan" && std::getenv("GRETA_VIRTUAL_RADEON");
+      backendName == "vulkan" && secure_getenv("GRETA_VIRTUAL_RADEON");
   if (state->isModel) {
-    state->isWhole = !std::getenv("GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY");
+    state->isWhole = !secure_getenv("GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY");
     deviceName = "estimate: " + deviceName + ", " + info.value("driver", "");
   }
 }

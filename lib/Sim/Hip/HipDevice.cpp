@@ -32,14 +32,14 @@ hipError_t State::choose(const char *chip) {
   if (device)
     retired.push_back(std::move(device));
   device = std::move(*created);
-  if (const char *text = std::getenv("GRETA_SIM_CHECKS"); text && *text) {
+  if (const char *text = secure_getenv("GRETA_SIM_CHECKS"); text && *text) {
     auto parsed = parseChecks(text);
     if (!parsed)
       return report(hipErrorInvalidValue,
                     "GRETA_SIM_CHECKS: " + llvm::toString(parsed.takeError()));
     checks = *parsed;
   }
-  const char *wanted = std::getenv("GRETA_CHECK");
+  const char *wanted = secure_getenv("GRETA_CHECK");
   if (wanted && *wanted && llvm::StringRef(wanted) != "0")
     checks |= CheckAll | CheckPrograms;
   return hipSuccess;
@@ -48,7 +48,7 @@ hipError_t State::choose(const char *chip) {
 hipError_t State::open() {
   if (device)
     return hipSuccess;
-  const char *chip = std::getenv("GRETA_SIM_CHIP");
+  const char *chip = secure_getenv("GRETA_SIM_CHIP");
   return choose(chip ? chip : "gfx942");
 }
 
