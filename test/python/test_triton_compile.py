@@ -1,6 +1,7 @@
 """greta.compile: Triton's kernels as packages, ahead of time."""
 
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -101,6 +102,22 @@ def test_specialisations():
         assert (getattr(package, function)(x, y, 1.0, 100).numpy() == expected).all()
     with pytest.raises(greta.Error, match="'axpy-f16' is no name of a function"):
         greta.compile(axpy, {"axpy-f16": SIGNATURE}, "gfx942")
+
+
+@triton.jit
+def product(a, b, c, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    at = i[:, None] * SIZE + i[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+
+@pytest.mark.parametrize("target, limit", [("gfx942", "1024, limit of gfx942: 768; blocks of 1/2"), ("vulkan", "2048, limit of vulkan:[a-z]+: 768; blocks of 1/4")])
+def test_blocks_far_too_large(target, limit):
+    """Whose compilation took minutes, or all memory: an error at once that says what would fit."""
+    begin = time.process_time()
+    with pytest.raises(greta.Error, match=f"out of resources: registers a lane for one block, Required: {limit} of the elements would fit, or . times the waves"):
+        greta.compile(product, "*fp16:16, *fp16:16, *fp32:16, 512", target, grid=(1,))
+    assert time.process_time() - begin < 10
 
 
 def test_signatures():
