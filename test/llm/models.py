@@ -311,6 +311,8 @@ def gguf_value(value):
         return 6, struct.pack("<f", value)
     if isinstance(value, str):
         return 8, gguf_string(value)
+    if isinstance(value, bytes):
+        return 9, struct.pack("<IQ", 0, len(value)) + value
     parts = [gguf_value(v) for v in value]
     return 9, struct.pack("<IQ", parts[0][0] if parts else 8, len(parts)) + b"".join(raw for _, raw in parts)
 

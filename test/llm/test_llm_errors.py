@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 
 import numpy as np
 import pytest
@@ -423,6 +424,21 @@ def test_gguf_bytes(tmp_path):
     refused_model("the tensor 't' has the format 4294967295, which greta-llm does not read", path)
     tensor(1, [32], 9)
     refused_model("the tensor 't' has the format 9, which greta-llm does not read; it reads f32, f16, q4_0", path)
+
+
+def test_a_files_sizes_take_no_memory(tmp_path):
+    """With 64 MiB of memory: what a file says of its sizes is refused before anything is made of it, and values that nobody asks for are passed over."""
+    path = tmp_path / "m.gguf"
+    limited = "prlimit", f"--data={64 << 20}", LLM, "compile", path, "--mlir"
+
+    def says(of_key, value, words):
+        models.write_gguf(path, A, WEIGHTS, "f32", models.gguf_metadata(A) | {of_key: value})
+        ran = subprocess.run([str(word) for word in limited], capture_output=True, text=True)
+        assert words in ran.stderr and ran.returncode == bool(words), ran.stderr
+
+    says("llama.attention.key_length", 1 << 28, "the size of a head is 268435456")
+    says("tokenizer.ggml.scores", bytes(1 << 24), "the GGUF metadata has an array of 16777216 values; greta-llm reads up to 4194304")
+    says("general.picture", bytes(1 << 24), "")
 
 
 def test_parts_of_mxfp4(tmp_path):
