@@ -21,6 +21,7 @@ class Architecture:
     tied: bool = False
     window: int | None = None
     period: int = 0  # each so many-th layer has no window
+    first: int = 0  # layers before have no window
     rope: dict | None = None  # scaling
     theta: float = 10000.0
     local_theta: float | None = None  # of layers with a window
@@ -58,7 +59,7 @@ class Architecture:
     layers: int = 2
 
     def has_window(self, layer):
-        return self.window and not (self.period and (layer + 1) % self.period == 0)
+        return self.window and layer >= self.first and not (self.period and (layer + 1) % self.period == 0)
 
     def has_experts(self, layer):
         return self.experts and layer >= self.dense
@@ -94,6 +95,7 @@ ARCHITECTURES = {
 }
 # Further rows of greta-llm's table. Tests that need one architecture of each kind take `ARCHITECTURES`.
 OTHERS = {
+    "qwen2-window": Architecture("qwen2", "qwen2", bias=True, tied=True, theta=1000000.0, window=7, first=1, fields={"use_sliding_window": True, "max_window_layers": 1}),
     "qwen3-yarn": Architecture("qwen3", "qwen3", head_norms=True, rope=YARN, theta=1000000.0, bias="attention", fields={"attention_bias": True}),
     "smollm3": Architecture("smollm3", "smollm3", tied=True, without_rope="fourth", layers=4, theta=2000000.0),
     "gemma2": Architecture("gemma2", "gemma2", **GEMMA, period=2, caps=(5.0, 3.0), scales={"embedding": 8.0, "scores": 24**-0.5}, fields={"query_pre_attn_scalar": 24}),

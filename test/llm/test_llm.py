@@ -34,8 +34,9 @@ PACKED = "gpt-oss-mxfp4-f16", "mistral-gguf-q4_0", "glm4-gguf-q4_0", "qwen3-moe-
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
 CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in ("llama3", "qwen3")}
-CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in OTHERS}
-CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in OTHERS}
+ROWS = [name for name in OTHERS if name != "qwen2-window"]  # GGUF does not say which of its layers have a window
+CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ROWS}
+CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in ROWS}
 CASES["gemma3-safetensors-bf16"] = ("gemma3", "safetensors-bf16", "bf16")
 CASES["qwen3-moe-gguf-q8_0"] = ("qwen3-moe", "gguf-q8_0", "f16")
 CASES["gpt-oss-mxfp4-f16"] = ("gpt-oss", "mxfp4-f16", "f16")
@@ -49,6 +50,7 @@ CASES |= {
 }
 CASES |= {f"wide-{format}": ("wide", format, "f16") for format in ("awq-64", "gptq-32", "gptq-ordered")}
 CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", *BLOCKS)}
+CASES["qwen2-window-safetensors-f32"] = ("qwen2-window", "safetensors-f32", "f32")
 
 
 # Tokens that a step has room for, of which a sequence has one: the others stay empty.

@@ -115,6 +115,7 @@ CASES = [(name, architecture) for name, (_, has) in WRONG.items() for architectu
 
 # Each row of greta-llm's table for another architecture: a part of it that is left out.
 LEFT_OUT = {
+    "qwen2-window": dict(window=None),
     "qwen3-yarn": dict(rope=None),
     "smollm3": dict(without_rope=""),
     "gemma2": dict(caps=(None, 3.0)),
@@ -137,6 +138,7 @@ LEFT_OUT = {
 }
 MORE_LEFT_OUT = [
     ("gemma2", dict(caps=(5.0, None))),
+    ("qwen2-window", dict(first=0)),
     ("gemma2", dict(period=0)),
     ("gemma3", dict(scales={"embedding": 8.0})),
     ("gemma3", dict(rope=None)),
