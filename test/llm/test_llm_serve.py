@@ -279,7 +279,7 @@ def test_key(package, tmp_path):
     refused("its first line is empty", f"--api-key-file={key}")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        refused(f"cannot listen at 127.0.0.1:{port}", f"--port={port}")
+        refused(f"cannot listen at 127.0.0.1:{port}: Address already in use", f"--port={port}")
     key.write_text("secret\n")
     server = Server(package, ["--synthetic=tiny"], "-c", "64", f"--api-key-file={key}")
     body = dict(prompt="x", max_tokens=1)
