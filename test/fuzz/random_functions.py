@@ -37,6 +37,10 @@ ROUNDING = {"f32": 4e-5, "f16": 2 * 2.0**-11, "bf16": 2 * 2.0**-8}
 AS_A_WHOLE = 0.1
 # Sizes that the simulator runs in a second or two.
 MAX_ELEMENTS = 1 << 16
+# Of rows whose products with weights of 4 bits overflow in f16 before the scale: beyond 8,734 in one of 30.
+LARGE = 4096
+# Sums of a value with itself, one behind the other.
+DOUBLINGS = 25
 # Formats of packed weights: bits in words and in words of their own, the smallest group, whether there are minima.
 FORMATS = [("q5_0", 4, 1, 32, False), ("q5_k", 4, 1, 32, True), ("q6_k", 4, 2, 16, False), ("q8_0", 8, 0, 32, False), ("nf4", 4, 0, 64, False)]
 COLUMNS = (1, 2, 3, 8, 16, 31, 32, 48, 64, 96, 100, 128, 256)
@@ -158,7 +162,15 @@ class Maker:
             flags.remove("transpose_a")
             k = value.shape[-1]
         b = self.argument((n, k) if "transpose_b" in flags else (k, n), value.dtype, "w")
-        self.multiply(value, b, n, self.rng.choice((value.dtype, "f32")), flags)
+        made = self.multiply(value, b, n, self.rng.choice((value.dtype, "f32")), flags)
+        if made.dtype == "f32" and len(self.arguments) % 2:
+            self.chain(made)
+
+    def chain(self, value):
+        """Sums of a value with itself, each of which has twice as many paths to it, and back to its size: all but the last product are exact."""
+        for _ in range(DOUBLINGS):
+            value = self.emit(f"arith.addf {value.name}, {value.name} : $T", value.shape, value.dtype)
+        self.emit(f"arith.mulf {value.name}, {self.argument(value.shape, value.dtype, 'tiny').name} : $T", value.shape, value.dtype)
 
     def quantized(self, value):
         """Weights of 4 or 8 bits, or both operands of 8."""
@@ -172,8 +184,12 @@ class Maker:
             self.multiply(value, b, n, "f16", ["transpose_b"])
         elif value.dtype == "f16" and k in (64, 96, 128, 256) and self.rng.random() < 0.5:
             group = self.rng.choice([g for g in (32, 64, 128) if k % g == 0])
-            parts = [self.argument((n, k // 8), "i32"), self.argument((n, k // group), "f16", "w")]
-            zeros, minima = ((n, (k // group + 7) // 8), "i32"), ((n, k // group), "f16", "w")
+            # Some products are of numbers that f16 sums of plain weights could not hold.
+            is_large = len(self.arguments) % 2 == 1
+            kind = "small" if is_large else "w"
+            value = self.argument(value.shape, "f16", "large") if is_large else value
+            parts = [self.argument((n, k // 8), "i32"), self.argument((n, k // group), "f16", kind)]
+            zeros, minima = ((n, (k // group + 7) // 8), "i32"), ((n, k // group), "f16", kind)
             parts += [self.argument(*third) for third in self.rng.choice(([], [zeros], [minima]))]
             b = self.line(f"greta.dequant {', '.join(p.name for p in parts)} {{group = {group}}} : {', '.join(p.type for p in parts)} -> $T", (n, k), "f16")
             self.multiply(value, b, n, "f16", ["transpose_b"])
@@ -249,8 +265,11 @@ def inputs_of(function, rng):
             count *= extent
         if count > MAX_ELEMENTS:
             return None
-        # Weights of a product, so that it is about as large as its rows.
-        sigma = f":{max(shape[-1], 1) ** -0.5:.4f}" if argument["name"].startswith("w") and argument["dtype"][0] != "i" else ""
+        # Weights of a product, so that it is about as large as its rows, or as those of the other products.
+        weight = max(shape[-1], 1) ** -0.5
+        sigmas = {"w": weight, "large": LARGE, "small": weight / LARGE, "tiny": 2.0**-DOUBLINGS}
+        kind = argument["name"].rstrip("0123456789")
+        sigma = f":{sigmas[kind]:.4g}" if kind in sigmas and argument["dtype"][0] != "i" else ""
         flags.append(f"--input={'x'.join(map(str, [*shape, argument['dtype']]))}:random:{i + 1}{sigma}")
     return flags
 

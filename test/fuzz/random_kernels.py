@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 import random_runs
-from kernel_builder import EIGHT, FLOATS, PART, PROGRAMS, WINDOW
+from kernel_builder import EIGHT, FLOATS, INTEGERS, PART, PROGRAMS, WINDOW
 from kernel_memory import STEPS, Memory
 from number_steps import far_stride
 from random_runs import REFUSALS, device_of, under_driver
@@ -75,7 +75,7 @@ def mixed_apart(a, b):
 
 
 class Kernel(Memory):
-    """Some steps, then the last block and some others are stored."""
+    """Some steps, then the last block and some others are stored. One of 16 kernels has more arguments than the 128 bytes that some devices take at once."""
 
     def __init__(self, name, rng, plant=None):
         super().__init__(name, rng, plant)
@@ -85,6 +85,10 @@ class Kernel(Memory):
             step = rng.choices(list(STEPS), list(STEPS.values()))[0]
             self.used.append(step)
             getattr(self, step)()
+        if self.inputs % 16 == 4:
+            self.used.append("many arguments")
+            for dtype in (*INTEGERS, *FLOATS):
+                self.store(self.load(dtype, (8,)))
         for value in [self.values[-1], *rng.sample(self.values, min(5, len(self.values))), *self.scalars[3:][-2:]]:
             self.store(value)
 

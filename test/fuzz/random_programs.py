@@ -28,8 +28,9 @@ import greta_runtime  # noqa: E402
 
 TARGETS = ("vulkan:portable", "gfx90a", "gfx942", "gfx1100", "gfx1201")
 # Defects that GRETA had, as another evaluation: a loop whose counter ends near 2^31 is a turn short; a local is stored in each iteration, whatever its condition; some lanes
-# load what others stored too late to be seen; a clamped load goes on beyond its bound; rows that lie far apart are found with 32 bits; f64 is rounded to f32 on its way.
-PLANTS = ("late counter", "conditional store", "in place", "clamp", "far rows", "double rounding")
+# load what others stored too late to be seen; a clamped load goes on beyond its bound; rows that lie far apart are found with 32 bits; f64 is rounded to f32 on its way;
+# no power of -0 or of -inf by a fraction is a number.
+PLANTS = ("late counter", "conditional store", "in place", "clamp", "far rows", "double rounding", "power")
 
 
 class Program(MemorySteps, Numbers, Builder):

@@ -35,6 +35,7 @@ def test_every_defect_has_its_place():
     kernels = [random_kernels.kernel(1, k) for k in range(1000)]
     for defect in random_kernels.PLANTS:
         assert sum(defect in one.used for one in kernels) >= 15, defect
+    assert sum(8 * len(one.arguments) + 12 > 128 for one in kernels) >= 40
 
 
 def arrays():
