@@ -176,6 +176,8 @@ std::map<std::string, std::string> factsOf(const Model &model,
   char epsilon[32];
   snprintf(epsilon, sizeof(epsilon), "%.6g",
            static_cast<double>(static_cast<float>(c.epsilon)));
+  // None is about rope's angles, which are tables of the engine's, or its
+  // order: the loader puts the rows of every file into the same one.
   std::map<std::string, std::string> facts = {
       // Counts up when functions change their meaning, not their arguments.
       {"functions", "2"},
