@@ -44,8 +44,8 @@ def losing(tmp_path):
     environment = {"LD_LIBRARY_PATH": paths, "GRETA_TEST_VULKAN": loader(), "GRETA_TEST_LOSE": str(lose)}
     with contextlib.ExitStack() as servers:
 
-        def start():
-            server = Server(package, ["--synthetic=tiny"], "--parallel=3", "--queue=4", device="vulkan", environment=environment)
+        def start(**more):
+            server = Server(package, ["--synthetic=tiny"], "--parallel=3", "--queue=4", device="vulkan", environment=environment | more)
             servers.callback(server.process.kill)
             return server
 
@@ -70,7 +70,8 @@ class Health(threading.Thread):
 
 def test_everyone_is_told(losing):
     start, lose = losing
-    server = start()
+    server = start(GRETA_TEST_MEMORY=str(1 << 30))
+    assert server.metric("cache_tokens") == 3 * 2048  # the model's context for each
     with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(8) as pool:
         # A client that does not read: the process does not wait for it for long.
         stuck = stack.enter_context(socket.socket())
@@ -102,7 +103,7 @@ def test_everyone_is_told(losing):
 
 
 def test_lost_while_nobody_waits(losing):
-    """The next request finds it out; a new process, with a device that works again, answers as before."""
+    """The next request finds it out; a new process, with a device that works again, answers as before, also where its memory has no room for the whole context."""
     start, lose = losing
     server = start()
     body = LONG | {"max_tokens": 12}
@@ -112,6 +113,8 @@ def test_lost_while_nobody_waits(losing):
     assert status == 503 and "the device is lost: " in text
     assert "the device was lost" in server.process.communicate(timeout=20)[1] and server.process.returncode == 1
     lose.unlink()
-    server = start()
+    server = start(GRETA_TEST_MEMORY=str(512 << 10))
+    # Half of it, but for what sequences have beside: a token takes 256 bytes.
+    assert 960 <= server.metric("cache_tokens") <= 1024
     assert server.request("/health") == (200, '{"status":"ok"}') and server.complete(**body)["choices"] == alone
     server.end()

@@ -1,11 +1,12 @@
 // LosingVulkan.cpp: a libvulkan.so.1 in front of the real one, whose path is in
 // $GRETA_TEST_VULKAN. Its devices are lost from the moment on when there is a
 // file $GRETA_TEST_LOSE: as after a fault, what asks for work or for news says
-// so, for good.
+// so, for good. $GRETA_TEST_MEMORY is how many bytes they say are free.
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <unistd.h>
+#include <vector>
 #include <vulkan/vulkan_core.h>
 
 namespace {
@@ -40,6 +41,55 @@ VkResult counter(VkDevice Device, VkSemaphore Semaphore, uint64_t *Value) {
                   : RealCounter(Device, Semaphore, Value);
 }
 
+// A driver that does not say how much memory is free says so here: the
+// extension is listed, and left out again where the driver would refuse it.
+const char *freeMemory() { return getenv("GRETA_TEST_MEMORY"); }
+
+PFN_vkEnumerateDeviceExtensionProperties RealExtensions;
+PFN_vkCreateDevice RealCreate;
+PFN_vkGetPhysicalDeviceMemoryProperties2 RealMemory;
+
+VkResult extensions(VkPhysicalDevice Device, const char *Layer, uint32_t *Count,
+                    VkExtensionProperties *Properties) {
+  uint32_t Room = *Count;
+  VkResult Result = RealExtensions(Device, Layer, Count, Properties);
+  if (Result != VK_SUCCESS || !freeMemory())
+    return Result;
+  if (Properties && *Count == Room)
+    return VK_INCOMPLETE;
+  if (Properties)
+    Properties[*Count] = {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1};
+  ++*Count;
+  return VK_SUCCESS;
+}
+
+VkResult create(VkPhysicalDevice Device, const VkDeviceCreateInfo *Info,
+                const VkAllocationCallbacks *Allocator, VkDevice *Created) {
+  VkDeviceCreateInfo Less = *Info;
+  std::vector<const char *> Names;
+  for (uint32_t I = 0; I < Info->enabledExtensionCount; ++I)
+    if (strcmp(Info->ppEnabledExtensionNames[I],
+               VK_EXT_MEMORY_BUDGET_EXTENSION_NAME))
+      Names.push_back(Info->ppEnabledExtensionNames[I]);
+  Less.enabledExtensionCount = static_cast<uint32_t>(Names.size());
+  Less.ppEnabledExtensionNames = Names.data();
+  return RealCreate(Device, &Less, Allocator, Created);
+}
+
+void memory(VkPhysicalDevice Device, VkPhysicalDeviceMemoryProperties2 *Said) {
+  RealMemory(Device, Said);
+  for (auto *Next = static_cast<VkBaseOutStructure *>(Said->pNext);
+       Next && freeMemory(); Next = Next->pNext)
+    if (Next->sType ==
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT) {
+      auto *Budget =
+          reinterpret_cast<VkPhysicalDeviceMemoryBudgetPropertiesEXT *>(Next);
+      for (uint32_t H = 0; H < Said->memoryProperties.memoryHeapCount; ++H)
+        Budget->heapBudget[H] =
+            Budget->heapUsage[H] + strtoull(freeMemory(), nullptr, 10);
+    }
+}
+
 template <typename F>
 PFN_vkVoidFunction replaced(PFN_vkVoidFunction Found, F &Real, F Mine) {
   Real = reinterpret_cast<F>(Found);
@@ -65,5 +115,13 @@ extern "C" PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance Instance,
   PFN_vkVoidFunction Found = realInstance()(Instance, Name);
   if (!strcmp(Name, "vkGetDeviceProcAddr"))
     return replaced<PFN_vkGetDeviceProcAddr>(Found, RealDevice, ofDevice);
+  if (!strcmp(Name, "vkEnumerateDeviceExtensionProperties"))
+    return replaced<PFN_vkEnumerateDeviceExtensionProperties>(
+        Found, RealExtensions, extensions);
+  if (!strcmp(Name, "vkCreateDevice") && freeMemory())
+    return replaced<PFN_vkCreateDevice>(Found, RealCreate, create);
+  if (!strcmp(Name, "vkGetPhysicalDeviceMemoryProperties2"))
+    return replaced<PFN_vkGetPhysicalDeviceMemoryProperties2>(Found, RealMemory,
+                                                              memory);
   return Found;
 }
