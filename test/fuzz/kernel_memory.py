@@ -272,6 +272,12 @@ class Memory(Steps):
         self.line(f"tl.store({stored}, {x.name})")
         self.line("tl.debug_barrier()")
         self.keep(self.make(f"tl.load({at})", "i32", x.shape))
+        # Each row twice, as a dot's operand.
+        shape = (2 * FAR_ROWS, FAR_COLUMNS)
+        row, column = (self.index(dim, shape) for dim in range(2))
+        loaded = self.make(f"tl.load(far + ({row} % {FAR_ROWS}).to(tl.int64) * far_stride + {column} + pid * {FAR_COLUMNS})", "i32", shape)
+        a = self.make(self.operand("f16", shape, loaded), "f16", shape)
+        self.keep(self.make(f"tl.dot({a.name}, tl.trans({a.name})).to(tl.int32)", "i32", (2 * FAR_ROWS,) * 2))
 
     # Main loops
 
