@@ -10,14 +10,14 @@ from typing import Any
 
 from . import _runtime
 from ._runtime import Error
-from ._arrays import Array, asarray, empty, empty_like, to_numpy, zeros
+from ._arrays import Array, asarray, empty, empty_like, from_dlpack, to_numpy, zeros
 from ._communicator import Communicator, unique_id
 from ._devices import device, devices, set_device, synchronize
 from ._package import Function, Package, load
 from ._streams import Event, Stream
 
 __version__ = _runtime.version()
-__all__ = ["Array", "Communicator", "Error", "Event", "Function", "Package", "Stream", "asarray", "device", "devices", "empty", "empty_like", "load", "set_device"]
+__all__ = ["Array", "Communicator", "Error", "Event", "Function", "Package", "Stream", "asarray", "device", "devices", "empty", "empty_like", "from_dlpack", "load", "set_device"]
 __all__ += ["synchronize", "to_numpy", "unique_id", "zeros"]
 
 # Names that are imported when first asked for: name, and the module it is in.

@@ -177,6 +177,8 @@ def on_host(of: Any) -> np.ndarray[Any, Any]:
     if isinstance(of, Array):
         return of.numpy()
     if type(of).__module__.partition(".")[0] == "torch":
+        if of.device.type == "rdna":
+            of = of.cpu()
         if of.device.type != "cpu":
             raise Error(f"a torch tensor on '{of.device}' is not memory of the host; move it with .cpu()")
         return _of_torch(of.detach().resolve_conj().resolve_neg())
@@ -213,6 +215,18 @@ def asarray(of: Any, dtype: Any = None, device: str | Device | None = None) -> A
     array = empty(host.shape, kind, place)
     array.write(_bytes(np.ascontiguousarray(host, kind)))
     return array
+
+
+def from_dlpack(of: Any, device: str | Device | None = None) -> Array:
+    """The memory of another library's contiguous array as one of this device, without a copy; an Error where the device does not reach it."""
+    kind = as_dtype(of.dtype)
+    if str(getattr(of, "device", "")).startswith("rdna"):
+        from . import _torch
+
+        capsule = _torch.export_dlpack(of)[0]
+    else:
+        capsule = of.__dlpack__()
+    return Array(find_device(device), capsule, tuple(of.shape), kind, _PACKAGE[kind], kind.itemsize)
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:

@@ -95,6 +95,21 @@ static void bindArrays(nb::module_ &m) {
             new (self) Array(std::move(view));
           },
           "of"_a, "shape"_a, "offset"_a = 0, "The same memory")
+      .def(
+          "__init__",
+          [](Array *self, std::shared_ptr<Device> device, nb::object capsule,
+             std::vector<int64_t> shape, nb::object dtype, std::string type,
+             size_t itemsize) {
+            auto *given = static_cast<DLManagedTensor *>(
+                PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+            if (!given)
+              throw nb::python_error();
+            new (self) Array(std::move(device), given, std::move(shape),
+                             std::move(dtype), std::move(type), itemsize);
+            PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+          },
+          "device"_a, "capsule"_a, "shape"_a, "dtype"_a, "type"_a, "itemsize"_a,
+          "DLPack's memory")
       .def_ro("device", &Array::device)
       .def_prop_ro("shape", shapeOf)
       .def_ro("dtype", &Array::dtype)

@@ -133,6 +133,17 @@ Array::Array(std::shared_ptr<Device> place, std::vector<int64_t> extents,
   buffer = session->allocate(checkedBytes(*this));
 }
 
+Array::Array(std::shared_ptr<Device> place, DLManagedTensor *from,
+             std::vector<int64_t> extents, nb::object dtype, std::string type,
+             size_t itemSize)
+    : device(std::move(place)), session(device->session()),
+      shape(std::move(extents)), dtype(std::move(dtype)), type(std::move(type)),
+      itemSize(itemSize) {
+  auto [memory, begin] = session->runtime.importDLPack(from);
+  buffer = std::make_shared<Buffer>(std::move(memory));
+  offset = begin;
+}
+
 Array::Array(const Array &of, std::vector<int64_t> extents, size_t offset)
     : device(of.device), session(of.session), buffer(of.buffer),
       offset(of.offset + offset), shape(std::move(extents)), dtype(of.dtype),

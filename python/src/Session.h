@@ -101,6 +101,10 @@ struct Array {
   /// An array of the manifest's type `type`.
   Array(std::shared_ptr<Device> device, std::vector<int64_t> shape,
         nb::object dtype, std::string type, size_t itemSize);
+  /// Memory of another library's, which DLPack's tensor gives away.
+  Array(std::shared_ptr<Device> device, DLManagedTensor *from,
+        std::vector<int64_t> shape, nb::object dtype, std::string type,
+        size_t itemSize);
   /// The same memory under another shape, from `offset` on.
   Array(const Array &of, std::vector<int64_t> shape, size_t offset);
 

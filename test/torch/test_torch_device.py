@@ -151,13 +151,36 @@ def test_the_driver_of_triton_comes_back(rdna):
     assert rdna.equal((x.to("rdna") @ x.t().to("rdna")).cpu(), x @ x.t())
 
 
-@pytest.mark.parametrize("isFirst", (False, True), ids=("after_a_backward", "before"))
-def test_backward_whenever_the_device_was_made(rdna, isFirst):
+BEFORE_A_BACKWARD = """
+import greta.torch, torch
+torch.ones(2, requires_grad=True).clone().backward(torch.ones(2))
+"""
+DURING_A_BACKWARD = """
+import threading, torch
+begun, imported = threading.Event(), threading.Event()
+class Waits(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+    @staticmethod
+    def backward(context, grad):
+        begun.set()
+        imported.wait()
+        return grad
+thread = threading.Thread(target=lambda: Waits.apply(torch.ones(2, requires_grad=True)).backward(torch.ones(2)))
+thread.start()
+begun.wait()
+import greta.torch
+imported.set()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("program", (BEFORE_A_BACKWARD, DURING_A_BACKWARD), ids=("before_a_backward", "during"))
+def test_backward_whenever_the_device_was_made(rdna, program):
     """torch starts the threads of autograd at the first backward of a process, with the devices that there are then."""
-    lines = ["torch.ones(2, requires_grad=True).clone().backward(torch.ones(2))", "import greta.torch"]
-    program = ["import torch", *(reversed(lines) if isFirst else lines)]
-    program += ["x = torch.ones(2, device='rdna', requires_grad=True)", "x.clone().backward(torch.full((2,), 3.0, device='rdna'))", "print(x.grad.tolist())"]
-    run = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, timeout=600)
+    program += "x = torch.ones(2, device='rdna', requires_grad=True)\nx.clone().backward(torch.full((2,), 3.0, device='rdna'))\nprint(x.grad.tolist())"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert (run.returncode, run.stdout) == (0, "[3.0, 3.0]\n"), run.stderr
 
 
@@ -191,6 +214,56 @@ def test_profiles_have_the_time_of_the_device(rdna):
         x.clone()
     times = {row.key: row.device_time_total for row in profile.key_averages()}
     assert times["aten::clone"] >= times["aten::copy_"] > 0
+
+
+def test_dlpack(rdna):
+    """Both ways without a copy: among torch's tensors, and with GRETA's arrays. NumPy gets a copy of what the host does not reach."""
+    import greta
+    import greta.torch
+    import numpy as np
+
+    torch = rdna
+    x = torch.arange(6.0).to("rdna")
+    assert x.__dlpack_device__() == (12, 0)
+    assert torch.from_dlpack(x).data_ptr() == torch.from_dlpack(x.__dlpack__()).data_ptr() == x.data_ptr()
+    for one in (x[1:].view(5, 1), x.view(2, 3).t()):
+        assert (np.from_dlpack(one, device="cpu") == one.cpu().numpy()).all()
+    other = greta.from_dlpack(x[2:], device="vulkan")
+    x.fill_(7)
+    torch.rdna.synchronize()
+    del x
+    torch.zeros(6, device="rdna").cpu()  # takes no memory that others hold
+    assert other.numpy().tolist() == [7, 7, 7, 7]
+
+    array = greta.asarray(np.arange(6, dtype=np.int32), device="vulkan")
+    for one in (array, array[2:]):
+        there = greta.torch.from_dlpack(one)
+        assert there.device.type == "rdna" and there.tolist() == one.numpy().tolist()
+        there[:1].fill_(9)
+        torch.rdna.synchronize()
+    assert array.numpy().tolist() == [9, 1, 9, 3, 4, 5]
+    back = greta.from_dlpack(there, device="vulkan")
+    assert back.numpy().tolist() == [9, 3, 4, 5] and greta.asarray(there, device="vulkan").dtype == np.int32
+
+
+def test_dlpack_says_what_it_cannot_express(rdna):
+    import greta.torch
+
+    torch = rdna
+    x = torch.zeros(2, 3, device="rdna")
+    with pytest.raises(BufferError, match=r"rdna:0 is DLPack's device \d+:0; its memory cannot be given as 2:0"):
+        x.__dlpack__(dl_device=(2, 0))
+    with pytest.raises(BufferError, match="only contiguous tensors"):
+        x.t().__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError, match="use tensor.detach"):
+        x.clone().requires_grad_().__dlpack__(dl_device=(1, 0))
+    with pytest.raises(BufferError, match="not of ComplexFloat"):
+        torch.zeros(2, dtype=torch.complex64, device="rdna").__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError, match="no tensor of rdna has DLPack's type 1 of 32 bits"):
+        greta.torch.from_dlpack(torch.zeros(2, dtype=torch.uint32))
+    with pytest.raises(BufferError, match="rdna:0 cannot use this memory as it lies.*stride"):
+        greta.torch.from_dlpack(torch.zeros(2, 3).t())
+    assert torch.rdna.default_stream().stream_id == 0
 
 
 def test_diagnosis(rdna, capsys, monkeypatch):

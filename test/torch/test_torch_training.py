@@ -141,8 +141,6 @@ def test_a_step_replays_as_a_graph(rdna):
         graph.capture_begin()
     with pytest.raises(RuntimeError, match="no dump"):
         graph.debug_dump("graph")
-    with pytest.raises(RuntimeError, match="the same each time"), torch.accelerator.Graph(pool=graph.pool()):
-        torch.rand(2, device="rdna")
     graph.reset()
     for call in (graph.replay, graph.capture_end):
         with pytest.raises(RuntimeError, match="not recorded|not being recorded"):
@@ -151,6 +149,88 @@ def test_a_step_replays_as_a_graph(rdna):
     with pytest.raises(RuntimeError, match="being recorded"):
         graph.reset()
     graph.capture_end()
+
+
+def test_graphs_draw_what_calls_would(rdna):
+    """A replay takes random numbers from where its generators are, and moves them on."""
+    torch = rdna
+    own = torch.Generator("rdna")
+
+    def seed():
+        torch.manual_seed(5)
+        own.manual_seed(1 << 40)
+
+    def draw():
+        return torch.rand(30, device="rdna"), torch.rand(3, device="rdna", generator=own), torch.rand(5, device="rdna")
+
+    seed()
+    expected = [[one.cpu() for one in draw()] for _ in range(4)]
+    seed()
+    graph = torch.accelerator.Graph()
+    with graph:
+        drawn = draw()
+    for step in range(3):
+        graph.replay()
+        torch.testing.assert_close([one.cpu() for one in drawn], expected[step], rtol=0, atol=0)
+    torch.testing.assert_close([one.cpu() for one in draw()], expected[3], rtol=0, atol=0)
+    torch.rdna._set_rng_state_offset(1 << 32)  # is no other sequence's begin
+    assert not torch.equal(torch.rand(30, device="rdna").cpu(), expected[0][0])
+    graph.reset()
+
+
+def test_graphs_record_what_is_made_once(rdna):
+    """Sequences, and the tables of Fourier transforms, which the first transform of a size makes."""
+    torch = rdna
+    x = torch.zeros(2, 7, device="rdna")
+    graph = torch.accelerator.Graph()
+    with graph:
+        sequence, between = torch.arange(0.5, 4.0, 0.5, device="rdna"), torch.linspace(0.1, 0.7, 7, device="rdna")
+        transformed = torch.fft.rfft(x)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(2):
+        host = torch.randn(2, 7, generator=generator)
+        x.copy_(host)
+        graph.replay()
+        torch.testing.assert_close(transformed.cpu(), torch.fft.rfft(host), rtol=1e-5, atol=1e-5)
+    assert torch.equal(sequence.cpu(), torch.arange(0.5, 4.0, 0.5))
+    torch.testing.assert_close(between.cpu(), torch.linspace(0.1, 0.7, 7))
+
+
+def test_memory_of_graphs_that_another_stream_reads(rdna):
+    torch = rdna
+    from greta import _torch
+
+    x = torch.zeros(1000, device="rdna")
+    graph = torch.accelerator.Graph()
+    with graph:
+        one, other = x.clone(), x.clone()
+    one.record_stream(torch.rdna.Stream())
+    read, free = one.data_ptr(), other.data_ptr()
+    del one, other
+    with torch.accelerator.Graph(pool=graph.pool()):
+        addresses = [x.clone().data_ptr()]
+        kept = x.clone()
+        addresses.append(kept.data_ptr())
+    assert free in addresses and read not in addresses
+    assert _torch.own_stream not in {torch.rdna.Stream().stream_id for _ in range(40)}  # numbers of graphs are made there
+
+
+def test_fused_optimizers_in_f64(rdna):
+    """Gradients in another order of memory, and a parameter with gaps, as they are."""
+    torch = rdna
+    results = []
+    for device in ("cpu", "rdna"):
+        generator = torch.Generator().manual_seed(0)
+        first, second = (torch.randn(4, 6, dtype=torch.float64, generator=generator).to(device) for _ in range(2))
+        parameters = [torch.nn.Parameter(first), torch.nn.Parameter(second[:, ::2])]
+        optimizer = torch.optim.AdamW(parameters, lr=0.1, betas=(0.8, 0.99), fused=device == "rdna", weight_decay=0.1)
+        for _ in range(3):
+            for one in parameters:
+                one.grad = torch.randn(one.shape[::-1], dtype=torch.float64, generator=generator).to(device).t()
+            optimizer.step()
+        results.append([first.detach().cpu(), second.cpu()])
+    torch.testing.assert_close(results[1], results[0], rtol=1e-13, atol=1e-13)
+    assert not torch.rdna.fallbacks()
 
 
 def test_modules_keep_their_parameters(rdna):

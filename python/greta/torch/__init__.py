@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .._devices import _probed
+from .._devices import device as find_device
 from .._runtime import Error
 
 
@@ -36,16 +37,19 @@ def _load() -> None:
         raise Error(f"greta was built for torch {built}, this is {torch.__version__}; build it again with pip install --no-build-isolation")
     if torch._C._get_privateuse1_backend_name() == "rdna":
         return
-    _torch.configure(_specs())
+    _torch.configure(_specs(), find_device)
 
     from . import _device
 
     _device.register()
 
-    from . import _dispatch, _inductor
+    from . import _dispatch, _dlpack, _inductor
 
     _dispatch.register()
+    _dlpack.register()
     _inductor.register()
 
 
 _load()
+
+from ._dlpack import from_dlpack  # noqa: E402, F401 -- needs the device

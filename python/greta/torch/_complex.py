@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from ._device import made_for_all_streams
 from ._operators import implements
 
 aten = torch.ops.aten
@@ -158,19 +159,23 @@ def _polar(size: torch.Tensor, angle: torch.Tensor, *, out: torch.Tensor) -> Any
 #
 
 
+def _table(turns: torch.Tensor, n: int, sign: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """cos and sign * sin of 2 pi turns / n."""
+    angle = turns.to(torch.float64) * (2 * math.pi / n)
+    with made_for_all_streams(device.index):
+        return angle.cos().to(dtype).to(device), (sign * angle.sin()).to(dtype).to(device)
+
+
 @functools.lru_cache(64)
 def _matrix(n: int, sign: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """cos and sign * sin of 2 pi j k / n."""
     index = torch.arange(n, dtype=torch.int64)
-    angle = (index[:, None] * index[None, :] % n).to(torch.float64) * (2 * math.pi / n)
-    return angle.cos().to(dtype).to(device), (sign * angle.sin()).to(dtype).to(device)
+    return _table(index[:, None] * index[None, :] % n, n, sign, dtype, device)
 
 
 @functools.lru_cache(64)
 def _twiddles(rows: int, columns: int, sign: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    n = rows * columns
-    angle = (torch.arange(rows)[:, None] * torch.arange(columns)[None, :] % n).to(torch.float64) * (2 * math.pi / n)
-    return angle.cos().to(dtype).to(device), (sign * angle.sin()).to(dtype).to(device)
+    return _table(torch.arange(rows)[:, None] * torch.arange(columns)[None, :], rows * columns, sign, dtype, device)
 
 
 def _multiplied(a: torch.Tensor, b: torch.Tensor | None, c: torch.Tensor, d: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -106,6 +106,19 @@ class device:
         _torch.exchange_device(self.prev_idx)
 
 
+def _stream(number: int, index: int) -> torch.Stream:
+    return torch.Stream(stream_id=number, device_index=index, device_type=int(torch._C._autograd.DeviceType.PrivateUse1))
+
+
+@contextlib.contextmanager
+def made_for_all_streams(index: int) -> Any:
+    """Tensors that are made in here are complete behind it, also where a graph is being recorded: a stream of our own makes them."""
+    own = _stream(_torch.own_stream, index)
+    with own:
+        yield
+    own.synchronize()
+
+
 class Stream(torch.Stream):
     """A stream of a device; `with` makes it the one in use."""
 
@@ -151,8 +164,7 @@ def _functions() -> dict[str, Any]:
         return lambda device=None: getattr(accelerator, name)(index_of(device))
 
     def default_stream(device: Any = None) -> torch.Stream:
-        kind = torch._C._autograd.DeviceType.PrivateUse1
-        return torch.Stream(stream_id=0, device_index=index_of(device), device_type=kind)
+        return _stream(0, index_of(device))
 
     memory = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats")
     return {

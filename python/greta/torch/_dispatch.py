@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from .. import _torch
-from ._device import NAME, target_of
+from ._device import NAME, made_for_all_streams, target_of
 
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)
 _compiles = os.environ.get("GRETA_TORCH_EAGER", "compile") != "cpu"
@@ -59,17 +59,10 @@ def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -
 
 
 @functools.lru_cache(None)
-def _stream_of_numbers(index: int) -> Any:
-    return torch.rdna.Stream(index)
-
-
-@functools.lru_cache(None)
 def _number_of_graphs(word: str, value: Any, kind: torch.dtype, index: int) -> torch.Tensor:
-    """A number that replays of graphs read: another stream has written it before, and it stays."""
-    with torch.rdna.stream(_stream_of_numbers(index)):
-        made = torch.full((), value, dtype=kind, device=torch.device(NAME, index))
-        torch.rdna.current_stream(index).synchronize()
-    return made
+    """A number that replays of graphs read: it is written before, and stays."""
+    with made_for_all_streams(index):
+        return torch.full((), value, dtype=kind, device=torch.device(NAME, index))
 
 
 def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,7 +89,7 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _complex, _eager, _operators, _optimizers, _recurrent  # noqa: F401 -- some add to the table
+        from . import _complex, _eager, _operators, _optimizers, _random, _recurrent  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)

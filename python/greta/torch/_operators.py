@@ -1,4 +1,4 @@
-"""Operators that have kernels of their own: GEMM, which Inductor's graphs call, and random numbers, whose state is the device's generator."""
+"""Operators that have kernels of their own: GEMM, which Inductor's graphs call, sequences, `nonzero`, sorts; and those by way of others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import torch
 import triton
 import triton.language as tl
 
-from .. import _torch
 from . import _eager
-from ._device import NAME, block_of
+from ._device import block_of
 
 aten = torch.ops.aten
 table: dict[Any, Callable[..., Any]] = {}
+TYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}  # that the kernels here make
 
 
 def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -242,186 +242,35 @@ def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
 
 
 #
-# Random numbers
-#
-
-
-@triton.jit(do_not_specialize=["n", "seed", "offset", "low", "high", "span"])
-def random_kernel(out, n, seed, offset, low, high, span, p, KIND: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr):
-    """Numbers `offset` to `offset + n - 1` of the generator, as KIND says."""
-    i = places(BLOCK, FAR)
-    at = offset + i
-    kind = out.dtype.element_ty
-    if KIND != "integer":
-        low = number(low, kind == tl.float64)
-        high = number(high, kind == tl.float64)
-    if KIND == "integer":
-        first, second, _, _ = tl.randint4x(seed, at)
-        bits = (first.to(tl.uint32).to(tl.uint64) << 32) | second.to(tl.uint32).to(tl.uint64)
-        value = (low + (bits % span.to(tl.uint64)).to(tl.int64)).to(kind)
-    elif KIND == "normal":
-        value = (tl.randn(seed, at) * high + low).to(kind)
-    else:
-        uniform = tl.rand(seed, at)
-        if KIND == "uniform":
-            value = (uniform * (high - low) + low).to(kind)
-            value = tl.where(value >= high.to(kind), low.to(kind), value)  # rounded up to the end, which is no part
-        elif KIND == "bernoulli":
-            value = (uniform < tl.load(p + i, mask=i < n, other=0.0).to(tl.float32)).to(kind)
-        elif KIND == "exponential":
-            value = (-tl.log(1.0 - uniform) / low).to(kind)
-        elif KIND == "cauchy":
-            value = (low + high * tl.sin(3.141592653589793 * (uniform - 0.5)) / tl.cos(3.141592653589793 * (uniform - 0.5))).to(kind)
-        elif KIND == "geometric":
-            value = tl.ceil(tl.log(1.0 - uniform) / low).to(kind)
-    tl.store(out + i, value, mask=i < n)
-
-
-def _draw(self: torch.Tensor, generator: Any, kind: str, low: float = 0.0, high: float = 1.0, span: int = 1, p: Any = None) -> Any:
-    """Fills a tensor, in the order of its indices."""
-    if self.dtype.is_complex or self.dtype not in _RANDOM:
-        return NotImplemented
-    if self.numel() == 0:
-        return self
-    out = self if self.is_contiguous() else torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    n = out.numel()
-    seed, offset = _torch.take_numbers(generator, self.device.index, n)
-    low, high = (int(low), int(high)) if kind == "integer" else (as_argument(one, out.dtype == torch.float64) for one in (low, high))
-    with torch.rdna.device(self.device):
-        random_kernel[(triton.cdiv(n, 512),)](out, n, _signed(seed), offset, low, high, span, out if p is None else p, KIND=kind, FAR=reaches_far(out), BLOCK=512)
-    if out is not self:
-        self.copy_(out)
-    return self
-
-
-def _signed(seed: int) -> int:
-    return seed - (1 << 64) if seed >= 1 << 63 else seed
-
-
-_RANDOM = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
-
-
-@implements(aten.uniform_.default)
-def _uniform(self: torch.Tensor, low: float = 0, high: float = 1, *, generator: Any = None) -> Any:
-    return _draw(self, generator, "uniform", low, high) if self.is_floating_point() and low < high else NotImplemented
-
-
-@implements(aten.normal_.default)
-def _normal(self: torch.Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
-    return _draw(self, generator, "normal", mean, std) if self.is_floating_point() and std >= 0 else NotImplemented
-
-
-@implements(aten.exponential_.default)
-def _exponential(self: torch.Tensor, rate: float = 1, *, generator: Any = None) -> Any:
-    return _draw(self, generator, "exponential", rate) if self.is_floating_point() and rate > 0 else NotImplemented
-
-
-@implements(aten.cauchy_.default)
-def _cauchy(self: torch.Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
-    return _draw(self, generator, "cauchy", median, sigma) if self.is_floating_point() else NotImplemented
-
-
-@implements(aten.geometric_.default)
-def _geometric(self: torch.Tensor, p: float, *, generator: Any = None) -> Any:
-    return _draw(self, generator, "geometric", math.log1p(-p)) if 0 < p < 1 else NotImplemented
-
-
-@implements(aten.bernoulli_.float)
-def _bernoulli_number(self: torch.Tensor, p: float = 0.5, *, generator: Any = None) -> Any:
-    if not 0 <= p <= 1:
-        return NotImplemented
-    return _draw(self, generator, "bernoulli", p=torch.full(self.shape, p, dtype=torch.float32, device=self.device))
-
-
-@implements(aten.bernoulli_.Tensor)
-def _bernoulli_tensor(self: torch.Tensor, p: torch.Tensor, *, generator: Any = None) -> Any:
-    return _draw(self, generator, "bernoulli", p=p.to(self.device, torch.float32).expand(self.shape).contiguous())
-
-
-@implements(aten.bernoulli.out)
-def _bernoulli_out(self: torch.Tensor, *, generator: Any = None, out: torch.Tensor) -> Any:
-    return _bernoulli_tensor(out.resize_(self.shape), self, generator=generator)
-
-
-@implements(getattr(aten.random_, "from"))
-def _random_from(self: torch.Tensor, low: int, high: int | None, *, generator: Any = None) -> Any:
-    if high is None or high <= low:
-        return NotImplemented
-    return _draw(self, generator, "integer", low, 0, high - low)
-
-
-@implements(aten.random_.to)
-def _random_to(self: torch.Tensor, high: int, *, generator: Any = None) -> Any:
-    return _random_from(self, 0, high, generator=generator)
-
-
-@implements(aten.random_.default)
-def _random(self: torch.Tensor, *, generator: Any = None) -> Any:
-    digits = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53, torch.uint8: 8, torch.int8: 7, torch.int16: 15, torch.int32: 31, torch.int64: 63}
-    if self.dtype not in digits:
-        return NotImplemented
-    return _draw(self, generator, "integer", 0, 0, (1 << digits[self.dtype]) - (1 if self.dtype == torch.int64 else 0))
-
-
-@implements(aten.randperm.generator_out)
-def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> Any:
-    keys = torch.empty(n, dtype=torch.int64, device=NAME)
-    _random(keys, generator=generator)
-    return out.resize_(n).copy_(keys.argsort())
-
-
-@implements(aten.normal.Tensor_Tensor, aten.normal.Tensor_Tensor_out)
-def _normal_tensors(mean: torch.Tensor, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
-    if mean.is_complex() or std.is_complex():
-        return NotImplemented
-    numbers = torch.empty(torch.broadcast_shapes(mean.shape, std.shape), dtype=mean.dtype, device=NAME)
-    if _normal(numbers, generator=generator) is NotImplemented:
-        return NotImplemented
-    result = numbers * std + mean
-    return result if out is None else out.resize_(result.shape).copy_(result)
-
-
-@implements(aten.normal.Tensor_float, aten.normal.Tensor_float_out)
-def _normal_mean(mean: torch.Tensor, std: float = 1, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
-    return _normal_tensors(mean, torch.full_like(mean, std), generator=generator, out=out)
-
-
-@implements(aten.normal.float_Tensor, aten.normal.float_Tensor_out)
-def _normal_std(mean: float, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
-    return _normal_tensors(torch.full_like(std, mean), std, generator=generator, out=out)
-
-
-#
 # Tensors of nothing but numbers
 #
 
 
-@triton.jit(do_not_specialize=["n", "first", "step"])
-def sequence_kernel(out, n, ends, first, step, KIND: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr):
-    """first + i * step in integers; of floats the start, the step and, where both ends are exact, the end are in `ends`."""
+@triton.jit(do_not_specialize=["n", "first", "step", "last"])
+def sequence_kernel(out, n, first, step, last, KIND: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr):
+    """first + i * step; as f64 of these bits but for KIND integers, and counted from both ends where both are exact."""
     i = places(BLOCK, FAR)
     if KIND == "integers":
         value = first + i.to(tl.int64) * step
     else:
-        start = tl.load(ends)
-        value = start + i.to(tl.float64) * tl.load(ends + 1)
+        wide = number(step, True)
+        value = number(first, True) + i.to(tl.float64) * wide
         if KIND == "between":
-            value = tl.where(i < n // 2, value, tl.load(ends + 2) - (n - 1 - i).to(tl.float64) * tl.load(ends + 1))
+            value = tl.where(i < n // 2, value, number(last, True) - (n - 1 - i).to(tl.float64) * wide)
     tl.store(out + i, value.to(out.dtype.element_ty), mask=i < n)
 
 
-def _sequence(out: torch.Tensor, n: int, ends: list[float] | None, first: int = 0, step: int = 1) -> Any:
-    if out.dtype not in _RANDOM:
+def _sequence(out: torch.Tensor, n: int, kind: str, first: float, step: float, last: float = 0) -> Any:
+    if out.dtype not in TYPES:
         return NotImplemented
     if out.shape != (n,):
         out.resize_(n)
     if n == 0:
         return out
     filled = out if out.is_contiguous() else torch.empty(n, dtype=out.dtype, device=out.device)
-    kind = "integers" if ends is None else "from" if len(ends) == 2 else "between"
+    numbers = (first, step, last) if kind == "integers" else (as_argument(one, True) for one in (first, step, last))
     with torch.rdna.device(out.device):
-        numbers = filled if ends is None else torch.tensor(ends, dtype=torch.float64).to(out.device)
-        sequence_kernel[(triton.cdiv(n, 512),)](filled, n, numbers, first, step, KIND=kind, FAR=reaches_far(filled), BLOCK=512)
+        sequence_kernel[(triton.cdiv(n, 512),)](filled, n, *numbers, KIND=kind, FAR=reaches_far(filled), BLOCK=512)
     return out if filled is out else out.copy_(filled)
 
 
@@ -431,17 +280,17 @@ def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> 
         return NotImplemented
     if all(isinstance(one, int) for one in (start, end, step)):
         n = -((start - end) // step)
-        return _sequence(out, n, None, start, step) if not out.is_floating_point() else _sequence(out, n, [start, step])
+        return _sequence(out, n, "from" if out.is_floating_point() else "integers", start, step)
     if not out.is_floating_point():
         return NotImplemented
-    return _sequence(out, math.ceil((end - start) / step), [start, step])
+    return _sequence(out, math.ceil((end - start) / step), "from", start, step)
 
 
 @implements(aten.linspace.out)
 def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> Any:
     if steps < 0 or not out.is_floating_point():
         return NotImplemented
-    return _sequence(out, steps, [start, (end - start) / (steps - 1), end] if steps > 1 else [start, 0])
+    return _sequence(out, steps, "between", start, (end - start) / (steps - 1), end) if steps > 1 else _sequence(out, steps, "from", start, 0)
 
 
 @implements(aten.eye.m_out)
@@ -584,7 +433,7 @@ def rank_sort_kernel(values, indices, x, n, DESCENDING: tl.constexpr, BLOCK: tl.
 def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False, values: torch.Tensor, indices: torch.Tensor) -> Any:
     """Rows that Inductor does not sort in one block."""
     n = self.shape[dim] if self.dim() else 1
-    if not 512 < n <= 1 << 15 or self.dtype not in _RANDOM:
+    if not 512 < n <= 1 << 15 or self.dtype not in TYPES:
         return NotImplemented
     rows = self.movedim(dim, -1).contiguous()
     found, places = torch.empty_like(rows), torch.empty(rows.shape, dtype=torch.int64, device=rows.device)
@@ -617,18 +466,6 @@ def _update_scale(scale: torch.Tensor, good: torch.Tensor, found: torch.Tensor, 
     scale.copy_(torch.where(overflowed, scale * backoff, torch.where(isDue & torch.isfinite(larger), larger, scale)))
     good.copy_(torch.where(overflowed | isDue, torch.zeros_like(good), grown))
     return scale
-
-
-@implements(aten.native_dropout.default)
-def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
-    if x.is_complex() or not x.is_floating_point() or not 0 <= p <= 1:
-        return NotImplemented
-    if train is False or p == 0:
-        return x.clone(), torch.ones(x.shape, dtype=torch.bool, device=x.device)
-    numbers = torch.empty(x.shape, dtype=torch.float32, device=x.device)
-    _uniform(numbers)
-    kept = numbers >= p
-    return torch.where(kept, x * (1 / (1 - p)) if p < 1 else torch.zeros_like(x), torch.zeros_like(x)), kept
 
 
 def group_norm(x: torch.Tensor, weight: Any, bias: Any, n: int, channels: int, inner: int, groups: int, eps: float) -> Any:

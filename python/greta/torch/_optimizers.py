@@ -1,7 +1,7 @@
 """Fused optimizers: one kernel updates a parameter and its state.
 
-In: lists of parameters, gradients and states in f32, f16 or bf16, that torch.optim passes on with fused=True, with the scale of a GradScaler and its mark of infinities.
-Out: both updated, unless the mark is set; gradients without the scale. Parameters in other types, or with gaps, run on the CPU.
+In: lists of parameters, gradients and states in f32, f16, bf16 or f64, that torch.optim passes on with fused=True, with the scale of a GradScaler and its mark of infinities.
+Out: both updated, unless the mark is set; gradients without the scale. Kernels compute in f32, and in f64 where the parameter is of that: KIND.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import torch
 import triton
 import triton.language as tl
 
-from ._operators import implements, places, reaches_far
+from ._operators import as_argument, implements, number, places, reaches_far
 
 aten = torch.ops.aten
-_TYPES = {torch.float32, torch.float16, torch.bfloat16}
+_TYPES = {torch.float32, torch.float16, torch.bfloat16, torch.float64}
 
 
 @triton.jit
-def _gradient(grads, i, mask, scale, MAXIMIZES: tl.constexpr, SCALES: tl.constexpr):
-    """The gradient in f32, which stays in its place without the scale."""
-    g = tl.load(grads + i, mask=mask, other=0.0).to(tl.float32)
+def _gradient(grads, i, mask, scale, MAXIMIZES: tl.constexpr, SCALES: tl.constexpr, KIND: tl.constexpr):
+    """The gradient, which stays in its place without the scale."""
+    g = tl.load(grads + i, mask=mask, other=0.0).to(KIND)
     if SCALES:
         g = g / tl.load(scale)
         tl.store(grads + i, g.to(grads.dtype.element_ty), mask=mask)
@@ -42,21 +42,31 @@ def _taken(i, n, found, MARKS: tl.constexpr):
 
 
 @triton.jit
-def _rate(rates, rate, HAS_RATE: tl.constexpr):
+def _rate(rates, rate, HAS_RATE: tl.constexpr, KIND: tl.constexpr):
     """The learning rate, which a tensor may hold."""
     if HAS_RATE:
-        rate = tl.load(rates).to(tl.float32)
-    return rate
+        return tl.load(rates).to(KIND)
+    else:
+        return number(rate, KIND == tl.float64)
 
 
 @triton.jit
-def _one_minus_power(logarithm, step):
-    """1 - exp(logarithm * step), as exact where the power is nearly 1."""
-    x = logarithm * step
-    return tl.where(x > -0.05, -x * (1.0 + x * (0.5 + x * (0.16666667 + x * 0.041666667))), 1.0 - tl.exp(x))
+def _one_minus_power(beta, logarithm, step, KIND: tl.constexpr):
+    """1 - beta to the power of a whole number: by squares in f64; in f32, where beta is rounded, by its logarithm, as exact where the power is nearly 1."""
+    if KIND == tl.float64:
+        rest = step.to(tl.int64)
+        power = beta * 0.0 + 1.0
+        for _ in tl.static_range(32):
+            power = tl.where((rest & 1) != 0, power * beta, power)
+            beta = beta * beta
+            rest = rest >> 1
+        return 1.0 - power
+    else:
+        x = logarithm * step
+        return tl.where(x > -0.05, -x * (1.0 + x * (0.5 + x * (0.16666667 + x * 0.041666667))), 1.0 - tl.exp(x))
 
 
-@triton.jit(do_not_specialize=["n"])
+@triton.jit(do_not_specialize=["n", "rate", "beta1", "rest1", "logarithm1", "beta2", "rest2", "logarithm2", "decay", "eps"])
 def adam_kernel(
     parameters,
     grads,
@@ -83,33 +93,36 @@ def adam_kernel(
     SCALES: tl.constexpr,
     MARKS: tl.constexpr,
     HAS_RATE: tl.constexpr,
+    KIND: tl.constexpr,
     FAR: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Adam and, DECOUPLED, AdamW. rest is 1 - beta, logarithm that of beta, both of f64 on the host."""
     i = places(BLOCK, FAR)
     mask = _taken(i, n, found, MARKS)
-    rate = _rate(rates, rate, HAS_RATE)
-    step = tl.load(steps).to(tl.float32)
-    p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
-    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES)
+    rate = _rate(rates, rate, HAS_RATE, KIND)
+    beta1, rest1, beta2, rest2 = number(beta1, KIND == tl.float64), number(rest1, KIND == tl.float64), number(beta2, KIND == tl.float64), number(rest2, KIND == tl.float64)
+    decay, eps = number(decay, KIND == tl.float64), number(eps, KIND == tl.float64)
+    step = tl.load(steps).to(KIND)
+    p = tl.load(parameters + i, mask=mask, other=0.0).to(KIND)
+    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES, KIND)
     if DECOUPLED:
         p = p - rate * decay * p
     else:
         g = g + decay * p
-    m = tl.load(means + i, mask=mask, other=0.0).to(tl.float32) * beta1 + rest1 * g
-    v = tl.load(squares + i, mask=mask, other=0.0).to(tl.float32) * beta2 + rest2 * g * g
+    m = tl.load(means + i, mask=mask, other=0.0).to(KIND) * beta1 + rest1 * g
+    v = tl.load(squares + i, mask=mask, other=0.0).to(KIND) * beta2 + rest2 * g * g
     tl.store(means + i, m.to(means.dtype.element_ty), mask=mask)
     tl.store(squares + i, v.to(squares.dtype.element_ty), mask=mask)
     if AMSGRAD:
-        v = tl.maximum(tl.load(largest + i, mask=mask, other=0.0).to(tl.float32), v)
+        v = tl.maximum(tl.load(largest + i, mask=mask, other=0.0).to(KIND), v)
         tl.store(largest + i, v.to(largest.dtype.element_ty), mask=mask)
-    size = tl.sqrt(v) / tl.sqrt(_one_minus_power(logarithm2, step)) + eps
-    p = p - rate / _one_minus_power(logarithm1, step) * m / size
+    size = tl.sqrt(v) / tl.sqrt(_one_minus_power(beta2, logarithm2, step, KIND)) + eps
+    p = p - rate / _one_minus_power(beta1, logarithm1, step, KIND) * m / size
     tl.store(parameters + i, p.to(parameters.dtype.element_ty), mask=mask)
 
 
-@triton.jit(do_not_specialize=["n"])
+@triton.jit(do_not_specialize=["n", "rate", "momentum", "taken", "decay"])
 def sgd_kernel(
     parameters,
     grads,
@@ -129,19 +142,21 @@ def sgd_kernel(
     SCALES: tl.constexpr,
     MARKS: tl.constexpr,
     HAS_RATE: tl.constexpr,
+    KIND: tl.constexpr,
     FAR: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """`taken` is 1 less the dampening."""
     i = places(BLOCK, FAR)
     mask = _taken(i, n, found, MARKS)
-    rate = _rate(rates, rate, HAS_RATE)
-    p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
-    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES) + decay * p
+    rate = _rate(rates, rate, HAS_RATE, KIND)
+    momentum, taken, decay = number(momentum, KIND == tl.float64), number(taken, KIND == tl.float64), number(decay, KIND == tl.float64)
+    p = tl.load(parameters + i, mask=mask, other=0.0).to(KIND)
+    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES, KIND) + decay * p
     if HAS_MOMENTUM:
         m = g
         if not IS_FIRST:
-            m = tl.load(momenta + i, mask=mask, other=0.0).to(tl.float32) * momentum + taken * g
+            m = tl.load(momenta + i, mask=mask, other=0.0).to(KIND) * momentum + taken * g
         tl.store(momenta + i, m.to(momenta.dtype.element_ty), mask=mask)
         if IS_FIRST and MARKS:  # a first step that is left out has written nothing, and torch says only once that it is the first
             tl.store(momenta + i, tl.zeros_like(g).to(momenta.dtype.element_ty), mask=(i < n) & (tl.load(found) != 0.0))
@@ -152,7 +167,7 @@ def sgd_kernel(
     tl.store(parameters + i, (p - rate * g).to(parameters.dtype.element_ty), mask=mask)
 
 
-@triton.jit(do_not_specialize=["n"])
+@triton.jit(do_not_specialize=["n", "rate", "rate_decay", "decay", "eps"])
 def adagrad_kernel(
     parameters,
     grads,
@@ -170,17 +185,19 @@ def adagrad_kernel(
     SCALES: tl.constexpr,
     MARKS: tl.constexpr,
     HAS_RATE: tl.constexpr,
+    KIND: tl.constexpr,
     FAR: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     i = places(BLOCK, FAR)
     mask = _taken(i, n, found, MARKS)
-    rate = _rate(rates, rate, HAS_RATE)
-    p = tl.load(parameters + i, mask=mask, other=0.0).to(tl.float32)
-    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES) + decay * p
-    total = tl.load(sums + i, mask=mask, other=0.0).to(tl.float32) + g * g
+    rate = _rate(rates, rate, HAS_RATE, KIND)
+    rate_decay, decay, eps = number(rate_decay, KIND == tl.float64), number(decay, KIND == tl.float64), number(eps, KIND == tl.float64)
+    p = tl.load(parameters + i, mask=mask, other=0.0).to(KIND)
+    g = _gradient(grads, i, mask, scale, MAXIMIZES, SCALES, KIND) + decay * p
+    total = tl.load(sums + i, mask=mask, other=0.0).to(KIND) + g * g
     tl.store(sums + i, total.to(sums.dtype.element_ty), mask=mask)
-    step = tl.load(steps).to(tl.float32)
+    step = tl.load(steps).to(KIND)
     p = p - rate / (1.0 + (step - 1.0) * rate_decay) * g / (tl.sqrt(total) + eps)
     tl.store(parameters + i, p.to(parameters.dtype.element_ty), mask=mask)
 
@@ -188,20 +205,22 @@ def adagrad_kernel(
 def _update(kernel: Any, lists: Sequence[Sequence[torch.Tensor]], steps: Sequence[torch.Tensor], rate: Any, scale: Any, found: Any, numbers: Sequence[float], settings: dict[str, bool]) -> Any:
     """Launches the kernel for each parameter; lists are the parameters, the gradients, and states, or none where all have none."""
     parameters, grads, *states = lists
-    if any(one.dtype not in _TYPES or not torch.ops.aten.is_non_overlapping_and_dense(one) for one in parameters):
+    if any(one.dtype not in _TYPES for one in parameters):
         return NotImplemented
     isTensor = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"
     numbers = (1.0 if isTensor else float(rate), *(float(one) for one in numbers))
-    for index, parameter in enumerate(parameters):
-        n = parameter.numel()
+    for index, target in enumerate(parameters):
+        n = target.numel()
         if n == 0:
             continue
-        # The kernel takes copies of tensors in another order than the parameter, which are copied back.
+        # The kernel takes copies of tensors in another order than the parameter, or with gaps; they are copied back.
+        parameter = target if torch.ops.aten.is_non_overlapping_and_dense(target) else target.contiguous()
         given = [grads[index], *(one[index] for one in states if one)]
         alike = [one if one.stride() == parameter.stride() else torch.empty_like(parameter, dtype=one.dtype).copy_(one) for one in given]
         grad, *others = alike
         rest = iter(others)
         others = [next(rest) if one else parameter for one in states]
+        isWide = parameter.dtype == torch.float64
         with torch.rdna.device(parameter.device):
             kernel[(triton.cdiv(n, 1024),)](
                 parameter,
@@ -212,15 +231,16 @@ def _update(kernel: Any, lists: Sequence[Sequence[torch.Tensor]], steps: Sequenc
                 parameter if scale is None else scale,
                 parameter if found is None else found,
                 n,
-                *numbers,
+                *(as_argument(one, isWide) for one in numbers),
                 **settings,
                 SCALES=scale is not None,
                 MARKS=found is not None,
                 HAS_RATE=isTensor,
+                KIND=tl.float64 if isWide else tl.float32,
                 FAR=reaches_far(parameter),
                 BLOCK=1024,
             )
-        for one, own in zip(given, alike):
+        for one, own in zip((target, *given), (parameter, *alike)):
             if own is not one and (own is not grad or scale is not None):
                 one.copy_(own)
     return None

@@ -12,6 +12,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <atomic>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <random>
@@ -36,8 +37,7 @@ public:
     c10::Device place(deviceType, index);
     if (!bytes)
       return {nullptr, nullptr, &release, place};
-    Block *block = device(index).allocate(bytes, currentStream(index));
-    return {reinterpret_cast<void *>(block->address), block, &release, place};
+    return dataOf(device(index).allocate(bytes, currentStream(index)));
   }
 
   bool initialized() override { return deviceCount() > 0; }
@@ -235,6 +235,11 @@ Block *torch_device::blockOf(const c10::DataPtr &data) {
              : nullptr;
 }
 
+c10::DataPtr torch_device::dataOf(Block *block) {
+  return {reinterpret_cast<void *>(block->address), block, &Allocator::release,
+          c10::Device(deviceType, block->device)};
+}
+
 //
 // Random numbers
 //
@@ -258,7 +263,7 @@ uint64_t PhiloxGenerator::seed() {
 
 uint64_t PhiloxGenerator::take(uint64_t numbers) {
   uint64_t first = offset;
-  offset += (numbers + 3) / 4 * 4;
+  offset += stepOf(numbers);
   return first;
 }
 
@@ -441,14 +446,25 @@ struct EngineState : Engine {
 
 void torch_device::joinAutograd() {
   Engine &engine = Engine::get_default_engine();
+  // A start that comes later sees the devices.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!EngineState::hasStarted(engine))
     return;
+  engine.initialize_device_threads_pool(); // waits for a start in progress
   auto &queues = EngineState::queues(engine);
-  while (queues.size() < size_t(torch_device::deviceCount())) {
-    int index = static_cast<int>(queues.size());
-    queues.push_back(std::make_shared<ReadyQueue>());
-    std::thread([&engine, index, queue = queues.back()] {
-      engine.thread_init(index, queue, /*should_increment=*/true);
+  size_t known = queues.size(), all = torch_device::deviceCount();
+  if (known >= all)
+    return;
+  // The engine reads the list without a lock, for devices of other types: what
+  // it found before the swap stays where it is.
+  auto grown = queues;
+  while (grown.size() < all)
+    grown.push_back(std::make_shared<ReadyQueue>());
+  for (size_t i = known; i < all; ++i)
+    std::thread([&engine, i, queue = grown[i]] {
+      engine.thread_init(static_cast<int>(i), queue,
+                         /*should_increment=*/true);
     }).detach();
-  }
+  grown.swap(queues);
+  new std::vector<std::shared_ptr<ReadyQueue>>(std::move(grown)); // never freed
 }

@@ -26,6 +26,7 @@ std::vector<std::unique_ptr<torch_device::Device>> &allDevices() {
   static auto *all = new std::vector<std::unique_ptr<torch_device::Device>>;
   return *all;
 }
+OpenDevice &openDevice = *new OpenDevice; // never destroyed, either
 thread_local c10::DeviceIndex inUse = 0;
 thread_local std::vector<int64_t> streamsInUse;
 
@@ -66,7 +67,9 @@ std::string inWords(double bytes) {
 // Devices
 //
 
-void torch_device::configure(const std::vector<std::string> &specs) {
+void torch_device::configure(const std::vector<std::string> &specs,
+                             OpenDevice open) {
+  openDevice = std::move(open);
   pthread_atfork(nullptr, nullptr, [] { ++forks; });
   for (const std::string &spec : specs)
     allDevices().push_back(std::make_unique<torch_device::Device>(
@@ -108,14 +111,22 @@ int64_t torch_device::exchangeStream(c10::DeviceIndex index,
 }
 
 const Runtime &torch_device::Device::runtime() {
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    TORCH_CHECK(!opened || forksBefore == forks, "rdna:", int(index),
+                " is of the process that this one was forked from; use the "
+                "start method 'spawn' for processes that use the device");
+    if (opened)
+      return *opened;
+  }
+  auto made = openDevice(spec);
   std::lock_guard<std::mutex> guard(lock);
-  TORCH_CHECK(!opened || forksBefore == forks, "rdna:", int(index),
-              " is of the process that this one was forked from; use the "
-              "start method 'spawn' for processes that use the device");
   if (!opened) {
     forksBefore = forks;
-    opened = std::make_unique<Runtime>(spec);
-    queues.push_back(std::make_unique<Queue>(opened->stream()));
+    opened = std::move(made);
+    for (int64_t stream : {int64_t(0), ownStream})
+      queues.insert(queues.begin() + stream,
+                    std::make_unique<Queue>(opened->stream()));
   }
   return *opened;
 }
@@ -130,12 +141,12 @@ Queue &torch_device::Device::queue(int64_t stream) {
 
 int64_t torch_device::Device::makeStream() {
   // As torch's other devices do, streams come from a pool and are given again.
-  constexpr size_t most = 33;
+  constexpr size_t first = ownStream + 1, most = 32;
   const Runtime &opened = runtime();
   std::lock_guard<std::mutex> guard(lock);
   static size_t next = 0;
-  if (queues.size() == most)
-    return 1 + next++ % (most - 1);
+  if (queues.size() == first + most)
+    return first + next++ % most;
   queues.push_back(std::make_unique<Queue>(opened.stream()));
   return static_cast<int64_t>(queues.size()) - 1;
 }
@@ -228,22 +239,31 @@ Block *torch_device::Device::allocate(size_t bytes, int64_t stream) {
   TORCH_CHECK_WITH(OutOfMemoryError, rounded >= bytes, "rdna:", int(index),
                    ": a tensor of ", bytes, " bytes was asked for");
   queue(stream);
-  auto block = std::make_unique<Block>();
+  std::shared_ptr<GraphMemory> graph;
   {
     std::lock_guard<std::mutex> guard(lock);
     auto capture = captures.find(stream);
     if (capture != captures.end())
-      block->graph = capture->second;
+      graph = capture->second;
   }
-  block->buffer = take(rounded, stream, bytes, block->graph.get());
-  block->address = block->buffer.address();
-  block->requested = bytes;
-  block->device = index;
-  block->stream = stream;
-  block->isShared = false;
-  Block *result = block.get();
+  Buffer buffer = take(rounded, stream, bytes, graph.get());
+  uint64_t address = buffer.address();
+  return enter({std::move(buffer), address, bytes, index, stream,
+                /*isShared=*/false, std::move(graph)});
+}
+
+Block *torch_device::Device::adopt(Buffer buffer) {
+  uint64_t address = buffer.address(), bytes = buffer.size();
+  return enter({std::move(buffer), address, bytes, index, currentStream(index),
+                /*isShared=*/true, nullptr});
+}
+
+Block *torch_device::Device::enter(Block block) {
+  size_t bytes = block.requested;
+  auto made = std::make_unique<Block>(std::move(block));
+  Block *result = made.get();
   std::lock_guard<std::mutex> guard(lock);
-  blocks[result->address] = std::move(block);
+  blocks.emplace(result->address, std::move(made));
   count(counters.allocation, 1);
   count(counters.active, 1);
   count(counters.allocated_bytes, result->size());
@@ -255,7 +275,9 @@ Block *torch_device::Device::allocate(size_t bytes, int64_t stream) {
 void torch_device::Device::release(Block *block) {
   std::unique_ptr<Block> owner;
   std::lock_guard<std::mutex> guard(lock);
-  auto found = blocks.find(block->address);
+  auto [found, end] = blocks.equal_range(block->address);
+  while (found != end && found->second.get() != block)
+    ++found;
   owner = std::move(found->second);
   blocks.erase(found);
   count(counters.allocation, -1);
@@ -263,11 +285,11 @@ void torch_device::Device::release(Block *block) {
   count(counters.allocated_bytes, -int64_t(owner->size()));
   count(counters.active_bytes, -int64_t(owner->size()));
   count(counters.requested_bytes, -int64_t(owner->requested));
+  if (owner->isShared)
+    return; // a graph that uses it keeps it
   if (owner->graph)
     return owner->graph->left[owner->size()].push_back(
         std::move(owner->buffer));
-  if (owner->isShared)
-    return;
   bins[{owner->stream, owner->size()}].push_back(std::move(owner->buffer));
 }
 

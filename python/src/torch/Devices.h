@@ -9,7 +9,8 @@
 // storage offsets are addresses in the same block. A block that is freed waits
 // in a bin of its device, stream and size, and is the next tensor's of that
 // stream, in the stream's order. A block that another stream used goes back to
-// the runtime, which keeps it until the work that uses it is done.
+// the runtime, which keeps it until the work that uses it is done, and as long
+// as a graph that uses it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_PYTHON_TORCH_DEVICES_H
@@ -19,6 +20,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Device.h>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +31,10 @@
 namespace greta::torch_device {
 
 constexpr c10::DeviceType deviceType = c10::DeviceType::PrivateUse1;
+
+/// The stream of what is made once for all streams and graphs. Users get none
+/// of its number, so no graph is recorded from it. 0 is the default stream.
+constexpr int64_t ownStream = 1;
 
 /// A stream that threads take turns on.
 struct Queue {
@@ -78,6 +84,8 @@ public:
   /// Memory for the stream in use; throws OutOfMemoryError.
   Block *allocate(size_t bytes, int64_t stream);
   void release(Block *block);
+  /// Memory of another library's, which no other tensor gets.
+  Block *adopt(Buffer buffer);
   /// Tensors of the stream take a graph's memory from now on: that of this
   /// number, or new memory.
   std::shared_ptr<GraphMemory> beginCapture(int64_t stream, uint64_t id);
@@ -102,15 +110,16 @@ public:
 private:
   using Bin = std::pair<int64_t, size_t>; // stream and size
 
+  Block *enter(Block block);
   Buffer take(size_t bytes, int64_t stream, size_t requested,
               GraphMemory *graph);
   void clearBins();
 
   std::mutex lock;
-  std::unique_ptr<Runtime> opened;
+  std::shared_ptr<const Runtime> opened;
   int forksBefore = 0; // it was opened
   std::vector<std::unique_ptr<Queue>> queues;
-  std::map<uint64_t, std::unique_ptr<Block>> blocks;
+  std::multimap<uint64_t, std::unique_ptr<Block>> blocks; // by address
   std::map<Bin, std::vector<Buffer>> bins;
   std::map<int64_t, std::shared_ptr<GraphMemory>> captures; // by stream
   std::map<uint64_t, std::weak_ptr<GraphMemory>> graphs;
@@ -118,8 +127,12 @@ private:
   c10::CachingDeviceAllocator::DeviceStats counters;
 };
 
+/// Opens a device of GRETA, or finds the one that its arrays are on, whose
+/// memory may be a tensor's, too. It takes Python's lock.
+using OpenDevice =
+    std::function<std::shared_ptr<const Runtime>(const std::string &spec)>;
 /// Says which devices there are; before the first is used.
-void configure(const std::vector<std::string> &specs);
+void configure(const std::vector<std::string> &specs, OpenDevice open);
 c10::DeviceIndex deviceCount() noexcept;
 /// A negative index is the device in use.
 Device &device(c10::DeviceIndex index);

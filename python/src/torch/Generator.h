@@ -8,6 +8,7 @@
 #define GRETA_PYTHON_TORCH_GENERATOR_H
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 
 namespace greta::torch_device {
@@ -23,6 +24,8 @@ public:
   uint64_t get_offset() const override { return offset; }
   /// Takes so many numbers; returns the offset of the first.
   uint64_t take(uint64_t numbers);
+  /// How far the offset goes on for so many numbers.
+  static uint64_t stepOf(uint64_t numbers) { return (numbers + 3) / 4 * 4; }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
   void set_state(const c10::TensorImpl &state) override;
   PhiloxGenerator *clone_impl() const override;
@@ -32,6 +35,18 @@ private:
 };
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index);
+
+/// Random numbers of a graph. A replay writes the generator's seed and offset
+/// to `state`, two numbers of 64 bits, and takes from it what was recorded.
+struct RecordedNumbers {
+  at::Tensor state;
+  uint64_t first; // the offset behind the state's
+};
+/// The numbers of the graph that is recorded from the stream in use; none where
+/// none is.
+std::optional<RecordedNumbers> recordNumbers(const at::Generator &generator,
+                                             c10::DeviceIndex index,
+                                             uint64_t count);
 
 c10::Allocator *storageAllocator();
 /// Gives a storage memory of another size, which begins with what it had.

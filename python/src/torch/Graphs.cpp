@@ -2,12 +2,17 @@
 //
 // In: what a stream is asked for between two calls. Out: a graph of the
 // runtime, which a stream replays. Tensors that are made meanwhile lie in
-// memory of the graph's own, since each replay writes there again.
+// memory of the graph's own, since each replay writes there again. Kernels that
+// draw random numbers read where the generator is from such memory, which a
+// replay writes before it begins, so that it draws what the calls would have.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Devices.h"
+#include "Generator.h"
+#include "Tensors.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/GraphImplInterface.h>
 #include <c10/util/Exception.h>
 
@@ -15,6 +20,14 @@ using namespace greta;
 using namespace greta::torch_device;
 
 namespace {
+
+class RecordedGraph;
+
+/// The graphs that are being recorded, by device and stream.
+using Recordings =
+    std::map<std::pair<c10::DeviceIndex, int64_t>, RecordedGraph *>;
+std::mutex recordingsLock;
+Recordings &recordings = *new Recordings; // graphs may outlive globals
 
 class RecordedGraph final : public at::GraphImplInterface {
 public:
@@ -33,6 +46,8 @@ public:
         [](Stream &on) { check(greta_graph_begin(on.get())); });
     isCapturing = true;
     memory = device(index).beginCapture(stream, of.second);
+    std::lock_guard<std::mutex> guard(recordingsLock);
+    recordings[{index, stream}] = this;
   }
 
   void capture_end() override {
@@ -48,12 +63,45 @@ public:
 
   void replay() override {
     instantiate();
-    currentQueue(index).run([&](Stream &on) { on.launch(graph); });
+    std::vector<std::array<uint64_t, 2>> states;
+    for (Drawn &one : drawn) {
+      std::lock_guard<std::mutex> guard(one.generator.mutex());
+      auto *from = static_cast<PhiloxGenerator *>(
+          one.generator.unsafeGetGeneratorImpl());
+      states.push_back({from->current_seed(), from->take(one.count)});
+    }
+    int64_t on = currentStream(index);
+    device(index).queue(on).run([&](Stream &replaying) {
+      for (size_t i = 0; i < drawn.size(); ++i) {
+        Place place = placeOf(drawn[i].state);
+        place.block->isShared |= place.block->stream != on;
+        replaying.write(place.block->buffer, states[i].data(),
+                        sizeof(states[i]), place.offset);
+      }
+      replaying.launch(graph);
+    });
+  }
+
+  RecordedNumbers record(const at::Generator &generator, uint64_t count) {
+    auto known =
+        std::find_if(drawn.begin(), drawn.end(), [&](const Drawn &one) {
+          return one.generator == generator;
+        });
+    if (known == drawn.end()) {
+      auto place = at::TensorOptions().dtype(at::kLong).device(
+          c10::Device(deviceType, index));
+      drawn.push_back({generator, at::empty({2}, place)});
+      known = std::prev(drawn.end());
+    }
+    RecordedNumbers numbers{known->state, known->count};
+    known->count += PhiloxGenerator::stepOf(count);
+    return numbers;
   }
 
   void reset() override {
     TORCH_CHECK(!isCapturing, "this graph is being recorded");
     graph = Graph(nullptr);
+    drawn.clear();
     memory.reset();
   }
 
@@ -68,13 +116,25 @@ private:
   greta_graph *endCapture() {
     isCapturing = false;
     device(index).endCapture(stream);
+    {
+      std::lock_guard<std::mutex> guard(recordingsLock);
+      recordings.erase({index, stream});
+    }
     greta_graph *handle = nullptr;
     device(index).queue(stream).run(
         [&](Stream &on) { greta_graph_end(on.get(), &handle); });
     return handle;
   }
 
+  /// What a replay draws from one generator.
+  struct Drawn {
+    at::Generator generator;
+    at::Tensor state;
+    uint64_t count = 0;
+  };
+
   Graph graph{nullptr};
+  std::vector<Drawn> drawn;
   std::shared_ptr<GraphMemory> memory;
   c10::DeviceIndex index = 0;
   int64_t stream = 0;
@@ -82,6 +142,20 @@ private:
 };
 
 } // namespace
+
+std::optional<RecordedNumbers>
+torch_device::recordNumbers(const at::Generator &generator,
+                            c10::DeviceIndex index, uint64_t count) {
+  RecordedGraph *graph = nullptr;
+  {
+    std::lock_guard<std::mutex> guard(recordingsLock);
+    auto found = recordings.find({index, currentStream(index)});
+    if (found == recordings.end())
+      return std::nullopt;
+    graph = found->second;
+  }
+  return graph->record(generator, count);
+}
 
 void torch_device::registerGraphs(const std::string &name) {
   at::GraphImplRegistry()->Register(

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Session.h"
+#include "DLPack.h"
 #include "Generator.h"
 #include "Tensors.h"
 
+#include <ATen/dlpack.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -107,11 +109,19 @@ Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,
 static void bindDevices(nb::module_ &m) {
   m.def(
       "configure",
-      [](const std::vector<std::string> &specs) {
-        configure(specs);
+      [](const std::vector<std::string> &specs, nb::object find) {
+        configure(specs, [find = find.release()](const std::string &spec) {
+          nb::gil_scoped_acquire acquire;
+          auto session =
+              nb::cast<std::shared_ptr<greta::python::Device>>(find(spec))
+                  ->session();
+          return std::shared_ptr<const greta::Runtime>(session,
+                                                       &session->runtime);
+        });
+        nb::gil_scoped_release release; // threads that start take it
         joinAutograd();
       },
-      "specs"_a);
+      "specs"_a, "find"_a, "`find` gives greta's device of a name");
   m.def("device_count", [] { return int(deviceCount()); });
   m.def("current_device", [] { return int(currentDevice()); });
   m.def("set_device", [](int index) { setCurrentDevice(index); });
@@ -151,25 +161,62 @@ static void bindDevices(nb::module_ &m) {
         at::Generator of = generator.is_none()
                                ? defaultGenerator(index)
                                : THPGenerator_Unwrap(generator.ptr());
+        if (auto recorded = recordNumbers(of, index, count))
+          return nb::make_tuple(nb::steal(THPVariable_Wrap(recorded->state)),
+                                recorded->first);
         std::lock_guard<std::mutex> guard(of.mutex());
         auto *ours =
             static_cast<PhiloxGenerator *>(of.unsafeGetGeneratorImpl());
-        TORCH_CHECK(
-            !device(index).isCapturing(currentStream(index)),
-            "a graph that draws random numbers would draw the same each time");
         uint64_t offset = ours->take(count);
         return nb::make_tuple(ours->current_seed(), offset);
       },
       "generator"_a.none(), "index"_a, "count"_a,
-      "Takes random numbers: the seed, and the offset of the first");
+      "Takes random numbers: the seed, and the offset of the first. While a "
+      "graph is recorded, the tensor that will hold both, and an offset from "
+      "there");
+}
+
+static void bindDLPack(nb::module_ &m) {
+  m.def(
+      "export_dlpack",
+      [](nb::handle tensor) {
+        DLManagedTensor *made = exportTensor(THPVariable_Unpack(tensor.ptr()));
+        PyObject *capsule = PyCapsule_New(made, "dltensor", [](PyObject *self) {
+          if (!PyCapsule_IsValid(self, "dltensor"))
+            return; // taken
+          auto *left = static_cast<DLManagedTensor *>(
+              PyCapsule_GetPointer(self, "dltensor"));
+          left->deleter(left);
+        });
+        if (!capsule)
+          made->deleter(made);
+        DLDevice device = made->dl_tensor.device;
+        return nb::make_tuple(nb::steal(capsule), int(device.device_type),
+                              device.device_id);
+      },
+      "tensor"_a, "A capsule, and DLPack's device that it is of");
+  m.def(
+      "import_dlpack",
+      [](nb::handle capsule, int index) {
+        auto *given = static_cast<DLManagedTensor *>(
+            PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+        if (!given)
+          throw nb::python_error();
+        at::Tensor tensor = importTensor(given, index);
+        PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+        return nb::steal(THPVariable_Wrap(tensor));
+      },
+      "capsule"_a, "index"_a, "The same memory as a tensor");
 }
 
 NB_MODULE(_torch, m) {
   m.doc() = "GRETA's device of torch; greta.torch is what to use";
   nb::set_leak_warnings(false);
   m.attr("torch_version") = TORCH_VERSION;
+  m.attr("own_stream") = ownStream;
   registerBackend();
   bindDevices(m);
+  bindDLPack(m);
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);

@@ -16,6 +16,9 @@ namespace greta::torch_device {
 /// The block of memory that was allocated here; null for others'.
 Block *blockOf(const c10::DataPtr &data);
 
+/// The block as a storage's memory, which it becomes.
+c10::DataPtr dataOf(Block *block);
+
 /// The place of a tensor's first element.
 struct Place {
   Block *block;
