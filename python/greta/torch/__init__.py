@@ -52,4 +52,6 @@ def _load() -> None:
 
 _load()
 
-from ._dlpack import from_dlpack  # noqa: E402, F401 -- needs the device
+from . import ops  # noqa: E402, F401 -- needs the device, as the rest
+from ._dlpack import from_dlpack  # noqa: E402, F401
+from ._swap import optimize  # noqa: E402, F401

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from . import ops
 from ._device import NAME
 
 TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64}
@@ -197,7 +198,7 @@ def _decompositions() -> dict[Any, Any]:
         return op in lowering.lowerings and not getattr(lowering.lowerings[op], "_is_fallback_handler", False)
 
     others = {op: function for op, function in decomposition_table.items() if isinstance(op, torch._ops.OpOverload) and not is_lowered(op) and op._schema.name not in EXTERN}
-    return {**others, **select_decomp_table()}
+    return {**others, **select_decomp_table(), **ops.references}
 
 
 def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, is_dynamic: bool) -> Callable[[list[Any]], Any]:

@@ -15,6 +15,7 @@ import torch
 
 from .. import _torch
 from .._compile import user_cache
+from . import ops
 from ._device import NAME, target_of
 from ._imports import after_import
 
@@ -106,6 +107,7 @@ def _register_code_generation(_: Any) -> None:
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) != _CHECKED_WITH:
         raise RuntimeError(f"torch.compile on rdna was written for torch {'.'.join(map(str, _CHECKED_WITH))}; this is {torch.__version__}")
     _change_lists()
+    from torch._inductor.decomposition import decompositions
     from torch._inductor.codegen.common import DeviceOpOverrides, register_device_op_overrides
     from torch._inductor.codegen.triton import TritonScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
@@ -128,6 +130,7 @@ def _register_code_generation(_: Any) -> None:
             return "torch.rdna.current_stream()"
 
     register_device_op_overrides(NAME, Overrides())
+    decompositions.update({op: function for op, function in ops.references.items() if op._opname in ops.IN_GRAPHS})
     # Inductor looks for these in the device's module.
     torch.rdna.Scheduling = TritonScheduling
     torch.rdna.PythonWrapperCodegen = PythonWrapperCodegen

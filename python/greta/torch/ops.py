@@ -1,0 +1,218 @@
+"""torch.ops.greta: the operators of language models, each one kernel on rdna, on the CPU as they are written here.
+
+    rms_norm(x, weight, eps)              x over its root mean square in the last dim, times the weight
+    layer_norm(x, weight, bias, eps)      bias may be None
+    rope(x, cos, sin)                     x [batch, heads, n, D] with the halves of D rotated; cos and sin [batch or 1, n, D]
+    swiglu(gate, up)                      silu(gate) * up
+    attention(q, k, v, causal, scale)     softmax(q k^T * scale) v, without the matrix; several heads of queries may share one of keys
+    linear_q4(x, codes, scales)           x W^T, W[n, k] = (code - 8) * scale; codes [N, K / 2], the even k in the low half of a byte; scales [N, K / group]
+    dequantize_q4(codes, scales)          that W
+    grouped_linear(x, weight, ends)       rows ends[g - 1] to ends[g] - 1 of x times weight[g]^T; rows behind the last end are 0
+    cache_update(cache, new, positions)   writes new[:, :, i] to cache[:, :, positions[i]]; a position that there is not is left out
+
+Norms, rope and swiglu compute narrow types in f32 and round once. All but cache_update and dequantize_q4 have gradients: of the scales, codes, cos and sin there are
+none. Operators without a kernel in _fused.py become one by Inductor (_eager.py), and parts of the kernels around them under torch.compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_library = torch.library.Library("greta", "DEF")
+# What Inductor makes kernels of, by operator; in its graphs, too, those of IN_GRAPHS.
+references: dict[Any, Callable[..., Any]] = {}
+IN_GRAPHS = ("rms_norm", "rms_norm_backward", "layer_norm", "layer_norm_backward", "rope", "swiglu", "swiglu_backward", "dequantize_q4")
+
+
+def _define(schema: str, fake: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An operator that is this function on the CPU. Without a `fake` the function says shapes, too, and may be compiled."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = schema.partition("(")[0]
+        _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+        for key in ("CPU", "CUDA"):
+            _library.impl(name, function, key)
+        torch.library.register_fake(f"greta::{name}", fake or function, lib=_library)
+        if fake is None:
+            references[getattr(torch.ops.greta, name).default] = function
+        return function
+
+    return add
+
+
+def _differentiate(name: str, saved: Callable[..., Any], backward: Callable[..., Any]) -> None:
+    """The gradients are backward(grad, what saved(*inputs) returns): tensors, then other things."""
+
+    def set_up(ctx: Any, inputs: Any, output: Any) -> None:
+        kept = saved(*inputs)
+        ctx.save_for_backward(*(one for one in kept if one is None or isinstance(one, torch.Tensor)))
+        ctx.numbers = [one for one in kept if one is not None and not isinstance(one, torch.Tensor)]
+
+    def gradients(context: Any, grad: torch.Tensor) -> Any:
+        return backward(grad, *context.saved_tensors, *context.numbers)
+
+    torch.library.register_autograd(f"greta::{name}", gradients, setup_context=set_up, lib=_library)
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _over_rows(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return x.reshape(-1, x.shape[-1]).sum(0).to(like.dtype)
+
+
+#
+# Norms
+#
+
+
+@_define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
+def _rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    wide = _wide(x)
+    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps) * weight.to(wide.dtype)).to(x.dtype)
+
+
+@_define("rms_norm_backward(Tensor grad, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)")
+def _rms_norm_backward(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, eps: float) -> Any:
+    wide, grad = _wide(x), _wide(grad)
+    factor = torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
+    normal, weighted = wide * factor, grad * weight.to(wide.dtype)
+    inner = (weighted - normal * (weighted * normal).mean(-1, keepdim=True)) * factor
+    return inner.to(x.dtype), _over_rows(grad * normal, weight)
+
+
+@_define("layer_norm(Tensor x, Tensor weight, Tensor? bias, float eps) -> Tensor")
+def _layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, eps: float) -> torch.Tensor:
+    wide = _wide(x)
+    centred = wide - wide.mean(-1, keepdim=True)
+    out = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps) * weight.to(wide.dtype)
+    return (out if bias is None else out + bias.to(wide.dtype)).to(x.dtype)
+
+
+@_define("layer_norm_backward(Tensor grad, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor, Tensor)")
+def _layer_norm_backward(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, eps: float) -> Any:
+    wide, grad = _wide(x), _wide(grad)
+    centred = wide - wide.mean(-1, keepdim=True)
+    factor = torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
+    normal, weighted = centred * factor, grad * weight.to(wide.dtype)
+    inner = (weighted - weighted.mean(-1, keepdim=True) - normal * (weighted * normal).mean(-1, keepdim=True)) * factor
+    return inner.to(x.dtype), _over_rows(grad * normal, weight), _over_rows(grad, weight)
+
+
+def _layer_norm_gradients(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, eps: float, hasBias: bool) -> Any:
+    inner, of_weight, of_bias = torch.ops.greta.layer_norm_backward(grad, x, weight, eps)
+    return inner, of_weight, of_bias if hasBias else None, None
+
+
+_differentiate("rms_norm", lambda x, weight, eps: (x, weight, eps), lambda grad, *saved: (*torch.ops.greta.rms_norm_backward(grad, *saved), None))
+_differentiate("layer_norm", lambda x, weight, bias, eps: (x, weight, eps, bias is not None), _layer_norm_gradients)
+
+
+#
+# Parts of a layer
+#
+
+
+@_define("rope(Tensor x, Tensor cos, Tensor sin) -> Tensor")
+def _rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    wide, half = _wide(x), x.shape[-1] // 2
+    rotated = torch.cat((-wide[..., half:], wide[..., :half]), -1)
+    return (wide * _wide(cos).unsqueeze(1) + rotated * _wide(sin).unsqueeze(1)).to(x.dtype)
+
+
+@_define("swiglu(Tensor gate, Tensor up) -> Tensor")
+def _swiglu(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    wide = _wide(gate)
+    return (wide * torch.sigmoid(wide) * _wide(up)).to(gate.dtype)
+
+
+@_define("swiglu_backward(Tensor grad, Tensor gate, Tensor up) -> (Tensor, Tensor)")
+def _swiglu_backward(grad: torch.Tensor, gate: torch.Tensor, up: torch.Tensor) -> Any:
+    wide, grad = _wide(gate), _wide(grad)
+    part = torch.sigmoid(wide)
+    return (grad * _wide(up) * part * (1 + wide * (1 - part))).to(gate.dtype), (grad * wide * part).to(up.dtype)
+
+
+def _rope_gradients(grad: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> Any:
+    return torch.ops.greta.rope(grad, cos, -sin.roll(sin.shape[-1] // 2, -1)), None, None
+
+
+_differentiate("rope", lambda x, cos, sin: (cos, sin), _rope_gradients)
+_differentiate("swiglu", lambda gate, up: (gate, up), lambda grad, gate, up: torch.ops.greta.swiglu_backward(grad, gate, up))
+
+_library.define("attention(Tensor q, Tensor k, Tensor v, bool causal=False, float? scale=None) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+
+
+@torch.library.impl(_library, "attention", "CompositeImplicitAutograd")
+def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = False, scale: float | None = None) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=bool(q.shape[1] != k.shape[1]))
+
+
+def _cache_update_fake(cache: torch.Tensor, new: torch.Tensor, positions: torch.Tensor) -> None:
+    return None
+
+
+@_define("cache_update(Tensor(a!) cache, Tensor new, Tensor positions) -> ()", fake=_cache_update_fake)
+def _cache_update(cache: torch.Tensor, new: torch.Tensor, positions: torch.Tensor) -> None:
+    there = (positions >= 0) & (positions < cache.shape[2])
+    cache.index_copy_(2, positions[there], new[:, :, there])
+
+
+#
+# Linear layers
+#
+
+
+@_define("dequantize_q4(Tensor codes, Tensor scales) -> Tensor")
+def _dequantize_q4(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    n, bytes_of_row = codes.shape
+    values = torch.stack((codes & 15, codes >> 4), -1).view(n, scales.shape[1], -1)
+    return ((values.to(scales.dtype) - 8) * scales[:, :, None]).view(n, 2 * bytes_of_row)
+
+
+@_define("linear_q4(Tensor x, Tensor codes, Tensor scales) -> Tensor")
+def _linear_q4(x: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    return x @ _dequantize_q4(codes, scales).to(x.dtype).t()
+
+
+def _linear_q4_gradients(grad: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor) -> Any:
+    return grad @ torch.ops.greta.dequantize_q4(codes, scales).to(grad.dtype), None, None
+
+
+def _grouped_linear_fake(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    return x.new_empty((x.shape[0], weight.shape[1]))
+
+
+def _ranges(ends: torch.Tensor) -> Any:
+    all = ends.tolist()
+    return enumerate(zip([0, *all[:-1]], all))
+
+
+@_define("grouped_linear(Tensor x, Tensor weight, Tensor ends) -> Tensor", fake=_grouped_linear_fake)
+def _grouped_linear(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    out = x.new_zeros((x.shape[0], weight.shape[1]))
+    for group, (begin, end) in _ranges(ends):
+        out[begin:end] = x[begin:end] @ weight[group].t()
+    return out
+
+
+def _grouped_weight_gradient_fake(grad: torch.Tensor, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    return x.new_empty((ends.shape[0], grad.shape[1], x.shape[1]))
+
+
+@_define("grouped_weight_gradient(Tensor grad, Tensor x, Tensor ends) -> Tensor", fake=_grouped_weight_gradient_fake)
+def _grouped_weight_gradient(grad: torch.Tensor, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    return torch.stack([grad[begin:end].t() @ x[begin:end] for _, (begin, end) in _ranges(ends)])
+
+
+def _grouped_linear_gradients(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> Any:
+    ops = torch.ops.greta
+    return ops.grouped_linear(grad, weight.transpose(1, 2), ends), ops.grouped_weight_gradient(grad, x, ends), None
+
+
+_differentiate("linear_q4", lambda x, codes, scales: (codes, scales), _linear_q4_gradients)
+_differentiate("grouped_linear", lambda x, weight, ends: (x, weight, ends), _grouped_linear_gradients)
