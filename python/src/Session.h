@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace greta::python {
@@ -67,7 +68,8 @@ struct Session {
 
   /// Whether launches are checked: GRETA_CHECK, where the device is simulated.
   const bool isChecked;
-  const uint64_t id; // no other session of the process has it
+  const uint64_t id;              // no other session of the process has it
+  const pid_t process = getpid(); // another's is of no use after a fork
   greta::Runtime runtime;
   std::shared_ptr<Queue> queue; // the one in use
   std::unordered_map<const void *, std::unique_ptr<Loaded>> functions;

@@ -115,8 +115,10 @@ static void bindDevices(nb::module_ &m) {
           auto session =
               nb::cast<std::shared_ptr<greta::python::Device>>(find(spec))
                   ->session();
-          return std::shared_ptr<const greta::Runtime>(session,
-                                                       &session->runtime);
+          return session->process == getpid()
+                     ? std::shared_ptr<const greta::Runtime>(session,
+                                                             &session->runtime)
+                     : std::make_shared<const greta::Runtime>(spec);
         });
         nb::gil_scoped_release release; // threads that start take it
         joinAutograd();
