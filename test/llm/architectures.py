@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 VOCABULARY = 320
+EPSILON = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Architecture:
     groups: tuple = (1, 1)  # used and all
     routed: float = 1.0  # a factor of experts' weights
     latent: tuple = ()  # ranks of queries (or 0) and keys; sizes of keys without rope and with, and of values
+    latent_epsilon: float = 1e-6  # of latents' norms, which do not have that of others
     normalises: bool = True  # a token's experts' weights add up to one
     fields: dict = dataclasses.field(default_factory=dict)  # of config.json
     metadata: dict = dataclasses.field(default_factory=dict)  # of GGUF
@@ -216,6 +218,8 @@ def random_weights(a, seed=7):
             weights[name] = 0.5 * rng.standard_normal(shape)
         else:
             weights[name] = rng.standard_normal(shape) * (1.5 / np.sqrt(shape[-1]))
+        if name.endswith(("attn_q_a.weight", "attn_kv_a_mqa.weight")):
+            weights[name][: a.latent["q" not in name.split("_")]] *= 2**-9  # so small that the norms' epsilon counts
     return {name: w.astype(np.float32) for name, w in weights.items()}
 
 
@@ -251,7 +255,7 @@ def inverse_frequencies(a):
     return inverse, 1
 
 
-def norm(a, x, w, bias=0, eps=1e-5):
+def norm(a, x, w, bias=0, eps=EPSILON):
     if a.norm != "rms":
         x = x - x.mean(-1, keepdims=True)
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w + bias
@@ -280,10 +284,10 @@ def of_latents(a, layer, linear, normed_by, x):
     """Queries, keys and values of all heads."""
     of_queries, rank, plain, rope, value = a.latent
     count = len(x)
-    q = linear(normed_by(linear(x, "attn_q_a"), "attn_q_a_norm"), "attn_q_b") if of_queries else linear(x, "attn_q")
+    q = linear(normed_by(linear(x, "attn_q_a"), "attn_q_a_norm", a.latent_epsilon), "attn_q_b") if of_queries else linear(x, "attn_q")
     q = q.reshape(count, a.heads, plain + rope)
     latents = linear(x, "attn_kv_a_mqa")
-    both = linear(normed_by(latents[:, :rank], "attn_kv_a_norm"), "attn_kv_b").reshape(count, a.heads, plain + value)
+    both = linear(normed_by(latents[:, :rank], "attn_kv_a_norm", a.latent_epsilon), "attn_kv_b").reshape(count, a.heads, plain + value)
     k_rope = np.repeat(turned(a, layer, latents[:, None, rank:]), a.heads, axis=1)
     q = np.concatenate([q[..., :plain], turned(a, layer, q[..., plain:])], axis=-1)
     return q, np.concatenate([both[..., :plain], k_rope], axis=-1), both[..., plain:]
@@ -365,8 +369,8 @@ def logits(a, weights, tokens):
         def linear(y, name):
             return y @ w[f"blk.{i}.{name}.weight"].T + w.get(f"blk.{i}.{name}.bias", 0)
 
-        def normed_by(y, name):
-            return norm(a, y, w[f"blk.{i}.{name}.weight"], w.get(f"blk.{i}.{name}.bias", 0))
+        def normed_by(y, name, epsilon=EPSILON):
+            return norm(a, y, w[f"blk.{i}.{name}.weight"], w.get(f"blk.{i}.{name}.bias", 0), epsilon)
 
         def read(y, name):
             return y if a.norms == "after" else normed_by(y, name)

@@ -3,6 +3,7 @@ tokens alone, and the same in Ollama's and Anthropic's words; and OpenAI's own P
 nonsense, but for what a grammar or a bias makes of them.
 """
 
+import concurrent.futures
 import json
 import math
 
@@ -86,7 +87,7 @@ def test_grammar(server):
     answer = ask(server, "/v1/completions", prompt="x", grammar='root ::= ("yes" | "no") "!"{2,3}', max_tokens=20, temperature=2, seed=5)
     assert answer["choices"][0]["text"] in ("yes!!", "yes!!!", "no!!", "no!!!") and answer["choices"][0]["finish_reason"] == "stop"
     # A grammar that takes too long fails its own request.
-    hard = "root ::= (" + " | ".join('"a"{0,%d}' % i for i in range(90)) + ")* [b-z]"
+    hard = "root ::= [a-z ]{0,%d} [a-m] [a-z ]{0,900}"
     (a,) = tokenize(server, "a")
     status, text = server.request("/v1/completions", dict(prompt="x", grammar=hard, max_tokens=80, logit_bias={str(a): 100}))
     assert status == 400 and "the grammar takes too long" in text, text
@@ -107,6 +108,26 @@ def test_required_calls(server):
     # What was called and said goes back to the model, arguments as they are.
     again = [*USER, choice["message"], {"role": "tool", "tool_call_id": call["id"], "content": "found"}]
     assert chat(server, messages=again, tools=TOOLS, tool_choice="none", max_tokens=1)["usage"]["prompt_tokens"] > 60
+
+
+def test_a_prompt_does_not_wait_for_its_grammar(server):
+    """All but its last token is evaluated while the first mask is made, and the last one not where that takes too long."""
+    begun = server.metric("prompt_tokens_total")
+    status, text = server.request("/v1/completions", dict(prompt="abc", grammar="root ::= ([^\\x00]{0,30} | [^\\x01]{0,30}){0,30}", max_tokens=1))
+    assert status == 400 and "the grammar takes too long" in text, text
+    assert server.metric("prompt_tokens_total") == begun + 2
+
+
+def test_refusals_of_models_are_texts(server):
+    said = [dict(role="assistant", content=[{"type": "refusal", "refusal": "n"}], refusal="o"), dict(role="assistant", content="no")]
+    assert len({chat(server, messages=[*USER, one, *USER], max_tokens=4, temperature=0)["choices"][0]["message"]["content"] for one in said}) == 1
+
+
+def test_sizes_of_events_are_hidden(server):
+    plain, hidden = (chat(server, max_tokens=3, stream=True, stream_options={"include_obfuscation": hides}) for hides in (False, True))
+    assert [p["choices"] for p in events(plain)] == [p["choices"] for p in events(hidden)]
+    sizes = [{len(line.encode()) % 64 for line in text.split("\n\n")[:-2]} for text in (plain, hidden)]
+    assert len(sizes[0]) > 1 and len(sizes[1]) == 1 and all(p["obfuscation"].isalpha() for p in events(hidden) if p["obfuscation"])
 
 
 def test_calls_are_read_from_texts(server):
@@ -232,6 +253,8 @@ def test_metrics(server):
         ({"tools": TOOLS, "tool_choice": "always"}, "'tool_choice' has to be"),
         ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "g"}}}, "'tool_choice' names no function of 'tools'"),
         ({"tool_choice": "required"}, "'tool_choice' needs 'tools'"),
+        ({"tools": TOOLS, "tool_choice": "required", "grammar": "root ::= 'a'"}, "there can be one"),
+        ({"tools": TOOLS, "tool_choice": "required", "response_format": {"type": "xml"}}, "'type' has to be text"),
         ({"messages": [*USER, {"role": "assistant", "tool_calls": [{}]}]}, "a call of 'tool_calls' has to have 'function'"),
         ({"messages": [*USER, {"role": "assistant", "tool_calls": [{"x": 1, "function": {"name": "f"}}]}]}, "a call of 'tool_calls': 'x' is not supported"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "x": 1}]}]}, "a part of a message's 'content': 'x' is not supported"),
@@ -285,7 +308,9 @@ def test_other_styles(tmp_path, mark):
     assert made.returncode == 0, made.stderr
     server = Server(folder / "m.greta", [folder])
     compact = {str(tokenize(server, text)[0]): -100 for text in (" ", "\n")}
-    (choice,) = chat(server, tools=TOOLS[1:], tool_choice="required", parallel_tool_calls=False, logit_bias=compact)["choices"]
+    # The format is that of texts.
+    form = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}
+    (choice,) = chat(server, tools=TOOLS[1:], tool_choice="required", parallel_tool_calls=False, logit_bias=compact, response_format=form)["choices"]
     (call,) = choice["message"]["tool_calls"]
     assert choice["finish_reason"] == "tool_calls" and call["function"]["name"] == "stop" and isinstance(json.loads(call["function"]["arguments"]), dict)
     server.end()

@@ -150,6 +150,7 @@ MORE_LEFT_OUT = [
     ("deepseek-v3", dict(rope=models.YARN)),
     ("deepseek-v3", dict(neighbours=False)),
     ("deepseek-v3", dict(routed=2.4)),
+    ("deepseek-v3", dict(latent_epsilon=1e-5)),
     ("gpt-oss", dict(rope=models.YARN)),
 ]
 

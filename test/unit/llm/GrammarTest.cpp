@@ -345,6 +345,39 @@ TEST(Grammar, EasyGuidesPassHardOnes) {
     EXPECT_TRUE(one->isReady());
 }
 
+/// New guides wait for as long as first masks take, not for nothing; and a walk
+/// over the vocabulary is work, too.
+TEST(Grammar, NewGuidesDoNotPassAll) {
+  Guides guides(0);
+  auto guide = [](const char *gbnf) {
+    return std::make_shared<Guide>(
+        std::make_shared<const Grammar>(grammarOfGbnf(gbnf)), vocabulary(),
+        std::vector<int32_t>{});
+  };
+  // One that runs, whose masks are easy, beside new ones with hard first masks.
+  std::shared_ptr<Guide> runs = guide("root ::= [a-z]*");
+  guides.ask(runs);
+  ASSERT_TRUE(guides.computeNext());
+  std::vector<std::shared_ptr<Guide>> others;
+  int before = 0;
+  for (int round = 0; round < 20; ++round) {
+    others.push_back(
+        guide("root ::= [a-z]{0,60} [a-m] [a-z]{0,60} [b-n] [a-z]{0,60}"));
+    guides.ask(others.back());
+    ASSERT_TRUE(runs->take("a"));
+    guides.ask(runs);
+    while (!runs->isReady() && guides.computeNext())
+      ++before;
+  }
+  EXPECT_LE(before, 22);
+  std::string any = "root ::= [^\\x00]{0,900}";
+  Matcher walks = matcher(grammarOfGbnf(any)),
+          ends = matcher(grammarOfGbnf("root ::= \"a\""));
+  (void)walks.mask({});
+  (void)ends.mask({});
+  EXPECT_GT(walks.lastWork(), ends.lastWork() + 10);
+}
+
 TEST(Grammar, HostileOnesEndSoon) {
   auto begin = std::chrono::steady_clock::now();
   auto nested = [](int depth) {

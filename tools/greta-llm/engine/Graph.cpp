@@ -45,7 +45,11 @@ private:
   Value linear(Function &f, const Value &x, const std::string &weight,
                const std::string &stored, const std::string &result) const;
   Value norm(Function &f, const Value &x, const std::string &weight,
-             int64_t width) const;
+             int64_t width) const {
+    return norm(f, x, weight, width, config.epsilon);
+  }
+  Value norm(Function &f, const Value &x, const std::string &weight,
+             int64_t width, double eps) const;
   Value project(const Layer &in, const Value &x, const std::string &weight,
                 const std::string &result) const {
     return linear(in.f, x, weight, Model::inLayer(in.number, weight), result);
@@ -136,8 +140,8 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
 
 // In f32 where x is.
 Value Writer::norm(Function &f, const Value &x, const std::string &weight,
-                   int64_t width) const {
-  std::string epsilon = "{eps = " + number(config.epsilon) + "}";
+                   int64_t width, double eps) const {
+  std::string epsilon = "{eps = " + number(eps) + "}";
   Value w = f.argument(weight, {{width}, "f32"});
   if (!config.has(MeanNorms))
     return f.op("greta.rms_norm", {x, w}, x.type, epsilon);
@@ -249,7 +253,7 @@ std::string Writer::latent(const std::string &name, int64_t layer,
   Value low = normed;
   if (l.queryRank)
     low = f.convert(norm(f, project(in, normed, "attn_q_a", "f32"),
-                         "attn_q_a_norm", l.queryRank),
+                         "attn_q_a_norm", l.queryRank, epsilonOfLatents),
                     element);
   auto withRope = [&](const Value &from, const std::string &weight,
                       int64_t heads) {
@@ -262,7 +266,7 @@ std::string Writer::latent(const std::string &name, int64_t layer,
   Value q = batched(f, f.swapped(plain), "attn_k_b", l.rank, l.plain);
   Value qRope = withRope(low, "attn_q_rope", config.heads);
   Value kv = f.convert(norm(f, project(in, normed, "attn_kv_a", "f32"),
-                            "attn_kv_a_norm", l.rank),
+                            "attn_kv_a_norm", l.rank, epsilonOfLatents),
                        element);
   Value kRope = f.collapse(withRope(normed, "attn_k_rope", 1), {tokens, l.rope},
                            "[[0], [1, 2]]");

@@ -25,6 +25,10 @@ namespace greta::llm {
 std::string writeLatent(const Config &config, int64_t page,
                         const std::string &element);
 
+// The norms of latents have it whatever the model's others have: DeepSeek's
+// code, and transformers', do not hand rms_norm_eps to them.
+constexpr double epsilonOfLatents = 1e-6;
+
 // A tensor between these functions, of so many tokens; no shape: it is none.
 std::vector<int64_t> latentShape(const Config &config, const std::string &name,
                                  int64_t tokens);

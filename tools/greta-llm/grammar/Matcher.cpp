@@ -15,6 +15,7 @@ constexpr size_t keptStates = 2048;       // from one token to the next
 constexpr size_t keptMasks = 32;          //
 constexpr int64_t mostCredit = 1'000'000; // nodes that one mask may look at
 constexpr int64_t creditOfMask = 50'000;  // and each one, on and on
+constexpr int64_t bytesOfNode = 32; // that are walked in the time of a node
 
 [[noreturn]] void tooHard() {
   throw GrammarTooHard(
@@ -198,12 +199,14 @@ const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
   std::vector<int32_t> path = {state};
   constexpr size_t everywhere = SIZE_MAX;
   size_t dead = everywhere; // so many bytes lead nowhere
+  int64_t walked = static_cast<int64_t>(vocabulary->entries.size());
   for (const SortedVocabulary::Entry &entry : vocabulary->entries) {
     if (entry.common >= dead)
       continue;
     dead = everywhere;
     path.resize(std::min<size_t>(path.size(), entry.common + 1));
     const char *text = vocabulary->bytes.data() + entry.begin;
+    auto known = static_cast<int64_t>(path.size());
     while (path.size() <= entry.size) {
       int32_t to =
           step(path.back(), static_cast<unsigned char>(text[path.size() - 1]));
@@ -213,13 +216,14 @@ const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
       }
       path.push_back(to);
     }
+    walked += static_cast<int64_t>(path.size()) - known;
     if (dead == everywhere)
       allow(entry.token);
   }
   if (mayEnd())
     for (int32_t end : ends)
       allow(end);
-  worked = before - credit;
+  worked = before - credit + walked / bytesOfNode;
   return words;
 }
 

@@ -54,7 +54,8 @@ public:
   // The tokens that may come next, as words of 32 bits. `ends` are there where
   // the text may end. They are there until the next mask.
   const std::vector<uint32_t> &mask(const std::vector<int32_t> &ends);
-  // Nodes that the last mask looked at.
+  // Nodes that the last mask looked at, and for its walk over the vocabulary as
+  // many as take that long.
   int64_t lastWork() const { return worked; }
   // Goes on behind these bytes; false where they do not fit. A token that the
   // mask allows takes no work.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 namespace greta::llm {
 
@@ -52,7 +53,7 @@ void Guides::ask(std::shared_ptr<Guide> guide) {
   guide->ready = guide->isLate = false;
   {
     std::lock_guard<std::mutex> lock(mutex);
-    guide->due = work + guide->matcher.lastWork();
+    guide->due = work + (guide->isNew ? firstWork : guide->matcher.lastWork());
     open.push_back(std::move(guide));
   }
   asked.notify_one();
@@ -77,7 +78,10 @@ bool Guides::computeNext() {
   if (guide.use_count() > 1)
     guide->compute();
   lock.lock();
-  work += guide->matcher.lastWork();
+  int64_t took = guide->matcher.lastWork();
+  work += took;
+  if (std::exchange(guide->isNew, false))
+    firstWork = firstWork ? firstWork + (took - firstWork) / 4 : took;
   guide->ready = true;
   done.notify_all();
   lock.unlock(); // nobody waits while the guide ends, whose answer may be gone

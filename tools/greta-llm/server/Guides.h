@@ -3,7 +3,9 @@
 // guides whose text went on. Out: their masks.
 //
 // A guide is due when as much work is done as was when it asked, and as much as
-// its last mask took: easy ones pass hard ones, and none waits without end.
+// its last mask took, or before that what first masks take on average: easy
+// ones pass hard ones, new ones do not pass all others, and none waits without
+// end.
 #ifndef GRETA_LLM_GUIDES_H
 #define GRETA_LLM_GUIDES_H
 
@@ -46,6 +48,7 @@ private:
   const std::vector<uint32_t> *words = nullptr;
   std::string why;
   int64_t due = 0;
+  bool isNew = true; // it has had no mask
   std::atomic<bool> ready{false};
 };
 
@@ -68,6 +71,7 @@ private:
   std::condition_variable asked, done;
   std::vector<std::shared_ptr<Guide>> open; // in the order of asking
   int64_t work = 0;                         // of all masks so far
+  int64_t firstWork = 0; // of a guide's first mask, on average
   bool isEnding = false;
   std::vector<std::thread> threads;
 };

@@ -19,8 +19,9 @@ Reply::Reply(Api api, const Asked &asked, int64_t number, std::string model,
              const Tokenizer &tokenizer,
              std::vector<std::shared_ptr<Answer>> given)
     : api(api), isStream(asked.isStream), wantsUsage(asked.wantsUsage),
-      number(number), model(std::move(model)), tokenizer(tokenizer),
-      begin(seconds()), answers(std::move(given)), echo(asked.echo) {
+      hidesSizes(asked.hidesSizes), number(number), model(std::move(model)),
+      tokenizer(tokenizer), begin(seconds()), answers(std::move(given)),
+      echo(asked.echo) {
   for (size_t i = 0; i < answers.size(); ++i)
     choices.push_back({i, CallReader(asked.tools), "", {}, {}, "", ""});
 }
@@ -234,6 +235,13 @@ std::string OpenAi::streamed(const Choice &choice, const Piece &piece) {
                         json::array({one}));
   if (piece.isVeryLast && wantsUsage)
     value["usage"] = usage();
+  if (hidesSizes) {
+    // Whoever sees encrypted events learns less of a token from their sizes.
+    std::string &letters = (value["obfuscation"] = "").get_ref<std::string &>();
+    std::random_device device;
+    for (size_t more = 63 - (dumped(value).size() + 63) % 64; more; --more)
+      letters += static_cast<char>('a' + device() % 26);
+  }
   return event(value);
 }
 

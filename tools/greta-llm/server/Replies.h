@@ -63,7 +63,7 @@ protected:
   std::string bytesOf(int32_t token) const { return tokenizer.bytesOf(token); }
 
   const Api api;
-  const bool isStream, wantsUsage;
+  const bool isStream, wantsUsage, hidesSizes;
   const int64_t number;
   const std::string model;
   const Tokenizer &tokenizer;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -71,12 +72,15 @@ std::string contentOf(const json &content) {
                        "parts");
   std::string text;
   for (const json &part : content) {
-    if (!part.is_object() || fieldOf(part, "type") != "text" ||
-        !fieldOf(part, "text").is_string())
+    // What a model said when it refused is a text like any other.
+    bool isRefusal = part.is_object() && fieldOf(part, "type") == "refusal";
+    const char *key = isRefusal ? "refusal" : "text";
+    if (!part.is_object() || fieldOf(part, "type") != key ||
+        !fieldOf(part, key).is_string())
       throw Refusal(400, "a part of a message's 'content' has to be "
                          "{\"type\": \"text\", \"text\": ..}");
-    checkKeys(part, "a part of a message's 'content'", {"type", "text"});
-    text += fieldOf(part, "text").get<std::string>();
+    checkKeys(part, "a part of a message's 'content'", {"type", key});
+    text += fieldOf(part, key).get<std::string>();
   }
   return text;
 }
@@ -125,17 +129,20 @@ json messageOf(const json &given) {
       "tool_calls", "tool_call_id", "reasoning_content"};
   if (!given.is_object() || !fieldOf(given, "role").is_string())
     throw Refusal(400, "a message has to have the text 'role'");
-  if (!given.contains("content") && !given.contains("tool_calls"))
+  std::string refusal = llm::textOf(given, "refusal");
+  if (!given.contains("content") && !given.contains("tool_calls") &&
+      refusal.empty())
     throw Refusal(400, "a message has to have 'content'");
   json message = json::object();
   for (const auto &[name, value] : given.items()) {
-    if (value.is_null() || (value.is_array() && value.empty()))
+    if (value.is_null() || (value.is_array() && value.empty()) ||
+        name == "refusal")
       continue;
     if (!passed.count(name))
       throw Refusal(400, "a message's '" + name + "' is not supported");
     message[name] = name == "tool_calls" ? callsOf(value) : value;
   }
-  message["content"] = contentOf(fieldOf(given, "content"));
+  message["content"] = contentOf(fieldOf(given, "content")) + refusal;
   return message;
 }
 
@@ -169,6 +176,24 @@ void checkFields(const json &body, bool isChat) {
       throw Refusal(400,
                     "'" + name + "': " + shown(value) + " is not supported");
   }
+}
+
+// What a 'response_format' says of an answer; none: it may be any text.
+std::optional<Grammar> grammarOfFormat(const json &format,
+                                       const std::string &type) {
+  if (type == "text")
+    return std::nullopt;
+  if (type == "json_object") {
+    const json &schema = fieldOf(format, "schema");
+    return schema.is_null() ? grammarOfJson(true) : grammarOfSchema(schema);
+  }
+  if (type != "json_schema")
+    throw std::runtime_error("'type' has to be text, json_object or "
+                             "json_schema");
+  const json &about = fieldOf(format, "json_schema");
+  checkKeys(about, "'json_schema'",
+            {"name", "description", "schema", "strict"});
+  return grammarOfSchema(fieldOf(about, "schema"));
 }
 
 } // namespace
@@ -391,15 +416,16 @@ void RequestReader::readGrammar(const json &body, const json &tools,
         throw Refusal(400, std::string("'response_format' has '") + key +
                                "' beside another 'type'");
   }
-  int wishes = !grammar.empty() + (type != "text") + asked.tools.isRequired;
-  if (wishes > 1)
+  // The format is that of texts: a call that is required has another.
+  bool hasFormat = type != "text" && !asked.tools.isRequired;
+  if (!grammar.empty() + hasFormat + asked.tools.isRequired > 1)
     throw Refusal(400, "of 'grammar', 'response_format' and a call that "
                        "'tool_choice' requires there can be one");
   if (grammar.size() > grammarBytes)
     throw Refusal(400, "'grammar' has more than 64 KiB");
   const char *what = "'response_format'";
   try {
-    Grammar made;
+    std::optional<Grammar> made = grammarOfFormat(format, type);
     if (!grammar.empty()) {
       what = "'grammar'";
       made = grammarOfGbnf(grammar);
@@ -414,21 +440,9 @@ void RequestReader::readGrammar(const json &body, const json &tools,
         asked.tools.isBegun = true;
       }
       made = grammarOfCalls(tools, asked.tools);
-    } else if (type == "json_object") {
-      const json &schema = fieldOf(format, "schema");
-      made = schema.is_null() ? grammarOfJson(true) : grammarOfSchema(schema);
-    } else if (type == "json_schema") {
-      const json &about = fieldOf(format, "json_schema");
-      checkKeys(about, "'json_schema'",
-                {"name", "description", "schema", "strict"});
-      made = grammarOfSchema(fieldOf(about, "schema"));
-    } else if (type == "text") {
-      return;
-    } else {
-      throw std::runtime_error("'type' has to be text, json_object or "
-                               "json_schema");
     }
-    request.grammar = std::make_shared<const Grammar>(std::move(made));
+    if (made)
+      request.grammar = std::make_shared<const Grammar>(std::move(*made));
   } catch (const Refusal &) {
     throw;
   } catch (const std::exception &why) {
@@ -450,8 +464,10 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   asked.isStream = flagOf(body, "stream");
   const json &stream = fieldOf(body, "stream_options");
   if (!stream.is_null()) {
-    checkKeys(stream, "'stream_options'", {"include_usage"});
+    checkKeys(stream, "'stream_options'",
+              {"include_usage", "include_obfuscation"});
     asked.wantsUsage = flagOf(stream, "include_usage");
+    asked.hidesSizes = flagOf(stream, "include_obfuscation");
   }
   Request request;
   readStops(body, request);

@@ -24,7 +24,8 @@ enum class Api {
 struct Asked {
   std::vector<Request> requests; // for each of the answers
   bool isStream = false, wantsUsage = false;
-  std::string echo; // a text in front of the answer
+  bool hidesSizes = false; // of a stream's events
+  std::string echo;        // a text in front of the answer
   ToolChoice tools;
 };
 

@@ -289,14 +289,13 @@ std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
   return jobs;
 }
 
-/// The prompt with the fewest tokens left; those that wait become shorter. What
-/// may follow it is known by then.
+/// The prompt with the fewest tokens left; those that wait become shorter.
 std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
   std::shared_ptr<Job> next;
   double least = 0, now = seconds();
   double perToken = tokenSeconds > 0 ? tokenSeconds : firstGuess;
   for (const std::shared_ptr<Job> &job : running) {
-    if (!job->answer || !job->isInPrompt() || !job->isGuideReady())
+    if (!job->answer || !job->promptLeft())
       continue;
     double left = static_cast<double>(job->request.tokens.size()) -
                   static_cast<double>(job->evaluated) -
@@ -353,7 +352,7 @@ void Scheduler::awaitMasks() {
     if (job->guide)
       job->guide->isLate = !job->isGuideReady();
   auto isReady = [](const Job &job) {
-    return job.answer && job.isGuideReady();
+    return job.answer && (job.isGuideReady() || job.promptLeft());
   };
   auto waits = [](const Job &job) { return !job.isGuideReady(); };
   // Then there is nothing else to do.
@@ -394,6 +393,8 @@ bool Scheduler::queuePrompts(bool othersWait) {
 
 void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   const Request &request = job->request;
+  if (job->guide && job->isGuideReady() && !job->guide->problem().empty())
+    return fail(*job, job->guide->problem());
   // Others may have evaluated more of it since it was admitted.
   size_t before = std::exchange(job->isBegun, true) ? job->evaluated : 0;
   share(*job);
@@ -403,7 +404,9 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
     job->answer->cached =
         std::min(job->answer->cached + cached, job->promptSize() - 1);
   counts.cachedTokens += cached;
-  size_t count = std::min(request.tokens.size() - job->evaluated, most);
+  size_t count = std::min(job->promptLeft(), most);
+  if (!count)
+    return;
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
   job->evaluated += count;
   if (!unread)

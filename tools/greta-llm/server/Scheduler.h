@@ -151,6 +151,11 @@ private:
       return static_cast<int64_t>(request.tokens.size());
     }
     bool isInPrompt() const { return evaluated < request.tokens.size(); }
+    // Tokens of the prompt to evaluate now: the last one with what follows it.
+    size_t promptLeft() const {
+      size_t left = request.tokens.size() - evaluated;
+      return left && !isGuideReady() ? left - 1 : left;
+    }
     // Tokens to make once more.
     int64_t repeated() const { return said - before; }
     bool isGuideReady() const { return !guide || guide->isReady(); }
