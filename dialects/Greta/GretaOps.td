@@ -254,6 +254,9 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"q5_0"` | 4 and 1 | pairs | 0 to 31 | 16 | none | 32 |
     | `"q5_1"`, `"q5_k"` | 4 and 1 | pairs | 0 to 31 | | minima | 32 |
     | `"q6_k"` | 4 and 2 | pairs | 0 to 63 | 32 | none | 16 |
+    | `"q2_k"` | 4 | in order | 0 to 15 | | minima | 16 |
+    | `"q3_k"` | 4 | in order | 0 to 15 | 4 | none | 16 |
+    | `"iq4_nl"` | 4 | in order | IQ4_NL's sixteen whole numbers from -127 to 113 | 0 | none | 32 |
     | `"q8_0"` | 8 | in order | -128 to 127 | 0 | none | 32 |
     | `"mxfp4"` | 4 | in order | 0, 0.5, 1, 1.5, 2, 3, 4, 6; from 8 on the same less than zero | 0 | none | 32 |
     | `"nf4"` | 4 | in order | NF4's sixteen numbers from -1 to 1, as f16 | 0 | none | 64 |

@@ -133,7 +133,12 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
       if (!llvm::is_contained(summed, dim))
         rows[dim] = std::min(rows[dim], extent);
     auto rowType = block(rows, type.getElementType());
-    Value one = constant(cast<RankedTensorType>(unit.getType()), 1);
+    // Where a run has several groups each has a sum of its own.
+    SmallVector<int64_t> ones(shapeOf(unit));
+    if (partType != type)
+      for (int64_t dim : summed)
+        ones[dim] = dims[dim].extent;
+    Value one = constant(block(ones, b.getF16Type()), 1);
     Value sums = tile::ContractOp::create(b, rowType, left, one,
                                           constant(rowType, 0), summed,
                                           /*narrow=*/true);

@@ -16,6 +16,7 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0]
 NF4 += [0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
 
+IQ4_NL = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
 E4M3 = np.array([(-1) ** (w >> 7) * (w % 8 / 8 + ((w >> 3) % 16 > 0)) * 2.0 ** (max(1, (w >> 3) % 16) - 7) for w in range(256)])
 # Without NaN, and without a zero's sign, which is left to the compiler.
 FLOATS = [w for w in range(256) if w not in (127, 128, 255)]
@@ -42,6 +43,9 @@ FORMATS = {
     "q5_1": Format(4, 1, minima=True, size=8),
     "q5_k": Format(4, 1, minima=True, size=8),
     "q6_k": Format(4, 2, number=lambda w: w - 32, size=16),
+    "q2_k": Format(4, minima=True, size=4),
+    "q3_k": Format(4, number=lambda w: w - 4, size=4),
+    "iq4_nl": Format(4, number=lambda w: IQ4_NL[w], size=64),
     "q8_0": Format(8, number=lambda w: w - 256 * (w > 127), size=64),
     "mxfp4": Format(4, number=lambda w: np.where(w < 8, 1, -1) * E2M1[w % 8] + 0.0, powers=True, size=2),
     "nf4": Format(4, number=lambda w: rounded_to("f16", np.array(NF4))[w], size=0.5),
@@ -181,3 +185,5 @@ CASES += [Weights(f, "product", g, m, 33, 1152, "f32") for f, g in PAIRS for m i
 # More than a tile of columns, of which tiles at the edge are no whole rows of scales.
 CASES += [Weights("e4m3block", "product", 128, m, 192, 384, "f16") for m in (33, 130)]
 CASES += [Weights(f, "alone", g, 1, 33, k, "f16") for f, g in PAIRS for k in (128, 1152)]
+# What these have is in rows above, but for minima of 16 and for codes.
+CASES += [Weights(f, use, g, m, 33, 384, "f16") for f, g in (("q2k", 16), ("q3k", 16), ("iq4nl", 32)) for use, m in (("alone", 1), ("product", 1), ("product", 33))]

@@ -197,8 +197,8 @@ def test_a_mixed_file(tmp_path, device):
     assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
 
 
-SMALL = "q3_k", "iq4_nl", "iq4_xs"
-EXPANDED_FORMATS = "q2_k", "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "tq1_0", "tq2_0", "nvfp4"
+SMALL = "q3_k", "iq4_nl", "iq4_xs", "q2_k"
+EXPANDED_FORMATS = "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "tq1_0", "tq2_0", "nvfp4"
 
 
 def mixed_formats(a, formats):
@@ -213,13 +213,13 @@ def test_small_formats(tmp_path, device):
     weights = models.write_gguf(path, a, models.random_weights(a), mixed_formats(a, SMALL))
     compiled = llm("compile", path, f"--targets={TARGETS[device]}", "-o", package)
     assert compiled.returncode == 0, compiled.stderr
-    assert "3 matrices in iq4_nl, kept in 8 bits; " in compiled.stdout and "2 matrices in q3_k, kept in 6 bits" in compiled.stdout, compiled.stdout
+    assert all(f"2 matrices in {format}, kept in 4 bits" in compiled.stdout for format in SMALL), compiled.stdout
     want = models.logits(a, weights, TOKENS)
     assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, "f16")
     assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
 
 
-@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("first", [0, 1])
 def test_formats_that_are_expanded(made, tmp_path, first):
     """Nine of them in a file; the package is the one for f16."""
     package, a, path = made("wide-gguf-f16")[1], ARCHITECTURES["wide"], tmp_path / "m.gguf"

@@ -122,6 +122,12 @@ inline constexpr uint16_t codesOfNF4[] = {
     0xbc00, 0xb992, 0xb833, 0xb652, 0xb48d, 0xb1ea, 0xadd4, 0x0000,
     0x2d18, 0x3126, 0x33e0, 0x3568, 0x370d, 0x3880, 0x39c9, 0x3c00};
 
+/// The gguf package's quants.py, IQ4_NL: -127, -104, -83, -65, -49, -35, -22,
+/// -10, 1, 13, 25, 38, 53, 69, 89, 113, as f16.
+inline constexpr uint16_t codesOfIQ4NL[] = {
+    0xd7f0, 0xd680, 0xd530, 0xd410, 0xd220, 0xd060, 0xcd80, 0xc900,
+    0x3c00, 0x4a80, 0x4e40, 0x50c0, 0x52a0, 0x5450, 0x5590, 0x5710};
+
 inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("gptq4", 4).minus(8).with(WeightFormat::Zeros::Any),
     WeightFormat("q4_0", 4).minus(8),
@@ -132,6 +138,9 @@ inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("q5_k", 4).paired(1).with(WeightFormat::Zeros::Minima),
     WeightFormat("q6_k", 4).paired(2).minus(32).groupsFrom(16),
     WeightFormat("q8_0", 8).twosComplement(),
+    WeightFormat("q2_k", 4).with(WeightFormat::Zeros::Minima).groupsFrom(16),
+    WeightFormat("q3_k", 4).minus(4).groupsFrom(16),
+    WeightFormat("iq4_nl", 4).coded(codesOfIQ4NL),
     WeightFormat("mxfp4", 4).with(WeightFormat::Scale::E8M0).coded(codesOfE2M1),
     WeightFormat("nf4", 4).groupsFrom(64).coded(codesOfNF4),
     WeightFormat("e4m3", 8).e4m3().with(WeightFormat::Scale::F32),

@@ -111,6 +111,7 @@ private:
       shared.push_back(static_cast<uint8_t>(bits & 255));
       shared.push_back(static_cast<uint8_t>(bits >> 8));
     };
+    constexpr float middleOfTwoBits = 1.5f;
     constexpr float each = 32; // the scales and minima of groups in K formats
     float numbers =
         static_cast<float>(1 << packedFormat(stored.format)->allBits());
@@ -129,6 +130,11 @@ private:
       at = 192;
       shared.insert(shared.end(), 16, static_cast<uint8_t>(each));
       add(scale / each);
+      break;
+    case Format::Q2_K: // scales and minima are random numbers of four bits
+      at = 80;
+      add(deviation / 13.9f);
+      add(deviation / 13.9f * middleOfTwoBits);
       break;
     case Format::Q3_K: // numbers have a deviation of 2.3, scales of 18
       at = 108;

@@ -1,5 +1,5 @@
 // Codebooks.cpp: GGUF's formats that greta.dequant has no form of: rows of
-// tables with signs, numbers to the base of 3, NVFP4, and Q2_K. In: a block's
+// tables with signs, numbers to the base of 3, and NVFP4. In: a block's
 // bytes. Out: its weights as f32. The specification is the gguf package's
 // quants.py.
 #include "model/Formats.h"
@@ -168,17 +168,6 @@ void expandTQ2(const uint8_t *from, float *to) {
                     (from[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3) - 1);
 }
 
-void expandQ2K(const uint8_t *from, float *to) {
-  float scale = fromF16(half(from + 80)), minima = fromF16(half(from + 82));
-  for (int i = 0; i < 256; ++i) {
-    int group = from[i / 16],
-        number = from[16 + i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
-    to[i] =
-        scale * static_cast<float>(group & 15) * static_cast<float>(number) -
-        minima * static_cast<float>(group >> 4);
-  }
-}
-
 void expandNVFP4(const uint8_t *from, float *to) {
   for (int group = 0; group < 4; ++group) {
     int exponent = from[group] >> 3 & 15, mantissa = from[group] & 7;
@@ -198,8 +187,6 @@ void expandNVFP4(const uint8_t *from, float *to) {
 
 void expandCodebook(Format format, const uint8_t *from, float *to) {
   switch (format) {
-  case Format::Q2_K:
-    return expandQ2K(from, to);
   case Format::IQ1_S:
     return expandIQ1S(from, to);
   case Format::IQ1_M:

@@ -15,8 +15,8 @@ static const FormatInfo formats[] = {
     {Format::Q5_0, "q5_0", 6, 32, 22, "q5_0", 32},
     {Format::Q5_1, "q5_1", 7, 32, 24, "q5_1", 32},
     {Format::Q8_0, "q8_0", 8, 32, 34, "q8_0", 32},
-    {Format::Q2_K, "q2_k", 10, 256, 84, nullptr, 0},
-    {Format::Q3_K, "q3_k", 11, 256, 110, "q6_k", 16},
+    {Format::Q2_K, "q2_k", 10, 256, 84, "q2_k", 16},
+    {Format::Q3_K, "q3_k", 11, 256, 110, "q3_k", 16},
     {Format::Q4_K, "q4_k", 12, 256, 144, "q4_k", 32},
     {Format::Q5_K, "q5_k", 13, 256, 176, "q5_k", 32},
     {Format::Q6_K, "q6_k", 14, 256, 210, "q6_k", 16},
@@ -24,10 +24,10 @@ static const FormatInfo formats[] = {
     {Format::IQ2_XS, "iq2_xs", 17, 256, 74, nullptr, 0},
     {Format::IQ3_XXS, "iq3_xxs", 18, 256, 98, nullptr, 0},
     {Format::IQ1_S, "iq1_s", 19, 256, 50, nullptr, 0},
-    {Format::IQ4_NL, "iq4_nl", 20, 32, 18, "q8_0", 32},
+    {Format::IQ4_NL, "iq4_nl", 20, 32, 18, "iq4_nl", 32},
     {Format::IQ3_S, "iq3_s", 21, 256, 110, nullptr, 0},
     {Format::IQ2_S, "iq2_s", 22, 256, 82, nullptr, 0},
-    {Format::IQ4_XS, "iq4_xs", 23, 256, 136, "q8_0", 32},
+    {Format::IQ4_XS, "iq4_xs", 23, 256, 136, "iq4_nl", 32},
     {Format::IQ1_M, "iq1_m", 29, 256, 56, nullptr, 0},
     {Format::BF16, "bf16", 30, 1, 2, nullptr, 0},
     {Format::TQ1_0, "tq1_0", 34, 256, 54, nullptr, 0},
@@ -209,12 +209,18 @@ static int twoBits(const uint8_t *from, int i) {
   return from[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
 }
 
-/// The numbers that four bits of IQ4 stand for.
-constexpr int8_t numbersOfIQ4[] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                   1,    13,   25,  38,  53,  69,  89,  113};
+/// Groups of 16, whose scale and minimum are four bits each of a byte.
+static void readQ2K(const uint8_t *from, Block &to) {
+  float scale = fromF16(word(from + 80)), minima = fromF16(word(from + 82));
+  for (int group = 0; group < 16; ++group) {
+    to.scales[group] = scale * static_cast<float>(from[group] & 15);
+    to.minima[group] = -minima * static_cast<float>(from[group] >> 4);
+  }
+  for (int i = 0; i < 256; ++i)
+    to.numbers[i] = static_cast<uint8_t>(twoBits(from + 16, i));
+}
 
-/// In numbers of Q6_K 32 stands for 0, as 4 does in these. Scales of six bits,
-/// the upper two of which are in four bytes of their own.
+/// Scales of six bits, the upper two of which are in four bytes of their own.
 static void readQ3K(const uint8_t *from, Block &to) {
   float scale = fromF16(word(from + 108));
   const uint8_t *scales = from + 96;
@@ -224,8 +230,8 @@ static void readQ3K(const uint8_t *from, Block &to) {
     to.scales[group] = scale * static_cast<float>((low | high << 4) - 32);
   }
   for (int i = 0; i < 256; ++i)
-    to.numbers[i] = static_cast<uint8_t>(
-        28 + (twoBits(from + 32, i) | (from[i % 32] >> i / 32 & 1) << 2));
+    to.numbers[i] = static_cast<uint8_t>(twoBits(from + 32, i) |
+                                         (from[i % 32] >> i / 32 & 1) << 2);
 }
 
 static void readIQ4XS(const uint8_t *from, Block &to) {
@@ -236,7 +242,7 @@ static void readIQ4XS(const uint8_t *from, Block &to) {
     to.scales[group] = scale * static_cast<float>((low | high << 4) - 32);
     for (int i = 0; i < 32; ++i)
       to.numbers[group * 32 + i] = static_cast<uint8_t>(
-          numbersOfIQ4[from[8 + group * 16 + i % 16] >> (i < 16 ? 0 : 4) & 15]);
+          from[8 + group * 16 + i % 16] >> (i < 16 ? 0 : 4) & 15);
   }
 }
 
@@ -267,10 +273,9 @@ static void readBlock(Format format, const uint8_t *from, Block &to) {
     to.scales[0] = std::ldexp(1.0f, from[0] - 127);
     return readHalves(from + 1, 0, to);
   case Format::IQ4_NL:
-    readHalves(from + 2, 0, to);
-    for (int i = 0; i < 32; ++i)
-      to.numbers[i] = static_cast<uint8_t>(numbersOfIQ4[to.numbers[i]]);
-    return;
+    return readHalves(from + 2, 0, to);
+  case Format::Q2_K:
+    return readQ2K(from, to);
   case Format::Q3_K:
     return readQ3K(from, to);
   case Format::IQ4_XS:

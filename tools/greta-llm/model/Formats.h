@@ -24,12 +24,12 @@ enum class Format {
   Q4_K,
   Q5_K,
   Q6_K,
+  Q2_K,
   Q3_K,
   IQ4_NL,
   IQ4_XS,
   MXFP4,
   // These are expanded (Codebooks.cpp).
-  Q2_K,
   IQ1_S,
   IQ1_M,
   IQ2_XXS,
@@ -174,8 +174,7 @@ std::vector<PackedPart> packedParts(Format format, int64_t columns,
 using PackedRow = std::vector<uint8_t *>;
 
 // How a format of blocks is held; null for Int4, formats without blocks, and
-// those that are expanded. Q3_K's numbers are held as some of Q6_K's, and those
-// that IQ4 names in 8 bits.
+// those that are expanded.
 // Scales and minima that the file has as products, those of K formats, are
 // rounded to f16; all else is exact.
 inline const WeightFormat *packedFormat(Format format) {
