@@ -344,6 +344,17 @@ def test_sampling_options(tiny):
     assert greedy != generated(tiny, "--temp=0", "--repeat-penalty=1.8")
 
 
+@pytest.mark.parametrize("options", [["--temp=0"], ["--temp=0.3", "--seed=3"]])
+def test_guesses_change_nothing(tiny, options):
+    """Tokens that are guessed and checked in one step are those that are generated one by one, the likeliest or drawn."""
+    words = ("generate", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "abcabc" * 3, "-n", "20", *options)
+    plain, drafted = llm(*words), llm(*words, "--drafts=3")
+    assert plain.returncode == drafted.returncode == 0, drafted.stderr
+    assert drafted.stdout == plain.stdout and "generated 20," in drafted.stderr
+    right, guessed = map(int, re.search(r"drafts: (\d+) of (\d+) tokens were right", drafted.stderr).groups())
+    assert 0 < right <= guessed
+
+
 def test_generation_ends_with_the_context(tiny):
     ran = llm("generate", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "x" * 20, "-n", "1000", "-c", "32")
     assert ran.returncode == 0 and "generated 13," in ran.stderr, ran.stderr
@@ -466,6 +477,8 @@ def test_synthetic_weights_in_blocks(tmp_path, format):
     assert ran.returncode == 0, ran.stderr
     logits = np.load(tmp_path / "logits.npy")
     assert np.isfinite(logits).all() and (logits.std(axis=1) > 0.1).all() and np.abs(logits).max() < 30
+    ran = llm("generate", package, *words, "-p", "a", "--drafts=3")
+    assert ran.returncode == 1 and "has kernels for one token at a time alone; --drafts needs others" in ran.stderr
 
 
 @pytest.mark.parametrize("format, bits", [("q4_0", 4), ("q4_k", 4), ("q5_k", 5), ("q6_k", 6), ("q8_0", 8)])

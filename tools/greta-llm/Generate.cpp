@@ -34,7 +34,7 @@ void checkTokens(const std::vector<int32_t> &tokens, const Engine &engine) {
 int generate(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
-  Engine engine(model, packageFor(model, options, {1}),
+  Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
@@ -72,6 +72,10 @@ int generate(const Options &options) {
             static_cast<double>(prompt) / (prompted - begin),
             static_cast<long long>(made),
             static_cast<double>(made) / (end - prompted));
+  auto [guessed, right] = engine.drafted();
+  if (!options.isQuiet && options.drafts)
+    fprintf(stderr, "drafts: %lld of %lld tokens were right\n",
+            static_cast<long long>(right), static_cast<long long>(guessed));
   return 0;
 }
 

@@ -127,6 +127,13 @@ void addSampling(CLI::App *verb, Options &options) {
       ->check(CLI::Range(int64_t(0), rememberedTokens));
 }
 
+void addDrafts(CLI::App *verb, Options &options) {
+  verb->add_option("--drafts", options.drafts,
+                   "guess so many tokens from what the text has had before, "
+                   "and check them in one step; 0: none")
+      ->check(CLI::Range(0, 15));
+}
+
 // Prompts and sequences, in tokens.
 const CLI::Range lengths(0, 1 << 24);
 
@@ -164,6 +171,7 @@ void addRunOptions(CLI::App *verb, Options &options) {
   verb->add_option("-n", options.longest,
                    "most tokens of an answer; 0: as many as there is room for")
       ->check(CLI::Range(0, 1 << 24));
+  addDrafts(verb, options);
   addSampling(verb, options);
 }
 
@@ -178,6 +186,7 @@ void addGenerateOptions(CLI::App *verb, Options &options) {
                  "go on where the model would end");
   verb->add_flag("!--no-special", options.addsSpecial,
                  "leave out the tokens that the model wants around a prompt");
+  addDrafts(verb, options);
   addSampling(verb, options);
 }
 

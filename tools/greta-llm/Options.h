@@ -19,7 +19,8 @@ struct Options {
   int64_t shards = 1;               // the same, for compile
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, longest = 0, context = 0, chunk = 2048, repetitions = 5,
-          window = 512, port = 8080, parallel = 8, queue = 64, grace = 20;
+          window = 512, drafts = 0, port = 8080, parallel = 8, queue = 64,
+          grace = 20;
   double peak = 0, bandwidth = 0, promptMilliseconds = 20;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
        ignoresEnd = false, isQuiet = false, profiles = false, isChat = false,

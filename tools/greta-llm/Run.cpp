@@ -249,7 +249,7 @@ int run(const Options &options) {
   ChatTemplate chat(model);
   if (!chat.problem().empty())
     fail(chat.problem());
-  Engine engine(model, packageFor(model, options, {1}),
+  Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
   Conversation conversation(options, chat, tokenizer, engine);
   bool isTerminal = isatty(STDIN_FILENO);

@@ -34,6 +34,7 @@ struct EngineOptions {
   int64_t chunk = 2048;   // tokens that are evaluated together at most
   int64_t sequences = 1;  // that generate together
   bool usesGraphs = true; // of the steps with functions of their own
+  int64_t drafts = 0;     // most tokens that are guessed for a step
   bool keepsSize = false; // steps take the same functions, however few generate
   bool isQuiet = true;
 
@@ -106,6 +107,16 @@ public:
   int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
                    const Sampling &sampling, int64_t most,
                    const std::function<bool(int32_t)> &take);
+  // The same, where a step also checks guesses of what follows (Drafts.h): it
+  // has the last token and the guesses at a place each, and says at each what
+  // comes next. So each token is the one that steps without guesses choose,
+  // but for the roundings of kernels for several tokens.
+  int64_t generateWithDrafts(const Sequence &sequence,
+                             const std::vector<int32_t> &prompt,
+                             const Sampling &sampling, int64_t most,
+                             const std::function<bool(int32_t)> &take);
+  // How many tokens were guessed, and how many of these were right.
+  std::pair<int64_t, int64_t> drafted() const { return {guessed, right}; }
   // Queues the next token of each place that wants more and does not wait.
   // Pages are reserved for the token that it begins with and the one that it
   // leaves.
@@ -217,6 +228,11 @@ private:
   Chosen newRead();
   void queueLogits(Chosen &chosen, int64_t place, int64_t row);
   void queueTokens(Chosen &chosen);
+  void shareTables(const Sequence &sequence);
+  // What follows each of the last `count` tokens of a sequence, whose pages all
+  // places share.
+  Chosen check(const Sequence &sequence, const std::vector<int32_t> &tokens,
+               size_t count, const Sampling &sampling);
   // A place's line of the arrays: functions take a batch of them at a time.
   int64_t lineOf(int64_t place) const {
     return place / places.size * pitch() + place % places.size;
@@ -272,6 +288,7 @@ private:
   std::vector<greta::Buffer> keys, values;
   int64_t pages, positions, logitRows, appended = 0;
   std::atomic<int64_t> computedRows{0};
+  int64_t guessed = 0, right = 0;
   Pages cache;
   std::vector<int32_t> inputWords;
   std::vector<float> logits;

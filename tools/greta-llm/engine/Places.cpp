@@ -2,6 +2,7 @@
 // replayed as it is: layers, head, and the choice of the next tokens, which
 // leaves on the device what the next step begins with. The host writes to a
 // place only when a sequence comes or goes.
+#include "engine/Drafts.h"
 #include "engine/Engine.h"
 
 #include <algorithm>
@@ -252,7 +253,7 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
     clearPlaces();
   queueHead(steps.back(), inputsOf(appended), appended - 1, 1);
   int64_t line = lineOf(place);
-  std::vector<int32_t> row = samplingRow(sampling, left, prompt);
+  std::vector<int32_t> row = samplingRow(sampling, left, prompt, prompt.size());
   stream.write(places.rows, row.data(), row.size() * 4,
                static_cast<size_t>(line) * row.size() * 4);
   if (sampling.counts()) {
@@ -306,6 +307,8 @@ int64_t Engine::generate(const Sequence &sequence,
                          const std::vector<int32_t> &prompt,
                          const Sampling &sampling, int64_t most,
                          const std::function<bool(int32_t)> &take) {
+  if (options.drafts && !sampling.counts() && !sampling.isMasked)
+    return generateWithDrafts(sequence, prompt, sampling, most, take);
   // The device is a step ahead of the text.
   std::deque<Chosen> ahead;
   int64_t made = 0;
@@ -319,6 +322,69 @@ int64_t Engine::generate(const Sequence &sequence,
       break;
   }
   return made;
+}
+
+void Engine::shareTables(const Sequence &sequence) {
+  tell([=](Engine &other) { other.shareTables(sequence); });
+  for (int64_t place = 0; place < places.size; ++place)
+    writeTable(place, sequence);
+}
+
+Engine::Chosen Engine::check(const Sequence &sequence,
+                             const std::vector<int32_t> &tokens, size_t count,
+                             const Sampling &sampling) {
+  tell([=](Engine &other) {
+    (void)other.check(sequence, tokens, count, sampling);
+  });
+  // The device clears a line that wants one token behind that.
+  std::vector<int32_t> arrays[4], rows;
+  for (size_t i = tokens.size() - count; i < tokens.size(); ++i) {
+    auto position = static_cast<int32_t>(i);
+    arrays[Tokens].push_back(tokens[i]);
+    arrays[Positions].push_back(position);
+    arrays[Slots].push_back(slotOf(sequence, position));
+    arrays[Lengths].push_back(position + 1);
+    std::vector<int32_t> row = samplingRow(sampling, 1, tokens, i + 1);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  Inputs inputs = inputsOfPlaces();
+  for (int array : {Tokens, Positions, Slots, Lengths})
+    stream.write(places.input, arrays[array].data(), count * 4,
+                 inputs.offset(array));
+  stream.write(places.rows, rows.data(), rows.size() * 4);
+  Chosen chosen = newRead();
+  runStep(0, static_cast<int64_t>(count));
+  queueTokens(chosen);
+  return chosen;
+}
+
+int64_t Engine::generateWithDrafts(const Sequence &sequence,
+                                   const std::vector<int32_t> &prompt,
+                                   const Sampling &sampling, int64_t most,
+                                   const std::function<bool(int32_t)> &take) {
+  std::vector<int32_t> tokens = prompt;
+  std::vector<int32_t> next = {begin(0, sequence, prompt, sampling, 1)[0]};
+  shareTables(sequence);
+  for (int64_t made = 0;;) {
+    for (int32_t token : next) {
+      if (!take(token))
+        return made;
+      tokens.push_back(token);
+      if (++made == most)
+        return made;
+    }
+    int64_t room = std::min({options.drafts, most - made - 1, places.size - 1});
+    std::vector<int32_t> draft = draftOf(tokens, static_cast<size_t>(room));
+    size_t size = tokens.size();
+    tokens.insert(tokens.end(), draft.begin(), draft.end());
+    Chosen chosen = check(sequence, tokens, draft.size() + 1, sampling);
+    tokens.resize(size);
+    guessed += static_cast<int64_t>(draft.size());
+    next = {chosen[0]};
+    for (size_t i = 0; i < draft.size() && draft[i] == next.back();
+         ++i, ++right)
+      next.push_back(chosen[static_cast<int64_t>(i) + 1]);
+  }
 }
 
 void Engine::end(int64_t place) {

@@ -27,11 +27,12 @@ static int32_t bitsOf(double value) {
 }
 
 std::vector<int32_t> samplingRow(const Sampling &sampling, int64_t left,
-                                 const std::vector<int32_t> &tokens) {
+                                 const std::vector<int32_t> &tokens,
+                                 size_t size) {
   constexpr int64_t all = std::numeric_limits<int32_t>::max();
   auto word = [](int64_t value) { return static_cast<int32_t>(value); };
   std::vector<int32_t> row(SamplingWords);
-  int64_t count = static_cast<int64_t>(tokens.size());
+  int64_t count = static_cast<int64_t>(size);
   row[Left] = word(left);
   row[Position] = word(count - 1);
   row[Window] = word(std::min(sampling.repeatWindow, rememberedTokens));

@@ -80,9 +80,11 @@ constexpr int64_t maskWords(int64_t vocabulary) {
   return (vocabulary + 31) / 32;
 }
 
-// The row of a sequence of these tokens that wants `left` more.
+// The row of a sequence of the first `count` of these tokens that wants `left`
+// more.
 std::vector<int32_t> samplingRow(const Sampling &sampling, int64_t left,
-                                 const std::vector<int32_t> &tokens);
+                                 const std::vector<int32_t> &tokens,
+                                 size_t count);
 
 // The function `sample` and its kernels.
 std::string writeSampling(int64_t vocabulary, int64_t pageSize);

@@ -1,0 +1,137 @@
+// Bindings.cpp: which tensor an argument of a function is (Engine.h). In: the
+// names of arguments, which are those of weights and of the engine's buffers.
+// Out: tensors, or that a package is not this model's.
+#include "engine/Engine.h"
+#include "engine/Experts.h"
+#include "engine/Latent.h"
+
+#include <cstdlib>
+
+namespace greta::llm {
+
+// A package of another model has other arguments, or other shapes.
+void Engine::checkArguments(const greta::Function &function, int64_t layer) {
+  Inputs inputs = inputsOf(1);
+  for (const greta::TensorInfo &info : function.arguments()) {
+    greta::Tensor tensor = bind(info.name, layer, inputs, x[0], 0);
+    bool fits = tensor.buffer && tensor.shape.size() == info.shape.size();
+    for (size_t i = 0; fits && i < info.shape.size(); ++i)
+      fits = info.shape[i] == -1 || i == 0 || info.shape[i] == tensor.shape[i];
+    const DeviceTensor *weight =
+        weights->find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
+    if (fits && weight)
+      fits = weight->dtype == info.dtype && weight->shape == info.shape;
+    if (!fits)
+      fail(packagePath + ": its argument '" + info.name +
+           "' is not what this model has; run greta-llm compile");
+  }
+}
+
+// The cosines and sines of a layer's rope, and of all: cos1 and cos1_table are
+// those of the second one.
+greta::Tensor Engine::bindTurns(const std::string &name, int64_t layer,
+                                int64_t tokens) {
+  size_t rope = layer >= 0 ? model.config.kinds[static_cast<size_t>(layer)].rope
+                           : static_cast<size_t>(atoi(name.c_str() + 3));
+  if (rope >= turns.size())
+    return {};
+  Turns &some = turns[rope];
+  bool isCos = name[0] == 'c', isTable = name.find("_table") != name.npos;
+  int64_t half = model.config.pairs();
+  if (isTable)
+    return {isCos ? &some.cosTable : &some.sinTable, {positions, half}};
+  return {isCos ? &some.cos : &some.sin, {tokens, half}};
+}
+
+// The buffers between the functions of a layer with experts.
+greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
+  const Config &c = model.config;
+  int64_t rows = tokens * c.mixture.used;
+  if (!c.has(Experts))
+    return {};
+  if (name == "normed")
+    return {&pairs.normed, {tokens, c.width}};
+  if (name == "router_logits")
+    return {&pairs.logits, {tokens, c.mixture.count}};
+  if (name == "pair_weights")
+    return {&pairs.weights, {tokens, c.mixture.used}};
+  if (name == "pair_places")
+    return {&pairs.places, {rows}};
+  if (name == "expert_offsets")
+    return {&pairs.offsets, {c.mixture.count + 1}};
+  if (name == "pair_rows")
+    return {&pairs.rows, {rows, c.width}};
+  if (name == "pair_results")
+    return {&pairs.results, {rows, c.width}};
+  for (const ExpertBias &bias : expertBiases(c))
+    if (biasOfPairs(bias.weight) == name)
+      return {&pairs.biases.at(name), {rows, bias.width}};
+  return {};
+}
+
+greta::Tensor Engine::bindLatent(const std::string &name, int64_t tokens) {
+  auto buffer = latents.find(name);
+  return buffer == latents.end()
+             ? greta::Tensor()
+             : greta::Tensor(&buffer->second,
+                             latentShape(model.config, name, tokens));
+}
+
+// The tensor that an argument's name means in a step.
+greta::Tensor Engine::bind(const std::string &name, int64_t layer,
+                           const Inputs &inputs, const Buffer &from,
+                           int64_t row) {
+  const Config &c = model.config;
+  auto input = [&](int array, std::vector<int64_t> shape) {
+    return greta::Tensor(inputs.buffer, std::move(shape), inputs.offset(array));
+  };
+  if (name == "tokens")
+    return input(Tokens, {inputs.tokens});
+  if (name == "positions")
+    return input(Positions, {inputs.tokens});
+  if (name == "slots")
+    return input(Slots, {inputs.tokens});
+  if (name == "lengths")
+    return input(Lengths, {inputs.sequences});
+  if (name == "table")
+    return input(Tables, {inputs.sequences, inputs.pages});
+  if (name == "logits")
+    return greta::Tensor(&logitBuffer, {inputs.tokens, c.vocabulary});
+  if (name == "places")
+    return greta::Tensor(&places.numbers, {inputs.tokens});
+  if (name == "rows")
+    return greta::Tensor(&places.rows, {inputs.tokens, SamplingWords});
+  if (name == "masks")
+    return greta::Tensor(&places.masks,
+                         {inputs.tokens, maskWords(c.vocabulary)});
+  if (name == "counts")
+    return greta::Tensor(&places.counts, {inputs.tokens, c.vocabulary});
+  if (name == "x")
+    return greta::Tensor(&from, {inputs.tokens, c.width},
+                         static_cast<size_t>(row * c.width) * 4);
+  if (name.rfind("cos", 0) == 0 || name.rfind("sin", 0) == 0)
+    return bindTurns(name, layer, inputs.tokens);
+  if (layer >= 0 && (name == "k_cache" || name == "v_cache"))
+    return greta::Tensor(
+        &(name == "k_cache" ? keys : values)[static_cast<size_t>(layer)],
+        {pages, pageSize, c.keyHeads, c.headSize});
+  for (const greta::Tensor &handed :
+       {bindPairs(name, inputs.tokens), bindLatent(name, inputs.tokens)})
+    if (handed.buffer)
+      return handed;
+  const DeviceTensor *weight =
+      weights->find(layer < 0 ? name : Model::inLayer(layer, name));
+  return weight ? greta::Tensor(weight->buffer.get(), weight->shape)
+                : greta::Tensor();
+}
+
+std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
+                                           int64_t layer, const Inputs &inputs,
+                                           const Buffer &from, int64_t row) {
+  std::vector<greta::Tensor> tensors;
+  for (const greta::TensorInfo &info : function.arguments())
+    tensors.push_back(bind(info.name, layer, inputs, from, row));
+  return tensors;
+}
+
+} // namespace greta::llm
