@@ -4,6 +4,7 @@
 #ifndef GRETA_LLM_DRAFTS_H
 #define GRETA_LLM_DRAFTS_H
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
