@@ -17,7 +17,7 @@
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
 // Arguments have the names of the weights, and of the engine's tensors
-// (Engine.cpp), which binds them by name.
+// (Bindings.cpp), which binds them by name.
 #ifndef GRETA_LLM_GRAPH_H
 #define GRETA_LLM_GRAPH_H
 
