@@ -56,19 +56,19 @@ def with_rows(rows, op, dtype, columns):
     return [cases.RowOp(op, dtype, columns, r) for r in rows]
 
 
-def grid(columns, *extra):
+def grid(columns, *extra, types=cases.ELEMENT_TYPES):
     """pytest parameters of all cases; those that share a package and a device stay in one process (xdist group)."""
     return [
         pytest.param(*e, dtype, op, c, id="-".join([*e, op, dtype, str(c)]), marks=pytest.mark.xdist_group("-".join([*e, dtype])))
         for e in (extra or [()])
-        for dtype in cases.ELEMENT_TYPES
+        for dtype in types
         for op in cases.SINGLE_OPS
         for c in columns
     ]
 
 
 def together(*devices):
-    return [pytest.param(d, t, id=f"{d}-{t}", marks=pytest.mark.xdist_group(f"{d}-{t}")) for d in devices for t in cases.ELEMENT_TYPES]
+    return [pytest.param(d, t, id=f"{d}-{t}", marks=pytest.mark.xdist_group(f"{d}-{t}")) for d in devices for t in types_of(d)]
 
 
 def everywhere(suites, device, dtype):
@@ -95,11 +95,17 @@ def test_validated_on_newer_lavapipe(suites, driver_parts, dtype, op, columns):
     check(validated(suites, driver_parts, dtype), *with_rows((3,), op, dtype, columns))
 
 
+def types_of(chip):
+    """Every type on one chip of each family, one on each of the others."""
+    siblings = list(harness.AMD_SIBLINGS)
+    return [cases.ELEMENT_TYPES[siblings.index(chip) % len(cases.ELEMENT_TYPES)]] if chip in siblings and not harness.WHOLE else cases.ELEMENT_TYPES
+
+
 def columns_of(chip):
     return harness.share_of(AMD_COLUMNS, chip, 2) if chip in AMD_FAMILIES else AMD_SIBLING_COLUMNS
 
 
-@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_CHIPS for p in grid(columns_of(chip), (chip,))])
+@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_CHIPS for p in grid(columns_of(chip), (chip,), types=types_of(chip))])
 def test_simulated(suites, chip, dtype, op, columns):
     check(simulated(suites, chip, dtype), *with_rows(AMD_ROWS, op, dtype, columns))
 

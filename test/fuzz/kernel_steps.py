@@ -61,7 +61,7 @@ class Steps(Builder):
 
     @staticmethod
     def joined(x, y):
-        return (min(x.span[0], y.span[0]), max(x.span[1], y.span[1])) if x.span else None
+        return (min(x.span[0], y.span[0]), max(x.span[1], y.span[1])) if x.span and y.span else None
 
     def numbers(self, dtypes=FLOATS, shape=None):
         return self.some(dtypes, lambda v: v.span[0] > LEAST[v.dtype] and v.span[1] < 100, shape)

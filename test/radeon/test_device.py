@@ -237,7 +237,7 @@ def test_another_programs_vulkan(driver_parts):
 OF_LAVAPIPE = "OnDevice.DescribesTheFunction OnDevice.ForcedVariantsSayWhyNot VulkanDevice.RefusesWhatItCannotRun VulkanDevice.RefusesModulesThatDoNotFit VulkanDevice.PrefersItsFamily Launches.AllocateNothing"
 
 
-@pytest.mark.parametrize("mesa, chip", [("backports", LAPTOP), ("backports", "navi31"), ("testing", "gfx1201")])
+@pytest.mark.parametrize("mesa, chip", [("backports", LAPTOP), ("backports", "navi31")])
 def test_the_runtimes_tests(tmp_path, driver_parts, mesa, chip):
     """greta-runtime-test: memory, streams, graphs, events, host calls, sharing, errors; with the host's memory and with the card's own."""
     without = ":".join(f"*{name}*" for name in OF_LAVAPIPE.split())

@@ -12,9 +12,8 @@ from programs import PROGRAMS, TEXTS, Program
 
 def programs_for(target):
     # lavapipe compiles blocks of 20,000 elements for half a minute.
-    if target in AMD_FAMILIES:
-        return harness.share_of(PROGRAMS, target, 2)
-    return [p for p in PROGRAMS if p.kind != "large-blocks"]
+    programs = PROGRAMS if target in AMD_FAMILIES else [p for p in PROGRAMS if p.kind != "large-blocks"]
+    return harness.share_of(programs, target, 2)
 
 
 @pytest.fixture(scope="session")

@@ -299,6 +299,9 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
       whole && stages > 1 ? turnAfter(number(0), stages) : loop.getStep(),
       inits);
   outer->setAttr(rolledName, b.getUnitAttr());
+  // A loop that carries nothing comes with its terminator.
+  if (inits.empty())
+    outer.getBody()->getTerminator()->erase();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(outer.getBody());
   Value k = outer.getInductionVar();
