@@ -422,7 +422,7 @@ def GretaExpandPass : Pass<"greta-expand"> {
     arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
 
     In a kernel also: functions of f16 and bf16 are computed in f32, and functions of the math dialect that the target lacks become polynomials and
-    those that it has. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16. Arrays in shared memory become
+    those that it has. Remainders of floats on Vulkan become divisions of integers, because Vulkan's own may be wrong by the divisor. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16. Arrays in shared memory become
     bytes on AMD, in SPIR-V vectors of words and scalars, and what indexes them counts those.
 
     ```mlir
@@ -434,7 +434,7 @@ def GretaExpandPass : Pass<"greta-expand"> {
     ```
   }];
   let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 

@@ -26,6 +26,9 @@ llvm::LogicalResult expandMath(mlir::Operation *kernel, const TargetRow &row);
 /// null where there is no formula.
 mlir::Value expandWideMath(mlir::Operation *op);
 
+/// Replaces a remainder of f32 or f64 by the exact one (ExpandRemainder.cpp).
+void expandRemainder(mlir::Operation *op);
+
 /// The exponent of a power that is a small constant whole number.
 std::optional<int64_t> wholeExponent(mlir::Value value);
 

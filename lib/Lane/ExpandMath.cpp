@@ -91,7 +91,7 @@ static bool widens(Operation *op, const TargetRow &row) {
   if (!type || (!type.isF16() && !type.isBF16()))
     return false;
   if (isa<arith::DivFOp, arith::RemFOp>(op))
-    return type.isBF16();
+    return type.isBF16() || (row.isVulkan() && isa<arith::RemFOp>(op));
   StringRef name = mathName(op);
   bool isExact = row.isHip() && type.isF16() &&
                  (name == "fma" || llvm::is_contained(exact, name));
@@ -415,6 +415,10 @@ LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
   }
 
   walk = kernel->walk([&](Operation *op) {
+    if (row.isVulkan() && isa<arith::RemFOp>(op)) {
+      expandRemainder(op);
+      return WalkResult::advance();
+    }
     if (auto zeros = dyn_cast<math::CountLeadingZerosOp>(op);
         zeros && row.isVulkan() && zeros.getType().isInteger()) {
       ImplicitLocOpBuilder b(op->getLoc(), op);

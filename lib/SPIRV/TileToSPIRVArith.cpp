@@ -230,9 +230,6 @@ Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
       .Case<arith::DivFOp>([&](auto) {
         return fromF32(same<spirv::FDivOp>(toF32(x[0]), toF32(x[1])), scalar);
       })
-      .Case<arith::RemFOp>([&](auto) {
-        return fromF32(same<spirv::FRemOp>(toF32(x[0]), toF32(x[1])), scalar);
-      })
       .Case<arith::NegFOp>([&](auto) { return same<spirv::FNegateOp>(x[0]); })
       .Case<arith::MaximumFOp>([&](auto) {
         return extremum(same<spirv::GLFMaxOp>(x[0], x[1]), true);

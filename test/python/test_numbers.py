@@ -124,6 +124,31 @@ def test_powers_by_a_constant(triton_device, exponent):
     check_power(BASES, np.full(len(BASES), exponent, np.float32), y)
 
 
+@triton.jit
+def remainder(x, y, z, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(z + i, tl.load(x + i) % tl.load(y + i))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_remainders_are_exact(triton_device, kind):
+    """As C's fmod, however large the quotient: x - y trunc(x / y) is wrong by y where the quotient is rounded."""
+    rng, n = np.random.default_rng(6), 256
+    x, y = rng.uniform(-60000, 60000, n).astype(kind), rng.uniform(0.01, 1, n).astype(kind)
+    least, most = np.finfo(kind).smallest_subnormal, np.finfo(kind).max
+    if kind is not np.float16:
+        x[::3] *= kind(1e20)
+        y[::5] *= kind(1e-10)
+    special = [0, least, 3 * least, most, np.inf, np.nan, -y[0]]
+    pairs = np.array([(a, b) for a in special for b in special], kind)
+    x[: len(pairs)], y[: len(pairs)] = pairs.T
+    z = np.zeros(n, kind)
+    remainder[1,](*map(torch.from_numpy, (x, y, z)), n)
+    with np.errstate(all="ignore"):
+        want = np.fmod(x, y)
+    assert ((z == want) & (np.signbit(z) == np.signbit(want)) | np.isnan(z) & np.isnan(want)).all()
+
+
 @pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
 @pytest.mark.parametrize("size", [1e4, 65504.0])
 def test_packed_weights_of_large_rows(device, size):
