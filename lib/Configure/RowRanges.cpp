@@ -217,7 +217,7 @@ std::optional<Choices> Planner::chooseFor(std::optional<int64_t> rows) {
 FailureOr<SmallVector<RowRange>>
 greta::chooseRowRanges(ModuleOp module, const TargetRow &row, bool matrix,
                        const TuningDatabase *tuning) {
-  // Tiles are attributes of its, and callers need not have run a pass before.
+  // Candidates hold attributes of this dialect, which no pass may have loaded.
   module.getContext()->loadDialect<tile::GretaTileDialect>();
   DynamicRows dynamic =
       DynamicRows::of(*module.getOps<func::FuncOp>().begin(), row);

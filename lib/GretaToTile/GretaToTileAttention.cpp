@@ -223,7 +223,7 @@ AttentionProgram::RowsPlace AttentionProgram::placeOf(const Tensor &tensor,
   return place;
 }
 
-/// Those of this workgroup, head by head.
+/// The rows of this workgroup, head by head.
 AttentionProgram::RowsPlace
 AttentionEmitter::placeOfRows(const Tensor &tensor) {
   RowsPlace place = placeOf(tensor, tileRows, row, small(queries()));
@@ -271,7 +271,7 @@ Value AttentionProgram::seen(Value keys, llvm::function_ref<Value()> rows,
   };
   if (!causal && !window)
     return isValid();
-  // Where the first row stands, from the first of the keys on.
+  // The first row's distance from the first key.
   Value row0 = sub(add(firstQuery, shift), firstKey);
   // Both edges of a window in one comparison: beyond the far one a difference
   // is negative, which is large without a sign.

@@ -133,7 +133,7 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
       if (!llvm::is_contained(summed, dim))
         rows[dim] = std::min(rows[dim], extent);
     auto rowType = block(rows, type.getElementType());
-    // Where a run has several groups each has a sum of its own.
+    // Each group of a run has a sum of its own.
     SmallVector<int64_t> ones(shapeOf(unit));
     if (partType != type)
       for (int64_t dim : summed)

@@ -79,11 +79,11 @@ struct ThreadSet {
   void add(const Layout::BitHolder &holder, bool isSet);
 };
 
-/// What lanes do whose element of a load is masked off.
+/// A lane whose element of a load is masked off does one of these.
 enum class Masking {
-  Branch,   // nothing, in a branch
-  Replaced, // they load another element, and select
-  Bounded,  // the target's load has the mask, and brings them zeros
+  Branch,   // it branches around the load
+  Replaced, // it loads another element, and selects
+  Bounded,  // the target's load has the mask, and brings it zeros
 };
 
 struct LanePlace {
@@ -173,8 +173,8 @@ private:
   mlir::LogicalResult distributeStore(StoreOp op);
   mlir::LogicalResult distributeLoadScattered(LoadScatteredOp op);
   mlir::LogicalResult distributeStoreScattered(StoreScatteredOp op);
-  /// What the accesses of a lane load, and `other` of a register where it is
-  /// masked off, unless what is loaded counts as a whole.
+  /// Emits a lane's loads. A register that is masked off gets `other`, unless
+  /// nobody reads it or the load itself brings the right value (`isWhole`).
   LaneValues loadRegisters(
       const LaneAccess &access, mlir::Type type, bool isWhole,
       llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, unsigned)>

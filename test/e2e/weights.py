@@ -185,5 +185,5 @@ CASES += [Weights(f, "product", g, m, 33, 1152, "f32") for f, g in PAIRS for m i
 # More than a tile of columns, of which tiles at the edge are no whole rows of scales.
 CASES += [Weights("e4m3block", "product", 128, m, 192, 384, "f16") for m in (33, 130)]
 CASES += [Weights(f, "alone", g, 1, 33, k, "f16") for f, g in PAIRS for k in (128, 1152)]
-# What these have is in rows above, but for minima of 16 and for codes.
+# Rows above cover these formats but for minima of 16 weights and for codes.
 CASES += [Weights(f, use, g, m, 33, 384, "f16") for f, g in (("q2k", 16), ("q3k", 16), ("iq4nl", 32)) for use, m in (("alone", 1), ("product", 1), ("product", 33))]

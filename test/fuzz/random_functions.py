@@ -37,7 +37,7 @@ ROUNDING = {"f32": 4e-5, "f16": 2 * 2.0**-11, "bf16": 2 * 2.0**-8}
 AS_A_WHOLE = 0.1
 # Sizes that the simulator runs in a second or two.
 MAX_ELEMENTS = 1 << 16
-# Of rows whose products with weights of 4 bits overflow in f16 before the scale: beyond 8,734 in one of 30.
+# Elements of A in some functions: one in 30 is beyond 8,734, where a product with a weight of 4 bits overflows f16 before the scale.
 LARGE = 4096
 # Sums of a value with itself, one behind the other.
 DOUBLINGS = 25

@@ -1,6 +1,6 @@
 """greta.torch.optimize: torch.ops.greta in the modules of a model of transformers, of Llama's kind.
 
-What is swapped is the forward of a module that does the same, which is asked of its source or of a trial with numbers; parameters and their names stay.
+A module gets another forward if its own computes the same; its source or a trial with numbers tells. Parameters and their names stay.
 """
 
 from __future__ import annotations

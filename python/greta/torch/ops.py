@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 _library = torch.library.Library("greta", "DEF")
-# What Inductor makes kernels of, by operator; in its graphs, too, those of IN_GRAPHS.
+# The definition of each operator in torch's own operators: Inductor makes a kernel of it in eager mode, and inlines those of IN_GRAPHS into its graphs.
 references: dict[Any, Callable[..., Any]] = {}
 IN_GRAPHS = ("rms_norm", "rms_norm_backward", "layer_norm", "layer_norm_backward", "rope", "swiglu", "swiglu_backward", "dequantize_q4")
 

@@ -126,7 +126,7 @@ private:
     return handle;
   }
 
-  /// What a replay draws from one generator.
+  /// The numbers that a replay draws from one generator.
   struct Drawn {
     at::Generator generator;
     at::Tensor state;

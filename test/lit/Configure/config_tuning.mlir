@@ -52,8 +52,8 @@ func.func @bucket(%a: tensor<300x260xf16>, %b: tensor<511x260xf16>) -> tensor<30
   return %0 : tensor<300x511xf16>
 }
 
-// What a device with as many compute units as the row has measured, before what
-// another one of the chip did, of which the row knows no better than the model.
+// An entry of a device with as many compute units as the row comes before one
+// of another device of the chip, which tells no more than the model does.
 // CHECK-LABEL: func @other_units
 // CHECK: group = 6
 func.func @other_units(%a: tensor<900x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<900x1024xf16> {

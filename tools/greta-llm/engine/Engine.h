@@ -229,8 +229,8 @@ private:
   void queueLogits(Chosen &chosen, int64_t place, int64_t row);
   void queueTokens(Chosen &chosen);
   void shareTables(const Sequence &sequence);
-  // What follows each of the last `count` tokens of a sequence, whose pages all
-  // places share.
+  // Chooses the token behind each of the last `count` tokens of a sequence. All
+  // places share the sequence's pages.
   Chosen check(const Sequence &sequence, const std::vector<int32_t> &tokens,
                size_t count, const Sampling &sampling);
   // A place's line of the arrays: functions take a batch of them at a time.

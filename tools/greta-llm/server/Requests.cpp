@@ -72,7 +72,7 @@ std::string contentOf(const json &content) {
                        "parts");
   std::string text;
   for (const json &part : content) {
-    // What a model said when it refused is a text like any other.
+    // A model's refusal is a text like any other.
     bool isRefusal = part.is_object() && fieldOf(part, "type") == "refusal";
     const char *key = isRefusal ? "refusal" : "text";
     if (!part.is_object() || fieldOf(part, "type") != key ||
@@ -178,7 +178,8 @@ void checkFields(const json &body, bool isChat) {
   }
 }
 
-// What a 'response_format' says of an answer; none: it may be any text.
+// Returns the grammar that a 'response_format' asks for; none: any text will
+// do.
 std::optional<Grammar> grammarOfFormat(const json &format,
                                        const std::string &type) {
   if (type == "text")
