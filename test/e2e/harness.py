@@ -112,11 +112,11 @@ def part_for(target, cases_of):
 
 
 def share_of(cases, target, parts):
-    """Every `parts`-th of the cases: as many families that follow each other take all of them, and so do, of halves, Vulkan's two targets. GRETA_TEST_WHOLE=1: all of them."""
+    """Every `parts`-th of the cases: as many targets that follow each other in their row take all of them. GRETA_TEST_WHOLE=1: all of them."""
     if WHOLE:
         return cases
-    first = AMD_FAMILIES.index(target) if target in AMD_FAMILIES else int(target == "vulkan:portable")
-    return cases[first % parts :: parts]
+    row = next(row for row in (AMD_FAMILIES, [*AMD_SIBLINGS], ("vulkan:lavapipe", "vulkan:portable", "host")) if target in row)
+    return cases[row.index(target) % parts :: parts]
 
 
 def one_kernel(package, least=1):

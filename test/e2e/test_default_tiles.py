@@ -114,8 +114,7 @@ def config_of(package, gemm):
 
 def kinds_of(chip):
     """All of them on one chip of each family; three siblings that follow each other share them."""
-    siblings = list(harness.AMD_SIBLINGS)
-    return KINDS if harness.WHOLE or chip not in siblings else KINDS[siblings.index(chip) % 3 :: 3]
+    return harness.share_of(KINDS, chip, 3) if chip in harness.AMD_SIBLINGS else KINDS
 
 
 @pytest.fixture(scope="session")

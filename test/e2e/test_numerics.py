@@ -97,8 +97,7 @@ def test_validated_on_newer_lavapipe(suites, driver_parts, dtype, op, columns):
 
 def types_of(chip):
     """Every type on one chip of each family, one on each of the others."""
-    siblings = list(harness.AMD_SIBLINGS)
-    return [cases.ELEMENT_TYPES[siblings.index(chip) % len(cases.ELEMENT_TYPES)]] if chip in siblings and not harness.WHOLE else cases.ELEMENT_TYPES
+    return harness.share_of(cases.ELEMENT_TYPES, chip, len(cases.ELEMENT_TYPES)) if chip in harness.AMD_SIBLINGS else cases.ELEMENT_TYPES
 
 
 def columns_of(chip):
