@@ -115,7 +115,8 @@ def share_of(cases, target, parts):
     """Every `parts`-th of the cases: as many targets that follow each other in their row take all of them. GRETA_TEST_WHOLE=1: all of them."""
     if WHOLE:
         return cases
-    row = next(row for row in (AMD_FAMILIES, [*AMD_SIBLINGS], ("vulkan:lavapipe", "vulkan:portable", "host")) if target in row)
+    rows = (AMD_FAMILIES, [*AMD_SIBLINGS], ("vulkan:lavapipe", "vulkan:portable", "host"), ("vulkan:rdna3", "vulkan:rdna4"))
+    row = next(row for row in rows if target in row)
     return cases[row.index(target) % parts :: parts]
 
 
