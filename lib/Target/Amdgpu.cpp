@@ -398,7 +398,7 @@ TileFacts greta::detail::tilesOfRdna(unsigned copies) {
   return tiles;
 }
 
-static const TargetRow rows[] = {
+static const TargetRow chips[] = {
     // One of the two dies of an MI250X, which is one device.
     cdna({"gfx90a", namesGfx90a, 110, 1700, 1638,
           "CDNA2 ISA; LLVM gfx90a; product MI250X"},
@@ -441,4 +441,4 @@ static const TargetRow rows[] = {
           "RDNA4 ISA; LLVM gfx1201; product RX 9070 XT"},
          1536, 24, Fp8Kind::Ocp, matrixGfx12, tilesOfRdna(1))};
 
-ArrayRef<TargetRow> greta::detail::amdgpuRows() { return rows; }
+ArrayRef<TargetRow> greta::detail::amdgpuRows() { return chips; }

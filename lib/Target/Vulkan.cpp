@@ -336,7 +336,7 @@ TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
 }
 } // namespace
 
-static const TargetRow rows[] = {
+static const TargetRow families[] = {
     // About 1 KB more of shared memory than declared is counted per workgroup.
     withNumberExtrema(family("vulkan:nvidia", namesNvidia, 32, 1024, 49152,
                              57344, {255, 512, 8}, {132, 4, 16, 1980, 4800},
@@ -365,4 +365,4 @@ static const TargetRow rows[] = {
     family("vulkan:portable", {}, 1, 128, 16384, 16384, {},
            {16, 1, 16, 1000, 100}, {}, "spec", tilesOfCpu())};
 
-ArrayRef<TargetRow> greta::detail::vulkanRows() { return rows; }
+ArrayRef<TargetRow> greta::detail::vulkanRows() { return families; }

@@ -9,7 +9,7 @@
 namespace greta_run {
 namespace {
 
-[[noreturn]] void bad(const std::string &Path, const std::string &What) {
+[[noreturn]] void badFile(const std::string &Path, const std::string &What) {
   throw std::runtime_error(Path + ": " + What);
 }
 
@@ -34,18 +34,18 @@ public:
       } else if (Key == "fortran_order" && !SeenOrder) {
         SeenOrder = true;
         if (word() != "False")
-          bad(Path, "the array is in Fortran order; save it with "
-                    "numpy.ascontiguousarray");
+          badFile(Path, "the array is in Fortran order; save it with "
+                        "numpy.ascontiguousarray");
       } else if (Key == "shape" && !SeenShape) {
         SeenShape = true;
         H.Shape = tuple();
       } else {
-        bad(Path, "not a .npy header: key '" + Key.substr(0, 40) + "'");
+        badFile(Path, "not a .npy header: key '" + Key.substr(0, 40) + "'");
       }
       accept(',');
     }
     if (!SeenDescr || !SeenOrder || !SeenShape)
-      bad(Path, "not a .npy header: a key is missing");
+      badFile(Path, "not a .npy header: a key is missing");
     static const struct {
       const char *Descr, *DType;
     } Types[] = {{"<f4", "f32"}, {"<f2", "f16"}, {"<f8", "f64"}, {"|i1", "i8"},
@@ -55,7 +55,8 @@ public:
       if (Descr == T.Descr)
         H.DType = T.DType;
     if (H.DType.empty())
-      bad(Path,
+      badFile(
+          Path,
           "element type '" + Descr.substr(0, 40) +
               "' is not supported (<f4 <f2 <f8 |i1 <i2 <i4 <i8 <u4 |u1 <u2)");
     return H;
@@ -75,7 +76,7 @@ private:
   }
   void expect(char C) {
     if (!accept(C))
-      bad(Path, std::string("not a .npy header: '") + C + "' is missing");
+      badFile(Path, std::string("not a .npy header: '") + C + "' is missing");
   }
   std::string quoted() {
     char Quote = accept('\'') ? '\'' : '"';
@@ -83,8 +84,9 @@ private:
       expect('"');
     size_t End = Text.find(Quote, At);
     if (End == std::string::npos)
-      bad(Path, "not a .npy header: a string does not end (structured types "
-                "are not supported)");
+      badFile(Path,
+              "not a .npy header: a string does not end (structured types "
+              "are not supported)");
     std::string S = Text.substr(At, End - At);
     At = End + 1;
     return S;
@@ -104,7 +106,7 @@ private:
       if (Digits.empty() || Digits.size() > 18 ||
           Digits.find_first_not_of("0123456789") != std::string::npos ||
           Dims.size() == 16)
-        bad(Path, "not a .npy header: the shape");
+        badFile(Path, "not a .npy header: the shape");
       Dims.push_back(std::stoll(Digits));
       accept(',');
     }
@@ -123,8 +125,8 @@ size_t dataBytes(const std::string &Path, const NpyHeader &H) {
                                      : bitsOf(H.DType) / 8;
   for (int64_t Dim : H.Shape)
     if (__builtin_mul_overflow(Bytes, Dim, &Bytes))
-      bad(Path,
-          "shape " + shapeText(H.Shape) + " is larger than the address space");
+      badFile(Path, "shape " + shapeText(H.Shape) +
+                        " is larger than the address space");
   return static_cast<size_t>(Bytes);
 }
 
@@ -133,15 +135,15 @@ size_t dataBytes(const std::string &Path, const NpyHeader &H) {
 NpyHeader readNpyHeader(const std::string &Path) {
   std::ifstream In(Path, std::ios::binary);
   if (!In)
-    bad(Path, std::string("cannot open: ") + strerror(errno));
+    badFile(Path, std::string("cannot open: ") + strerror(errno));
   char Magic[8] = {};
   In.read(Magic, 8);
   if (!In || memcmp(Magic, "\x93NUMPY", 6) != 0)
-    bad(Path, "not a .npy file");
+    badFile(Path, "not a .npy file");
   unsigned Major = static_cast<unsigned char>(Magic[6]);
   if (Major < 1 || Major > 3)
-    bad(Path,
-        ".npy format version " + std::to_string(Major) + " is not supported");
+    badFile(Path, ".npy format version " + std::to_string(Major) +
+                      " is not supported");
   unsigned char Size[4] = {};
   size_t SizeBytes = Major == 1 ? 2 : 4;
   In.read(reinterpret_cast<char *>(Size),
@@ -150,20 +152,20 @@ NpyHeader readNpyHeader(const std::string &Path) {
                   static_cast<size_t>(Size[3]) << 24;
   constexpr size_t maxHeader = 1 << 20;
   if (!In || Length > maxHeader)
-    bad(Path, "not a .npy file: the header's size");
+    badFile(Path, "not a .npy file: the header's size");
   std::string Text(Length, '\0');
   In.read(Text.data(), static_cast<std::streamsize>(Length));
   if (!In)
-    bad(Path, "the .npy header is cut off");
+    badFile(Path, "the .npy header is cut off");
   NpyHeader H = Header(Path, Text).parse();
   H.DataOffset = 8 + SizeBytes + Length;
   In.seekg(0, std::ios::end);
   size_t Have = static_cast<size_t>(In.tellg()) - H.DataOffset,
          Want = dataBytes(Path, H);
   if (Have != Want)
-    bad(Path, "the file holds " + std::to_string(Have) +
-                  " bytes of data, shape " + shapeText(H.Shape) + " needs " +
-                  std::to_string(Want));
+    badFile(Path, "the file holds " + std::to_string(Have) +
+                      " bytes of data, shape " + shapeText(H.Shape) +
+                      " needs " + std::to_string(Want));
   return H;
 }
 
@@ -174,7 +176,7 @@ std::vector<uint8_t> readNpyData(const std::string &Path, const NpyHeader &H) {
   In.read(reinterpret_cast<char *>(Bytes.data()),
           static_cast<std::streamsize>(Bytes.size()));
   if (!In)
-    bad(Path, "cannot be read");
+    badFile(Path, "cannot be read");
   return Bytes;
 }
 

@@ -25,7 +25,7 @@
 namespace greta_run {
 namespace {
 
-[[noreturn]] void bad(const std::string &Text, const std::string &What) {
+[[noreturn]] void badInput(const std::string &Text, const std::string &What) {
   throw std::runtime_error("--input=" + Text + ": " + What);
 }
 
@@ -189,7 +189,7 @@ T number(const std::string &Spec, const std::string &Text) {
     Used = std::string::npos;
   }
   if (Used != Text.size())
-    bad(Spec, "'" + Text + "' is not a number");
+    badInput(Spec, "'" + Text + "' is not a number");
   return Value;
 }
 
@@ -202,11 +202,11 @@ Input generated(const std::string &Text,
   Dims.pop_back();
   unsigned Bits = bitsOf(In.DType);
   if (!Bits)
-    bad(Text, "unknown element type '" + In.DType + "'");
+    badInput(Text, "unknown element type '" + In.DType + "'");
   for (const std::string &Dim : Dims) {
     In.Shape.push_back(number<int64_t>(Text, Dim));
     if (In.Shape.back() < 0)
-      bad(Text, "a negative dim");
+      badInput(Text, "a negative dim");
   }
   bytesOf(In.DType, In.Shape); // refuses what no memory holds
   const FloatFormat *F = floatFormat(In.DType);
@@ -241,7 +241,7 @@ Input generated(const std::string &Text,
       Lo = number<int64_t>(Text, Parts[3]);
       Hi = number<int64_t>(Text, Parts[4]);
       if (Lo > Hi || Lo < Min || Hi > Max)
-        bad(Text, "the range does not fit " + In.DType);
+        badInput(Text, "the range does not fit " + In.DType);
     }
     // None: every number of 64 bits.
     uint64_t Span = static_cast<uint64_t>(Hi) - static_cast<uint64_t>(Lo) + 1;
@@ -253,7 +253,8 @@ Input generated(const std::string &Text,
       });
     };
   } else {
-    bad(Text,
+    badInput(
+        Text,
         "'" + Parts[1] +
             "': expected random:SEED[:SIGMA] (integers: random:SEED[:LO:HI]), "
             "value:V or zeros after the type");
@@ -347,7 +348,7 @@ static std::optional<Input> scalar(const std::string &Text,
       Most = 1, Least = 0;
     if (End != Begin && !*End &&
         (errno == ERANGE || Integer < Least || Integer > Most))
-      bad(Text, "the value is no " + In.DType);
+      badInput(Text, "the value is no " + In.DType);
     Bytes.resize(std::max(Bits / 8, 1u));
     memcpy(Bytes.data(), &Integer, Bytes.size());
   } else {
@@ -384,8 +385,9 @@ Input parseInput(const std::string &Text) {
                            Parts[1] == "zeros" || isShape(Parts[0])))
     return generated(Text, Parts);
   if (isShape(Text))
-    bad(Text, "say what to fill it with: random:SEED, value:V or zeros after "
-              "the type");
+    badInput(Text,
+             "say what to fill it with: random:SEED, value:V or zeros after "
+             "the type");
   Input In;
   In.Text = Text;
   std::string Path = Text, As;
@@ -401,13 +403,13 @@ Input parseInput(const std::string &Text) {
     bool Carrier =
         (H.DType == "u16" && Bits == 16) || (H.DType == "u8" && Bits <= 8);
     if (!Carrier)
-      bad(Text,
-          "a file of " + H.DType + " cannot hold " + As +
-              (Bits == 16 ? "; save it as uint16" : "; save it as uint8"));
+      badInput(Text,
+               "a file of " + H.DType + " cannot hold " + As +
+                   (Bits == 16 ? "; save it as uint16" : "; save it as uint8"));
     In.DType = As;
     if (As == "i4") {
       if (In.Shape.empty())
-        bad(Text, "packed i4 needs a dim");
+        badInput(Text, "packed i4 needs a dim");
       In.Shape.back() *= 2;
     }
   }

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Log.h"
+#include "../Layouts/BlockLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -25,10 +26,6 @@
 using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
-
-static bool isBlock(Value value) {
-  return isa<RankedTensorType>(value.getType());
-}
 
 bool tile::hasLog(FuncOp kernel) {
   return kernel
@@ -95,7 +92,8 @@ Value LogExpander::constant(Type type, int64_t value) {
   return arith::ConstantOp::create(b, cast<TypedAttr>(element));
 }
 
-static ArrayRef<int64_t> shapeOf(Value value) {
+/// A number has no dimensions.
+static ArrayRef<int64_t> dimensionsOf(Value value) {
   auto block = dyn_cast<RankedTensorType>(value.getType());
   return block ? block.getShape() : ArrayRef<int64_t>();
 }
@@ -176,7 +174,7 @@ void LogExpander::storeNumber(Value number, Value pointer) {
       StoreScatteredOp::create(b, word, place, Value());
       continue;
     }
-    ArrayRef<int64_t> shape = shapeOf(word);
+    ArrayRef<int64_t> shape = dimensionsOf(word);
     SmallVector<int64_t> strides = computeStrides(shape);
     for (int64_t &stride : strides)
       stride *= parts;
@@ -201,7 +199,7 @@ LogicalResult LogExpander::expand(PrintOp op) {
     words += wordsOf(numbers.back());
     values.push_back(b.getDictionaryAttr(
         {b.getNamedAttr("dtype", b.getStringAttr(dtype)),
-         b.getNamedAttr("shape", b.getI64ArrayAttr(shapeOf(value)))}));
+         b.getNamedAttr("shape", b.getI64ArrayAttr(dimensionsOf(value)))}));
   }
   if (headerWords + words >= logWords)
     return op.emitOpError("prints ")
@@ -224,9 +222,10 @@ void LogExpander::expand(AssertOp op) {
   b.setLoc(op.getLoc());
   b.setInsertionPoint(op);
   Value condition = op.getCondition(), index = i32(0), fails;
-  addSite("assert", op.getMessage(),
-          {b.getNamedAttr("where", b.getStringAttr(placeOf(op.getLoc()))),
-           b.getNamedAttr("shape", b.getI64ArrayAttr(shapeOf(condition)))});
+  addSite(
+      "assert", op.getMessage(),
+      {b.getNamedAttr("where", b.getStringAttr(placeOf(op.getLoc()))),
+       b.getNamedAttr("shape", b.getI64ArrayAttr(dimensionsOf(condition)))});
   if (isBlock(condition)) {
     // The smallest index of an element that is false.
     constexpr int64_t none = INT32_MAX;

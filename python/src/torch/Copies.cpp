@@ -22,10 +22,10 @@ using greta::Stream;
 namespace torch_device = greta::torch_device;
 using namespace greta::torch_device;
 
-static FindCopyKernel findCopyKernel = nullptr;
+static FindCopyKernel copyKernels = nullptr;
 
 void torch_device::setFindCopyKernel(FindCopyKernel find) {
-  findCopyKernel = find;
+  copyKernels = find;
 }
 
 static bool isOnDevice(const at::Tensor &tensor) {
@@ -74,7 +74,7 @@ static std::vector<Dim> collapsed(const at::Tensor &to,
 /// Copies by a kernel; returns whether there is one.
 static bool copyByKernel(const at::Tensor &to, const at::Tensor &from,
                          bool negates) {
-  if (!findCopyKernel)
+  if (!copyKernels)
     return false;
   std::vector<Dim> dims = collapsed(to, from);
   if (dims.size() > mostDims)
@@ -86,7 +86,7 @@ static bool copyByKernel(const at::Tensor &to, const at::Tensor &from,
     ends[1] += (dim.size - 1) * dim.from;
   }
   farthest = std::max({farthest, ends[0], ends[1]});
-  Kernel *kernel = findCopyKernel(to.scalar_type(), from.scalar_type(),
+  Kernel *kernel = copyKernels(to.scalar_type(), from.scalar_type(),
                                   static_cast<int>(dims.size()),
                                   farthest >= INT32_MAX / 2, negates);
   if (!kernel)
@@ -318,7 +318,7 @@ void torch_device::copyTensor(const at::Tensor &to, const at::Tensor &source,
   if (liesAlike(to, from))
     return readBytes(to, from, to.nbytes(), mayReturn);
   at::Tensor packed = from;
-  if (!isDense(from) && findCopyKernel) {
+  if (!isDense(from) && copyKernels) {
     // Less to read than the span that the view lies in.
     packed = at::empty(from.sizes(), from.options());
     setBits(packed, from);

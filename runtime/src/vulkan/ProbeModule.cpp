@@ -97,7 +97,7 @@ enum Id : uint32_t {
   CLayout,
   Entry,
   Matrix,
-  Counter,
+  LoopCounter,
   InAddr,
   OutAddr,
   InPtr,
@@ -221,7 +221,7 @@ void writeLoad(Writer &W) {
   W.op(OpFunction, {TVoid, Main, 0, TMain});
   W.op(OpLabel, {Entry});
   W.op(OpVariable, {PMatrix, Matrix, StorageClassFunction});
-  W.op(OpVariable, {PFnU32, Counter, StorageClassFunction});
+  W.op(OpVariable, {PFnU32, LoopCounter, StorageClassFunction});
   W.op(OpAccessChain, {PInArray, InAddr, Args, CZero});
   W.op(OpLoad, {PIn, InPtr, InAddr});
   W.op(OpAccessChain, {PElemIn, I0, InPtr, CZero, CZero});
@@ -241,13 +241,13 @@ void writeLoad(Writer &W) {
 
 // The loop over a lane's elements, and the function's end.
 void writeLoop(Writer &W, const Type &T, uint32_t ElemType) {
-  W.op(OpStore, {Counter, CZero});
+  W.op(OpStore, {LoopCounter, CZero});
   W.op(OpBranch, {Header});
   W.op(OpLabel, {Header});
   W.op(OpLoopMerge, {Merge, Continue, 0});
   W.op(OpBranch, {Test});
   W.op(OpLabel, {Test});
-  W.op(OpLoad, {TU32, I1, Counter});
+  W.op(OpLoad, {TU32, I1, LoopCounter});
   W.op(OpULessThan, {TBool, InRange, I1, Length});
   W.op(OpULessThan, {TBool, InRoom, I1, CStride});
   W.op(OpLogicalAnd, {TBool, Go, InRange, InRoom});
@@ -275,7 +275,7 @@ void writeLoop(Writer &W, const Type &T, uint32_t ElemType) {
   W.op(OpBranch, {Continue});
   W.op(OpLabel, {Continue});
   W.op(OpIAdd, {TU32, I3, I1, COne});
-  W.op(OpStore, {Counter, I3});
+  W.op(OpStore, {LoopCounter, I3});
   W.op(OpBranch, {Header});
   W.op(OpLabel, {Merge});
   W.op(OpReturn, {});

@@ -8,7 +8,7 @@
 using namespace greta;
 using namespace greta::test;
 
-static Layout parse(llvm::StringRef text) {
+static Layout layoutOf(llvm::StringRef text) {
   std::string error;
   return *Layout::parse(text, error);
 }
@@ -100,8 +100,8 @@ TEST(SharedMemory, CountsTheWordsOfABank) {
   }
   // Lanes of one word share it, and only one copy is stored.
   Layout copies =
-      parse("{reg = [], lane = [[0],[0],[1],[0],[2]], wave = [[0]], "
-            "rep = [1]}");
+      layoutOf("{reg = [], lane = [[0],[0],[1],[0],[2]], wave = [[0]], "
+               "rep = [1]}");
   SharedPlacement small;
   small.shape = {4};
   small.elementBytes = 1;
@@ -109,8 +109,9 @@ TEST(SharedMemory, CountsTheWordsOfABank) {
   EXPECT_EQ(countBankCycles(small, copies, SharedAccess::Load).cycles, 2);
   EXPECT_EQ(countBankCycles(small, copies, SharedAccess::Store).cycles, 1);
   // A group of lanes that are all copies takes no time to store.
-  Layout halves = parse("{reg = [], lane = [[1],[2],[4],[8],[16],[0]], wave = "
-                        "[], rep = [1]}");
+  Layout halves =
+      layoutOf("{reg = [], lane = [[1],[2],[4],[8],[16],[0]], wave = "
+               "[], rep = [1]}");
   SharedPlacement line;
   line.shape = {32};
   line.elementBytes = 4;
@@ -170,8 +171,8 @@ TEST(SharedMemory, TransposeWithoutConflicts) {
   // A lane has a row of 4-byte elements: one at a time, all 32 lanes want the
   // same bank; four at a time, all 8 lanes of a group want the same four. In
   // the first case the other side is stored four at a time, down the columns.
-  check(parse("{reg = [[0,16],[0,8],[0,4],[0,2],[0,1]], lane = "
-              "[[1,0],[2,0],[4,0],[8,0],[16,0]], wave = [], rep = [1,1]}"),
+  check(layoutOf("{reg = [[0,16],[0,8],[0,4],[0,2],[0,1]], lane = "
+                 "[[1,0],[2,0],[4,0],[8,0],[16,0]], wave = [], rep = [1,1]}"),
         32 * 32, 8);
   check(blocked({32, 32}, {1, 32}, {32, 1}, {1, 1}, {0, 1}), 8 * 4 * 8, 8);
 }

@@ -48,13 +48,13 @@ std::string refusal(const std::function<void()> &made) {
   return "";
 }
 
-struct Case {
+struct GrammarCase {
   const char *grammar;
   std::vector<std::string> good, bad;
 };
 
 TEST(Grammar, Gbnf) {
-  const Case cases[] = {
+  const GrammarCase cases[] = {
       {"root ::= \"yes\" | \"no\"",
        {"yes", "no"},
        {"", "ye", "yesno", "maybe"}},
@@ -73,7 +73,7 @@ TEST(Grammar, Gbnf) {
        {"1", "3"}},
       {"root ::= \"(\" root \")\" | \"\"", {"", "((()))"}, {"(", "())"}},
   };
-  for (const Case &one : cases) {
+  for (const GrammarCase &one : cases) {
     Grammar grammar = grammarOfGbnf(one.grammar);
     for (const std::string &text : one.good)
       EXPECT_TRUE(fits(grammar, text)) << one.grammar << ": " << text;
@@ -83,7 +83,7 @@ TEST(Grammar, Gbnf) {
 }
 
 TEST(Grammar, JsonSchemas) {
-  const Case cases[] = {
+  const GrammarCase cases[] = {
       {R"({"type": "object", "properties": {"z": {"type": "integer"},
            "a": {"type": ["string", "null"]}, "m": {"type": "boolean"}},
            "required": ["z", "m"], "additionalProperties": false})",
@@ -146,7 +146,7 @@ TEST(Grammar, JsonSchemas) {
        {R"({"a"b": null})"}},
       {R"({})", {"[]", "1", "{}"}, {"x"}},
   };
-  for (const Case &one : cases) {
+  for (const GrammarCase &one : cases) {
     Grammar grammar = schema(one.grammar);
     for (const std::string &text : one.good)
       EXPECT_TRUE(fits(grammar, text)) << one.grammar << ": " << text;

@@ -7,7 +7,7 @@ using namespace greta::llm;
 
 namespace {
 
-struct Case {
+struct ToolCase {
   ToolChoice choice;
   const char *said, *text;
   std::vector<std::pair<std::string, std::string>> calls;
@@ -26,7 +26,7 @@ TEST(Tools, CallsAreReadFromPieces) {
                    mistral = styled(ToolStyle::Mistral),
                    llama = styled(ToolStyle::Llama),
                    none = styled(ToolStyle::None);
-  const Case cases[] = {
+  const ToolCase cases[] = {
       {hermes, "just a <tool text\n", "just a <tool text\n", {}},
       {hermes,
        "so\n\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"b\": [1], "
@@ -111,7 +111,7 @@ TEST(Tools, CallsAreReadFromPieces) {
        "<tool_call>{\"name\": \"f\"}</tool_call>",
        "<tool_call>{\"name\": \"f\"}</tool_call>",
        {}}};
-  for (const Case &one : cases)
+  for (const ToolCase &one : cases)
     for (size_t size : {1, 2, 3, 7, 1000}) {
       CallReader reader(one.choice);
       std::string text, said = one.said;

@@ -8,7 +8,7 @@ using namespace greta_test;
 
 namespace {
 
-constexpr size_t words = 3 << 20; // two pieces
+constexpr size_t pieceWords = 3 << 20; // two pieces
 
 std::vector<std::unique_ptr<greta::Runtime>> devices() {
   std::vector<std::unique_ptr<greta::Runtime>> All;
@@ -22,19 +22,20 @@ std::vector<std::unique_ptr<greta::Runtime>> devices() {
 }
 
 TEST(Peer, CopiesBetweenAnyTwoDevices) {
-  std::vector<uint32_t> Data(words), Got(words);
-  for (size_t I = 0; I < words; ++I)
+  std::vector<uint32_t> Data(pieceWords), Got(pieceWords);
+  for (size_t I = 0; I < pieceWords; ++I)
     Data[I] = static_cast<uint32_t>(I * 2654435761u);
   auto All = devices();
   ASSERT_GE(All.size(), 2u);
   for (const auto &From : All)
     for (const auto &To : All) {
       greta::Stream Out = From->stream(), In = To->stream();
-      greta::Buffer A = From->allocate(words * 4), B = To->allocate(words * 4);
-      Out.write(A, Data.data(), words * 4);
-      In.copyPeer(B, Out, A, words * 4);
-      Out.fill(A, words * 4, 0); // behind the copy
-      In.read(B, Got.data(), words * 4);
+      greta::Buffer A = From->allocate(pieceWords * 4),
+                    B = To->allocate(pieceWords * 4);
+      Out.write(A, Data.data(), pieceWords * 4);
+      In.copyPeer(B, Out, A, pieceWords * 4);
+      Out.fill(A, pieceWords * 4, 0); // behind the copy
+      In.read(B, Got.data(), pieceWords * 4);
       EXPECT_EQ(Got, Data) << From->info() << To->info();
     }
 }

@@ -15,7 +15,7 @@ using namespace greta_test;
 
 namespace {
 
-constexpr int64_t count = 1024;
+constexpr int64_t shareCount = 1024;
 
 class Share : public EveryDevice {
 protected:
@@ -34,16 +34,17 @@ protected:
     auto *X = static_cast<float *>(In.pointer()),
          *Y = static_cast<float *>(Out.pointer());
     greta::Function F = On.load(P, "scale");
-    greta::Graph G = S.capture(
-        [&] { F.launch(S, {{&In, {1, count}}}, {{&Out, {1, count}}}); });
+    greta::Graph G = S.capture([&] {
+      F.launch(S, {{&In, {1, shareCount}}}, {{&Out, {1, shareCount}}});
+    });
     for (float First : {1.0f, 5.0f, 9.0f}) {
-      std::iota(X, X + count, First);
+      std::iota(X, X + shareCount, First);
       if (First == 9)
         S.launch(G);
       else
-        F.launch(S, {{&In, {1, count}}}, {{&Out, {1, count}}});
+        F.launch(S, {{&In, {1, shareCount}}}, {{&Out, {1, shareCount}}});
       S.synchronize();
-      for (int64_t I = 0; I < count; ++I)
+      for (int64_t I = 0; I < shareCount; ++I)
         ASSERT_EQ(Y[I], 2 * (First + static_cast<float>(I)) + 1);
     }
   }
@@ -55,8 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, Share, everyDevice(), deviceName);
 
 TEST_P(Share, MappedBuffers) {
   greta::Stream S = R->stream();
-  greta::Buffer In = R->allocateMapped(count * 4),
-                Out = R->allocateMapped(count * 4);
+  greta::Buffer In = R->allocateMapped(shareCount * 4),
+                Out = R->allocateMapped(shareCount * 4);
   ASSERT_NE(In.pointer(), nullptr);
   checkScale(*R, S, In, Out);
   if (std::string(GetParam()) != "host") { // where all memory is mapped
@@ -67,17 +68,17 @@ TEST_P(Share, MappedBuffers) {
 TEST_P(Share, ImportedPointers) {
   constexpr size_t page = 4096;
   std::unique_ptr<void, decltype(&free)> Mine(
-      std::aligned_alloc(page, 2 * count * 4), &free);
+      std::aligned_alloc(page, 2 * shareCount * 4), &free);
   auto *Floats = static_cast<float *>(Mine.get());
-  static_assert(count * 4 % page == 0);
+  static_assert(shareCount * 4 % page == 0);
   greta::Stream S = R->stream();
   {
-    greta::Buffer In = R->import(Floats, count * 4),
-                  Out = R->import(Floats + count, count * 4);
+    greta::Buffer In = R->import(Floats, shareCount * 4),
+                  Out = R->import(Floats + shareCount, shareCount * 4);
     EXPECT_EQ(In.pointer(), Floats);
     checkScale(*R, S, In, Out);
   }
-  EXPECT_EQ(Floats[count], 19.0f); // it is still the caller's
+  EXPECT_EQ(Floats[shareCount], 19.0f); // it is still the caller's
   greta_buffer *B = nullptr;
   EXPECT_EQ(greta_buffer_import_pointer(R->get(), nullptr, 64, &B),
             GRETA_ERROR_INVALID_ARGUMENT);
@@ -106,12 +107,12 @@ TEST_P(Share, FileDescriptors) {
     return;
   }
   greta::Stream S = R->stream();
-  std::vector<uint32_t> Words(count);
+  std::vector<uint32_t> Words(shareCount);
   unsigned Shared = 0;
   for (greta_fd_kind Kind : {GRETA_FD_OPAQUE, GRETA_FD_DMA_BUF}) {
     greta::Buffer A;
     try {
-      A = R->allocateShared(Kind, count * 4);
+      A = R->allocateShared(Kind, shareCount * 4);
     } catch (const greta::Error &E) {
       // Debian testing's lavapipe makes dma_bufs of the kernel's /dev/udmabuf,
       // which it opens when it allocates; containers and small virtual machines
@@ -127,13 +128,13 @@ TEST_P(Share, FileDescriptors) {
     }
     greta_shared_memory Memory = A.exportFd();
     EXPECT_EQ(Memory.kind, Kind);
-    EXPECT_EQ(Memory.bytes, count * 4u);
+    EXPECT_EQ(Memory.bytes, shareCount * 4u);
     greta::Buffer B = R->importFd(Memory);
     EXPECT_EQ(fcntl(Memory.fd, F_GETFD), -1); // it was taken
-    S.fill(A, count * 4, 77);
+    S.fill(A, shareCount * 4, 77);
     S.synchronize();
-    S.read(B, Words.data(), count * 4);
-    EXPECT_EQ(Words, std::vector<uint32_t>(count, 77));
+    S.read(B, Words.data(), shareCount * 4);
+    EXPECT_EQ(Words, std::vector<uint32_t>(shareCount, 77));
     ++Shared;
     // To another device, or another driver of this one, an opaque descriptor
     // means other memory. Who does not know the driver (CUDA) says nothing.
@@ -209,13 +210,13 @@ TEST_P(Share, HipObjects) {
     greta_stream *Handle = nullptr;
     greta::check(greta_stream_adopt_hip(R->get(), Own, &Handle));
     greta::Stream S(Handle);
-    greta::Buffer In = R->allocateMapped(count * 4),
-                  Out = R->allocateMapped(count * 4);
+    greta::Buffer In = R->allocateMapped(shareCount * 4),
+                  Out = R->allocateMapped(shareCount * 4);
     checkScale(*R, S, In, Out);
     greta_buffer *Adopted = nullptr;
     greta::check(greta_buffer_adopt_hip(R->get(),
                                         reinterpret_cast<void *>(Out.address()),
-                                        count * 4, &Adopted));
+                                        shareCount * 4, &Adopted));
     greta::Buffer Same(Adopted);
     uint32_t Word = 0;
     S.fill(Same, 4, 5);
@@ -274,24 +275,25 @@ TEST(AdoptedVulkan, RunsOnAnApplicationsDevice) {
 
   Bytes Data = package();
   greta::Package P(Data.data(), Data.size());
-  VulkanMemory Theirs(Application, count * 4, /*HostVisible=*/true);
+  VulkanMemory Theirs(Application, shareCount * 4, /*HostVisible=*/true);
   {
     greta::Runtime R(Own);
     greta_buffer *Handle = nullptr;
     uint64_t Buffer = 0;
     memcpy(&Buffer, &Theirs.Buffer, sizeof(Buffer));
     greta::check(
-        greta_buffer_adopt_vulkan(R.get(), Buffer, count * 4, &Handle));
-    greta::Buffer Out(Handle), In = R.allocate(count * 4);
+        greta_buffer_adopt_vulkan(R.get(), Buffer, shareCount * 4, &Handle));
+    greta::Buffer Out(Handle), In = R.allocate(shareCount * 4);
     greta::Stream S = R.stream();
-    std::vector<float> X(count, 3.0f), Y(count);
-    S.write(In, X.data(), count * 4);
-    R.load(P, "scale").launch(S, {{&In, {1, count}}}, {{&Out, {1, count}}});
-    S.read(Out, Y.data(), count * 4);
-    EXPECT_EQ(Y, std::vector<float>(count, 7.0f));
+    std::vector<float> X(shareCount, 3.0f), Y(shareCount);
+    S.write(In, X.data(), shareCount * 4);
+    R.load(P, "scale")
+        .launch(S, {{&In, {1, shareCount}}}, {{&Out, {1, shareCount}}});
+    S.read(Out, Y.data(), shareCount * 4);
+    EXPECT_EQ(Y, std::vector<float>(shareCount, 7.0f));
     R.close();
   }
-  EXPECT_EQ(static_cast<float *>(Theirs.Mapped)[count - 1], 7.0f);
+  EXPECT_EQ(static_cast<float *>(Theirs.Mapped)[shareCount - 1], 7.0f);
 }
 
 } // namespace

@@ -13,7 +13,7 @@ using namespace greta_test;
 namespace {
 
 constexpr int threads = 4;
-constexpr int64_t count = 1000;
+constexpr int64_t threadCount = 1000;
 
 class Threads : public EveryDevice {
 protected:
@@ -28,10 +28,10 @@ protected:
   // Y = scale(X), read back.
   std::vector<float> scaled(const greta::Function &F, greta::Stream &S,
                             const greta::Buffer &X) const {
-    greta::Buffer Y = R->allocate(count * 4);
-    F.launch(S, {{&X, {1, count}}}, {{&Y, {1, count}}});
-    std::vector<float> Result(count);
-    S.read(Y, Result.data(), count * 4);
+    greta::Buffer Y = R->allocate(threadCount * 4);
+    F.launch(S, {{&X, {1, threadCount}}}, {{&Y, {1, threadCount}}});
+    std::vector<float> Result(threadCount);
+    S.read(Y, Result.data(), threadCount * 4);
     return Result;
   }
   Bytes Data = package();
@@ -43,9 +43,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, Threads, everyDevice(), deviceName);
 TEST_P(Threads, ShareWeightsAndFunctions) {
   greta::Function F = R->load(P, "scale");
   greta::Stream S = R->stream();
-  greta::Buffer Weights = R->allocate(count * 4);
+  greta::Buffer Weights = R->allocate(threadCount * 4);
   greta::Event Ready = R->event();
-  S.fill(Weights, count * 4, 0x3f800000); // 1.0f
+  S.fill(Weights, threadCount * 4, 0x3f800000); // 1.0f
   S.record(Ready);
   inThreads([&](int) {
     greta::Runtime Again(GetParam());
@@ -57,7 +57,7 @@ TEST_P(Threads, ShareWeightsAndFunctions) {
     for (int I = 0; I < 10; ++I)
       for (const greta::Function *Which : {&F, &Loaded})
         EXPECT_EQ(scaled(*Which, Own, Weights),
-                  std::vector<float>(count, 3.0f));
+                  std::vector<float>(threadCount, 3.0f));
   });
 }
 
@@ -77,15 +77,15 @@ TEST_P(Threads, WaitForABusyStream) {
   std::vector<greta::Buffer> Values;
   std::vector<greta::Event> Done;
   for (int I = 0; I < steps; ++I) {
-    Values.push_back(R->allocate(count * 4));
+    Values.push_back(R->allocate(threadCount * 4));
     Done.push_back(R->event());
   }
   std::atomic<int> Recorded{0};
   inThreads([&](int Thread) {
     if (Thread == 0) {
       for (int I = 0; I < steps; ++I) {
-        std::vector<float> X(count, static_cast<float>(I));
-        S.write(Values[static_cast<size_t>(I)], X.data(), count * 4);
+        std::vector<float> X(threadCount, static_cast<float>(I));
+        S.write(Values[static_cast<size_t>(I)], X.data(), threadCount * 4);
         S.record(Done[static_cast<size_t>(I)]);
         Recorded = I + 1;
       }
@@ -100,8 +100,9 @@ TEST_P(Threads, WaitForABusyStream) {
         Own.wait(E);
       else
         E.synchronize();
-      EXPECT_EQ(scaled(F, Own, Values[static_cast<size_t>(I)]),
-                std::vector<float>(count, 2.0f * static_cast<float>(I) + 1));
+      EXPECT_EQ(
+          scaled(F, Own, Values[static_cast<size_t>(I)]),
+          std::vector<float>(threadCount, 2.0f * static_cast<float>(I) + 1));
     }
   });
 }
@@ -111,17 +112,17 @@ TEST_P(Threads, RecordGraphsSideBySide) {
   greta::Function F = R->load(P, "scale");
   inThreads([&](int Thread) {
     greta::Stream Own = R->stream();
-    greta::Buffer X = R->allocate(count * 4);
+    greta::Buffer X = R->allocate(threadCount * 4);
     for (int I = 0; I < 5; ++I) {
       greta::Graph G = Own.capture([&] {
-        F.launch(Own, {{&X, {1, count}}}, {{&X, {1, count}}});
+        F.launch(Own, {{&X, {1, threadCount}}}, {{&X, {1, threadCount}}});
         R->allocate(64);
       });
-      std::vector<float> V(count, static_cast<float>(Thread));
-      Own.write(X, V.data(), count * 4);
+      std::vector<float> V(threadCount, static_cast<float>(Thread));
+      Own.write(X, V.data(), threadCount * 4);
       Own.launch(G);
-      Own.read(X, V.data(), count * 4);
-      EXPECT_EQ(V, std::vector<float>(count, 2.0f * Thread + 1));
+      Own.read(X, V.data(), threadCount * 4);
+      EXPECT_EQ(V, std::vector<float>(threadCount, 2.0f * Thread + 1));
     }
   });
 }

@@ -125,7 +125,7 @@ uint16_t toBF16(float value) {
 }
 
 // Files do not align their tensors.
-static uint16_t word(const uint8_t *at) {
+static uint16_t halfAt(const uint8_t *at) {
   return static_cast<uint16_t>(at[0] | at[1] << 8);
 }
 
@@ -174,7 +174,7 @@ static void readHalves(const uint8_t *nibbles, uint32_t high, Block &to) {
 /// of them, if `high` is not null, those of their upper bits.
 static void readK(const uint8_t *from, const uint8_t *high,
                   const uint8_t *nibbles, Block &to) {
-  float scale = fromF16(word(from)), minima = fromF16(word(from + 2));
+  float scale = fromF16(halfAt(from)), minima = fromF16(halfAt(from + 2));
   for (int group = 0; group < 8; ++group) {
     float each, minimum;
     groupOfK(from + 4, group, each, minimum);
@@ -190,7 +190,7 @@ static void readK(const uint8_t *from, const uint8_t *high,
 }
 
 static void readQ6K(const uint8_t *from, Block &to) {
-  float scale = fromF16(word(from + 208));
+  float scale = fromF16(halfAt(from + 208));
   for (int group = 0; group < 16; ++group)
     to.scales[group] = scale * static_cast<int8_t>(from[192 + group]);
   for (int i = 0; i < 256; ++i) {
@@ -211,7 +211,7 @@ static int twoBits(const uint8_t *from, int i) {
 
 /// Groups of 16, whose scale and minimum are four bits each of a byte.
 static void readQ2K(const uint8_t *from, Block &to) {
-  float scale = fromF16(word(from + 80)), minima = fromF16(word(from + 82));
+  float scale = fromF16(halfAt(from + 80)), minima = fromF16(halfAt(from + 82));
   for (int group = 0; group < 16; ++group) {
     to.scales[group] = scale * static_cast<float>(from[group] & 15);
     to.minima[group] = -minima * static_cast<float>(from[group] >> 4);
@@ -222,7 +222,7 @@ static void readQ2K(const uint8_t *from, Block &to) {
 
 /// Scales of six bits, the upper two of which are in four bytes of their own.
 static void readQ3K(const uint8_t *from, Block &to) {
-  float scale = fromF16(word(from + 108));
+  float scale = fromF16(halfAt(from + 108));
   const uint8_t *scales = from + 96;
   for (int group = 0; group < 16; ++group) {
     int low = scales[group % 8] >> (group < 8 ? 0 : 4) & 15;
@@ -235,10 +235,10 @@ static void readQ3K(const uint8_t *from, Block &to) {
 }
 
 static void readIQ4XS(const uint8_t *from, Block &to) {
-  float scale = fromF16(word(from));
+  float scale = fromF16(halfAt(from));
   for (int group = 0; group < 8; ++group) {
     int low = from[4 + group / 2] >> group % 2 * 4 & 15;
-    int high = word(from + 2) >> group * 2 & 3;
+    int high = halfAt(from + 2) >> group * 2 & 3;
     to.scales[group] = scale * static_cast<float>((low | high << 4) - 32);
     for (int i = 0; i < 32; ++i)
       to.numbers[group * 32 + i] = static_cast<uint8_t>(
@@ -247,17 +247,17 @@ static void readIQ4XS(const uint8_t *from, Block &to) {
 }
 
 static void readBlock(Format format, const uint8_t *from, Block &to) {
-  to.scales[0] = fromF16(word(from));
+  to.scales[0] = fromF16(halfAt(from));
   switch (format) {
   case Format::Q4_0:
     return readHalves(from + 2, 0, to);
   case Format::Q4_1:
-    to.minima[0] = fromF16(word(from + 2));
+    to.minima[0] = fromF16(halfAt(from + 2));
     return readHalves(from + 4, 0, to);
   case Format::Q5_0:
     return readHalves(from + 6, wordAt(from + 2, 0), to);
   case Format::Q5_1:
-    to.minima[0] = fromF16(word(from + 2));
+    to.minima[0] = fromF16(halfAt(from + 2));
     return readHalves(from + 8, wordAt(from + 4, 0), to);
   case Format::Q8_0:
     memcpy(to.numbers, from + 2, 32);
@@ -325,9 +325,9 @@ void expandRow(Format format, const uint8_t *row, int64_t columns, float *to) {
     if (format == Format::F32)
       memcpy(to + i, row, 4);
     else if (format == Format::F16)
-      to[i] = fromF16(word(row));
+      to[i] = fromF16(halfAt(row));
     else if (format == Format::BF16)
-      to[i] = fromBF16(word(row));
+      to[i] = fromBF16(halfAt(row));
     else if (!as)
       expandCodebook(format, row, to + i);
     if (!as)
@@ -459,7 +459,7 @@ public:
     return stored + g.zeroOffset;
   }
   uint16_t scale(int64_t group) const {
-    return word(g.scales + 2 * (group * rows + n));
+    return halfAt(g.scales + 2 * (group * rows + n));
   }
 
 private:
