@@ -10,8 +10,8 @@
 //
 // How values are held is in DistributeValues.cpp, memory accesses are in
 // DistributeMemory.cpp and DistributeAtomics.cpp, their addresses in
-// DistributeAddress.cpp, reductions and conversions in
-// DistributeExchange.cpp, what of it passes through shared memory in
+// DistributeStrided.cpp and DistributePointers.cpp, reductions and conversions
+// in DistributeExchange.cpp, what of it passes through shared memory in
 // DistributeShared.cpp, scans in DistributeScan.cpp, other movement in
 // DistributeMove.cpp, products in DistributeDot.cpp.
 // Accesses to shared memory stand as if lanes ran in step: greta-tile-barriers

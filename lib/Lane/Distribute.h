@@ -114,8 +114,14 @@ struct LaneAccess {
   }
 };
 
+template <typename OpT> class StridedEmitter;
+class PointerEmitter;
+
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
+  template <typename OpT> friend class StridedEmitter;
+  friend class PointerEmitter;
+
 public:
   /// A block that changes its layout through shared memory takes at most so
   /// many bytes of it at a time.
@@ -185,12 +191,13 @@ private:
   void storeRegisters(mlir::Value block, const LaneAccess &access,
                       mlir::ImplicitLocOpBuilder &b);
   mlir::Value zeros(mlir::Type type);
-  // DistributeAddress.cpp
+  // DistributeStrided.cpp
   /// A strided block's accesses; it is wide if it reaches further than so many
   /// bytes.
   template <typename OpT>
-  LaneAccess strided(OpT op, Masking masking, int64_t mostReach,
-                     mlir::ImplicitLocOpBuilder &b);
+  LaneAccess strided(OpT op, const DistributedLayout &layout, Masking masking,
+                     int64_t mostReach, mlir::ImplicitLocOpBuilder &b);
+  // DistributePointers.cpp
   /// Accesses through a pointer, or through each register's; several at a time
   /// where they may be vectors.
   LaneAccess scattered(mlir::Operation *op, mlir::Value pointers,

@@ -2,8 +2,9 @@
 //
 // In: loads and stores of strided blocks and of blocks of pointers. Out: one
 // lane access per group of registers that are neighbours in memory, as wide as
-// layout, alignment and strides allow, at most 16 bytes. DistributeAddress.cpp
-// says where each is, and how lanes go about an element that is masked off.
+// layout, alignment and strides allow, at most 16 bytes. DistributeStrided.cpp
+// and DistributePointers.cpp say where each is, and how lanes go about an
+// element that is masked off.
 //
 //   %p = greta_tile.ptr_add %x, %i : ..        %i = %first + iota
 //   %v = greta_tile.load_scattered %p mask %m
@@ -202,8 +203,9 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   bool isBounded =
       (op->getParentOp()->hasAttr(rolledName) || op->hasAttr(firstName)) &&
       row.isHip() && !element.isInteger(1);
-  LaneAccess access = strided(
-      op, isBounded ? Masking::Bounded : Masking::Replaced, mostReach, b);
+  LaneAccess access =
+      strided(op, layoutOf(op.getResult()),
+              isBounded ? Masking::Bounded : Masking::Replaced, mostReach, b);
   Type type = pieceOf(element, access.width);
   auto other = [&](ImplicitLocOpBuilder &b, unsigned) -> Value {
     Value one = op.getOther() ? scalar(op.getOther()) : zeros(element);
@@ -230,7 +232,7 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
     return store.emitOpError("is 'direct' but its layout does not fill the "
                              "local in order");
   ImplicitLocOpBuilder b(store.getLoc(), builder);
-  LaneAccess access = strided(op, Masking::Bounded, mostDirectReach, b);
+  LaneAccess access = strided(op, layout, Masking::Bounded, mostDirectReach, b);
   if (access.isWide)
     return store.emitOpError("is 'direct' but the rows of its block lie more "
                              "than 2^30 bytes apart; load it otherwise");
@@ -258,7 +260,9 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
 
 LogicalResult Distributor::distributeStore(StoreOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
-  storeRegisters(op.getValue(), strided(op, Masking::Branch, mostReach, b), b);
+  storeRegisters(
+      op.getValue(),
+      strided(op, layoutOf(op.getValue()), Masking::Branch, mostReach, b), b);
   return success();
 }
 

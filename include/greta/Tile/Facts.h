@@ -60,6 +60,13 @@ public:
   /// where `at` stands.
   bool isBelow(mlir::Value value, mlir::Value bound, mlir::Operation *at) const;
 
+  /// Whether an access of `extent` from `offset` on is within a bound, so that
+  /// it needs no mask.
+  bool isWithin(mlir::Operation *access, mlir::Value offset, mlir::Value bound,
+                int64_t extent) const;
+  /// The same of a load's whole block.
+  bool isWithin(LoadOp load) const;
+
   /// How many neighbours along a dimension of stride 1 one access may move: up
   /// to 16 bytes, as address, strides and bounds allow.
   int64_t vectorWidth(LoadOp load, unsigned dim) const;

@@ -553,6 +553,29 @@ static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
   return width;
 }
 
+bool Facts::isWithin(Operation *access, Value offset, Value bound,
+                     int64_t extent) const {
+  auto first = rangeOf(offset), end = rangeOf(bound);
+  if (first && end && first->second + extent <= end->first)
+    return true;
+  // Between two multiples lies as much.
+  return of(offset).divisibility() >= extent &&
+         of(bound).divisibility() >= extent && isBelow(offset, bound, access);
+}
+
+bool Facts::isWithin(LoadOp load) const {
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(load.getResult().getType()).getShape();
+  for (auto [dim, bound] : llvm::zip(load.getBounded(), load.getBounds())) {
+    Value offset = load.getOffsets()[dim];
+    auto range = rangeOf(offset);
+    bool isFromZero = !load.isBoundedBelow(dim) || (range && range->first >= 0);
+    if (!isFromZero || !isWithin(load, offset, bound, shape[dim]))
+      return false;
+  }
+  return true;
+}
+
 int64_t Facts::vectorWidth(LoadOp load, unsigned dim) const {
   // Neighbours that share an element are none in memory.
   if (load.getDivisor(dim) > 1)

@@ -1,0 +1,391 @@
+//===- DistributeStrided.cpp - the places of a lane's strided accesses ----===//
+//
+// In: the address of a strided block's access, and its bounds. Out: for each
+// register, or several that are neighbours in memory, a base, an offset of 32
+// bits and a mask (LaneAccess). LaneAddress.h says what addresses consist of;
+// a launch keeps the strides that it computes below what 32 bits span.
+//
+// Lanes whose element is masked off may load another one and then select: a
+// branch of their own in a hot loop costs more. That is the block's first
+// element within, if facts prove that there is one, or else the whole workgroup
+// asks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaTile/LoopAttributes.h"
+#include "LaneAddress.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+namespace {
+
+/// A strided block's accesses, as LaneAccess asks for them.
+struct StridedAccess {
+  explicit StridedAccess(const DistributedLayout &layout)
+      : strides{layout, SmallVector<Stride>(layout.layout.rank())},
+        unclamped(layout.layout.rank(), true) {}
+
+  Strides strides;
+  Masking masking = Masking::Branch;
+  bool isWide = false;  // 32 bits do not span the block
+  bool oneBase = false; // registers differ in offsets alone
+  Value zero;           // an i32
+  Value base;           // moved to the block's first element
+  Value lane;           // the lane's offset: i32 or, where isWide, i64
+  struct Limit {
+    unsigned dim;
+    Value end;   // bound minus offset; of indices from `first` on the bound
+    Value first; // the offset, where the sum may be negative; null: it may not
+  };
+  SmallVector<Limit> limits;
+  SmallVector<std::pair<unsigned, Value>> last; // clamped: dim, last index
+  llvm::SmallBitVector unclamped;
+  Value inside; // offset of the first element within; null: 0
+  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> masks, clamped;
+  llvm::DenseMap<std::pair<Value, Value>, Value> conjunctions;
+
+  Offsets sums(ImplicitLocOpBuilder &b) const {
+    return {b, isWide ? 64u : 32u};
+  }
+
+  /// The index of a register's element along a dimension, from `first` on.
+  Value indexOf(ImplicitLocOpBuilder &b, unsigned dim, int64_t index,
+                Value first = {}) const {
+    Value at = accumulate(b, strides.layout.threadIndex[dim], first);
+    if (index)
+      at = arith::AddIOp::create(b, at,
+                                 arith::ConstantIntOp::create(b, index, 32));
+    return at;
+  }
+
+  /// The offset that a register's clamped indices add to `lane`; null without
+  /// any.
+  Value clampedOffset(ImplicitLocOpBuilder &b, unsigned reg) {
+    Offsets sums = this->sums(b);
+    Value sum;
+    for (auto [dim, end] : last) {
+      int64_t index = strides.layout.registerIndex[reg][dim];
+      Value &term = clamped[{dim, index}];
+      if (!term) {
+        Value at = arith::MinSIOp::create(b, indexOf(b, dim, index), end);
+        term = strides.addIndex(b, sums, Value(), at, dim);
+      }
+      sum = sums.add(sum, term);
+    }
+    return sum;
+  }
+
+  Value mask(ImplicitLocOpBuilder &b, unsigned reg) {
+    Value all;
+    for (auto [dim, end, first] : limits) {
+      int64_t index = strides.layout.registerIndex[reg][dim];
+      Value &mask = masks[{dim, index}];
+      if (!mask)
+        mask = arith::CmpIOp::create(
+            b, first ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
+            indexOf(b, dim, index, first), end);
+      if (!all) {
+        all = mask;
+        continue;
+      }
+      Value &both = conjunctions[{all, mask}];
+      if (!both)
+        both = arith::AndIOp::create(b, all, mask);
+      all = both;
+    }
+    return all;
+  }
+
+  LanePlace place(ImplicitLocOpBuilder &b, unsigned reg) {
+    Offsets sums = this->sums(b);
+    Value offset = sums.add(lane, clampedOffset(b, reg));
+    Value masked;
+    if (masking != Masking::Branch)
+      masked = mask(b, reg);
+    if (!isWide && !oneBase && !masked) {
+      Offsets wide(b, 64);
+      return {
+          wide.move(base, strides.addRegister(wide, Value(), reg, unclamped)),
+          offset};
+    }
+    offset =
+        sums.add(offset, strides.addRegister(sums, Value(), reg, unclamped));
+    if (masked && masking == Masking::Replaced)
+      offset = arith::SelectOp::create(b, masked, offset,
+                                       inside ? inside : sums.constant(0));
+    if (isWide)
+      return {sums.move(base, offset), zero};
+    return {base, offset};
+  }
+
+  /// For each access the register of the first one that has the same elements
+  /// and mask.
+  SmallVector<unsigned> sharers(unsigned width) const {
+    std::map<std::vector<int64_t>, unsigned> firsts;
+    SmallVector<unsigned> result;
+    ArrayRef<Index> indices = strides.layout.registerIndex;
+    for (unsigned reg = 0; reg < indices.size(); reg += width) {
+      std::vector<int64_t> key;
+      for (auto [index, stride] : llvm::zip(indices[reg], strides.dims))
+        key.push_back(index >> stride.shift);
+      for (const Limit &limit : limits)
+        key.push_back(indices[reg][limit.dim]);
+      result.push_back(firsts.try_emplace(key, reg).first->second);
+    }
+    return result;
+  }
+};
+
+} // namespace
+
+static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
+static int64_t divisorOf(StoreOp, unsigned) { return 1; }
+static bool isClamped(LoadOp op, unsigned dim) { return op.isClamped(dim); }
+static bool isClamped(StoreOp, unsigned) { return false; }
+static Value blockOf(LoadOp op) { return op.getResult(); }
+static Value blockOf(StoreOp op) { return op.getValue(); }
+
+/// The width of one lane access: limited by the layout's run of registers along
+/// the dimension of stride 1, and by what facts know of it. Clamped neighbours
+/// are the same element.
+template <typename OpT>
+static unsigned accessWidth(OpT op, const StridedAccess &access,
+                            const Facts &facts) {
+  const Layout &layout = access.strides.layout.layout;
+  int64_t width = 1;
+  for (unsigned dim : access.unclamped.set_bits())
+    if (op.getStrides()[dim] == 1)
+      width = std::max(width, std::min<int64_t>(layout.contiguity(dim),
+                                                facts.vectorWidth(op, dim)));
+  return width;
+}
+
+/// Whether the bytes from a block's first element to behind its last may be
+/// more than `most`. If that depends on strides which launches compute, the
+/// largest ones for which they are not become promises of `kernel`'s arguments.
+template <typename OpT>
+static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
+                          const Facts &facts, FuncOp kernel) {
+  const uint64_t bytes =
+      bytesInMemory(getElementTypeOrSelf(blockOf(op).getType()));
+  // An access moves up to 16 bytes.
+  uint64_t reach = 16, known = 0;
+  SmallVector<std::pair<Value, uint64_t>> unknown; // stride, bytes of one
+  unsigned nextDynamic = 0;
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
+    uint64_t steps = bytes * ((llvm::PowerOf2Ceil(layout.shape()[dim]) - 1) /
+                              divisorOf(op, dim));
+    if (stride != ShapedType::kDynamic) {
+      reach = llvm::SaturatingMultiplyAdd(steps, uint64_t(stride), reach);
+      continue;
+    }
+    Value factor = op.getDynamicStrides()[nextDynamic++];
+    auto range = facts.rangeOf(factor);
+    known = llvm::SaturatingMultiplyAdd(
+        steps, range ? uint64_t(range->second) : UINT64_MAX, known);
+    if (steps)
+      unknown.push_back({factor, steps});
+  }
+  if (reach > uint64_t(most))
+    return true;
+  if (llvm::SaturatingAdd(reach, known) <= uint64_t(most))
+    return false;
+  for (auto [stride, steps] : unknown)
+    if (auto argument = dyn_cast<BlockArgument>(stride);
+        argument && isa<FuncOp>(argument.getOwner()->getParentOp())) {
+      int64_t largest = (most - reach) / unknown.size() / steps;
+      unsigned number = argument.getArgNumber();
+      if (auto before =
+              kernel.getArgAttrOfType<IntegerAttr>(number, largestName))
+        largest = std::min(largest, before.getInt());
+      kernel.setArgAttr(number, largestName,
+                        Builder(op.getContext()).getI64IntegerAttr(largest));
+    }
+  return false;
+}
+
+/// Bounds of a dimension whose block may begin below zero, as one comparison of
+/// unsigned numbers. The result is whether some of the block is within.
+static Value boundFromZero(ImplicitLocOpBuilder &b, StridedAccess &access,
+                           unsigned dim, Value offset, Value bound) {
+  auto below = [&](Value x, Value y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Offsets sums = access.sums(b), narrow(b, 32);
+  int64_t extent = access.strides.layout.layout.shape()[dim];
+  Value zero = narrow.constant(0);
+  bound = arith::MaxSIOp::create(b, bound, zero);
+  access.limits.push_back({dim, bound, offset});
+  Value some = arith::AndIOp::create(
+      b, below(narrow.constant(-extent), offset),
+      below(arith::MaxSIOp::create(b, offset, zero), bound));
+  Value first =
+      arith::MaxSIOp::create(b, arith::SubIOp::create(b, zero, offset), zero);
+  access.inside = access.strides.addIndex(b, sums, access.inside, first, dim);
+  return some;
+}
+
+namespace greta::tile {
+
+/// Makes a strided block's access from its op.
+template <typename OpT> class StridedEmitter {
+public:
+  StridedEmitter(Distributor &lanes, OpT op, StridedAccess &access,
+                 ImplicitLocOpBuilder &b)
+      : lanes(lanes), op(op), access(access), layout(access.strides.layout),
+        b(b), pipeline(dyn_cast<scf::ForOp>(op->getParentOp())) {
+    if (pipeline && !pipeline->hasAttr(rolledName))
+      pipeline = {};
+  }
+
+  void setStrides() {
+    unsigned nextDynamic = 0;
+    for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
+      Stride &own = access.strides.dims[dim];
+      own.shift = llvm::Log2_64(divisorOf(op, dim));
+      if (stride == ShapedType::kDynamic)
+        own.dynamic = lanes.scalar(op.getDynamicStrides()[nextDynamic++]);
+      else
+        own.fixed = stride;
+    }
+  }
+
+  /// One base serves all registers of a load in a pipelined loop, and of a load
+  /// to shared memory.
+  bool hasOneBase() {
+    bool isDirect = llvm::any_of(op->getUsers(), [](Operation *user) {
+      auto store = dyn_cast<LocalStoreOp>(user);
+      return store && store.getDirect();
+    });
+    return isDirect || (pipeline && access.masking != Masking::Branch);
+  }
+
+  /// A term that changes in a pipelined loop is added last.
+  void setBase() {
+    Offsets wide(b, 64);
+    Value uniform[2];
+    for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
+      if (getConstantIntValue(offset) == 0)
+        continue;
+      const Stride &stride = access.strides.dims[dim];
+      SmallVector<Value, 2> factors = {
+          access.strides.shifted(b, lanes.scalar(offset), dim)};
+      if (stride.dynamic)
+        factors.push_back(stride.dynamic);
+      Value &sum =
+          uniform[pipeline && !pipeline.isDefinedOutsideOfLoop(offset)];
+      sum = wide.add(sum,
+                     wide.product(factors, stride.dynamic ? 1 : stride.fixed));
+    }
+    access.base = wide.move(wide.move(lanes.scalar(op.getBase()), uniform[0]),
+                            uniform[1]);
+  }
+
+  void setBounds() {
+    for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds())) {
+      Value offset = op.getOffsets()[dim], limit = lanes.scalar(bound);
+      auto range = lanes.facts.rangeOf(offset);
+      if (op.isBoundedBelow(dim) && !(range && range->first >= 0)) {
+        Value within =
+            boundFromZero(b, access, dim, lanes.scalar(offset), limit);
+        someFromZero = accumulate<arith::AndIOp>(b, someFromZero, within);
+        continue;
+      }
+      if (!lanes.facts.isWithin(op, offset, bound, layout.layout.shape()[dim]))
+        addBound(dim, offset, bound, limit);
+    }
+  }
+
+  /// Ends the lane's offset.
+  void setLane() {
+    Offsets sums = access.sums(b);
+    for (unsigned dim : access.unclamped.set_bits())
+      if (!matchPattern(layout.threadIndex[dim], m_Zero()))
+        access.lane = access.strides.addIndex(b, sums, access.lane,
+                                              layout.threadIndex[dim], dim);
+    if (!access.lane)
+      access.lane = sums.constant(0);
+  }
+
+  /// Whether a block that is loaded begins within its upper bounds, and below.
+  Value some, someFromZero;
+
+private:
+  void addBound(unsigned dim, Value offset, Value bound, Value limit) {
+    if (isa<LoadOp>(op) && !lanes.facts.isBelow(offset, bound, op)) {
+      Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           lanes.scalar(offset), limit);
+      some = accumulate<arith::AndIOp>(b, some, begins);
+    }
+    if (getConstantIntValue(offset) != 0)
+      limit = arith::SubIOp::create(b, limit, lanes.scalar(offset));
+    if (!isClamped(op, dim)) {
+      access.limits.push_back({dim, limit, Value()});
+      return;
+    }
+    access.unclamped.reset(dim);
+    access.last.push_back(
+        {dim, arith::SubIOp::create(b, limit,
+                                    arith::ConstantIntOp::create(b, 1, 32))});
+  }
+
+  Distributor &lanes;
+  OpT op;
+  StridedAccess &access;
+  const DistributedLayout &layout;
+  ImplicitLocOpBuilder &b;
+  scf::ForOp pipeline; // null: no pipelined loop is around the access
+};
+
+} // namespace greta::tile
+
+template <typename OpT>
+LaneAccess Distributor::strided(OpT op, const DistributedLayout &layout,
+                                Masking masking, int64_t mostReach,
+                                ImplicitLocOpBuilder &b) {
+  bool isWide = reachesBeyond(mostReach, op, layout.layout, facts, result);
+  if (isWide && masking == Masking::Bounded)
+    masking = Masking::Replaced;
+  auto state = std::make_shared<StridedAccess>(layout);
+  StridedAccess &access = *state;
+  access.masking = masking;
+  access.isWide = isWide;
+  StridedEmitter<OpT> emitter(*this, op, access, b);
+  access.oneBase = emitter.hasOneBase();
+  access.zero = constant(0);
+  emitter.setStrides();
+  emitter.setBase();
+  emitter.setBounds();
+  emitter.setLane();
+
+  LaneAccess lane;
+  lane.layout = &layout;
+  lane.width = accessWidth(op, access, facts);
+  lane.masking = masking;
+  lane.isWide = isWide;
+  // A mask of the target has the lower bounds, too.
+  lane.some =
+      masking == Masking::Bounded
+          ? emitter.some
+          : accumulate<arith::AndIOp>(b, emitter.some, emitter.someFromZero);
+  if (llvm::any_of(access.strides.dims, [](auto &dim) { return dim.shift; }))
+    lane.sharers = access.sharers(lane.width);
+  lane.place = [state](ImplicitLocOpBuilder &b, unsigned reg) {
+    return state->place(b, reg);
+  };
+  lane.mask = [state](ImplicitLocOpBuilder &b, unsigned reg) {
+    return state->mask(b, reg);
+  };
+  return lane;
+}
+
+template LaneAccess Distributor::strided(LoadOp, const DistributedLayout &,
+                                         Masking, int64_t,
+                                         ImplicitLocOpBuilder &);
+template LaneAccess Distributor::strided(StoreOp, const DistributedLayout &,
+                                         Masking, int64_t,
+                                         ImplicitLocOpBuilder &);
