@@ -82,6 +82,9 @@ LogicalResult PtrLoadOp::verify() {
            << type << " aligned to " << getAlign()
            << " under a mask; that takes 1, 2, 4, 8 or 16 bytes, aligned to "
               "their number or 4";
+  if (getTransposed() && (getMask() || !vector || int64_t(getAlign()) != bytes))
+    return emitOpError("is 'transposed', which takes a vector, aligned to all "
+                       "its bytes, and no mask");
   return verifyLaneAccess(*this, getBase().getType(), getResult().getType(),
                           getAlign());
 }

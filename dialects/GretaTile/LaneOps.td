@@ -26,13 +26,16 @@ def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
     (AMD). Elsewhere it is a branch of the program.
 
     Where it `wraps`, the offset is as said, but a sum modulo 2^32 of parts that need not be: targets leave it whole.
+
+    With `transposed` lanes then hand each other elements, as the target's `TransposedLoad` of that type says; all lanes of a wave take part, so that
+    there is no mask: `greta_tile.ptr_load %base[%offset] transposed align 16 : !greta_tile.ptr<f16> -> vector<8xf16>`.
   }];
-  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, I64Attr:$align, UnitAttr:$wraps);
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, I64Attr:$align, UnitAttr:$wraps, UnitAttr:$transposed);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::Value":$offset, "int64_t":$align), [{
     build($_builder, $_state, type, base, offset, ::mlir::Value(), align);
   }]>];
   let results = (outs AnyLaneValue:$result);
-  let assemblyFormat = "$base `[` $offset (`wraps` $wraps^)? `]` (`mask` $mask^)? `align` $align attr-dict `:` type($base) `->` type($result)";
+  let assemblyFormat = "$base `[` $offset (`wraps` $wraps^)? `]` (`mask` $mask^)? (`transposed` $transposed^)? `align` $align attr-dict `:` type($base) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -103,9 +103,29 @@ struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
                : LLVM::BitcastOp::create(builder, loc, type, value).getResult();
   }
 
+  /// As for those of shared memory, the instruction for elements of 16 bits
+  /// takes vectors of any, and that for 8 bits words.
+  static Value transposedLoad(tile::PtrLoadOp op, OpAdaptor adaptor,
+                              ConversionPatternRewriter &builder) {
+    Location loc = op.getLoc();
+    auto type = cast<VectorType>(op.getResult().getType());
+    Value address =
+        laneAddress(builder, loc, adaptor.getBase(), adaptor.getOffset(),
+                    op.getBase().getType().getElementType());
+    if (type.getElementTypeBitWidth() == 16)
+      return ROCDL::GlobalLoadTr8_B128::create(builder, loc, type, address);
+    Value words = ROCDL::GlobalLoadTr8_B64::create(
+        builder, loc, VectorType::get(2, builder.getI32Type()), address);
+    return LLVM::BitcastOp::create(builder, loc, type, words);
+  }
+
   LogicalResult
   matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    if (op.getTransposed()) {
+      rewriter.replaceOp(op, transposedLoad(op, adaptor, rewriter));
+      return success();
+    }
     auto known = kernel.inPipeline.find(op);
     if (known != kernel.inPipeline.end() || op.getMask())
       if (Value value =

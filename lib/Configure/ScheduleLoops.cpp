@@ -62,7 +62,7 @@ static Source sourceOf(const LoadedOperand &operand, const LoopBody &body,
     int64_t bytes = bytesOf(load);
     int64_t width = widthAlong(load, operand.kDim, facts);
     bool isAlongK = width > 1;
-    if (!isAlongK && hasTransposedLoad(row, /*isShared=*/true, bytes))
+    if (!isAlongK && transposedWidth(row, /*isShared=*/true, bytes))
       width = widthAlong(load, 1 - operand.kDim, facts);
     return {isAlongK, width * bytes, 8 * bytes, true};
   }

@@ -59,7 +59,7 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
 }
 
 bool TileModel::isReadAsStored(bool rowsAlongK) const {
-  return rowsAlongK || hasTransposedLoad(row, /*isShared=*/true, problem.bytes);
+  return rowsAlongK || transposedWidth(row, /*isShared=*/true, problem.bytes);
 }
 
 int64_t greta::copiesInLanes(const MatrixInstruction &mi) {

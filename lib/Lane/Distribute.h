@@ -95,8 +95,9 @@ struct LaneAccess {
   const DistributedLayout *layout = nullptr; // null: one pointer
   unsigned width = 1;                        // neighbours in one access
   Masking masking = Masking::Branch;
-  bool wraps = false;  // parts of an offset may be negative
-  bool isWide = false; // 32 bits do not span the block
+  bool wraps = false;      // parts of an offset may be negative
+  bool isWide = false;     // 32 bits do not span the block
+  bool transposed = false; // lanes hand each other what they load
   /// Uniform: a block that is loaded begins within; null: it does.
   mlir::Value some;
   std::function<LanePlace(mlir::ImplicitLocOpBuilder &, unsigned reg)> place;
@@ -191,6 +192,7 @@ private:
   void storeRegisters(mlir::Value block, const LaneAccess &access,
                       mlir::ImplicitLocOpBuilder &b);
   mlir::Value zeros(mlir::Type type);
+  const DistributedLayout *beforeTransposition(LoadOp op);
   // DistributeStrided.cpp
   /// A strided block's accesses; it is wide if it reaches further than so many
   /// bytes.

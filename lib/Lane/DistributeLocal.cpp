@@ -63,16 +63,14 @@ static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   return std::nullopt;
 }
 
-/// A transposed load moves so much.
-static constexpr int64_t transposedBytes = 8;
-
 /// The layout in which lanes read a block whose rows lie across what they want,
 /// where so many neighbours have one place; none: they read it as they want it.
 std::optional<Layout>
 Distributor::readTransposed(const SharedPlacement &placement,
                             const Layout &wanted, int64_t width) {
-  const int64_t needed = transposedBytes / placement.elementBytes;
-  if (placement.accessWidth(wanted) > 1 || width < needed)
+  const int64_t needed =
+      transposedWidth(row, /*isShared=*/true, placement.elementBytes);
+  if (!needed || placement.accessWidth(wanted) > 1 || width < needed)
     return std::nullopt;
   auto loaded = beforeTransposedLoad(
       row, /*isShared=*/true, placement.elementBytes, wanted, placement.rowDim);
@@ -115,7 +113,8 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
       most = placement.accessWidth((*layout)->layout);
       if (load)
         if (readTransposed(placement, (*layout)->layout, width))
-          most = transposedBytes / placement.elementBytes;
+          most =
+              transposedWidth(row, /*isShared=*/true, placement.elementBytes);
     }
     narrow(most);
   }

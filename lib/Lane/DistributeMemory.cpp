@@ -18,6 +18,7 @@
 
 #include "Distribute.h"
 #include "GretaTile/LoopAttributes.h"
+#include "greta/Tile/TransposedLoads.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -51,15 +52,17 @@ static Value asBytes(ImplicitLocOpBuilder &b, Value base) {
 }
 
 static Value loadLane(ImplicitLocOpBuilder &b, Type type, LanePlace at,
-                      Value mask, bool wraps) {
+                      Value mask, const LaneAccess &access) {
   int64_t align = alignmentOf(type);
+  bool wraps = access.wraps;
   if (!getElementTypeOrSelf(type).isInteger(1))
-    return PtrLoadOp::create(b, type, at.base, at.offset, mask, align, wraps);
+    return PtrLoadOp::create(b, type, at.base, at.offset, mask, align, wraps,
+                             access.transposed);
   Type bytes = b.getI8Type();
   if (auto vector = dyn_cast<VectorType>(type))
     bytes = vector.clone(bytes);
   Value loaded = PtrLoadOp::create(b, bytes, asBytes(b, at.base), at.offset,
-                                   mask, align, wraps);
+                                   mask, align, wraps, /*transposed=*/false);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bytes));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, loaded, zero);
 }
@@ -104,8 +107,7 @@ LaneValues Distributor::loadRegisters(
       Value mask = isBranch ? Value() : access.mask(b, reg);
       if (isBounded)
         mask = accumulate<arith::AndIOp>(b, access.some, mask);
-      Value loaded =
-          loadLane(b, type, at, isBounded ? mask : Value(), access.wraps);
+      Value loaded = loadLane(b, type, at, isBounded ? mask : Value(), access);
       if (mask && !isWhole)
         loaded = b.createOrFold<arith::SelectOp>(mask, loaded, other(b, reg));
       out.push_back(loaded);
@@ -180,6 +182,28 @@ Value Distributor::zeros(Type type) {
 // Strided blocks
 //===----------------------------------------------------------------------===//
 
+/// The layout in which lanes load a block whose neighbours in memory lie across
+/// what they hold, by the target's transposed load; null: they load it as they
+/// hold it.
+const DistributedLayout *Distributor::beforeTransposition(LoadOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  const Layout &held = layoutOf(op.getResult()).layout;
+  const unsigned bytes = bytesInMemory(type.getElementType()),
+                 width = transposedWidth(row, /*isShared=*/false, bytes);
+  if (!width || type.getElementType().isInteger(1) || op.getDivisors() ||
+      !facts.isWithin(op))
+    return nullptr;
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
+    if (stride != 1 || held.contiguity(dim) > 1 ||
+        facts.vectorWidth(op, dim) < width)
+      continue;
+    if (auto loaded =
+            beforeTransposedLoad(row, /*isShared=*/false, bytes, held, dim))
+      return &distributed(toAttr(op.getContext(), *loaded));
+  }
+  return nullptr;
+}
+
 LogicalResult Distributor::distributeLoad(LoadOp op) {
   // A block that is stored directly is loaded at its store.
   for (Operation *user : op->getUsers())
@@ -203,9 +227,14 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   bool isBounded =
       (op->getParentOp()->hasAttr(rolledName) || op->hasAttr(firstName)) &&
       row.isHip() && !element.isInteger(1);
+  const DistributedLayout *loaded = beforeTransposition(op);
   LaneAccess access =
-      strided(op, layoutOf(op.getResult()),
-              isBounded ? Masking::Bounded : Masking::Replaced, mostReach, b);
+      strided(op, loaded ? *loaded : layoutOf(op.getResult()),
+              isBounded && !loaded ? Masking::Bounded : Masking::Replaced,
+              mostReach, b);
+  if ((access.transposed = loaded))
+    access.width =
+        transposedWidth(row, /*isShared=*/false, bytesInMemory(element));
   Type type = pieceOf(element, access.width);
   auto other = [&](ImplicitLocOpBuilder &b, unsigned) -> Value {
     Value one = op.getOther() ? scalar(op.getOther()) : zeros(element);

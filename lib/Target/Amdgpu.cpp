@@ -211,6 +211,17 @@ static const TransposedLoad transposedGfx950[] = {
     {/*isShared=*/true, 2, 4, lanesOfRows16},
     {/*isShared=*/true, 1, 8, lanesOfRows8}};
 
+// RDNA4 ISA, GLOBAL_LOAD_TR_B128 and GLOBAL_LOAD_TR_B64 in waves of 32; the
+// simulator says who has measured them. Eight lanes load eight numbers each, of
+// rows that 16 lanes have a column of.
+static constexpr TransposedLoad::Bit lanesOfGlobal16[] = {
+    {true, 0}, {true, 1}, {true, 2}};
+static constexpr TransposedLoad::Bit lanesOfGlobal8[] = {
+    {true, 0}, {true, 1}, {false, 3}, {true, 2}};
+static const TransposedLoad transposedGfx12[] = {
+    {/*isShared=*/false, 2, 8, lanesOfGlobal16},
+    {/*isShared=*/false, 1, 8, lanesOfGlobal8}};
+
 static constexpr StringRef namesGfx90a[] = {"cdna2", "mi200", "mi210", "mi250",
                                             "mi250x"};
 static constexpr StringRef namesGfx942[] = {"cdna3",  "mi300",  "mi300x",
@@ -330,7 +341,8 @@ TileFacts tilesOfCdna(double ldsBytes, double cacheBytes, double turnDirect) {
 /// halves. SGPRs are the same for every wave and limit nothing.
 TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
                Fp8Kind fp8, ArrayRef<MatrixInstruction> matrix, TileFacts tiles,
-               ArrayRef<StringRef> features = featuresRdna) {
+               ArrayRef<StringRef> features = featuresRdna,
+               ArrayRef<TransposedLoad> transposedLoads = {}) {
   return {chip.name,
           Backend::Hip,
           chip.aliases,
@@ -356,7 +368,11 @@ TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
           chip.source,
           tiles,
           /*waveCycles=*/1,
-          /*unitsPerWorkgroup=*/2};
+          /*unitsPerWorkgroup=*/2,
+          /*hasNumberExtrema=*/false,
+          /*most=*/{},
+          /*ldsBanks=*/32,
+          transposedLoads};
 }
 } // namespace
 
@@ -436,9 +452,11 @@ static const TargetRow chips[] = {
          1536, 24, Fp8Kind::None, matrixGfx11, tilesOfRdna(2)),
     rdna({"gfx1200", namesGfx1200, 32, 3130, 320,
           "RDNA4 ISA; LLVM gfx1200; product RX 9060 XT"},
-         1536, 24, Fp8Kind::Ocp, matrixGfx12, tilesOfRdna(1)),
+         1536, 24, Fp8Kind::Ocp, matrixGfx12, tilesOfRdna(1), featuresRdna,
+         transposedGfx12),
     rdna({"gfx1201", namesGfx1201, 64, 2970, 640,
           "RDNA4 ISA; LLVM gfx1201; product RX 9070 XT"},
-         1536, 24, Fp8Kind::Ocp, matrixGfx12, tilesOfRdna(1))};
+         1536, 24, Fp8Kind::Ocp, matrixGfx12, tilesOfRdna(1), featuresRdna,
+         transposedGfx12)};
 
 ArrayRef<TargetRow> greta::detail::amdgpuRows() { return chips; }

@@ -21,11 +21,12 @@ static bool isOf(const TransposedLoad &load, bool isShared,
   return load.isShared == isShared && load.elementBytes == elementBytes;
 }
 
-bool greta::hasTransposedLoad(const TargetRow &row, bool isShared,
-                              unsigned elementBytes) {
-  return llvm::any_of(row.transposedLoads, [&](const TransposedLoad &load) {
-    return isOf(load, isShared, elementBytes);
-  });
+unsigned greta::transposedWidth(const TargetRow &row, bool isShared,
+                                unsigned elementBytes) {
+  for (const TransposedLoad &load : row.transposedLoads)
+    if (isOf(load, isShared, elementBytes))
+      return load.registers;
+  return 0;
 }
 
 std::optional<Layout> greta::beforeTransposedLoad(const TargetRow &row,

@@ -11,9 +11,10 @@
 
 namespace greta {
 
-/// Whether the target has a transposed load of elements of that size.
-bool hasTransposedLoad(const TargetRow &row, bool isShared,
-                       unsigned elementBytes);
+/// The neighbours that a lane loads in the target's transposed load of elements
+/// of that size; 0: it has none.
+unsigned transposedWidth(const TargetRow &row, bool isShared,
+                         unsigned elementBytes);
 
 /// The layout in which lanes load neighbours along `dim`, so that a transposed
 /// load of the target leaves them in `layout`; none where the target has no

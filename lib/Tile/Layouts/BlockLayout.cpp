@@ -241,6 +241,36 @@ static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
   }
 }
 
+/// Whether the target's transposed loads bring neighbours along K of all that
+/// is accessed of some blocks.
+static bool areTransposed(FuncOp kernel, const ConnectedBlocks &blocks,
+                          const LayoutWishes &wishes, const Facts &facts,
+                          const TargetRow &row) {
+  auto isTransposed = [&](LoadOp load) {
+    auto type = cast<RankedTensorType>(load.getResult().getType());
+    int64_t width = transposedWidth(row, /*isShared=*/false,
+                                    bytesInMemory(type.getElementType()));
+    if (!width || width > wishes.deepRun ||
+        type.getShape() != ArrayRef(wishes.shape) || !facts.isWithin(load))
+      return false;
+    for (auto [dim, stride] : llvm::enumerate(load.getStrides()))
+      if (blocks.dimOf(load.getResult(), dim) == wishes.fastest)
+        return stride == 1 && facts.vectorWidth(load, dim) >= width;
+    return false;
+  };
+  auto isPart = [&](Value value) { return blocks.contains(value); };
+  auto visit = [&](Operation *op) {
+    if (!isa<LoadOp, StoreOp, LoadScatteredOp, StoreScatteredOp>(op) ||
+        !(llvm::any_of(op->getOperands(), isPart) ||
+          llvm::any_of(op->getResults(), isPart)))
+      return WalkResult::advance();
+    auto load = dyn_cast<LoadOp>(op);
+    return load && isTransposed(load) ? WalkResult::advance()
+                                      : WalkResult::interrupt();
+  };
+  return !kernel.getBody().walk(visit).wasInterrupted();
+}
+
 LayoutWishes greta::collectWishes(ArrayRef<Value> values,
                                   ArrayRef<int64_t> shape, const Facts &facts,
                                   const TargetRow *row) {
@@ -292,13 +322,17 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
         // take neighbours along any dimension.
         int64_t bytes = bytesInMemory(getElementTypeOrSelf(value));
         if (row && isa<scf::ForOp>(dot->getParentOp()) &&
-            hasTransposedLoad(*row, /*isShared=*/true, bytes))
+            transposedWidth(*row, /*isShared=*/true, bytes))
           continue;
         wishes.depth = place;
         wishes.deepRun = 16 / bytes;
       }
     }
   });
+  wishes.transposes = row && wishes.depth >= 0 &&
+                      wishes.depth != wishes.fastest && wishes.leastRun == 1 &&
+                      wishes.inRegisters.none() &&
+                      areTransposed(kernel, blocks, wishes, facts, *row);
   return wishes;
 }
 
@@ -345,7 +379,10 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
   // the lane before they go to shared memory: a square of them, four of
   // memory's neighbours at least.
   int64_t deep = 1;
-  if (wishes.depth >= 0 && wishes.depth != fastest) {
+  if (wishes.transposes && perLane >= wishes.deepRun) {
+    deep = wishes.deepRun;
+    run = 1;
+  } else if (wishes.depth >= 0 && wishes.depth != fastest) {
     deep = std::min(wishes.deepRun,
                     std::max<int64_t>(1, perLane / std::min<int64_t>(run, 4)));
     run = std::min(run, std::max<int64_t>(1, perLane / deep));

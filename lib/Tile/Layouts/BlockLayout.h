@@ -28,6 +28,7 @@ struct LayoutWishes {
   int64_t accessed = 0;     // elements of the largest block that is accessed
   int64_t depth = -1;       // K, where matrix instructions take it
   int64_t deepRun = 1;      // how many of K's neighbours make 16 bytes
+  bool transposes = false;  // transposed loads bring neighbours along K
   int64_t leastRun = 1;     // how many of `fastest`'s neighbours a lane needs
   tile::ReshapeOp reshaped; // what an accumulator is taken apart by
 };

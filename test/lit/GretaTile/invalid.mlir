@@ -785,3 +785,11 @@ greta_tile.func @rescale(%x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : 
   %r = greta_tile.rescale %a, %a where %c : tensor<8x64xf32>, tensor<8x32xi1>
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @transposed_under_a_mask(%x: !greta_tile.ptr<f16>, %i: i32, %m: i1) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{is 'transposed', which takes a vector, aligned to all its bytes, and no mask}}
+  %a = greta_tile.ptr_load %x[%i] mask %m transposed align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+  greta_tile.return
+}

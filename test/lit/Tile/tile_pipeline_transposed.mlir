@@ -18,6 +18,12 @@
 // READ: greta_tile.local_store %{{.*}}, %[[B]][%{{.*}}] direct
 // GFX950: greta_tile.ptr_load_shared {{.*}} width 8
 // GFX950: greta_tile.shared_load {{.*}} transposed : <8192 x vector<4xf16>>
+// gfx12's lanes have eight neighbours along K as they load them.
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx1201 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts=target=gfx1201 --greta-tile-pipeline=target=gfx1201 --greta-tile-distribute=target=gfx1201 | FileCheck %s --check-prefix=GFX12
+// GFX12: scf.for
+// GFX12: greta_tile.shared_store {{.*}} vector<8xf16>
+// GFX12: greta_tile.ptr_load {{.*}} transposed align 16
+// GFX12-NOT: greta_tile.ptr_load {{.*}} vector<4xf16>
 func.func @product(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
   %0 = greta.matmul %a, %b : tensor<4096x4096xf16>, tensor<4096x4096xf16> -> tensor<4096x4096xf16>
   return %0 : tensor<4096x4096xf16>
