@@ -3,6 +3,7 @@
 #define GRETA_OPS_TD
 
 include "Greta/AttentionOps.td"
+include "Greta/ConvolutionOps.td"
 include "Greta/OpBase.td"
 
 def Greta_RmsNormOp : Greta_Op<"rms_norm"> {

@@ -132,10 +132,14 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
     for (int64_t waves = 1; waves <= 8; waves *= 2)
       for (int64_t m : extents)
         for (int64_t n : widths)
-          for (int64_t k = std::max<int64_t>(mi->k, leastDepth);
+          for (int64_t leastK = std::max<int64_t>(mi->k, leastDepth),
+                       k = leastK;
                k <= facts.deepest; k *= 2) {
             if (!enough(m, problem.m, mi->m) || !enough(n, problem.n, mi->n) ||
                 (k > mi->k && k / 2 >= problem.k))
+              continue;
+            // Blocks of patches are of one tap where channels allow it.
+            if (problem.channels % k && problem.channels % leastK == 0)
               continue;
             // Packed weights of a few words, or of a number of them that is no
             // power of two, are loaded one by one: the model does not see it.
@@ -223,6 +227,8 @@ static int64_t loadedBits(Value value, RankedTensorType operand,
                                                  : 0;
   if (auto dequant = value.getDefiningOp<DequantOp>())
     return dequant.getRow().allBits();
+  if (value.getDefiningOp<PatchesOp>())
+    return type.getElementTypeBitWidth();
   int64_t bits = 0;
   for (Value source : value.getDefiningOp()->getOperands())
     bits += loadedBits(source, operand, seen);
@@ -269,6 +275,9 @@ Problem greta::problemOf(const Space &space) {
     return alignOf(std::gcd(row, layout.offset.getLargestKnownDivisor()));
   };
   int64_t alongK = ShapedType::isDynamic(k) ? 1 : k;
+  // Rows of patches are those of an image's channels, one below the other.
+  auto patches = matmul.getA().getDefiningOp<PatchesOp>();
+  int64_t alongA = patches ? patches.getChannels() : alongK;
   Problem problem{
       rows,
       sizeOf(n),
@@ -283,7 +292,7 @@ Problem greta::problemOf(const Space &space) {
       head,
       space.heads ? within : 0,
       keptBy(matmul.getA(),
-             matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongK),
+             matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongA),
       keptBy(matmul.getB(),
              matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
       isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
@@ -298,6 +307,7 @@ Problem greta::problemOf(const Space &space) {
   problem.rowOfA = rowOf(matmul.getA());
   problem.rowOfB = rowOf(matmul.getB());
   problem.group = groupOfWeights(space);
+  problem.channels = patches ? patches.getChannels() : 0;
   // Each group of a grouped GEMM is expected to have as many rows, by a guess
   // where nothing is known of T: a prompt's, eight for each of its tokens.
   if (int64_t groups = matmul.getNumGroups()) {

@@ -35,6 +35,7 @@ struct Problem {
   bool hasZeros = false;          // they also share a zero that is loaded
   bool sharesRows = false;        // and rows of B share scales
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
+  int64_t channels = 0;           // of an image whose patches A is; 0: none
   int64_t groups = 0;             // of rows, each with a B; 0: there are none
   /// Dots of a block, and sums of its size in registers, where these are not
   /// `count`: bf16x3 has three dots for each GEMM. 0: they are.

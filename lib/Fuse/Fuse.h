@@ -44,6 +44,11 @@ const char *reductionKind(mlir::Operation *op);
 void makeGemms(mlir::Block &block, Shapes &shapes);
 void makeReductions(mlir::Block &block, Shapes &shapes);
 
+/// Convolutions become GEMMs of greta.patches, and elementwise work on them
+/// work on their rows (FuseConvolution.cpp).
+mlir::LogicalResult makeConvolutions(mlir::func::FuncOp function,
+                                     Shapes &shapes);
+
 /// Sizes of a tensor for an op that makes it, over dimensions of arguments.
 llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
                                               mlir::Location loc,

@@ -221,7 +221,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
     }
   }
   return llvm::all_of(clusters[cluster].ops, [&](Operation *op) {
-    return !isa<DequantOp, RmsNormOp>(op) || all.contains(op);
+    return !isa<DequantOp, PatchesOp, RmsNormOp>(op) || all.contains(op);
   });
 }
 
@@ -254,9 +254,8 @@ bool Clusterer::holds(int cluster) {
         return false;
       rope = found;
     }
-    otherRowOp |=
-        isRowOp(op) &&
-        !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp, HeadsOp, RopeOp>(op);
+    otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp, DequantOp, PatchesOp,
+                                      RmsNormOp, HeadsOp, RopeOp>(op);
   }
   if (!gemms.empty() && (otherRowOp || !holdsOperands(gemms, cluster)))
     return false;

@@ -34,7 +34,8 @@ bool greta::isView(Operation *op) {
 
 bool greta::isCompute(Operation *op) {
   return isRowOp(op) || isElementwise(op) || isAlone(op) ||
-         isa<GroupedMatmulOp, QuantizeRowsOp>(op) || reductionKind(op);
+         isa<GroupedMatmulOp, QuantizeRowsOp, Conv2dOp>(op) ||
+         reductionKind(op);
 }
 
 /// Sizes of tensors: computed on the host side of a launch.
@@ -158,13 +159,13 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
 }
 
 /// A transparent value gets a buffer where only buffers will do: under a view
-/// and as operand of a GEMM.
+/// and as operand of a GEMM or a convolution.
 static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : function.getBody().front()) {
-    unsigned numBuffers = isAlone(&op)        ? op.getNumOperands()
-                          : isa<MatmulOp>(op) ? op.getNumOperands()
-                          : isView(&op)       ? 1
-                                              : 0;
+    unsigned numBuffers = isAlone(&op) || isa<MatmulOp, PatchesOp>(op)
+                              ? op.getNumOperands()
+                          : isView(&op) ? 1
+                                        : 0;
     for (OpOperand &operand : op.getOpOperands().take_front(numBuffers)) {
       Value source = operand.get();
       if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
@@ -454,6 +455,8 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   makeGemms(block, shapes);
   makeReductions(block, shapes);
   replaceBroadcasts(function, shapes);
+  if (failed(makeConvolutions(function, shapes)))
+    return failure();
   normalizeSlices(function, shapes);
   moveHeads(function, shapes);
   eraseDead(block);

@@ -8,6 +8,7 @@
 //   elementwise   where it is hidden under the matrix instructions (few ops, no
 //                 divisions, no functions), and where what is loaded is not
 //                 more than twice the operand: caches serve it again and again
+//   patches       the GEMM of a convolution: there is no other place for them
 //   rms_norm of A rows are scaled after the GEMM, so that nothing is read
 //                 twice; but where loading and multiplying do not overlap, as
 //                 on Vulkan, the work shows. A kernel of its own moves 4 bytes
@@ -45,7 +46,7 @@ bool greta::paysInGemm(MatmulOp matmul, unsigned number,
       int64_t columns = matmul.getType().getShape().back();
       if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm)
         return false;
-    } else if (!isTransparent(op) && !isa<DequantOp>(op)) {
+    } else if (!isTransparent(op) && !isa<DequantOp, PatchesOp>(op)) {
       ++count;
       if (!isCheap(op))
         return false;

@@ -34,7 +34,7 @@ bool greta::isElementwise(Operation *op) {
 
 bool greta::isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
-             HeadsOp, DequantOp, ReduceRowsOp>(op);
+             HeadsOp, DequantOp, PatchesOp, ReduceRowsOp>(op);
 }
 
 bool greta::isAlone(Operation *op) {
@@ -106,6 +106,8 @@ int64_t greta::expectedRows(MatmulOp matmul) {
 }
 
 bool greta::isSkinny(MatmulOp matmul) {
+  if (matmul.getA().getDefiningOp<PatchesOp>())
+    return false;
   int64_t rows =
       matmul.getOffsets() ? rowsOfGroup(matmul) : expectedRows(matmul);
   int64_t columns = matmul.getType().getShape().back();
@@ -128,6 +130,14 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
     if (isLeaf(value) || !seen.insert(value).second)
       continue;
     Operation *op = value.getDefiningOp();
+    if (auto patches = dyn_cast<PatchesOp>(op)) {
+      // In a batch, of its groups.
+      if (isB || value != matmul.getA() || matmul.getTransposeA() ||
+          !isLeaf(patches.getX()))
+        return false;
+      visit(op);
+      continue;
+    }
     if (!isFixed)
       return false;
     if (isa<DequantOp>(op)) {

@@ -157,6 +157,20 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
     unify(a, matmul.dimKOfA(), b, matmul.dimKOfB());
     unify(a, matmul.dimM(), result, batch);
     unify(b, matmul.dimN(), result, batch + 1);
+  } else if (auto conv = dyn_cast<Conv2dOp>(op)) {
+    unify(conv.getX(), 0, conv.getResult(), 0);
+    for (unsigned dim : {0u, 1u}) {
+      unsigned at = conv.dimOf(dim), size = extent(conv.getX(), at);
+      for (auto [kind, number] :
+           {std::pair(AffineExprKind::Add, conv.shiftOf(dim)),
+            std::pair(AffineExprKind::FloorDiv, conv.strideOf(dim)),
+            std::pair(AffineExprKind::Add, int64_t(1))}) {
+        unsigned next = fresh(), operand = constant(number);
+        extents[next].derived = {kind, size, operand};
+        size = next;
+      }
+      unify(extent(conv.getResult(), at), size);
+    }
   } else if (auto dequant = dyn_cast<DequantOp>(op)) {
     for (Value operand : op->getOperands())
       if (operand != dequant.getScales() || dequant.getRow().scaleRows == 1)

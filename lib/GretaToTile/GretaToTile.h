@@ -365,6 +365,9 @@ private:
                          mlir::Value sums, llvm::ArrayRef<int64_t> dims);
   mlir::Value computeDequantBlock(DequantOp op);
 
+  // Convolutions (GretaToTileConvolution.cpp).
+  mlir::Value computePatches(PatchesOp op);
+
   // Grouped GEMMs (GretaToTileGroups.cpp).
   bool isGrouped() const {
     return space.matmul && MatmulOp(space.matmul).getOffsets();

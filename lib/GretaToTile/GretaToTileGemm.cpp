@@ -112,8 +112,8 @@ Value SpaceEmitter::addSquares(RmsNormOp norm, const Mapping &mapping,
 /// A block of an operand, zero beyond the depth, as loads leave it.
 Value SpaceEmitter::emitOperand(Value v) {
   Value block = broadcast(value(v, identity), shapeOf(identity));
-  return dims[depthDim].masked && !isa<BlockArgument>(v) ? maskDepth(block)
-                                                         : block;
+  bool isLoaded = isa<BlockArgument>(v) || v.getDefiningOp<PatchesOp>();
+  return dims[depthDim].masked && !isLoaded ? maskDepth(block) : block;
 }
 
 /// Whole blocks, as many for one part as for another, but for the last.

@@ -232,6 +232,8 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
   if (auto dequant = dyn_cast<DequantOp>(op))
     return inOperand ? computeDequantBlock(dequant)
                      : computeDequant(dequant, mapping);
+  if (auto patches = dyn_cast<PatchesOp>(op))
+    return computePatches(patches);
   if (auto norm = dyn_cast<RmsNormOp>(op); norm && space.matmul)
     return weighted(norm, mapping);
   if (isa<ReduceRowsOp>(op))

@@ -17,13 +17,14 @@ Expr Expr::parse(const nlohmann::json &J,
                  const std::vector<std::string> &Symbols,
                  const std::string &Where) {
   Expr E;
-  E.parseNode(J, Symbols, Where, 0);
+  E.parseNode(J, Symbols, Where, 0, /*IsAddend=*/false);
   return E;
 }
 
 uint32_t Expr::parseNode(const nlohmann::json &J,
                          const std::vector<std::string> &Symbols,
-                         const std::string &Where, unsigned Depth) {
+                         const std::string &Where, unsigned Depth,
+                         bool IsAddend) {
   if (Depth > maxDepth || Nodes.size() >= maxNodes)
     fail(GRETA_ERROR_BAD_PACKAGE, Where, ": expression nested too deeply");
   Node N{Op::Constant};
@@ -31,7 +32,7 @@ uint32_t Expr::parseNode(const nlohmann::json &J,
     if (J.is_number_unsigned() && J.get<uint64_t>() > INT64_MAX)
       fail(GRETA_ERROR_BAD_PACKAGE, Where, ": integer out of range");
     N.Value = J.get<int64_t>();
-    if (N.Value < 0)
+    if (N.Value < 0 && !IsAddend)
       fail(GRETA_ERROR_BAD_PACKAGE, Where, ": negative integer ", N.Value);
   } else if (J.is_string()) {
     const auto &Name = J.get_ref<const std::string &>();
@@ -56,8 +57,8 @@ uint32_t Expr::parseNode(const nlohmann::json &J,
     else
       fail(GRETA_ERROR_BAD_PACKAGE, Where, ": unknown operator '",
            printable(Name), "' (one of + * floordiv ceildiv mod)");
-    N.A = parseNode(J[1], Symbols, Where, Depth + 1);
-    N.B = parseNode(J[2], Symbols, Where, Depth + 1);
+    N.A = parseNode(J[1], Symbols, Where, Depth + 1, N.Kind == Op::Add);
+    N.B = parseNode(J[2], Symbols, Where, Depth + 1, N.Kind == Op::Add);
   } else {
     fail(GRETA_ERROR_BAD_PACKAGE, Where,
          ": not an expression (an integer, a symbol or [op, a, b])");
@@ -95,7 +96,7 @@ int64_t Expr::evaluate(uint32_t Index,
     if (B == 0)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "division by zero in a manifest expression");
-    // Operands are never negative, so C++'s truncation is the floor.
+    // Operands of these are never negative, so C++'s truncation is the floor.
     R = N.Kind == Op::Mod ? A % B
                           : A / B + (N.Kind == Op::CeilDiv && A % B != 0);
     break;

@@ -12,8 +12,8 @@ namespace greta::rt {
 
 class Expr {
 public:
-  // Parses an integer, a symbol name or [op, a, b]. `Where` names the place in
-  // messages.
+  // Parses an integer, a symbol name or [op, a, b]; only integers that are
+  // added may be negative. `Where` names the place in messages.
   static Expr parse(const nlohmann::json &J,
                     const std::vector<std::string> &Symbols,
                     const std::string &Where);
@@ -58,7 +58,7 @@ private:
   };
   uint32_t parseNode(const nlohmann::json &J,
                      const std::vector<std::string> &Symbols,
-                     const std::string &Where, unsigned Depth);
+                     const std::string &Where, unsigned Depth, bool IsAddend);
   // The form of one node; expressions are trees of bounded depth.
   int64_t evaluate(uint32_t Index, const std::vector<int64_t> &Values) const;
 

@@ -73,6 +73,16 @@ func.func @grouped_matmul(%a: tensor<?x64xf16>, %b: tensor<8x64x32xf16>, %c: ten
   return %0, %1 : tensor<?x32xf32>, tensor<5x32xi32>
 }
 
+// CHECK-LABEL: func.func @convolutions(
+// CHECK: greta.conv2d %{{[a-z0-9]*}}, %{{[a-z0-9]*}} : tensor<?x8x8x4xf16>, tensor<8x3x3x4xf16> -> tensor<?x6x6x8xf16>
+// CHECK: greta.conv2d %{{.*}}, %{{.*}}, %{{.*}} {groups = 2 : i64, layout = "nchw", padding = [1, 0, 1, 0], strides = [2, 1]} : tensor<1x4x8x?xi8>, tensor<8x2x3x3xi8>, tensor<8xi32> -> tensor<1x8x4x?xi32>
+func.func @convolutions(%x: tensor<?x8x8x4xf16>, %w: tensor<8x3x3x4xf16>, %y: tensor<1x4x8x?xi8>, %v: tensor<8x2x3x3xi8>, %b: tensor<8xi32>)
+    -> (tensor<?x6x6x8xf16>, tensor<1x8x4x?xi32>) {
+  %0 = greta.conv2d %x, %w : tensor<?x8x8x4xf16>, tensor<8x3x3x4xf16> -> tensor<?x6x6x8xf16>
+  %1 = greta.conv2d %y, %v, %b {groups = 2, layout = "nchw", padding = [1, 0, 1, 0], strides = [2, 1]} : tensor<1x4x8x?xi8>, tensor<8x2x3x3xi8>, tensor<8xi32> -> tensor<1x8x4x?xi32>
+  return %0, %1 : tensor<?x6x6x8xf16>, tensor<1x8x4x?xi32>
+}
+
 // CHECK-LABEL: func.func @quantize_rows(
 // CHECK: greta.quantize_rows %{{.*}} : tensor<?x64xf16> -> tensor<?x64xi8>, tensor<?x1xf32>
 // CHECK: greta.matmul %{{.*}}, %{{.*}} {precision = "bf16x3"} : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>

@@ -158,6 +158,8 @@ TEST(Package, RefusesEachBadValue) {
       {"/functions/0/symbols/1/name", "\"m\"", "appears twice"},
       {"/functions/0/results/0/shape/0", "[\"-\", \"m\", 1]",
        "unknown operator '-'"},
+      {"/functions/0/results/0/shape/0", "[\"*\", \"m\", -1]",
+       "negative integer -1"},
       {"/functions/0/results/0/shape", "[4611686018427387904, 8]",
        "address space"},
       {"/functions/0/variants", "[]", "variants"},

@@ -1,0 +1,147 @@
+//===- GretaToTileConvolution.cpp - patches of images on blocks -----------===//
+//
+// A block of A in a convolution's GEMM is gathered: its row is a position (n,
+// p, q) of the result, its column k a channel c that the tap (r, s) sees,
+//
+//   A[row, k] = x[n, p * stride - padding + r * dilation, .., c], or zero
+//
+// The part of an address that follows from the row is computed before the loop
+// over K. If blocks along K end where taps do, all of a block is of one tap,
+// and the loop moves the rows' pointers by a scalar and compares rows and
+// columns of the image once per row; else each column has its own tap.
+//
+// Rows beyond the last take its place: their products go nowhere. A tap outside
+// of the image is masked off.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+
+using namespace mlir;
+using namespace greta;
+
+Value SpaceEmitter::computePatches(PatchesOp op) {
+  auto argument = cast<BlockArgument>(op.getX());
+  TensorLayout layout = layoutOf(argument);
+  ArrayRef<AffineExpr> size =
+      shapeOfArgument(argument.getArgNumber()).getResults();
+  // The GEMM's M, which blocks of A have first.
+  const int64_t rowId = MatmulOp(space.matmul).getBatchRank();
+  const Dim &row = dims[0], &depth = dims[depthDim];
+  const SmallVector<int64_t> column = {row.extent, 1}, line = {1, depth.extent};
+  const SmallVector<int64_t> whole = {row.extent, depth.extent};
+  auto like = [&](Value scalar, ArrayRef<int64_t> shape) {
+    return splat(scalar, shape);
+  };
+  auto constants = [&](int64_t value, ArrayRef<int64_t> shape) {
+    return constant(block(shape, b.getI32Type()), value);
+  };
+  auto positionsAlong = [&](unsigned dim) {
+    return (size[1 + dim] + op.shiftOf(dim)).floorDiv(op.strideOf(dim)) + 1;
+  };
+  auto perRow = [&](unsigned part, llvm::function_ref<Value()> compute) {
+    return memoize(op.getOperation(), part, {rowId}, compute);
+  };
+
+  // Before the loop: for each row its position, where the first tap is, and a
+  // pointer there.
+  Value position = perRow(0, [&]() -> Value {
+    Value at = iota(column, 0);
+    if (row.offset)
+      at = add(at, like(row.offset, column));
+    if (!row.masked)
+      return at;
+    Value last = sub(scalars.get(b, row.size), i32(b, 1));
+    return minU(at, like(last, column));
+  });
+  auto splitPosition = [&](unsigned dim) -> std::pair<Value, Value> {
+    Value columns = like(scalars.get(b, positionsAlong(1)), column);
+    if (dim == 1)
+      return {div(position, columns), rem(position, columns)};
+    Value rows = like(scalars.get(b, positionsAlong(0)), column);
+    Value all = div(position, columns);
+    return {div(all, rows), rem(all, rows)};
+  };
+  Value first[2];
+  for (unsigned dim : {0u, 1u})
+    first[dim] = perRow(1 + dim, [&]() -> Value {
+      Value at = splitPosition(dim).second;
+      at = mul(at, constants(op.strideOf(dim), column));
+      return sub(at, constants(op.paddingBefore(dim), column));
+    });
+  auto strideOf = [&](unsigned dim) {
+    return scalars.get(b, layout.strides[dim]);
+  };
+  Value pointers = perRow(3, [&]() -> Value {
+    Value pointer = pointerOf(argument);
+    for (const Dim &group : batch)
+      pointer = advance(
+          pointer,
+          mul(large(group.offset),
+              i64(op.getChannels() *
+                  cast<AffineConstantExpr>(layout.strides[3]).getValue())));
+    // Images of unknown number may reach beyond what i32 counts.
+    Value image = splitPosition(0).first;
+    AffineExpr all = size[0] * layout.strides[0];
+    auto total = dyn_cast<AffineConstantExpr>(all);
+    Value moved =
+        total && total.getValue() <= INT32_MAX
+            ? mul(image, like(strideOf(0), column))
+            : mul(large(image), splat(elements(layout.strides[0]), column));
+    Value blocks = advance(pointer, moved);
+    for (unsigned dim : {0u, 1u})
+      blocks =
+          advance(blocks, mul(first[dim], like(strideOf(1 + dim), column)));
+    return blocks;
+  });
+
+  // In the loop: the block's tap and channel, or those of each column.
+  const int64_t channels = op.getChannels();
+  const bool isOfOneTap = channels % depth.extent == 0;
+  ArrayRef<int64_t> shape = line;
+  Value k = depth.offset ? depth.offset : i32(b, 0);
+  auto number = [&](int64_t value) {
+    return isOfOneTap ? i32(b, value) : constants(value, shape);
+  };
+  auto stride = [&](unsigned dim) {
+    Value scalar = strideOf(dim);
+    return isOfOneTap ? scalar : like(scalar, shape);
+  };
+  if (!isOfOneTap)
+    k = add(like(k, shape), iota(shape, 1));
+  Value tap = div(k, number(channels));
+  Value moves[2] = {
+      mul(div(tap, number(op.kernelExtent(1))), number(op.dilationOf(0))),
+      mul(rem(tap, number(op.kernelExtent(1))), number(op.dilationOf(1)))};
+  Value shift = mul(rem(k, number(channels)), stride(3));
+  for (unsigned dim : {0u, 1u})
+    shift = add(shift, mul(moves[dim], stride(1 + dim)));
+  auto wide = [&](Value v) { return broadcast(v, whole); };
+  Value places;
+  if (isOfOneTap) {
+    places = wide(advance(pointers, shift));
+    places = advance(places, wide(mul(iota(line, 1), like(strideOf(3), line))));
+  } else {
+    places = advance(wide(pointers), wide(shift));
+  }
+  Value mask;
+  auto require = [&](Value condition) {
+    mask = mask ? both(mask, condition) : condition;
+  };
+  ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
+  for (unsigned dim : {0u, 1u}) {
+    if (op.paddingBefore(dim) == 0 && op.paddingBehind(dim) == 0)
+      continue;
+    Value at = add(broadcast(first[dim], tested),
+                   isOfOneTap ? like(moves[dim], tested) : wide(moves[dim]));
+    require(compare(Predicate::ult, at,
+                    like(scalars.get(b, size[1 + dim]), tested)));
+  }
+  if (mask)
+    mask = wide(mask);
+  if (depth.masked)
+    require(wide(
+        compare(Predicate::slt, k, like(scalars.get(b, depth.size), shape))));
+  return gather(blockType(identity, getElementTypeOrSelf(argument.getType())),
+                places, mask);
+}

@@ -1,0 +1,37 @@
+"""Convolutions against float64: edges, strides, dilations, groups, channels that tiles of K divide and others, dynamic extents, epilogues; on the CPU, on the
+simulated AMD chips with all their checks, and on this machine's Vulkan driver.
+"""
+
+import pytest
+
+import harness
+from convolution import Convolution
+from harness import check, results_on
+
+SHAPES = [
+    Convolution("block", "b", "2x7x6x32", "24x3x3x32", "1x1x1x1x1x1x1x1x1", "f16", "f16"),  # a block of K for each tap
+    Convolution("bias", "s", "1x9x11x3", "20x5x3x3", "2x2x2x1x2x0x1x1x1", "f32", "f32"),  # a first layer
+    Convolution("plain", "d", "1x8x7x64", "33x3x2x64", "2x1x1x2x0x1x2x2x1", "bf16", "bf16"),
+    Convolution("plain", "d", "2x4x5x32", "16x1x1x32", "1x1x0x0x0x0x1x1x1", "f16", "f32"),  # a GEMM of a view
+    Convolution("exact", "b", "2x5x6x24", "12x3x3x8", "1x2x1x1x1x1x1x1x3", "f16", "f16"),
+    Convolution("exact", "s", "1x5x5x16", "9x3x3x16", "1x1x2x2x2x2x1x1x1", "i8", "i32"),
+]
+TARGETS = ("host", "gfx942", "gfx1100", "gfx1201", "vulkan:lavapipe", "vulkan:portable")
+
+
+def as_few_kernels(package):
+    """One kernel for all of a function, and another that puts groups in order."""
+    groups = {case.name: case.groups for case in SHAPES}
+    for function in harness.manifest(package)["functions"]:
+        for variant in function["variants"]:
+            assert variant["target"] == "host" or len(variant["kernels"]) == (1 if groups[function["name"]] == 1 else 2), function["name"]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    return harness.compiled_once(tmp_path_factory, "conv", lambda target: SHAPES, as_few_kernels)
+
+
+@pytest.mark.parametrize("target, product", harness.grid("conv", lambda target: SHAPES, *TARGETS))
+def test_convolution(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product)

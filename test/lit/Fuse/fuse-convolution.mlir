@@ -1,0 +1,61 @@
+// A convolution becomes the GEMM of patches, in whose kernel they are gathered, with what follows as its epilogue.
+// RUN: greta-opt --split-input-file --greta-fuse --verify-diagnostics %s | FileCheck %s
+
+// CHECK-LABEL: func.func @block
+// CHECK-COUNT-1: greta.kernel
+// CHECK: %[[P:.*]] = greta.patches %{{.*}} {dilations = [1, 1], kernel = [3, 3], padding = [1, 1, 1, 1], strides = [1, 1]} : tensor<?x8x8x32xf16> -> tensor<?x288xf16>
+// CHECK: %[[G:.*]] = greta.matmul %[[P]], %{{.*}} {transpose_b} : tensor<?x288xf16>, tensor<16x288xf16> -> tensor<?x16xf32>
+// CHECK: arith.addf %[[G]]
+// CHECK: arith.truncf
+// CHECK: arith.addf
+// CHECK: arith.maximumf {{.*}} : tensor<?x16xf16>
+// CHECK-NOT: greta.kernel
+// CHECK: tensor.expand_shape {{.*}} into tensor<?x8x8x16xf16>
+func.func @block(%x: tensor<?x8x8x32xf16>, %w: tensor<16x3x3x32xf16>, %b: tensor<16xf32>, %skip: tensor<?x8x8x16xf16>, %least: tensor<16xf16>) -> tensor<?x8x8x16xf16> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x8x8x32xf16>
+  %e = tensor.empty(%n) : tensor<?x8x8x16xf16>
+  %0 = greta.conv2d %x, %w, %b {padding = [1, 1, 1, 1]} : tensor<?x8x8x32xf16>, tensor<16x3x3x32xf16>, tensor<16xf32> -> tensor<?x8x8x16xf16>
+  %1 = arith.addf %0, %skip : tensor<?x8x8x16xf16>
+  %2 = linalg.broadcast ins(%least : tensor<16xf16>) outs(%e : tensor<?x8x8x16xf16>) dimensions = [0, 1, 2]
+  %3 = arith.maximumf %1, %2 : tensor<?x8x8x16xf16>
+  return %3 : tensor<?x8x8x16xf16>
+}
+
+// -----
+
+// One tap without strides or padding is a GEMM of the image, and two convolutions meet in one sum.
+// CHECK-LABEL: func.func @taps
+// CHECK: greta.matmul
+// CHECK: greta.kernel
+// CHECK-NOT: greta.patches
+// CHECK: greta.matmul %{{.*}}, %{{.*}} {transpose_b} : tensor<128x32xf16>, tensor<16x32xf16>
+// CHECK: arith.addf
+// CHECK-NOT: greta.kernel
+func.func @taps(%x: tensor<2x8x8x32xf16>, %w: tensor<16x1x1x32xf16>, %v: tensor<16x3x3x32xf16>) -> tensor<2x8x8x16xf16> {
+  %0 = greta.conv2d %x, %v {padding = [1, 1, 1, 1]} : tensor<2x8x8x32xf16>, tensor<16x3x3x32xf16> -> tensor<2x8x8x16xf16>
+  %1 = greta.conv2d %x, %w : tensor<2x8x8x32xf16>, tensor<16x1x1x32xf16> -> tensor<2x8x8x16xf16>
+  %2 = arith.addf %1, %0 : tensor<2x8x8x16xf16>
+  return %2 : tensor<2x8x8x16xf16>
+}
+
+// -----
+
+// A GEMM for each group, then a copy that puts the groups' columns side by side.
+// CHECK-LABEL: func.func @groups
+// CHECK: greta.patches {{.*}} -> tensor<4x?x72xf16>
+// CHECK: greta.matmul {{.*}} : tensor<4x?x72xf16>, tensor<4x8x72xf16> -> tensor<4x?x8xf16>
+// CHECK: greta.kernel
+// CHECK: greta.broadcast
+func.func @groups(%x: tensor<?x?x?x32xf16>, %w: tensor<32x3x3x8xf16>) -> tensor<?x?x?x32xf16> {
+  %0 = greta.conv2d %x, %w {groups = 4, strides = [2, 2]} : tensor<?x?x?x32xf16>, tensor<32x3x3x8xf16> -> tensor<?x?x?x32xf16>
+  return %0 : tensor<?x?x?x32xf16>
+}
+
+// -----
+
+func.func @channels_first(%x: tensor<1x4x8x8xf16>, %w: tensor<8x4x3x3xf16>) -> tensor<1x8x6x6xf16> {
+  // expected-error @below {{has no kernel for the layout "nchw"; take "nhwc", or compile for the target 'host'}}
+  %0 = greta.conv2d %x, %w {layout = "nchw"} : tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<1x8x6x6xf16>
+  return %0 : tensor<1x8x6x6xf16>
+}
