@@ -7,11 +7,10 @@
 //
 // The part of an address that follows from the row is computed before the loop
 // over K. If blocks along K end where taps do, all of a block is of one tap,
-// and the loop moves the rows' pointers by a scalar and compares rows and
+// and the loop moves the rows' offsets by a scalar and compares rows and
 // columns of the image once per row; else each column has its own tap.
 //
-// Rows beyond the last take its place: their products go nowhere. A tap outside
-// of the image is masked off.
+// Rows beyond the last take its place: their products go nowhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +42,8 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
     return memoize(op.getOperation(), part, {rowId}, compute);
   };
 
-  // Before the loop: for each row its position, where the first tap is, and a
-  // pointer there.
+  // Before the loop: for each row its position, where the first tap is, and the
+  // offset of that in the image.
   Value position = perRow(0, [&]() -> Value {
     Value at = iota(column, 0);
     if (row.offset)
@@ -72,27 +71,24 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   auto strideOf = [&](unsigned dim) {
     return scalars.get(b, layout.strides[dim]);
   };
-  Value pointers = perRow(3, [&]() -> Value {
-    Value pointer = pointerOf(argument);
-    for (const Dim &group : batch)
-      pointer = advance(
-          pointer,
-          mul(large(group.offset),
-              i64(op.getChannels() *
-                  cast<AffineConstantExpr>(layout.strides[3]).getValue())));
-    // Images of unknown number may reach beyond what i32 counts.
-    Value image = splitPosition(0).first;
-    AffineExpr all = size[0] * layout.strides[0];
-    auto total = dyn_cast<AffineConstantExpr>(all);
-    Value moved =
-        total && total.getValue() <= INT32_MAX
-            ? mul(image, like(strideOf(0), column))
-            : mul(large(image), splat(elements(layout.strides[0]), column));
-    Value blocks = advance(pointer, moved);
+  // Images of unknown number may reach beyond what i32 counts.
+  auto total = dyn_cast<AffineConstantExpr>(size[0] * layout.strides[0]);
+  const bool isSmall = total && total.getValue() <= INT32_MAX;
+  auto counted = [&](Value v) { return isSmall ? v : large(v); };
+  Value offset = perRow(3, [&]() -> Value {
+    Value sum = mul(counted(splitPosition(0).first),
+                    like(counted(strideOf(0)), column));
     for (unsigned dim : {0u, 1u})
-      blocks =
-          advance(blocks, mul(first[dim], like(strideOf(1 + dim), column)));
-    return blocks;
+      sum = add(sum, counted(mul(first[dim], like(strideOf(1 + dim), column))));
+    return sum;
+  });
+  Value pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
+    Value at = pointerOf(argument);
+    auto stride = cast<AffineConstantExpr>(layout.strides[3]);
+    for (const Dim &group : batch)
+      at = advance(at, mul(large(group.offset),
+                           i64(op.getChannels() * stride.getValue())));
+    return at;
   });
 
   // In the loop: the block's tap and channel, or those of each column.
@@ -117,31 +113,36 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   for (unsigned dim : {0u, 1u})
     shift = add(shift, mul(moves[dim], stride(1 + dim)));
   auto wide = [&](Value v) { return broadcast(v, whole); };
-  Value places;
-  if (isOfOneTap) {
-    places = wide(advance(pointers, shift));
-    places = advance(places, wide(mul(iota(line, 1), like(strideOf(3), line))));
-  } else {
-    places = advance(wide(pointers), wide(shift));
-  }
+  ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
+  auto all = [&](Value v) {
+    return isOfOneTap ? like(v, column) : broadcast(v, whole);
+  };
   Value mask;
   auto require = [&](Value condition) {
     mask = mask ? both(mask, condition) : condition;
   };
-  ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
-  for (unsigned dim : {0u, 1u}) {
-    if (op.paddingBefore(dim) == 0 && op.paddingBehind(dim) == 0)
-      continue;
-    Value at = add(broadcast(first[dim], tested),
-                   isOfOneTap ? like(moves[dim], tested) : wide(moves[dim]));
-    require(compare(Predicate::ult, at,
-                    like(scalars.get(b, size[1 + dim]), tested)));
-  }
-  if (mask)
-    mask = wide(mask);
+  for (unsigned dim : {0u, 1u})
+    if (op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0)
+      require(compare(Predicate::ult,
+                      add(broadcast(first[dim], tested), all(moves[dim])),
+                      like(scalars.get(b, size[1 + dim]), tested)));
   if (depth.masked)
     require(wide(
         compare(Predicate::slt, k, like(scalars.get(b, depth.size), shape))));
-  return gather(blockType(identity, getElementTypeOrSelf(argument.getType())),
-                places, mask);
+  // An element outside is the image's first, and then zero: no load is in a
+  // branch.
+  Value at = add(broadcast(offset, tested), all(counted(shift)));
+  if (mask)
+    at = select(mask, at,
+                arith::ConstantOp::create(
+                    b, b.getZeroAttr(cast<RankedTensorType>(at.getType()))));
+  Value places = wide(advance(pointer, at));
+  if (isOfOneTap)
+    places = advance(places, wide(mul(iota(line, 1), like(strideOf(3), line))));
+  auto type = blockType(identity, getElementTypeOrSelf(argument.getType()));
+  Value loaded = gather(type, places, Value());
+  if (!mask)
+    return loaded;
+  return select(wide(mask), loaded,
+                arith::ConstantOp::create(b, b.getZeroAttr(type)));
 }
