@@ -151,6 +151,38 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, transpose_b: bool = False, out_
     return _call("grouped_matmul", write, [(rows, a.shape[1]), b.shape, arrays[2].shape], arrays)
 
 
+def _numbers(name: str, value: int | Sequence[int], count: int) -> list[int]:
+    """One number for all, one for rows and one for columns, or each."""
+    numbers = [value] if isinstance(value, int) else list(value)
+    if count % len(numbers or (0,) * (count + 1)):
+        raise Error(f"{name} of conv2d is {value!r}; it takes one number, two for rows and columns, or {count}")
+    return numbers * (count // len(numbers))
+
+
+def conv2d(x: Any, w: Any, bias: Any = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1, out_dtype: Any = None) -> Any:
+    """Convolution of images x [B, H, W, C] with w [KO, R, S, C / groups], plus bias [KO] of f32 or x's type where there is one, as [B, Ho, Wo, KO].
+
+    stride, padding and dilation are one number or one for rows and one for columns; padding may be four: above, left, below, right. Types are matmul's.
+    """
+    strides, borders, dilations = _numbers("stride", stride, 2), _numbers("padding", padding, 4), _numbers("dilation", dilation, 2)
+    attributes = f"strides = {strides}, padding = {borders}, dilations = {dilations}, groups = {groups}"
+
+    def write(trace: Trace, operands: list[Value]) -> Value:
+        x, w = operands[:2]
+        spans = zip(x.shape[1:3], w.shape[1:3], strides, borders[:2], borders[2:], dilations)
+        extents = (None if size is None else (size + before + behind - step * (taps - 1) - 1) // by + 1 for size, taps, by, before, behind, step in spans)
+        return trace.op("conv2d", operands, attributes, (x.shape[0], *extents, w.shape[0]), _product_type(x.type, out_dtype))
+
+    given = [x, w] if bias is None else [x, w, bias]
+    if isinstance(x, Value):
+        return write(x.trace, [x.trace.value(one) for one in given])
+    arrays = [asarray(one) for one in given]
+    x, w = arrays[:2]
+    if x.ndim != 4 or w.ndim != 4:
+        raise Error(f"conv2d takes images and weights of 4 dimensions, not arrays of shapes {x.shape} and {w.shape}")
+    return _call("conv2d", write, [(None, *x.shape[1:]), *(one.shape for one in arrays[1:])], arrays)
+
+
 def quantize_rows(x: Any, dtype: Any = "i8") -> Any:
     """(y, scale) of x [T, K]: y in 8 bits, i8 or f8e4m3fn, and scale [T, 1] in f32, the largest magnitude of each row over the largest number of y's type."""
 
