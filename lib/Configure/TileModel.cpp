@@ -106,13 +106,16 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t threads = tile.waves * lanes;
   // Blocks that are transposed on their way are there more than once. A
   // configuration that is asked for gets the least.
-  auto block = [&](int64_t extent, int64_t loaded, bool alongK,
-                   int64_t align) -> int64_t {
+  auto block = [&](int64_t extent, int64_t loaded, bool alongK, int64_t align,
+                   bool patches = false) -> int64_t {
     // A computed operand takes registers, too, before it is stored; an operand
     // that is only loaded has registers of its own.
     int64_t each = std::max(8 * problem.bytes, loaded);
     if (align < 4)
       each = std::max<int64_t>(each, 32);
+    // Elements of patches that have a tap each are loaded from a place each.
+    if (patches && problem.channels % tile.k)
+      each = 64;
     int64_t bits = extent * tile.k * each;
     int64_t copies = asked || isReadAsStored(alongK) ? 1 : row.tiles.transposed;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
@@ -123,10 +126,10 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t tables = 2 * sums * problem.within / tile.n;
   // Direct loads to shared memory take none.
   if (!tile.direct)
-    operands +=
-        block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA) +
-        problem.count *
-            block(tile.n, problem.loaded[1], problem.rowsOfB, problem.alignOfB);
+    operands += block(tile.m, problem.loaded[0], problem.rowsOfA,
+                      problem.alignOfA, problem.channels > 0) +
+                problem.count * block(tile.n, problem.loaded[1],
+                                      problem.rowsOfB, problem.alignOfB);
   constexpr int64_t others = 24; // addresses and counters
   return sums + others + std::max(tables, operands);
 }

@@ -84,6 +84,13 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   });
   Value pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
     Value at = pointerOf(argument);
+    int64_t bytes =
+        tile::bytesInMemory(getElementTypeOrSelf(argument.getType()));
+    if (auto whole = dyn_cast<BlockArgument>(at);
+        whole && isSmall && total.getValue() <= INT32_MAX / bytes)
+      cast<tile::FuncOp>(whole.getOwner()->getParentOp())
+          .setArgAttr(whole.getArgNumber(), tile::pointerRangeName,
+                      b.getUnitAttr());
     auto stride = cast<AffineConstantExpr>(layout.strides[3]);
     for (const Dim &group : batch)
       at = advance(at, mul(large(group.offset),

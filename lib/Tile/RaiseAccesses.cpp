@@ -11,6 +11,14 @@
 //     →  %v = load %x[%first, 0] strides [?, 1] (%stride) bounds [0, 1] (%m,
 //     %n)
 //
+// A program that loads from a place of its own where it wants zeros lets the
+// load have the condition as its mask, if its argument reaches less than 2^31
+// bytes, so that the target's loads bring zeros:
+//
+//   %p = ptr_add %x, (select %c, %i, 0)
+//   %v = select %c, (load_scattered %p), 0
+//     →  %v = load_scattered (ptr_add %x, %i) mask %c
+//
 // Loads are raised where the kernel does not write what they load
 // (AccessOrder.h) and a loop takes them for its dots, or their argument is
 // readonly; stores are raised in kernels with dots.
@@ -279,10 +287,66 @@ static std::optional<Value> splatOf(Value block) {
   return std::nullopt;
 }
 
+static Value withoutBroadcasts(Value block) {
+  while (auto broadcast = block.getDefiningOp<BroadcastOp>())
+    block = broadcast.getValue();
+  return block;
+}
+
+static bool isZero(Value block) {
+  return matchPattern(block, m_PosZeroFloat()) || matchPattern(block, m_Zero());
+}
+
+/// The offset that is zero where `condition` does not hold, in a sum of offsets
+/// from an argument that reaches little; null: there is none.
+static arith::SelectOp zeroWithout(Value condition, Value pointers) {
+  arith::SelectOp found;
+  for (pointers = withoutBroadcasts(pointers);
+       auto add = pointers.getDefiningOp<PtrAddOp>();
+       pointers = withoutBroadcasts(add.getBase())) {
+    auto select =
+        withoutBroadcasts(add.getOffset()).getDefiningOp<arith::SelectOp>();
+    if (select && isZero(select.getFalseValue()) && select->hasOneUse() &&
+        withoutBroadcasts(select.getCondition()) ==
+            withoutBroadcasts(condition))
+      found = select;
+  }
+  return hasPointerRange(dyn_cast<BlockArgument>(pointers)) ? found : nullptr;
+}
+
+/// Gives a load the condition of the zeros behind it as its mask.
+static void maskLoad(arith::SelectOp select) {
+  auto load = select.getTrueValue().getDefiningOp<LoadScatteredOp>();
+  if (!load || load.getMask() || !load->hasOneUse() ||
+      !isa<RankedTensorType>(select.getCondition().getType()) ||
+      !isZero(select.getFalseValue()))
+    return;
+  arith::SelectOp offset =
+      zeroWithout(select.getCondition(), load.getPointers());
+  if (!offset)
+    return;
+  // The load stays in its place, where only the offset's condition is known.
+  OpBuilder b(load);
+  Value mask = withoutBroadcasts(offset.getCondition());
+  Type type = select.getCondition().getType();
+  if (mask.getType() != type)
+    mask = BroadcastOp::create(b, load.getLoc(), type, mask);
+  offset.replaceAllUsesWith(offset.getTrueValue());
+  offset.erase();
+  Value masked = LoadScatteredOp::create(b, load.getLoc(), select.getType(),
+                                         load.getPointers(), mask, Value());
+  select.replaceAllUsesWith(masked);
+  select.erase();
+  load.erase();
+}
+
 namespace {
 struct RaiseAccessesPass
     : greta::impl::GretaTileRaiseAccessesPassBase<RaiseAccessesPass> {
   void runOnOperation() override {
+    SmallVector<arith::SelectOp> selects;
+    getOperation().walk([&](arith::SelectOp op) { selects.push_back(op); });
+    llvm::for_each(selects, maskLoad);
     Facts facts(getOperation());
     AccessOrder order(getOperation(), facts);
     llvm::DenseSet<Operation *> written;

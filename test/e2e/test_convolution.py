@@ -11,6 +11,7 @@ from harness import check, results_on
 SHAPES = [
     Convolution("block", "b", "2x7x6x32", "24x3x3x32", "1x1x1x1x1x1x1x1x1", "f16", "f16"),  # a block of K for each tap
     Convolution("bias", "s", "1x9x11x3", "20x5x3x3", "2x2x2x1x2x0x1x1x1", "f32", "f32"),  # a first layer
+    Convolution("plain", "s", "1x5x6x32", "16x3x3x32", "1x1x1x1x1x1x1x1x1", "f16", "f16"),  # with masks of the loads on AMD
     Convolution("plain", "d", "1x8x7x64", "33x3x2x64", "2x1x1x2x0x1x2x2x1", "bf16", "bf16"),
     Convolution("plain", "d", "2x4x5x32", "16x1x1x32", "1x1x0x0x0x0x1x1x1", "f16", "f32"),  # a GEMM of a view
     Convolution("exact", "b", "2x5x6x24", "12x3x3x8", "1x2x1x1x1x1x1x1x3", "f16", "f16"),

@@ -35,6 +35,58 @@ greta_tile.func @rows(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_tile
   greta_tile.return
 }
 
+// Zeros that are selected behind a load at a place of its own become the load's mask, through an argument of little reach. Elsewhere, or for
+// another condition, they stay.
+// CHECK-LABEL: @zeros(
+// CHECK-SAME: %[[X:[^ ]*]]: !greta_tile.ptr<f16> {greta.pointer_range}
+// CHECK: %[[I:.*]] = arith.muli
+// CHECK: %[[C:.*]] = arith.cmpi slt
+// CHECK: %[[ALL:.*]] = greta_tile.broadcast %[[I]]
+// CHECK: %[[P:.*]] = greta_tile.ptr_add %[[X]], %[[ALL]]
+// CHECK: greta_tile.load_scattered %[[P]] mask %{{[0-9]*}} :
+// CHECK: arith.select %[[C]], %[[I]]
+// CHECK: greta_tile.load_scattered %{{[0-9]*}} : tensor
+// CHECK: arith.select {{.*}}xf16>
+// CHECK: greta_tile.load_scattered %{{[0-9]*}} : tensor
+// CHECK: arith.select {{.*}}xf16>
+greta_tile.func @zeros(%x: !greta_tile.ptr<f16> {greta.pointer_range}, %y: !greta_tile.ptr<f16>, %out: !greta_tile.ptr<f16>, %m: i32, %n: i32, %s: i32) attributes {waves = 4 : i32} {
+  %row = greta_tile.iota 0 : tensor<64x1xi32>
+  %stride = greta_tile.splat %s : tensor<64x1xi32>
+  %i = arith.muli %row, %stride : tensor<64x1xi32>
+  %below = greta_tile.splat %m : tensor<64x1xi32>
+  %c = arith.cmpi slt, %row, %below : tensor<64x1xi32>
+  %beneath = greta_tile.splat %n : tensor<64x1xi32>
+  %d = arith.cmpi slt, %row, %beneath : tensor<64x1xi32>
+  %none = arith.constant dense<0> : tensor<64x1xi32>
+  %zero = arith.constant dense<0.0> : tensor<64x32xf16>
+  %all = greta_tile.broadcast %c : tensor<64x1xi1> -> tensor<64x32xi1>
+  %others = greta_tile.broadcast %d : tensor<64x1xi1> -> tensor<64x32xi1>
+  %places = greta_tile.ptr_add %out, %i : !greta_tile.ptr<f16>, tensor<64x1xi32>
+  %to = greta_tile.broadcast %places : tensor<64x1x!greta_tile.ptr<f16>> -> tensor<64x32x!greta_tile.ptr<f16>>
+
+  %i0 = arith.select %c, %i, %none : tensor<64x1xi1>, tensor<64x1xi32>
+  %p0 = greta_tile.ptr_add %x, %i0 : !greta_tile.ptr<f16>, tensor<64x1xi32>
+  %q0 = greta_tile.broadcast %p0 : tensor<64x1x!greta_tile.ptr<f16>> -> tensor<64x32x!greta_tile.ptr<f16>>
+  %v0 = greta_tile.load_scattered %q0 : tensor<64x32x!greta_tile.ptr<f16>> -> tensor<64x32xf16>
+  %r0 = arith.select %all, %v0, %zero : tensor<64x32xi1>, tensor<64x32xf16>
+  greta_tile.store_scattered %r0, %to : tensor<64x32xf16> -> tensor<64x32x!greta_tile.ptr<f16>>
+
+  %i1 = arith.select %c, %i, %none : tensor<64x1xi1>, tensor<64x1xi32>
+  %p1 = greta_tile.ptr_add %y, %i1 : !greta_tile.ptr<f16>, tensor<64x1xi32>
+  %q1 = greta_tile.broadcast %p1 : tensor<64x1x!greta_tile.ptr<f16>> -> tensor<64x32x!greta_tile.ptr<f16>>
+  %v1 = greta_tile.load_scattered %q1 : tensor<64x32x!greta_tile.ptr<f16>> -> tensor<64x32xf16>
+  %r1 = arith.select %all, %v1, %zero : tensor<64x32xi1>, tensor<64x32xf16>
+  greta_tile.store_scattered %r1, %to : tensor<64x32xf16> -> tensor<64x32x!greta_tile.ptr<f16>>
+
+  %i2 = arith.select %c, %i, %none : tensor<64x1xi1>, tensor<64x1xi32>
+  %p2 = greta_tile.ptr_add %x, %i2 : !greta_tile.ptr<f16>, tensor<64x1xi32>
+  %q2 = greta_tile.broadcast %p2 : tensor<64x1x!greta_tile.ptr<f16>> -> tensor<64x32x!greta_tile.ptr<f16>>
+  %v2 = greta_tile.load_scattered %q2 : tensor<64x32x!greta_tile.ptr<f16>> -> tensor<64x32xf16>
+  %r2 = arith.select %others, %v2, %zero : tensor<64x32xi1>, tensor<64x32xf16>
+  greta_tile.store_scattered %r2, %to : tensor<64x32xf16> -> tensor<64x32x!greta_tile.ptr<f16>>
+  greta_tile.return
+}
+
 // A stride that may be negative, indices that wrap around and a mask that is no bound stay what they are. A bound that says nothing of the address
 // leaves it alone.
 // CHECK-LABEL: @others(
