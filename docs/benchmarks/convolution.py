@@ -23,7 +23,8 @@ def row_of(folder, chip, text, sizes):
     code, kernel, _ = compiled(folder, chip, text)
     launch = [f"--grid={kernel['grid'][0]}", f"--block={kernel['block'][0]}", *(f"--arg=zero:{2 * size}" for size in sizes)]
     tile = "x".join(str(kernel["config"][name]) for name in ("rows", "columns", "depth"))
-    return look(code, chip) | dict(tile=tile) | simulated(code, launch)
+    row = look(code, chip) | dict(tile=tile) | simulated(code, launch)
+    return {name: row[name] for name in FIELDS if name in row}
 
 
 def rows(chips, folder):

@@ -113,9 +113,10 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     int64_t each = std::max(8 * problem.bytes, loaded);
     if (align < 4)
       each = std::max<int64_t>(each, 32);
-    // Elements of patches that have a tap each are loaded from a place each.
+    // Elements of patches that have a tap each are loaded from a place each,
+    // which is computed in registers of its own.
     if (patches && problem.channels % tile.k)
-      each = 64;
+      each = 128;
     int64_t bits = extent * tile.k * each;
     int64_t copies = asked || isReadAsStored(alongK) ? 1 : row.tiles.transposed;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;

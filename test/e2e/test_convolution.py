@@ -15,6 +15,7 @@ SHAPES = [
     Convolution("plain", "d", "1x8x7x64", "33x3x2x64", "2x1x1x2x0x1x2x2x1", "bf16", "bf16"),
     Convolution("plain", "d", "2x4x5x32", "16x1x1x32", "1x1x0x0x0x0x1x1x1", "f16", "f32"),  # a GEMM of a view
     Convolution("exact", "b", "2x5x6x24", "12x3x3x8", "1x2x1x1x1x1x1x1x3", "f16", "f16"),
+    Convolution("exact", "d", "1x4x5x12", "12x3x2x1", "1x1x1x1x1x0x1x1x12", "f16", "f16"),  # depthwise
     Convolution("exact", "s", "1x5x5x16", "9x3x3x16", "1x1x2x2x2x2x1x1x1", "i8", "i32"),
 ]
 TARGETS = ("host", "gfx942", "gfx1100", "gfx1201", "vulkan:lavapipe", "vulkan:portable")
