@@ -317,6 +317,7 @@ TEST(Expr, Evaluates) {
   EXPECT_EQ(evaluate(R"(["ceildiv", "a", "b"])", {INT64_MAX, 2}),
             INT64_MAX / 2 + 1);
   EXPECT_EQ(evaluate(R"(["mod", "a", 4])", {11, 0}), 3);
+  EXPECT_EQ(evaluate(R"(["floordiv", ["+", "a", -2], 4])", {11, 0}), 2);
 }
 
 TEST(Expr, RefusesOverflowAndDivisionByZero) {
@@ -325,6 +326,8 @@ TEST(Expr, RefusesOverflowAndDivisionByZero) {
   EXPECT_THROW(evaluate(R"(["mod", "a", "b"])", {1, 0}), Error);
   EXPECT_THROW(evaluate(R"(["floordiv", "a", "b"])", {1, 0}), Error);
   EXPECT_THROW(evaluate(R"("a")", {-1, 0}), Error);
+  EXPECT_THROW(evaluate(R"(["+", "a", -2])", {1, 0}), Error);
+  EXPECT_THROW(evaluate(R"(["floordiv", "a", -2])", {4, 0}), Error);
 }
 
 TEST(DType, SizesTensors) {
