@@ -561,7 +561,7 @@ def test_requests(tmp_path, tiny):
     refused("--n-depth: Value -1 not in range 0 to 16777216", "bench", tiny, *on, "-d", "-1")
     refused("pp4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "4096")
     refused("tg128 @ d4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "0", "-d", "4096")
-    refused("no command given; the commands are compile, run, generate, logits, tokenize, bench, perplexity, serve, list (--help)")
+    refused("no command given; the commands are compile, run, generate, embed, logits, tokenize, bench, perplexity, serve, list (--help)")
     refused("nothing to measure: say -p or -n with more than 0 tokens", "bench", tiny, *on, "-p", "0", "-n", "0")
     refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
     assert not out.exists()

@@ -175,7 +175,7 @@ void profile(Engine &engine, const Row &row, const Options &options) {
 } // namespace
 
 int bench(const Options &options) {
-  Model model = readModel(options.model, options.synthetic);
+  Model model = readLanguageModel(options.model, options.synthetic);
   EngineOptions engineOptions = EngineOptions::of(options);
   std::vector<Row> rows;
   int64_t longest = 0;

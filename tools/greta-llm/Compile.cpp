@@ -101,7 +101,8 @@ int translate(const std::string &module, const std::string &targets,
 
 std::string writeChecked(const Model &model, Element element,
                          const std::vector<int64_t> &batches) {
-  if (model.config.vocabulary > largestVocabulary)
+  if (!model.config.has(Bidirectional) &&
+      model.config.vocabulary > largestVocabulary)
     fail("the vocabulary has " + std::to_string(model.config.vocabulary) +
          " tokens; the device chooses from up to " +
          std::to_string(largestVocabulary));
@@ -111,6 +112,9 @@ std::string writeChecked(const Model &model, Element element,
 // The functions of each of several devices.
 std::string writeDivided(const Model &model, Element element, int64_t shards,
                          const std::vector<int64_t> &batches) {
+  if (shards > 1 && model.config.has(Bidirectional))
+    fail(model.path + ": is a model of embeddings, which is not divided among "
+                      "devices");
   return shards < 2 ? writeChecked(model, element, batches)
                     : writeChecked(shardOf(model, 0, shards), element, batches);
 }

@@ -32,7 +32,7 @@ void checkTokens(const std::vector<int32_t> &tokens, const Engine &engine) {
 } // namespace
 
 int generate(const Options &options) {
-  Model model = readModel(options.model, options.synthetic);
+  Model model = readLanguageModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
   Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
@@ -80,7 +80,7 @@ int generate(const Options &options) {
 }
 
 int logits(const Options &options) {
-  Model model = readModel(options.model, options.synthetic);
+  Model model = readLanguageModel(options.model, options.synthetic);
   Engine engine(model, packageFor(model, options, {1}),
                 EngineOptions::of(options));
   std::vector<int32_t> tokens(options.tokens.begin(), options.tokens.end());

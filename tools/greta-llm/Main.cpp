@@ -204,6 +204,16 @@ void addLogitsOptions(CLI::App *verb, Options &options) {
       ->required();
 }
 
+void addEmbedOptions(CLI::App *verb, Options &options) {
+  addEngine(verb, options);
+  auto *text = verb->add_option("-p,--prompt", options.prompt, "the text");
+  verb->add_option("--tokens", options.tokens, "token ids in its place: 1,2,3")
+      ->delimiter(',')
+      ->excludes(text);
+  verb->add_flag("!--no-special", options.addsSpecial,
+                 "leave out the tokens that the model wants around a text");
+}
+
 void addTokenizeOptions(CLI::App *verb, Options &options) {
   addModel(verb, options);
   verb->add_option("text", options.text, "the text");
@@ -314,6 +324,8 @@ int main(int argc, char **argv) {
       options);
   addRunOptions(add("run", "chat in the terminal", run), options);
   addGenerateOptions(add("generate", "continue a text", generate), options);
+  addEmbedOptions(add("embed", "print a text's embedding as JSON", embed),
+                  options);
   addLogitsOptions(
       add("logits", "write the logits after each token to a file", logits),
       options);
@@ -337,8 +349,8 @@ int main(int argc, char **argv) {
     return *status;
   try {
     if (!chosen)
-      fail("no command given; the commands are compile, run, generate, logits, "
-           "tokenize, bench, perplexity, serve, list (--help)");
+      fail("no command given; the commands are compile, run, generate, embed, "
+           "logits, tokenize, bench, perplexity, serve, list (--help)");
     nameFiles(options);
     int status = chosen(options);
     // Verbs that write while they work have flushed what failed.

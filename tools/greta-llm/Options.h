@@ -36,6 +36,7 @@ uint64_t seedOf(const Options &options);
 int compile(const Options &options);
 int run(const Options &options);
 int generate(const Options &options);
+int embed(const Options &options);
 int logits(const Options &options);
 int tokenize(const Options &options);
 int bench(const Options &options);

@@ -22,7 +22,7 @@ static double surprise(const float *logits, size_t count, int32_t token) {
 }
 
 int perplexity(const Options &options) {
-  Model model = readModel(options.model, options.synthetic);
+  Model model = readLanguageModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
   std::vector<int32_t> tokens =
       tokenizer.encode(readText(options.file), /*addsSpecial=*/true);

@@ -244,7 +244,7 @@ private:
 } // namespace
 
 int run(const Options &options) {
-  Model model = readModel(options.model, options.synthetic);
+  Model model = readLanguageModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
   ChatTemplate chat(model);
   if (!chat.problem().empty())

@@ -14,14 +14,6 @@
 
 namespace greta::llm {
 
-namespace {
-Element elementNamed(const std::string &name) {
-  return name == "f32"   ? Element::F32
-         : name == "f16" ? Element::F16
-                         : Element::BF16;
-}
-} // namespace
-
 EngineOptions EngineOptions::of(const Options &options) {
   EngineOptions engine;
   engine.devices = options.devices;
@@ -49,7 +41,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       element(elementOfPackage()), classes(classify(this->model, element)) {
   const Config &c = this->model.config;
   makeOthers(model);
-  checkFacts();
+  checkFacts(package.manifest(), packagePath, factsOf(this->model, element));
   embed.push_back(load("embed"));
   sample.push_back(load("sample"));
   if (c.has(Experts)) {
@@ -309,36 +301,6 @@ Element Engine::elementOfPackage() {
     if (info.name == "k_cache")
       return elementNamed(info.dtype);
   fail(packagePath + ": its layers have no KV cache; run greta-llm compile");
-}
-
-// Shapes are not enough: models that differ in a number alone have the same.
-void Engine::checkFacts() {
-  nlohmann::json manifest = parseJson(package.manifest(), packagePath);
-  auto made = manifest.find("metadata");
-  if (made == manifest.end() || !made->is_object())
-    fail(packagePath + ": does not say which model it was compiled for; run "
-                       "greta-llm compile");
-  std::map<std::string, std::string> model = factsOf(this->model, element);
-  std::string differing;
-  auto compare = [&](const std::string &name, const std::string &ofPackage,
-                     const std::string &ofModel) {
-    if (ofPackage != ofModel)
-      differing += (differing.empty() ? "" : "; ") + name + ": " + ofPackage +
-                   " in the package, " + ofModel + " in the model";
-  };
-  for (const auto &[name, value] : made->items())
-    if (!model.count(name))
-      compare(name, value.is_string() ? value.get<std::string>() : "unknown",
-              "none");
-  for (const auto &[name, value] : model)
-    compare(name,
-            made->contains(name) && (*made)[name].is_string()
-                ? (*made)[name].get<std::string>()
-                : "none",
-            value);
-  if (!differing.empty())
-    fail(packagePath + ": was compiled for another model (" + differing +
-         "); run greta-llm compile");
 }
 
 Engine::Step Engine::loadStep(int64_t size) {

@@ -190,7 +190,6 @@ private:
   greta::Function load(const std::string &name);
   Element elementOfPackage();
   int64_t contextThatFits() const;
-  void checkFacts();
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
   void makeTurns();

@@ -3,6 +3,7 @@
 // by.
 #include "engine/FunctionText.h"
 #include "engine/Graph.h"
+#include "model/Json.h"
 
 #include <cstdio>
 #include <map>
@@ -28,7 +29,8 @@ int64_t heldGroup(const Model &model, const std::string &name,
   // The embedding is also looked up, so it is held in rows; a packed copy
   // serves the output where one weight is both.
   const Stored &stored = model.weight(name);
-  if (element != Element::F16 || name == "token_embd" || isBias(name) ||
+  if (element != Element::F16 || name == "token_embd" ||
+      name == "position_embd" || name == "token_types" || isBias(name) ||
       isOfHeads(name))
     return 0;
   if (stored.format == Format::Int4)
@@ -111,14 +113,16 @@ static std::string describeMatrices(
 // The facts that a model has where its architecture is not as most are.
 static void addUnusual(const Config &c,
                        std::map<std::string, std::string> &facts) {
-  const std::pair<uint32_t, const char *> traits[] = {
+  const std::pair<uint64_t, const char *> traits[] = {
       {NormsAfter, "norms behind attention and MLP"},
       {MeanNorms, "norms of means"},
       {NormBiases, "biases of norms"},
       {RowNorms, "norms of all heads together"},
       {Parallel, "attention beside the MLP"},
       {Ungated, "an MLP without a gate"},
-      {Sinks, "sinks of attention"}};
+      {Sinks, "sinks of attention"},
+      {Bidirectional, "tokens see all others"},
+      {LearnedPositions, "learned positions"}};
   for (auto [trait, name] : traits)
     if (c.has(trait))
       facts[name] = "yes";
@@ -147,6 +151,8 @@ static void addUnusual(const Config &c,
     facts["norms before attention and MLP"] = "no";
   if (c.architecture->activation == Activation::GeluTanh)
     facts["activation"] = "GELU";
+  if (c.architecture->activation == Activation::Gelu)
+    facts["activation"] = "GELU by the error function";
   if (c.ropes.size() > 1)
     facts["ropes"] = std::to_string(c.ropes.size());
   const std::pair<const char *, std::pair<double, double>> scales[] = {
@@ -192,8 +198,9 @@ std::map<std::string, std::string> factsOf(const Model &model,
       {"epsilon", epsilon},
       {"biases of queries, keys and values",
        c.biases.count("attn_q") ? "yes" : "no"},
-      {"norms of queries and keys", c.has(HeadNorms) ? "yes" : "no"},
-      {"output", describeMatrices(model, element, {{"output", "output"}})}};
+      {"norms of queries and keys", c.has(HeadNorms) ? "yes" : "no"}};
+  if (!c.has(Bidirectional))
+    facts["output"] = describeMatrices(model, element, {{"output", "output"}});
   if (c.shards > 1)
     facts["devices"] = std::to_string(c.shards);
   if (!c.biases.empty() && c.biases != biasesOfQkv)
@@ -213,6 +220,36 @@ std::map<std::string, std::string> factsOf(const Model &model,
           describeKind(c, classes.first[i]);
   }
   return facts;
+}
+
+// Shapes are not enough: models that differ in a number alone have the same.
+void checkFacts(const std::string &text, const std::string &packagePath,
+                const std::map<std::string, std::string> &model) {
+  nlohmann::json manifest = parseJson(text, packagePath);
+  auto made = manifest.find("metadata");
+  if (made == manifest.end() || !made->is_object())
+    fail(packagePath + ": does not say which model it was compiled for; run "
+                       "greta-llm compile");
+  std::string differing;
+  auto compare = [&](const std::string &name, const std::string &ofPackage,
+                     const std::string &ofModel) {
+    if (ofPackage != ofModel)
+      differing += (differing.empty() ? "" : "; ") + name + ": " + ofPackage +
+                   " in the package, " + ofModel + " in the model";
+  };
+  for (const auto &[name, value] : made->items())
+    if (!model.count(name))
+      compare(name, value.is_string() ? value.get<std::string>() : "unknown",
+              "none");
+  for (const auto &[name, value] : model)
+    compare(name,
+            made->contains(name) && (*made)[name].is_string()
+                ? (*made)[name].get<std::string>()
+                : "none",
+            value);
+  if (!differing.empty())
+    fail(packagePath + ": was compiled for another model (" + differing +
+         "); run greta-llm compile");
 }
 
 } // namespace greta::llm

@@ -131,16 +131,25 @@ public:
   }
 
   // Three dimensions, the first two of which change places.
-  Value swapped(const Value &value) {
-    Type type = value.type;
-    std::swap(type.shape[0], type.shape[1]);
-    bool isDynamic = type.shape[0] == any || type.shape[1] == any;
+  Value swapped(const Value &value) { return transposed(value, {1, 0, 2}); }
+
+  // Dimension i is dimension order[i] of the value; one of them is dynamic, or
+  // none.
+  Value transposed(const Value &value, const std::vector<size_t> &order) {
+    Type type{{}, value.type.element};
+    bool isDynamic = false;
+    std::vector<std::string> names;
+    for (size_t from : order) {
+      type.shape.push_back(value.type.shape[from]);
+      isDynamic = isDynamic || type.shape.back() == any;
+      names.push_back(std::to_string(from));
+    }
     Value empty = line("tensor.empty(" + (isDynamic ? count() : std::string()) +
                            ") : " + type.text(),
                        type);
     return line("linalg.transpose ins(" + value.name + " : " +
                     value.type.text() + ") outs(" + empty.name + " : " +
-                    type.text() + ") permutation = [1, 0, 2]",
+                    type.text() + ") permutation = [" + joined(names) + "]",
                 type);
   }
 

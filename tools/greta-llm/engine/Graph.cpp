@@ -1,10 +1,10 @@
 // Graph.cpp: see Graph.h.
 #include "engine/Graph.h"
 #include "engine/Experts.h"
-#include "engine/FunctionText.h"
 #include "engine/Latent.h"
 #include "engine/Program.h"
 #include "engine/Sampling.h"
+#include "engine/Writer.h"
 
 #include <cmath>
 #include <cstdio>
@@ -12,90 +12,11 @@
 #include <set>
 
 namespace greta::llm {
-namespace {
-
-// Writes the functions of one model.
-class Writer {
-public:
-  Writer(const Model &model, Element element)
-      : model(model), config(model.config), element(nameOf(element)),
-        kind(element) {}
-
-  std::string embed() const;
-  std::string layer(const std::string &name, int64_t layer, int64_t tokens,
-                    bool isPrompt) const;
-  // What is before attention in a layer of latents.
-  std::string latent(const std::string &name, int64_t layer,
-                     int64_t tokens) const;
-  // The experts' matrix products of a layer, whose rows are ordered by expert.
-  std::string experts(const std::string &name, int64_t layer,
-                      int64_t tokens) const;
-  std::string head(const std::string &name, int64_t tokens) const;
-  // The second part of a layer of several devices.
-  std::string mlp(const std::string &name, int64_t layer, int64_t tokens) const;
-
-private:
-  // The values of a layer that its parts share.
-  struct Layer {
-    Function &f;
-    int64_t number, tokens;
-    bool isPrompt;
-    Value cos, sin, slots, table, lengths;
-  };
-  Value linear(Function &f, const Value &x, const std::string &weight,
-               const std::string &stored, const std::string &result) const;
-  Value norm(Function &f, const Value &x, const std::string &weight,
-             int64_t width) const {
-    return norm(f, x, weight, width, config.epsilon);
-  }
-  Value norm(Function &f, const Value &x, const std::string &weight,
-             int64_t width, double eps) const;
-  Value project(const Layer &in, const Value &x, const std::string &weight,
-                const std::string &result) const {
-    return linear(in.f, x, weight, Model::inLayer(in.number, weight), result);
-  }
-  Value heads(const Layer &in, const Value &x, const std::string &weight,
-              int64_t count) const;
-  Value rotated(const Layer &in, const Value &heads,
-                const std::string &weight) const;
-  Value attention(const Layer &in, const Value &x, Value &keys,
-                  Value &values) const;
-  Value attend(const Layer &in, const Value &queries, const Value &keys,
-               const Value &values) const;
-  Value attentionOfLatents(const Layer &in) const;
-  Value batched(Function &f, const Value &x, const std::string &weight,
-                int64_t rows, int64_t columns) const;
-  Value geglu(Function &f, const Value &gate) const;
-  Value clampedSwiglu(Function &f, const Value &gate, const Value &up) const;
-  Value gated(Function &f, const Value &gate, const Value &up) const;
-  Value mlp(const Layer &in, const Value &x,
-            const std::string &suffix = "") const;
-  Value shared(const Layer &in, const Value &x) const;
-  Value grouped(Function &f, int64_t layer, const Value &x,
-                const std::string &weight, const Value &offsets,
-                const std::string &result) const;
-  // A weight as a matrix, or as one for each expert.
-  Value held(Function &f, const std::string &weight,
-             const std::string &stored) const;
-  Value input(Function &f, const Value &from, const char *normName) const;
-  Value residual(Function &f, const Value &x, Value more,
-                 const char *norm) const;
-  std::string number(double value) const {
-    char text[64];
-    snprintf(text, sizeof(text), "%.9e : f32", value);
-    return text;
-  }
-
-  const Model &model;
-  const Config &config;
-  std::string element;
-  Element kind;
-};
 
 // Prompts have one set of kernels, chosen for long ones: others for ranges of
 // their length would multiply the time to compile, and a token's results would
 // depend on how many others are in its launch.
-const char *ofPrompt(const Function &f) {
+static const char *ofPrompt(const Function &f) {
   return f.tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}";
 }
 
@@ -273,9 +194,9 @@ std::string Writer::latent(const std::string &name, int64_t layer,
   return f.finish({q, qRope, kv, kRope});
 }
 
-// GELU by its formula with tanh, in f32:
+// GELU in f32: x / 2 (1 + erf(x / sqrt(2))), or by its formula with tanh:
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-Value Writer::geglu(Function &f, const Value &gate) const {
+Value Writer::gelu(Function &f, const Value &gate) const {
   Value x = f.convert(gate, "f32");
   auto times = [&](const Value &a, const Value &b) {
     return f.elementwise("arith.mulf", {a, b});
@@ -283,6 +204,10 @@ Value Writer::geglu(Function &f, const Value &gate) const {
   auto plusOne = [&](const Value &a) {
     return f.elementwise("arith.addf", {a, f.constant(1, a.type)});
   };
+  if (config.architecture->activation == Activation::Gelu)
+    return times(
+        f.scaled(x, 0.5),
+        plusOne(f.elementwise("math.erf", {f.scaled(x, std::sqrt(0.5))})));
   Value inner = times(x, plusOne(f.scaled(times(x, x), 0.044715)));
   Value bent =
       f.elementwise("math.tanh", {f.scaled(inner, std::sqrt(2 / M_PI))});
@@ -310,9 +235,10 @@ Value Writer::gated(Function &f, const Value &gate, const Value &up) const {
   switch (config.architecture->activation) {
   case Activation::Silu:
     return f.op("greta.swiglu", {gate, up}, gate.type);
+  case Activation::Gelu:
   case Activation::GeluTanh:
     return f.convert(
-        f.elementwise("arith.mulf", {geglu(f, gate), f.convert(up, "f32")}),
+        f.elementwise("arith.mulf", {gelu(f, gate), f.convert(up, "f32")}),
         element);
   case Activation::ClampedSwiglu:
     break;
@@ -324,7 +250,7 @@ Value Writer::mlp(const Layer &in, const Value &x,
                   const std::string &suffix) const {
   Function &f = in.f;
   if (config.has(Ungated)) {
-    Value active = geglu(f, project(in, x, "ffn_up", element));
+    Value active = gelu(f, project(in, x, "ffn_up", element));
     return project(in, f.convert(active, element), "ffn_down", "f32");
   }
   Value gate = project(in, x, "ffn_gate" + suffix, element);
@@ -463,7 +389,7 @@ std::string Writer::head(const std::string &name, int64_t tokens) const {
 // Rows of tables by index: a block program, because the dialect has no op that
 // looks up.
 std::string lookupKernel(const std::string &name, const std::string &element,
-                         double scale = 1) {
+                         double scale) {
   constexpr int64_t width = 1024;
   Program p(name, 4);
   Block table = p.argument("table", element);
@@ -485,10 +411,15 @@ std::string lookupKernel(const std::string &name, const std::string &element,
   return p.finish();
 }
 
-std::string Writer::embed() const {
-  std::vector<std::string> facts; // the package's metadata
+// The facts, which are the package's metadata.
+std::string Writer::metadata() const {
+  std::vector<std::string> facts;
   for (const auto &[name, value] : factsOf(model, kind))
     facts.push_back("\"" + name + "\" = \"" + value + "\"");
+  return "{greta.metadata = {" + joined(facts) + "}}";
+}
+
+std::string Writer::embed() const {
   // Symbols: tokens, positions, and the length of rope's tables.
   std::string shape = " {greta.shape = affine_map<()[t, c] -> (t)>}";
   Type tokenType{{any}, "i32"};
@@ -507,13 +438,13 @@ std::string Writer::embed() const {
   for (const std::string &name : turns)
     tables.push_back("%" + name + "_table: " + ropeType.text());
   std::string scaled = config.embeddingScale == 1 ? "" : "scaled_";
-  std::string text =
-      "func.func @embed(%tokens: " + tokenType.text() +
-      ", %positions: " + tokenType.text() + shape +
-      ", %token_embd: " + tableType.text() + ", " + joined(tables) +
-      " {greta.shape = affine_map<()[t, c] -> (c, " +
-      std::to_string(config.pairs()) + ")>})\n    -> (" + joined(types) +
-      ") attributes {greta.metadata = {" + joined(facts) + "}} {\n";
+  std::string text = "func.func @embed(%tokens: " + tokenType.text() +
+                     ", %positions: " + tokenType.text() + shape +
+                     ", %token_embd: " + tableType.text() + ", " +
+                     joined(tables) +
+                     " {greta.shape = affine_map<()[t, c] -> (c, " +
+                     std::to_string(config.pairs()) + ")>})\n    -> (" +
+                     joined(types) + ") attributes " + metadata() + " {\n";
   auto lookup = [&](const std::string &result, const std::string &table,
                     const Type &type, const char *index,
                     const std::string &kernel) {
@@ -539,8 +470,6 @@ std::string Writer::embed() const {
               : lookupKernel(ofEmbedding, element, config.embeddingScale)) +
          text;
 }
-
-} // namespace
 
 std::string layerFunction(size_t layerClass, int64_t tokens) {
   return "layer" + std::to_string(layerClass) + "_" + std::to_string(tokens);
@@ -573,6 +502,12 @@ std::string writeModule(const Model &model, Element element,
                         const std::vector<int64_t> &sizes) {
   Writer writer(model, element);
   LayerClasses classes = classify(model, element);
+  if (model.config.has(Bidirectional)) {
+    std::string text = writer.embedTokens() + writer.encodeFirst();
+    for (size_t c = 0; c < classes.first.size(); ++c)
+      text += writer.encodeLayer(promptFunction(c), classes.first[c]);
+    return text;
+  }
   bool hasExperts = model.config.has(Experts);
   std::string text = writer.embed() + writer.head(headFunction(0), any) +
                      writeSampling(model.config.vocabulary, pageSize);

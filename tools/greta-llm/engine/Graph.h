@@ -16,6 +16,8 @@
 //                add up x behind it and behind the layer's function
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
+// An encoder has others (EncoderGraph.cpp).
+//
 // Arguments have the names of the weights, and of the engine's tensors
 // (Bindings.cpp), which binds them by name.
 #ifndef GRETA_LLM_GRAPH_H
@@ -49,6 +51,10 @@ LayerClasses classify(const Model &model, Element element);
 // them: they come from the model as tables.
 std::map<std::string, std::string> factsOf(const Model &model, Element element);
 
+// Fails where a package with this manifest was compiled for another model.
+void checkFacts(const std::string &manifest, const std::string &packagePath,
+                const std::map<std::string, std::string> &facts);
+
 // Names of functions; 0 tokens are any number.
 std::string layerFunction(size_t layerClass, int64_t tokens);
 std::string promptFunction(size_t layerClass);
@@ -56,6 +62,7 @@ std::string expertsFunction(size_t layerClass, int64_t tokens);
 std::string latentFunction(size_t layerClass, int64_t tokens);
 std::string headFunction(int64_t tokens);
 std::string mlpFunction(size_t layerClass, int64_t tokens);
+constexpr const char *encodeFirstFunction = "encode_first";
 
 // `sizes` are the numbers of tokens with functions of their own.
 std::string writeModule(const Model &model, Element element,

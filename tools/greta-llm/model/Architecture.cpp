@@ -44,11 +44,11 @@ constexpr const char *deepseekNames =
     "mlp.shared_experts.up_proj=ffn_up_shexp "
     "mlp.shared_experts.down_proj=ffn_down_shexp";
 
-constexpr uint32_t gemma =
+constexpr uint64_t gemma =
     NormsBefore | NormsAfter | NormsLessOne | WidthScale | QueryScalar;
-constexpr uint32_t cohere =
+constexpr uint64_t cohere =
     NormsBefore | MeanNorms | Parallel | PairsInFiles | LogitScale;
-constexpr uint32_t deepseek = NormsBefore | PairsInFiles | Experts |
+constexpr uint64_t deepseek = NormsBefore | PairsInFiles | Experts |
                               SharedExperts | LatentKeys | ForeignCode;
 } // namespace
 
@@ -180,6 +180,28 @@ static const Architecture architectures[] = {
         .hasNames("mlp.c_fc=ffn_up mlp.c_proj=ffn_down")
         .assumes(R"({"tie_word_embeddings": true, "use_bias": true,
           "norm_epsilon": 1e-5})"),
+    Architecture("bert", "bert",
+                 Bidirectional | LearnedPositions | MeanNorms | NormBiases |
+                     Ungated)
+        .activates(Activation::Gelu)
+        .hasBiases(everything)
+        .hasEpsilon("layer_norm_eps")
+        .hasNames("attention.self.query=attn_q attention.self.key=attn_k "
+                  "attention.self.value=attn_v "
+                  "attention.output.dense=attn_output "
+                  "attention.output.LayerNorm=attn_output_norm "
+                  "intermediate.dense=ffn_up output.dense=ffn_down "
+                  "output.LayerNorm=layer_output_norm")
+        .assumes(R"({"layer_norm_eps": 1e-12, "hidden_act": "gelu"})"),
+    Architecture("nomic_bert", "nomic-bert",
+                 Bidirectional | MeanNorms | NormBiases | FusedQkv |
+                     ForeignCode)
+        .hasEpsilon("layer_norm_eps")
+        .hasNames("attn.Wqkv=attn_qkv attn.out_proj=attn_output "
+                  "norm1=attn_output_norm norm2=layer_output_norm "
+                  "mlp.fc11=ffn_up mlp.fc12=ffn_gate mlp.fc2=ffn_down")
+        .assumes(R"({"layer_norm_eps": 1e-12, "hidden_act": "silu",
+          "rope_theta": 1000})"),
 };
 
 std::vector<std::string> wordsOf(const std::string &text) {

@@ -14,7 +14,7 @@ namespace greta::llm {
 
 // The parts of an architecture. Those behind the empty line say which numbers a
 // model of the architecture brings, in fields of its description.
-enum Trait : uint32_t {
+enum Trait : uint64_t {
   NormsBefore = 1u << 0,   // norms of what attention and the MLP read
   NormsAfter = 1u << 1,    // norms of what they add to the residual stream
   MeanNorms = 1u << 2,     // norms subtract the mean; else RMS
@@ -51,11 +51,16 @@ enum Trait : uint32_t {
   ChoiceBias = 1u << 29,    // experts have weights by sigmoids, and are chosen
                             // by these and a number for each
   DenseLayers = 1u << 31,   // lists and steps say which layers have experts
+
+  // All tokens see each other, and the results are states of tokens. Norms are
+  // of the embedding, and of the residual stream behind attention and the MLP.
+  Bidirectional = uint64_t(1) << 32,
+  LearnedPositions = uint64_t(1) << 33, // are added to the embedding; no rope
 };
 
 // ClampedSwiglu: (up + 1) * gate * sigmoid(slope * gate) of a gate below a
 // bound and an up within it.
-enum class Activation { Silu, GeluTanh, ClampedSwiglu };
+enum class Activation { Silu, Gelu, GeluTanh, ClampedSwiglu };
 
 // The layers that see a window of keys: none, all, those that fields ask for,
 // all or those without rope where a field asks for it, or all but each
@@ -73,12 +78,12 @@ enum class Windows {
 std::vector<std::string> wordsOf(const std::string &text);
 
 struct Architecture {
-  Architecture(const char *huggingFace, const char *gguf, uint32_t traits)
+  Architecture(const char *huggingFace, const char *gguf, uint64_t traits)
       : huggingFace(huggingFace), gguf(gguf), traits(traits) {}
 
   const char *huggingFace; // model_type in config.json
   const char *gguf;        // general.architecture
-  uint32_t traits;
+  uint64_t traits;
   Activation activation = Activation::Silu;
   Windows window = Windows::Never;
   int64_t period = 0;
@@ -90,7 +95,7 @@ struct Architecture {
   const char *ggufNames = ""; // the same in GGUF files
   const char *defaults = "";  // what config.json means where it says nothing
 
-  bool has(uint32_t some) const { return (traits & some) != 0; }
+  bool has(uint64_t some) const { return (traits & some) != 0; }
   // The name that a layer's tensor of safetensors has here; empty: none.
   std::string nameOf(const std::string &theirs) const;
   // The name here of a layer's tensor of GGUF files.

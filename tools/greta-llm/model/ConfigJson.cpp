@@ -293,6 +293,9 @@ void readSizes(const Fields &fields, Config &c) {
   c.hidden = fields.size("intermediate_size");
   c.vocabulary = fields.size("vocab_size");
   c.context = fields.size("max_position_embeddings");
+  // In longer texts Nomic's code has another rope.
+  c.context =
+      std::min(c.context, fields.size("max_trained_positions", c.context));
   c.heads = fields.size("num_attention_heads");
   c.keyHeads = fields.size("num_key_value_heads", c.heads);
   c.headSize = fields.size("head_dim", c.width / std::max<int64_t>(c.heads, 1));
@@ -372,9 +375,10 @@ void readBiases(const Fields &fields, Config &c) {
 
 void checkActivation(const std::string &path, const Fields &fields,
                      const Config &c) {
-  const char *wanted = c.architecture->activation == Activation::GeluTanh
-                           ? "gelu_pytorch_tanh"
-                           : "silu";
+  const char *wanted =
+      c.architecture->activation == Activation::GeluTanh ? "gelu_pytorch_tanh"
+      : c.architecture->activation == Activation::Gelu   ? "gelu"
+                                                         : "silu";
   const char *fieldNames[] = {"hidden_act", "hidden_activation"};
   bool isSaid = false;
   for (const char *field : fieldNames) {
@@ -405,6 +409,23 @@ int64_t takeText(const std::string &path, json &object) {
   int64_t first = Fields(path, object).size("image_token_index", 262144);
   object = std::move(text);
   return first;
+}
+
+// Fields as transformers names them, of Nomic's own code.
+void renameFields(json &object) {
+  constexpr const char *names[][2] = {
+      {"n_embd", "hidden_size"},
+      {"n_head", "num_attention_heads"},
+      {"n_inner", "intermediate_size"},
+      {"n_layer", "num_hidden_layers"},
+      {"n_positions", "max_position_embeddings"},
+      {"layer_norm_epsilon", "layer_norm_eps"},
+      {"rotary_emb_base", "rope_theta"}};
+  for (auto [theirs, usual] : names)
+    if (object.contains(theirs) && !object.contains(usual)) {
+      object[usual] = object[theirs];
+      object.erase(theirs);
+    }
 }
 
 // Whether a field means what the architecture assumes. A null means so where it
@@ -439,6 +460,8 @@ Config configOf(const std::string &path, json &object) {
   if (!c.architecture)
     fail(path + ": the model type '" + type +
          "' is not known; greta-llm runs " + architectureNames());
+  if (type == "nomic_bert")
+    renameFields(object);
   checkFields(Description::Config, path, object, c.architecture);
   const json defaults = c.architecture->assumed();
   for (const auto &[name, value] : defaults.items())
@@ -460,8 +483,11 @@ Config configOf(const std::string &path, json &object) {
     Fields rope(path, about.whole);
     c.attentionScale = scaleOfLatents(ropeType(path, rope), rope, c);
   }
-  c.ropes.push_back(
-      ropeOf(path, about.whole, fields, c, fields.number("rope_theta", 10000)));
+  if (c.has(LearnedPositions))
+    c.ropes.push_back(Rope()); // that turns nothing
+  else
+    c.ropes.push_back(ropeOf(path, about.whole, fields, c,
+                             fields.number("rope_theta", 10000)));
   if (c.has(LocalRope))
     c.ropes.push_back(ropeOf(path, about.local, fields, c,
                              fields.number("rope_local_base_freq", 10000)));

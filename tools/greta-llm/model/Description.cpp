@@ -10,12 +10,55 @@ using nlohmann::json;
 struct Field {
   const char *name;
   const char *only;    // the one value, as JSON, of a field that nobody reads
-  uint32_t traits = 0; // of architectures that the row is for; 0: all
+  uint64_t traits = 0; // of architectures that the row is for; 0: all
 };
 constexpr const char *read = nullptr;         // by the file's reader
 constexpr const char *harmless = "any value"; // changes no logits
 
 const Field config[] = {
+    {"type_vocab_size", harmless,
+     Bidirectional}, // all tokens are of the first type
+    {"is_decoder", "false", Bidirectional},
+    {"position_embedding_type", "\"absolute\"", LearnedPositions},
+    {"attention_probs_dropout_prob", harmless, Bidirectional},
+    {"hidden_dropout_prob", harmless, Bidirectional},
+    {"classifier_dropout", harmless, Bidirectional},
+    {"directionality", harmless, Bidirectional}, // of training
+    {"pooler_fc_size", harmless, Bidirectional}, // the pooler is not run
+    {"pooler_num_attention_heads", harmless, Bidirectional},
+    {"pooler_num_fc_layers", harmless, Bidirectional},
+    {"pooler_size_per_head", harmless, Bidirectional},
+    {"pooler_type", harmless, Bidirectional},
+    // Nomic's own code has these.
+    {"max_trained_positions", read, Bidirectional},
+    {"rotary_scaling_factor", harmless, Bidirectional}, // of longer texts
+    {"rotary_emb_fraction", "1", Bidirectional},
+    {"rotary_emb_interleaved", "false", Bidirectional},
+    {"activation_function", "\"swiglu\"", Bidirectional},
+    {"causal", "false", Bidirectional},
+    {"mlp_fc1_bias", "false", Bidirectional},
+    {"mlp_fc2_bias", "false", Bidirectional},
+    {"parallel_block", "false", Bidirectional},
+    {"parallel_block_tied_norm", "false", Bidirectional},
+    {"prenorm", "false", Bidirectional},
+    {"qkv_proj_bias", "false", Bidirectional},
+    {"reorder_and_upcast_attn", harmless, Bidirectional},
+    {"scale_attn_by_inverse_layer_idx", "false", Bidirectional},
+    {"use_rms_norm", "false", Bidirectional},
+    {"attn_pdrop", harmless, Bidirectional},
+    {"dense_seq_output", harmless, Bidirectional},
+    {"fused_bias_fc", harmless, Bidirectional},
+    {"fused_dropout_add_ln", harmless, Bidirectional},
+    {"pad_vocab_size_multiple", harmless,
+     Bidirectional}, // the weights are padded
+    {"summary_activation", harmless, Bidirectional},
+    {"summary_first_dropout", harmless, Bidirectional},
+    {"summary_proj_to_labels", harmless, Bidirectional},
+    {"summary_type", harmless, Bidirectional},
+    {"summary_use_proj", harmless, Bidirectional},
+    {"use_flash_attn", harmless, Bidirectional},
+    {"use_xentropy", harmless, Bidirectional},
+
     {"model_type", read},
     {"hidden_act", read},
     {"num_hidden_layers", read},
@@ -281,7 +324,9 @@ const Field gguf[] = {
     {"rope.scaling.yarn_ext_factor", "1"},
     {"rope.scaling.yarn_attn_factor", "1"},
 
+    {"attention.causal", "false", Bidirectional},
     {"attention.causal", "true"},
+    {"pooling_type", read, Bidirectional},
     {"expert_count", read, Experts},
     {"expert_used_count", read, Experts},
     {"expert_feed_forward_length", read, Experts},

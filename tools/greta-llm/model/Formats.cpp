@@ -73,6 +73,12 @@ const char *nameOf(Element element) {
                                    : "bf16";
 }
 
+Element elementNamed(const std::string &name) {
+  return name == "f32"   ? Element::F32
+         : name == "f16" ? Element::F16
+                         : Element::BF16;
+}
+
 size_t bytesOf(Element element) { return element == Element::F32 ? 4 : 2; }
 
 //===----------------------------------------------------------------------===//

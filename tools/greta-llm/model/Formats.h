@@ -144,6 +144,7 @@ struct Stored {
 
 enum class Element { F32, F16, BF16 };
 const char *nameOf(Element element);
+Element elementNamed(const std::string &name);
 size_t bytesOf(Element element);
 
 uint16_t toF16(float value);

@@ -282,6 +282,15 @@ void readScales(const Numbers &numbers, Config &c) {
     c.logitScale = 1 / c.logitScale;
 }
 
+Pooling poolingOf(const Numbers &numbers) {
+  enum { Mean = 1, Cls = 2 };
+  int64_t type = numbers.size(".pooling_type", Mean);
+  if (type != Mean && type != Cls)
+    fail(numbers.data.path + ": '" + numbers.name + ".pooling_type' is " +
+         std::to_string(type) + "; greta-llm takes 1 (mean) and 2 (CLS)");
+  return type == Cls ? Pooling::First : Pooling::Mean;
+}
+
 Rope ropeOf(const Numbers &numbers, const Config &c) {
   Rope rope;
   rope.base = numbers.number(".rope.freq_base", 10000);
@@ -376,7 +385,9 @@ Config configOf(const Metadata &data) {
   readSizes(numbers, c);
   readScales(numbers, c);
   checkSizes(data.path, c);
-  c.ropes.push_back(ropeOf(numbers, c));
+  c.ropes.push_back(c.has(LearnedPositions) ? Rope() : ropeOf(numbers, c));
+  if (c.has(Bidirectional))
+    c.pooling = poolingOf(numbers);
   readKinds(numbers, c);
   return c;
 }

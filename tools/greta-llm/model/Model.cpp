@@ -86,6 +86,10 @@ std::vector<Weight> layerWeights(const Config &c, int64_t layer) {
     list.norm("attn_q_norm", c.has(HeadNorms) ? c.headSize : queries);
     list.norm("attn_k_norm", c.has(HeadNorms) ? c.headSize : keys);
   }
+  if (c.has(Bidirectional)) {
+    list.norm("attn_output_norm", c.width);
+    list.norm("layer_output_norm", c.width);
+  }
   if (c.has(Sinks))
     list.weights.push_back({"attn_sinks", {c.heads}, Weight::Norm});
   if (c.has(NormsAfter))
@@ -121,6 +125,13 @@ std::vector<Weight> layerWeights(const Config &c, int64_t layer) {
 std::vector<Weight> outerWeights(const Config &c) {
   WeightList list(c);
   list.matrix("token_embd", c.vocabulary, c.width);
+  if (c.has(Bidirectional)) {
+    if (c.has(LearnedPositions))
+      list.matrix("position_embd", c.context, c.width);
+    list.weights.push_back({"token_types", {c.width}, Weight::Norm});
+    list.norm("token_embd_norm", c.width);
+    return list.weights;
+  }
   list.norm("output_norm", c.width);
   list.matrix("output", c.vocabulary, c.width);
   return list.weights;
@@ -392,9 +403,25 @@ static void arrangeLatent(Model &model, int64_t layer) {
   model.weights[named("attn_k_b")] = k;
 }
 
+// All tokens of a text are of the first type.
+static void takeFirstType(Model &model) {
+  auto types = model.weights.find("token_types");
+  if (types == model.weights.end())
+    return;
+  Stored &stored = types->second;
+  if (stored.shape.size() != 2 || stored.shape[1] != model.config.width ||
+      stored.format == Format::Int4)
+    fail(model.path + ": the weight 'token_types' is " + text(stored.shape) +
+         "; the model's sizes ask for rows of " +
+         std::to_string(model.config.width));
+  stored.shape.erase(stored.shape.begin());
+}
+
 void arrangeWeights(Model &model) {
   const Config &c = model.config;
   int64_t queries = c.heads * c.headSize, keys = c.keyHeads * c.headSize;
+  if (c.has(Bidirectional))
+    takeFirstType(model);
   for (const char *name : {"token_embd", "output"})
     if (auto it = model.weights.find(name);
         c.isPart && it != model.weights.end() && !it->second.shape.empty() &&
@@ -480,6 +507,14 @@ Model readModel(const std::string &path, const std::string &synthetic) {
   if (synthetic.empty())
     arrangeWeights(model);
   checkModel(model);
+  return model;
+}
+
+Model readLanguageModel(const std::string &path, const std::string &synthetic) {
+  Model model = readModel(path, synthetic);
+  if (model.config.has(Bidirectional))
+    fail(model.path + ": is a model of embeddings, which makes no texts; the "
+                      "commands embed and serve run it");
   return model;
 }
 

@@ -60,6 +60,10 @@ inline int64_t widthOfShared(int64_t count, int64_t width) {
   return __builtin_mul_overflow(count, width, &product) ? -1 : product;
 }
 
+// The embedding of a text is the mean of its tokens' states, or the state of
+// the first one.
+enum class Pooling { Mean, First };
+
 struct Config {
   const Architecture *architecture = nullptr;
   int64_t layers = 0, width = 0, hidden = 0, vocabulary = 0, context = 0;
@@ -82,10 +86,11 @@ struct Config {
   int64_t storedVocabulary = 0;
   // Devices that compute layers together, each with a part (Shards.h).
   int64_t shards = 1;
+  Pooling pooling = Pooling::Mean; // of an encoder
   // Layers behind the last one, which files have and nobody runs.
   int64_t nextLayers = 0;
 
-  bool has(uint32_t traits) const { return architecture->has(traits); }
+  bool has(uint64_t traits) const { return architecture->has(traits); }
   // Pairs in rope's tables.
   int64_t pairs() const {
     return (has(LatentKeys) ? latent.rope : headSize) / 2;
@@ -140,6 +145,8 @@ struct Model {
 // file, "tiny" or "llama3-8b", with a format after a colon ("tiny:q4_0"). One
 // of them is empty.
 Model readModel(const std::string &path, const std::string &synthetic);
+// The same of a model that makes texts; one of embeddings is refused.
+Model readLanguageModel(const std::string &path, const std::string &synthetic);
 // The same, or of a GGUF file that has a vocabulary and no weights what the
 // tokenizer needs: the size of the vocabulary and the tables.
 Model readVocabulary(const std::string &path, const std::string &synthetic);

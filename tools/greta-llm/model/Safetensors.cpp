@@ -48,6 +48,48 @@ std::string nameWithoutSuffix(const Architecture &architecture,
   return whole;
 }
 
+// The same of an encoder: "encoder.layer.3.attention.self.query.weight", and
+// "gamma" and "beta" in old files.
+std::string nameInEncoder(const Architecture &architecture, std::string name) {
+  const std::string model = "bert.";
+  if (name.rfind(model, 0) == 0)
+    name = name.substr(model.size());
+  size_t dot = name.rfind('.');
+  std::string part = name.substr(dot + 1), whole = name.substr(0, dot);
+  std::string suffix = part == "weight" || part == "gamma" ? ""
+                       : part == "bias" || part == "beta"  ? "_bias"
+                                                           : "." + part;
+  constexpr const char *outer[][2] = {
+      {"embeddings.word_embeddings", "token_embd"},
+      {"embeddings.position_embeddings", "position_embd"},
+      {"embeddings.token_type_embeddings", "token_types"},
+      {"embeddings.LayerNorm", "token_embd_norm"},
+      {"emb_ln", "token_embd_norm"}};
+  for (auto [theirs, ours] : outer)
+    if (whole == theirs)
+      return ours + suffix;
+  for (const std::string layers : {"encoder.layer.", "encoder.layers."}) {
+    size_t end = whole.find('.', layers.size());
+    if (whole.rfind(layers, 0) != 0 || end == std::string::npos)
+      continue;
+    std::string ours = architecture.nameOf(whole.substr(end + 1));
+    if (!ours.empty())
+      return "blk." + whole.substr(layers.size(), end - layers.size()) + "." +
+             ours + suffix;
+  }
+  return "";
+}
+
+// Whether a tensor of an encoder's file is of what is behind its states, or a
+// list of numbers that is not read.
+bool isBehindStates(const std::string &name) {
+  std::string rest = name.rfind("bert.", 0) == 0 ? name.substr(5) : name;
+  for (const char *part : {"pooler.", "cls.", "embeddings.position_ids"})
+    if (rest.rfind(part, 0) == 0)
+      return true;
+  return false;
+}
+
 // "model.layers.3.self_attn.q_proj.weight" as "blk.3.attn_q"; what is no weight
 // of a known layer has no name. Other parts of a weight keep theirs.
 std::string shortName(const Architecture &architecture, std::string name) {
@@ -58,6 +100,8 @@ std::string shortName(const Architecture &architecture, std::string name) {
   std::string suffix = part == ".bias"     ? "_bias"
                        : part == ".weight" ? ""
                                            : part;
+  if (architecture.has(Bidirectional))
+    return nameInEncoder(architecture, name);
   name.resize(dot);
   if (name == "lm_head")
     return "output" + suffix;
@@ -323,6 +367,8 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
     std::string name = theirs;
     if (model.config.nextLayers && isOfNextLayer(model.config, name))
       continue;
+    if (model.config.has(Bidirectional) && isBehindStates(name))
+      continue;
     if (name == "__metadata__" || (model.config.isPart && isOfOtherPart(name)))
       continue;
     std::string ours = shortName(*model.config.architecture, name);
@@ -413,6 +459,38 @@ void addEnds(Model &model, const std::string &path, const json &about) {
     add(*given);
 }
 
+// How sentence-transformers makes a text's embedding. Without its files it is
+// the mean, which is its default, too.
+Pooling poolingOf(const std::filesystem::path &folder) {
+  namespace fs = std::filesystem;
+  if (fs::path list = folder / "modules.json"; fs::exists(list))
+    for (const json &module : parseJson(Mapping(list).text(), list)) {
+      std::string type = Fields(list, module).text("type");
+      if (!endsWith(type, ".Transformer") && !endsWith(type, ".Pooling") &&
+          !endsWith(type, ".Normalize"))
+        fail(list.string() + ": has the module '" + type +
+             "'; greta-llm takes Transformer, Pooling and Normalize");
+    }
+  fs::path path = folder / "1_Pooling" / "config.json";
+  if (!fs::exists(path))
+    return Pooling::Mean;
+  json about = readJson(path);
+  std::vector<std::string> modes;
+  const std::string mode = "pooling_mode";
+  for (const auto &[name, value] : about.items())
+    if (name == mode && value.is_string())
+      modes.push_back(value.get<std::string>());
+    else if (name.rfind(mode + "_", 0) == 0 && value == true)
+      modes.push_back(name.substr(mode.size() + 1));
+  if (modes.size() == 1 && (modes[0] == "mean" || modes[0] == "mean_tokens"))
+    return Pooling::Mean;
+  if (modes.size() == 1 && (modes[0] == "cls" || modes[0] == "cls_token"))
+    return Pooling::First;
+  fail(path.string() + ": greta-llm takes the mean of the tokens or the first "
+                       "one, pooling_mode_mean_tokens or "
+                       "pooling_mode_cls_token, and no other");
+}
+
 } // namespace
 
 void readSafetensors(Model &model) {
@@ -476,6 +554,8 @@ void readSafetensors(Model &model) {
     fail(model.path + ": the weight 'lm_head' is missing, and "
                       "'tie_word_embeddings' is false");
   addEnds(model, configPath, config);
+  if (model.config.has(Bidirectional))
+    model.config.pooling = poolingOf(folder);
   // A file for generation has the longer list.
   if (std::string path = folder / "generation_config.json"; fs::exists(path))
     addEnds(model, path, readJson(path));

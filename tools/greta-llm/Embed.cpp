@@ -1,0 +1,35 @@
+// Embed.cpp: the verb `embed`. In: a model of embeddings and a text, or its
+// tokens. Out: the text's embedding as a list of numbers in JSON.
+#include "Compile.h"
+#include "Options.h"
+#include "engine/Encoder.h"
+#include "tokenizer/Tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+namespace greta::llm {
+
+int embed(const Options &options) {
+  Model model = readModel(options.model, options.synthetic);
+  if (!model.config.has(Bidirectional))
+    fail(model.path + ": makes texts, not embeddings; embed runs bert and "
+                      "nomic_bert");
+  std::vector<int32_t> tokens(options.tokens.begin(), options.tokens.end());
+  if (options.tokens.empty())
+    tokens = Tokenizer(model).encode(options.prompt, options.addsSpecial);
+  if (tokens.empty())
+    fail("the text has no tokens");
+  for (int32_t token : tokens)
+    if (token < 0 || token >= model.config.vocabulary)
+      fail("there is no token " + std::to_string(token) + "; the model has " +
+           std::to_string(model.config.vocabulary));
+  Encoder encoder(model, packageFor(model, options, {}),
+                  EngineOptions::of(options));
+  if (static_cast<int64_t>(tokens.size()) > encoder.longest())
+    fail("the text has " + std::to_string(tokens.size()) +
+         " tokens; the model takes " + std::to_string(encoder.longest()));
+  puts(nlohmann::json(encoder.embed(tokens)).dump().c_str());
+  return 0;
+}
+
+} // namespace greta::llm

@@ -1,0 +1,161 @@
+// Encoder.cpp: see Encoder.h.
+#include "engine/Encoder.h"
+#include "model/Json.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace greta::llm {
+
+// Positions of longer texts take memory that nobody needs.
+constexpr int64_t usualMost = 8192;
+
+static Element elementOf(const greta::Function &embed) {
+  for (const greta::TensorInfo &info : embed.arguments())
+    if (info.name == "token_embd")
+      return elementNamed(info.dtype);
+  return Element::F32;
+}
+
+Encoder::Encoder(const Model &model, const std::string &packagePath,
+                 const EngineOptions &options)
+    : model(model), packagePath(packagePath), progress(options.isQuiet),
+      runtime(options.device), package(packagePath), stream(runtime.stream()),
+      first(load("embed")), element(elementOf(first)),
+      classes(classify(model, element)) {
+  const Config &c = model.config;
+  checkFacts(package.manifest(), packagePath, factsOf(model, element));
+  second.push_back(load(encodeFirstFunction));
+  for (size_t i = 0; i < classes.first.size(); ++i)
+    layers.push_back(load(promptFunction(i)));
+  weights = std::make_unique<Weights>(
+      model, element, runtime, stream, [&](double share) {
+        progress.say("loading weights: " +
+                     std::to_string(std::lround(share * 100)) + " %");
+      });
+  most = std::min(c.context, options.context ? options.context : usualMost);
+  auto allocate = [&](int64_t columns) {
+    return runtime.allocate(static_cast<size_t>(most * columns) * 4);
+  };
+  tokenBuffer = allocate(1);
+  for (greta::Buffer &buffer : x)
+    buffer = allocate(c.width);
+  if (!c.has(LearnedPositions)) {
+    cosTable = allocate(c.pairs());
+    sinTable = allocate(c.pairs());
+    makeTurns();
+  }
+  checkArguments(first, -1);
+  checkArguments(second.front(), -1);
+  for (size_t i = 0; i < layers.size(); ++i)
+    checkArguments(layers[i], classes.first[i]);
+  progress.clear();
+}
+
+greta::Function Encoder::load(const std::string &name) {
+  std::vector<std::string> names = package.functions();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail(packagePath + ": has no function '" + name +
+         "'; it was not compiled for this model: run greta-llm compile");
+  return runtime.load(package, name);
+}
+
+void Encoder::makeTurns() {
+  const Rope &rope = model.config.ropes.front();
+  std::vector<double> angles = rope.turns(most);
+  angles.resize(static_cast<size_t>(model.config.pairs()));
+  std::vector<float> cosines, sines;
+  for (int64_t position = 0; position < most; ++position)
+    for (double angle : angles) {
+      double turn = static_cast<double>(position) * angle;
+      double scale = angle == 0 ? 1 : rope.scale;
+      cosines.push_back(static_cast<float>(scale * std::cos(turn)));
+      sines.push_back(static_cast<float>(scale * std::sin(turn)));
+    }
+  stream.write(cosTable, cosines.data(), cosines.size() * 4);
+  stream.write(sinTable, sines.data(), sines.size() * 4);
+}
+
+// Positions count from 0, so those of a text are the first rows of tables.
+greta::Tensor Encoder::bind(const std::string &name, int64_t layer,
+                            int64_t tokens, const Buffer &from) const {
+  const Config &c = model.config;
+  if (name == "tokens")
+    return {&tokenBuffer, {tokens}};
+  if (name == "x")
+    return {&from, {tokens, c.width}};
+  if (name == "cos" || name == "sin")
+    return {name == "cos" ? &cosTable : &sinTable, {tokens, c.pairs()}};
+  const DeviceTensor *weight =
+      weights->find(layer < 0 ? name : Model::inLayer(layer, name));
+  if (!weight)
+    return {};
+  greta::Tensor tensor(weight->buffer.get(), weight->shape);
+  if (name == "position_embd")
+    tensor.shape.front() = tokens;
+  return tensor;
+}
+
+void Encoder::checkArguments(const greta::Function &function,
+                             int64_t layer) const {
+  for (const greta::TensorInfo &info : function.arguments()) {
+    greta::Tensor tensor = bind(info.name, layer, 1, x[0]);
+    bool fits = tensor.buffer && tensor.buffer->get() &&
+                tensor.shape.size() == info.shape.size();
+    for (size_t i = 0; fits && i < info.shape.size(); ++i)
+      fits = info.shape[i] == -1 || info.shape[i] == tensor.shape[i];
+    const DeviceTensor *weight =
+        weights->find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
+    if (!fits || (weight && weight->dtype != info.dtype))
+      fail(packagePath + ": its argument '" + info.name +
+           "' is not what this model has; run greta-llm compile");
+  }
+}
+
+void Encoder::launch(const greta::Function &function, int64_t layer,
+                     int64_t tokens, const Buffer &from, const Buffer &to) {
+  std::vector<greta::Tensor> tensors;
+  for (const greta::TensorInfo &info : function.arguments())
+    tensors.push_back(bind(info.name, layer, tokens, from));
+  function.launch(stream, tensors, {{&to, {tokens, model.config.width}}});
+}
+
+std::vector<float> Encoder::embed(const std::vector<int32_t> &tokens) {
+  const Config &c = model.config;
+  int64_t count = static_cast<int64_t>(tokens.size());
+  stream.write(tokenBuffer, tokens.data(), tokens.size() * 4);
+  launch(first, -1, count, x[1], x[1]);
+  launch(second.front(), -1, count, x[1], x[0]);
+  for (int64_t layer = 0; layer < c.layers; ++layer)
+    launch(layers[classes.classOf[static_cast<size_t>(layer)]], layer, count,
+           x[layer % 2], x[(layer + 1) % 2]);
+  int64_t rows = c.pooling == Pooling::First ? 1 : count;
+  std::vector<float> states(static_cast<size_t>(rows * c.width));
+  stream.read(x[c.layers % 2], states.data(), states.size() * 4);
+  return pooled(states);
+}
+
+std::vector<float> Encoder::pooled(const std::vector<float> &states) const {
+  size_t width = static_cast<size_t>(model.config.width);
+  std::vector<double> sums(width);
+  for (size_t i = 0; i < states.size(); ++i)
+    sums[i % width] += static_cast<double>(states[i]);
+  double squares = 0;
+  for (double sum : sums)
+    squares += sum * sum;
+  if (!std::isfinite(squares))
+    fail(model.path + ": the text's embedding has numbers that are not "
+                      "finite; compile the model with --type=f32");
+  double length = std::sqrt(squares);
+  std::vector<float> result;
+  for (double sum : sums)
+    result.push_back(static_cast<float>(length > 0 ? sum / length : 0));
+  return result;
+}
+
+std::string Encoder::deviceName() const {
+  auto info = nlohmann::json::parse(runtime.info(), nullptr, false);
+  return info.is_object() ? info.value("name", "") : "";
+}
+
+} // namespace greta::llm
