@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import encoders
+import models
 from test_llm import TARGETS, WHOLE, llm
+from test_llm_tokenizer import ids, model_with
+from texts import SCRIPTS
 
 TOKENS = [101, 7, 300, 42, 42, 9, 250, 5, 180, 77, 3, 102]
 DEVICES = "vulkan", "sim:gfx942"
@@ -52,3 +55,71 @@ def test_embeddings(tmp_path, kind, device):
     assert np.abs(got - encoders.embedding(kind, weights, TOKENS, "cls")).max() <= 2e-5
     one = embedded(package, cls, f"--device={device}", "--tokens=5")
     assert np.abs(one - encoders.embedding(kind, weights, [5])).max() <= 2e-5
+
+
+# WordPiece
+
+
+WORDS = SCRIPTS | {
+    "long": "a" * 100 + " " + "a" * 101 + " " + "é" * 60,
+    "brackets": "[CLS] in [MASK] text[SEP]un[UNK]known [x] ##ing #",
+    "signs": "a—b…c«d»¡e!¿f? 5$+3€ ~`^ a\u200bb\u00adc\u2028d\u0085e\x0bf\x7fg\ufeff",
+    "letters": "İstanbul ΣΊΣΥΦΟΣ ẞ ǅ ﬁ Å ệ é̂̃ ḍ̇ 𝔘𝔫𝔦 𝟘 ⅷ ㊗ 㐀𠀀豈 한국어 ｶﾞ ガ",
+}
+
+
+def word_piece(kind):
+    """A tokenizer of Hugging Face's library, with few letters of its scripts unknown."""
+    library = pytest.importorskip("tokenizers", reason="tokenizers is not installed; scripts/setup --llm")
+    from tokenizers import normalizers, pre_tokenizers, processors, trainers
+
+    tokenizer = library.Tokenizer(library.models.WordPiece(unk_token="[UNK]"))
+    is_cased = kind == "cased"
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased, strip_accents=False if is_cased else None, handle_chinese_chars=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=1500, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator([text for name, text in WORDS.items() if name not in ("thai", "long")] * 2, trainer)
+    ends = [(name, tokenizer.token_to_id(name)) for name in ("[SEP]", "[CLS]")]
+    if is_cased:
+        tokenizer.post_processor = processors.BertProcessing(*ends)
+    else:
+        tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    return tokenizer
+
+
+def phantom(token):
+    """As llama.cpp's converter spells it."""
+    return token if token[0] == "[" and token[-1] == "]" else token[2:] if token.startswith("##") else "▁" + token
+
+
+def gguf_vocabulary(tokenizer, is_cased):
+    tokens = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    about = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": [phantom(t) for t in tokens], "tokenizer.ggml.token_type": [3 if t[0] == "[" and t[-1] == "]" and len(t) > 1 else 1 for t in tokens]}
+    # Numbers, or the usual names; whether letters are lowered, where they are not.
+    return about | ({"tokenizer.ggml.normalizer.lowercase": False} if is_cased else {"tokenizer.ggml.cls_token_id": tokens.index("[CLS]"), "tokenizer.ggml.seperator_token_id": tokens.index("[SEP]"), "tokenizer.ggml.unknown_token_id": tokens.index("[UNK]")})
+
+
+@pytest.fixture(scope="module")
+def word_pieces(tmp_path_factory):
+    known = {}
+
+    def make(kind):
+        if kind not in known:
+            tokenizer, folder = word_piece(kind), tmp_path_factory.mktemp(kind)
+            vocabulary = folder / "m.gguf"
+            models.write_gguf(vocabulary, encoders.KINDS["bert"], {}, "f32", {"general.architecture": "bert"} | gguf_vocabulary(tokenizer, kind == "cased"))
+            known[kind] = tokenizer, model_with(folder / "m", json.loads(tokenizer.to_str())), vocabulary
+        return known[kind]
+
+    return make
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("kind", ["uncased", "cased"])
+def test_word_piece(word_pieces, kind, name):
+    tokenizer, *files = word_pieces(kind)
+    want = tokenizer.encode(WORDS[name])
+    for file in files:
+        assert ids(file, WORDS[name]) == want.ids, want.tokens
+    assert ids(files[0], WORDS[name], "--no-special") == want.ids[1:-1]

@@ -16,7 +16,7 @@ namespace greta::llm {
 // Characters
 //===----------------------------------------------------------------------===//
 
-static std::string utf8(uint32_t code) {
+std::string utf8(uint32_t code) {
   utf8proc_uint8_t bytes[4];
   utf8proc_ssize_t size =
       utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
@@ -52,45 +52,42 @@ void replaceAll(std::string &text, const std::string &from,
   text = result.append(text, done);
 }
 
-/// Text that is no UTF-8 gets U+FFFD in place of what is wrong.
-static std::string repaired(const std::string &text) {
-  std::string result;
+std::vector<int32_t> codesOf(const std::string &text) {
+  std::vector<int32_t> codes;
+  codes.reserve(text.size());
   auto bytes = reinterpret_cast<const utf8proc_uint8_t *>(text.data());
   for (size_t at = 0; at < text.size();) {
     utf8proc_int32_t code;
     utf8proc_ssize_t size = utf8proc_iterate(
         bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    if (size > 0)
-      result.append(text, at, static_cast<size_t>(size));
-    else
-      result += "\xef\xbf\xbd";
+    codes.push_back(size > 0 ? code : 0xfffd);
     at += static_cast<size_t>(size > 0 ? size : 1);
   }
-  return result;
+  return codes;
 }
 
-/// Unicode's NFC. utf8proc orders the marks behind a letter in quadratic time,
-/// so they come to it in their order.
-static std::string composed(const std::string &text) {
-  if (std::all_of(text.begin(), text.end(),
-                  [](unsigned char c) { return c < 0x80; }))
-    return text;
-  constexpr auto options = static_cast<utf8proc_option_t>(
-      UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_DECOMPOSE);
-  auto bytes = reinterpret_cast<const utf8proc_uint8_t *>(text.data());
-  std::vector<utf8proc_int32_t> codes;
-  codes.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    utf8proc_int32_t code, parts[64];
-    utf8proc_ssize_t size = utf8proc_iterate(
-        bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+static std::string textOf(const std::vector<int32_t> &codes) {
+  std::string text;
+  for (int32_t code : codes)
+    text += utf8(static_cast<uint32_t>(code));
+  return text;
+}
+
+constexpr auto composing = static_cast<utf8proc_option_t>(
+    UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_DECOMPOSE);
+
+/// utf8proc orders the marks behind a letter in quadratic time, so they are
+/// ordered here.
+std::vector<int32_t> decomposed(const std::vector<int32_t> &given) {
+  std::vector<int32_t> codes;
+  codes.reserve(given.size());
+  for (int32_t code : given) {
+    utf8proc_int32_t parts[64];
     utf8proc_ssize_t count =
-        size > 0 ? utf8proc_decompose_char(code, parts, 64, options, nullptr)
-                 : -1;
+        utf8proc_decompose_char(code, parts, 64, composing, nullptr);
     if (count < 0 || count > 64)
-      return text;
+      return given;
     codes.insert(codes.end(), parts, parts + count);
-    at += static_cast<size_t>(size);
   }
   auto classOf = [](utf8proc_int32_t code) {
     return utf8proc_get_property(code)->combining_class;
@@ -106,12 +103,21 @@ static std::string composed(const std::string &text) {
     for (const auto &[order, code] : marks)
       *from++ = code;
   }
+  return codes;
+}
+
+/// Unicode's NFC.
+static std::string composed(const std::string &text) {
+  if (std::all_of(text.begin(), text.end(),
+                  [](unsigned char c) { return c < 0x80; }))
+    return text;
+  std::vector<int32_t> codes = decomposed(codesOf(text));
   utf8proc_ssize_t count = utf8proc_normalize_utf32(
-      codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), options);
-  std::string result;
-  for (utf8proc_ssize_t i = 0; i < count; ++i)
-    result += utf8(static_cast<uint32_t>(codes[static_cast<size_t>(i)]));
-  return result;
+      codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), composing);
+  if (count < 0)
+    return text;
+  codes.resize(static_cast<size_t>(count));
+  return textOf(codes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,6 +203,8 @@ Tokenizer::Tables::mergeOf(int32_t left, int32_t right) const {
 }
 
 void Tokenizer::Tables::finish() {
+  for (const std::string &token : tokens)
+    longestToken = std::max(longestToken, token.size());
   std::sort(added.begin(), added.end(),
             [](const AddedToken &a, const AddedToken &b) {
               return a.text != b.text ? a.text < b.text : a.id < b.id;
@@ -331,6 +339,8 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
                                    std::vector<int32_t> &to) const {
   if (text.empty())
     return;
+  if (bertNormalizer)
+    text = (*bertNormalizer)(text);
   if (composes)
     text = composed(text);
   if (spacesAreBars)
@@ -342,7 +352,11 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
     text = space + text;
   if (startsWithSpace && text[0] != ' ')
     text = " " + text;
-  std::vector<std::string> pieces = {std::move(text)};
+  std::vector<std::string> pieces;
+  if (splitsAsBert)
+    pieces = wordsOfBert(text);
+  else
+    pieces.push_back(std::move(text));
   for (const Pattern &pattern : patterns) {
     std::vector<std::string> finer;
     for (const std::string &piece : pieces)
@@ -351,6 +365,10 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
     pieces = std::move(finer);
   }
   for (const std::string &piece : pieces) {
+    if (takesLongestTokens) {
+      encodeWord(piece, to);
+      continue;
+    }
     if (!isByteLevel) {
       encodePiece(piece, to);
       continue;
@@ -368,7 +386,8 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
   if (given.size() > size_t(1) << 28)
     fail("the text has " + std::to_string(given.size()) +
          " bytes; up to 2^28 become tokens");
-  std::string text = repaired(given);
+  // Text that is no UTF-8 gets U+FFFD in place of what is wrong.
+  std::string text = textOf(codesOf(given));
   std::vector<int32_t> result;
   if (addsSpecial)
     result = tables->before;
@@ -424,6 +443,10 @@ std::string Tokenizer::bytesOf(int32_t token) const {
     }
     return result;
   }
+  if (tables->takesLongestTokens)
+    return text.rfind(tables->continuing, 0) == 0
+               ? text.substr(tables->continuing.size())
+               : " " + text;
   if (tables->fallsBackToBytes && text.size() == 6 &&
       text.compare(0, 3, "<0x") == 0 && text[5] == '>')
     return std::string(1, static_cast<char>(std::strtol(

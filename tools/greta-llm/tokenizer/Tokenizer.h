@@ -1,11 +1,13 @@
-// Tokenizer.h: text to tokens and back, by byte-pair merges. In: a model's
-// tokenizer.json, or the same tables from GGUF's metadata. Out: the ids that
-// Hugging Face's `tokenizers` gives.
+// Tokenizer.h: text to tokens and back, by byte-pair merges, or by WordPiece.
+// In: a model's tokenizer.json, or the same tables from GGUF's metadata. Out:
+// the ids that Hugging Face's `tokenizers` gives.
 //
 //   text → added tokens cut out → normalised → split by patterns → merged
 //
 // Merging starts from characters, which stand for bytes where the tokenizer is
 // byte-level, and joins the neighbours of the lowest rank until none has one.
+// WordPiece takes the longest token that a word begins with, and goes on behind
+// it (WordPiece.cpp).
 #ifndef GRETA_LLM_TOKENIZER_H
 #define GRETA_LLM_TOKENIZER_H
 

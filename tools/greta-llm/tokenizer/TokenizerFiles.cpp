@@ -187,6 +187,9 @@ private:
   void normalizer(const json &value);
   void preTokenizer(const json &value);
   void postProcessor(const json &value);
+  void wordPieces(const json &merging);
+  void ggufWordPieces(const json &data);
+  std::string spelled(const std::string &token) const;
   void ggufTokens(const json &data, const json &tokens);
   void ggufMerges(const json &data);
   void ggufScores(const json &data, size_t tokens);
@@ -206,6 +209,13 @@ void TableReader::normalizer(const json &value) {
   if (type == "Sequence") {
     for (const json &part : at(value, {"normalizers"}))
       normalizer(part);
+  } else if (type == "BertNormalizer") {
+    BertNormalizer how;
+    how.cleans = flag(value, "clean_text", true);
+    how.setsChineseApart = flag(value, "handle_chinese_chars", true);
+    how.lowers = flag(value, "lowercase", true);
+    how.stripsAccents = flag(value, "strip_accents", how.lowers);
+    tables.bertNormalizer = how;
   } else if (type == "NFC") {
     tables.composes = true;
   } else if (type == "Prepend" && text(at(value, {"prepend"})) == bar) {
@@ -225,6 +235,8 @@ void TableReader::preTokenizer(const json &value) {
   if (type == "Sequence") {
     for (const json &part : at(value, {"pretokenizers"}))
       preTokenizer(part);
+  } else if (type == "BertPreTokenizer") {
+    tables.splitsAsBert = true;
   } else if (type == "ByteLevel") {
     tables.isByteLevel = true;
     tables.startsWithSpace = flag(value, "add_prefix_space", true);
@@ -261,6 +273,15 @@ void TableReader::postProcessor(const json &value) {
       postProcessor(part);
     return;
   }
+  if (type == "BertProcessing") {
+    for (auto [name, to] :
+         {std::pair("cls", &tables.before), std::pair("sep", &tables.after)}) {
+      const json &token = at(value, {name});
+      to->push_back(checkedId(
+          model, token.is_array() && token.size() == 2 ? token[1] : json()));
+    }
+    return;
+  }
   if (type != "TemplateProcessing")
     unknown("post-processor", value);
   bool isBefore = true;
@@ -275,14 +296,33 @@ void TableReader::postProcessor(const json &value) {
   }
 }
 
+void TableReader::wordPieces(const json &merging) {
+  if (!tables.unknown)
+    fail(model.path + ": the tokenizer has no token for unknown words");
+  const json &prefix = at(merging, {"continuing_subword_prefix"});
+  if (prefix.is_string())
+    tables.continuing = text(prefix);
+  const json &longest = at(merging, {"max_input_chars_per_word"});
+  constexpr int64_t most = 200; // each character's time is so many look-ups
+  if (longest.is_null())
+    return;
+  int64_t count = longest.is_number_integer() ? longest.get<int64_t>() : -1;
+  if (count < 1 || count > most)
+    fail(model.path + ": the tokenizer's 'max_input_chars_per_word' is " +
+         longest.dump() + "; 1 to " + std::to_string(most) + " are possible");
+  tables.longestWord = static_cast<size_t>(count);
+}
+
 void TableReader::fromHuggingFace() {
   const json &file = model.tokenizer;
   const json &merging = at(file, {"model"});
   std::string type = text(at(merging, {"type"}));
-  if ((!type.empty() && type != "BPE") || !at(merging, {"vocab"}).is_object())
+  if ((!type.empty() && type != "BPE" && type != "WordPiece") ||
+      !at(merging, {"vocab"}).is_object())
     unknown("model", merging);
+  tables.takesLongestTokens = type == "WordPiece";
   for (const char *affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!text(at(merging, {affix})).empty())
+    if (!tables.takesLongestTokens && !text(at(merging, {affix})).empty())
       fail(model.path + ": the tokenizer has a " + std::string(affix) +
            ", which greta-llm does not know");
   for (auto &[token, id] : at(merging, {"vocab"}).items())
@@ -311,6 +351,8 @@ void TableReader::fromHuggingFace() {
     addSpecial(text(at(token, {"content"})), id, flag(token, "special", false),
                flag(token, "lstrip", false), flag(token, "rstrip", false));
   }
+  if (tables.takesLongestTokens)
+    wordPieces(merging);
   normalizer(at(file, {"normalizer"}));
   preTokenizer(at(file, {"pre_tokenizer"}));
   postProcessor(at(file, {"post_processor"}));
@@ -331,7 +373,7 @@ void TableReader::ggufTokens(const json &data, const json &tokens) {
   enum { Unknown = 2, Control = 3, UserDefined = 4 };
   for (size_t i = 0; i < tokens.size(); ++i) {
     int32_t id = static_cast<int32_t>(i);
-    setToken(text(tokens[i]), id);
+    setToken(spelled(text(tokens[i])), id);
     int64_t type =
         types.is_array() && i < types.size() && types[i].is_number_integer()
             ? types[i].get<int64_t>()
@@ -341,6 +383,40 @@ void TableReader::ggufTokens(const json &data, const json &tokens) {
     if (type == Unknown || type == Control || type == UserDefined)
       addSpecial(text(tokens[i]), id, type != UserDefined, false, false);
   }
+}
+
+// As tokenizer.json spells a token of WordPiece: GGUF marks those that begin a
+// word, not those that go on.
+std::string TableReader::spelled(const std::string &token) const {
+  bool isSpecial =
+      !token.empty() && token.front() == '[' && token.back() == ']';
+  if (!tables.takesLongestTokens || isSpecial)
+    return token;
+  const std::string mark = bar;
+  return token.rfind(mark, 0) == 0 ? token.substr(mark.size())
+                                   : tables.continuing + token;
+}
+
+// GGUF says of a normalizer whether it lowers letters, in newer files.
+void TableReader::ggufWordPieces(const json &data) {
+  bool lowers = flag(data, "tokenizer.ggml.normalizer.lowercase", true);
+  tables.bertNormalizer = BertNormalizer{true, true, lowers, lowers};
+  tables.splitsAsBert = true;
+  // Files name a token by its number, or it has its usual name.
+  auto find = [&](std::initializer_list<const char *> keys, const char *name) {
+    for (const char *key : keys)
+      if (const json &id = at(data, {key}); !id.is_null())
+        return checkedId(model, id);
+    std::optional<int32_t> id = tables.find(name);
+    if (!id)
+      fail(model.path + ": the tokenizer has no token '" + name + "'");
+    return *id;
+  };
+  tables.before.push_back(find(
+      {"tokenizer.ggml.cls_token_id", "tokenizer.ggml.bos_token_id"}, "[CLS]"));
+  // The key is misspelled in files.
+  tables.after.push_back(find({"tokenizer.ggml.seperator_token_id"}, "[SEP]"));
+  tables.unknown = find({"tokenizer.ggml.unknown_token_id"}, "[UNK]");
 }
 
 void TableReader::ggufMerges(const json &data) {
@@ -372,11 +448,15 @@ void TableReader::fromGguf() {
   const json &data = model.tokenizer;
   std::string kind = text(at(data, {"tokenizer.ggml.model"}));
   const json &tokens = at(data, {"tokenizer.ggml.tokens"});
-  if ((kind != "gpt2" && kind != "llama" && kind != "gemma4") ||
+  if ((kind != "gpt2" && kind != "llama" && kind != "gemma4" &&
+       kind != "bert") ||
       !tokens.is_array())
     fail(model.path + ": the tokenizer '" + kind +
-         "' is not known; greta-llm takes gpt2, llama and gemma4");
+         "' is not known; greta-llm takes gpt2, llama, gemma4 and bert");
+  tables.takesLongestTokens = kind == "bert";
   ggufTokens(data, tokens);
+  if (kind == "bert")
+    return ggufWordPieces(data);
   bool begins = kind != "gpt2";
   if (kind == "gpt2") {
     std::string pre = text(at(data, {"tokenizer.ggml.pre"}));

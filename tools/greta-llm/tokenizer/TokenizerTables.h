@@ -42,12 +42,31 @@ struct AddedToken {
 
 enum class Prepend { Never, First, Always };
 
+// What BERT does to a text before it is split (WordPiece.cpp).
+struct BertNormalizer {
+  bool cleans = true;           // no control characters, and spaces alone
+  bool setsChineseApart = true; // between spaces
+  bool stripsAccents = true;    // of letters taken apart (NFD)
+  bool lowers = true;           // letters
+  std::string operator()(const std::string &text) const;
+};
+// Words, and each sign of punctuation as a word of its own.
+std::vector<std::string> wordsOfBert(const std::string &text);
+
 struct Tokenizer::Tables {
   std::vector<std::string> tokens; // as the vocabulary spells them
   std::unordered_map<std::string, int32_t> ids;
   std::vector<AddedToken> added; // sorted by text, by `finish`
   size_t addedFrom[257] = {};    // the first that begins with a byte
   std::unordered_map<int32_t, bool> isSpecial; // of added tokens
+
+  // WordPiece.
+  std::optional<BertNormalizer> bertNormalizer;
+  bool splitsAsBert = false;       // into words, before all patterns
+  bool takesLongestTokens = false; // in place of merging
+  std::string continuing = "##";   // before tokens that do not begin a word
+  size_t longestWord = 100;        // characters; a longer one is unknown
+  size_t longestToken = 0;         // bytes, set by `finish`
 
   // Before merging.
   bool composes = false;             // Unicode's NFC
@@ -91,6 +110,7 @@ struct Tokenizer::Tables {
   void encodeText(std::string text, bool isFirst,
                   std::vector<int32_t> &to) const;
   void encodePiece(const std::string &piece, std::vector<int32_t> &to) const;
+  void encodeWord(const std::string &word, std::vector<int32_t> &to) const;
 };
 
 // The bar that stands for a space in SentencePiece's vocabularies.
@@ -98,6 +118,11 @@ constexpr const char *bar = "\xe2\x96\x81";
 
 // The character of GPT-2's alphabet that stands for a byte, as UTF-8.
 const std::string &characterOf(unsigned char byte);
+std::string utf8(uint32_t code);
+// The characters of a text; what is no UTF-8 becomes U+FFFD.
+std::vector<int32_t> codesOf(const std::string &text);
+// Unicode's NFD.
+std::vector<int32_t> decomposed(const std::vector<int32_t> &codes);
 // How many bytes the character has that begins with `lead`.
 size_t characterSize(unsigned char lead);
 void replaceAll(std::string &text, const std::string &from,
