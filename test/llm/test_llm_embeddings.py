@@ -1,6 +1,9 @@
 """Models of embeddings: BERT's and Nomic's states against their definition (and that against transformers'), pooling, and what is refused."""
 
+import base64
 import json
+import socket
+import time
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import pytest
 import encoders
 import models
 from test_llm import TARGETS, WHOLE, llm
+from test_llm_serve import Server
 from test_llm_tokenizer import ids, model_with
 from texts import SCRIPTS
 
@@ -123,3 +127,204 @@ def test_word_piece(word_pieces, kind, name):
     for file in files:
         assert ids(file, WORDS[name]) == want.ids, want.tokens
     assert ids(files[0], WORDS[name], "--no-special") == want.ids[1:-1]
+
+
+# /v1/embeddings
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """BERT with a tokenizer, by the mean that sentence-transformers' files ask for."""
+    folder = tmp_path_factory.mktemp("embeddings")
+    weights = encoders.random_weights("bert")
+    model = encoders.write_safetensors(folder / "m", "bert", weights, pooling="mean_tokens")
+    (model / "tokenizer.json").write_text(json.dumps(plain_tokenizer()))
+    made = llm("compile", model, "--targets=gfx942", "-o", folder / "m.greta")
+    assert made.returncode == 0, made.stderr
+    one = Server(folder / "m.greta", [model], "--queue=2", device="sim:gfx942")
+    one.weights, one.model = weights, model
+    yield one
+    one.end()
+
+
+def plain_tokenizer():
+    """Letters alone."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{c}" for c in letters)]
+    return {
+        "added_tokens": [{"id": i, "content": tokens[i], "special": True} for i in range(4)],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {t: i for i, t in enumerate(tokens)}},
+    }
+
+
+def vectors(server, **body):
+    status, text = server.request("/v1/embeddings", body)
+    assert status == 200, text
+    answer = json.loads(text)
+    assert [one["index"] for one in answer["data"]] == list(range(len(answer["data"])))
+    return [one["embedding"] for one in answer["data"]], answer["usage"]
+
+
+def wanted(server, tokens):
+    return encoders.embedding("bert", server.weights, tokens)
+
+
+def test_server(server):
+    abc, b = [2, 4, 4 + 26 + 1, 4 + 26 + 2, 3], [2, 5, 3]
+    (got,), usage = vectors(server, input="ABC", model="m", user="u", dimensions=encoders.WIDTH)
+    assert usage == {"prompt_tokens": 5, "total_tokens": 5}
+    assert np.abs(np.array(got) - wanted(server, abc)).max() <= 2e-5
+    both, usage = vectors(server, input=["abc", "b"], encoding_format="float")
+    assert both[0] == got and np.abs(np.array(both[1]) - wanted(server, b)).max() <= 2e-5 and usage["total_tokens"] == 8
+    # Tokens are taken as they are.
+    assert vectors(server, input=abc)[0] == [got] and vectors(server, input=[b, abc])[0] == [both[1], got]
+    (packed,), _ = vectors(server, input="abc", encoding_format="base64")
+    assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == pytest.approx(got, rel=1e-7, abs=0)
+    assert server.metric("requests_finished_total") >= 5 and server.metric("prompt_tokens_total") >= 31
+    about = json.loads(server.request("/v1/models")[1])["data"][0]
+    assert about["dimensions"] == encoders.WIDTH
+    assert json.loads(server.request("/tokenize", {"content": "ab"})[1]) == {"tokens": [4, 31]}
+    assert json.loads(server.request("/detokenize", {"tokens": [4, 31, 5]})[1]) == {"content": " ab b"}
+    assert json.loads(server.request("/health")[1]) == {"status": "ok"}
+
+
+def test_openai_client(server):
+    openai = pytest.importorskip("openai", reason="openai is not installed; scripts/setup --llm")
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+    answer = client.embeddings.create(model="m", input=["abc", "b"])  # the client asks for base64
+    assert np.abs(np.array(answer.data[1].embedding) - wanted(server, [2, 5, 3])).max() <= 2e-5
+    assert answer.usage.prompt_tokens == 8
+
+
+@pytest.mark.parametrize(
+    "body, says",
+    [
+        ({}, "'input' has to be a text, a list of tokens, or a list of such"),
+        ({"input": []}, "'input' has to be a text, a list of tokens, or a list of such"),
+        ({"input": ["a", 3]}, "'input' has 3 in place of a text or a list of tokens"),
+        ({"input": ["a", []]}, "'input' has an empty text"),
+        ({"input": [1, 320]}, "'input' has 320, which is no token of the model"),
+        ({"input": [1, "a"]}, "'input' has \\\"a\\\", which is no token of the model"),
+        ({"input": "a " * 47}, "a text of 'input' has 49 tokens; the model takes 48"),
+        ({"input": ["a"] * 2049}, "'input' has 2049 texts; up to 2048 are possible"),
+        ({"input": [[7] * 48] * 2048, "model": 3}, "'model' has to be a text"),
+        ({"input": "a", "encoding_format": "int8"}, "'encoding_format' has to be \\\"float\\\" or \\\"base64\\\""),
+        ({"input": "a", "dimensions": 32}, "'dimensions' is 32; the model's embeddings have 64"),
+        ({"input": "a", "truncate": True}, "truncate"),
+    ],
+)
+def test_bad_requests(server, body, says):
+    status, text = server.request("/v1/embeddings", body)
+    assert status == 400 and says in text, text
+
+
+def test_other_requests(server):
+    for path, body in (("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}), ("/v1/completions", {"prompt": "a"}), ("/api/chat", {}), ("/v1/messages", {})):
+        status, text = server.request(path, body)
+        assert status == 400 and "the model is one of embeddings, which makes no texts; it answers /v1/embeddings" in text
+    assert server.request("/")[0] == 404
+
+
+def test_full_queue_and_clients_that_leave(server):
+    """One at work and one that waits are all that the queue takes; when their clients leave, so do they."""
+    many = json.dumps({"input": [[7] * 48] * 500}).encode()
+    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\nContent-Length: {len(many)}\r\n\r\n"
+    before = server.metric("requests_cancelled_total")
+    clients = []
+    for _ in range(2):
+        clients.append(socket.create_connection(("127.0.0.1", server.port)))
+        clients[-1].sendall(head.encode() + many)
+    deadline = time.time() + 60
+    while server.metric("requests_waiting") < 2 and time.time() < deadline:
+        time.sleep(0.02)
+    status, text = server.request("/v1/embeddings", {"input": "a"})
+    assert status == 429 and "the queue is full; try again later" in text
+    for client in clients:
+        client.close()
+    while server.metric("requests_cancelled_total") < before + 2 and time.time() < deadline:
+        time.sleep(0.05)
+    assert server.metric("requests_cancelled_total") == before + 2
+    assert len(vectors(server, input="a")[0]) == 1
+
+
+# What is refused
+
+
+def refused(says, *words):
+    ran = llm(*words)
+    assert ran.returncode == 1 and says in ran.stderr and ran.stderr.startswith("greta-llm: error: ") and ran.stderr.count("\n") == 1, ran.stderr
+
+
+def changed(folder, kind="bert", tokenizer=None, **config):
+    encoders.write_safetensors(folder, kind, encoders.random_weights(kind), pooling="mean_tokens", **config)
+    if tokenizer:
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "kind, config, says",
+    [
+        ("bert", dict(hidden_act="relu"), "the activation is 'relu'; greta-llm takes gelu for this model type"),
+        ("bert", dict(is_decoder=True), "the field 'is_decoder' is true; greta-llm runs models where it is false"),
+        ("bert", dict(position_embedding_type="relative_key"), "the field 'position_embedding_type' is \"relative_key\""),
+        ("bert", dict(max_position_embeddings=512), "the weight 'position_embd' is 48x64; the model's sizes ask for 512x64"),
+        ("bert", dict(hidden_size=32), "the weight 'token_types' is 2x64; the model's sizes ask for rows of 32"),
+        ("bert", dict(max_position_embeddings=-1), "the context is -1; it has to be 1 to"),
+        ("nomic", dict(rotary_emb_interleaved=True), "the field 'rotary_emb_interleaved' is true"),
+        ("nomic", dict(prenorm=True), "the field 'prenorm' is true; greta-llm runs models where it is false"),
+        ("nomic", dict(num_experts=8), "the field 'num_experts' (8) is not known to greta-llm"),
+        ("nomic", dict(n_layer=4097), "the number of layers is 4097; it has to be 1 to 4096"),
+    ],
+)
+def test_configurations(tmp_path, kind, config, says):
+    refused(says, "compile", changed(tmp_path / "m", kind, **config), "--mlir")
+
+
+def test_files(tmp_path):
+    model = changed(tmp_path / "m", tokenizer=plain_tokenizer())
+    pooling = model / "1_Pooling" / "config.json"
+    pooling.write_text(json.dumps({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}))
+    refused("greta-llm takes the mean of the tokens or the first one", "compile", model, "--mlir")
+    pooling.write_text(json.dumps({"pooling_mode": "cls"}))
+    modules = model / "modules.json"
+    modules.write_text(json.dumps([{"type": "sentence_transformers.models.Dense"}]))
+    refused("has the module 'sentence_transformers.models.Dense'; greta-llm takes Transformer, Pooling and Normalize", "compile", model, "--mlir")
+    modules.unlink()
+    refused("is a model of embeddings, which is not divided among devices", "compile", model, "--shards=2", "--mlir")
+    for verb in (["run", model], ["generate", model, "-p", "a"], ["logits", model, "--tokens=1", "-o", tmp_path / "l.npy"], ["bench", model], ["perplexity", model, "-f", pooling]):
+        refused("is a model of embeddings, which makes no texts; the commands embed and serve run it", *verb)
+    refused("makes texts, not embeddings; embed runs bert and nomic_bert", "embed", "--synthetic=tiny", "-p", "a")
+    refused("there is no token 320; the model has 320", "embed", model, "--tokens=320")
+    refused("the text has no tokens", "embed", model, "-p", "", "--no-special")
+    package = tmp_path / "m.greta"
+    assert llm("compile", model, "--targets=gfx942", "-o", package).returncode == 0
+    refused("the text has 49 tokens; the model takes 48", "embed", package, model, "--device=sim:gfx942", "--tokens=" + ",".join(["5"] * 49), "-q")
+    refused("was compiled for another model", "embed", package, changed(tmp_path / "n", "nomic"), "--device=sim:gfx942", "--tokens=5", "-q")
+    path = tmp_path / "m.gguf"
+    encoders.write_gguf(path, "bert", encoders.random_weights("bert"), "f32", 3)
+    refused("'bert.pooling_type' is 3; greta-llm takes 1 (mean) and 2 (CLS)", "compile", path, "--mlir")
+    encoders.write_gguf(path, "bert", encoders.random_weights("bert"), "f32", "mean", {"bert.attention.causal": True})
+    refused("the field 'attention.causal' is true; greta-llm runs models where it is false", "compile", path, "--mlir")
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (dict(max_input_chars_per_word=10**9), "the tokenizer's 'max_input_chars_per_word' is 1000000000; 1 to 200 are possible"),
+        (dict(unk_token="[X]"), "the tokenizer has no token for unknown words"),
+    ],
+)
+def test_tokenizers(tmp_path, change, says):
+    tokenizer = plain_tokenizer()
+    tokenizer["model"] |= change
+    refused(says, "tokenize", changed(tmp_path / "m", tokenizer=tokenizer), "a")
+
+
+def test_vocabularies(tmp_path):
+    path = tmp_path / "m.gguf"
+    models.write_gguf(path, encoders.KINDS["bert"], {}, "f32", {"general.architecture": "bert", "tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": ["▁a", "[CLS]"]})
+    refused("the tokenizer has no token '[SEP]'", "tokenize", path, "a")

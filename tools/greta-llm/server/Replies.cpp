@@ -15,6 +15,15 @@ std::string dumped(const json &value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string metric(const char *name, const char *kind, const char *help,
+                   double value) {
+  char line[400];
+  snprintf(line, sizeof(line),
+           "# HELP greta_%s %s\n# TYPE greta_%s %s\ngreta_%s %.15g\n", name,
+           help, name, kind, name, value);
+  return line;
+}
+
 Reply::Reply(Api api, const Asked &asked, int64_t number, std::string model,
              const Tokenizer &tokenizer,
              std::vector<std::shared_ptr<Answer>> given)

@@ -76,6 +76,9 @@ private:
 };
 
 // JSON of texts that need not be UTF-8.
+// A number of /metrics, in Prometheus' form.
+std::string metric(const char *name, const char *kind, const char *help,
+                   double value);
 std::string dumped(const nlohmann::ordered_json &value);
 
 } // namespace greta::llm

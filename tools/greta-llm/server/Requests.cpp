@@ -152,18 +152,6 @@ uint64_t drawnSeed() {
   return seed >> 11; // as large as one that a client can give
 }
 
-json parsed(const std::string &text) {
-  json body;
-  try {
-    body = ordered(text, "the request");
-  } catch (const std::exception &why) {
-    throw Refusal(400, why.what());
-  }
-  if (!body.is_object())
-    throw Refusal(400, "the request is no JSON object");
-  return body;
-}
-
 void checkFields(const json &body, bool isChat) {
   for (const auto &[name, value] : body.items()) {
     if (known.count(name) || (isChat ? ofChats : ofCompletions).count(name))
@@ -198,6 +186,18 @@ std::optional<Grammar> grammarOfFormat(const json &format,
 }
 
 } // namespace
+
+OrderedJson parsedRequest(const std::string &text) {
+  json body;
+  try {
+    body = ordered(text, "the request");
+  } catch (const std::exception &why) {
+    throw Refusal(400, why.what());
+  }
+  if (!body.is_object())
+    throw Refusal(400, "the request is no JSON object");
+  return body;
+}
 
 RequestReader::RequestReader(const Model &model, const Tokenizer &tokenizer,
                              int64_t capacity)
@@ -452,7 +452,7 @@ void RequestReader::readGrammar(const json &body, const json &tools,
 }
 
 Asked RequestReader::read(const std::string &text, Api api) const {
-  json body = parsed(text);
+  json body = parsedRequest(text);
   if (api == Api::Ollama)
     body = fromOllama(body);
   if (api == Api::Messages)
@@ -522,7 +522,7 @@ Asked RequestReader::read(const std::string &text, Api api) const {
 //===----------------------------------------------------------------------===//
 
 RequestReader::json RequestReader::tokenize(const std::string &text) const {
-  json body = parsed(text);
+  json body = parsedRequest(text);
   checkKeys(body, "the request",
             {"content", "add_special", "with_pieces", "model"});
   if (!fieldOf(body, "content").is_string())
@@ -544,7 +544,7 @@ RequestReader::json RequestReader::tokenize(const std::string &text) const {
 }
 
 RequestReader::json RequestReader::detokenize(const std::string &text) const {
-  json body = parsed(text);
+  json body = parsedRequest(text);
   checkKeys(body, "the request", {"tokens", "model"});
   const json &tokens = fieldOf(body, "tokens");
   if (!tokens.is_array())

@@ -29,6 +29,9 @@ struct Asked {
   ToolChoice tools;
 };
 
+// A body as a JSON object.
+nlohmann::ordered_json parsedRequest(const std::string &body);
+
 class RequestReader {
 public:
   using json = nlohmann::ordered_json;

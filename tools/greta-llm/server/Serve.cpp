@@ -1,12 +1,15 @@
 // Serve.cpp: the verb `serve`: OpenAI's completions and chats over HTTP, on the
 // scheduler, and chats as Ollama and Anthropic have them. In: requests as JSON
 // (Requests.h). Out: answers as JSON, whole or as events while they are made
-// (Replies.h); /metrics in Prometheus' form; /health; at / a page to chat with.
+// (Replies.h); a model of embeddings answers
+// /v1/embeddings alone (Embeddings.h); /metrics in Prometheus' form; /health;
+// at / a page to chat with.
 //
 // SIGTERM and SIGINT end the server when open requests have their answers, or
 // after --grace seconds. A lost device ends it after one, with status 1.
 #include "Compile.h"
 #include "Options.h"
+#include "server/Embeddings.h"
 #include "server/Http.h"
 #include "server/Replies.h"
 
@@ -19,6 +22,23 @@ namespace greta::llm {
 namespace {
 
 using json = nlohmann::ordered_json;
+
+const std::map<std::string, Api> apis = {{"/v1/completions", Api::Completion},
+                                         {"/v1/chat/completions", Api::Chat},
+                                         {"/api/chat", Api::Ollama},
+                                         {"/v1/messages", Api::Messages}};
+
+void health(Exchange &exchange, const std::string &problem) {
+  json status = {{"status", problem.empty() ? "ok" : problem}};
+  exchange.reply(problem.empty() ? 200 : 503, dumped(status));
+}
+
+// The answer of /v1/models, with more about the one model.
+std::string modelsText(const Model &model, const json &more) {
+  json one = {{"id", model.path}, {"object", "model"}, {"owned_by", "greta"}};
+  one.update(more);
+  return dumped({{"object", "list"}, {"data", json::array({one})}});
+}
 
 class Server {
 public:
@@ -33,10 +53,8 @@ public:
 private:
   void handle(const std::shared_ptr<Exchange> &exchange);
   void complete(const std::shared_ptr<Exchange> &exchange, Api api);
-  void health(Exchange &exchange) const;
   std::string metrics() const;
   void describeItself() const;
-  int finish(HttpServer &http);
 
   const Options &options;
   const Model &model;
@@ -46,6 +64,61 @@ private:
   const RequestReader reader;
   std::atomic<int64_t> numbered{0};
 };
+
+//===----------------------------------------------------------------------===//
+// The server's life
+//===----------------------------------------------------------------------===//
+
+/// What requests have to bring; "" for nothing.
+std::string keyOf(const Options &options) {
+  std::string key;
+  if (!options.keyFile.empty()) {
+    key = readText(options.keyFile);
+    key = key.substr(0, key.find_first_of("\r\n"));
+    if (key.empty())
+      fail(options.keyFile + ": its first line is empty");
+  }
+  bool isLocal = options.host == "127.0.0.1" || options.host == "::1" ||
+                 options.host == "localhost";
+  if (!isLocal && key.empty())
+    fail("others can reach " + options.host +
+         "; name a file with a key that they have to bring (--api-key-file)");
+  return key;
+}
+
+/// Listens until a signal comes; then `work`, which is what answers wait for,
+/// finishes open requests and refuses new ones.
+template <typename Work>
+int listenUntilEnd(const Options &options, const std::string &key,
+                   const HttpServer::Handler &handle, Work &work) {
+  HttpServer http(options.host, static_cast<int>(options.port), key,
+                  static_cast<unsigned>(options.parallel + options.queue),
+                  !options.isQuiet, handle);
+  printf("listening at http://%s:%d\n", options.host.c_str(), http.port());
+  fflush(stdout);
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  const timespec moment{0, 100'000'000};
+  while (!work.isLost()) {
+    if (sigtimedwait(&ending, nullptr, &moment) <= 0)
+      continue;
+    double end = seconds() + static_cast<double>(options.grace);
+    http.quiesce();
+    work.drain(static_cast<double>(options.grace));
+    // Who does not read has until then, too, and a moment.
+    while (http.isBusy() && seconds() < end + 1 && !work.isLost())
+      usleep(10000);
+    http.stop();
+    return 0;
+  }
+  // For a second, who waits and who asks is told. The rest of the device may
+  // hang when it is closed.
+  sleep(1);
+  fflush(nullptr);
+  _exit(1);
+}
 
 //===----------------------------------------------------------------------===//
 // Answers
@@ -113,13 +186,7 @@ std::string Server::metrics() const {
   const Metrics &m = scheduler.metrics();
   std::string text;
   auto add = [&](const char *name, const char *kind, const char *help,
-                 double value) {
-    char line[400];
-    snprintf(line, sizeof(line),
-             "# HELP greta_%s %s\n# TYPE greta_%s %s\ngreta_%s %.15g\n", name,
-             help, name, kind, name, value);
-    text += line;
-  };
+                 double value) { text += metric(name, kind, help, value); };
   auto count = [](const std::atomic<int64_t> &value) {
     return static_cast<double>(value.load());
   };
@@ -172,20 +239,9 @@ std::string Server::metrics() const {
   return text;
 }
 
-void Server::health(Exchange &exchange) const {
-  std::string problem = scheduler.problem();
-  json status = {{"status", problem.empty() ? "ok" : problem}};
-  exchange.reply(problem.empty() ? 200 : 503, dumped(status));
-}
-
 void Server::handle(const std::shared_ptr<Exchange> &exchange) {
   const std::string &path = exchange->path, &method = exchange->method;
   bool isGet = method == "GET" || method == "HEAD";
-  static const std::map<std::string, Api> apis = {
-      {"/v1/completions", Api::Completion},
-      {"/v1/chat/completions", Api::Chat},
-      {"/api/chat", Api::Ollama},
-      {"/v1/messages", Api::Messages}};
   if (auto it = apis.find(path); method == "POST" && it != apis.end())
     return complete(exchange, it->second);
   if (method == "POST" && path == "/tokenize")
@@ -195,17 +251,16 @@ void Server::handle(const std::shared_ptr<Exchange> &exchange) {
     return exchange->reply(
         200, dumped(reader.detokenize(std::exchange(exchange->body, {}))));
   if (isGet && path == "/health")
-    return health(*exchange);
+    return health(*exchange, scheduler.problem());
   if (isGet && path == "/metrics")
     return exchange->reply(200, metrics(), "text/plain; version=0.0.4");
-  if (isGet && path == "/v1/models") {
-    json one = {{"id", model.path},
-                {"object", "model"},
-                {"owned_by", "greta"},
-                {"has_chat_template", reader.chatProblem().empty()}};
+  if (isGet && path == "/v1/models")
     return exchange->reply(
-        200, dumped({{"object", "list"}, {"data", json::array({one})}}));
-  }
+        200, modelsText(model,
+                        {{"has_chat_template", reader.chatProblem().empty()}}));
+  if (path == "/v1/embeddings")
+    throw Refusal(400, "the model makes texts, not embeddings; a server of a "
+                       "model of embeddings, such as bert, answers this");
   if (isGet && path == "/") {
     exchange->addHeader("Content-Security-Policy",
                         "default-src 'none'; style-src 'unsafe-inline'; "
@@ -242,51 +297,76 @@ void Server::describeItself() const {
             static_cast<long long>(options.parallel));
 }
 
-/// Finishes open requests and refuses new ones.
-int Server::finish(HttpServer &http) {
-  double end = seconds() + static_cast<double>(options.grace);
-  http.quiesce();
-  scheduler.drain(static_cast<double>(options.grace));
-  // Who does not read has until then, too, and a moment.
-  while (http.isBusy() && seconds() < end + 1 && !scheduler.isLost())
-    usleep(10000);
-  http.stop();
-  return 0;
+int Server::run() {
+  std::string key = keyOf(options);
+  describeItself();
+  return listenUntilEnd(
+      options, key,
+      [this](const std::shared_ptr<Exchange> &exchange) { handle(exchange); },
+      scheduler);
 }
 
-int Server::run() {
-  std::string key;
-  if (!options.keyFile.empty()) {
-    key = readText(options.keyFile);
-    key = key.substr(0, key.find_first_of("\r\n"));
-    if (key.empty())
-      fail(options.keyFile + ": its first line is empty");
-  }
-  bool isLocal = options.host == "127.0.0.1" || options.host == "::1" ||
-                 options.host == "localhost";
-  if (!isLocal && key.empty())
-    fail("others can reach " + options.host +
-         "; name a file with a key that they have to bring (--api-key-file)");
-  describeItself();
-  HttpServer http(
-      options.host, static_cast<int>(options.port), key,
-      static_cast<unsigned>(options.parallel + options.queue), !options.isQuiet,
-      [this](const std::shared_ptr<Exchange> &exchange) { handle(exchange); });
-  printf("listening at http://%s:%d\n", options.host.c_str(), http.port());
-  fflush(stdout);
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  const timespec moment{0, 100'000'000};
-  while (!scheduler.isLost())
-    if (sigtimedwait(&ending, nullptr, &moment) > 0)
-      return finish(http);
-  // For a second, who waits and who asks is told. The rest of the device may
-  // hang when it is closed.
-  sleep(1);
-  fflush(nullptr);
-  _exit(1);
+//===----------------------------------------------------------------------===//
+// Embeddings
+//===----------------------------------------------------------------------===//
+
+class EmbeddingServer {
+public:
+  EmbeddingServer(const Options &options, const Model &model, Encoder &encoder,
+                  const Tokenizer &tokenizer)
+      : options(options), model(model), encoder(encoder),
+        service(options, model, encoder, tokenizer),
+        reader(model, tokenizer, encoder.longest()) {}
+
+  int run();
+
+private:
+  void handle(const std::shared_ptr<Exchange> &exchange);
+
+  const Options &options;
+  const Model &model;
+  Encoder &encoder;
+  EmbeddingService service;
+  const RequestReader reader;
+};
+
+void EmbeddingServer::handle(const std::shared_ptr<Exchange> &exchange) {
+  const std::string &path = exchange->path, &method = exchange->method;
+  bool isGet = method == "GET" || method == "HEAD", isPost = method == "POST";
+  if (isPost && path == "/v1/embeddings")
+    return service.take(exchange);
+  if (isPost && path == "/tokenize")
+    return exchange->reply(
+        200, dumped(reader.tokenize(std::exchange(exchange->body, {}))));
+  if (isPost && path == "/detokenize")
+    return exchange->reply(
+        200, dumped(reader.detokenize(std::exchange(exchange->body, {}))));
+  if (isGet && path == "/health")
+    return health(*exchange, service.problem());
+  if (isGet && path == "/metrics")
+    return exchange->reply(200, service.metrics(), "text/plain; version=0.0.4");
+  if (isGet && path == "/v1/models")
+    return exchange->reply(
+        200, modelsText(model, {{"dimensions", model.config.width}}));
+  if (isPost && apis.count(path))
+    throw Refusal(400, "the model is one of embeddings, which makes no texts; "
+                       "it answers /v1/embeddings");
+  throw Refusal(404, "there is no " + method + " " + path);
+}
+
+int EmbeddingServer::run() {
+  std::string key = keyOf(options);
+  if (!options.isQuiet)
+    fprintf(stderr,
+            "%s at %s: embeddings of %lld numbers, texts of up to %lld "
+            "tokens\n",
+            model.path.c_str(), encoder.deviceName().c_str(),
+            static_cast<long long>(model.config.width),
+            static_cast<long long>(encoder.longest()));
+  return listenUntilEnd(
+      options, key,
+      [this](const std::shared_ptr<Exchange> &exchange) { handle(exchange); },
+      service);
 }
 
 /// How many sequences generate together: powers of two up to the slots, so that
@@ -326,11 +406,18 @@ int serve(const Options &options) {
   Tokenizer tokenizer(model);
   EngineOptions engineOptions = EngineOptions::of(options);
   engineOptions.sequences = options.parallel;
-  std::string package = packageFor(model, options, sizesUpTo(options.parallel));
+  bool isEncoder = model.config.has(Bidirectional);
+  std::string package = packageFor(model, options,
+                                   isEncoder ? std::vector<int64_t>()
+                                             : sizesUpTo(options.parallel));
   sigset_t pending;
   if (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
                                     sigismember(&pending, SIGINT) == 1))
     return 0; // while the kernels were compiled
+  if (isEncoder) {
+    Encoder encoder(model, package, engineOptions);
+    return EmbeddingServer(options, model, encoder, tokenizer).run();
+  }
   Engine engine(model, package, engineOptions);
   engine.warmUp();
   return Server(options, model, engine, tokenizer).run();

@@ -1,0 +1,272 @@
+// Embeddings.cpp: see Embeddings.h.
+#include "server/Embeddings.h"
+#include "server/Replies.h"
+
+#include <cstring>
+
+namespace greta::llm {
+
+using json = OrderedJson;
+
+// OpenAI's limit, too.
+constexpr size_t mostInputs = 2048;
+
+struct EmbeddingService::Job {
+  std::vector<std::vector<int32_t>> inputs;
+  bool isBase64 = false;
+  int64_t tokens = 0;
+  std::weak_ptr<Exchange> exchange;
+  std::atomic<bool> isCancelled{false};
+
+  std::mutex mutex; // of the answer
+  Exchange::Part answer;
+};
+
+// Four bytes of each number, the lowest first, as base64.
+static std::string base64Of(const std::vector<float> &numbers) {
+  constexpr const char *letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<uint8_t> bytes;
+  for (float number : numbers) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<uint8_t>(bits >> shift));
+  }
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t three = 0;
+    for (size_t i = at; i < at + 3; ++i)
+      three = three << 8 | (i < bytes.size() ? bytes[i] : 0);
+    for (size_t i = 0; i < 4; ++i)
+      text += at + i > bytes.size() ? '=' : letters[three >> (18 - 6 * i) & 63];
+  }
+  return text;
+}
+
+static std::string listOf(const std::vector<float> &numbers) {
+  std::string text;
+  char one[32];
+  for (float number : numbers) {
+    snprintf(one, sizeof(one), "%s%.9g", text.empty() ? "" : ",",
+             static_cast<double>(number));
+    text += one;
+  }
+  return "[" + text + "]";
+}
+
+EmbeddingService::EmbeddingService(const Options &options, const Model &model,
+                                   Encoder &encoder, const Tokenizer &tokenizer)
+    : options(options), model(model), encoder(encoder), tokenizer(tokenizer),
+      thread([this] { run(); }) {}
+
+EmbeddingService::~EmbeddingService() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isOver = true;
+  }
+  changed.notify_all();
+  thread.join();
+}
+
+//===----------------------------------------------------------------------===//
+// Requests
+//===----------------------------------------------------------------------===//
+
+std::vector<int32_t>
+EmbeddingService::tokensOf(const OrderedJson &input) const {
+  std::vector<int32_t> all;
+  if (input.is_string())
+    all = tokenizer.encode(input.get_ref<const std::string &>(), true);
+  else
+    for (const json &token : input) {
+      int64_t id = token.is_number_integer() ? token.get<int64_t>() : -1;
+      if (id < 0 || id >= model.config.vocabulary)
+        throw Refusal(400, "'input' has " + shown(token) +
+                               ", which is no token of the model");
+      all.push_back(static_cast<int32_t>(id));
+    }
+  if (all.empty())
+    throw Refusal(400, "'input' has an empty text");
+  if (static_cast<int64_t>(all.size()) > encoder.longest())
+    throw Refusal(400, "a text of 'input' has " + std::to_string(all.size()) +
+                           " tokens; the model takes " +
+                           std::to_string(encoder.longest()));
+  return all;
+}
+
+std::shared_ptr<EmbeddingService::Job>
+EmbeddingService::read(const std::string &text) const {
+  json body = parsedRequest(text);
+  checkKeys(body, "the request",
+            {"input", "model", "encoding_format", "dimensions", "user"});
+  for (const char *name : {"model", "user"})
+    (void)textOf(body, name);
+  auto job = std::make_shared<Job>();
+  std::string format = textOf(body, "encoding_format");
+  job->isBase64 = format == "base64";
+  if (!format.empty() && format != "float" && !job->isBase64)
+    throw Refusal(400, "'encoding_format' has to be \"float\" or \"base64\"");
+  int64_t width = model.config.width;
+  if (const json &asked = fieldOf(body, "dimensions");
+      !asked.is_null() && asked != width)
+    throw Refusal(400, "'dimensions' is " + shown(asked) +
+                           "; the model's embeddings have " +
+                           std::to_string(width));
+  const json &input = fieldOf(body, "input");
+  if (!input.is_string() && (!input.is_array() || input.empty()))
+    throw Refusal(400, "'input' has to be a text, a list of tokens, or a list "
+                       "of such");
+  bool isOne = input.is_string() || input.front().is_number();
+  if (!isOne && input.size() > mostInputs)
+    throw Refusal(400, "'input' has " + std::to_string(input.size()) +
+                           " texts; up to " + std::to_string(mostInputs) +
+                           " are possible");
+  for (const json &one : isOne ? json::array({input}) : input) {
+    if (!one.is_string() && !one.is_array())
+      throw Refusal(400, "'input' has " + shown(one) +
+                             " in place of a text or a list of tokens");
+    job->inputs.push_back(tokensOf(one));
+    job->tokens += static_cast<int64_t>(job->inputs.back().size());
+  }
+  return job;
+}
+
+void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
+  std::shared_ptr<Job> job = read(std::exchange(exchange->body, {}));
+  job->exchange = exchange;
+  exchange->note = std::to_string(job->inputs.size()) + " texts of " +
+                   std::to_string(job->tokens) + " tokens";
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!why.empty())
+      throw Refusal(503, why);
+    if (waiting.size() >= static_cast<size_t>(options.queue)) {
+      ++refused;
+      throw Refusal(429, "the queue is full; try again later");
+    }
+    waiting.push_back(job);
+  }
+  changed.notify_all();
+  exchange->replyFrom(
+      [job] {
+        std::lock_guard<std::mutex> lock(job->mutex);
+        return job->answer;
+      },
+      [job] { job->isCancelled = true; }, /*isStream=*/false,
+      "application/json", " ");
+}
+
+//===----------------------------------------------------------------------===//
+// Answers
+//===----------------------------------------------------------------------===//
+
+// "" where its client has left, or the server ends.
+std::string EmbeddingService::answerOf(Job &job) {
+  std::string data;
+  for (size_t i = 0; i < job.inputs.size(); ++i) {
+    if (job.isCancelled)
+      return "";
+    std::vector<float> vector = encoder.embed(job.inputs[i]);
+    data +=
+        (i ? "," : "") + std::string("{\"object\":\"embedding\",\"index\":") +
+        std::to_string(i) + ",\"embedding\":" +
+        (job.isBase64 ? "\"" + base64Of(vector) + "\"" : listOf(vector)) + "}";
+  }
+  std::string count = std::to_string(job.tokens);
+  return "{\"object\":\"list\",\"data\":[" + data +
+         "],\"model\":" + dumped(json(model.path)) +
+         ",\"usage\":{\"prompt_tokens\":" + count +
+         ",\"total_tokens\":" + count + "}}";
+}
+
+void EmbeddingService::finish(const std::shared_ptr<Job> &job, int status,
+                              std::string text) {
+  {
+    std::lock_guard<std::mutex> lock(job->mutex);
+    if (job->answer.isLast)
+      return;
+    job->answer = {std::move(text), true, status};
+  }
+  if (auto alive = job->exchange.lock())
+    alive->wake(/*isLast=*/true);
+}
+
+void EmbeddingService::run() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return isOver || !waiting.empty(); });
+    if (isOver)
+      return;
+    std::shared_ptr<Job> job = waiting.front();
+    lock.unlock();
+    try {
+      std::string text = answerOf(*job);
+      bool isDone = !text.empty();
+      ++(isDone ? finished : cancelled);
+      tokens += isDone ? job->tokens : 0;
+      finish(job, 200, std::move(text));
+    } catch (const std::exception &problem) {
+      ++failed;
+      auto error = dynamic_cast<const greta::Error *>(&problem);
+      if (error && error->status() == GRETA_ERROR_DEVICE_LOST) {
+        std::lock_guard<std::mutex> again(mutex);
+        why = std::string("the device is lost: ") + problem.what();
+        deviceIsLost = true;
+      }
+      finish(job, 500, HttpServer::errorText(500, problem.what()));
+    }
+    lock.lock();
+    if (!waiting.empty() && waiting.front() == job)
+      waiting.pop_front();
+    if (deviceIsLost)
+      for (const std::shared_ptr<Job> &other : std::exchange(waiting, {}))
+        finish(other, 503, HttpServer::errorText(503, why));
+    changed.notify_all();
+  }
+}
+
+void EmbeddingService::drain(double seconds) {
+  std::unique_lock<std::mutex> lock(mutex);
+  why = "the server is ending";
+  changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                   [&] { return waiting.empty(); });
+  for (const std::shared_ptr<Job> &job : std::exchange(waiting, {})) {
+    job->isCancelled = true;
+    finish(job, 503, HttpServer::errorText(503, why));
+  }
+}
+
+std::string EmbeddingService::problem() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return why;
+}
+
+std::string EmbeddingService::metrics() const {
+  auto count = [](const std::atomic<int64_t> &value) {
+    return static_cast<double>(value.load());
+  };
+  greta_memory memory = encoder.memory();
+  std::unique_lock<std::mutex> lock(mutex);
+  auto unfinished = static_cast<double>(waiting.size());
+  lock.unlock();
+  return metric("requests_finished_total", "counter",
+                "Requests with an answer.", count(finished)) +
+         metric("requests_cancelled_total", "counter",
+                "Requests whose client left.", count(cancelled)) +
+         metric("requests_refused_total", "counter",
+                "Requests that met a full queue.", count(refused)) +
+         metric("requests_failed_total", "counter",
+                "Requests that the device failed.", count(failed)) +
+         metric("requests_waiting", "gauge",
+                "Requests in the queue, with the one at work.", unfinished) +
+         metric("prompt_tokens_total", "counter", "Tokens of texts, evaluated.",
+                count(tokens)) +
+         metric("memory_in_use_bytes", "gauge", "Device memory of buffers.",
+                static_cast<double>(memory.in_use)) +
+         metric("memory_reserved_bytes", "gauge",
+                "Device memory that the driver gave.",
+                static_cast<double>(memory.reserved));
+}
+
+} // namespace greta::llm

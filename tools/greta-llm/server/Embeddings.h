@@ -1,0 +1,63 @@
+// Embeddings.h: OpenAI's /v1/embeddings. In: requests with texts or tokens.
+// Out: a vector for each, as numbers or in base64.
+//
+// One thread owns the encoder and takes requests in the order of arrival, an
+// input at a time: one whose client has left is given up between two.
+#ifndef GRETA_LLM_EMBEDDINGS_H
+#define GRETA_LLM_EMBEDDINGS_H
+
+#include "Options.h"
+#include "engine/Encoder.h"
+#include "server/Fields.h"
+#include "server/Http.h"
+#include "server/Requests.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace greta::llm {
+
+class EmbeddingService {
+public:
+  EmbeddingService(const Options &options, const Model &model, Encoder &encoder,
+                   const Tokenizer &tokenizer);
+  ~EmbeddingService();
+
+  void take(const std::shared_ptr<Exchange> &exchange);
+  // Takes nothing from now on. Returns when all that was taken has its answer;
+  // what has none after so many seconds fails.
+  void drain(double seconds);
+  // Why nothing is taken any more; "" as long as all is well.
+  std::string problem() const;
+  bool isLost() const { return deviceIsLost; }
+  std::string metrics() const;
+
+private:
+  struct Job;
+  std::shared_ptr<Job> read(const std::string &body) const;
+  std::vector<int32_t> tokensOf(const OrderedJson &input) const;
+  std::string answerOf(Job &job);
+  void run();
+  void finish(const std::shared_ptr<Job> &job, int status, std::string text);
+
+  const Options &options;
+  const Model &model;
+  Encoder &encoder;
+  const Tokenizer &tokenizer;
+  std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0},
+      tokens{0};
+  std::atomic<bool> deviceIsLost{false};
+
+  mutable std::mutex mutex; // of what follows
+  std::condition_variable changed;
+  std::deque<std::shared_ptr<Job>> waiting; // the first one is at work
+  std::string why;
+  bool isOver = false;
+  std::thread thread;
+};
+
+} // namespace greta::llm
+#endif
