@@ -211,6 +211,8 @@ def test_other_paths(server):
     assert json.loads(server.request("/v1/models")[1])["data"][0]["id"] == "synthetic-tiny"
     status, text = server.request("/v2")
     assert status == 404 and "there is no GET /v2" in text
+    status, text = server.request("/v1/embeddings", {"input": "a"})
+    assert status == 400 and "the model makes texts, not embeddings; a server of a model of embeddings, such as bert, answers this" in text
     status, text = server.request("/v1/completions", b"x" * (5 << 20))
     assert status == 413 and "larger than 4 MiB" in text
 
