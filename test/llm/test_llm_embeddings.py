@@ -10,7 +10,7 @@ import pytest
 
 import encoders
 import models
-from test_llm import TARGETS, WHOLE, llm
+from test_llm import TARGETS, WHOLE, assert_close, llm
 from test_llm_serve import Server
 from test_llm_tokenizer import ids, model_with
 from texts import SCRIPTS
@@ -59,6 +59,16 @@ def test_embeddings(tmp_path, kind, device):
     assert np.abs(got - encoders.embedding(kind, weights, TOKENS, "cls")).max() <= 2e-5
     one = embedded(package, cls, f"--device={device}", "--tokens=5")
     assert np.abs(one - encoders.embedding(kind, weights, [5])).max() <= 2e-5
+
+
+def test_packed_weights(tmp_path):
+    """Q4_0 stays in 4 bits; positions and types are looked up, or added."""
+    path, package = tmp_path / "m.gguf", tmp_path / "m.greta"
+    weights = encoders.write_gguf(path, "bert", encoders.random_weights("bert"), "q4_0")
+    made = llm("compile", path, "--targets=gfx942", "-o", package)
+    assert made.returncode == 0 and "12 matrices in q4_0, kept in 4 bits" in made.stdout, made.stderr
+    got = embedded(package, path, "--device=sim:gfx942", "--tokens=" + ",".join(map(str, TOKENS)))
+    assert_close(got[None], encoders.embedding("bert", weights, TOKENS)[None], "f16")
 
 
 # WordPiece

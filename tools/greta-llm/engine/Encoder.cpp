@@ -21,11 +21,11 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
                  const EngineOptions &options)
     : model(model), packagePath(packagePath), progress(options.isQuiet),
       runtime(options.device), package(packagePath), stream(runtime.stream()),
-      first(load("embed")), element(elementOf(first)),
+      lookup(load("embed")), element(elementOf(lookup)),
       classes(classify(model, element)) {
   const Config &c = model.config;
   checkFacts(package.manifest(), packagePath, factsOf(model, element));
-  second.push_back(load(encodeFirstFunction));
+  firstNorm.push_back(load(encodeFirstFunction));
   for (size_t i = 0; i < classes.first.size(); ++i)
     layers.push_back(load(promptFunction(i)));
   weights = std::make_unique<Weights>(
@@ -45,8 +45,8 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
     sinTable = allocate(c.pairs());
     makeTurns();
   }
-  checkArguments(first, -1);
-  checkArguments(second.front(), -1);
+  checkArguments(lookup, -1);
+  checkArguments(firstNorm.front(), -1);
   for (size_t i = 0; i < layers.size(); ++i)
     checkArguments(layers[i], classes.first[i]);
   progress.clear();
@@ -124,8 +124,8 @@ std::vector<float> Encoder::embed(const std::vector<int32_t> &tokens) {
   const Config &c = model.config;
   int64_t count = static_cast<int64_t>(tokens.size());
   stream.write(tokenBuffer, tokens.data(), tokens.size() * 4);
-  launch(first, -1, count, x[1], x[1]);
-  launch(second.front(), -1, count, x[1], x[0]);
+  launch(lookup, -1, count, x[1], x[1]);
+  launch(firstNorm.front(), -1, count, x[1], x[0]);
   for (int64_t layer = 0; layer < c.layers; ++layer)
     launch(layers[classes.classOf[static_cast<size_t>(layer)]], layer, count,
            x[layer % 2], x[(layer + 1) % 2]);

@@ -35,11 +35,11 @@ private:
   greta::Runtime runtime;
   greta::Package package;
   greta::Stream stream;
-  greta::Function first; // of a text's tokens
+  greta::Function lookup; // of the tokens
   const Element element;
   const LayerClasses classes;
-  std::vector<greta::Function> layers; // by class
-  std::vector<greta::Function> second; // the first norm
+  std::vector<greta::Function> layers;    // by class
+  std::vector<greta::Function> firstNorm; // empty until it is loaded
   std::unique_ptr<Weights> weights;
   int64_t most; // tokens of a text
   greta::Buffer tokenBuffer, x[2], cosTable, sinTable;
