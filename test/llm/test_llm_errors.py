@@ -363,7 +363,7 @@ def test_experts_of_several_shapes(tmp_path):
 @pytest.mark.parametrize(
     "metadata, says",
     [
-        ({"general.architecture": "bert"}, "the architecture 'bert' is not known"),
+        ({"general.architecture": "jina-bert-v2"}, "the architecture 'jina-bert-v2' is not known"),
         ({"general.architecture": 3}, "the GGUF metadata lacks the text 'general.architecture'"),
         ({"llama.block_count": "two"}, "the GGUF metadata lacks the number 'llama.block_count'"),
         ({"general.alignment": 0}, "the GGUF alignment is 0"),
@@ -520,7 +520,7 @@ def test_tokenizer(tmp_path, change, says):
     "metadata, says",
     [
         ({}, "has no tokenizer (tokenizer.json)"),
-        ({"tokenizer.ggml.model": "bert"}, "the tokenizer 'bert' is not known; greta-llm takes gpt2, llama and gemma4"),
+        ({"tokenizer.ggml.model": "t5"}, "the tokenizer 't5' is not known; greta-llm takes gpt2, llama, gemma4 and bert"),
         ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"] * 999}, "the tokenizer has 999 tokens, the model 320"),
         ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "x"}, "the tokenizer's pattern 'x' is not known; greta-llm takes llama-bpe, llama3, "),
         (
