@@ -162,7 +162,8 @@ static void pairNeighbours(Block *block) {
     OperationState state(first->getLoc(), first->getName(), operands,
                          operands.front().getType(), first->getAttrs());
     Value pair = b.create(state)->getResult(0);
-    for (auto [i, member] : llvm::enumerate(ArrayRef{first, second})) {
+    Operation *members[] = {first, second};
+    for (auto [i, member] : llvm::enumerate(members)) {
       member->getResult(0).replaceAllUsesWith(
           vector::ExtractOp::create(b, pair, i));
       member->erase();

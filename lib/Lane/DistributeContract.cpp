@@ -48,8 +48,8 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   ContractOperand operands[2];
   // Elements along `dims` that one of the result is the sum of.
   SmallVector<int64_t> extents(rank, 1);
-  for (auto [operand, value] :
-       llvm::zip(operands, ValueRange{op.getA(), op.getB()})) {
+  Value factors[] = {op.getA(), op.getB()};
+  for (auto [operand, value] : llvm::zip(operands, factors)) {
     const DistributedLayout &layout = layoutOf(value);
     operand.type = cast<RankedTensorType>(value.getType());
     for (unsigned dim = 0; dim < rank; ++dim) {

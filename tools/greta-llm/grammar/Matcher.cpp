@@ -8,7 +8,7 @@
 namespace greta::llm {
 
 namespace {
-constexpr int32_t deepest = 128;          // frames on another
+constexpr int32_t deepestStack = 128;     // frames on another
 constexpr size_t mostWays = 2048;         // of a state
 constexpr size_t mostStates = 16384;      // that one mask or text may need
 constexpr size_t keptStates = 2048;       // from one token to the next
@@ -103,7 +103,8 @@ int32_t Matcher::stateOf(std::vector<Way> open) {
       // Where nothing follows there is nothing to return to.
       if (grammar->nodes[static_cast<size_t>(node.next)].kind == Grammar::End)
         add({entry, below});
-      else if (below < 0 || frames[static_cast<size_t>(below)].depth < deepest)
+      else if (below < 0 ||
+               frames[static_cast<size_t>(below)].depth < deepestStack)
         add({entry, frame(node.next, below)});
       break;
     }
