@@ -15,6 +15,10 @@ for variable, folder in (("TRITON_CACHE_DIR", "triton"), ("TORCHINDUCTOR_CACHE_D
     os.environ.setdefault(variable, str(BUILD / "test-cache" / folder))
 
 
+# lavapipe translates a shader without LLVM's optimiser: in a third less time for large blocks, and no test measures what it makes.
+os.environ.setdefault("GALLIVM_PERF", "nopt")
+
+
 @pytest.fixture(scope="session")
 def driver_parts():
     """The parts of scripts/vulkan-drivers that are set up: lavapipe, radv, ggml."""

@@ -10,7 +10,7 @@ from conftest import ROOT
 FOLDERS = ("dialects", *(f"lib/{folder.name}" for folder in sorted((ROOT / "lib").iterdir()) if folder.is_dir() and folder.name != "Sim"),
            "tools/greta-llm", "tools/greta-opt", "tools/greta-run", "tools/greta-translate", "tools/greta-tune")
 # The beginning of a diagnostic; it ends with the statement.
-CALL = re.compile(r"\b(?:emitError|emitOpError|emitWarning|createStringError|runtime_error|bad|error|fail|reject|unsupported)\(")
+CALL = re.compile(r"\b(?:emitError|emitOpError|emitWarning|createStringError|runtime_error|bad\w*|error|fail|reject|unsupported)\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 STATEMENT = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"|[^";])*')
 WORDS = 3  # in a row, so that no other message is meant by chance

@@ -87,8 +87,8 @@ static bool copyByKernel(const at::Tensor &to, const at::Tensor &from,
   }
   farthest = std::max({farthest, ends[0], ends[1]});
   Kernel *kernel = copyKernels(to.scalar_type(), from.scalar_type(),
-                                  static_cast<int>(dims.size()),
-                                  farthest >= INT32_MAX / 2, negates);
+                               static_cast<int>(dims.size()),
+                               farthest >= INT32_MAX / 2, negates);
   if (!kernel)
     return false;
   constexpr int64_t elementsPerProgram = 1024;
