@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
 constexpr uint32_t maxArgumentBytes = 4096;
-constexpr size_t maxSymbols = 256; // of a function; each name is looked up here
+constexpr size_t maxNames = 256; // of a function; each name is looked up here
 constexpr uint32_t maxLogWords = 1 << 22; // of a log, and elements of a value
 
 // A JSON value and its path.
@@ -425,7 +425,7 @@ FunctionDecl function(const Reader &R,
   std::vector<std::string> Symbols;
   std::vector<Reader> SymbolReaders;
   if (R.has("symbols"))
-    SymbolReaders = R.at("symbols").list(0, maxSymbols);
+    SymbolReaders = R.at("symbols").list(0, maxNames);
   for (const Reader &S : SymbolReaders) {
     const std::string &Name = S.at("name").name();
     for (const std::string &Other : Symbols)
