@@ -29,8 +29,9 @@ BlockArgument greta::tile::argumentOf(Value pointer) {
 }
 
 bool greta::tile::hasPointerRange(BlockArgument argument) {
-  return argument && cast<FuncOp>(argument.getOwner()->getParentOp())
-                         .getArgAttr(argument.getArgNumber(), pointerRangeName);
+  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp())
+                       : FuncOp();
+  return func && func.getArgAttr(argument.getArgNumber(), pointerRangeName);
 }
 
 LogicalResult PtrAddOp::inferReturnTypes(MLIRContext *, std::optional<Location>,

@@ -13,6 +13,7 @@ radeon_numerics.csv has these rows.
 
 import argparse
 import collections
+import concurrent.futures
 import datetime
 import itertools
 import json
@@ -143,8 +144,16 @@ def main():
     info = describe(options.launcher, options.device)
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
     groups, problems = collections.defaultdict(list), []
-    for package, names in json.loads((options.directory / "numerics.json").read_text()).items():
-        lines = run(options.launcher, options.device, options.directory / f"numerics_{package}.greta", names)
+    packages = json.loads((options.directory / "numerics.json").read_text())
+
+    def results(package):
+        return run(options.launcher, options.device, options.directory / f"numerics_{package}.greta", packages[package])
+
+    # Most of the time is float64's, on one processor for a package.
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        ran = dict(zip(packages, pool.map(results, packages)))
+    for package, names in packages.items():
+        lines = ran[package]
         problems += [f"{line['case']}, {line.get('variant')}: {line['problem']}" for line in lines if "problem" in line]
         problems += [f"{name}: no result" for name in set(names) - {line["case"] for line in lines}]
         for line in lines:

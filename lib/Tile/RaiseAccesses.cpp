@@ -297,19 +297,33 @@ static bool isZero(Value block) {
   return matchPattern(block, m_PosZeroFloat()) || matchPattern(block, m_Zero());
 }
 
+/// What `block` repeats. `isAlone` stays true while each value on the way has
+/// one use.
+static Value withoutBroadcasts(Value block, bool &isAlone) {
+  isAlone &= block.hasOneUse();
+  while (auto broadcast = block.getDefiningOp<BroadcastOp>()) {
+    block = broadcast.getValue();
+    isAlone &= block.hasOneUse();
+  }
+  return block;
+}
+
 /// The offset that is zero where `condition` does not hold, in a sum of offsets
-/// from an argument that reaches little; null: there is none.
+/// from an argument that reaches little, if nothing else goes through it; null:
+/// there is none.
 static arith::SelectOp zeroWithout(Value condition, Value pointers) {
   arith::SelectOp found;
-  for (pointers = withoutBroadcasts(pointers);
-       auto add = pointers.getDefiningOp<PtrAddOp>();
-       pointers = withoutBroadcasts(add.getBase())) {
-    auto select =
-        withoutBroadcasts(add.getOffset()).getDefiningOp<arith::SelectOp>();
-    if (select && isZero(select.getFalseValue()) && select->hasOneUse() &&
+  bool isAlone = true;
+  pointers = withoutBroadcasts(pointers, isAlone);
+  while (auto add = pointers.getDefiningOp<PtrAddOp>()) {
+    bool isOwn = isAlone;
+    auto select = withoutBroadcasts(add.getOffset(), isOwn)
+                      .getDefiningOp<arith::SelectOp>();
+    if (select && isOwn && isZero(select.getFalseValue()) &&
         withoutBroadcasts(select.getCondition()) ==
             withoutBroadcasts(condition))
       found = select;
+    pointers = withoutBroadcasts(add.getBase(), isAlone);
   }
   return hasPointerRange(dyn_cast<BlockArgument>(pointers)) ? found : nullptr;
 }

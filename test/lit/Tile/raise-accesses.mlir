@@ -87,6 +87,39 @@ greta_tile.func @zeros(%x: !greta_tile.ptr<f16> {greta.pointer_range}, %y: !gret
   greta_tile.return
 }
 
+// They stay, too, where a store goes through the same pointers, and behind pointers that a loop carries.
+// CHECK-LABEL: @shared_places(
+// CHECK: greta_tile.load_scattered %{{[0-9]*}} : tensor
+// CHECK: arith.select {{.*}}xf16>
+// CHECK: scf.for
+// CHECK: greta_tile.load_scattered %{{[a-z0-9]*}} : tensor
+// CHECK: arith.select {{.*}}xf16>
+greta_tile.func @shared_places(%x: !greta_tile.ptr<f16> {greta.pointer_range}, %m: i32, %n: i32) attributes {waves = 4 : i32} {
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %below = greta_tile.splat %m : tensor<64xi32>
+  %c = arith.cmpi slt, %i, %below : tensor<64xi32>
+  %none = arith.constant dense<0> : tensor<64xi32>
+  %zero = arith.constant dense<0.0> : tensor<64xf16>
+  %i0 = arith.select %c, %i, %none : tensor<64xi1>, tensor<64xi32>
+  %p0 = greta_tile.ptr_add %x, %i0 : !greta_tile.ptr<f16>, tensor<64xi32>
+  %v0 = greta_tile.load_scattered %p0 : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %r0 = arith.select %c, %v0, %zero : tensor<64xi1>, tensor<64xf16>
+  greta_tile.store_scattered %r0, %p0 : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+
+  %from = arith.constant 0 : i32
+  %step = arith.constant 1 : i32
+  %last = scf.for %k = %from to %n step %step iter_args(%q = %p0) -> (tensor<64x!greta_tile.ptr<f16>>) : i32 {
+    %v1 = greta_tile.load_scattered %q : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+    %r1 = arith.select %c, %v1, %zero : tensor<64xi1>, tensor<64xf16>
+    %by = greta_tile.splat %k : tensor<64xi32>
+    %next = greta_tile.ptr_add %q, %by : tensor<64x!greta_tile.ptr<f16>>, tensor<64xi32>
+    greta_tile.store_scattered %r1, %next : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+    scf.yield %next : tensor<64x!greta_tile.ptr<f16>>
+  }
+  greta_tile.store_scattered %zero, %last : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+  greta_tile.return
+}
+
 // A stride that may be negative, indices that wrap around and a mask that is no bound stay what they are. A bound that says nothing of the address
 // leaves it alone.
 // CHECK-LABEL: @others(
