@@ -7,7 +7,8 @@ become one function of the greta dialect, whose kernels are fused.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._arrays import Array, asarray, package_type
@@ -153,9 +154,15 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, transpose_b: bool = False, out_
 
 def _numbers(name: str, value: int | Sequence[int], count: int) -> list[int]:
     """One number for all, one for rows and one for columns, or each."""
-    numbers = [value] if isinstance(value, int) else list(value)
+    try:
+        numbers = [operator.index(one) for one in (value if isinstance(value, Iterable) else [value])]
+    except TypeError:
+        numbers = []
     if count % len(numbers or (0,) * (count + 1)):
         raise Error(f"{name} of conv2d is {value!r}; it takes one number, two for rows and columns, or {count}")
+    least = 0 if name == "padding" else 1
+    if min(numbers) < least:
+        raise Error(f"{name} of conv2d is {value!r}; its numbers are at least {least}")
     return numbers * (count // len(numbers))
 
 
@@ -170,7 +177,9 @@ def conv2d(x: Any, w: Any, bias: Any = None, stride: int | Sequence[int] = 1, pa
     def write(trace: Trace, operands: list[Value]) -> Value:
         x, w = operands[:2]
         spans = zip(x.shape[1:3], w.shape[1:3], strides, borders[:2], borders[2:], dilations)
-        extents = (None if size is None else (size + before + behind - step * (taps - 1) - 1) // by + 1 for size, taps, by, before, behind, step in spans)
+        extents = [None if size is None else (size + before + behind - step * (taps - 1) - 1) // by + 1 for size, taps, by, before, behind, step in spans]
+        if any(extent is not None and extent < 1 for extent in extents):
+            raise Error(f"conv2d has no place for taps of w {w.shape} on images x {x.shape} with padding {borders} and dilation {dilations}")
         return trace.op("conv2d", operands, attributes, (x.shape[0], *extents, w.shape[0]), _product_type(x.type, out_dtype))
 
     given = [x, w] if bias is None else [x, w, bias]
