@@ -46,7 +46,7 @@ def Greta_Conv2dOp : Greta_WindowOp<"conv2d"> {
     Sums are f32 (i32 for i8); the bias is added to them, and the result is rounded once. B, H and W may be dynamic; C is static.
 
     On GPUs it is a GEMM of `B * Ho * Wo` rows, KO columns and `R * S * C` products, whose kernel gathers its rows (`greta.patches`); elementwise work behind it is part of that
-    kernel. Channels are best multiples of 32. "nchw" and groups cost a kernel that moves data; a group is a GEMM of its own.
+    kernel. Channels are best multiples of 32. Groups cost a kernel that moves data; a group is a GEMM of its own. GPUs refuse "nchw": only the target 'host' takes it.
 
     Source: K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document Processing", 2006; without the matrix in memory: S. Chetlur et al.,
     "cuDNN: Efficient Primitives for Deep Learning", 2014, arXiv:1410.0759.
