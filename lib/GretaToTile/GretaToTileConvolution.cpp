@@ -68,18 +68,42 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
       at = mul(at, constants(op.strideOf(dim), column));
       return sub(at, constants(op.paddingBefore(dim), column));
     });
-  auto strideOf = [&](unsigned dim) {
-    return scalars.get(b, layout.strides[dim]);
+  // Images of unknown number may reach beyond what i32 counts, and what taps
+  // see of one image may, if it is large or its extents are unknown.
+  AffineExpr total = fixed(1), channelsApart = size[3] * layout.strides[3],
+             seen = channelsApart;
+  for (unsigned dim = 0; dim < 4; ++dim)
+    total = total + (size[dim] - 1) * layout.strides[dim];
+  for (unsigned dim : {0u, 1u})
+    seen =
+        seen + (size[1 + dim] + op.paddingBefore(dim) + op.paddingBehind(dim)) *
+                   layout.strides[1 + dim];
+  auto isAtMost = [](AffineExpr count, int64_t most) {
+    auto constant = dyn_cast<AffineConstantExpr>(count);
+    return constant && constant.getValue() <= most;
   };
-  // Images of unknown number may reach beyond what i32 counts.
-  auto total = dyn_cast<AffineConstantExpr>(size[0] * layout.strides[0]);
-  const bool isSmall = total && total.getValue() <= INT32_MAX;
-  auto counted = [&](Value v) { return isSmall ? v : large(v); };
+  const bool isSmall = isAtMost(total, INT32_MAX);
+  const bool isImageSmall = isSmall || isAtMost(seen, INT32_MAX);
+  const bool fits[] = {isSmall, isImageSmall, isImageSmall,
+                       isSmall || isAtMost(channelsApart, INT32_MAX)};
+  auto counted = [&](Value v) {
+    return isSmall || getElementTypeOrSelf(v).isInteger(64) ? v : large(v);
+  };
+  // Elements from index 0 to `index` along a dimension of the images.
+  auto elementsTo = [&](Value index, unsigned dim) -> Value {
+    AffineExpr expr = layout.strides[dim];
+    Value stride = fits[dim] ? scalars.get(b, expr) : large(expr);
+    if (isa<RankedTensorType>(index.getType()))
+      stride = like(stride, Emitter::shapeOf(index));
+    return mul(fits[dim] ? index : large(index), stride);
+  };
+  auto plus = [&](Value x, Value y) {
+    return x.getType() == y.getType() ? add(x, y) : add(counted(x), counted(y));
+  };
   Value offset = perRow(3, [&]() -> Value {
-    Value sum = mul(counted(splitPosition(0).first),
-                    like(counted(strideOf(0)), column));
+    Value sum = elementsTo(splitPosition(0).first, 0);
     for (unsigned dim : {0u, 1u})
-      sum = add(sum, counted(mul(first[dim], like(strideOf(1 + dim), column))));
+      sum = plus(sum, elementsTo(first[dim], 1 + dim));
     return sum;
   });
   Value pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
@@ -87,7 +111,7 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
     int64_t bytes =
         tile::bytesInMemory(getElementTypeOrSelf(argument.getType()));
     if (auto whole = dyn_cast<BlockArgument>(at);
-        whole && isSmall && total.getValue() <= INT32_MAX / bytes)
+        whole && isAtMost(total, INT32_MAX / bytes))
       cast<tile::FuncOp>(whole.getOwner()->getParentOp())
           .setArgAttr(whole.getArgNumber(), tile::pointerRangeName,
                       b.getUnitAttr());
@@ -106,19 +130,15 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   auto number = [&](int64_t value) {
     return isOfOneTap ? i32(b, value) : constants(value, shape);
   };
-  auto stride = [&](unsigned dim) {
-    Value scalar = strideOf(dim);
-    return isOfOneTap ? scalar : like(scalar, shape);
-  };
   if (!isOfOneTap)
     k = add(like(k, shape), iota(shape, 1));
   Value tap = div(k, number(channels));
   Value moves[2] = {
       mul(div(tap, number(op.kernelExtent(1))), number(op.dilationOf(0))),
       mul(rem(tap, number(op.kernelExtent(1))), number(op.dilationOf(1)))};
-  Value shift = mul(rem(k, number(channels)), stride(3));
+  Value shift = elementsTo(rem(k, number(channels)), 3);
   for (unsigned dim : {0u, 1u})
-    shift = add(shift, mul(moves[dim], stride(1 + dim)));
+    shift = plus(shift, elementsTo(moves[dim], 1 + dim));
   auto wide = [&](Value v) { return broadcast(v, whole); };
   ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
   auto all = [&](Value v) {
@@ -145,7 +165,7 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
                     b, b.getZeroAttr(cast<RankedTensorType>(at.getType()))));
   Value places = wide(advance(pointer, at));
   if (isOfOneTap)
-    places = advance(places, wide(mul(iota(line, 1), like(strideOf(3), line))));
+    places = advance(places, wide(elementsTo(iota(line, 1), 3)));
   auto type = blockType(identity, getElementTypeOrSelf(argument.getType()));
   Value loaded = gather(type, places, Value());
   if (!mask)

@@ -32,3 +32,39 @@ func.func @columns(%x: tensor<?x30x30x3xf16>, %w: tensor<64x3x3x3xf16>) -> tenso
   %0 = greta.conv2d %x, %w : tensor<?x30x30x3xf16>, tensor<64x3x3x3xf16> -> tensor<?x28x28x64xf16>
   return %0 : tensor<?x28x28x64xf16>
 }
+
+// -----
+
+// One image of more elements than i32 counts: products have 64 bits, and the buffer has no small range.
+// CHECK-LABEL: greta_tile.func @large_0(%arg0: !greta_tile.ptr<i8>, %arg1
+// CHECK: arith.muli {{.*}} : tensor<[[M:[0-9]+]]x1xi64>
+// CHECK: arith.muli {{.*}} : tensor<[[M]]x1xi64>
+// CHECK: greta_tile.load_scattered
+func.func @large(%x: tensor<1x32768x32768x3xi8>, %w: tensor<16x3x3x3xi8>) -> tensor<1x16383x16383x16xi32> {
+  %0 = greta.conv2d %x, %w {strides = [2, 2]} : tensor<1x32768x32768x3xi8>, tensor<16x3x3x3xi8> -> tensor<1x16383x16383x16xi32>
+  return %0 : tensor<1x16383x16383x16xi32>
+}
+
+// -----
+
+// So where taps are far outside of an image that is small.
+// CHECK-LABEL: greta_tile.func @outside_0(
+// CHECK-DAG: arith.muli {{.*}} : tensor<{{[0-9]+}}x1xi64>
+// CHECK-DAG: arith.muli {{.*}} : tensor<1x{{[0-9]+}}xi64>
+// CHECK: greta_tile.load_scattered
+func.func @outside(%x: tensor<?x4x65536x1xf16>, %w: tensor<16x2x1x1xf16>) -> tensor<?x4x65536x16xf16> {
+  %0 = greta.conv2d %x, %w {padding = [32768, 0, 0, 0], dilations = [32768, 1]} : tensor<?x4x65536x1xf16>, tensor<16x2x1x1xf16> -> tensor<?x4x65536x16xf16>
+  return %0 : tensor<?x4x65536x16xf16>
+}
+
+// -----
+
+// The largest stride need not be that of the first dimension.
+// CHECK-LABEL: greta_tile.func @transposed_0(%arg0: !greta_tile.ptr<f16>, %arg1
+// CHECK: arith.muli {{.*}} : tensor<{{[0-9]+}}x1xi64>
+func.func @transposed(%m: tensor<4096x4096x64x4xf16>, %w: tensor<16x3x3x4xf16>) -> tensor<64x4094x4094x16xf16> {
+  %e = tensor.empty() : tensor<64x4096x4096x4xf16>
+  %x = linalg.transpose ins(%m : tensor<4096x4096x64x4xf16>) outs(%e : tensor<64x4096x4096x4xf16>) permutation = [2, 0, 1, 3]
+  %0 = greta.conv2d %x, %w : tensor<64x4096x4096x4xf16>, tensor<16x3x3x4xf16> -> tensor<64x4094x4094x16xf16>
+  return %0 : tensor<64x4094x4094x16xf16>
+}
