@@ -120,6 +120,11 @@ LogicalResult Conv2dOp::verify() {
       failed(checkDim(*this, "result", getResult(), channel, outputs,
                       "KO of 'w'")))
     return failure();
+  for (unsigned dim : {0u, dimOf(0), dimOf(1)})
+    if (x.isDynamicDim(dim) != getType().isDynamicDim(dim))
+      return emitOpError() << "'x' is " << x << " and the result " << getType()
+                           << "; dimension " << dim
+                           << " is dynamic in both or in neither";
   for (unsigned dim : {0u, 1u}) {
     int64_t size = x.getDimSize(dimOf(dim));
     if (!ShapedType::isDynamic(size) && (size < 1 || size + shiftOf(dim) < 0))

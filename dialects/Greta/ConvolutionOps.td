@@ -43,7 +43,7 @@ def Greta_Conv2dOp : Greta_WindowOp<"conv2d"> {
 
     `y[b, p, q, o] = bias[o] + sum(x[b, p * strides[0] - top + r * dilations[0], q * strides[1] - left + s * dilations[1], c] * w[o, r, s, c])` over r, s and
     c, where x is zero outside of its rows and columns. `Ho = floor((H + top + bottom - dilations[0] * (R - 1) - 1) / strides[0]) + 1`, and Wo likewise.
-    Sums are f32 (i32 for i8); the bias is added to them, and the result is rounded once. B, H and W may be dynamic; C is static.
+    Sums are f32 (i32 for i8); the bias is added to them, and the result is rounded once. B, H and W may be dynamic, each in x and the result; C is static.
 
     On GPUs it is a GEMM of `B * Ho * Wo` rows, KO columns and `R * S * C` products, whose kernel gathers its rows (`greta.patches`); elementwise work behind it is part of that
     kernel. Channels are best multiples of 32. Groups cost a kernel that moves data; a group is a GEMM of its own. GPUs refuse "nchw": only the target 'host' takes it.

@@ -28,6 +28,15 @@ static const SmallVector<ReassociationIndices, 2> &positionsOfImage() {
   return groups;
 }
 
+/// The type of a view follows from the image's type, not from what is known of
+/// its extents.
+static int64_t rowsOf(RankedTensorType image) {
+  ArrayRef<int64_t> positions = image.getShape().take_front(3);
+  return ShapedType::isDynamicShape(positions)
+             ? ShapedType::kDynamic
+             : ShapedType::getNumElements(positions);
+}
+
 namespace {
 class ConvolutionRewriter {
 public:
@@ -99,10 +108,8 @@ Value ConvolutionRewriter::patchesOf(Conv2dOp op, AffineExpr rows) {
                op.paddingBehind(dim) == 0;
   if (isWhole)
     return collapsed(x, positionsOfImage());
-  auto constant = dyn_cast<AffineConstantExpr>(rows);
   int64_t depth = taps * op.getW().getType().getDimSize(3);
-  SmallVector<int64_t> shape = {
-      constant ? constant.getValue() : ShapedType::kDynamic, depth};
+  SmallVector<int64_t> shape = {rowsOf(op.getType()), depth};
   SmallVector<AffineExpr> extents = {rows, number(depth)};
   if (op.getGroups() > 1) {
     shape.insert(shape.begin(), op.getGroups());
@@ -216,11 +223,8 @@ Value ConvolutionRewriter::asRows(Value value) {
   ArrayRef<AffineExpr> image = extentsOf(value);
   SmallVector<AffineExpr> extents = {number(1) * image[0] * image[1] * image[2],
                                      image[3]};
-  auto rows = dyn_cast<AffineConstantExpr>(extents[0]);
-  auto type =
-      RankedTensorType::get({rows ? rows.getValue() : ShapedType::kDynamic,
-                             typeOf(value).getDimSize(3)},
-                            element);
+  auto type = RankedTensorType::get(
+      {rowsOf(typeOf(value)), typeOf(value).getDimSize(3)}, element);
   auto broadcast = dyn_cast_or_null<BroadcastOp>(op);
   if (broadcast && broadcast.getDims().empty())
     return noted(

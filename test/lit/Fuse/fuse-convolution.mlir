@@ -59,3 +59,21 @@ func.func @channels_first(%x: tensor<1x4x8x8xf16>, %w: tensor<8x4x3x3xf16>) -> t
   %0 = greta.conv2d %x, %w {layout = "nchw"} : tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<1x8x6x6xf16>
   return %0 : tensor<1x8x6x6xf16>
 }
+
+// -----
+
+// Rows are dynamic where a dimension of the image is, though its extent follows from a constant; in both kinds of operands.
+// CHECK-LABEL: func.func @declared
+// CHECK: greta.patches {{.*}} -> tensor<?x288xf16>
+// CHECK: greta.matmul {{.*}} -> tensor<?x16xf16>
+// CHECK: arith.addf {{.*}} : tensor<?x16xf16>
+// CHECK: tensor.expand_shape {{.*}} into tensor<?x8x8x16xf16>
+func.func @declared(%x: tensor<2x8x8x32xf16>, %w: tensor<16x3x3x32xf16>, %b: tensor<16xf16>) -> tensor<?x8x8x16xf16> {
+  %n = arith.constant 2 : index
+  %c = tensor.cast %x : tensor<2x8x8x32xf16> to tensor<?x8x8x32xf16>
+  %e = tensor.empty(%n) : tensor<?x8x8x16xf16>
+  %0 = greta.conv2d %c, %w {padding = [1, 1, 1, 1]} : tensor<?x8x8x32xf16>, tensor<16x3x3x32xf16> -> tensor<?x8x8x16xf16>
+  %1 = linalg.broadcast ins(%b : tensor<16xf16>) outs(%e : tensor<?x8x8x16xf16>) dimensions = [0, 1, 2]
+  %2 = arith.addf %0, %1 : tensor<?x8x8x16xf16>
+  return %2 : tensor<?x8x8x16xf16>
+}

@@ -84,3 +84,15 @@ func.func @patches(%x: tensor<1x8x8x4xf16>) {
   %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1]} : tensor<1x8x8x4xf16> -> tensor<36x35xf16>
   return
 }
+// -----
+func.func @kinds(%x: tensor<?x?x8x4xf16>, %w: tensor<8x3x3x4xf16>) {
+  // expected-error @below {{'x' is 'tensor<?x?x8x4xf16>' and the result 'tensor<?x6x6x8xf16>'; dimension 1 is dynamic in both or in neither}}
+  %0 = greta.conv2d %x, %w : tensor<?x?x8x4xf16>, tensor<8x3x3x4xf16> -> tensor<?x6x6x8xf16>
+  return
+}
+// -----
+func.func @images(%x: tensor<2x4x8x8xf16>, %w: tensor<8x4x3x3xf16>) {
+  // expected-error @below {{'x' is 'tensor<2x4x8x8xf16>' and the result 'tensor<?x8x6x6xf16>'; dimension 0 is dynamic in both or in neither}}
+  %0 = greta.conv2d %x, %w {layout = "nchw"} : tensor<2x4x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<?x8x6x6xf16>
+  return
+}
