@@ -77,3 +77,11 @@ func.func @declared(%x: tensor<2x8x8x32xf16>, %w: tensor<16x3x3x32xf16>, %b: ten
   %2 = arith.addf %0, %1 : tensor<?x8x8x16xf16>
   return %2 : tensor<?x8x8x16xf16>
 }
+
+// -----
+
+func.func @patches(%x: tensor<2x8x8x4xf16>) -> tensor<72x36xf16> {
+  // expected-error @below {{has no kernel of its own; write greta.conv2d, or compile for the target 'host'}}
+  %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1]} : tensor<2x8x8x4xf16> -> tensor<72x36xf16>
+  return %0 : tensor<72x36xf16>
+}
