@@ -53,7 +53,7 @@ static int64_t positionsOf(Window op, unsigned dim, int64_t size) {
 
 static LogicalResult checkElements(Conv2dOp op) {
   Type x = op.getX().getType().getElementType(), sum = op.getSumType();
-  if (!x.isInteger(8) &&
+  if (!x.isSignlessInteger(8) &&
       failed(checkFloat(op, "x", op.getX(), "f32, f16, bf16 or i8")))
     return failure();
   auto check = [&](StringRef name, Type type, bool isSum,
@@ -101,8 +101,8 @@ LogicalResult Conv2dOp::verify() {
     return emitOpError() << "'w' is " << w << " and 'x' " << x
                          << "; only B, H and W may be dynamic: give channels "
                             "and taps in the types";
-  if (w.getNumElements() == 0 ||
-      llvm::any_of(w.getShape(), [](int64_t n) { return n > mostElements; }))
+  if (llvm::any_of(w.getShape(),
+                   [](int64_t n) { return n < 1 || n > mostElements; }))
     return emitOpError() << "'w' is " << w << "; its extents are from 1 to "
                          << mostElements;
   if (getGroups() < 1 || outputs % getGroups() ||

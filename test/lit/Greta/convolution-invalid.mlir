@@ -96,3 +96,15 @@ func.func @images(%x: tensor<2x4x8x8xf16>, %w: tensor<8x4x3x3xf16>) {
   %0 = greta.conv2d %x, %w {layout = "nchw"} : tensor<2x4x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<?x8x6x6xf16>
   return
 }
+// -----
+func.func @signed(%x: tensor<1x8x8x4xsi8>, %w: tensor<8x3x3x4xsi8>) {
+  // expected-error @below {{'x' has element type 'si8'; it takes f32, f16, bf16 or i8}}
+  %0 = greta.conv2d %x, %w : tensor<1x8x8x4xsi8>, tensor<8x3x3x4xsi8> -> tensor<1x6x6x8xi32>
+  return
+}
+// -----
+func.func @large(%x: tensor<1x8x8x4294967296xf16>, %w: tensor<4294967296x4294967296x1x4294967296xf16>) {
+  // expected-error @below {{its extents are from 1 to 65535}}
+  %0 = greta.conv2d %x, %w : tensor<1x8x8x4294967296xf16>, tensor<4294967296x4294967296x1x4294967296xf16> -> tensor<1x6x6x8xf16>
+  return
+}
