@@ -2,7 +2,8 @@
 //
 // The definition of greta.conv2d is one linalg.generic over [B, Ho, Wo, KO] and
 // [R, S, C/groups]. It reads `x` at a position that it computes, moved into the
-// image, and takes zero where that was outside.
+// image, and takes zero where that was outside; of images that may be empty it
+// reads only what is inside.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,7 @@
 #include "Greta/Greta.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -219,12 +221,15 @@ namespace {
 template <typename Window> struct ImageReader {
   ImplicitLocOpBuilder &b;
   Window op;
-  Value sizes[2]; // rows and columns of the images
+  Value sizes[2];          // rows and columns of the images
+  bool mayBeEmpty = false; // so that there may be no element to read
 
   ImageReader(ImplicitLocOpBuilder &b, Window op, unsigned firstDim)
       : b(b), op(op) {
-    for (unsigned dim : {0u, 1u})
+    for (unsigned dim : {0u, 1u}) {
       sizes[dim] = tensor::DimOp::create(b, op.getX(), firstDim + dim);
+      mayBeEmpty |= op.getX().getType().isDynamicDim(firstDim + dim);
+    }
   }
   static Value index(ImplicitLocOpBuilder &b, int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
@@ -248,13 +253,27 @@ template <typename Window> struct ImageReader {
       Value moved =
           arith::MaxSIOp::create(b, arith::MinSIOp::create(b, at, last), zero);
       Value isHere =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at, moved);
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at, sizes[dim]);
       isInside = isInside ? arith::AndIOp::create(b, isInside, isHere) : isHere;
       place.push_back(moved);
     }
-    Value element = tensor::ExtractOp::create(b, op.getX(), placeOf(place));
-    Value none = arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
-    return arith::SelectOp::create(b, isInside, element, none);
+    SmallVector<Value> indices = placeOf(place);
+    auto element = [&](OpBuilder &then, Location loc) -> Value {
+      return tensor::ExtractOp::create(then, loc, op.getX(), indices);
+    };
+    Type type = op.getX().getType().getElementType();
+    Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    if (!mayBeEmpty)
+      return arith::SelectOp::create(b, isInside, element(b, b.getLoc()), none);
+    return scf::IfOp::create(
+               b, isInside,
+               [&](OpBuilder &then, Location loc) {
+                 scf::YieldOp::create(then, loc, element(then, loc));
+               },
+               [&](OpBuilder &otherwise, Location loc) {
+                 scf::YieldOp::create(otherwise, loc, none);
+               })
+        .getResult(0);
   }
 };
 } // namespace

@@ -148,11 +148,18 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   auto require = [&](Value condition) {
     mask = mask ? both(mask, condition) : condition;
   };
+  // Launches refuse arguments that are negative, and so images without rows or
+  // columns, of which no element can be read.
+  auto isBelow = [&](Value at, AffineExpr extent) {
+    bool isKnown = isa<AffineConstantExpr>(extent);
+    Value bound = scalars.get(b, isKnown ? extent : extent - 1);
+    return compare(isKnown ? Predicate::ult : Predicate::ule, at,
+                   like(bound, tested));
+  };
   for (unsigned dim : {0u, 1u})
     if (op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0)
-      require(compare(Predicate::ult,
-                      add(broadcast(first[dim], tested), all(moves[dim])),
-                      like(scalars.get(b, size[1 + dim]), tested)));
+      require(isBelow(add(broadcast(first[dim], tested), all(moves[dim])),
+                      size[1 + dim]));
   if (depth.masked)
     require(wide(
         compare(Predicate::slt, k, like(scalars.get(b, depth.size), shape))));

@@ -2,6 +2,7 @@
 simulated AMD chips with all their checks, and on this machine's Vulkan driver.
 """
 
+import numpy as np
 import pytest
 
 import harness
@@ -18,12 +19,17 @@ SHAPES = [
     Convolution("exact", "d", "1x4x5x12", "12x3x2x1", "1x1x1x1x1x0x1x1x12", "f16", "f16"),  # depthwise
     Convolution("exact", "s", "1x5x5x16", "9x3x3x16", "1x1x2x2x2x2x1x1x1", "i8", "i32"),
 ]
+EMPTY = Convolution("exact", "d", "1x0x5x4", "8x1x1x4", "1x1x1x0x1x0x1x1x1", "f16", "f16")  # only padding
 TARGETS = ("host", "gfx942", "gfx1100", "gfx1201", "vulkan:lavapipe", "vulkan:portable")
+
+
+def cases_of(target):
+    return [*SHAPES, EMPTY] if target == "host" else SHAPES
 
 
 def as_few_kernels(package):
     """One kernel for all of a function, and another that puts groups in order."""
-    groups = {case.name: case.groups for case in SHAPES}
+    groups = {case.name: case.groups for case in (*SHAPES, EMPTY)}
     for function in harness.manifest(package)["functions"]:
         for variant in function["variants"]:
             assert variant["target"] == "host" or len(variant["kernels"]) == (1 if groups[function["name"]] == 1 else 2), function["name"]
@@ -31,9 +37,20 @@ def as_few_kernels(package):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    return harness.compiled_once(tmp_path_factory, "conv", lambda target: SHAPES, as_few_kernels)
+    return harness.compiled_once(tmp_path_factory, "conv", cases_of, as_few_kernels)
 
 
-@pytest.mark.parametrize("target, product", harness.grid("conv", lambda target: SHAPES, *TARGETS))
+@pytest.mark.parametrize("target, product", harness.grid("conv", cases_of, *TARGETS))
 def test_convolution(results, driver_parts, target, product):
     check(results_on(results, target, driver_parts), product)
+
+
+def test_empty_images(tmp_path):
+    """A GPU's kernel would read an element of them: the launch is refused."""
+    package = harness.compile_package(tmp_path, "empty", EMPTY.mlir(), "gfx942")
+    for i, array in enumerate(EMPTY.inputs()):
+        np.save(tmp_path / f"{i}.npy", array)
+    inputs = [f"--input={tmp_path}/{i}.npy" for i in range(3)]
+    ran = harness.tool(harness.RUN, package, "--device=sim:gfx942", f"--function={EMPTY.function}", *inputs, f"--output={tmp_path}/y.npy")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "negative value -1 in a manifest expression" in ran.stderr

@@ -68,3 +68,15 @@ func.func @transposed(%m: tensor<4096x4096x64x4xf16>, %w: tensor<16x3x3x4xf16>) 
   %0 = greta.conv2d %x, %w : tensor<64x4096x4096x4xf16>, tensor<16x3x3x4xf16> -> tensor<64x4094x4094x16xf16>
   return %0 : tensor<64x4094x4094x16xf16>
 }
+
+// -----
+
+// An image that may be empty has no element to read: its last row is an argument, and launches refuse negative ones.
+// CHECK: affine_map<()[s0] -> ({{.*}}, s0 - 1)>
+// CHECK-LABEL: greta_tile.func @rows_0(
+// CHECK: arith.cmpi ule
+// CHECK: greta_tile.load_scattered
+func.func @rows(%x: tensor<1x?x8x32xf16>, %w: tensor<16x1x1x32xf16>) -> tensor<1x?x8x16xf16> {
+  %0 = greta.conv2d %x, %w {padding = [1, 0, 1, 0]} : tensor<1x?x8x32xf16>, tensor<16x1x1x32xf16> -> tensor<1x?x8x16xf16>
+  return %0 : tensor<1x?x8x16xf16>
+}

@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @conv(
 // CHECK: linalg.fill
 // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
-// CHECK: arith.cmpi eq
+// CHECK: arith.cmpi ult
 // CHECK: tensor.extract
 // CHECK: arith.select
 // CHECK: linalg.generic
@@ -13,6 +13,17 @@
 func.func @conv(%x: tensor<?x8x8x32xf16>, %w: tensor<16x3x3x8xf16>, %b: tensor<16xf32>) -> tensor<?x4x4x16xf16> {
   %0 = greta.conv2d %x, %w, %b {padding = [1, 1, 1, 1], strides = [2, 2], groups = 4} : tensor<?x8x8x32xf16>, tensor<16x3x3x8xf16>, tensor<16xf32> -> tensor<?x4x4x16xf16>
   return %0 : tensor<?x4x4x16xf16>
+}
+
+// Images that may have no rows have no element to read in place of one that is outside.
+// CHECK-LABEL: func.func @empty(
+// CHECK: arith.cmpi ult
+// CHECK-NOT: tensor.extract
+// CHECK: scf.if
+// CHECK-NEXT: tensor.extract
+func.func @empty(%x: tensor<1x?x8x4xf16>, %w: tensor<8x1x1x4xf16>) -> tensor<1x?x8x8xf16> {
+  %0 = greta.conv2d %x, %w {padding = [1, 0, 1, 0]} : tensor<1x?x8x4xf16>, tensor<8x1x1x4xf16> -> tensor<1x?x8x8xf16>
+  return %0 : tensor<1x?x8x8xf16>
 }
 
 // The matrix of a convolution's GEMM, which only exists here.
