@@ -99,7 +99,7 @@ def write_safetensors(folder, kind, weights, dtype="f32", pooling=None, prefix="
         (folder / "1_Pooling").mkdir(exist_ok=True)
         modes = {f"pooling_mode_{mode}": mode == pooling for mode in ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")}
         (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": WIDTH} | modes))
-        modules = [{"idx": i, "name": str(i), "path": "", "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(("Transformer", "Pooling", "Normalize"))]
+        modules = [{"idx": i, "name": str(i), "path": "1_Pooling" if name == "Pooling" else "", "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(("Transformer", "Pooling", "Normalize"))]
         (folder / "modules.json").write_text(json.dumps(modules))
     outer = OUTER | {"token_embd_norm": "embeddings.LayerNorm" if kind == "bert" else "emb_ln"}
     named = {}

@@ -45,7 +45,7 @@ def embedded(*words):
 @pytest.mark.parametrize("kind, device", [(kind, device) for i, kind in enumerate(encoders.KINDS) for device in (DEVICES if WHOLE else DEVICES[i : i + 1])])
 def test_embeddings(tmp_path, kind, device):
     weights, package = encoders.random_weights(kind), tmp_path / "m.greta"
-    mean = encoders.write_safetensors(tmp_path / "mean", kind, weights, prefix="bert.")
+    mean = encoders.write_safetensors(tmp_path / "mean", kind, weights, prefix="bert.", tie_word_embeddings=False)
     made = llm("compile", mean, f"--targets={TARGETS[device]}", "-o", package)
     assert made.returncode == 0, made.stderr
     words = f"--device={device}", "--tokens=" + ",".join(map(str, TOKENS))
@@ -59,6 +59,11 @@ def test_embeddings(tmp_path, kind, device):
     assert np.abs(got - encoders.embedding(kind, weights, TOKENS, "cls")).max() <= 2e-5
     one = embedded(package, cls, f"--device={device}", "--tokens=5")
     assert np.abs(one - encoders.embedding(kind, weights, [5])).max() <= 2e-5
+    # The folder of the pooling's file is the one that modules.json names.
+    first = encoders.write_safetensors(tmp_path / "first", kind, weights, pooling="cls_token")
+    (first / "1_Pooling").rename(first / "pool")
+    (first / "modules.json").write_text((first / "modules.json").read_text().replace("1_Pooling", "pool"))
+    assert embedded(package, first, *words).tolist() == got.tolist()
 
 
 def test_packed_weights(tmp_path):
@@ -303,6 +308,11 @@ def test_files(tmp_path):
     modules = model / "modules.json"
     modules.write_text(json.dumps([{"type": "sentence_transformers.models.Dense"}]))
     refused("has the module 'sentence_transformers.models.Dense'; greta-llm takes Transformer, Pooling and Normalize", "compile", model, "--mlir")
+    for path in ("", "..", "a/../../m/1_Pooling", str(pooling.parent)):
+        modules.write_text(json.dumps([{"type": "sentence_transformers.models.Pooling", "path": path}]))
+        refused("has no module Pooling with the path of a folder in this one", "compile", model, "--mlir")
+    modules.write_text(json.dumps([{"type": "sentence_transformers.models.Pooling", "path": "2_Pooling"}]))
+    refused("m/2_Pooling/config.json", "compile", model, "--mlir")
     modules.unlink()
     refused("is a model of embeddings, which is not divided among devices", "compile", model, "--shards=2", "--mlir")
     for verb in (["run", model], ["generate", model, "-p", "a"], ["logits", model, "--tokens=1", "-o", tmp_path / "l.npy"], ["bench", model], ["perplexity", model, "-f", pooling]):

@@ -463,17 +463,27 @@ void addEnds(Model &model, const std::string &path, const json &about) {
 // the mean, which is its default, too.
 Pooling poolingOf(const std::filesystem::path &folder) {
   namespace fs = std::filesystem;
-  if (fs::path list = folder / "modules.json"; fs::exists(list))
-    for (const json &module : parseJson(Mapping(list).text(), list)) {
-      std::string type = Fields(list, module).text("type");
-      if (!endsWith(type, ".Transformer") && !endsWith(type, ".Pooling") &&
-          !endsWith(type, ".Normalize"))
-        fail(list.string() + ": has the module '" + type +
+  fs::path path = folder / "1_Pooling" / "config.json";
+  if (fs::path list = folder / "modules.json"; fs::exists(list)) {
+    std::string file = list, within;
+    for (const json &module : parseJson(Mapping(file).text(), file)) {
+      Fields fields(file, module);
+      std::string type = fields.text("type");
+      if (endsWith(type, ".Pooling"))
+        within = fields.text("path");
+      else if (!endsWith(type, ".Transformer") && !endsWith(type, ".Normalize"))
+        fail(file + ": has the module '" + type +
              "'; greta-llm takes Transformer, Pooling and Normalize");
     }
-  fs::path path = folder / "1_Pooling" / "config.json";
-  if (!fs::exists(path))
+    fs::path part = within;
+    if (part.empty() || part.is_absolute() ||
+        std::count(part.begin(), part.end(), ".."))
+      fail(file + ": has no module Pooling with the path of a folder in this "
+                  "one");
+    path = folder / part / "config.json";
+  } else if (!fs::exists(path)) {
     return Pooling::Mean;
+  }
   json about = readJson(path);
   std::vector<std::string> modes;
   const std::string mode = "pooling_mode";
@@ -550,7 +560,8 @@ void readSafetensors(Model &model) {
   Fields fields(configPath, config);
   if (fields.flag("tie_word_embeddings"))
     model.weights.erase("output");
-  else if (fields.find("tie_word_embeddings") && model.isTied())
+  else if (fields.find("tie_word_embeddings") && model.isTied() &&
+           !model.config.has(Bidirectional)) // which make no texts
     fail(model.path + ": the weight 'lm_head' is missing, and "
                       "'tie_word_embeddings' is false");
   addEnds(model, configPath, config);
