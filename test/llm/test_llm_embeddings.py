@@ -156,7 +156,7 @@ def server(tmp_path_factory):
     (model / "tokenizer.json").write_text(json.dumps(plain_tokenizer()))
     made = llm("compile", model, "--targets=gfx942", "-o", folder / "m.greta")
     assert made.returncode == 0, made.stderr
-    one = Server(folder / "m.greta", [model], "--queue=2", device="sim:gfx942")
+    one = Server(folder / "m.greta", [model], "--queue=1", device="sim:gfx942")
     one.weights, one.model = weights, model
     yield one
     one.end()
@@ -244,21 +244,27 @@ def test_other_requests(server):
 
 
 def test_full_queue_and_clients_that_leave(server):
-    """One at work and one that waits are all that the queue takes; when their clients leave, so do they."""
-    many = json.dumps({"input": [[7] * 48] * 500}).encode()
+    """Beside the one at work the queue takes one; who leaves frees his place, and texts of a long request are no longer in front of another's."""
+    many = json.dumps({"input": [[7] * 48] * 2048}).encode()
     head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\nContent-Length: {len(many)}\r\n\r\n"
-    before = server.metric("requests_cancelled_total")
-    clients = []
+    before, finished = server.metric("requests_cancelled_total"), server.metric("requests_finished_total")
+    clients, deadline = [], time.time() + 60
     for _ in range(2):
         clients.append(socket.create_connection(("127.0.0.1", server.port)))
         clients[-1].sendall(head.encode() + many)
-    deadline = time.time() + 60
     while server.metric("requests_waiting") < 2 and time.time() < deadline:
         time.sleep(0.02)
     status, text = server.request("/v1/embeddings", {"input": "a"})
     assert status == 429 and "the queue is full; try again later" in text
-    for client in clients:
-        client.close()
+    clients.pop().close()
+    while status == 429 and time.time() < deadline:
+        time.sleep(0.02)
+        status, text = server.request("/v1/embeddings", {"input": ["a", "b"]})
+    assert status == 200 and len(json.loads(text)["data"]) == 2, text
+    # Nobody but the other long request is there, which is at work still.
+    assert server.metric("requests_cancelled_total") == before + 1 and server.metric("requests_finished_total") == finished + 1
+    assert server.metric("requests_waiting") == 1
+    clients.pop().close()
     while server.metric("requests_cancelled_total") < before + 2 and time.time() < deadline:
         time.sleep(0.05)
     assert server.metric("requests_cancelled_total") == before + 2

@@ -18,6 +18,7 @@ import pytest
 
 from conftest import ROOT
 from test_llm import LLM, llm
+from test_llm_embeddings import changed, plain_tokenizer
 from test_llm_hostile import connect, received, request
 from test_llm_serve import SERVER, Server
 
@@ -49,8 +50,8 @@ def losing(tmp_path):
         environment[name] = f"{os.environ.get(name, '')} {option}"
     with contextlib.ExitStack() as servers:
 
-        def start(**more):
-            server = Server(package, ["--synthetic=tiny"], "--parallel=3", "--queue=4", device="vulkan", environment=environment | more)
+        def start(package=package, model="--synthetic=tiny", **more):
+            server = Server(package, [model], "--parallel=3", "--queue=4", device="vulkan", environment=environment | more)
             servers.callback(server.process.kill)
             return server
 
@@ -123,3 +124,18 @@ def test_lost_while_nobody_waits(losing):
     assert 960 <= server.metric("cache_tokens") <= 1024
     assert server.request("/health") == (200, '{"status":"ok"}') and server.complete(**body)["choices"] == alone
     server.end()
+
+
+def test_lost_by_a_model_of_embeddings(tmp_path, losing):
+    start, lose = losing
+    model, package = changed(tmp_path / "m", tokenizer=plain_tokenizer()), tmp_path / "m.greta"
+    made = llm("compile", model, "--targets=vulkan:portable", "-o", package)
+    assert made.returncode == 0, made.stderr
+    server = start(package, model)
+    assert server.request("/v1/embeddings", {"input": [7]})[0] == 200
+    lose.touch()
+    status, text = server.request("/v1/embeddings", {"input": [7]})
+    assert status == 500 and "the device was lost" in text
+    said = server.process.communicate(timeout=LIMIT + 5)[1]
+    assert server.process.returncode == 1
+    assert said.startswith("greta-llm: error: ") and "the device was lost" in said and said.count("\n") == 1

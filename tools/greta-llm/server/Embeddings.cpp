@@ -2,6 +2,7 @@
 #include "server/Embeddings.h"
 #include "server/Replies.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace greta::llm {
@@ -15,6 +16,8 @@ struct EmbeddingService::Job {
   std::vector<std::vector<int32_t>> inputs;
   bool isBase64 = false;
   int64_t tokens = 0;
+  size_t next = 0;  // of the inputs
+  std::string data; // the vectors of those before
   std::weak_ptr<Exchange> exchange;
   std::atomic<bool> isCancelled{false};
 
@@ -141,7 +144,15 @@ void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
     std::lock_guard<std::mutex> lock(mutex);
     if (!why.empty())
       throw Refusal(503, why);
-    if (waiting.size() >= static_cast<size_t>(options.queue)) {
+    // Who left frees his place in the queue. The first one does not wait.
+    if (!waiting.empty()) {
+      auto end = std::remove_if(
+          waiting.begin() + 1, waiting.end(),
+          [](const auto &other) { return other->isCancelled.load(); });
+      cancelled += waiting.end() - end;
+      waiting.erase(end, waiting.end());
+    }
+    if (waiting.size() > static_cast<size_t>(options.queue)) {
       ++refused;
       throw Refusal(429, "the queue is full; try again later");
     }
@@ -161,20 +172,19 @@ void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
 // Answers
 //===----------------------------------------------------------------------===//
 
-// "" where its client has left, or the server ends.
-std::string EmbeddingService::answerOf(Job &job) {
-  std::string data;
-  for (size_t i = 0; i < job.inputs.size(); ++i) {
-    if (job.isCancelled)
-      return "";
-    std::vector<float> vector = encoder.embed(job.inputs[i]);
-    data +=
-        (i ? "," : "") + std::string("{\"object\":\"embedding\",\"index\":") +
-        std::to_string(i) + ",\"embedding\":" +
-        (job.isBase64 ? "\"" + base64Of(vector) + "\"" : listOf(vector)) + "}";
-  }
+void EmbeddingService::embedNext(Job &job) {
+  std::vector<float> vector = encoder.embed(job.inputs[job.next]);
+  job.data += (job.next ? "," : "") +
+              std::string("{\"object\":\"embedding\",\"index\":") +
+              std::to_string(job.next) + ",\"embedding\":" +
+              (job.isBase64 ? "\"" + base64Of(vector) + "\"" : listOf(vector)) +
+              "}";
+  ++job.next;
+}
+
+std::string EmbeddingService::answerOf(const Job &job) const {
   std::string count = std::to_string(job.tokens);
-  return "{\"object\":\"list\",\"data\":[" + data +
+  return "{\"object\":\"list\",\"data\":[" + job.data +
          "],\"model\":" + dumped(json(model.path)) +
          ",\"usage\":{\"prompt_tokens\":" + count +
          ",\"total_tokens\":" + count + "}}";
@@ -200,14 +210,24 @@ void EmbeddingService::run() {
       return;
     std::shared_ptr<Job> job = waiting.front();
     lock.unlock();
+    bool isDone = true;
     try {
-      std::string text = answerOf(*job);
-      bool isDone = !text.empty();
-      ++(isDone ? finished : cancelled);
-      tokens += isDone ? job->tokens : 0;
-      finish(job, 200, std::move(text));
+      if (job->isCancelled) {
+        ++cancelled;
+        finish(job, 200, "");
+      } else {
+        embedNext(*job);
+        isDone = job->next == job->inputs.size();
+        if (isDone) {
+          ++finished;
+          tokens += job->tokens;
+          finish(job, 200, answerOf(*job));
+        }
+      }
     } catch (const std::exception &problem) {
+      isDone = true;
       ++failed;
+      fprintf(stderr, "greta-llm: error: %s\n", problem.what());
       auto error = dynamic_cast<const greta::Error *>(&problem);
       if (error && error->status() == GRETA_ERROR_DEVICE_LOST) {
         std::lock_guard<std::mutex> again(mutex);
@@ -217,8 +237,11 @@ void EmbeddingService::run() {
       finish(job, 500, HttpServer::errorText(500, problem.what()));
     }
     lock.lock();
-    if (!waiting.empty() && waiting.front() == job)
+    if (!waiting.empty() && waiting.front() == job) {
       waiting.pop_front();
+      if (!isDone)
+        waiting.push_back(job);
+    }
     if (deviceIsLost)
       for (const std::shared_ptr<Job> &other : std::exchange(waiting, {}))
         finish(other, 503, HttpServer::errorText(503, why));
@@ -228,7 +251,8 @@ void EmbeddingService::run() {
 
 void EmbeddingService::drain(double seconds) {
   std::unique_lock<std::mutex> lock(mutex);
-  why = "the server is ending";
+  if (why.empty())
+    why = "the server is ending";
   changed.wait_for(lock, std::chrono::duration<double>(seconds),
                    [&] { return waiting.empty(); });
   for (const std::shared_ptr<Job> &job : std::exchange(waiting, {})) {

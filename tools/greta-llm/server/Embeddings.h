@@ -1,8 +1,9 @@
 // Embeddings.h: OpenAI's /v1/embeddings. In: requests with texts or tokens.
 // Out: a vector for each, as numbers or in base64.
 //
-// One thread owns the encoder and takes requests in the order of arrival, an
-// input at a time: one whose client has left is given up between two.
+// One thread owns the encoder. Requests take turns, a text at a time: a long
+// one keeps no other from its answer, and one whose client has left is given
+// up.
 #ifndef GRETA_LLM_EMBEDDINGS_H
 #define GRETA_LLM_EMBEDDINGS_H
 
@@ -39,7 +40,8 @@ private:
   struct Job;
   std::shared_ptr<Job> read(const std::string &body) const;
   std::vector<int32_t> tokensOf(const OrderedJson &input) const;
-  std::string answerOf(Job &job);
+  void embedNext(Job &job);
+  std::string answerOf(const Job &job) const;
   void run();
   void finish(const std::shared_ptr<Job> &job, int status, std::string text);
 
@@ -53,7 +55,7 @@ private:
 
   mutable std::mutex mutex; // of what follows
   std::condition_variable changed;
-  std::deque<std::shared_ptr<Job>> waiting; // the first one is at work
+  std::deque<std::shared_ptr<Job>> waiting; // the first is at work
   std::string why;
   bool isOver = false;
   std::thread thread;
