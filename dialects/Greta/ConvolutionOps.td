@@ -79,7 +79,7 @@ def Greta_Conv2dOp : Greta_WindowOp<"conv2d"> {
 def Greta_PatchesOp : Greta_WindowOp<"patches"> {
   let summary = "The rows of the GEMM that is a convolution";
   let description = [{
-    What `greta-fuse` makes of the images of a `greta.conv2d`, for the GEMM that it makes of the rest: a GEMM's kernel gathers blocks of it, and it is never in memory. It has no kernel of its
+    `greta-fuse` makes a `greta.conv2d` a GEMM of these patches of its images. The GEMM's kernel gathers blocks of them, and they are never in memory. The op has no kernel of its
     own; write `greta.conv2d`.
 
     | operand | shape |

@@ -71,7 +71,7 @@ private:
   Shapes &shapes;
   ImplicitLocOpBuilder b;
   unsigned symbols = 0;
-  /// What was computed as rows, as images.
+  /// Values of images whose rows are computed.
   llvm::SmallDenseSet<Value> images;
 };
 } // namespace
@@ -98,7 +98,8 @@ Value ConvolutionRewriter::expanded(Value value, RankedTensorType type,
                extents);
 }
 
-/// What the taps see of each position, or with groups of each group.
+/// The elements under the taps at each position; with groups, those of each
+/// group.
 Value ConvolutionRewriter::patchesOf(Conv2dOp op, AffineExpr rows) {
   Value x = op.getX();
   int64_t taps = op.kernelExtent(0) * op.kernelExtent(1);

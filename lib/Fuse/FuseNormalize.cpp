@@ -71,7 +71,7 @@ static LogicalResult checkOp(Operation *op) {
     return op->emitOpError("holds different elements; a kernel's constants are "
                            "splats: pass the data as an argument");
   }
-  // Those of this pass are made later, each in a GEMM's kernel.
+  // This pass makes its own later, each in a GEMM's kernel.
   if (isa<PatchesOp>(op))
     return op->emitOpError("has no kernel of its own; write greta.conv2d, or "
                            "compile for the target 'host'");

@@ -178,7 +178,7 @@ private:
     }
   }
 
-  /// What is added along the dimensions that the mask bounds.
+  /// `part`, a term along dimensions that the mask bounds; zero outside of it.
   Value orZero(Value part, Value mask) {
     if (!part)
       return part;

@@ -112,7 +112,7 @@ def write_safetensors(folder, kind, weights, dtype="f32", pooling=None, prefix="
             named[f"{prefix}encoder.{'layer' if kind == 'bert' else 'layers'}.{layer[1]}.{inner[short]}.{part}"] = w
     for i in range(LAYERS if kind == "nomic" else 0):
         named[f"{prefix}encoder.layers.{i}.attn.Wqkv.weight"] = np.concatenate([weights[f"blk.{i}.attn_{n}.weight"] for n in "qkv"])
-    # What is behind the states is not read.
+    # greta-llm does not read the pooler.
     named[f"{prefix}pooler.dense.weight"] = np.zeros((WIDTH, WIDTH), np.float32)
     (folder / "model.safetensors").write_bytes(models.safetensors_bytes(named, dtype))
     return folder

@@ -273,7 +273,7 @@ def test_full_queue_and_clients_that_leave(server):
     assert len(vectors(server, input="a")[0]) == 1
 
 
-# What is refused
+# Refusals
 
 
 def refused(says, *words):

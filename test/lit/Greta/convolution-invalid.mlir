@@ -1,4 +1,4 @@
-// What greta.conv2d and greta.patches do not take: the operand, the limit and the remedy.
+// greta.conv2d and greta.patches refuse these: the operand, the limit and the remedy.
 // RUN: greta-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
 func.func @layout(%x: tensor<1x8x8x4xf16>, %w: tensor<8x3x3x4xf16>) {

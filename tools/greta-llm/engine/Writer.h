@@ -19,7 +19,7 @@ public:
   std::string embed() const;
   std::string layer(const std::string &name, int64_t layer, int64_t tokens,
                     bool isPrompt) const;
-  // What is before attention in a layer of latents.
+  // The products before attention in a layer of latents.
   std::string latent(const std::string &name, int64_t layer,
                      int64_t tokens) const;
   // The experts' matrix products of a layer, whose rows are ordered by expert.

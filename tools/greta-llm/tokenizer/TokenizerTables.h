@@ -42,7 +42,7 @@ struct AddedToken {
 
 enum class Prepend { Never, First, Always };
 
-// What BERT does to a text before it is split (WordPiece.cpp).
+// BERT changes a text so before it is split (WordPiece.cpp).
 struct BertNormalizer {
   bool cleans = true;           // no control characters, and spaces alone
   bool setsChineseApart = true; // between spaces
