@@ -276,29 +276,22 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
   return access;
 }
 
+static bool isZero(Value block) {
+  return matchPattern(block, m_PosZeroFloat()) || matchPattern(block, m_Zero());
+}
+
 /// The one number that a block has in every element, null for zero; none: it
 /// may differ.
 static std::optional<Value> splatOf(Value block) {
-  if (!block || matchPattern(block, m_PosZeroFloat()) ||
-      matchPattern(block, m_Zero()))
+  if (!block || isZero(block))
     return Value();
   if (auto splat = block.getDefiningOp<SplatOp>())
     return splat.getValue();
   return std::nullopt;
 }
 
-static Value withoutBroadcasts(Value block) {
-  while (auto broadcast = block.getDefiningOp<BroadcastOp>())
-    block = broadcast.getValue();
-  return block;
-}
-
-static bool isZero(Value block) {
-  return matchPattern(block, m_PosZeroFloat()) || matchPattern(block, m_Zero());
-}
-
-/// What `block` repeats. `isAlone` stays true while each value on the way has
-/// one use.
+/// The value that broadcasts repeat as `block`. `isAlone` stays true while each
+/// value on the way has one use.
 static Value withoutBroadcasts(Value block, bool &isAlone) {
   isAlone &= block.hasOneUse();
   while (auto broadcast = block.getDefiningOp<BroadcastOp>()) {
@@ -306,6 +299,11 @@ static Value withoutBroadcasts(Value block, bool &isAlone) {
     isAlone &= block.hasOneUse();
   }
   return block;
+}
+
+static Value withoutBroadcasts(Value block) {
+  bool isAlone = true;
+  return withoutBroadcasts(block, isAlone);
 }
 
 /// The offset that is zero where `condition` does not hold, in a sum of offsets

@@ -43,7 +43,9 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
   if (!c.has(LearnedPositions)) {
     cosTable = allocate(c.pairs());
     sinTable = allocate(c.pairs());
-    makeTurns();
+    Rope::Tables tables = c.ropes.front().tables(most, c.pairs());
+    stream.write(cosTable, tables.cosines.data(), tables.cosines.size() * 4);
+    stream.write(sinTable, tables.sines.data(), tables.sines.size() * 4);
   }
   checkArguments(lookup, -1);
   checkArguments(firstNorm.front(), -1);
@@ -53,27 +55,7 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
 }
 
 greta::Function Encoder::load(const std::string &name) {
-  std::vector<std::string> names = package.functions();
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    fail(packagePath + ": has no function '" + name +
-         "'; it was not compiled for this model: run greta-llm compile");
-  return runtime.load(package, name);
-}
-
-void Encoder::makeTurns() {
-  const Rope &rope = model.config.ropes.front();
-  std::vector<double> angles = rope.turns(most);
-  angles.resize(static_cast<size_t>(model.config.pairs()));
-  std::vector<float> cosines, sines;
-  for (int64_t position = 0; position < most; ++position)
-    for (double angle : angles) {
-      double turn = static_cast<double>(position) * angle;
-      double scale = angle == 0 ? 1 : rope.scale;
-      cosines.push_back(static_cast<float>(scale * std::cos(turn)));
-      sines.push_back(static_cast<float>(scale * std::sin(turn)));
-    }
-  stream.write(cosTable, cosines.data(), cosines.size() * 4);
-  stream.write(sinTable, sines.data(), sines.size() * 4);
+  return loadFunction(runtime, package, packagePath, name);
 }
 
 // Positions count from 0, so those of a text are the first rows of tables.
@@ -151,11 +133,6 @@ std::vector<float> Encoder::pooled(const std::vector<float> &states) const {
   for (double sum : sums)
     result.push_back(static_cast<float>(length > 0 ? sum / length : 0));
   return result;
-}
-
-std::string Encoder::deviceName() const {
-  auto info = nlohmann::json::parse(runtime.info(), nullptr, false);
-  return info.is_object() ? info.value("name", "") : "";
 }
 
 } // namespace greta::llm

@@ -16,12 +16,11 @@ public:
   // 1 to longest() tokens of the vocabulary.
   std::vector<float> embed(const std::vector<int32_t> &tokens);
   int64_t longest() const { return most; }
-  std::string deviceName() const;
+  std::string deviceName() const { return nameOfDevice(runtime); }
   greta_memory memory() const { return runtime.memory(); }
 
 private:
   greta::Function load(const std::string &name);
-  void makeTurns();
   greta::Tensor bind(const std::string &name, int64_t layer, int64_t tokens,
                      const Buffer &from) const;
   void checkArguments(const greta::Function &function, int64_t layer) const;

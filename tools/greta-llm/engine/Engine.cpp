@@ -157,28 +157,20 @@ void Engine::makePairs() {
         allocate(rows * bias.width, bytesOf(element));
 }
 
-/// Angles are the model's, as tables: pairs without one are multiplied by 1.
+/// Angles are the model's, as tables.
 void Engine::makeTurns() {
-  const Config &c = model.config;
-  int64_t half = c.pairs();
-  for (const Rope &rope : c.ropes) {
-    std::vector<double> angles = rope.turns(positions);
-    std::vector<float> cosines, sines;
-    for (int64_t position = 0; position < positions; ++position)
-      for (size_t i = 0; i < static_cast<size_t>(half); ++i) {
-        bool isTurned = i < angles.size();
-        double angle = isTurned ? static_cast<double>(position) * angles[i] : 0;
-        double scale = isTurned ? rope.scale : 1;
-        cosines.push_back(static_cast<float>(scale * std::cos(angle)));
-        sines.push_back(static_cast<float>(scale * std::sin(angle)));
-      }
+  int64_t half = model.config.pairs();
+  for (const Rope &rope : model.config.ropes) {
     auto allocate = [&](int64_t rows) {
       return runtime.allocate(static_cast<size_t>(rows * half) * 4);
     };
     turns.push_back({allocate(options.chunk), allocate(options.chunk),
                      allocate(positions), allocate(positions)});
-    stream.write(turns.back().cosTable, cosines.data(), cosines.size() * 4);
-    stream.write(turns.back().sinTable, sines.data(), sines.size() * 4);
+    Rope::Tables tables = rope.tables(positions, half);
+    stream.write(turns.back().cosTable, tables.cosines.data(),
+                 tables.cosines.size() * 4);
+    stream.write(turns.back().sinTable, tables.sines.data(),
+                 tables.sines.size() * 4);
   }
 }
 
@@ -200,7 +192,7 @@ int64_t Engine::contextThatFits() const {
   return std::max(std::min(c.context * options.sequences, fits), pageSize);
 }
 
-std::string Engine::deviceName() const {
+std::string nameOfDevice(const greta::Runtime &runtime) {
   auto info = nlohmann::json::parse(runtime.info(), nullptr, false);
   return info.is_object() ? info.value("name", "") : "";
 }
@@ -287,13 +279,20 @@ std::pair<size_t, int64_t> Engine::weightSize(const std::string &function,
 // The package
 //===----------------------------------------------------------------------===//
 
-greta::Function Engine::load(const std::string &name) {
+greta::Function loadFunction(greta::Runtime &runtime,
+                             const greta::Package &package,
+                             const std::string &packagePath,
+                             const std::string &name) {
   std::vector<std::string> names = package.functions();
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(packagePath + ": has no function '" + name +
          "'; it was not compiled for this model: run greta-llm compile");
-  progress.say("loading kernels: " + name);
   return runtime.load(package, name);
+}
+
+greta::Function Engine::load(const std::string &name) {
+  progress.say("loading kernels: " + name);
+  return loadFunction(runtime, package, packagePath, name);
 }
 
 Element Engine::elementOfPackage() {

@@ -41,6 +41,13 @@ struct EngineOptions {
   static EngineOptions of(const Options &options);
 };
 
+std::string nameOfDevice(const greta::Runtime &runtime);
+// A function of the package; fails, with its path, where there is none.
+greta::Function loadFunction(greta::Runtime &runtime,
+                             const greta::Package &package,
+                             const std::string &packagePath,
+                             const std::string &name);
+
 class Engine {
 public:
   Engine(const Model &model, const std::string &packagePath,
@@ -156,7 +163,7 @@ public:
   int64_t stepRows() const { return computedRows; }
   int64_t capacity() const { return pages * pageSize; }
   int64_t freeTokens() const { return cache.free() * pageSize; }
-  std::string deviceName() const;
+  std::string deviceName() const { return nameOfDevice(runtime); }
   greta_memory memory() const { return runtime.memory(); }
   size_t weightBytes() const { return weights->bytes(); }
   const char *elementName() const { return nameOf(element); }

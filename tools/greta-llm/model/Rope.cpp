@@ -17,6 +17,20 @@ std::vector<double> Rope::turns(int64_t context) const {
   return result;
 }
 
+Rope::Tables Rope::tables(int64_t positions, int64_t pairs) const {
+  std::vector<double> angles = turns(positions);
+  Tables made;
+  for (int64_t position = 0; position < positions; ++position)
+    for (size_t i = 0; i < static_cast<size_t>(pairs); ++i) {
+      bool isTurned = i < angles.size();
+      double angle = isTurned ? static_cast<double>(position) * angles[i] : 0;
+      double size = isTurned ? scale : 1;
+      made.cosines.push_back(static_cast<float>(size * std::cos(angle)));
+      made.sines.push_back(static_cast<float>(size * std::sin(angle)));
+    }
+  return made;
+}
+
 void scale(Rope &rope, const Llama3Scaling &how) {
   size_t pairs = rope.factors.size();
   for (size_t i = 0; i < pairs; ++i) {

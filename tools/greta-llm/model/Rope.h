@@ -20,6 +20,13 @@ struct Rope {
 
   // The angle of each pair from one token to the next.
   std::vector<double> turns(int64_t context) const;
+
+  // The cosines and sines of positions 0 to `positions` - 1, [positions,
+  // pairs]. Pairs that do not turn are multiplied by 1.
+  struct Tables {
+    std::vector<float> cosines, sines;
+  };
+  Tables tables(int64_t positions, int64_t pairs) const;
 };
 
 // Llama 3: short waves stay, waves of more than trained / low tokens are

@@ -28,9 +28,29 @@ const std::map<std::string, Api> apis = {{"/v1/completions", Api::Completion},
                                          {"/api/chat", Api::Ollama},
                                          {"/v1/messages", Api::Messages}};
 
-void health(Exchange &exchange, const std::string &problem) {
+/// Answers, for servers of both kinds, about tokens and health; false: the
+/// request is another. `work` is what answers wait for.
+template <typename Work>
+bool answerCommon(Exchange &exchange, const RequestReader &reader,
+                  const Work &work) {
+  bool isPost = exchange.method == "POST";
+  if (isPost && exchange.path == "/tokenize") {
+    exchange.reply(200,
+                   dumped(reader.tokenize(std::exchange(exchange.body, {}))));
+    return true;
+  }
+  if (isPost && exchange.path == "/detokenize") {
+    exchange.reply(200,
+                   dumped(reader.detokenize(std::exchange(exchange.body, {}))));
+    return true;
+  }
+  bool isGet = exchange.method == "GET" || exchange.method == "HEAD";
+  if (!isGet || exchange.path != "/health")
+    return false;
+  std::string problem = work.problem();
   json status = {{"status", problem.empty() ? "ok" : problem}};
   exchange.reply(problem.empty() ? 200 : 503, dumped(status));
+  return true;
 }
 
 // The answer of /v1/models, with more about the one model.
@@ -69,7 +89,7 @@ private:
 // The server's life
 //===----------------------------------------------------------------------===//
 
-/// What requests have to bring; "" for nothing.
+/// The key that requests have to bring; "" for none.
 std::string keyOf(const Options &options) {
   std::string key;
   if (!options.keyFile.empty()) {
@@ -244,14 +264,8 @@ void Server::handle(const std::shared_ptr<Exchange> &exchange) {
   bool isGet = method == "GET" || method == "HEAD";
   if (auto it = apis.find(path); method == "POST" && it != apis.end())
     return complete(exchange, it->second);
-  if (method == "POST" && path == "/tokenize")
-    return exchange->reply(
-        200, dumped(reader.tokenize(std::exchange(exchange->body, {}))));
-  if (method == "POST" && path == "/detokenize")
-    return exchange->reply(
-        200, dumped(reader.detokenize(std::exchange(exchange->body, {}))));
-  if (isGet && path == "/health")
-    return health(*exchange, scheduler.problem());
+  if (answerCommon(*exchange, reader, scheduler))
+    return;
   if (isGet && path == "/metrics")
     return exchange->reply(200, metrics(), "text/plain; version=0.0.4");
   if (isGet && path == "/v1/models")
@@ -335,14 +349,8 @@ void EmbeddingServer::handle(const std::shared_ptr<Exchange> &exchange) {
   bool isGet = method == "GET" || method == "HEAD", isPost = method == "POST";
   if (isPost && path == "/v1/embeddings")
     return service.take(exchange);
-  if (isPost && path == "/tokenize")
-    return exchange->reply(
-        200, dumped(reader.tokenize(std::exchange(exchange->body, {}))));
-  if (isPost && path == "/detokenize")
-    return exchange->reply(
-        200, dumped(reader.detokenize(std::exchange(exchange->body, {}))));
-  if (isGet && path == "/health")
-    return health(*exchange, service.problem());
+  if (answerCommon(*exchange, reader, service))
+    return;
   if (isGet && path == "/metrics")
     return exchange->reply(200, service.metrics(), "text/plain; version=0.0.4");
   if (isGet && path == "/v1/models")
