@@ -393,6 +393,18 @@ def text_for(program, target):
     return program.text(far_stride(target) if program.uses_far else None)
 
 
+def compile_here(target, source, package):
+    """In a process of its own, which the compiler may take along: it says on stderr what it refuses, with the source's line."""
+    from greta._compile import CompileError, compile_source  # the Python package, which machines have that have no build
+
+    try:
+        pathlib.Path(package).write_bytes(compile_source(pathlib.Path(source).read_text(), target, name=str(source)))
+    except CompileError as e:
+        print(e, file=sys.stderr)
+        return 1
+    return 0
+
+
 def run_here(seed, target, package, indices):
     """In a process of its own, which a driver may take along: a line of JSON for each program."""
     runtime = greta_runtime.Runtime(device_of(target))
@@ -418,7 +430,7 @@ def run_batch(seed, target, indices):
         source, package = pathlib.Path(directory) / "p.mlir", pathlib.Path(directory) / "p.greta"
         while left:
             source.write_text("".join(text_for(program(seed, k), target) for k in left))
-            status, _, errors = run_process([ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={compiled_for(target)}", source, "-o", package])
+            status, _, errors = run_process([sys.executable, __file__, "--compile", compiled_for(target), source, package])
             if status == 0:
                 break
             line = re.search(r"p\.mlir:(\d+):", errors)
@@ -455,8 +467,11 @@ def planted(seed, name, indices):
 def main():
     parser = random_runs.parser(__doc__.splitlines()[0], TARGETS)
     parser.add_argument("--run", nargs=3, metavar=("TARGET", "PACKAGE", "INDICES"), help="used by the script itself")
+    parser.add_argument("--compile", nargs=3, metavar=("TARGET", "SOURCE", "PACKAGE"), help="used by the script itself")
     options = parser.parse_args()
     indices = range(options.first, options.first + options.count)
+    if options.compile:
+        return compile_here(*options.compile)
     if options.run:
         target, package, chosen = options.run
         return run_here(options.seed, target, package, json.loads(chosen))
