@@ -12,12 +12,13 @@
 //   A: v_mfma v[0:3]   s_cbranch C        C's predecessors are B, A. A result
 //   B: four others                        of 4 passes may be read 7 wait states
 //   C: v_add v0                           later. By B, A is 5 away, so LLVM
-//   adds
-//                                         2; the edge from A, by which it is 1,
-//                                         is not followed any more.
+//                                         adds 2; the edge from A, by which it
+//                                         is 1, is not followed any more.
 //
+// Waits that LLVM adds to B later, for B's own instructions, may hide that B
+// was such a way, so every block is asked about.
 // The rules themselves are right, and a long table. So this pass asks the same
-// recognizer again, about the first instructions of such blocks, and shows it
+// recognizer again, about the first instructions of each block, and shows it
 // the shortest ways alone: while it looks, the lists of predecessors are the
 // tree of shortest ways to the block.
 //
@@ -76,8 +77,6 @@ struct Ways {
     bool isDone = false;
   };
   llvm::MapVector<MachineBasicBlock *, Node> nodes;
-  /// Whether two ways lead from one of them.
-  bool isAmbiguous = false;
 
   Ways(MachineBasicBlock &root, const Counter &count) {
     for (MachineBasicBlock *pred : root.predecessors())
@@ -97,8 +96,7 @@ struct Ways {
         continue;
       for (MachineBasicBlock *pred : block->predecessors()) {
         auto [it, isNew] = nodes.insert({pred, {distance, block, false}});
-        isAmbiguous |= !isNew;
-        if (distance < it->second.distance)
+        if (!isNew && distance < it->second.distance)
           it->second = {distance, block, false};
       }
     }
@@ -165,8 +163,6 @@ struct WaitStatesPass : MachineFunctionPass {
     bool changed = false;
     for (MachineBasicBlock &block : function) {
       Ways ways(block, count);
-      if (!ways.isAmbiguous)
-        continue;
       OnlyShortest only(block, ways);
       unsigned distance = 0;
       for (MachineInstr &inst : block) {

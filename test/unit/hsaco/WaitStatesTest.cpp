@@ -130,3 +130,25 @@ TEST(WaitStates, WaysMeetMoreThanOnce) {
                      others(3) + "  bb.4:\n" + use;
   EXPECT_EQ(waitsOf("gfx942", 4, body).all, 5u);
 }
+
+// LLVM enters bb.3 by bb.4, 16 wait states behind the product, and not by bb.2
+// any more. Only then does it add waits to bb.4, behind which bb.3 is no more
+// within reach by that way.
+TEST(WaitStates, AWayThatIsLongerAfterwards) {
+  std::string body = "  bb.0:\n    successors: %bb.3\n    S_BRANCH %bb.3\n"
+                     "  bb.1:\n    successors: %bb.3\n" +
+                     others(11) +
+                     "    S_BRANCH %bb.3\n"
+                     "  bb.2:\n    successors: %bb.3\n" +
+                     others(1) +
+                     "  bb.3:\n    successors: %bb.2, %bb.4\n"
+                     "    $vgpr8 = V_MOV_B32_e32 $vgpr0, implicit $exec\n" +
+                     others(24) + mfma +
+                     "    S_CBRANCH_SCC1 %bb.2, implicit undef $scc\n"
+                     "  bb.4:\n    successors: %bb.1\n"
+                     "    $vgpr8 = V_MOV_B32_e32 $vgpr0, implicit $exec\n" +
+                     others(1) + "    S_BRANCH %bb.1\n";
+  Waits waits = waitsOf("gfx90a", 3, body);
+  EXPECT_EQ(waits.byLlvm, 0u);
+  EXPECT_EQ(waits.all, 9u);
+}
