@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
+#include "greta/Tile/BlockSize.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -15,17 +16,12 @@ using namespace greta;
 using namespace greta::tile;
 
 /// 32-bit registers of a block that a lane holds; 0 for a block without layout,
-/// which is another error. Pointers and wide integers make addresses, which
-/// are taken apart.
-static int64_t registersOf(RankedTensorType block) {
+/// which is another error.
+static int64_t registersOfLane(RankedTensorType block) {
   LayoutAttr layout = getLayoutOf(block);
-  Type element = block.getElementType();
-  if (!layout || !element.isIntOrFloat())
-    return 0;
-  int64_t bits = element.getIntOrFloatBitWidth();
-  if (element.isInteger())
-    bits = std::min<int64_t>(bits, 32);
-  return llvm::divideCeil(toLayout(layout).numRegisters() * bits, 32);
+  return layout ? registersOf(block.getElementType(),
+                              toLayout(layout).numRegisters())
+                : 0;
 }
 
 static LogicalResult outOfResources(Operation *op, StringRef what,
@@ -53,7 +49,7 @@ LogicalResult greta::tile::checkBlockSizes(FuncOp kernel,
       return;
     for (Type type : op->getResultTypes())
       if (auto block = dyn_cast<RankedTensorType>(type))
-        if (int64_t registers = registersOf(block); registers > most) {
+        if (int64_t registers = registersOfLane(block); registers > most) {
           worst = op;
           most = registers;
         }

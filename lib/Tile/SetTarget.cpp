@@ -9,6 +9,7 @@
 #include "Layouts/DotLayouts.h"
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
+#include "greta/Tile/BlockSize.h"
 #include "greta/Tile/MatrixInstructions.h"
 
 namespace greta {
@@ -26,30 +27,39 @@ using namespace greta::tile;
 static constexpr unsigned portableLanes = 32;
 
 /// Elements of a kernel's largest block that a lane of a narrow wave has at
-/// most, while a workgroup has no more than so many lanes. A lane's program is
-/// straight code, which llvmpipe compiles in time that grows faster than it
-/// does (docs/experiments/conformance.md); small blocks run fastest in few
-/// lanes.
+/// most, while a workgroup has no more than lanesOfLargeBlocks. A lane's
+/// program is straight code, which llvmpipe compiles in time that grows faster
+/// than it does (docs/experiments/conformance.md); small blocks run fastest in
+/// few lanes.
 static constexpr int64_t elementsOfNarrowLane = 64;
-static constexpr unsigned lanesOfNarrowWaves = 256;
 
-/// The waves of a kernel on the target: as many as the program names, where
-/// waves are narrow up to portableLanes of lanes for each.
+/// Lanes that large blocks bring a workgroup to: those of Triton's default of
+/// four warps on CDNA. Blocks too large for as many are their program's to cut.
+static constexpr unsigned lanesOfLargeBlocks = 256;
+
+/// The waves of a kernel on the target: as many as the program names; where
+/// waves are narrow up to portableLanes of lanes for each, and more where a
+/// lane would hold more of a block than compiles (CodeLimits).
 static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
   unsigned named = kernel.getWaves();
   unsigned most = named * std::max(1u, portableLanes / row.waveSize);
-  if (row.waveSize == 1)
-    return most;
-  int64_t largest = 0;
+  int64_t elements = 0, registers = 0;
   kernel.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
-      if (auto block = dyn_cast<RankedTensorType>(type))
-        largest = std::max(largest, block.getNumElements());
+      if (auto block = dyn_cast<RankedTensorType>(type)) {
+        elements = std::max(elements, block.getNumElements());
+        registers = std::max(registers, registersOf(block.getElementType(),
+                                                    block.getNumElements()));
+      }
   });
-  unsigned waves = named;
-  while (2 * waves <= most && 2 * waves * row.waveSize <= lanesOfNarrowWaves &&
-         largest > elementsOfNarrowLane * waves * row.waveSize)
+  unsigned waves = row.waveSize == 1 ? most : named;
+  while (2 * waves * row.waveSize <= lanesOfLargeBlocks) {
+    int64_t lanes = waves * row.waveSize;
+    bool isLarge = 2 * waves <= most && elements > elementsOfNarrowLane * lanes;
+    if (!isLarge && registers <= row.most.registers * lanes)
+      break;
     waves *= 2;
+  }
   return waves;
 }
 

@@ -87,3 +87,31 @@ greta_tile.func @few(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) a
   greta_tile.store %1, %p[%z, %z] strides [16, 1] bounds [] : tensor<8x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// -----
+
+// One wave of 32 lanes would hold 1,024 registers of the block; two hold what compiles.
+// GFX942: @large{{.*}} {wave_size = 64 : i32, waves = 1 : i32}
+// NVIDIA: @large{{.*}} {wave_size = 32 : i32, waves = 2 : i32}
+// PORTABLE: @large{{.*}} {wave_size = 1 : i32, waves = 64 : i32}
+// NARROW: @large{{.*}} {wave_size = 8 : i32, waves = 8 : i32}
+greta_tile.func @large(%p: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}) attributes {waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %0 = greta_tile.load %p[%z] strides [1] bounds [] : !greta_tile.ptr<i32> -> tensor<32768xi32>
+  greta_tile.store %0, %p[%z] strides [1] bounds [] : tensor<32768xi32> -> !greta_tile.ptr<i32>
+  greta_tile.return
+}
+
+// -----
+
+// 256 lanes are all that a large block brings.
+// GFX942: @larger{{.*}} {wave_size = 64 : i32, waves = 4 : i32}
+// NVIDIA: @larger{{.*}} {wave_size = 32 : i32, waves = 8 : i32}
+// PORTABLE: @larger{{.*}} {wave_size = 1 : i32, waves = 128 : i32}
+// NARROW: @larger{{.*}} {wave_size = 8 : i32, waves = 32 : i32}
+greta_tile.func @larger(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {waves = 2 : i32} {
+  %z = arith.constant 0 : i32
+  %0 = greta_tile.load %p[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<262144xf32>
+  greta_tile.store %0, %p[%z] strides [1] bounds [] : tensor<262144xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
