@@ -3,7 +3,7 @@
 // Element by element, pairs of f16 together. f16 adds, subtracts and multiplies
 // natively, each operation rounded (NoContraction); everything else on f16, and
 // everything on bf16, is computed in f32 and rounded once. f32 and f64
-// may be contracted, but for sums of sums with constants.
+// may be contracted, but for sums of which drivers would take parts away.
 //
 //===----------------------------------------------------------------------===//
 
@@ -181,35 +181,56 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
 // Floating point
 //===----------------------------------------------------------------------===//
 
-/// (x + 1) - 2 and the like: drivers add the constants, although it is by that
-/// sum that a program rounds x.
-static bool addsConstants(Operation *op) {
-  auto isSum = [](Operation *op) {
-    return isa_and_nonnull<arith::AddFOp, arith::SubFOp>(op) &&
-           llvm::any_of(op->getOperands(), [](Value operand) {
-             return matchPattern(operand, m_Constant());
-           });
+static bool isSum(Operation *op) {
+  return isa_and_nonnull<arith::AddFOp, arith::SubFOp>(op);
+}
+
+/// (x + 1) - 2, (x + y) - x, x - x and the like: drivers add the constants, and
+/// take away what is there twice, although it is by the first sum that a
+/// program rounds x, finds what a sum lost (compensated sums), or asks for NaN.
+static bool wouldSimplify(Operation *op) {
+  if (!isSum(op))
+    return false;
+  auto withoutSign = [](Value value) {
+    auto negated = value.getDefiningOp<arith::NegFOp>();
+    return negated ? negated.getOperand() : value;
   };
-  return isSum(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return isSum(operand.getDefiningOp());
-         });
+  // The operands, with those of sums in their place.
+  SmallVector<Value> terms;
+  bool hasSum = false;
+  auto isConstant = [](Value value) {
+    return matchPattern(value, m_Constant());
+  };
+  for (Value operand : op->getOperands()) {
+    Operation *inner = withoutSign(operand).getDefiningOp();
+    hasSum |= isSum(inner);
+    if (isSum(inner))
+      for (Value term : inner->getOperands())
+        terms.push_back(withoutSign(term));
+    else
+      terms.push_back(withoutSign(operand));
+  }
+  if (hasSum && llvm::count_if(terms, isConstant) > 1)
+    return true;
+  SmallPtrSet<Value, 4> seen;
+  return llvm::any_of(terms, [&](Value term) {
+    return !isConstant(term) && !seen.insert(term).second;
+  });
 }
 
 Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
   bool native = scalar.isF16();
   // Formulas of f64 functions take parts of constants away one by one.
-  bool isFixed = scalar.isF64() || (!scalar.isBF16() && addsConstants(op));
+  bool isFixed = native || scalar.isF64() || wouldSimplify(op);
   // Rounded after each operation, in whatever type that was.
   auto rounded = [&](Value value) {
-    if (native)
-      require(spirv::Capability::RoundingModeRTE);
-    if (native || isFixed) {
-      if (!hasFlag(op, arith::FastMathFlags::contract))
-        value.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
-      return value;
-    }
-    return fromF32(value, scalar);
+    if (isFixed && !hasFlag(op, arith::FastMathFlags::contract))
+      value.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
+    if (!native)
+      return fromF32(value, scalar);
+    require(spirv::Capability::RoundingModeRTE);
+    return value;
   };
   // GLSL's FMax and FMin leave open what becomes of NaN.
   auto extremum = [&](Value extreme, bool propagate) {

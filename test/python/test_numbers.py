@@ -149,6 +149,47 @@ def test_remainders_are_exact(triton_device, kind):
     assert ((z == want) & (np.signbit(z) == np.signbit(want)) | np.isnan(z) & np.isnan(want)).all()
 
 
+@triton.jit
+def compensated(x, y, out, N: tl.constexpr):
+    """What a sum lost (Knuth), Kahan's sum of four, and whether there is NaN."""
+    i = tl.arange(0, N)
+    a, b = tl.load(x + i), tl.load(y + i)
+    total = a + b
+    there = total - a
+    tl.store(out + i, (a - (total - there)) + (b - there))
+    kept, lost = a, a * 0
+    for _ in range(3):
+        next = b - lost
+        more = kept + next
+        lost = (more - kept) - next
+        kept = more
+    tl.store(out + N + i, kept)
+    tl.store(out + 2 * N + i, lost)
+    tl.store(out + 3 * N + i, a - a)
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
+def test_compensated_sums(triton_device, dtype):
+    """Drivers that take (a + b) - a for b make nothing of them."""
+    rng = np.random.default_rng(3)
+    kind = np.float32 if dtype == torch.float32 else np.float64
+    a, b = (rng.standard_normal(256).astype(kind) * kind(scale) for scale in (1e3, 1))
+    a[:3] = np.nan, np.inf, -np.inf
+    out = torch.zeros(4 * 256, dtype=dtype)
+    compensated[1,](torch.from_numpy(a), torch.from_numpy(b), out, 256)
+    with np.errstate(invalid="ignore"):
+        total = a + b
+        there = total - a
+        kept, lost = a, a * 0
+        for _ in range(3):
+            following = b - lost
+            more = kept + following
+            kept, lost = more, (more - kept) - following
+        want = np.concatenate([(a - (total - there)) + (b - there), kept, lost, a - a])
+    assert np.count_nonzero(want[3:256]) > 200
+    np.testing.assert_array_equal(out.numpy(), want)
+
+
 @pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
 @pytest.mark.parametrize("size", [1e4, 65504.0])
 def test_packed_weights_of_large_rows(device, size):

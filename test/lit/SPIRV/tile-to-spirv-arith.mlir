@@ -194,6 +194,32 @@ greta_tile.func @sums(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32,
   greta_tile.return
 }
 
+// What a sum lost, and whether a number is none, are differences of what is there twice: no driver may take it away.
+
+// CHECK-LABEL: spirv.module @twice
+// CHECK: %[[SUM:.*]] = spirv.FAdd %[[X:.*]], %[[Y:.*]] : f32
+// CHECK: %[[PART:.*]] = spirv.FSub %[[SUM]], %[[X]] {no_contraction} : f32
+// CHECK: %[[NEG:.*]] = spirv.FNegate %[[PART]] : f32
+// CHECK: %[[LOST:.*]] = spirv.FAdd %[[NEG]], %[[Y]] : f32
+// CHECK: spirv.FSub %[[LOST]], %[[LOST]] {no_contraction} : f32
+// CHECK: %[[BACK:.*]] = spirv.FSub %[[Y]], %[[SUM]] {no_contraction} : f32
+// CHECK: spirv.FMul %{{.*}}, %[[BACK]] : f32
+greta_tile.func @twice(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %v = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %w = greta_tile.ptr_load %x[%c1] align 4 : !greta_tile.ptr<f32> -> f32
+  %sum = arith.addf %v, %w : f32
+  %part = arith.subf %sum, %v : f32
+  %negated = arith.negf %part : f32
+  %lost = arith.addf %negated, %w : f32
+  %nothing = arith.subf %lost, %lost : f32
+  %back = arith.subf %w, %sum : f32
+  %both = arith.mulf %nothing, %back : f32
+  greta_tile.ptr_store %both, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // 64-bit integers are divided by powers of two in shifts, and round towards zero.
 // CHECK-LABEL: spirv.module @power
 // CHECK-DAG: %[[C63:.*]] = spirv.Constant 63 : i64
