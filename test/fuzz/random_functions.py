@@ -1,11 +1,13 @@
 """Random functions of the greta dialect, compiled for several devices, run there and compared with `host` (greta-run --check). What host
 and devices have in common, the front end, is compared with NumPy by test/e2e and by random_programs.py.
 
-usage: random_functions.py [--seed N] [--count N] [--devices vulkan:0,sim:gfx942,...] [--jobs N] [--print]
+usage: random_functions.py [--seed N] [--count N] [--devices vulkan:0,sim:gfx942,...] [--jobs N] [--print | --plant DEFECT]
 
 Half of the functions are made up (Maker), half are examples and functions of test/fuzz/compiler/corpus in which some words became others
 everywhere (`mutated`). A function may be refused with a diagnostic; what compiles must run on every device and agree. Prints what
 became of the functions and every one that is wrong; exit status 1 if any is. Function k of a run depends on the seed and k alone.
+In some functions the rows of one argument lie so far apart that 32 bits of bytes do not reach all of them (far_functions.py). `--plant` counts how
+many functions could show a defect that GRETA had (PLANTS), and how many do.
 """
 
 import argparse
@@ -26,7 +28,9 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "bin"
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import far_functions  # noqa: E402
 import greta_runtime  # noqa: E402
+import random_runs  # noqa: E402
 
 DEVICES = ("vulkan:0", "sim:gfx90a", "sim:gfx942", "sim:gfx1100", "sim:gfx1201")
 SOURCES = sorted([*(ROOT / "examples").glob("*.mlir"), *(ROOT / "test/fuzz/compiler/corpus").glob("*.mlir")])
@@ -45,6 +49,8 @@ DOUBLINGS = 25
 FORMATS = [("q5_0", 4, 1, 32, False), ("q5_k", 4, 1, 32, True), ("q6_k", 4, 2, 16, False), ("q8_0", 8, 0, 32, False), ("nf4", 4, 0, 64, False)]
 COLUMNS = (1, 2, 3, 8, 16, 31, 32, 48, 64, 96, 100, 128, 256)
 ROWS = ("?", "?", "?", 1, 2, 5, 16, 17, 33, 64)
+FAR = 0.1  # of the functions that are made up
+PLANTS = ("far rows",)  # rows of an argument are found with 32 bits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,12 +69,20 @@ class Maker:
 
     def __init__(self, rng):
         self.rng, self.arguments, self.lines, self.rows = rng, [], [], rng.choice(ROWS)
-        value = self.argument((self.rows, rng.choice(COLUMNS)), rng.choice(("f16", "f16", "bf16", "f32")))
-        self.values = [value]
-        for _ in range(rng.randint(1, 5)):
-            value = self.values[-1]
-            step = rng.choice([self.unary, self.binary, self.binary, self.norm, self.softmax, self.swiglu, self.rope, self.product, self.product, self.quantized, self.columns, self.cast])
-            step(value)
+        columns, dtype = rng.choice(COLUMNS), rng.choice(("f16", "f16", "bf16", "f32"))
+        self.far_operand = rng.choice("ab") if rng.random() < FAR else None
+        if self.far_operand == "a":
+            self.rows = rng.choice(far_functions.ROWS)
+            self.values = [self.far_slice(self.rows, columns, dtype)]
+        else:
+            self.values = [self.argument((self.rows, columns), dtype)]
+        if self.far_operand and (self.far_operand == "b" or rng.random() < 0.7):
+            self.product(self.values[-1])
+        for _ in range(rng.randint(1, 5) if not self.far_operand else rng.randint(0, 2)):
+            steps = [self.unary, self.binary, self.binary, self.norm, self.softmax, self.swiglu, self.rope, self.product, self.product, self.quantized, self.columns, self.cast]
+            if self.far_operand:
+                steps.remove(self.quantized)
+            rng.choice(steps)(self.values[-1])
         results = self.values[-1:]
         if len(self.values) > 2 and rng.random() < 0.3:
             results = [self.values[-2], *results]
@@ -89,6 +103,12 @@ class Maker:
     def emit(self, text, shape, dtype):
         self.values.append(self.line(text, shape, dtype))
         return self.values[-1]
+
+    def far_slice(self, rows, columns, dtype):
+        """The first rows and some columns of an argument whose rows lie gigabytes apart; no function has two."""
+        source = self.argument((rows, far_functions.distance(self.rng, rows, dtype)), dtype, "far")
+        first = self.rng.choice((0, 0, 8, 3))
+        return self.line(f"tensor.extract_slice {source.name}[0, {first}] [{rows}, {columns}] [1, 1] : {source.type} to $T", (rows, columns), dtype)
 
     def like(self, value):
         """Another value of the type of `value`: one that is there, or an argument."""
@@ -151,8 +171,11 @@ class Maker:
         return a.shape[1 if "transpose_a" in flags else 0]
 
     def product(self, value):
-        k, n = value.shape[-1], self.rng.choice(COLUMNS)
+        is_far = self.far_operand == "b" and len(self.arguments) == 1
+        k, n = value.shape[-1], self.rng.choice(far_functions.ROWS if is_far else COLUMNS)
         flags = [f for f in ("transpose_a", "transpose_b") if self.rng.random() < 0.5]
+        if is_far:
+            flags = ["transpose_b"]
         if "transpose_a" in flags:
             if value not in self.arguments:
                 flags.remove("transpose_a")
@@ -161,7 +184,8 @@ class Maker:
         if k == "?" and "transpose_a" in flags and self.rng.random() < 0.5:
             flags.remove("transpose_a")
             k = value.shape[-1]
-        b = self.argument((n, k) if "transpose_b" in flags else (k, n), value.dtype, "w")
+        shape = (n, k) if "transpose_b" in flags else (k, n)
+        b = self.far_slice(*shape, value.dtype) if is_far else self.argument(shape, value.dtype, "w")
         made = self.multiply(value, b, n, self.rng.choice((value.dtype, "f32")), flags)
         if made.dtype == "f32" and len(self.arguments) % 2:
             self.chain(made)
@@ -265,13 +289,17 @@ def inputs_of(function, rng):
             count *= extent
         if count > MAX_ELEMENTS:
             return None
-        # Weights of a product, so that it is about as large as its rows, or as those of the other products.
-        weight = max(shape[-1], 1) ** -0.5
-        sigmas = {"w": weight, "large": LARGE, "small": weight / LARGE, "tiny": 2.0**-DOUBLINGS}
-        kind = argument["name"].rstrip("0123456789")
-        sigma = f":{sigmas[kind]:.4g}" if kind in sigmas and argument["dtype"][0] != "i" else ""
+        sigma = sigma_of(argument, shape)
+        sigma = f":{sigma:.4g}" if sigma != 1 and argument["dtype"][0] != "i" else ""
         flags.append(f"--input={'x'.join(map(str, [*shape, argument['dtype']]))}:random:{i + 1}{sigma}")
     return flags
+
+
+def sigma_of(argument, shape):
+    # Weights of a product, so that it is about as large as its rows, or as those of the other products.
+    weight = max(shape[-1], 1) ** -0.5
+    sigmas = {"w": weight, "large": LARGE, "small": weight / LARGE, "tiny": 2.0**-DOUBLINGS}
+    return sigmas.get(argument["name"].rstrip("0123456789"), 1)
 
 
 def run(command, timeout):
@@ -281,14 +309,13 @@ def run(command, timeout):
 def agrees_as_a_whole(package, function, device, flags, text):
     """Whether the results are the host's up to ROUNDING. --check takes rows one by one and the result's type; a row of next to nothing, or an
     f32 result of f16 values, may carry the error of what it was made of."""
-    limit = max(tolerance for dtype, tolerance in ROUNDING.items() if re.search(rf"[x<]{dtype}>", text))
     outputs = {}
     for where in ("host", device):
         files = [package.with_suffix(f".{where.replace(':', '-')}.{i}.npy") for i in range(len(function["results"]))]
         if run([BIN / "greta-run", package, f"--function={function['name']}", f"--device={where}", *flags, *(f"--output={f}" for f in files)], 300).returncode:
             return False
         outputs[where] = [np.load(f).view(greta_runtime.DTYPES[r["dtype"]]).astype(np.float64) for f, r in zip(files, function["results"])]
-    return all(is_near(got, want, limit) for got, want in zip(outputs[device], outputs["host"], strict=True))
+    return all(is_near(got, want, limit_of(text)) for got, want in zip(outputs[device], outputs["host"], strict=True))
 
 
 def is_near(got, want, limit):
@@ -307,22 +334,97 @@ class Outcome:
     ran: tuple = ()  # devices
 
 
-def try_function(seed, index, devices, folder):
-    text = made(seed, index)
-    source, package = folder / f"{index}.mlir", folder / f"{index}.greta"
+def compile_function(text, devices, package):
+    """The manifest's function; or what became of the text instead, as an Outcome has it."""
+    source = package.with_suffix(".mlir")
     source.write_text(text)
     targets = ["vulkan:portable,vulkan:lavapipe" if d.startswith("vulkan") else d.split(":")[1] for d in devices]
     try:
         compiled = run([BIN / "greta-translate", "--greta-to-package", f"--targets={','.join(['host', *targets])}", source, "-o", package], 120)
     except subprocess.TimeoutExpired:
-        return Outcome(index, text, "hangs the compiler")
+        return "hangs the compiler", ""
     errors = [line for line in compiled.stderr.splitlines() if re.search(r"\berror:", line)]
     if compiled.returncode == 1 and errors and not package.exists():
-        return Outcome(index, text, "refused", errors[0])
+        return "refused", errors[0]
     if compiled.returncode:
-        return Outcome(index, text, "crashes the compiler, or is refused badly", f"exit status {compiled.returncode}\n{compiled.stderr[-2000:]}")
+        return "crashes the compiler, or is refused badly", f"exit status {compiled.returncode}\n{compiled.stderr[-2000:]}"
     with zipfile.ZipFile(package) as archive:
-        (function,) = json.loads(archive.read("manifest.json"))["functions"][:1]
+        return json.loads(archive.read("manifest.json"))["functions"][0]
+
+
+def arrays_of(seed, index, function):
+    """A function's arguments, whose symbols are one number."""
+    rng, rows = np.random.default_rng([seed, index]), random.Random(f"{seed}.{index}.inputs").choice((1, 3, 17, 40))
+    arrays = []
+    for argument in function["args"]:
+        shape = [evaluate(e, {s["name"]: rows for s in function["symbols"]}) for e in argument["shape"]]
+        arrays.append((rng.standard_normal(shape) * sigma_of(argument, shape)).astype(greta_runtime.DTYPES[argument["dtype"]]))
+    return arrays
+
+
+def results_of(device, package, function, arrays):
+    """A function's results on a device, as f64; or what went wrong, as an Outcome has it."""
+    folder = package.with_suffix(f".{device.replace(':', '-')}")
+    try:
+        ran = run([sys.executable, far_functions.__file__, device, package, function["name"], far_functions.stored(folder, arrays)], 300)
+    except subprocess.TimeoutExpired:
+        return f"hangs on {device}", ""
+    return (f"is wrong on {device}", ran.stderr[-2000:]) if ran.returncode else far_functions.loaded(folder, function)
+
+
+def limit_of(text):
+    return max(tolerance for dtype, tolerance in ROUNDING.items() if re.search(rf"[x<]{dtype}>", text))
+
+
+def try_far(seed, index, text, devices, folder):
+    """Simulated devices, which take memory as it is touched, have the rows where the text says, all others and `host` beside one another: what is computed does not depend on it."""
+    simulated = [d for d in devices if d.startswith("sim:")]
+    near, far = folder / f"{index}.near.greta", folder / f"{index}.far.greta"
+    functions = {}
+    for package, one, at in ((near, far_functions.near(text), [d for d in devices if d not in simulated]), (far, text, simulated)):
+        functions[package] = compile_function(one, at, package)
+        if isinstance(functions[package], tuple):
+            return Outcome(index, text, *functions[package])
+    arrays = arrays_of(seed, index, functions[near])
+    wants = None
+    for device in ("host", *devices):
+        package = far if device in simulated else near
+        results = results_of(device, package, functions[package], arrays)
+        if isinstance(results, tuple):
+            return Outcome(index, text, *results)
+        wants = wants or results
+        if not all(is_near(got, want, limit_of(text)) for got, want in zip(results, wants, strict=True)):
+            return Outcome(index, text, f"is wrong on {device}", "its rows lie far apart" if device in simulated else "")
+    return Outcome(index, text, "agrees", ran=tuple(devices))
+
+
+def shows_far(seed, index, folder):
+    """Whether a function has far rows, and whether its results show it if they are found with 32 bits."""
+    text = made(seed, index)
+    if not far_functions.is_far(text):
+        return False, False
+    package = folder / f"{index}.greta"
+    function = compile_function(far_functions.near(text), (), package)
+    if isinstance(function, tuple):
+        return True, False
+    arrays = arrays_of(seed, index, function)
+    rights, wrongs = (results_of("host", package, function, of) for of in (arrays, far_functions.wrapped(text, function, arrays)))
+    return True, not all(is_near(wrong, right, limit_of(text)) for wrong, right in zip(wrongs, rights, strict=True))
+
+
+def planted(seed, indices):
+    with tempfile.TemporaryDirectory() as folder:
+        return [(k, *shows_far(seed, k, pathlib.Path(folder))) for k in indices]
+
+
+def try_function(seed, index, devices, folder):
+    text = made(seed, index)
+    if far_functions.is_far(text):
+        return try_far(seed, index, text, devices, folder)
+    compiled = compile_function(text, devices, folder / f"{index}.greta")
+    if isinstance(compiled, tuple):
+        return Outcome(index, text, *compiled)
+    package, function = folder / f"{index}.greta", compiled
     flags = inputs_of(function, random.Random(f"{seed}.{index}.inputs"))
     if flags is None:
         return Outcome(index, text, "large")
@@ -362,7 +464,10 @@ def main():
     parser.add_argument("--devices", default=",".join(DEVICES))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--print", action="store_true", help="print the functions instead of trying them")
+    parser.add_argument("--plant", choices=PLANTS, help="how many functions have a place for this defect and show it, alone")
     options = parser.parse_args()
+    if options.plant:
+        return random_runs.report_planted(options.plant, planted(options.seed, range(options.first, options.first + options.count)))
     if options.print:
         for index in range(options.first, options.first + options.count):
             print(made(options.seed, index))

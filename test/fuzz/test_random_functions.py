@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import defects
+import far_functions
 import random_functions
 
 
@@ -18,6 +19,20 @@ def test_random_functions_agree_with_host():
     # The seed is fixed, so this many run on every device, or the compiler refuses more than it did.
     ran = collections.Counter(device for o in outcomes for device in o.ran)
     assert all(ran[device] >= 20 for device in random_functions.DEVICES), ran
+
+
+def test_far_rows_are_seen():
+    """Functions whose results say that rows were found with 32 bits, and how many could."""
+    assert random_functions.planted(1, (6, 7, 16)) == [(6, True, True), (7, False, False), (16, True, True)]
+    assert sum(far_functions.is_far(random_functions.made(1, k)) for k in range(400)) >= 10
+
+
+def test_elements_that_32_bits_find():
+    text = "func.func @f(%far0: tensor<3x1500000000xf16>)"
+    (found,) = far_functions.wrapped(text, {"args": [{"name": "far0"}]}, [np.arange(1, 13, dtype=np.float16).reshape(3, 4)])
+    # The second row begins at 3.0e9 bytes; the third's 6.0e9 are 1.7e9, where nothing was written.
+    assert found.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [0, 0, 0, 0]]
+    assert far_functions.near(text) == "func.func @f(%far0: tensor<3x300xf16>)"
 
 
 @pytest.mark.parametrize("dtype", random_functions.ROUNDING)
