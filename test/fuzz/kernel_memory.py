@@ -6,7 +6,7 @@ loop, and two arguments are one buffer only where the same element is loaded thr
 import contextlib
 import math
 
-from kernel_builder import ATOMICS, BITS, COUNTERS, FAR_COLUMNS, FAR_ROWS, GIVEN, INTEGERS, NAMES, PART, PROGRAMS, WINDOW, Region
+from kernel_builder import ATOMICS, BITS, COUNTERS, EIGHT, FAR_COLUMNS, FAR_ROWS, GIVEN, INTEGERS, NAMES, PART, PROGRAMS, WINDOW, Region
 from kernel_steps import COMPUTING, Steps
 
 LATEST = 2**31 - 1
@@ -33,8 +33,11 @@ class Memory(Steps):
     def turned(self, x):
         """The text of a block like `x` that depends on what a region made."""
         last = self.values[-1] if self.values else x
-        if last.dtype not in INTEGERS:
-            last = self.make(f"({last.name} == {last.name}).to(tl.int32)" if last.dtype[:2] != "f8" else f"{last.name}.to(tl.uint8, bitcast=True)", "i32", last.shape)
+        if last.dtype in EIGHT:
+            # Neither bits of NaN nor signs of zeros are promised.
+            last = self.make(f"tl.where(tl.abs({last.name}.to(tl.float32)) > 0, {last.name}.to(tl.uint8, bitcast=True), 0).to(tl.int32)", "i32", last.shape)
+        elif last.dtype not in INTEGERS:
+            last = self.make(f"({last.name} == {last.name}).to(tl.int32)", "i32", last.shape)
         if last.shape != x.shape:
             return f"{x.name} ^ tl.sum(tl.reshape({last.name}, {self.listed((last.size,))}).to(tl.int32), 0).to({NAMES[x.dtype]})"
         return f"{x.name} * 3 + {last.name}"

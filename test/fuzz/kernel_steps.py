@@ -89,10 +89,12 @@ class Steps(Builder):
             name = "abs"
         if name == "clamp" and x.dtype == "bf16":
             name = "minimum"
+        # Triton 3.6 makes f32 of bf16 here, and of f16 beside constants.
+        narrow = f".to({NAMES[x.dtype]})" if BITS[x.dtype] < 32 else ""
         if name == "clamp":
-            return self.keep(self.make(f"tl.clamp({x.name}, -3.0, 5.5{every})", x.dtype, x.shape, (min(x.span[0], -1), x.span[1])))
+            return self.keep(self.make(f"tl.clamp({x.name}, -3.0, 5.5{every}){narrow}", x.dtype, x.shape, (min(x.span[0], -1), x.span[1])))
         if name in ("minimum", "maximum"):
-            return self.keep(self.make(f"tl.{name}({x.name}, {y.name}{every})", x.dtype, x.shape, self.joined(x, y)))
+            return self.keep(self.make(f"tl.{name}({x.name}, {y.name}{every}){narrow}", x.dtype, x.shape, self.joined(x, y)))
         self.keep(self.make(f"tl.{name}({x.name})", x.dtype, x.shape, x.span if name == "abs" else (0, max(x.span[1], 1))))
 
     def exact_division(self):

@@ -95,10 +95,32 @@ def create_clampf(self, arg, lo, hi, propagate_nans):
     return self.binary_op(self.binary_op(arg, lo, most), hi, least)
 
 
+def create_minnumf(self, lhs, rhs):
+    """Lets NaN through where it is to be passed over, as in the next one."""
+    return self.binary_op(lhs, rhs, np.fmin)
+
+
+def create_maxnumf(self, lhs, rhs):
+    return self.binary_op(lhs, rhs, np.fmax)
+
+
 def create_histogram(self, data, bins, mask, create_histogram=Builder.create_histogram):
     """Counts what is one beyond the last bin in it."""
     inside = data.data < bins
     return create_histogram(self, data, bins, Handle(inside if mask is None else inside & mask.data, tl.int1))
+
+
+def create_atomic_rmw(self, op, ptr, val, mask, sem, scope, create_atomic_rmw=Builder.create_atomic_rmw):
+    """Takes what lies in memory behind a view's first element for its elements, as in the next one."""
+    return create_atomic_rmw(self, op, *(in_order(one) for one in (ptr, val, mask)), sem, scope)
+
+
+def create_atomic_cas(self, ptr, cmp, val, sem, scope, create_atomic_cas=Builder.create_atomic_cas):
+    return create_atomic_cas(self, *(in_order(one) for one in (ptr, cmp, val)), sem, scope)
+
+
+def in_order(handle):
+    return Handle(np.ascontiguousarray(handle.data), handle.dtype)
 
 
 def to_tensor(self, ret, dtype, to_tensor=interpreter.ReduceScanOpInterface.to_tensor):
@@ -121,7 +143,8 @@ def patch_tensor(tensor, scope, patch=interpreter._patch_lang_tensor):
     scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
 
 
-MENDS = (cast_impl, create_fp_to_fp, get_bf16, binary_op, create_dot, create_umulhi, create_clampf, create_histogram)
+MENDS = (cast_impl, create_fp_to_fp, get_bf16, binary_op, create_dot)
+MENDS += (create_umulhi, create_clampf, create_minnumf, create_maxnumf, create_histogram, create_atomic_rmw, create_atomic_cas)
 
 
 def mend():
