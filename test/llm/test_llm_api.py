@@ -111,11 +111,15 @@ def test_required_calls(server):
 
 
 def test_a_prompt_does_not_wait_for_its_grammar(server):
-    """All but its last token is evaluated while the first mask is made, and the last one not where that takes too long."""
-    begun = server.metric("prompt_tokens_total")
-    status, text = server.request("/v1/completions", dict(prompt="abc", grammar="root ::= ([^\\x00]{0,30} | [^\\x01]{0,30}){0,30}", max_tokens=1))
-    assert status == 400 and "the grammar takes too long" in text, text
-    assert server.metric("prompt_tokens_total") == begun + 2
+    """All but its last token is evaluated while the first mask is made, and the last one never where that fails. A thread that has to wait for
+    a processor may come so late that the mask has failed before: then nothing is evaluated, and another request has to show it."""
+    evaluated = []
+    while 2 not in evaluated and len(evaluated) < 100:
+        begun = server.metric("prompt_tokens_total")
+        status, text = server.request("/v1/completions", dict(prompt="abc", grammar="root ::= ([^\\x00]{0,30} | [^\\x01]{0,30}){0,30}", max_tokens=1))
+        assert status == 400 and "the grammar takes too long" in text, text
+        evaluated.append(server.metric("prompt_tokens_total") - begun)
+    assert 2 in evaluated and set(evaluated) <= {0, 2}, evaluated
 
 
 def test_refusals_of_models_are_texts(server):

@@ -295,7 +295,7 @@ std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
   double least = 0, now = seconds();
   double perToken = tokenSeconds > 0 ? tokenSeconds : firstGuess;
   for (const std::shared_ptr<Job> &job : running) {
-    if (!job->answer || !job->promptLeft())
+    if (!job->answer || !job->promptLeft(job->isGuideReady()))
       continue;
     double left = static_cast<double>(job->request.tokens.size()) -
                   static_cast<double>(job->evaluated) -
@@ -352,7 +352,8 @@ void Scheduler::awaitMasks() {
     if (job->guide)
       job->guide->isLate = !job->isGuideReady();
   auto isReady = [](const Job &job) {
-    return job.answer && (job.isGuideReady() || job.promptLeft());
+    bool isReady = job.isGuideReady();
+    return job.answer && (isReady || job.promptLeft(isReady));
   };
   auto waits = [](const Job &job) { return !job.isGuideReady(); };
   // Then there is nothing else to do.
@@ -393,7 +394,9 @@ bool Scheduler::queuePrompts(bool othersWait) {
 
 void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   const Request &request = job->request;
-  if (job->guide && job->isGuideReady() && !job->guide->problem().empty())
+  // Asked once: a mask that comes later is for the next part.
+  bool isReady = job->isGuideReady();
+  if (job->guide && isReady && !job->guide->problem().empty())
     return fail(*job, job->guide->problem());
   // Others may have evaluated more of it since it was admitted.
   size_t before = std::exchange(job->isBegun, true) ? job->evaluated : 0;
@@ -404,7 +407,7 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
     job->answer->cached =
         std::min(job->answer->cached + cached, job->promptSize() - 1);
   counts.cachedTokens += cached;
-  size_t count = std::min(job->promptLeft(), most);
+  size_t count = std::min(job->promptLeft(isReady), most);
   if (!count)
     return;
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);

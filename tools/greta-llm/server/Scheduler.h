@@ -152,9 +152,9 @@ private:
     }
     bool isInPrompt() const { return evaluated < request.tokens.size(); }
     // Tokens of the prompt to evaluate now: the last one with what follows it.
-    size_t promptLeft() const {
+    size_t promptLeft(bool isReady) const {
       size_t left = request.tokens.size() - evaluated;
-      return left && !isGuideReady() ? left - 1 : left;
+      return left && !isReady ? left - 1 : left;
     }
     // Tokens to make once more.
     int64_t repeated() const { return said - before; }
