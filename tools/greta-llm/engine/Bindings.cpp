@@ -9,22 +9,32 @@
 
 namespace greta::llm {
 
-// A package of another model has other arguments, or other shapes.
-void Engine::checkArguments(const greta::Function &function, int64_t layer) {
-  Inputs inputs = inputsOf(1);
+void checkArguments(
+    const greta::Function &function, const std::string &packagePath,
+    const Weights &weights, int64_t layer,
+    const std::function<greta::Tensor(const std::string &)> &bind) {
   for (const greta::TensorInfo &info : function.arguments()) {
-    greta::Tensor tensor = bind(info.name, layer, inputs, x[0], 0);
-    bool fits = tensor.buffer && tensor.shape.size() == info.shape.size();
-    for (size_t i = 0; fits && i < info.shape.size(); ++i)
-      fits = info.shape[i] == -1 || i == 0 || info.shape[i] == tensor.shape[i];
+    greta::Tensor tensor = bind(info.name);
     const DeviceTensor *weight =
-        weights->find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
-    if (fits && weight)
-      fits = weight->dtype == info.dtype && weight->shape == info.shape;
+        weights.find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
+    bool fits = tensor.buffer && tensor.shape.size() == info.shape.size() &&
+                (!weight || weight->dtype == info.dtype);
+    // The first dimension of what is no weight counts tokens, of which each
+    // launch has its own number.
+    for (size_t i = weight ? 0 : 1; fits && i < info.shape.size(); ++i)
+      fits = info.shape[i] == -1 || info.shape[i] == tensor.shape[i];
     if (!fits)
       fail(packagePath + ": its argument '" + info.name +
            "' is not what this model has; run greta-llm compile");
   }
+}
+
+void Engine::checkArguments(const greta::Function &function, int64_t layer) {
+  Inputs inputs = inputsOf(1);
+  llm::checkArguments(function, packagePath, *weights, layer,
+                      [&](const std::string &name) {
+                        return bind(name, layer, inputs, x[0], 0);
+                      });
 }
 
 // The cosines and sines of a layer's rope, and of all: cos1 and cos1_table are

@@ -66,7 +66,7 @@ greta::Tensor Encoder::bind(const std::string &name, int64_t layer,
     return {&tokenBuffer, {tokens}};
   if (name == "x")
     return {&from, {tokens, c.width}};
-  if (name == "cos" || name == "sin")
+  if (!c.has(LearnedPositions) && (name == "cos" || name == "sin"))
     return {name == "cos" ? &cosTable : &sinTable, {tokens, c.pairs()}};
   const DeviceTensor *weight =
       weights->find(layer < 0 ? name : Model::inLayer(layer, name));
@@ -80,18 +80,9 @@ greta::Tensor Encoder::bind(const std::string &name, int64_t layer,
 
 void Encoder::checkArguments(const greta::Function &function,
                              int64_t layer) const {
-  for (const greta::TensorInfo &info : function.arguments()) {
-    greta::Tensor tensor = bind(info.name, layer, 1, x[0]);
-    bool fits = tensor.buffer && tensor.buffer->get() &&
-                tensor.shape.size() == info.shape.size();
-    for (size_t i = 0; fits && i < info.shape.size(); ++i)
-      fits = info.shape[i] == -1 || info.shape[i] == tensor.shape[i];
-    const DeviceTensor *weight =
-        weights->find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
-    if (!fits || (weight && weight->dtype != info.dtype))
-      fail(packagePath + ": its argument '" + info.name +
-           "' is not what this model has; run greta-llm compile");
-  }
+  llm::checkArguments(
+      function, packagePath, *weights, layer,
+      [&](const std::string &name) { return bind(name, layer, 1, x[0]); });
 }
 
 void Encoder::launch(const greta::Function &function, int64_t layer,

@@ -47,6 +47,12 @@ greta::Function loadFunction(greta::Runtime &runtime,
                              const greta::Package &package,
                              const std::string &packagePath,
                              const std::string &name);
+// Fails where a package is another model's: where a function has an argument
+// that `bind` does not know, or whose rank, type or static dimensions differ.
+void checkArguments(
+    const greta::Function &function, const std::string &packagePath,
+    const Weights &weights, int64_t layer,
+    const std::function<greta::Tensor(const std::string &)> &bind);
 
 class Engine {
 public:
