@@ -223,7 +223,9 @@ def test_openai_client(server):
         ({"input": ["a", []]}, "'input' has an empty text"),
         ({"input": [1, 320]}, "'input' has 320, which is no token of the model"),
         ({"input": [1, "a"]}, "'input' has \\\"a\\\", which is no token of the model"),
-        ({"input": "a " * 47}, "a text of 'input' has 49 tokens; the model takes 48"),
+        ({"input": "a " * 47}, "a text of 'input' has more tokens than the 48 that the model takes"),
+        ({"input": [7] * 49}, "a text of 'input' has more tokens than the 48 that the model takes"),
+        ({"input": ["a", "ab " * (1 << 20)]}, "a text of 'input' has more tokens than the 48 that the model takes"),
         ({"input": ["a"] * 2049}, "'input' has 2049 texts; up to 2048 are possible"),
         ({"input": [[7] * 48] * 2048, "model": 3}, "'model' has to be a text"),
         ({"input": "a", "encoding_format": "int8"}, "'encoding_format' has to be \\\"float\\\" or \\\"base64\\\""),
@@ -326,7 +328,8 @@ def test_files(tmp_path):
     for verb in (["run", model], ["generate", model, "-p", "a"], ["logits", model, "--tokens=1", "-o", tmp_path / "l.npy"], ["bench", model], ["perplexity", model, "-f", pooling]):
         refused("is a model of embeddings, which makes no texts; the commands embed and serve run it", *verb)
     refused("makes texts, not embeddings; embed runs bert and nomic_bert", "embed", "--synthetic=tiny", "-p", "a")
-    refused("there is no token 320; the model has 320", "embed", model, "--tokens=320")
+    for token in (320, 2**32 + 5, 2**63 - 1):
+        refused(f"there is no token {token}; the model has 320", "embed", model, f"--tokens=5,{token}")
     refused("the text has no tokens", "embed", model, "-p", "", "--no-special")
     package = tmp_path / "m.greta"
     assert llm("compile", model, "--targets=gfx942", "-o", package).returncode == 0
@@ -350,6 +353,24 @@ def test_tokenizers(tmp_path, change, says):
     tokenizer = plain_tokenizer()
     tokenizer["model"] |= change
     refused(says, "tokenize", changed(tmp_path / "m", tokenizer=tokenizer), "a")
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [
+        (dict(do_lower_case=False), "'do_lower_case' is false in tokenizer_config.json, and the normalizer of tokenizer.json does otherwise"),
+        (dict(strip_accents=False), "'strip_accents' is false in tokenizer_config.json, and"),
+        (dict(tokenize_chinese_chars=False), "'tokenize_chinese_chars' is false in tokenizer_config.json, and"),
+        (dict(do_lower_case=True, strip_accents=None, tokenize_chinese_chars=True), None),
+    ],
+)
+def test_two_files_of_a_tokenizer(tmp_path, other, says):
+    model = changed(tmp_path / "m", tokenizer=plain_tokenizer())
+    (model / "tokenizer_config.json").write_text(json.dumps(other))
+    if says:
+        refused(says, "tokenize", model, "a")
+    else:
+        assert ids(model, "Ab") == [2, 4, 4 + 26 + 1, 3]
 
 
 def test_vocabularies(tmp_path):

@@ -2,6 +2,7 @@
 // tokens. Out: the text's embedding as a list of numbers in JSON.
 #include "Compile.h"
 #include "Options.h"
+#include "Tokens.h"
 #include "engine/Encoder.h"
 #include "tokenizer/Tokenizer.h"
 
@@ -14,15 +15,12 @@ int embed(const Options &options) {
   if (!model.config.has(Bidirectional))
     fail(model.path + ": makes texts, not embeddings; embed runs bert and "
                       "nomic_bert");
-  std::vector<int32_t> tokens(options.tokens.begin(), options.tokens.end());
-  if (options.tokens.empty())
-    tokens = Tokenizer(model).encode(options.prompt, options.addsSpecial);
-  if (tokens.empty())
-    fail("the text has no tokens");
-  for (int32_t token : tokens)
-    if (token < 0 || token >= model.config.vocabulary)
-      fail("there is no token " + std::to_string(token) + "; the model has " +
-           std::to_string(model.config.vocabulary));
+  std::vector<int64_t> given = options.tokens;
+  if (given.empty())
+    for (int32_t token :
+         Tokenizer(model).encode(options.prompt, options.addsSpecial))
+      given.push_back(token);
+  std::vector<int32_t> tokens = checkedTokens(given, model.config, "the text");
   Encoder encoder(model, packageFor(model, options, {}),
                   EngineOptions::of(options));
   if (static_cast<int64_t>(tokens.size()) > encoder.longest())

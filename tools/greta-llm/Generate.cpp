@@ -4,6 +4,7 @@
 #include "Compile.h"
 #include "Npy.h"
 #include "Options.h"
+#include "Tokens.h"
 #include "engine/Engine.h"
 #include "server/Chat.h"
 #include "tokenizer/Tokenizer.h"
@@ -16,13 +17,7 @@
 namespace greta::llm {
 namespace {
 
-void checkTokens(const std::vector<int32_t> &tokens, const Engine &engine) {
-  if (tokens.empty())
-    fail("the prompt has no tokens");
-  for (int32_t token : tokens)
-    if (token < 0 || token >= engine.vocabulary())
-      fail("there is no token " + std::to_string(token) + "; the model has " +
-           std::to_string(engine.vocabulary()));
+void checkRoom(const std::vector<int32_t> &tokens, const Engine &engine) {
   if (static_cast<int64_t>(tokens.size()) > engine.freeTokens())
     fail("the prompt has " + std::to_string(tokens.size()) +
          " tokens; the context has room for " +
@@ -38,7 +33,9 @@ int generate(const Options &options) {
                 EngineOptions::of(options));
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
-  checkTokens(tokens, engine);
+  if (tokens.empty())
+    fail("the prompt has no tokens");
+  checkRoom(tokens, engine);
   int64_t prompt = static_cast<int64_t>(tokens.size());
   // The last token needs no place in the context.
   int64_t most = std::min(options.count, engine.freeTokens() - prompt + 1);
@@ -81,10 +78,11 @@ int generate(const Options &options) {
 
 int logits(const Options &options) {
   Model model = readLanguageModel(options.model, options.synthetic);
+  std::vector<int32_t> tokens =
+      checkedTokens(options.tokens, model.config, "the prompt");
   Engine engine(model, packageFor(model, options, {1}),
                 EngineOptions::of(options));
-  std::vector<int32_t> tokens(options.tokens.begin(), options.tokens.end());
-  checkTokens(tokens, engine);
+  checkRoom(tokens, engine);
   Sequence sequence;
   int64_t count = static_cast<int64_t>(tokens.size());
   engine.reserve(sequence, count);

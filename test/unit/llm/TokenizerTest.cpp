@@ -94,6 +94,26 @@ TEST(Tokenizer, TimeIsLinearInTheText) {
     EXPECT_LT(secondsOf(t, text), 5);
 }
 
+TEST(Tokenizer, TextsThatAreTooLongAreNotReadToTheirEnd) {
+  Tokenizer t = tokenizerWith({"<a>"});
+  std::string text;
+  while (text.size() < 32 * MiB)
+    text += "ab cd<a> ";
+  double whole = secondsOf(t, text);
+  for (size_t most : {0, 1, 100}) {
+    std::clock_t begin = std::clock();
+    size_t count = t.encode(text, false, most).size();
+    double took = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    EXPECT_GT(count, most);
+    EXPECT_LT(count, most + 16);
+    EXPECT_LT(took, whole / 2);
+  }
+  EXPECT_EQ(t.encode("ab cd<a>", false, 6).size(), 6u);
+  // Tokens have up to three bytes here.
+  EXPECT_FALSE(t.isTooLong(12, 4));
+  EXPECT_TRUE(t.isTooLong(21, 4));
+}
+
 // SentencePiece's kind: spaces become bars, the rest bytes or merges by score.
 TEST(Tokenizer, ScoresAndBars) {
   json tokens = {"<unk>"}, scores = {0}, types = {2};

@@ -79,9 +79,16 @@ EmbeddingService::~EmbeddingService() {
 std::vector<int32_t>
 EmbeddingService::tokensOf(const OrderedJson &input) const {
   std::vector<int32_t> all;
-  if (input.is_string())
-    all = tokenizer.encode(input.get_ref<const std::string &>(), true);
-  else
+  auto most = static_cast<size_t>(encoder.longest());
+  bool isTooLong = false; // which is found out without a look at all of it
+  if (input.is_string()) {
+    const std::string &text = input.get_ref<const std::string &>();
+    isTooLong = tokenizer.isTooLong(text.size(), encoder.longest());
+    if (!isTooLong)
+      all = tokenizer.encode(text, true, most);
+  } else if (input.size() > most) {
+    isTooLong = true;
+  } else
     for (const json &token : input) {
       int64_t id = token.is_number_integer() ? token.get<int64_t>() : -1;
       if (id < 0 || id >= model.config.vocabulary)
@@ -89,12 +96,11 @@ EmbeddingService::tokensOf(const OrderedJson &input) const {
                                ", which is no token of the model");
       all.push_back(static_cast<int32_t>(id));
     }
+  if (isTooLong || all.size() > most)
+    throw Refusal(400, "a text of 'input' has more tokens than the " +
+                           std::to_string(most) + " that the model takes");
   if (all.empty())
     throw Refusal(400, "'input' has an empty text");
-  if (static_cast<int64_t>(all.size()) > encoder.longest())
-    throw Refusal(400, "a text of 'input' has " + std::to_string(all.size()) +
-                           " tokens; the model takes " +
-                           std::to_string(encoder.longest()));
   return all;
 }
 

@@ -202,17 +202,11 @@ OrderedJson parsedRequest(const std::string &text) {
 RequestReader::RequestReader(const Model &model, const Tokenizer &tokenizer,
                              int64_t capacity)
     : model(model), tokenizer(tokenizer), chat(model),
-      room(std::min(capacity, model.config.context)) {
-  for (size_t id = 0; id < tokenizer.size(); ++id)
-    longest =
-        std::max(longest, tokenizer.bytesOf(static_cast<int32_t>(id)).size());
-  // Special tokens stand for no bytes, and are written with some.
-  longest = std::max<size_t>(longest, 32);
-}
+      room(std::min(capacity, model.config.context)) {}
 
 /// Refuses a text that no tokens could be enough for, without a look at it.
 void RequestReader::checkSize(size_t bytes) const {
-  if (bytes / longest > static_cast<size_t>(room))
+  if (tokenizer.isTooLong(bytes, room))
     throw Refusal(400, "the prompt has " + std::to_string(bytes) +
                            " bytes, for which the context of " +
                            std::to_string(room) + " tokens has no room");

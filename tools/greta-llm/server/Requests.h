@@ -64,7 +64,6 @@ private:
   const Tokenizer &tokenizer;
   const ChatTemplate chat;
   const int64_t room; // tokens of a prompt and its answer together
-  size_t longest = 1; // token's bytes
 };
 
 } // namespace greta::llm

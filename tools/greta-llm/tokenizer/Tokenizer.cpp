@@ -335,9 +335,9 @@ void Tokenizer::Tables::encodePiece(const std::string &piece,
       to.push_back(symbol.token);
 }
 
-void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
+void Tokenizer::Tables::encodeText(std::string text, bool isFirst, size_t most,
                                    std::vector<int32_t> &to) const {
-  if (text.empty())
+  if (text.empty() || to.size() > most)
     return;
   if (bertNormalizer)
     text = (*bertNormalizer)(text);
@@ -365,6 +365,8 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
     pieces = std::move(finer);
   }
   for (const std::string &piece : pieces) {
+    if (to.size() > most)
+      return;
     if (takesLongestTokens) {
       encodeWord(piece, to);
       continue;
@@ -381,7 +383,7 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
 }
 
 std::vector<int32_t> Tokenizer::encode(const std::string &given,
-                                       bool addsSpecial) const {
+                                       bool addsSpecial, size_t most) const {
   // Positions are numbers of 32 bits.
   if (given.size() > size_t(1) << 28)
     fail("the text has " + std::to_string(given.size()) +
@@ -395,7 +397,7 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
   auto isSpace = [&](size_t at) {
     return isspace(static_cast<unsigned char>(text[at])) != 0;
   };
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = 0; at < text.size() && result.size() <= most;) {
     const AddedToken *longest = tables->longestAdded(text, at);
     if (!longest) {
       ++at;
@@ -406,14 +408,21 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
       --begin;
     while (longest->stripsRight && end < text.size() && isSpace(end))
       ++end;
-    tables->encodeText(text.substr(done, begin - done), done == 0, result);
+    tables->encodeText(text.substr(done, begin - done), done == 0, most,
+                       result);
     result.push_back(longest->id);
     done = at = end;
   }
-  tables->encodeText(text.substr(done), done == 0, result);
+  tables->encodeText(text.substr(done), done == 0, most, result);
   if (addsSpecial)
     result.insert(result.end(), tables->after.begin(), tables->after.end());
   return result;
+}
+
+bool Tokenizer::isTooLong(size_t bytes, int64_t count) const {
+  return !tables->takesLongestTokens &&
+         bytes / std::max<size_t>(tables->longestToken, 1) >
+             static_cast<size_t>(count);
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,7 @@
 
 #include "model/Model.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,13 @@ public:
   Tokenizer(Tokenizer &&) noexcept;
 
   // `addsSpecial`: what the model wants around a text, such as its beginning.
-  std::vector<int32_t> encode(const std::string &text, bool addsSpecial) const;
+  // Of a text that has more than `most` tokens some may be left out, but there
+  // are more than `most`.
+  std::vector<int32_t> encode(const std::string &text, bool addsSpecial,
+                              size_t most = SIZE_MAX) const;
+  // A text of so many bytes has more than so many tokens for sure. Tokenizers
+  // that leave out spaces, or take a long word as one token, are never sure.
+  bool isTooLong(size_t bytes, int64_t tokens) const;
   // The bytes that a token stands for; none for special ones. A token may be
   // part of a character.
   std::string bytesOf(int32_t token) const;

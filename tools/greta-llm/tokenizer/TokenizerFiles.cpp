@@ -5,6 +5,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <tuple>
 
 namespace greta::llm {
 
@@ -188,6 +189,7 @@ private:
   void preTokenizer(const json &value);
   void postProcessor(const json &value);
   void wordPieces(const json &merging);
+  void checkNormalizer() const;
   void ggufWordPieces(const json &data);
   std::string spelled(const std::string &token) const;
   void ggufTokens(const json &data, const json &tokens);
@@ -313,6 +315,24 @@ void TableReader::wordPieces(const json &merging) {
   tables.longestWord = static_cast<size_t>(count);
 }
 
+// Two files say how texts are normalised; libraries follow one or the other.
+void TableReader::checkNormalizer() const {
+  if (!tables.bertNormalizer)
+    return;
+  const BertNormalizer &own = *tables.bertNormalizer;
+  const std::tuple<const char *, bool, bool> pairs[] = {
+      {"do_lower_case", own.lowers, own.lowers},
+      {"strip_accents", own.stripsAccents, own.lowers}, // where it is null
+      {"tokenize_chinese_chars", own.setsChineseApart, true}};
+  for (const auto &[name, is, otherwise] : pairs)
+    if (model.tokenizerConfig.contains(name) &&
+        flag(model.tokenizerConfig, name, otherwise) != is)
+      fail(model.path + ": '" + name + "' is " +
+           at(model.tokenizerConfig, {name}).dump() +
+           " in tokenizer_config.json, and the normalizer of tokenizer.json "
+           "does otherwise");
+}
+
 void TableReader::fromHuggingFace() {
   const json &file = model.tokenizer;
   const json &merging = at(file, {"model"});
@@ -356,6 +376,7 @@ void TableReader::fromHuggingFace() {
   normalizer(at(file, {"normalizer"}));
   preTokenizer(at(file, {"pre_tokenizer"}));
   postProcessor(at(file, {"post_processor"}));
+  checkNormalizer();
   const json &end = at(model.tokenizerConfig, {"eos_token"});
   if (auto id = tables.find(text(end.is_object() ? at(end, {"content"}) : end)))
     tables.ends.push_back(*id);

@@ -107,7 +107,7 @@ struct Tokenizer::Tables {
     auto it = ids.find(token);
     return it == ids.end() ? std::nullopt : std::optional<int32_t>(it->second);
   }
-  void encodeText(std::string text, bool isFirst,
+  void encodeText(std::string text, bool isFirst, size_t most,
                   std::vector<int32_t> &to) const;
   void encodePiece(const std::string &piece, std::vector<int32_t> &to) const;
   void encodeWord(const std::string &word, std::vector<int32_t> &to) const;
