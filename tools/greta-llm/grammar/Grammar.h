@@ -98,6 +98,12 @@ Grammar grammarOfJson(bool isObject);
 GrammarBuilder::Expression integersBetween(GrammarBuilder &builder,
                                            int64_t least, int64_t most);
 
+// Characters that stand for themselves between JSON's quotation marks.
+CharacterRanges plainCharacters();
+// Texts of these that are none of `names`.
+GrammarBuilder::Expression otherNames(GrammarBuilder &builder,
+                                      const std::vector<std::string> &names);
+
 // JSON schemas as parts of a grammar of which they are not all.
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,
                                      const nlohmann::ordered_json &schema);

@@ -85,7 +85,6 @@ private:
   Expression ofArray(const json &schema);
   Expression ofObject(const json &schema);
   Expression reference(const std::string &pointer);
-  Expression otherKey(const std::vector<std::string> &names);
 
   Expression w() { return b.call(space); }
   Expression quoted(Expression inner) {
@@ -113,10 +112,6 @@ private:
                      b.sequence({d, low, hex, hex}),
                      b.sequence({d, high, hex, hex, b.literal("\\u"), d,
                                  digit('c', 'f'), hex, hex})});
-  }
-  // A character that stands for itself between quotation marks.
-  static CharacterRanges plain() {
-    return {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x10ffff}};
   }
   Expression character();
   Expression integer() {
@@ -188,7 +183,8 @@ Expression Schema::character() {
                                                   {'r', 'r'},
                                                   {'t', 't'}}),
                                     b.sequence({b.literal("u"), escaped()})})});
-    b.define(characterRule, b.choice({b.characters(plain()), escape}));
+    b.define(characterRule,
+             b.choice({b.characters(plainCharacters()), escape}));
   }
   return b.call(characterRule);
 }
@@ -455,75 +451,6 @@ Expression Schema::ofArray(const json &schema) {
                : list("[", items, "]");
 }
 
-/// A key that is none of these, without escapes, which could spell one.
-Expression Schema::otherKey(const std::vector<std::string> &names) {
-  std::vector<std::u32string> texts;
-  for (const std::string &name : names) {
-    std::u32string text;
-    for (size_t at = 0; at < name.size();) {
-      auto lead = static_cast<unsigned char>(name[at++]);
-      size_t more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
-      uint32_t code = more ? lead & (0x3fu >> more) : lead;
-      for (; more && at < name.size(); --more)
-        code = code << 6 | (static_cast<unsigned char>(name[at++]) & 0x3f);
-      text += static_cast<char32_t>(code);
-    }
-    // Only an escape spells it.
-    auto isPlain = [](char32_t code) {
-      return code >= 0x20 && code != '"' && code != '\\';
-    };
-    if (!std::all_of(text.begin(), text.end(), isPlain))
-      continue;
-    if (text.size() > 64)
-      wrong("'additionalProperties' beside a property of more than 64 "
-            "characters is not supported");
-    texts.push_back(std::move(text));
-  }
-  std::sort(texts.begin(), texts.end());
-  int32_t rest = b.newRule();
-  b.define(rest, b.repeat(b.characters(plain()), 0, -1));
-  if (texts.empty())
-    return quoted(b.call(rest));
-  struct Maker {
-    GrammarBuilder &b;
-    const std::vector<std::u32string> &texts;
-    int32_t rest;
-    // texts[first, last) have the first `size` characters in common.
-    Expression from(size_t first, size_t last, size_t size) {
-      std::vector<Expression> ways;
-      if (texts[first].size() == size)
-        ++first;
-      else
-        ways.push_back(b.empty());
-      CharacterRanges others = plain();
-      while (first < last) {
-        char32_t next = texts[first][size];
-        size_t end = first;
-        while (end < last && texts[end][size] == next)
-          ++end;
-        ways.push_back(b.sequence(
-            {b.characters({{next, next}}), from(first, end, size + 1)}));
-        CharacterRanges left;
-        for (auto [low, high] : others) {
-          if (low <= next && next <= high) {
-            if (low < next)
-              left.push_back({low, next - 1});
-            if (next < high)
-              left.push_back({next + 1, high});
-          } else {
-            left.push_back({low, high});
-          }
-        }
-        others = std::move(left);
-        first = end;
-      }
-      ways.push_back(b.sequence({b.characters(others), b.call(rest)}));
-      return b.choice(std::move(ways));
-    }
-  };
-  return quoted(Maker{b, texts, rest}.from(0, texts.size(), 0));
-}
-
 Expression Schema::ofObject(const json &schema) {
   static const json nothing = json::object(), nobody = json::array();
   const json &properties =
@@ -558,8 +485,8 @@ Expression Schema::ofObject(const json &schema) {
     const json &kind = schema["additionalProperties"];
     int32_t rule = b.newRule();
     b.define(rule, of(kind));
-    Expression key =
-        names.empty() ? quoted(b.repeat(character(), 0, -1)) : otherKey(names);
+    Expression key = names.empty() ? quoted(b.repeat(character(), 0, -1))
+                                   : quoted(otherNames(b, names));
     Expression one = pair(key, b.call(rule));
     after = b.repeat(b.sequence({comma, one}), 0, -1);
     first = separated(one, one);

@@ -1,0 +1,97 @@
+"""What is wrong with a request, or with a package for a model, is one line on stderr and exit status 1, and nothing is written."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+import models
+import texts
+from conftest import BUILD
+from harness import TRANSLATE, tool
+from test_llm import LLM, llm
+from test_llm_errors import A, WEIGHTS, changed, refused
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    package = tmp_path_factory.mktemp("tiny") / "tiny.greta"
+    assert llm("compile", "--synthetic=tiny", "--targets=gfx942", "-o", package).returncode == 0
+    return package
+
+
+def test_requests(tmp_path, tiny):
+    on = ["--synthetic=tiny", "--device=sim:gfx942"]
+    out = tmp_path / "l.npy"
+    refused("there is no token 512; the model has 512", "logits", tiny, *on, "--tokens=512", "-o", out)
+    refused("there is no token -1; the model has 512", "logits", tiny, *on, "--tokens=-1", "-o", out)
+    for big in (2**32 + 1, -(2**32), 2**63 - 1):  # whose lowest bits are a token
+        refused(f"there is no token {big}; the model has 512", "logits", tiny, *on, f"--tokens=1,{big}", "-o", out)
+    refused("the prompt has 17 tokens; the context has room for 16 (--context)", "generate", tiny, *on, "-p", "x" * 17, "-c", "16")
+    refused("the prompt has no tokens", "generate", tiny, *on, "-p", "")
+    refused("the context has no room for pp64 (--context)", "bench", tiny, *on, "-p", "64", "-c", "16")
+    refused("the context has no room for tg4 @ d64 (--context)", "bench", tiny, *on, "-p", "0", "-n", "4", "-d", "64", "-c", "48")
+    refused("--n-depth: Value -1 not in range 0 to 16777216", "bench", tiny, *on, "-d", "-1")
+    refused("pp4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "4096")
+    refused("tg128 @ d4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "0", "-d", "4096")
+    refused("no command given; the commands are compile, run, generate, embed, logits, tokenize, bench, perplexity, serve, list (--help)")
+    refused("nothing to measure: say -p or -n with more than 0 tokens", "bench", tiny, *on, "-p", "0", "-n", "0")
+    refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
+    assert not out.exists()
+
+
+def test_packages(tmp_path, tiny):
+    on = ["--device=sim:gfx942", "-p", "x", "-c", "16"]
+    refused("No such file or directory", "generate", tmp_path / "none.greta", "--synthetic=tiny", *on)
+    folder = models.write_safetensors(tmp_path / "other", A, WEIGHTS)
+    (folder / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(3)))
+    refused("was compiled for another model (MLP width: 192 in the package, 96 in the model; vocabulary: 512 in the package, 320 in", "generate", tiny, folder, *on)
+    mlir = tmp_path / "f.mlir"
+    mlir.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
+    assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
+    refused("has no function 'prompt0'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+    mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
+    assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
+    refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+
+
+def test_packages_of_models_with_the_same_shapes(tmp_path):
+    """Nothing but a number, or tensors that the package does not ask for, tells them apart."""
+    on = ["--device=sim:gfx942", "--tokens=1", "-o", tmp_path / "l.npy"]
+
+    def package(model):
+        out = tmp_path / "m.greta"
+        assert llm("compile", model, "--targets=gfx942", "-o", out).returncode == 0
+        return out
+
+    mistral = changed(tmp_path / "a", model_type="mistral", sliding_window=64)
+    epsilon = changed(tmp_path / "b", model_type="mistral", sliding_window=64, rms_norm_eps=1e-6)
+    window = changed(tmp_path / "c", model_type="mistral", sliding_window=None)
+    ours = package(mistral)
+    refused("was compiled for another model (epsilon: 1e-05 in the package, 1e-06 in the model); run greta-llm compile", "logits", ours, epsilon, *on)
+    refused("was compiled for another model (window: 64 in the package, none in the model)", "logits", ours, window, *on)
+    biased = dataclasses.replace(A, kind="qwen2", bias=True)
+    models.write_safetensors(tmp_path / "d", biased, models.random_weights(biased))
+    refused("(biases of queries, keys and values: no in the package, yes in the model)", "logits", package(changed(tmp_path / "e")), tmp_path / "d", *on)
+    # Rope's angles are the model's, whichever package runs it.
+    other = changed(tmp_path / "f", model_type="mistral", sliding_window=64, rope_theta=5e5)
+    assert llm("logits", package(mistral), other, *on, "-q").returncode == 0
+
+
+def test_without_the_compiler(tmp_path):
+    """Where greta-translate is neither beside it nor in PATH, or no program."""
+    alone = shutil.copy(LLM, tmp_path)
+
+    def ran():
+        return tool(alone, "compile", "--synthetic=tiny", "--targets=gfx942", "-o", tmp_path / "m.greta", env={"LD_LIBRARY_PATH": str(BUILD / "lib"), "PATH": ""})
+
+    assert ran().returncode == 1 and "there is no greta-translate, beside this program or in PATH" in ran().stderr
+    (tmp_path / "greta-translate").touch()
+    assert ran().returncode == 1 and "greta-translate: cannot be started: Permission denied" in ran().stderr
+
+
+def test_compiler_says_what_it_refuses(tmp_path):
+    ran = llm("compile", "--synthetic=tiny", "--targets=gfx1", "-o", tmp_path / "m.greta")
+    assert ran.returncode == 1 and "gfx1" in ran.stderr and ran.stderr.count("error:") == 1
+    assert list(tmp_path.iterdir()) == []

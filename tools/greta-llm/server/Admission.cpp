@@ -1,0 +1,140 @@
+// Admission.cpp: which requests have a place and pages (Scheduler.h). In: those
+// that wait, and what the cache has free. Out: those that run, with pages for
+// their next token, or back in the queue.
+#include "server/Scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace greta::llm {
+
+// Tokens for which pages are reserved beyond those that are needed.
+constexpr int64_t growth = 64;
+
+/// Takes what waits, in order; waits where there is nothing to do. False at the
+/// end.
+bool Scheduler::admit() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(
+      lock, [&] { return isEnding || !waiting.empty() || !running.empty(); });
+  if (isCut) {
+    lock.unlock();
+    failAll("the server is ending");
+    return false;
+  }
+  // Who left frees his place in the queue.
+  std::vector<std::shared_ptr<Job>> gone;
+  for (auto it = waiting.begin(); it != waiting.end();)
+    if ((*it)->answer->isCancelled) {
+      gone.push_back(std::move(*it));
+      it = waiting.erase(it);
+      tooLarge = nullptr;
+    } else {
+      ++it;
+    }
+  while (!waiting.empty() && running.size() < sequences &&
+         reserve(*waiting.front())) {
+    // The lowest place: fewer batches of places have something to do.
+    auto place = std::min_element(freePlaces.begin(), freePlaces.end());
+    waiting.front()->place = *place;
+    freePlaces.erase(place);
+    running.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  }
+  counts.waiting = static_cast<int64_t>(waiting.size());
+  bool goesOn = !running.empty() || !waiting.empty() || !isEnding;
+  lock.unlock();
+  for (const std::shared_ptr<Job> &job : gone) {
+    ++counts.cancelled;
+    end(*job, {"", "", true, {}, "", ""});
+  }
+  return goesOn;
+}
+
+/// Pages to begin with: for the prompt, what is said once more, and some.
+bool Scheduler::reserve(Job &job) {
+  // A long prompt is looked up again when there is more room than before.
+  if (tooLarge == &job && !running.empty() && engine.freeTokens() <= tooFew)
+    return false;
+  tooLarge = nullptr;
+  share(job);
+  int64_t begun = job.sequence.length;
+  if (engine.reserve(job.sequence,
+                     job.promptSize() - begun +
+                         std::min(job.request.most, job.repeated() + growth)))
+    return true;
+  engine.release(job.sequence); // those who run may need them
+  tooLarge = &job;
+  tooFew = engine.freeTokens();
+  return false;
+}
+
+/// Takes the part of the prompt that the cache has.
+void Scheduler::share(Job &job) {
+  if (sharesPages)
+    engine.share(job.sequence, job.request.tokens);
+  job.evaluated = static_cast<size_t>(job.sequence.length);
+}
+
+/// The pages of a job go back; what they hold may serve others.
+void Scheduler::release(Job &job) {
+  if (sharesPages && !isDeterministic && !job.isInPrompt()) {
+    // The step that chose a token has evaluated those before it.
+    std::vector<int32_t> tokens = job.request.tokens;
+    tokens.insert(tokens.end(), job.chosen.begin(), job.chosen.end());
+    engine.remember(job.sequence, tokens,
+                    job.promptSize() + std::max<int64_t>(job.made - 1, 0));
+  }
+  engine.release(job.sequence);
+}
+
+/// Pages for the next token of all that generate, of those that arrived first
+/// to begin with.
+void Scheduler::grow() {
+  for (size_t i = 0; i < running.size(); ++i) {
+    Job &job = *running[i];
+    // A step leaves where the next one begins, so it needs that page, too.
+    int64_t needed = std::min(job.queued + 1, job.request.most);
+    int64_t more = std::min(needed + growth, job.request.most);
+    while (job.answer && !job.isInPrompt() &&
+           !engine.extend(job.place, job.sequence, needed, more)) {
+      auto last = std::find_if(
+          running.rbegin(), running.rend(),
+          [](const std::shared_ptr<Job> &one) { return one->answer; });
+      preempt(**last);
+    }
+  }
+}
+
+void Scheduler::preempt(Job &job) {
+  // First, as it may fail: whoever waits is told then.
+  engine.end(job.place);
+  release(job);
+  if (!isDeterministic) {
+    std::vector<int32_t> &tokens = job.request.tokens;
+    tokens.insert(tokens.end(), job.chosen.begin(), job.chosen.end());
+    job.request.most -= job.made;
+    job.before += job.made;
+  }
+  auto again = std::make_shared<Job>(std::move(job.request), job.answer);
+  again->guide = std::move(job.guide);
+  if (again->guide && isDeterministic) {
+    makeGuide(*again);
+    guides.ask(again->guide);
+  }
+  again->said = job.said;
+  again->before = job.before;
+  again->held = std::move(job.held);
+  again->heldTokens = std::move(job.heldTokens);
+  again->arrived = job.arrived;
+  again->isBegun = job.isBegun;
+  again->last = job.last;
+  freePlaces.push_back(job.place);
+  job.answer = nullptr;
+  ++counts.preempted;
+  std::lock_guard<std::mutex> lock(mutex);
+  waiting.push_front(std::move(again));
+  counts.waiting = static_cast<int64_t>(waiting.size());
+}
+
+} // namespace greta::llm
