@@ -26,7 +26,7 @@ int embed(const Options &options) {
   if (static_cast<int64_t>(tokens.size()) > encoder.longest())
     fail("the text has " + std::to_string(tokens.size()) +
          " tokens; the model takes " + std::to_string(encoder.longest()));
-  puts(nlohmann::json(encoder.embed(tokens)).dump().c_str());
+  puts(nlohmann::json(encoder.embed({&tokens}).front()).dump().c_str());
   return 0;
 }
 

@@ -34,15 +34,21 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
                      std::to_string(std::lround(share * 100)) + " %");
       });
   most = std::min(c.context, options.context ? options.context : usualMost);
-  auto allocate = [&](int64_t columns) {
-    return runtime.allocate(static_cast<size_t>(most * columns) * 4);
+  rows = std::max(most, options.chunk);
+  auto allocate = [&](int64_t count, int64_t columns) {
+    return runtime.allocate(static_cast<size_t>(count * columns) * 4);
   };
-  tokenBuffer = allocate(1);
+  for (greta::Buffer *buffer : {&tokens, &positions, &lengths})
+    *buffer = allocate(rows, 1);
   for (greta::Buffer &buffer : x)
-    buffer = allocate(c.width);
-  if (!c.has(LearnedPositions)) {
-    cosTable = allocate(c.pairs());
-    sinTable = allocate(c.pairs());
+    buffer = allocate(rows, c.width);
+  if (c.has(LearnedPositions)) {
+    placed = allocate(rows, c.width);
+  } else {
+    for (greta::Buffer *buffer : {&cos, &sin})
+      *buffer = allocate(rows, c.pairs());
+    for (greta::Buffer *buffer : {&cosTable, &sinTable})
+      *buffer = allocate(most, c.pairs());
     Rope::Tables tables = c.ropes.front().tables(most, c.pairs());
     stream.write(cosTable, tables.cosines.data(), tables.cosines.size() * 4);
     stream.write(sinTable, tables.sines.data(), tables.sines.size() * 4);
@@ -58,54 +64,90 @@ greta::Function Encoder::load(const std::string &name) {
   return loadFunction(runtime, package, packagePath, name);
 }
 
-// Positions count from 0, so those of a text are the first rows of tables.
 greta::Tensor Encoder::bind(const std::string &name, int64_t layer,
-                            int64_t tokens, const Buffer &from) const {
+                            const Pass &pass, const Buffer &from) const {
   const Config &c = model.config;
   if (name == "tokens")
-    return {&tokenBuffer, {tokens}};
+    return {&tokens, {pass.tokens()}};
+  if (name == "positions")
+    return {&positions, {pass.tokens()}};
+  if (name == "lengths")
+    return {&lengths, {pass.texts}};
   if (name == "x")
-    return {&from, {tokens, c.width}};
-  if (!c.has(LearnedPositions) && (name == "cos" || name == "sin"))
-    return {name == "cos" ? &cosTable : &sinTable, {tokens, c.pairs()}};
+    return {&from, {pass.tokens(), c.width}};
+  if (name == "placed" && c.has(LearnedPositions))
+    return {&placed, {pass.tokens(), c.width}};
+  if (!c.has(LearnedPositions)) {
+    if (name == "cos" || name == "sin")
+      return {name == "cos" ? &cos : &sin, {pass.tokens(), c.pairs()}};
+    if (name == "cos_table" || name == "sin_table")
+      return {name == "cos_table" ? &cosTable : &sinTable, {most, c.pairs()}};
+  }
   const DeviceTensor *weight =
       weights->find(layer < 0 ? name : Model::inLayer(layer, name));
-  if (!weight)
-    return {};
-  greta::Tensor tensor(weight->buffer.get(), weight->shape);
-  if (name == "position_embd")
-    tensor.shape.front() = tokens;
-  return tensor;
+  return weight ? greta::Tensor(weight->buffer.get(), weight->shape)
+                : greta::Tensor();
 }
 
 void Encoder::checkArguments(const greta::Function &function,
                              int64_t layer) const {
   llm::checkArguments(
       function, packagePath, *weights, layer,
-      [&](const std::string &name) { return bind(name, layer, 1, x[0]); });
+      [&](const std::string &name) { return bind(name, layer, {1, 1}, x[0]); });
 }
 
 void Encoder::launch(const greta::Function &function, int64_t layer,
-                     int64_t tokens, const Buffer &from, const Buffer &to) {
+                     const Pass &pass, const Buffer &from,
+                     const std::vector<greta::Tensor> &to) {
   std::vector<greta::Tensor> tensors;
   for (const greta::TensorInfo &info : function.arguments())
-    tensors.push_back(bind(info.name, layer, tokens, from));
-  function.launch(stream, tensors, {{&to, {tokens, model.config.width}}});
+    tensors.push_back(bind(info.name, layer, pass, from));
+  function.launch(stream, tensors, to);
 }
 
-std::vector<float> Encoder::embed(const std::vector<int32_t> &tokens) {
+// What fills shorter texts up is a token like others, that no text sees.
+void Encoder::write(const Texts &texts, const Pass &pass) {
+  auto count = static_cast<size_t>(pass.tokens());
+  std::vector<int32_t> ids(count), places(count), sizes;
+  for (size_t i = 0; i < count; ++i)
+    places[i] = static_cast<int32_t>(i % static_cast<size_t>(pass.length));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::copy(texts[i]->begin(), texts[i]->end(),
+              ids.begin() + static_cast<std::ptrdiff_t>(i) * pass.length);
+    sizes.push_back(static_cast<int32_t>(texts[i]->size()));
+  }
+  stream.write(tokens, ids.data(), ids.size() * 4);
+  stream.write(positions, places.data(), places.size() * 4);
+  stream.write(lengths, sizes.data(), sizes.size() * 4);
+}
+
+std::vector<std::vector<float>> Encoder::embed(const Texts &texts) {
   const Config &c = model.config;
-  int64_t count = static_cast<int64_t>(tokens.size());
-  stream.write(tokenBuffer, tokens.data(), tokens.size() * 4);
-  launch(lookup, -1, count, x[1], x[1]);
-  launch(firstNorm.front(), -1, count, x[1], x[0]);
+  Pass pass{static_cast<int64_t>(texts.size()), 0};
+  for (const std::vector<int32_t> *text : texts)
+    pass.length = std::max(pass.length, static_cast<int64_t>(text->size()));
+  write(texts, pass);
+  std::vector<int64_t> shape = {pass.tokens(), c.width},
+                       turns = {pass.tokens(), c.pairs()};
+  if (c.has(LearnedPositions))
+    launch(lookup, -1, pass, x[1], {{&x[1], shape}, {&placed, shape}});
+  else
+    launch(lookup, -1, pass, x[1],
+           {{&x[1], shape}, {&cos, turns}, {&sin, turns}});
+  launch(firstNorm.front(), -1, pass, x[1], {{&x[0], shape}});
   for (int64_t layer = 0; layer < c.layers; ++layer)
-    launch(layers[classes.classOf[static_cast<size_t>(layer)]], layer, count,
-           x[layer % 2], x[(layer + 1) % 2]);
-  int64_t rows = c.pooling == Pooling::First ? 1 : count;
-  std::vector<float> states(static_cast<size_t>(rows * c.width));
-  stream.read(x[c.layers % 2], states.data(), states.size() * 4);
-  return pooled(states);
+    launch(layers[classes.classOf[static_cast<size_t>(layer)]], layer, pass,
+           x[layer % 2], {{&x[(layer + 1) % 2], shape}});
+  std::vector<std::vector<float>> results;
+  std::vector<float> states;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    size_t count = c.pooling == Pooling::First ? 1 : texts[i]->size();
+    states.resize(count * static_cast<size_t>(c.width));
+    stream.read(x[c.layers % 2], states.data(), states.size() * 4,
+                i * static_cast<size_t>(pass.length * c.width) * 4);
+    results.push_back(pooled(states));
+  }
+  return results;
 }
 
 std::vector<float> Encoder::pooled(const std::vector<float> &states) const {

@@ -1,6 +1,10 @@
 // Encoder.h: a model of embeddings on a device. In: a model, the package that
-// was compiled for it, and the tokens of a text. Out: the text's embedding, a
-// vector of length one. Each text is a pass of its own; there is no KV cache.
+// was compiled for it, and the tokens of texts. Out: the embedding of each
+// text, a vector of length one. There is no KV cache.
+//
+// Texts of a pass are filled up to the length of the longest one, and keep
+// their own lengths in attention: a text's embedding does not depend on the
+// others.
 #ifndef GRETA_LLM_ENCODER_H
 #define GRETA_LLM_ENCODER_H
 
@@ -13,19 +17,27 @@ public:
   Encoder(const Model &model, const std::string &packagePath,
           const EngineOptions &options);
 
-  // 1 to longest() tokens of the vocabulary.
-  std::vector<float> embed(const std::vector<int32_t> &tokens);
+  using Texts = std::vector<const std::vector<int32_t> *>;
+  // One pass. Each text has 1 to longest() tokens of the vocabulary, and all
+  // have up to room(), as if each were as long as the longest one.
+  std::vector<std::vector<float>> embed(const Texts &texts);
   int64_t longest() const { return most; }
+  int64_t room() const { return rows; }
   std::string deviceName() const { return nameOfDevice(runtime); }
   greta_memory memory() const { return runtime.memory(); }
 
 private:
+  struct Pass {
+    int64_t texts, length; // of the longest text
+    int64_t tokens() const { return texts * length; }
+  };
   greta::Function load(const std::string &name);
-  greta::Tensor bind(const std::string &name, int64_t layer, int64_t tokens,
+  greta::Tensor bind(const std::string &name, int64_t layer, const Pass &pass,
                      const Buffer &from) const;
   void checkArguments(const greta::Function &function, int64_t layer) const;
-  void launch(const greta::Function &function, int64_t layer, int64_t tokens,
-              const Buffer &from, const Buffer &to);
+  void write(const Texts &texts, const Pass &pass);
+  void launch(const greta::Function &function, int64_t layer, const Pass &pass,
+              const Buffer &from, const std::vector<greta::Tensor> &to);
   std::vector<float> pooled(const std::vector<float> &states) const;
 
   const Model &model;
@@ -40,8 +52,10 @@ private:
   std::vector<greta::Function> layers;    // by class
   std::vector<greta::Function> firstNorm; // empty until it is loaded
   std::unique_ptr<Weights> weights;
-  int64_t most; // tokens of a text
-  greta::Buffer tokenBuffer, x[2], cosTable, sinTable;
+  int64_t most, rows; // tokens of a text, and of a pass
+  greta::Buffer tokens, positions, lengths, x[2];
+  // Vectors of positions, or angles of a rope.
+  greta::Buffer placed, cos, sin, cosTable, sinTable;
 };
 
 } // namespace greta::llm

@@ -1,41 +1,26 @@
-// EncoderGraph.cpp: an encoder's functions (Writer.h). In: the tokens of one
-// text. Out: the state of each token, in f32, behind every layer.
+// EncoderGraph.cpp: an encoder's functions (Writer.h). In: the tokens of texts,
+// filled up to the length of the longest one, and their lengths. Out: the state
+// of each token, in f32, behind every layer.
 //
-//   embed          rows of the embedding
-//   encode_first   these with positions' and types' vectors, and the first norm
+//   embed          rows of the embedding, and of positions' vectors or of
+//   rope's
+//                  tables (Graph.cpp)
+//   encode_first   these with types' vectors, and the first norm
 //   promptC        a layer of class C
 //
-// All take any number of tokens, which see each other.
+// All take any number of tokens and texts. The tokens of a text see each other.
 #include "engine/Writer.h"
 
 #include <cmath>
 
 namespace greta::llm {
 
-std::string Writer::embedTokens() const {
-  std::string columns = std::to_string(config.width);
-  std::string table = Type{{config.vocabulary, config.width}, element}.text();
-  std::string x = Type{{any, config.width}, "f32"}.text();
-  std::string kernel = "lookup_" + element;
-  return lookupKernel(kernel, element) +
-         "func.func @embed(%tokens: tensor<?xi32>, %token_embd: " + table +
-         ")\n    -> (" + x + ") attributes " + metadata() +
-         " {\n  %x = greta_tile.launch @" + kernel +
-         " grid affine_map<()[t] -> (t, " +
-         std::to_string((config.width + 1023) / 1024) +
-         ")> scalars affine_map<()[t] -> (" + columns +
-         ")> (%token_embd, %tokens)\n      shapes [affine_map<()[t] -> (t, " +
-         columns + ")>] : (" + table + ", tensor<?xi32>) -> " + x +
-         "\n  return %x : " + x + "\n}\n";
-}
-
 std::string Writer::encodeFirst() const {
   Function f(encodeFirstFunction, any);
   Value x = f.argument("x", {{any, config.width}, "f32"});
   if (config.has(LearnedPositions)) {
-    Value positions =
-        f.argument("position_embd", {{any, config.width}, element});
-    x = f.elementwise("arith.addf", {x, f.convert(positions, "f32")});
+    Value positions = f.argument("placed", {{any, config.width}, "f32"});
+    x = f.elementwise("arith.addf", {x, positions});
   }
   Value types = f.argument("token_types", {{config.width}, "f32"});
   x = f.elementwise("arith.addf", {x, f.repeat(types, x.type)});
@@ -46,20 +31,18 @@ std::string Writer::encodeFirst() const {
 Value Writer::attendToAll(const Layer &in, const Value &x) const {
   Function &f = in.f;
   int64_t size = config.headSize;
-  auto four = [&](const Value &rows, int64_t count) {
-    return f.expand(rows, {1, any, count, size}, "[[0, 1], [2], [3]]");
-  };
   auto keysOrValues = [&](const Value &rows) {
-    return f.transposed(four(rows, config.keyHeads), {0, 2, 1, 3});
+    return f.transposed(f.bySequence(rows, in.lengths), {0, 2, 1, 3});
   };
   Value q = rotated(in, heads(in, x, "attn_q", config.heads), "attn_q");
   Value k = rotated(in, heads(in, x, "attn_k", config.keyHeads), "attn_k");
   Value v = heads(in, x, "attn_v", config.keyHeads);
-  Value queries = four(q, config.heads);
+  Value queries = f.bySequence(q, in.lengths);
   double scale = 1 / std::sqrt(static_cast<double>(size));
   Value attended =
       f.op("greta.attention", {queries, keysOrValues(k), keysOrValues(v)},
-           queries.type, "{scale = " + number(scale) + ", tokens_first}");
+           queries.type, "{scale = " + number(scale) + ", tokens_first}",
+           "lengths", {in.lengths});
   Value rows =
       f.collapse(attended, {any, config.heads, size}, "[[0, 1], [2], [3]]");
   return f.collapse(rows, {any, config.heads * size}, "[[0], [1, 2]]");
@@ -72,7 +55,8 @@ std::string Writer::encodeLayer(const std::string &name, int64_t layer) const {
     cos = f.argument("cos", {{any, config.pairs()}, "f32"});
     sin = f.argument("sin", {{any, config.pairs()}, "f32"});
   }
-  Layer in{f, layer, any, true, cos, sin, {}, {}, {}};
+  Value lengths = f.argument("lengths", {{any}, "i32"});
+  Layer in{f, layer, any, true, cos, sin, {}, {}, lengths};
   auto add = [&](const Value &more, const char *normName) {
     return norm(f, f.elementwise("arith.addf", {x, more}), normName,
                 config.width);

@@ -186,7 +186,7 @@ std::map<std::string, std::string> factsOf(const Model &model,
   // order: the loader puts the rows of every file into the same one.
   std::map<std::string, std::string> facts = {
       // Counts up when functions change their meaning, not their arguments.
-      {"functions", "2"},
+      {"functions", c.has(Bidirectional) ? "3" : "2"},
       {"layers", std::to_string(c.layers)},
       {"width", std::to_string(c.width)},
       {"MLP width", std::to_string(c.hidden)},

@@ -133,20 +133,42 @@ public:
   // Three dimensions, the first two of which change places.
   Value swapped(const Value &value) { return transposed(value, {1, 0, 2}); }
 
+  // Tokens of sequences of one length, [tokens, heads, size], by sequence.
+  // `lengths` has a number for each of these.
+  Value bySequence(const Value &rows, const Value &lengths) {
+    if (sequences.empty()) {
+      sequences = {"%sequences", "%of_sequence"};
+      std::string tokensOfAll = count();
+      body += "  %sequences = tensor.dim " + lengths.name +
+              ", %c0 : " + lengths.type.text() +
+              "\n  %of_sequence = arith.divui " + tokensOfAll +
+              ", %sequences : index\n";
+    }
+    const std::vector<int64_t> &shape = rows.type.shape;
+    Type type{{any, any, shape[1], shape[2]}, rows.type.element};
+    return line("tensor.expand_shape " + rows.name +
+                    " [[0, 1], [2], [3]] output_shape [" + joined(sequences) +
+                    ", " + std::to_string(shape[1]) + ", " +
+                    std::to_string(shape[2]) + "] : " + rows.type.text() +
+                    " into " + type.text(),
+                type);
+  }
+
   // Dimension i is dimension order[i] of the value; one of them is dynamic, or
-  // none.
+  // none, or the two first ones of tokens by sequence.
   Value transposed(const Value &value, const std::vector<size_t> &order) {
     Type type{{}, value.type.element};
-    bool isDynamic = false;
-    std::vector<std::string> names;
+    std::vector<std::string> names, extents;
+    const std::vector<int64_t> &shape = value.type.shape;
+    bool areTwo = shape.size() > 1 && shape[0] == any && shape[1] == any;
     for (size_t from : order) {
-      type.shape.push_back(value.type.shape[from]);
-      isDynamic = isDynamic || type.shape.back() == any;
+      type.shape.push_back(shape[from]);
+      if (type.shape.back() == any)
+        extents.push_back(areTwo ? sequences[from] : count());
       names.push_back(std::to_string(from));
     }
-    Value empty = line("tensor.empty(" + (isDynamic ? count() : std::string()) +
-                           ") : " + type.text(),
-                       type);
+    Value empty =
+        line("tensor.empty(" + joined(extents) + ") : " + type.text(), type);
     return line("linalg.transpose ins(" + value.name + " : " +
                     value.type.text() + ") outs(" + empty.name + " : " +
                     type.text() + ") permutation = [" + joined(names) + "]",
@@ -213,6 +235,7 @@ private:
   }
 
   std::string name, body, counted;
+  std::vector<std::string> sequences; // how many, and the tokens of each
   std::vector<Value> arguments;
   int numbered = 0;
 };

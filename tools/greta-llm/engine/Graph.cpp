@@ -420,55 +420,73 @@ std::string Writer::metadata() const {
 }
 
 std::string Writer::embed() const {
-  // Symbols: tokens, positions, and the length of rope's tables.
-  std::string shape = " {greta.shape = affine_map<()[t, c] -> (t)>}";
-  Type tokenType{{any}, "i32"};
-  Type tableType{{config.vocabulary, config.width}, element};
-  Type ropeType{{any, config.pairs()}, "f32"};
-  std::string xType = Type{{any, config.width}, "f32"}.text();
-  // Each rope has cosines and sines.
-  std::vector<std::string> turns, results = {"%x"}, types = {xType};
-  for (size_t rope = 0; rope < config.ropes.size(); ++rope)
-    for (const char *name : {"cos", "sin"}) {
-      turns.push_back(name + (rope ? std::to_string(rope) : std::string()));
-      results.push_back("%" + turns.back());
-      types.push_back(ropeType.text());
-    }
-  std::vector<std::string> tables;
-  for (const std::string &name : turns)
-    tables.push_back("%" + name + "_table: " + ropeType.text());
-  std::string scaled = config.embeddingScale == 1 ? "" : "scaled_";
-  std::string text = "func.func @embed(%tokens: " + tokenType.text() +
-                     ", %positions: " + tokenType.text() + shape +
-                     ", %token_embd: " + tableType.text() + ", " +
-                     joined(tables) +
-                     " {greta.shape = affine_map<()[t, c] -> (c, " +
-                     std::to_string(config.pairs()) + ")>})\n    -> (" +
-                     joined(types) + ") attributes " + metadata() + " {\n";
-  auto lookup = [&](const std::string &result, const std::string &table,
-                    const Type &type, const char *index,
-                    const std::string &kernel) {
-    std::string columns = std::to_string(type.shape[1]);
-    std::string to = Type{{any, type.shape[1]}, "f32"}.text();
-    text += "  " + result + " = greta_tile.launch @" + kernel +
-            " grid affine_map<()[t, c] -> (t, " +
-            std::to_string((type.shape[1] + 1023) / 1024) +
-            ")> scalars affine_map<()[t, c] -> (" + columns + ")> (" + table +
-            ", " + index + ")\n      shapes [affine_map<()[t, c] -> (t, " +
-            columns + ")>] : (" + type.text() + ", tensor<?xi32>) -> " + to +
-            "\n";
+  struct Lookup {
+    std::string result, table;
+    Type type;
+    const char *index;
+    std::string element;
+    double scale;
   };
-  std::string ofEmbedding = "lookup_" + scaled + element;
-  lookup("%x", "%token_embd", tableType, "%tokens", ofEmbedding);
-  for (const std::string &name : turns)
-    lookup("%" + name, "%" + name + "_table", ropeType, "%positions",
-           "lookup_f32");
-  text += "  return " + joined(results) + " : " + joined(types) + "\n}\n";
-  return lookupKernel("lookup_f32", "f32") +
-         (ofEmbedding == "lookup_f32"
-              ? ""
-              : lookupKernel(ofEmbedding, element, config.embeddingScale)) +
-         text;
+  bool hasVectors = config.has(LearnedPositions);
+  std::vector<Lookup> lookups = {{"x",
+                                  "token_embd",
+                                  {{config.vocabulary, config.width}, element},
+                                  "tokens",
+                                  element,
+                                  config.embeddingScale}};
+  if (hasVectors)
+    lookups.push_back({"placed",
+                       "position_embd",
+                       {{config.context, config.width}, element},
+                       "positions",
+                       element,
+                       1});
+  // Each rope has cosines and sines.
+  for (size_t rope = 0; !hasVectors && rope < config.ropes.size(); ++rope)
+    for (const char *name : {"cos", "sin"}) {
+      std::string turns = name + (rope ? std::to_string(rope) : std::string());
+      lookups.push_back({turns,
+                         turns + "_table",
+                         {{any, config.pairs()}, "f32"},
+                         "positions",
+                         "f32",
+                         1});
+    }
+  // Symbols: tokens, positions, and the length of rope's tables.
+  std::string symbols = hasVectors ? "()[t]" : "()[t, c]";
+  std::map<std::string, std::string> kernels;
+  std::vector<std::string> arguments, results, types;
+  std::string launches;
+  for (const Lookup &one : lookups) {
+    std::string kernel =
+        "lookup_" + std::string(one.scale == 1 ? "" : "scaled_") + one.element;
+    kernels.emplace(kernel, lookupKernel(kernel, one.element, one.scale));
+    std::string columns = std::to_string(one.type.shape[1]),
+                to = Type{{any, one.type.shape[1]}, "f32"}.text();
+    arguments.push_back("%" + one.table + ": " + one.type.text());
+    results.push_back("%" + one.result);
+    types.push_back(to);
+    launches += "  %" + one.result + " = greta_tile.launch @" + kernel +
+                " grid affine_map<" + symbols + " -> (t, " +
+                std::to_string((one.type.shape[1] + 1023) / 1024) +
+                ")> scalars affine_map<" + symbols + " -> (" + columns +
+                ")> (%" + one.table + ", %" + one.index +
+                ")\n      shapes [affine_map<" + symbols + " -> (t, " +
+                columns + ")>] : (" + one.type.text() + ", tensor<?xi32>) -> " +
+                to + "\n";
+  }
+  std::string text;
+  for (const auto &[name, kernel] : kernels)
+    text += kernel;
+  std::string ofTables =
+      hasVectors ? ""
+                 : " {greta.shape = affine_map<" + symbols + " -> (c, " +
+                       std::to_string(config.pairs()) + ")>}";
+  return text + "func.func @embed(%tokens: tensor<?xi32>, %positions: " +
+         "tensor<?xi32> {greta.shape = affine_map<" + symbols + " -> (t)>}, " +
+         joined(arguments) + ofTables + ")\n    -> (" + joined(types) +
+         ") attributes " + metadata() + " {\n" + launches + "  return " +
+         joined(results) + " : " + joined(types) + "\n}\n";
 }
 
 std::string layerFunction(size_t layerClass, int64_t tokens) {
@@ -503,7 +521,7 @@ std::string writeModule(const Model &model, Element element,
   Writer writer(model, element);
   LayerClasses classes = classify(model, element);
   if (model.config.has(Bidirectional)) {
-    std::string text = writer.embedTokens() + writer.encodeFirst();
+    std::string text = writer.embed() + writer.encodeFirst();
     for (size_t c = 0; c < classes.first.size(); ++c)
       text += writer.encodeLayer(promptFunction(c), classes.first[c]);
     return text;

@@ -2,7 +2,8 @@
 // what activations are held in. Out: a module that greta-translate compiles,
 // with these functions:
 //
-//   embed        rows of the embedding and of rope's tables, for any number
+//   embed        rows of the embedding and of what positions have, rope's
+//                tables or vectors of their own, for any number of tokens
 //   sample       the next tokens of any number of sequences (Sampling.h)
 //   promptC      a layer of class C (layers whose weights are held alike), for
 //                any number of tokens of one sequence

@@ -27,7 +27,6 @@ public:
                       int64_t tokens) const;
   std::string head(const std::string &name, int64_t tokens) const;
   // The functions of an encoder (EncoderGraph.cpp).
-  std::string embedTokens() const;
   std::string encodeFirst() const;
   std::string encodeLayer(const std::string &name, int64_t layer) const;
   // The second part of a layer of several devices.

@@ -16,8 +16,9 @@ struct EmbeddingService::Job {
   std::vector<std::vector<int32_t>> inputs;
   bool isBase64 = false;
   int64_t tokens = 0;
-  size_t next = 0;  // of the inputs
-  std::string data; // the vectors of those before
+  std::vector<size_t> order;     // of the inputs, the shortest first
+  size_t next = 0;               // of these
+  std::vector<std::string> data; // the vectors of those before, by input
   std::weak_ptr<Exchange> exchange;
   std::atomic<bool> isCancelled{false};
 
@@ -137,7 +138,13 @@ EmbeddingService::read(const std::string &text) const {
                              " in place of a text or a list of tokens");
     job->inputs.push_back(tokensOf(one));
     job->tokens += static_cast<int64_t>(job->inputs.back().size());
+    job->order.push_back(job->order.size());
   }
+  job->data.resize(job->inputs.size());
+  std::sort(job->order.begin(), job->order.end(), [&](size_t a, size_t b) {
+    size_t ofA = job->inputs[a].size(), ofB = job->inputs[b].size();
+    return ofA != ofB ? ofA < ofB : a < b;
+  });
   return job;
 }
 
@@ -178,19 +185,34 @@ void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
 // Answers
 //===----------------------------------------------------------------------===//
 
+/// The next texts that are in one pass. All count as long as the longest one,
+/// so no text is much longer than the shortest one.
 void EmbeddingService::embedNext(Job &job) {
-  std::vector<float> vector = encoder.embed(job.inputs[job.next]);
-  job.data += (job.next ? "," : "") +
-              std::string("{\"object\":\"embedding\",\"index\":") +
-              std::to_string(job.next) + ",\"embedding\":" +
-              (job.isBase64 ? "\"" + base64Of(vector) + "\"" : listOf(vector)) +
-              "}";
-  ++job.next;
+  Encoder::Texts texts;
+  for (size_t i = job.next; i < job.order.size(); ++i) {
+    const std::vector<int32_t> &text = job.inputs[job.order[i]];
+    if (!texts.empty() && (static_cast<int64_t>((texts.size() + 1) *
+                                                text.size()) > encoder.room() ||
+                           text.size() > 2 * texts.front()->size() + 16))
+      break;
+    texts.push_back(&text);
+  }
+  for (const std::vector<float> &vector : encoder.embed(texts)) {
+    size_t index = job.order[job.next++];
+    job.data[index] =
+        "{\"object\":\"embedding\",\"index\":" + std::to_string(index) +
+        ",\"embedding\":" +
+        (job.isBase64 ? "\"" + base64Of(vector) + "\"" : listOf(vector)) + "}";
+  }
+  ++passes;
 }
 
 std::string EmbeddingService::answerOf(const Job &job) const {
   std::string count = std::to_string(job.tokens);
-  return "{\"object\":\"list\",\"data\":[" + job.data +
+  std::string data;
+  for (const std::string &one : job.data)
+    data += (data.empty() ? "" : ",") + one;
+  return "{\"object\":\"list\",\"data\":[" + data +
          "],\"model\":" + dumped(json(model.path)) +
          ",\"usage\":{\"prompt_tokens\":" + count +
          ",\"total_tokens\":" + count + "}}";
@@ -292,6 +314,8 @@ std::string EmbeddingService::metrics() const {
                 "Requests in the queue, with the one at work.", unfinished) +
          metric("prompt_tokens_total", "counter", "Tokens of texts, evaluated.",
                 count(tokens)) +
+         metric("passes_total", "counter", "Passes through the model.",
+                count(passes)) +
          metric("memory_in_use_bytes", "gauge", "Device memory of buffers.",
                 static_cast<double>(memory.in_use)) +
          metric("memory_reserved_bytes", "gauge",

@@ -1,9 +1,9 @@
 // Embeddings.h: OpenAI's /v1/embeddings. In: requests with texts or tokens.
 // Out: a vector for each, as numbers or in base64.
 //
-// One thread owns the encoder. Requests take turns, a text at a time: a long
-// one keeps no other from its answer, and one whose client has left is given
-// up.
+// One thread owns the encoder. Requests take turns, a pass of some texts at a
+// time: a long one keeps no other from its answer, and one whose client has
+// left is given up.
 #ifndef GRETA_LLM_EMBEDDINGS_H
 #define GRETA_LLM_EMBEDDINGS_H
 
@@ -50,7 +50,7 @@ private:
   Encoder &encoder;
   const Tokenizer &tokenizer;
   std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0},
-      tokens{0};
+      tokens{0}, passes{0};
   std::atomic<bool> deviceIsLost{false};
 
   mutable std::mutex mutex; // of what follows
