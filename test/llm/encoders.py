@@ -1,4 +1,4 @@
-"""Small random models of embeddings for the tests of greta-llm: BERT's and Nomic's, their definition in float64, and their files.
+"""Small random models of embeddings for the tests of greta-llm: BERT's, RoBERTa's and Nomic's, their definition in float64, and their files.
 
 test_llm_embeddings.py compares the definition with transformers'.
 """
@@ -12,7 +12,13 @@ import models
 from architectures import VOCABULARY, Architecture
 
 CONTEXT, LAYERS, WIDTH, HIDDEN, HEADS, EPSILON = 48, 2, 64, 96, 4, 1e-12
-KINDS = {"bert": Architecture("bert", "bert", key_heads=4), "nomic": Architecture("nomic_bert", "nomic-bert", key_heads=4, fused="qkv", theta=1000.0)}
+KINDS = {
+    "bert": Architecture("bert", "bert", key_heads=4),
+    "nomic": Architecture("nomic_bert", "nomic-bert", key_heads=4, fused="qkv", theta=1000.0),
+    "roberta": Architecture("roberta", "bert", key_heads=4),
+    "xlm-roberta": Architecture("xlm-roberta", "bert", key_heads=4),
+}
+SKIPPED = 2  # rows of RoBERTa's positions that no token of a text has
 erf = np.vectorize(math.erf)
 NORMS = "token_embd_norm", "attn_output_norm", "layer_output_norm"
 BERT = {
@@ -25,8 +31,8 @@ OUTER = {"token_embd": "embeddings.word_embeddings", "position_embd": "embedding
 
 def random_weights(kind, seed=11):
     rng = np.random.default_rng(seed)
-    is_bert = kind == "bert"
-    shapes = {"token_embd": (VOCABULARY, WIDTH), "token_types": (2, WIDTH), "token_embd_norm": (WIDTH,)} | ({"position_embd": (CONTEXT, WIDTH)} if is_bert else {})
+    is_bert = kind != "nomic"
+    shapes = {"token_embd": (VOCABULARY, WIDTH), "token_types": (1 if "roberta" in kind else 2, WIDTH), "token_embd_norm": (WIDTH,)} | ({"position_embd": (CONTEXT, WIDTH)} if is_bert else {})
     for i in range(LAYERS):
         of_layer = {name: (WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")} | {"ffn_up": (HIDDEN, WIDTH), "ffn_down": (WIDTH, HIDDEN)} | dict.fromkeys(NORMS[1:], (WIDTH,))
         shapes |= {f"blk.{i}.{name}": shape for name, shape in (of_layer | ({} if is_bert else {"ffn_gate": (HIDDEN, WIDTH)})).items()}
@@ -51,13 +57,15 @@ def states(kind, weights, tokens):
         return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON) * w[f"{name}.weight"] + w[f"{name}.bias"]
 
     def turned(y):
+        if kind != "nomic":
+            return y
         half = y.shape[-1] // 2
         angles = np.arange(len(tokens))[:, None] * 1000.0 ** (-np.arange(half) / half)
         c, s, a, b = np.cos(angles)[:, None], np.sin(angles)[:, None], y[..., :half], y[..., half:]
-        return y if kind == "bert" else np.concatenate([a * c - b * s, b * c + a * s], -1)
+        return np.concatenate([a * c - b * s, b * c + a * s], -1)
 
     x = w["token_embd.weight"][tokens] + w["token_types.weight"][0]
-    if kind == "bert":
+    if kind != "nomic":
         x = x + w["position_embd.weight"][: len(tokens)]
     x = norm(x, "token_embd_norm")
     for i in range(LAYERS):
@@ -67,7 +75,7 @@ def states(kind, weights, tokens):
         attended = np.einsum("hij,jhd->ihd", p / p.sum(-1, keepdims=True), v).reshape(len(tokens), WIDTH)
         x = norm(x + linear(attended, f"blk.{i}.attn_output"), f"blk.{i}.attn_output_norm")
         up = linear(x, f"blk.{i}.ffn_up")
-        if kind == "bert":
+        if kind != "nomic":
             active = up / 2 * (1 + erf(up / np.sqrt(2)))
         else:
             gate = linear(x, f"blk.{i}.ffn_gate")
@@ -84,9 +92,11 @@ def embedding(kind, weights, tokens, pooling="mean"):
 
 def config(kind, **more):
     sizes = dict(vocab_size=VOCABULARY, type_vocab_size=2, pad_token_id=0)
-    if kind == "bert":
-        sizes |= dict(model_type="bert", hidden_size=WIDTH, intermediate_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS, max_position_embeddings=CONTEXT, layer_norm_eps=EPSILON, hidden_act="gelu", position_embedding_type="absolute", hidden_dropout_prob=0.1)
-    else:  # as Nomic's own code has them
+    if kind != "nomic":
+        sizes |= dict(model_type=kind, hidden_size=WIDTH, intermediate_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS, max_position_embeddings=CONTEXT, layer_norm_eps=EPSILON, hidden_act="gelu", position_embedding_type="absolute", hidden_dropout_prob=0.1)
+    if "roberta" in kind:
+        sizes |= dict(type_vocab_size=1, pad_token_id=SKIPPED - 1, max_position_embeddings=CONTEXT + SKIPPED)
+    if kind == "nomic":  # as Nomic's own code has them
         sizes |= dict(model_type="nomic_bert", n_embd=WIDTH, n_inner=HIDDEN, n_layer=LAYERS, n_head=HEADS, n_positions=8192, max_trained_positions=CONTEXT, layer_norm_epsilon=EPSILON, activation_function="swiglu", rotary_emb_base=1000, rotary_emb_fraction=1.0, causal=False, prenorm=False, use_rms_norm=False)
     return sizes | more
 
@@ -101,15 +111,17 @@ def write_safetensors(folder, kind, weights, dtype="f32", pooling=None, prefix="
         (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": WIDTH} | modes))
         modules = [{"idx": i, "name": str(i), "path": "1_Pooling" if name == "Pooling" else "", "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(("Transformer", "Pooling", "Normalize"))]
         (folder / "modules.json").write_text(json.dumps(modules))
-    outer = OUTER | {"token_embd_norm": "embeddings.LayerNorm" if kind == "bert" else "emb_ln"}
+    outer = OUTER | {"token_embd_norm": "emb_ln" if kind == "nomic" else "embeddings.LayerNorm"}
     named = {}
     for name, w in weights.items():
         *layer, short, part = name.split(".")
-        inner = BERT if kind == "bert" else NOMIC
+        inner = NOMIC if kind == "nomic" else BERT
+        if short == "position_embd" and "roberta" in kind:
+            w = np.concatenate([np.full((SKIPPED, WIDTH), 9.0, np.float32), w])
         if not layer:
             named[f"{prefix}{outer[short]}.{part}"] = w
-        elif kind == "bert" or short not in ("attn_q", "attn_k", "attn_v"):
-            named[f"{prefix}encoder.{'layer' if kind == 'bert' else 'layers'}.{layer[1]}.{inner[short]}.{part}"] = w
+        elif kind != "nomic" or short not in ("attn_q", "attn_k", "attn_v"):
+            named[f"{prefix}encoder.{'layers' if kind == 'nomic' else 'layer'}.{layer[1]}.{inner[short]}.{part}"] = w
     for i in range(LAYERS if kind == "nomic" else 0):
         named[f"{prefix}encoder.layers.{i}.attn.Wqkv.weight"] = np.concatenate([weights[f"blk.{i}.attn_{n}.weight"] for n in "qkv"])
     # greta-llm does not read the pooler.
@@ -131,7 +143,7 @@ def metadata(kind, pooling):
         f"{name}.attention.causal": False,
         f"{name}.pooling_type": {"mean": 1, "cls": 2}.get(pooling, pooling),
     }
-    return values | ({} if kind == "bert" else {f"{name}.rope.freq_base": 1000.0})
+    return values | ({f"{name}.rope.freq_base": 1000.0} if kind == "nomic" else {})
 
 
 def write_gguf(path, kind, weights, format, pooling="mean", more={}):

@@ -490,7 +490,7 @@ def test_gguf_twice_and_rope(tmp_path):
     [
         (dict(normalizer={"type": "Lowercase"}), "the tokenizer's normalizer 'Lowercase' is not one that greta-llm knows"),
         (dict(pre_tokenizer={"type": "Whitespace"}), "the tokenizer's pre-tokenizer 'Whitespace'"),
-        (dict(post_processor={"type": "RobertaProcessing"}), "the tokenizer's post-processor 'RobertaProcessing'"),
+        (dict(post_processor={"type": "Bracket"}), "the tokenizer's post-processor 'Bracket'"),
         (dict(model={"type": "Unigram"}), "the tokenizer's model 'Unigram'"),
         (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "</w>"}), "the tokenizer has a end_of_word_suffix"),
         (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}), "the tokenizer joins 'a' and 'b', which are no tokens of it"),

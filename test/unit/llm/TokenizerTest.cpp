@@ -94,6 +94,27 @@ TEST(Tokenizer, TimeIsLinearInTheText) {
     EXPECT_LT(secondsOf(t, text), 5);
 }
 
+TEST(Tokenizer, UnigramsTakeTimeThatIsLinearInTheText) {
+  json vocabulary = json::array({json::array({"<unk>", 0.0})});
+  for (size_t size = 1; size <= 64; ++size)
+    vocabulary.push_back(
+        json::array({std::string(size, 'a'), -double(size) - 0.5}));
+  Tokenizer t(modelWith(
+      {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}}},
+       {"pre_tokenizer", {{"type", "WhitespaceSplit"}}}},
+      100));
+  // A letter takes one and a token half, so few tokens are best.
+  EXPECT_EQ(t.encode(std::string(128, 'a'), false),
+            (std::vector<int32_t>{64, 64}));
+  EXPECT_LT(secondsOf(t, std::string(4 * MiB, 'a')), 20);
+  EXPECT_LT(secondsOf(t, std::string(4 * MiB, '\xff')), 10);
+  std::string words;
+  while (words.size() < 4 * MiB)
+    words += "aaa b ";
+  EXPECT_LT(secondsOf(t, words), 10);
+  EXPECT_FALSE(t.isTooLong(4 * MiB, 1)); // spaces and unknown words vanish
+}
+
 TEST(Tokenizer, TextsThatAreTooLongAreNotReadToTheirEnd) {
   Tokenizer t = tokenizerWith({"<a>"});
   std::string text;

@@ -13,7 +13,6 @@
 namespace greta::llm {
 namespace {
 
-using json = nlohmann::ordered_json;
 using Expression = GrammarBuilder::Expression;
 
 // Keywords that say nothing about a value.
@@ -39,19 +38,19 @@ const std::map<std::string, std::string> typeOf = {
     {"exclusiveMaximum", "integer"}};
 
 constexpr CharacterRanges::size_type mostNames = 256;
-const json none;
+const OrderedJson none;
 
 [[noreturn]] void wrong(const std::string &what) {
   throw std::runtime_error(what);
 }
 
-std::string dumped(const json &value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string dumped(const OrderedJson &value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 class Schema {
 public:
-  Schema(GrammarBuilder &builder, const json &root)
+  Schema(GrammarBuilder &builder, const OrderedJson &root)
       : b(builder), root(root), space(b.newRule()), hex(hexDigit()) {
     Expression more = b.repeat(b.characters({{' ', ' '}, {'\t', '\t'}}), 0, 20);
     b.define(space,
@@ -76,14 +75,14 @@ public:
   Expression anyValue();
 
 private:
-  Expression of(const json &schema);
-  Expression ofType(const std::string &type, const json &schema);
-  Expression ofValues(const json &values, const json &type);
-  Expression ofString(const json &schema);
+  Expression of(const OrderedJson &schema);
+  Expression ofType(const std::string &type, const OrderedJson &schema);
+  Expression ofValues(const OrderedJson &values, const OrderedJson &type);
+  Expression ofString(const OrderedJson &schema);
   Expression ofFormat(const std::string &format);
-  Expression ofInteger(const json &schema);
-  Expression ofArray(const json &schema);
-  Expression ofObject(const json &schema);
+  Expression ofInteger(const OrderedJson &schema);
+  Expression ofArray(const OrderedJson &schema);
+  Expression ofObject(const OrderedJson &schema);
   Expression reference(const std::string &pointer);
 
   Expression w() { return b.call(space); }
@@ -139,23 +138,23 @@ private:
   Expression pair(Expression key, Expression element) {
     return b.sequence({key, b.literal(":"), w(), element});
   }
-  static int64_t numberOf(const json &schema, const char *key,
+  static int64_t numberOf(const OrderedJson &schema, const char *key,
                           int64_t otherwise);
 
   GrammarBuilder &b;
-  const json &root;
+  const OrderedJson &root;
   const int32_t space;
   const Expression hex;
   int32_t valueRule = -1, objectRule = -1, characterRule = -1;
   std::map<std::string, int32_t> references;
-  std::vector<std::pair<int32_t, const json *>> pending;
+  std::vector<std::pair<int32_t, const OrderedJson *>> pending;
 };
 
-int64_t Schema::numberOf(const json &schema, const char *key,
+int64_t Schema::numberOf(const OrderedJson &schema, const char *key,
                          int64_t otherwise) {
   if (!schema.contains(key))
     return otherwise;
-  const json &value = schema[key];
+  const OrderedJson &value = schema[key];
   bool isWhole =
       value.is_number_integer() ||
       (value.is_number_float() && std::abs(value.get<double>()) < 1e15 &&
@@ -212,7 +211,7 @@ Expression Schema::reference(const std::string &pointer) {
   if (pointer.empty() || pointer[0] != '#' ||
       (pointer.size() > 1 && pointer[1] != '/'))
     wrong("'$ref' has to begin with #, for the schema itself");
-  const json *at = &root;
+  const OrderedJson *at = &root;
   for (size_t begin = 2; begin <= pointer.size();) {
     size_t end = std::min(pointer.find('/', begin), pointer.size());
     std::string name;
@@ -231,7 +230,7 @@ Expression Schema::reference(const std::string &pointer) {
   return b.call(it->second);
 }
 
-Expression Schema::of(const json &schema) {
+Expression Schema::of(const OrderedJson &schema) {
   if (schema.is_boolean())
     return schema.get<bool>() ? anyValue() : b.choice({});
   if (!schema.is_object())
@@ -239,7 +238,7 @@ Expression Schema::of(const json &schema) {
   // One of these stands alone, but for a type, which the values have.
   const char *whole = nullptr;
   std::string inferred, first;
-  const json &type = schema.contains("type") ? schema["type"] : none;
+  const OrderedJson &type = schema.contains("type") ? schema["type"] : none;
   for (const auto &[key, value] : schema.items()) {
     if (annotations.count(key) || key == "type")
       continue;
@@ -263,10 +262,11 @@ Expression Schema::of(const json &schema) {
     first = key;
   }
   if (whole) {
-    const json &value = schema[whole];
+    const OrderedJson &value = schema[whole];
     std::string name = whole;
     if (name == "const" || name == "enum")
-      return ofValues(name == "enum" ? value : json::array({value}), type);
+      return ofValues(name == "enum" ? value : OrderedJson::array({value}),
+                      type);
     if (!type.is_null())
       wrong("'type' beside '" + name + "' in a JSON schema is not supported");
     if (name == "$ref") {
@@ -279,14 +279,15 @@ Expression Schema::of(const json &schema) {
     if (name == "allOf" && value.size() > 1)
       wrong("'allOf' of several JSON schemas is not supported");
     std::vector<Expression> ways;
-    for (const json &one : value)
+    for (const OrderedJson &one : value)
       ways.push_back(of(one));
     return b.choice(std::move(ways));
   }
   if (type.is_null())
     return inferred.empty() ? anyValue() : ofType(inferred, schema);
   std::vector<Expression> ways;
-  for (const json &one : type.is_array() ? type : json::array({type})) {
+  for (const OrderedJson &one :
+       type.is_array() ? type : OrderedJson::array({type})) {
     if (!one.is_string())
       wrong("'type' has to be a text, or a list of texts");
     ways.push_back(ofType(one.get<std::string>(), schema));
@@ -295,12 +296,13 @@ Expression Schema::of(const json &schema) {
 }
 
 /// Any of these that is of a type, or of one of several.
-Expression Schema::ofValues(const json &values, const json &type) {
+Expression Schema::ofValues(const OrderedJson &values,
+                            const OrderedJson &type) {
   if (!values.is_array())
     wrong("'enum' has to be a list");
   std::vector<std::string> texts;
-  for (const json &value : values) {
-    auto is = [&](const json &name) {
+  for (const OrderedJson &value : values) {
+    auto is = [&](const OrderedJson &name) {
       return name == value.type_name() ||
              (name == "integer" && value.is_number() &&
               value.get<double>() == std::floor(value.get<double>()));
@@ -313,7 +315,7 @@ Expression Schema::ofValues(const json &values, const json &type) {
   return b.oneOf(std::move(texts));
 }
 
-Expression Schema::ofType(const std::string &type, const json &schema) {
+Expression Schema::ofType(const std::string &type, const OrderedJson &schema) {
   if (type == "object")
     return ofObject(schema);
   if (type == "array")
@@ -337,7 +339,7 @@ Expression Schema::ofType(const std::string &type, const json &schema) {
   wrong("'type': '" + type.substr(0, 60) + "' of a JSON schema is not known");
 }
 
-Expression Schema::ofString(const json &schema) {
+Expression Schema::ofString(const OrderedJson &schema) {
   if (schema.contains("format")) {
     if (!schema["format"].is_string())
       wrong("'format' has to be a text");
@@ -390,7 +392,7 @@ Expression Schema::ofFormat(const std::string &format) {
         "' of a JSON schema is not supported");
 }
 
-Expression Schema::ofInteger(const json &schema) {
+Expression Schema::ofInteger(const OrderedJson &schema) {
   constexpr int64_t largest = 1'000'000'000'000'000 - 1;
   bool isBound = false;
   int64_t least = -largest, most = largest;
@@ -413,7 +415,7 @@ Expression Schema::ofInteger(const json &schema) {
   return integersBetween(b, least, most);
 }
 
-Expression Schema::ofArray(const json &schema) {
+Expression Schema::ofArray(const OrderedJson &schema) {
   int64_t least = numberOf(schema, "minItems", 0);
   int64_t most = numberOf(schema, "maxItems", -1);
   if (most >= 0 && least > most)
@@ -421,14 +423,14 @@ Expression Schema::ofArray(const json &schema) {
   std::vector<Expression> parts;
   if (schema.contains("prefixItems")) {
     // As tuples are written: all of them, and nothing more.
-    const json &prefix = schema["prefixItems"];
+    const OrderedJson &prefix = schema["prefixItems"];
     bool isWhole = !schema.contains("items") || schema["items"] == false;
     auto count = static_cast<int64_t>(prefix.size());
     if (!prefix.is_array() || prefix.empty() || !isWhole || least > count ||
         (most >= 0 && most < count))
       wrong("'prefixItems' of a JSON schema is supported for lists of just "
             "these items");
-    for (const json &one : prefix) {
+    for (const OrderedJson &one : prefix) {
       if (!parts.empty()) {
         parts.push_back(b.literal(","));
         parts.push_back(w());
@@ -451,18 +453,19 @@ Expression Schema::ofArray(const json &schema) {
                : list("[", items, "]");
 }
 
-Expression Schema::ofObject(const json &schema) {
-  static const json nothing = json::object(), nobody = json::array();
-  const json &properties =
+Expression Schema::ofObject(const OrderedJson &schema) {
+  static const OrderedJson nothing = OrderedJson::object(),
+                           nobody = OrderedJson::array();
+  const OrderedJson &properties =
       schema.contains("properties") ? schema["properties"] : nothing;
-  const json &required =
+  const OrderedJson &required =
       schema.contains("required") ? schema["required"] : nobody;
   if (!properties.is_object() || !required.is_array())
     wrong("'properties' has to be an object, and 'required' a list");
   if (properties.size() > mostNames)
     wrong("an object of a JSON schema has more than 256 properties");
   std::set<std::string> needed;
-  for (const json &name : required) {
+  for (const OrderedJson &name : required) {
     if (!name.is_string() || !properties.contains(name.get<std::string>()))
       wrong("'required' names something that 'properties' does not");
     needed.insert(name.get<std::string>());
@@ -482,7 +485,7 @@ Expression Schema::ofObject(const json &schema) {
   Expression after = b.empty(), first = b.empty();
   bool needsNone = true;
   if (isOpen) {
-    const json &kind = schema["additionalProperties"];
+    const OrderedJson &kind = schema["additionalProperties"];
     int32_t rule = b.newRule();
     b.define(rule, of(kind));
     Expression key = names.empty() ? quoted(b.repeat(character(), 0, -1))
@@ -517,11 +520,11 @@ Expression Schema::ofObject(const json &schema) {
 
 } // namespace
 
-Expression addSchema(GrammarBuilder &builder, const json &schema) {
+Expression addSchema(GrammarBuilder &builder, const OrderedJson &schema) {
   return Schema(builder, schema).value();
 }
 
-Grammar grammarOfSchema(const json &schema) {
+Grammar grammarOfSchema(const OrderedJson &schema) {
   GrammarBuilder builder;
   int32_t root = builder.newRule();
   builder.define(root, addSchema(builder, schema));
@@ -531,7 +534,7 @@ Grammar grammarOfSchema(const json &schema) {
 Grammar grammarOfJson(bool isObject) {
   GrammarBuilder builder;
   int32_t root = builder.newRule();
-  json any = json::object();
+  OrderedJson any = OrderedJson::object();
   Schema schema(builder, any);
   builder.define(root, isObject ? schema.anyObject() : schema.anyValue());
   return builder.finish(root);

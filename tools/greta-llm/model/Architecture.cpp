@@ -44,13 +44,34 @@ constexpr const char *deepseekNames =
     "mlp.shared_experts.up_proj=ffn_up_shexp "
     "mlp.shared_experts.down_proj=ffn_down_shexp";
 
+constexpr const char *bertNames =
+    "attention.self.query=attn_q attention.self.key=attn_k "
+    "attention.self.value=attn_v attention.output.dense=attn_output "
+    "attention.output.LayerNorm=attn_output_norm intermediate.dense=ffn_up "
+    "output.dense=ffn_down output.LayerNorm=layer_output_norm";
+
 constexpr uint64_t gemma =
     NormsBefore | NormsAfter | NormsLessOne | WidthScale | QueryScalar;
 constexpr uint64_t cohere =
     NormsBefore | MeanNorms | Parallel | PairsInFiles | LogitScale;
 constexpr uint64_t deepseek = NormsBefore | PairsInFiles | Experts |
                               SharedExperts | LatentKeys | ForeignCode;
+constexpr uint64_t bert =
+    Bidirectional | LearnedPositions | MeanNorms | NormBiases | Ungated;
+
 } // namespace
+
+// BERT with other positions and tokenizers; the second name is of models for
+// many languages.
+static Architecture roberta(const char *huggingFace) {
+  return Architecture(huggingFace, "bert", bert | LatePositions)
+      .activates(Activation::Gelu)
+      .hasBiases(everything)
+      .hasEpsilon("layer_norm_eps")
+      .hasNames(bertNames)
+      .assumes(R"({"layer_norm_eps": 1e-12, "hidden_act": "gelu",
+          "pad_token_id": 1})");
+}
 
 static const Architecture architectures[] = {
     Architecture("llama", "llama", NormsBefore | PairsInGguf)
@@ -180,19 +201,14 @@ static const Architecture architectures[] = {
         .hasNames("mlp.c_fc=ffn_up mlp.c_proj=ffn_down")
         .assumes(R"({"tie_word_embeddings": true, "use_bias": true,
           "norm_epsilon": 1e-5})"),
-    Architecture("bert", "bert",
-                 Bidirectional | LearnedPositions | MeanNorms | NormBiases |
-                     Ungated)
+    Architecture("bert", "bert", bert)
         .activates(Activation::Gelu)
         .hasBiases(everything)
         .hasEpsilon("layer_norm_eps")
-        .hasNames("attention.self.query=attn_q attention.self.key=attn_k "
-                  "attention.self.value=attn_v "
-                  "attention.output.dense=attn_output "
-                  "attention.output.LayerNorm=attn_output_norm "
-                  "intermediate.dense=ffn_up output.dense=ffn_down "
-                  "output.LayerNorm=layer_output_norm")
+        .hasNames(bertNames)
         .assumes(R"({"layer_norm_eps": 1e-12, "hidden_act": "gelu"})"),
+    roberta("roberta"),
+    roberta("xlm-roberta"),
     Architecture("nomic_bert", "nomic-bert",
                  Bidirectional | MeanNorms | NormBiases | FusedQkv |
                      ForeignCode)

@@ -296,6 +296,10 @@ void readSizes(const Fields &fields, Config &c) {
   // In longer texts Nomic's code has another rope.
   c.context =
       std::min(c.context, fields.size("max_trained_positions", c.context));
+  if (c.has(LatePositions)) {
+    c.skippedPositions = fields.size("pad_token_id") + 1;
+    c.context -= c.skippedPositions;
+  }
   c.heads = fields.size("num_attention_heads");
   c.keyHeads = fields.size("num_key_value_heads", c.heads);
   c.headSize = fields.size("head_dim", c.width / std::max<int64_t>(c.heads, 1));
@@ -478,6 +482,8 @@ Config configOf(const std::string &path, json &object) {
   c.rotated = rotatedOf(fields, Fields(path, about.whole), c);
   readScales(path, fields, c);
   readBiases(fields, c);
+  if (c.has(LatePositions) && c.skippedPositions < 1)
+    fail(path + ": 'pad_token_id' is no token");
   checkSizes(path, c);
   if (c.has(LatentKeys)) {
     Fields rope(path, about.whole);

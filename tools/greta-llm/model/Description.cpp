@@ -191,7 +191,9 @@ const Field config[] = {
     {"output_attentions", harmless},
     {"output_hidden_states", harmless},
     {"output_router_logits", harmless, Experts},
+    {"pad_token_id", read, LatePositions},
     {"pad_token_id", harmless},
+    {"output_past", harmless, LatePositions},
     {"prefix", harmless},
     {"pretraining_tp", harmless}, // sums in parts
     {"problem_type", harmless},

@@ -16,6 +16,9 @@
 
 namespace greta::llm {
 
+// Whose objects keep the order of their fields.
+using OrderedJson = nlohmann::ordered_json;
+
 struct JsonLimits {
   size_t depth = 64;          // arrays and objects in each other
   size_t values = 64u << 20u; // of all arrays and objects together

@@ -417,11 +417,28 @@ static void takeFirstType(Model &model) {
   stored.shape.erase(stored.shape.begin());
 }
 
+// Positions that no token of a text has are left out.
+static void takeLaterPositions(Model &model) {
+  auto found = model.weights.find("position_embd");
+  int64_t skipped = model.config.skippedPositions;
+  if (!skipped || found == model.weights.end())
+    return;
+  Stored &stored = found->second;
+  if (stored.shape.size() != 2 || stored.format == Format::Int4 ||
+      stored.shape[0] <= skipped)
+    fail(model.path + ": the weight 'position_embd' is " + text(stored.shape) +
+         "; the model's sizes ask for more than " + std::to_string(skipped) +
+         " rows");
+  stored.data += static_cast<size_t>(skipped) * stored.rowBytes();
+  stored.shape[0] -= skipped;
+}
+
 void arrangeWeights(Model &model) {
   const Config &c = model.config;
   int64_t queries = c.heads * c.headSize, keys = c.keyHeads * c.headSize;
   if (c.has(Bidirectional))
     takeFirstType(model);
+  takeLaterPositions(model);
   for (const char *name : {"token_embd", "output"})
     if (auto it = model.weights.find(name);
         c.isPart && it != model.weights.end() && !it->second.shape.empty() &&

@@ -87,6 +87,7 @@ struct Config {
   // Devices that compute layers together, each with a part (Shards.h).
   int64_t shards = 1;
   Pooling pooling = Pooling::Mean; // of an encoder
+  int64_t skippedPositions = 0;    // which the file has before those of a text
   // Layers behind the last one, which files have and nobody runs.
   int64_t nextLayers = 0;
 

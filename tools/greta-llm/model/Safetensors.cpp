@@ -48,12 +48,18 @@ std::string nameWithoutSuffix(const Architecture &architecture,
   return whole;
 }
 
+// A tensor's name in an encoder that is a part of a model.
+std::string withoutModel(const std::string &name) {
+  for (const std::string model : {"bert.", "roberta."})
+    if (name.rfind(model, 0) == 0)
+      return name.substr(model.size());
+  return name;
+}
+
 // The same of an encoder: "encoder.layer.3.attention.self.query.weight", and
 // "gamma" and "beta" in old files.
 std::string nameInEncoder(const Architecture &architecture, std::string name) {
-  const std::string model = "bert.";
-  if (name.rfind(model, 0) == 0)
-    name = name.substr(model.size());
+  name = withoutModel(name);
   size_t dot = name.rfind('.');
   std::string part = name.substr(dot + 1), whole = name.substr(0, dot);
   std::string suffix = part == "weight" || part == "gamma" ? ""
@@ -83,8 +89,9 @@ std::string nameInEncoder(const Architecture &architecture, std::string name) {
 // Whether a tensor of an encoder's file is of what is behind its states, or a
 // list of numbers that is not read.
 bool isBehindStates(const std::string &name) {
-  std::string rest = name.rfind("bert.", 0) == 0 ? name.substr(5) : name;
-  for (const char *part : {"pooler.", "cls.", "embeddings.position_ids"})
+  std::string rest = withoutModel(name);
+  for (const char *part :
+       {"pooler.", "cls.", "lm_head.", "embeddings.position_ids"})
     if (rest.rfind(part, 0) == 0)
       return true;
   return false;

@@ -3,6 +3,7 @@
 #ifndef GRETA_LLM_SERVER_FIELDS_H
 #define GRETA_LLM_SERVER_FIELDS_H
 
+#include "model/Json.h"
 #include "server/Http.h"
 
 #include <cmath>
@@ -10,8 +11,6 @@
 #include <set>
 
 namespace greta::llm {
-
-using OrderedJson = nlohmann::ordered_json;
 
 // Text that need not be UTF-8, as JSON.
 inline std::string shown(const OrderedJson &value) {

@@ -202,17 +202,23 @@ Tokenizer::Tables::mergeOf(int32_t left, int32_t right) const {
   return Merge{rankOf(scores[static_cast<size_t>(*joined)]), *joined};
 }
 
+void Prefixes::finish() {
+  std::sort(texts.begin(), texts.end());
+  for (const auto &[text, number] : texts)
+    ++from[static_cast<unsigned char>(text[0]) + 1];
+  std::partial_sum(std::begin(from), std::end(from), std::begin(from));
+}
+
 void Tokenizer::Tables::finish() {
+  pieces.finish();
   for (const std::string &token : tokens)
     longestToken = std::max(longestToken, token.size());
-  std::sort(added.begin(), added.end(),
-            [](const AddedToken &a, const AddedToken &b) {
-              return a.text != b.text ? a.text < b.text : a.id < b.id;
-            });
-  for (const AddedToken &token : added)
-    ++addedFrom[static_cast<unsigned char>(token.text[0]) + 1];
-  std::partial_sum(std::begin(addedFrom), std::end(addedFrom),
-                   std::begin(addedFrom));
+  std::sort(
+      added.begin(), added.end(),
+      [](const AddedToken &a, const AddedToken &b) { return a.id < b.id; });
+  for (size_t i = 0; i < added.size(); ++i)
+    addedTexts.add(added[i].text, static_cast<int32_t>(i));
+  addedTexts.finish();
   for (size_t byte = 0; byte < byteTokens.size(); ++byte) {
     char name[8];
     snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
@@ -222,33 +228,10 @@ void Tokenizer::Tables::finish() {
 
 const AddedToken *Tokenizer::Tables::longestAdded(const std::string &text,
                                                   size_t at) const {
-  // [first, last) share the first `size` bytes with the text; of equal texts
-  // the first counts.
-  size_t first = addedFrom[static_cast<unsigned char>(text[at])],
-         last = addedFrom[static_cast<unsigned char>(text[at]) + 1];
   const AddedToken *longest = nullptr;
-  for (size_t size = 1; first < last; ++size) {
-    if (added[first].text.size() == size)
-      longest = &added[first];
-    while (first < last && added[first].text.size() == size)
-      ++first;
-    if (first == last || at + size == text.size())
-      break;
-    auto begin = added.begin() + static_cast<std::ptrdiff_t>(first),
-         end = added.begin() + static_cast<std::ptrdiff_t>(last);
-    unsigned char next = static_cast<unsigned char>(text[at + size]);
-    auto byteOf = [&](const AddedToken &token) {
-      return static_cast<unsigned char>(token.text[size]);
-    };
-    begin = std::partition_point(begin, end, [&](const AddedToken &token) {
-      return byteOf(token) < next;
-    });
-    end = std::partition_point(begin, end, [&](const AddedToken &token) {
-      return byteOf(token) == next;
-    });
-    first = static_cast<size_t>(begin - added.begin());
-    last = static_cast<size_t>(end - added.begin());
-  }
+  addedTexts.visit(text, at, [&](int32_t number, size_t) {
+    longest = &added[static_cast<size_t>(number)];
+  });
   return longest;
 }
 
@@ -335,28 +318,44 @@ void Tokenizer::Tables::encodePiece(const std::string &piece,
       to.push_back(symbol.token);
 }
 
-void Tokenizer::Tables::encodeText(std::string text, bool isFirst, size_t most,
-                                   std::vector<int32_t> &to) const {
-  if (text.empty() || to.size() > most)
-    return;
+// What is cut into tokens one by one.
+std::vector<std::string> Tokenizer::Tables::piecesOf(std::string text,
+                                                     bool isFirst) const {
   if (bertNormalizer)
     text = (*bertNormalizer)(text);
   if (composes)
     text = composed(text);
-  if (spacesAreBars)
-    replaceAll(text, " ", bar);
+  for (const auto &normalize : normalizers)
+    text = normalize(std::move(text));
+  std::vector<std::string> pieces;
+  if (splitsAtSpaces) {
+    bool isOpen = false; // the last word may go on
+    for (int32_t code : codesOf(text)) {
+      if (isWhiteSpace(code)) {
+        isOpen = false;
+        continue;
+      }
+      if (!std::exchange(isOpen, true))
+        pieces.emplace_back();
+      pieces.back() += utf8(static_cast<uint32_t>(code));
+    }
+  } else if (!text.empty()) {
+    pieces.push_back(std::move(text));
+  }
   std::string space = spacesAreBars ? bar : " ";
   bool prepend =
       prepends == Prepend::Always || (prepends == Prepend::First && isFirst);
-  if (prepend && !(prependsOnce && text.rfind(space, 0) == 0))
-    text = space + text;
-  if (startsWithSpace && text[0] != ' ')
-    text = " " + text;
-  std::vector<std::string> pieces;
-  if (splitsAsBert)
-    pieces = wordsOfBert(text);
-  else
-    pieces.push_back(std::move(text));
+  for (std::string &piece : pieces) {
+    if (spacesAreBars)
+      replaceAll(piece, " ", bar);
+    if (prepend && !(prependsOnce && piece.rfind(space, 0) == 0))
+      piece = space + piece;
+    if (startsWithSpace && piece[0] != ' ')
+      piece = " " + piece;
+    prepend = prepend && prepends == Prepend::Always;
+  }
+  if (splitsAsBert && !pieces.empty())
+    pieces = wordsOfBert(pieces.front());
   for (const Pattern &pattern : patterns) {
     std::vector<std::string> finer;
     for (const std::string &piece : pieces)
@@ -364,11 +363,22 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst, size_t most,
         finer.push_back(std::move(part));
     pieces = std::move(finer);
   }
-  for (const std::string &piece : pieces) {
+  return pieces;
+}
+
+void Tokenizer::Tables::encodeText(std::string text, bool isFirst, size_t most,
+                                   std::vector<int32_t> &to) const {
+  if (text.empty() || to.size() > most)
+    return;
+  for (const std::string &piece : piecesOf(std::move(text), isFirst)) {
     if (to.size() > most)
       return;
     if (takesLongestTokens) {
       encodeWord(piece, to);
+      continue;
+    }
+    if (isUnigram) {
+      encodeUnigram(piece, to);
       continue;
     }
     if (!isByteLevel) {
@@ -420,7 +430,7 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
 }
 
 bool Tokenizer::isTooLong(size_t bytes, int64_t count) const {
-  return !tables->takesLongestTokens &&
+  return !tables->takesLongestTokens && !tables->isUnigram &&
          bytes / std::max<size_t>(tables->longestToken, 1) >
              static_cast<size_t>(count);
 }

@@ -1,6 +1,8 @@
 // TokenizerFiles.cpp: a tokenizer's tables from Hugging Face's tokenizer.json,
 // from GGUF's metadata, or made up for a synthetic model. A feature of the file
 // that is not known here is an error, not a wrong tokenizer.
+#include "tokenizer/Charsmap.h"
+#include "tokenizer/GgufPatterns.h"
 #include "tokenizer/TokenizerTables.h"
 
 #include <cfloat>
@@ -12,100 +14,6 @@ namespace greta::llm {
 using nlohmann::json;
 
 namespace {
-
-// GPT-2's, which `ByteLevel` uses on its own.
-constexpr const char *gpt2Pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
-// The parts of patterns that several tokenizers share.
-#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define SPACES R"(\s*[\r\n]+|\s+(?!\S)|\s+)"
-#define UPPER R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])"
-#define LOWER R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"
-
-// OpenAI's cl100k; Qwen's are the same with each digit alone.
-constexpr const char *cl100k = CONTRACTIONS
-    R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)" SPACES;
-constexpr const char *qwen2 = CONTRACTIONS
-    R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)" SPACES;
-constexpr const char *qwen35 = CONTRACTIONS
-    R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" SPACES;
-// OpenAI's o200k, and Mistral's, without contractions and each digit alone.
-constexpr const char *o200k =
-    R"([^\r\n\p{L}\p{N}]?)" UPPER "*" LOWER "+" CONTRACTIONS "?|"
-    R"([^\r\n\p{L}\p{N}]?)" UPPER "+" LOWER "*" CONTRACTIONS "?|"
-    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" SPACES;
-constexpr const char *tekken = R"([^\r\n\p{L}\p{N}]?)" UPPER "*" LOWER "+|"
-                               R"([^\r\n\p{L}\p{N}]?)" UPPER "+" LOWER "*|"
-                               R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" SPACES;
-constexpr const char *digits = R"(\p{N})";
-constexpr const char *eastAsian = "[一-龥ࠀ-一가-퟿]+";
-// Letters of alphabets that have cases, as DeepSeek's first models list them.
-constexpr const char *casedWords =
-    R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-Ⴥ)"
-    R"(Ꭰ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\x{1f7d}ᾀ-ᾴᾶ-ᾼ\x{1fbe}ῂ-ῄῆ-ῌῐ-\x{1fd3})"
-    R"(ῖ-\x{1fdb}ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\x{2126}ℨ\x{212a}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳ)"
-    R"(Ꙁ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
-
-// GGUF names a tokenizer's patterns only. Whether the model's tokenizer.json
-// composes characters (NFC), takes whole pieces and begins texts with a token
-// is not in files, either, or not in all of them.
-struct GgufTokenizer {
-  const char *names; // tokenizer.ggml.pre
-  std::vector<const char *> patterns;
-  enum Flag { Composes = 1, WholePieces = 2, Begins = 4 };
-  int flags = 0;
-  bool has(Flag flag) const { return (flags & flag) != 0; }
-};
-
-const std::vector<GgufTokenizer> &ggufTokenizers() {
-  using T = GgufTokenizer;
-  static const std::vector<GgufTokenizer> all = {
-      {"llama-bpe llama3 llama-v3", {cl100k}, T::WholePieces | T::Begins},
-      {"dbrx smaug-bpe chatglm-bpe", {cl100k}},
-      {"glm4", {cl100k}, T::WholePieces},
-      {"qwen2 deepseek-r1-qwen", {qwen2}, T::Composes},
-      {"qwen35", {qwen35}},
-      {"gpt-4o llama4", {o200k}},
-      {"tekken", {tekken}, T::WholePieces | T::Begins},
-      {"gpt-2 phi-2", {gpt2Pattern}},
-      {"olmo mpt", {gpt2Pattern}, T::Composes},
-      {"starcoder refact smollm", {digits, gpt2Pattern}},
-      {"command-r", {digits, gpt2Pattern}, T::Composes},
-      {"falcon", {R"([\p{P}$+<=>^~|`]+)", gpt2Pattern, "[0-9][0-9][0-9]"}},
-      {"deepseek-llm",
-       {R"([\r\n])", casedWords, R"(\s?[!-/:-~！-／：-～‘-‟\x{3000}-。]+)",
-        R"(\s+$)", eastAsian, digits}},
-      {"deepseek-coder",
-       {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", eastAsian, digits}},
-      {"deepseek-v3",
-       {R"(\p{N}{1,3})", "[一-龥぀-ゟ゠-ヿ]+",
-        R"([!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
-        R"( ?[\p{P}\p{S}]+[\r\n]*|)" SPACES}},
-  };
-  return all;
-}
-
-#undef CONTRACTIONS
-#undef SPACES
-#undef UPPER
-#undef LOWER
-
-const GgufTokenizer *findGgufTokenizer(const std::string &name) {
-  for (const GgufTokenizer &one : ggufTokenizers())
-    for (const std::string &own : wordsOf(one.names))
-      if (name == own)
-        return &one;
-  return nullptr;
-}
-
-std::string ggufTokenizerNames() {
-  std::string names;
-  for (const GgufTokenizer &one : ggufTokenizers())
-    for (const std::string &own : wordsOf(one.names))
-      names += (names.empty() ? "" : ", ") + own;
-  return names;
-}
 
 // Ids come from files: each is checked before it becomes an index.
 int32_t checkedId(const Model &model, const json &value) {
@@ -133,6 +41,35 @@ const json &at(const json &object, std::initializer_list<const char *> keys) {
 
 std::string text(const json &value) {
   return value.is_string() ? value.get<std::string>() : "";
+}
+
+// Without white space at the ends.
+std::string stripped(std::string from, bool left, bool right) {
+  std::vector<int32_t> codes = codesOf(from);
+  auto isText = [](int32_t code) { return !isWhiteSpace(code); };
+  if (right)
+    codes.erase(std::find_if(codes.rbegin(), codes.rend(), isText).base(),
+                codes.end());
+  if (left)
+    codes.erase(codes.begin(),
+                std::find_if(codes.begin(), codes.end(), isText));
+  std::string result;
+  for (int32_t code : codes)
+    result += utf8(static_cast<uint32_t>(code));
+  return result;
+}
+
+// `to` in place of two and more spaces.
+std::string withoutRepeats(const std::string &from, const std::string &to) {
+  std::string result;
+  for (size_t at = 0; at < from.size();) {
+    size_t end = std::min(from.find_first_not_of(' ', at), from.size());
+    if (end - at < 2)
+      end = at + 1;
+    result += end - at < 2 ? from.substr(at, 1) : to;
+    at = end;
+  }
+  return result;
 }
 
 bool flag(const json &object, const char *key, bool otherwise) {
@@ -188,6 +125,8 @@ private:
   void normalizer(const json &value);
   void preTokenizer(const json &value);
   void postProcessor(const json &value);
+  void precompiled(const json &value);
+  void unigram(const json &merging);
   void wordPieces(const json &merging);
   void checkNormalizer() const;
   void ggufWordPieces(const json &data);
@@ -220,6 +159,21 @@ void TableReader::normalizer(const json &value) {
     tables.bertNormalizer = how;
   } else if (type == "NFC") {
     tables.composes = true;
+  } else if (type == "Precompiled") {
+    precompiled(value);
+  } else if (type == "Strip") {
+    tables.normalizers.push_back(
+        [left = flag(value, "strip_left", true),
+         right = flag(value, "strip_right", true)](std::string from) {
+          return stripped(std::move(from), left, right);
+        });
+  } else if (type == "Replace" &&
+             text(at(value, {"pattern", "Regex"})) == " {2,}" &&
+             at(value, {"content"}).is_string()) {
+    tables.normalizers.push_back(
+        [to = text(at(value, {"content"}))](std::string from) {
+          return withoutRepeats(from, to);
+        });
   } else if (type == "Prepend" && text(at(value, {"prepend"})) == bar) {
     tables.prepends = Prepend::Always;
   } else if (type == "Replace" && text(at(value, {"content"})) == bar &&
@@ -237,6 +191,8 @@ void TableReader::preTokenizer(const json &value) {
   if (type == "Sequence") {
     for (const json &part : at(value, {"pretokenizers"}))
       preTokenizer(part);
+  } else if (type == "WhitespaceSplit") {
+    tables.splitsAtSpaces = true;
   } else if (type == "BertPreTokenizer") {
     tables.splitsAsBert = true;
   } else if (type == "ByteLevel") {
@@ -253,6 +209,8 @@ void TableReader::preTokenizer(const json &value) {
         flag(value, "individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)");
   } else if (type == "Metaspace" && text(at(value, {"replacement"})) == bar) {
     std::string scheme = text(at(value, {"prepend_scheme"}));
+    if (scheme.empty() && !flag(value, "add_prefix_space", true))
+      scheme = "never"; // as files of older versions say it
     tables.spacesAreBars = tables.prependsOnce = true;
     tables.prepends = scheme == "first"   ? Prepend::First
                       : scheme == "never" ? Prepend::Never
@@ -275,7 +233,7 @@ void TableReader::postProcessor(const json &value) {
       postProcessor(part);
     return;
   }
-  if (type == "BertProcessing") {
+  if (type == "BertProcessing" || type == "RobertaProcessing") {
     for (auto [name, to] :
          {std::pair("cls", &tables.before), std::pair("sep", &tables.after)}) {
       const json &token = at(value, {name});
@@ -296,6 +254,43 @@ void TableReader::postProcessor(const json &value) {
     for (const json &id : at(value, {"special_tokens", name.c_str(), "ids"}))
       (isBefore ? tables.before : tables.after).push_back(checkedId(model, id));
   }
+}
+
+void TableReader::precompiled(const json &value) {
+  const json &map = at(value, {"precompiled_charsmap"});
+  if (map.is_null())
+    return;
+  try {
+    tables.normalizers.push_back(Charsmap(text(map)));
+  } catch (const std::exception &problem) {
+    fail(model.path + ": the tokenizer's 'precompiled_charsmap' " +
+         problem.what());
+  }
+}
+
+// Pairs of a token and its score, in the order of ids.
+void TableReader::unigram(const json &merging) {
+  if (flag(merging, "byte_fallback", false))
+    fail(model.path + ": the tokenizer is a Unigram with byte_fallback, which "
+                      "greta-llm does not know");
+  double least = INFINITY;
+  for (const json &pair : at(merging, {"vocab"})) {
+    int64_t id = static_cast<int64_t>(tables.pieceScores.size());
+    bool isPair = pair.is_array() && pair.size() == 2 && pair[0].is_string() &&
+                  pair[1].is_number();
+    double score = isPair ? pair[1].get<double>() : NAN;
+    if (!(std::abs(score) <= DBL_MAX) || text(pair[0]).empty() ||
+        tables.find(text(pair[0])))
+      fail(model.path + ": the tokenizer's token " + std::to_string(id) +
+           " is no text with a finite score, or is there twice");
+    setToken(text(pair[0]), checkedId(model, id));
+    tables.pieces.add(text(pair[0]), static_cast<int32_t>(id));
+    tables.pieceScores.push_back(score);
+    least = std::min(least, score);
+  }
+  // As Hugging Face's library and SentencePiece have it.
+  tables.unknownScore = least - 10;
+  tables.unknown = checkedId(model, at(merging, {"unk_id"}));
 }
 
 void TableReader::wordPieces(const json &merging) {
@@ -337,16 +332,22 @@ void TableReader::fromHuggingFace() {
   const json &file = model.tokenizer;
   const json &merging = at(file, {"model"});
   std::string type = text(at(merging, {"type"}));
-  if ((!type.empty() && type != "BPE" && type != "WordPiece") ||
-      !at(merging, {"vocab"}).is_object())
+  tables.isUnigram = type == "Unigram";
+  if ((!type.empty() && type != "BPE" && type != "WordPiece" &&
+       !tables.isUnigram) ||
+      (tables.isUnigram ? !at(merging, {"vocab"}).is_array()
+                        : !at(merging, {"vocab"}).is_object()))
     unknown("model", merging);
   tables.takesLongestTokens = type == "WordPiece";
   for (const char *affix : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (!tables.takesLongestTokens && !text(at(merging, {affix})).empty())
       fail(model.path + ": the tokenizer has a " + std::string(affix) +
            ", which greta-llm does not know");
-  for (auto &[token, id] : at(merging, {"vocab"}).items())
-    setToken(token, checkedId(model, id));
+  if (tables.isUnigram)
+    unigram(merging);
+  else
+    for (auto &[token, id] : at(merging, {"vocab"}).items())
+      setToken(token, checkedId(model, id));
   int64_t rank = 0;
   for (const json &merge : at(merging, {"merges"})) {
     if (merge.is_array() && merge.size() == 2) {
@@ -363,7 +364,8 @@ void TableReader::fromHuggingFace() {
   tables.takesWholePieces = flag(merging, "ignore_merges", false);
   tables.fallsBackToBytes = flag(merging, "byte_fallback", false);
   tables.fusesUnknown = flag(merging, "fuse_unk", false);
-  if (std::string name = text(at(merging, {"unk_token"})); !name.empty())
+  if (std::string name = text(at(merging, {"unk_token"}));
+      !name.empty() && !tables.isUnigram)
     tables.unknown = tables.find(name);
   for (const json &token : at(file, {"added_tokens"})) {
     int32_t id = checkedId(model, at(token, {"id"}));

@@ -5,7 +5,9 @@
 
 #include "tokenizer/Tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -34,6 +36,52 @@ private:
   std::unique_ptr<pcre2_code, Free> code;
 };
 
+// Texts that are looked up where they may begin in another one.
+class Prefixes {
+public:
+  // `number` is what `visit` says of the text. Of equal texts the least
+  // number counts.
+  void add(std::string text, int32_t number) {
+    texts.emplace_back(std::move(text), number);
+  }
+  // Has to come before `visit`.
+  void finish();
+  // Calls `each` with the number and the size of every text that `text` has at
+  // `at`, the shortest first.
+  template <typename Each>
+  void visit(const std::string &text, size_t at, Each each) const;
+
+private:
+  std::vector<std::pair<std::string, int32_t>> texts; // sorted
+  size_t from[257] = {}; // the first that begins with a byte
+};
+
+template <typename Each>
+void Prefixes::visit(const std::string &text, size_t at, Each each) const {
+  // [begin, end) share the first `size` bytes with the text.
+  auto begin = texts.begin() + static_cast<std::ptrdiff_t>(
+                                   from[static_cast<unsigned char>(text[at])]),
+       end =
+           texts.begin() + static_cast<std::ptrdiff_t>(
+                               from[static_cast<unsigned char>(text[at]) + 1]);
+  for (size_t size = 1; begin != end; ++size) {
+    if (begin->first.size() == size)
+      each(begin->second, size);
+    while (begin != end && begin->first.size() == size)
+      ++begin;
+    if (begin == end || at + size == text.size())
+      return;
+    unsigned char next = static_cast<unsigned char>(text[at + size]);
+    auto byteOf = [&](const auto &one) {
+      return static_cast<unsigned char>(one.first[size]);
+    };
+    begin = std::partition_point(
+        begin, end, [&](const auto &one) { return byteOf(one) < next; });
+    end = std::partition_point(
+        begin, end, [&](const auto &one) { return byteOf(one) == next; });
+  }
+}
+
 struct AddedToken {
   std::string text;
   int32_t id;
@@ -52,12 +100,14 @@ struct BertNormalizer {
 };
 // Words, and each sign of punctuation as a word of its own.
 std::vector<std::string> wordsOfBert(const std::string &text);
+// Unicode's property White_Space.
+bool isWhiteSpace(int32_t code);
 
 struct Tokenizer::Tables {
   std::vector<std::string> tokens; // as the vocabulary spells them
   std::unordered_map<std::string, int32_t> ids;
-  std::vector<AddedToken> added; // sorted by text, by `finish`
-  size_t addedFrom[257] = {};    // the first that begins with a byte
+  std::vector<AddedToken> added;
+  Prefixes addedTexts; // numbers in `added`; set by `finish`
   std::unordered_map<int32_t, bool> isSpecial; // of added tokens
 
   // WordPiece.
@@ -67,6 +117,16 @@ struct Tokenizer::Tables {
   std::string continuing = "##";   // before tokens that do not begin a word
   size_t longestWord = 100;        // characters; a longer one is unknown
   size_t longestToken = 0;         // bytes, set by `finish`
+
+  // Unigram.
+  bool isUnigram = false;          // in place of merging
+  std::vector<double> pieceScores; // of `pieces`, which are tokens
+  Prefixes pieces;
+  double unknownScore = 0; // of a character that is no token
+
+  // Before all else, in this order.
+  std::vector<std::function<std::string(std::string)>> normalizers;
+  bool splitsAtSpaces = false; // which are left out
 
   // Before merging.
   bool composes = false;             // Unicode's NFC
@@ -111,6 +171,8 @@ struct Tokenizer::Tables {
                   std::vector<int32_t> &to) const;
   void encodePiece(const std::string &piece, std::vector<int32_t> &to) const;
   void encodeWord(const std::string &word, std::vector<int32_t> &to) const;
+  void encodeUnigram(const std::string &word, std::vector<int32_t> &to) const;
+  std::vector<std::string> piecesOf(std::string text, bool isFirst) const;
 };
 
 // The bar that stands for a space in SentencePiece's vocabularies.

@@ -8,15 +8,14 @@
 
 namespace greta::llm {
 
-namespace {
-
-// Unicode's property White_Space.
-bool isSpace(int32_t code) {
+bool isWhiteSpace(int32_t code) {
   return (code >= 0x9 && code <= 0xd) || code == 0x20 || code == 0x85 ||
          code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
          code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f ||
          code == 0x3000;
 }
+
+namespace {
 
 // A control character, of formats, or of private use, but for those that are
 // spaces in texts.
@@ -54,7 +53,7 @@ std::string BertNormalizer::operator()(const std::string &text) const {
   auto keep = [&](int32_t code) {
     if (cleans && (code == 0 || code == 0xfffd || isControl(code)))
       return;
-    code = cleans && isSpace(code) ? ' ' : code;
+    code = cleans && isWhiteSpace(code) ? ' ' : code;
     bool isApart = setsChineseApart && isChinese(code);
     if (isApart)
       codes.push_back(' ');
@@ -89,7 +88,7 @@ std::vector<std::string> wordsOfBert(const std::string &text) {
   bool isOpen = false; // the last word may go on
   for (int32_t code : codesOf(text)) {
     bool isAlone = isPunctuation(code);
-    if (isSpace(code)) {
+    if (isWhiteSpace(code)) {
       isOpen = false;
       continue;
     }

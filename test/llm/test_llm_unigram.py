@@ -1,0 +1,170 @@
+"""greta-llm's tokenizers of RoBERTa and XLM-R against Hugging Face's `tokenizers`: byte-pair merges between <s> and </s>, and unigrams, with SentencePiece's
+table of characters before them.
+"""
+
+import base64
+import json
+import struct
+
+import pytest
+
+from test_llm_embeddings import WORDS, refused
+from test_llm_tokenizer import ids, model_with
+
+SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
+# Characters, and what stands for them; a cluster's first character may be enough.
+MAP = {chr(0xFF21 + i): chr(0x41 + i) for i in range(26)} | {
+    "\u3000": " ", "\t": " ", "\n": " ", "\u00a0": " ", "\u200b": "", "\u00ad": "", "…": "...", "ﬁ": "fi", "①": "1", "㎡": "m2", "e\u0301": "é", "Å": "Å", "a\u0302": "â",
+    "o": "0", "ｶ": "カ", "ﾞ": "\u3099", "𝔘": "U", "ẞ": "SS", "가": "가",
+}
+
+
+def charsmap(pairs):
+    """The table as SentencePiece writes it: a trie as darts-clone's double array, and texts that end with a zero."""
+    texts, root = b"", {}
+    for key, value in pairs.items():
+        node = root
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        node[0] = len(texts)
+        texts += value.encode() + b"\0"
+    units, used = {0: 0}, {0}
+
+    def place(node, at):
+        base = next(b for b in range(1, 1 << 20) if all(b ^ byte not in used and b ^ byte for byte in node))
+        used.update(base ^ byte for byte in node)
+        units[at] |= (at ^ base) << 10 | (0x100 if 0 in node else 0)
+        for byte, child in node.items():
+            units[base ^ byte] = 1 << 31 | child if byte == 0 else byte
+        for byte, child in node.items():
+            if byte:
+                place(child, base ^ byte)
+
+    place(root, 0)
+    size = max(units) | 0xFF
+    trie = struct.pack(f"<{size + 1}I", *(units.get(i, 0) for i in range(size + 1)))
+    return struct.pack("<I", len(trie)) + trie + texts
+
+
+def made(kind):
+    library = pytest.importorskip("tokenizers", reason="tokenizers is not installed; scripts/setup --llm")
+    from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers, processors, trainers
+
+    texts = [text for name, text in WORDS.items() if name not in ("thai", "long")] * 3
+    if kind == "roberta":
+        tokenizer = library.Tokenizer(library.models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=SPECIAL, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+        tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
+    else:
+        tokenizer = library.Tokenizer(library.models.Unigram())
+        table = normalizers.Precompiled(charsmap(MAP))
+        assert table.normalize_str("Ａo\u0301 ﬁ") == "A0 fi"
+        metaspace = pre_tokenizers.Metaspace(prepend_scheme="always")
+        if kind == "xlm-roberta":
+            tokenizer.normalizer = table
+            tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), metaspace])
+        else:  # as it is converted from SentencePiece's file
+            tokenizer.normalizer = normalizers.Sequence([table, normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(" {2,}"), "▁")])
+            tokenizer.pre_tokenizer = metaspace
+        trainer = trainers.UnigramTrainer(vocab_size=600, special_tokens=SPECIAL, unk_token="<unk>", show_progress=False)
+        tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    return tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    known = {}
+
+    def make(kind):
+        if kind not in known:
+            tokenizer = made(kind)
+            known[kind] = tokenizer, written(tmp_path_factory.mktemp(kind), json.loads(tokenizer.to_str()), tokenizer.get_vocab_size())
+        return known[kind]
+
+    return make
+
+
+MORE = WORDS | {
+    "spaces": "  a  b   c \u3000\t d ▁ e▁f  ",
+    "map": "ＡＢＣ ﬁn … ① 5㎡ cafe\u0301 e\u0301\u0302 o\u0301 a\u0302\u0323 Å \u200b x\u00ady ｶﾞ 𝔘𝔫 ẞ 가 한",
+    "mask": "a <mask> b  <mask>c<s></s><unk>",
+    "unknown": "ꙮꙮ aꙮ ꙮꙮꙮb",
+    "one": "a",
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+@pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "sentencepiece"])
+def test_tokens(tokenizers, kind, name):
+    tokenizer, model = tokenizers(kind)
+    want = tokenizer.encode(MORE[name])
+    assert ids(model, MORE[name]) == want.ids, want.tokens
+    assert ids(model, MORE[name], "--no-special") == tokenizer.encode(MORE[name], add_special_tokens=False).ids
+
+
+def unigram(**change):
+    return {
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"},
+        "post_processor": None,
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], ["b", -1.0], ["ab", -2.0], ["ba", -1.5]]} | change,
+    }
+
+
+def written(folder, tokenizer, size=9):
+    model = model_with(folder, {"model": {"vocab": {str(i): i for i in range(size)}}, "added_tokens": []})
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+    return model
+
+
+def test_the_best_sum_counts(tmp_path):
+    model = written(tmp_path, unigram())
+    assert ids(model, "aba") == [1, 4]  # -2.5, as ab and a would be -3
+    assert ids(model, "ab") == [3]  # of two equal sums the one that is found first
+    assert ids(model, "xxaxx") == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (dict(vocab={"a": 0}), "the tokenizer's model 'Unigram' is not one that greta-llm knows"),
+        (dict(vocab=[["a", 0.0], ["b", "x"]]), "the tokenizer's token 1 is no text with a finite score, or is there twice"),
+        (dict(vocab=[["a", 0.0], ["a", -1.0]]), "the tokenizer's token 1 is no text with a finite score, or is there twice"),
+        (dict(vocab=[["", 0.0]]), "the tokenizer's token 0 is no text with a finite score, or is there twice"),
+        (dict(vocab=[["a", 0.0]] + [[f"b{i}", 0.0] for i in range(9)]), "the tokenizer has the id 9, the model 9 tokens"),
+        (dict(unk_id=None), "the tokenizer has the id null, the model 9 tokens"),
+        (dict(unk_id=9), "the tokenizer has the id 9, the model 9 tokens"),
+        (dict(byte_fallback=True), "the tokenizer is a Unigram with byte_fallback"),
+    ],
+)
+def test_wrong_vocabularies(tmp_path, change, says):
+    refused(says, "tokenize", written(tmp_path, unigram(**change)), "a")
+
+
+@pytest.mark.parametrize(
+    "table, says",
+    [
+        (b"", "the tokenizer's 'precompiled_charsmap' has a trie of 0 bytes in 0"),
+        ("a", "the tokenizer's 'precompiled_charsmap' is no base64"),
+        ("a?==", "the tokenizer's 'precompiled_charsmap' is no base64"),
+        (struct.pack("<II", 8, 0), "the tokenizer's 'precompiled_charsmap' has a trie of 8 bytes in 8"),
+        (struct.pack("<III", 6, 0, 0), "the tokenizer's 'precompiled_charsmap' has a trie of 6 bytes in 12"),
+    ],
+)
+def test_wrong_tables(tmp_path, table, says):
+    tokenizer = unigram()
+    tokenizer["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode() if isinstance(table, bytes) else table}
+    refused(says, "tokenize", written(tmp_path, tokenizer), "a")
+
+
+def test_places_outside_a_table(tmp_path):
+    """A trie that leads out of itself, or to no text, changes nothing."""
+    for unit in (0xFFFFFFFF, 0x61 << 10 | 0x61, 0x7FFFFE00):
+        tokenizer = unigram()
+        tokenizer["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(struct.pack("<III", 8, unit, unit)).decode()}
+        assert ids(written(tmp_path, tokenizer), "ab") == [3]
