@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import pytest
 
+import encoders
 import models
 import texts
 from conftest import BUILD
@@ -54,6 +56,25 @@ def test_packages(tmp_path, tiny):
     mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
     refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+
+
+@pytest.mark.parametrize("kind", ["texts", "embeddings"])
+def test_packages_with_other_arguments(tmp_path, kind):
+    """A function's argument is the model's by its name, and has the model's static dimensions, the first one of a weight too."""
+    if kind == "texts":
+        model, words = "--synthetic=tiny", ["logits", "--tokens=1", "-o", tmp_path / "l.npy"]
+    else:
+        model, words = encoders.write_safetensors(tmp_path / "m", "bert", encoders.random_weights("bert")), ["embed", "--tokens=5"]
+    made = llm("compile", model, "--targets=gfx942", "--mlir")
+    begin = made.stdout.index("func.func @embed")
+    end = made.stdout.index("func.func", begin + 9)
+    rows = re.search(r"%token_embd: tensor<(\d+)x", made.stdout).group(1)
+    for name, pattern, by in (("tokens_of_another", r"%tokens\b", "%tokens_of_another"), ("token_embd", rf"tensor<{rows}x", f"tensor<{int(rows) - 1}x")):
+        mlir = tmp_path / "f.mlir"
+        mlir.write_text(made.stdout[:begin] + re.sub(pattern, by, made.stdout[begin:end]) + made.stdout[end:])
+        compiled = tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta")
+        assert compiled.returncode == 0, compiled.stderr
+        refused(f"its argument '{name}' is not what this model has; run greta-llm compile", words[0], tmp_path / "f.greta", model, "--device=sim:gfx942", *words[1:])
 
 
 def test_packages_of_models_with_the_same_shapes(tmp_path):

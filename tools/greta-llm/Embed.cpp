@@ -13,8 +13,9 @@ namespace greta::llm {
 int embed(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
   if (!model.config.has(Bidirectional))
-    fail(model.path + ": makes texts, not embeddings; embed runs bert, roberta, "
-                      "xlm-roberta and nomic_bert");
+    fail(model.path +
+         ": makes texts, not embeddings; embed runs bert, roberta, "
+         "xlm-roberta and nomic_bert");
   std::vector<int64_t> given = options.tokens;
   if (given.empty())
     for (int32_t token :
