@@ -379,6 +379,12 @@ def test_tokenizers(tmp_path, change, says):
     refused(says, "tokenize", changed(tmp_path / "m", tokenizer=tokenizer), "a")
 
 
+def test_words_that_are_split_twice(tmp_path):
+    tokenizer = plain_tokenizer()
+    tokenizer["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}]}
+    assert ids(changed(tmp_path / "m", tokenizer=tokenizer), "ab  c,d", "--no-special") == [4, 4 + 26 + 1, 6, 1, 7]
+
+
 @pytest.mark.parametrize(
     "other, says",
     [

@@ -354,15 +354,17 @@ std::vector<std::string> Tokenizer::Tables::piecesOf(std::string text,
       piece = " " + piece;
     prepend = prepend && prepends == Prepend::Always;
   }
-  if (splitsAsBert && !pieces.empty())
-    pieces = wordsOfBert(pieces.front());
-  for (const Pattern &pattern : patterns) {
+  auto refine = [&](auto divide) {
     std::vector<std::string> finer;
     for (const std::string &piece : pieces)
-      for (std::string &part : split(piece, pattern))
+      for (std::string &part : divide(piece))
         finer.push_back(std::move(part));
     pieces = std::move(finer);
-  }
+  };
+  if (splitsAsBert)
+    refine(wordsOfBert);
+  for (const Pattern &pattern : patterns)
+    refine([&](const std::string &piece) { return split(piece, pattern); });
   return pieces;
 }
 
