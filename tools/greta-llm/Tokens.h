@@ -7,7 +7,7 @@
 
 namespace greta::llm {
 
-// `what` they are in errors: the prompt, the text.
+// Errors call them `what`: the prompt, the text.
 inline std::vector<int32_t> checkedTokens(const std::vector<int64_t> &given,
                                           const Config &config,
                                           const std::string &what) {

@@ -105,7 +105,7 @@ void Encoder::launch(const greta::Function &function, int64_t layer,
   function.launch(stream, tensors, to);
 }
 
-// What fills shorter texts up is a token like others, that no text sees.
+// Shorter texts are filled up by a token like others, which no text sees.
 void Encoder::write(const Texts &texts, const Pass &pass) {
   auto count = static_cast<size_t>(pass.tokens());
   std::vector<int32_t> ids(count), places(count), sizes;

@@ -18,8 +18,9 @@ public:
           const EngineOptions &options);
 
   using Texts = std::vector<const std::vector<int32_t> *>;
-  // One pass. Each text has 1 to longest() tokens of the vocabulary, and all
-  // have up to room(), as if each were as long as the longest one.
+  // All texts go through in one pass. Each has 1 to longest() tokens of the
+  // vocabulary, and all have up to room(), as if each were as long as the
+  // longest one.
   std::vector<std::vector<float>> embed(const Texts &texts);
   int64_t longest() const { return most; }
   int64_t room() const { return rows; }
@@ -54,7 +55,7 @@ private:
   std::unique_ptr<Weights> weights;
   int64_t most, rows; // tokens of a text, and of a pass
   greta::Buffer tokens, positions, lengths, x[2];
-  // Vectors of positions, or angles of a rope.
+  // These are vectors of positions, or angles of a rope.
   greta::Buffer placed, cos, sin, cosTable, sinTable;
 };
 

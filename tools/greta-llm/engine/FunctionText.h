@@ -133,8 +133,8 @@ public:
   // Three dimensions, the first two of which change places.
   Value swapped(const Value &value) { return transposed(value, {1, 0, 2}); }
 
-  // Tokens of sequences of one length, [tokens, heads, size], by sequence.
-  // `lengths` has a number for each of these.
+  // The tokens of sequences of one length, [tokens, heads, size], are divided
+  // by sequence. `lengths` has a number for each of these.
   Value bySequence(const Value &rows, const Value &lengths) {
     if (sequences.empty()) {
       sequences = {"%sequences", "%of_sequence"};

@@ -98,9 +98,9 @@ Grammar grammarOfJson(bool isObject);
 GrammarBuilder::Expression integersBetween(GrammarBuilder &builder,
                                            int64_t least, int64_t most);
 
-// Characters that stand for themselves between JSON's quotation marks.
+// These characters stand for themselves between JSON's quotation marks.
 CharacterRanges plainCharacters();
-// Texts of these that are none of `names`.
+// The expression has all texts of these characters that are none of `names`.
 GrammarBuilder::Expression otherNames(GrammarBuilder &builder,
                                       const std::vector<std::string> &names);
 

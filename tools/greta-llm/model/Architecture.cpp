@@ -61,8 +61,8 @@ constexpr uint64_t bert =
 
 } // namespace
 
-// BERT with other positions and tokenizers; the second name is of models for
-// many languages.
+// RoBERTa is BERT with other positions and tokenizers; models for many
+// languages have the second name.
 static Architecture roberta(const char *huggingFace) {
   return Architecture(huggingFace, "bert", bert | LatePositions)
       .activates(Activation::Gelu)

@@ -16,7 +16,7 @@
 
 namespace greta::llm {
 
-// Whose objects keep the order of their fields.
+// Its objects keep the order of their fields.
 using OrderedJson = nlohmann::ordered_json;
 
 struct JsonLimits {

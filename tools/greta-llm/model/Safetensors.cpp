@@ -48,7 +48,7 @@ std::string nameWithoutSuffix(const Architecture &architecture,
   return whole;
 }
 
-// A tensor's name in an encoder that is a part of a model.
+// An encoder may be a part of a model, whose name comes first.
 std::string withoutModel(const std::string &name) {
   for (const std::string model : {"bert.", "roberta."})
     if (name.rfind(model, 0) == 0)

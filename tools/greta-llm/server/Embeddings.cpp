@@ -81,7 +81,7 @@ std::vector<int32_t>
 EmbeddingService::tokensOf(const OrderedJson &input) const {
   std::vector<int32_t> all;
   auto most = static_cast<size_t>(encoder.longest());
-  bool isTooLong = false; // which is found out without a look at all of it
+  bool isTooLong = false; // it is found out without a look at all
   if (input.is_string()) {
     const std::string &text = input.get_ref<const std::string &>();
     isTooLong = tokenizer.isTooLong(text.size(), encoder.longest());
@@ -185,8 +185,8 @@ void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
 // Answers
 //===----------------------------------------------------------------------===//
 
-/// The next texts that are in one pass. All count as long as the longest one,
-/// so no text is much longer than the shortest one.
+/// The next texts go through the model in one pass. All count as long as the
+/// longest one, so no text is much longer than the shortest one.
 void EmbeddingService::embedNext(Job &job) {
   Encoder::Texts texts;
   for (size_t i = job.next; i < job.order.size(); ++i) {

@@ -266,7 +266,7 @@ bool Scheduler::queuePrompts(bool othersWait) {
 
 void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   const Request &request = job->request;
-  // Asked once: a mask that comes later is for the next part.
+  // It is asked once: a mask that comes later is for the next part.
   bool isReady = job->isGuideReady();
   if (job->guide && isReady && !job->guide->problem().empty())
     return fail(*job, job->guide->problem());

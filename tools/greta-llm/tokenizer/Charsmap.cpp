@@ -7,7 +7,7 @@
 
 namespace greta::llm {
 
-// The bytes of a text in base64, which may end with signs of equality.
+// A text in base64 stands for bytes, and may end with signs of equality.
 static std::string bytesOfBase64(const std::string &text) {
   std::string bytes;
   uint32_t bits = 0;

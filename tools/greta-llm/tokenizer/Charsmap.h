@@ -24,7 +24,8 @@ public:
   std::string operator()(const std::string &text) const;
 
 private:
-  // What stands for the shortest beginning that the table has; none: nothing.
+  // The shortest beginning that the table has counts; this is the text that
+  // stands for it, or there is none.
   std::optional<std::string_view> find(std::string_view text) const;
 
   std::vector<uint32_t> units;

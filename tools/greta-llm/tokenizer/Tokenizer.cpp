@@ -318,7 +318,7 @@ void Tokenizer::Tables::encodePiece(const std::string &piece,
       to.push_back(symbol.token);
 }
 
-// What is cut into tokens one by one.
+// Each piece is cut into tokens by itself.
 std::vector<std::string> Tokenizer::Tables::piecesOf(std::string text,
                                                      bool isFirst) const {
   if (bertNormalizer)

@@ -29,8 +29,8 @@ public:
   Tokenizer(Tokenizer &&) noexcept;
 
   // `addsSpecial`: what the model wants around a text, such as its beginning.
-  // Of a text that has more than `most` tokens some may be left out, but there
-  // are more than `most`.
+  // A text with more than `most` tokens may lose some of them, but keeps more
+  // than `most`.
   std::vector<int32_t> encode(const std::string &text, bool addsSpecial,
                               size_t most = SIZE_MAX) const;
   // A text of so many bytes has more than so many tokens for sure. Tokenizers

@@ -43,7 +43,7 @@ std::string text(const json &value) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
-// Without white space at the ends.
+// White space at the ends is left out.
 std::string stripped(std::string from, bool left, bool right) {
   std::vector<int32_t> codes = codesOf(from);
   auto isText = [](int32_t code) { return !isWhiteSpace(code); };
@@ -59,7 +59,7 @@ std::string stripped(std::string from, bool left, bool right) {
   return result;
 }
 
-// `to` in place of two and more spaces.
+// `to` stands for two and more spaces.
 std::string withoutRepeats(const std::string &from, const std::string &to) {
   std::string result;
   for (size_t at = 0; at < from.size();) {
@@ -268,7 +268,7 @@ void TableReader::precompiled(const json &value) {
   }
 }
 
-// Pairs of a token and its score, in the order of ids.
+// The vocabulary is a list of pairs, a token and its score, by id.
 void TableReader::unigram(const json &merging) {
   if (flag(merging, "byte_fallback", false))
     fail(model.path + ": the tokenizer is a Unigram with byte_fallback, which "

@@ -36,7 +36,7 @@ private:
   std::unique_ptr<pcre2_code, Free> code;
 };
 
-// Texts that are looked up where they may begin in another one.
+// These texts are looked up where they may begin in another one.
 class Prefixes {
 public:
   // `number` is what `visit` says of the text. Of equal texts the least
@@ -124,7 +124,7 @@ struct Tokenizer::Tables {
   Prefixes pieces;
   double unknownScore = 0; // of a character that is no token
 
-  // Before all else, in this order.
+  // These come before all else, in this order.
   std::vector<std::function<std::string(std::string)>> normalizers;
   bool splitsAtSpaces = false; // which are left out
 
