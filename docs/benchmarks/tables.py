@@ -224,6 +224,23 @@ def errors(records, *columns):
 
 
 @table
+def h100():
+    """The same packages on two cards: an H100, for which nothing was tuned, beside the H200's newest row."""
+    body = []
+
+    def beside(name, keys, ratio, select=lambda r: True):
+        there = {tuple(r[k] for k in keys): r for r in newest([r for r in rows(f"h200_{name}.csv") if select(r)], *keys)}
+        for r in filter(select, rows(f"h100_{name}.csv")):
+            other = there.get(tuple(r[k] for k in keys))
+            body.append([" ".join(r[k] for k in keys), number(r["median_us"], 1), number(ratio(r), 2), number(other["median_us"], 1) if other else "", number(ratio(other), 2) if other else "", r["commit"]])
+
+    beside("gemms", ["function"], lambda r: r["of_torch"], lambda r: r["config"] == "default" and float(r["batch_ms"]) == 10)
+    beside("attention", ["function", "batch", "queries", "keys"], lambda r: float(r["torch_us"]) / float(r["median_us"]))
+    beside("grouped", ["function", "tokens"], lambda r: r["torch_grouped_us"] and float(r["torch_grouped_us"]) / float(r["median_us"]))
+    return markdown(["what", "H100, us", "torch / ours", "H200, us", "torch / ours", "commit"], body)
+
+
+@table
 def numerics():
     records = rows("h200_numerics.csv")
     return errors([r for r in records if r["commit"] == records[-1]["commit"]])
@@ -242,7 +259,9 @@ def numerics_over_limits():
             newest_date = group[0]["date"]
             kinds = " (" + ", ".join(dict.fromkeys(f"`{r['kind']}` in {r['dtype']}" for r in failed)) + ")" if failed else ""
     before = ", ".join(f"{count} ({commit})" for count, commit in said[1:])
-    return f"**On the H200**, {said[0][0]} results of the newest record ({said[0][1]}, {newest_date}) went over a limit{kinds}; in the records before {before} did.\n"
+    other = rows("h100_numerics.csv")
+    over = f"{sum(int(r['failed']) for r in other)} of {sum(int(r['cases']) for r in other):,} ({other[-1]['commit']}, {other[-1]['date']})"
+    return f"**On the H200**, {said[0][0]} results of the newest record ({said[0][1]}, {newest_date}) went over a limit{kinds}; in the records before {before} did. On an H100 {over} did.\n"
 
 
 @table
