@@ -15,7 +15,6 @@ import copy
 import time
 from typing import Any
 
-import greta.torch  # noqa: F401 -- the device
 import torch
 from torch import nn
 
@@ -96,6 +95,7 @@ def main() -> int:
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
     options = parser.parse_args()
+    import greta.torch  # noqa: F401 -- the device; who takes only the network needs it not
 
     torch.manual_seed(0)
     network = resnet(options.depth)

@@ -1,7 +1,7 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
-Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch 2.13 have
-lists of devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker.
+Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch have lists of
+devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from . import ops
 from ._device import NAME, target_of
 from ._imports import after_import
 
-_CHECKED_WITH = (2, 13)  # the version whose private places are changed here
+_CHECKED_WITH = ("2.11", "2.13")  # the versions whose private places are changed here
 
 
 def register() -> None:
@@ -104,8 +104,8 @@ def _register_interface() -> None:
 
 
 def _register_code_generation(_: Any) -> None:
-    if tuple(int(part) for part in torch.__version__.split(".")[:2]) != _CHECKED_WITH:
-        raise RuntimeError(f"torch.compile on rdna was written for torch {'.'.join(map(str, _CHECKED_WITH))}; this is {torch.__version__}")
+    if ".".join(torch.__version__.split(".")[:2]) not in _CHECKED_WITH:
+        raise RuntimeError(f"torch.compile on rdna was written for torch {' and '.join(_CHECKED_WITH)}; this is {torch.__version__}")
     _change_lists()
     from torch._inductor.decomposition import decompositions
     from torch._inductor.codegen.common import DeviceOpOverrides, register_device_op_overrides
@@ -164,7 +164,10 @@ def _change_lists() -> None:
         end.synchronize()
         return begin.elapsed_time(end)
 
-    benchmarking.register_benchmarker(NAME, benchmark, override=True)
+    if hasattr(benchmarking, "register_benchmarker"):
+        benchmarking.register_benchmarker(NAME, benchmark, override=True)
+    else:  # torch 2.11 measures every device but the CPU by one method
+        type(benchmarking.benchmarker).benchmark_gpu = benchmark
     # Settings are a thread's own; the defaults are those of the threads of backward, too.
     if "TORCHINDUCTOR_COMPILE_THREADS" not in os.environ:
         config._config["compile_threads"].default = 1  # our compiler is in this process

@@ -13,8 +13,10 @@
 #include "Tensors.h"
 
 #include <ATen/Functions.h>
-#include <ATen/core/GraphImplInterface.h>
 #include <c10/util/Exception.h>
+// torch 2.11 has no torch.accelerator.Graph, so nothing is recorded there.
+#if __has_include(<ATen/core/GraphImplInterface.h>)
+#include <ATen/core/GraphImplInterface.h>
 
 using namespace greta;
 using namespace greta::torch_device;
@@ -164,3 +166,15 @@ void torch_device::registerGraphs(const std::string &name) {
         return std::make_unique<RecordedGraph>(given);
       });
 }
+
+#else
+
+std::optional<greta::torch_device::RecordedNumbers>
+greta::torch_device::recordNumbers(const at::Generator &, c10::DeviceIndex,
+                                   uint64_t) {
+  return std::nullopt;
+}
+
+void greta::torch_device::registerGraphs(const std::string &) {}
+
+#endif
