@@ -104,6 +104,28 @@ def test_fused_optimizers(rdna, name, options):
     assert not torch.rdna.fallbacks()
 
 
+@pytest.mark.parametrize("bad", (None, float("inf"), float("nan")))
+def test_gradients_lose_their_scale(rdna, bad):
+    """One infinity or NaN anywhere is marked; the gradients lie in any order, with gaps too, and what is in the gaps stays."""
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    for dtype in (torch.float32, torch.float16):
+        results = []
+        for device in ("cpu", "rdna"):
+            whole = torch.randn(3000, generator=generator.manual_seed(0)).to(dtype)
+            if bad is not None:
+                whole[2346] = bad
+            wide = torch.randn(4, 3, 5, 5, generator=generator).to(dtype).to(device).to(memory_format=torch.channels_last)
+            gaps = torch.randn(6, 8, generator=generator).to(dtype).to(device)
+            grads = [whole.to(device), wide, gaps[:, ::2], torch.empty(0, dtype=dtype, device=device)]
+            found = torch.zeros(1, device=device)
+            torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor(0.25, device=device))
+            results.append([one.cpu() for one in (found, *grads, gaps)])
+        assert results[0][0].item() == (bad is not None)
+        torch.testing.assert_close(results[1], results[0], rtol=0, atol=0, equal_nan=True)
+    assert not torch.rdna.fallbacks()
+
+
 def test_a_step_replays_as_a_graph(rdna):
     """torch.accelerator.Graph: what a replay computes is what the calls did, with what its tensors hold by then."""
     torch = rdna

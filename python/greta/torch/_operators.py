@@ -450,13 +450,6 @@ def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending:
 #
 
 
-@implements(aten._amp_foreach_non_finite_check_and_unscale_.default)
-def _unscale(tensors: Any, found: torch.Tensor, factor: torch.Tensor) -> None:
-    for one in tensors:
-        found.copy_(torch.maximum(found, (~torch.isfinite(one)).any().to(found.dtype)))
-        one.mul_(factor)
-
-
 @implements(aten._amp_update_scale_.default)
 def _update_scale(scale: torch.Tensor, good: torch.Tensor, found: torch.Tensor, growth: float, backoff: float, interval: int) -> torch.Tensor:
     overflowed = found != 0

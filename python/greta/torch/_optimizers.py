@@ -1,4 +1,4 @@
-"""Fused optimizers: one kernel updates a parameter and its state.
+"""Fused optimizers: one kernel updates a parameter and its state; and one takes a GradScaler's scale from a gradient.
 
 In: lists of parameters, gradients and states in f32, f16, bf16 or f64, that torch.optim passes on with fused=True, with the scale of a GradScaler and its mark of infinities.
 Out: both updated, unless the mark is set; gradients without the scale. Kernels compute in f32, and in f64 where the parameter is of that: KIND.
@@ -303,3 +303,31 @@ def _adagrad(
     parameters: Any, grads: Any, sums: Any, steps: Any, *, lr: Any, lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Any = None, found_inf: Any = None
 ) -> Any:
     return _update(adagrad_kernel, (parameters, grads, sums), steps, lr, grad_scale, found_inf, (lr_decay, weight_decay, eps), dict(MAXIMIZES=maximize))
+
+
+@triton.jit(do_not_specialize=["n"])
+def unscale_kernel(grads, found, factor, n, KIND: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr):
+    """Programs that find an infinity or NaN write the same mark."""
+    i = places(BLOCK, FAR)
+    mask = i < n
+    g = tl.load(grads + i, mask=mask, other=0.0).to(KIND)
+    if tl.max(((g != g) | (tl.abs(g) == float("inf"))).to(tl.int32), 0) != 0:
+        tl.store(found, 1.0)
+    tl.store(grads + i, (g * tl.load(factor).to(KIND)).to(grads.dtype.element_ty), mask=mask)
+
+
+@implements(aten._amp_foreach_non_finite_check_and_unscale_.default)
+def _unscale(tensors: Sequence[torch.Tensor], found: torch.Tensor, factor: torch.Tensor) -> Any:
+    if any(one.dtype not in _TYPES for one in tensors) or found.dtype != torch.float32 or factor.dtype != torch.float32:
+        return NotImplemented
+    for target in tensors:
+        if target.numel() == 0:
+            continue
+        grads = target if torch.ops.aten.is_non_overlapping_and_dense(target) else target.contiguous()
+        n = grads.numel()
+        with torch.rdna.device(grads.device):
+            kind = tl.float64 if grads.dtype == torch.float64 else tl.float32
+            unscale_kernel[(triton.cdiv(n, 1024),)](grads, found, factor, n, KIND=kind, FAR=reaches_far(grads), BLOCK=1024)
+        if grads is not target:
+            target.copy_(grads)
+    return None
