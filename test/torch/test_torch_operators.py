@@ -107,6 +107,7 @@ def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
     (
         (False, (2, 3, 9, 8), (4, 3, 3, 3), dict(stride=2, padding=1)),
         (True, (1, 4, 9), (4, 2, 3), dict(stride=2, padding=1, output_padding=1, groups=2)),
+        (False, (3, 4, 33, 35), (6, 2, 1, 3), dict(groups=2)),  # the weight's gradient is a sum of parts
     ),
 )
 def test_convolutions(rdna, transposed, shape, weight, options):

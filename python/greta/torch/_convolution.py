@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 from ._device import block_of
-from ._operators import _DOTS, _SUMS, counted, reaches_far
+from ._operators import _DOTS, _SUMS, counted, places, reaches_far
 
 
 @triton.jit
@@ -137,7 +137,7 @@ def convolution_kernel(
     tl.store(at[:, None] + channel[None, :] * out_c, sums.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit(do_not_specialize=["positions", "outputs", "inputs", "x_d", "x_h", "x_w", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "x_n", "w_group", "grad_d", "grad_h", "grad_w", "grad_n", "groups", "kernel_h", "kernel_w"])
+@triton.jit(do_not_specialize=["positions", "outputs", "inputs", "x_d", "x_h", "x_w", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "x_n", "w_group", "grad_d", "grad_h", "grad_w", "grad_n", "groups", "kernel_h", "kernel_w", "parts", "share", "w_part"])
 def weight_kernel(
     w,
     x,
@@ -179,6 +179,9 @@ def weight_kernel(
     w_sd,
     w_sh,
     w_sw,
+    parts,
+    share,
+    w_part,
     ACCUMULATOR: tl.constexpr,
     BY_DOT: tl.constexpr,
     FAR: tl.constexpr,
@@ -186,9 +189,12 @@ def weight_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Rows are channels of grad, columns channels of x, of group and tap program_id(2)."""
-    group = tl.program_id(2) % groups
-    tap = tl.program_id(2) // groups
+    """Rows are channels of grad, columns channels of x, of part, group and tap program_id(2): a part sums over `share` positions, and has its own w."""
+    part = tl.program_id(2) % parts
+    group = tl.program_id(2) // parts % groups
+    tap = tl.program_id(2) // parts // groups
+    begin = part * share
+    end = tl.minimum(begin + share, positions)
     td = tap // (kernel_h * kernel_w)
     th = tap // kernel_w % kernel_h
     tw = tap % kernel_w
@@ -198,24 +204,34 @@ def weight_kernel(
     x += group.to(tl.int64) * inputs * x_c
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     if BY_DOT:
-        for start in range(0, positions, BLOCK_K):
+        for start in range(begin, end, BLOCK_K):
             p = counted(start, BLOCK_K, FAR)
             n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
             source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
-            inside = inside & (p < positions)
+            inside = inside & (p < end)
             grads = grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw
             a = tl.load(grads[None, :] + row[:, None] * grad_c, mask=inside[None, :] & (row[:, None] < outputs), other=0.0)
             b = tl.load(source[:, None] + col[None, :] * x_c, mask=inside[:, None] & (col[None, :] < inputs), other=0.0)
             sums = tl.dot(a, b, sums, input_precision="ieee")
     else:
-        for p in range(0, positions):
+        for p in range(begin, end):
             n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
             source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
             a = tl.load(grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw + row * grad_c, mask=inside & (row < outputs), other=0)
             b = tl.load(source + col * x_c, mask=inside & (col < inputs), other=0)
             sums += a[:, None].to(ACCUMULATOR) * b[None, :].to(ACCUMULATOR)
-    at = w + group.to(tl.int64) * w_group + td * w_sd + th * w_sh + tw * w_sw + row[:, None] * w_out + col[None, :] * w_in
+    at = w + part.to(tl.int64) * w_part + group.to(tl.int64) * w_group + td * w_sd + th * w_sh + tw * w_sw + row[:, None] * w_out + col[None, :] * w_in
     tl.store(at, sums.to(w.dtype.element_ty), mask=(row[:, None] < outputs) & (col[None, :] < inputs))
+
+
+@triton.jit(do_not_specialize=["n", "parts"])
+def sum_kernel(out, given, n, parts, FAR: tl.constexpr, BLOCK: tl.constexpr):
+    """The sum of so many tensors of n elements that follow each other."""
+    i = places(BLOCK, FAR)
+    sums = tl.zeros((BLOCK,), tl.float32)
+    for part in range(0, parts):
+        sums += tl.load(given + part.to(tl.int64) * n + i, mask=i < n, other=0.0)
+    tl.store(out + i, sums.to(out.dtype.element_ty), mask=i < n)
 
 
 def _three(values: Sequence[int], fill: int) -> list[int]:
@@ -238,6 +254,14 @@ def _blocks(dtype: torch.dtype, rows: int, columns: int, depth: int) -> dict[str
     if dtype in _DOTS:
         return dict(ACCUMULATOR=tl.float32, BY_DOT=True, BLOCK_M=block_of(rows, 64), BLOCK_N=block_of(columns, 64), BLOCK_K=block_of(depth, 32))
     return dict(ACCUMULATOR=_SUMS[dtype], BY_DOT=False, BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
+
+
+def _parts(tiles: int, depth: int) -> tuple[int, int]:
+    """Into how many parts the sums of a product of few tiles are cut, so that all of the device has work, and the length of one; a part is worth its own tiles."""
+    wanted = 4 * torch.rdna.get_device_properties().multi_processor_count // tiles
+    parts = max(1, min(wanted, depth // 1024))
+    share = triton.cdiv(triton.cdiv(depth, parts), 64) * 64
+    return triton.cdiv(depth, share), share
 
 
 class _Geometry:
@@ -286,13 +310,16 @@ class _Geometry:
     def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
-        strides = _strides(weight)
         positions = grad.shape[0] * math.prod(_extents(grad))
         blocks = _blocks(x.dtype, outputs, inputs, positions)
-        grid = (triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel))
+        grid = triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel)
+        parts, share = _parts(math.prod(grid), positions) if blocks["BY_DOT"] and torch.ops.aten.is_non_overlapping_and_dense(weight) else (1, positions)
+        # Parts are laid out as the weight is.
+        filled = weight if parts == 1 else torch.empty_strided((parts, *weight.shape), (weight.numel(), *weight.stride()), dtype=torch.float32, device=weight.device)
+        strides = _strides(weight)
         with torch.rdna.device(weight.device):
-            weight_kernel[grid](
-                weight,
+            weight_kernel[(*grid[:2], grid[2] * parts)](
+                filled,
                 x,
                 grad,
                 positions,
@@ -309,9 +336,14 @@ class _Geometry:
                 strides[0],
                 strides[1],
                 *strides[2:],
+                parts,
+                share,
+                weight.numel(),
                 FAR=reaches_far(weight, x, grad),
                 **blocks,
             )
+            if parts > 1:
+                sum_kernel[(triton.cdiv(weight.numel(), 1024),)](weight, filled, weight.numel(), parts, FAR=reaches_far(weight), BLOCK=1024)
 
 
 def _takes(*tensors: torch.Tensor | None) -> bool:
