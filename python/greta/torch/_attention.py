@@ -18,15 +18,17 @@ from ._operators import counted, reaches_far
 
 
 @triton.jit
-def _logits(q, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL: tl.constexpr, HAS_BIAS: tl.constexpr):
-    """A block of logits, -inf where a key is no query's."""
+def _logits(q, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL: tl.constexpr, HAS_BIAS: tl.constexpr, EVEN: tl.constexpr):
+    """A block of logits, -inf where a key is no query's; EVEN: no block has a rest."""
     logits = tl.dot(q, kt, input_precision="ieee") * scale
     inside = (row[:, None] < S) & (col[None, :] < T)
     if HAS_BIAS:
         logits += tl.load(bias + row[:, None] * b_row + col[None, :] * b_col, mask=inside, other=0.0).to(tl.float32)
     if CAUSAL:
         inside = inside & (row[:, None] >= col[None, :])
-    return tl.where(inside, logits, -float("inf"))
+    if CAUSAL or not EVEN:
+        logits = tl.where(inside, logits, -float("inf"))
+    return logits
 
 
 @triton.jit
@@ -38,7 +40,7 @@ def _block(at, row, col, row_stride, col_stride, ROWS, COLS):
 @triton.jit
 def _gradients(queries, kt, vt, grads, bias, row, col, high, less, S, T, scale, b_row, b_col, CAUSAL: tl.constexpr, HAS_BIAS: tl.constexpr):
     """A block of weights, again from the logsumexp `high`, and of the logits' gradient; `less` is the rows' sum of the result times its gradient."""
-    p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL, HAS_BIAS) - high[:, None])
+    p = tl.exp(_logits(queries, kt, bias, row, col, S, T, scale, b_row, b_col, CAUSAL, HAS_BIAS, False) - high[:, None])
     return p, p * (tl.dot(grads, vt, input_precision="ieee") - less[:, None]) * scale
 
 
@@ -79,6 +81,7 @@ def forward_kernel(
     DV: tl.constexpr,
     CAUSAL: tl.constexpr,
     HAS_BIAS: tl.constexpr,
+    EVEN: tl.constexpr,
     FAR: tl.constexpr,
     BLOCK_S: tl.constexpr,
     BLOCK_T: tl.constexpr,
@@ -101,15 +104,24 @@ def forward_kernel(
     end = T
     if CAUSAL:
         end = tl.minimum(T, (tl.program_id(0) + 1) * BLOCK_S)
+    first = counted(0, BLOCK_T, FAR)
+    at_k = k + d[:, None] * k_d + first[None, :] * k_s
+    at_v = v + first[:, None] * v_s + dv[None, :] * v_d
+    block = tl.full((), BLOCK_T, tl.int64 if FAR else tl.int32)
     for start in range(0, end, BLOCK_T):
         col = counted(start, BLOCK_T, FAR)
-        kt = _block(k, d, col, k_d, k_s, D, T)
-        logits = _logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS)
+        if EVEN:
+            kt, values = tl.load(at_k), tl.load(at_v)
+        else:
+            kt = tl.load(at_k, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
+            values = tl.load(at_v, mask=(col[:, None] < T) & (dv[None, :] < DV), other=0.0)
+        at_k += block * k_s
+        at_v += block * v_s
+        logits = _logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS, EVEN)
         higher = tl.maximum(most, tl.max(logits, 1))
         finite = tl.where(higher == -float("inf"), 0.0, higher)
         p = tl.exp(logits - finite[:, None])
         shrink = tl.exp(most - finite)
-        values = _block(v, col, dv, v_s, v_d, T, DV)
         total = total * shrink + tl.sum(p, 1)
         sums = sums * shrink[:, None] + tl.dot(p.to(values.dtype), values, input_precision="ieee")
         most = higher
@@ -321,6 +333,9 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
     settings = _settings(q4, k4, v4, isCausal, bias, out)
+    if q.dtype.itemsize == 2 and s % 128 == 0 and t % 64 == 0 and depth <= 128:
+        settings.update(BLOCK_S=block_of(s, 128), BLOCK_T=block_of(t, 64), num_warps=8)
+    isEven = s % settings["BLOCK_S"] == 0 and t % settings["BLOCK_T"] == 0 and depth == settings["BLOCK_D"] and v4.shape[-1] == settings["BLOCK_DV"]
     if out.numel():
         with torch.rdna.device(q.device):
             forward_kernel[(triton.cdiv(s, settings["BLOCK_S"]), batch * heads)](
@@ -340,6 +355,7 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
                 *v4.stride(),
                 *out.stride(),
                 *((0, 0, 0, 0) if bias is None else bias.stride()),
+                EVEN=isEven,
                 **settings,
             )
     seed = torch.empty((), dtype=torch.int64, device=q.device)

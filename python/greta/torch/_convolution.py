@@ -16,7 +16,7 @@ import torch
 import triton
 import triton.language as tl
 
-from ._device import block_of
+from ._device import dot_tile
 from ._operators import _DOTS, _SUMS, counted, places, reaches_far
 
 
@@ -98,19 +98,24 @@ def convolution_kernel(
     HAS_BIAS: tl.constexpr,
     ACCUMULATOR: tl.constexpr,
     BY_DOT: tl.constexpr,
+    EVEN: tl.constexpr,
     FAR: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Rows are positions, columns are output channels of group program_id(2), which has `inputs` channels."""
+    """Rows are positions, columns are output channels of group program_id(2), which has `inputs` channels; EVEN: blocks have no rest in channels.
+
+    Neighbouring programs take the columns of the same rows, which are in the cache for each other."""
     group = tl.program_id(2)
-    row = counted(tl.program_id(0) * BLOCK_M, BLOCK_M, FAR)
-    col = counted(tl.program_id(1) * BLOCK_N, BLOCK_N, FAR)
+    across = tl.cdiv(outputs, BLOCK_N)
+    row = counted(tl.program_id(0) // across * BLOCK_M, BLOCK_M, FAR)
+    col = counted(tl.program_id(0) % across * BLOCK_N, BLOCK_N, FAR)
     n, pd, ph, pw = _split(row, out_d, out_h, out_w)
     x += group.to(tl.int64) * inputs * x_c
     w += group.to(tl.int64) * w_group
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
+    block = tl.full((), BLOCK_K, tl.int64 if FAR else tl.int32)
     for tap in range(0, taps):
         td = tap // (kernel_h * kernel_w)
         th = tap // kernel_w % kernel_h
@@ -119,11 +124,20 @@ def convolution_kernel(
         inside = inside & (row < positions)
         weights = w + td * w_sd + th * w_sh + tw * w_sw
         if BY_DOT:
+            # Addresses that go on cost half of ones that are made again.
+            c = counted(0, BLOCK_K, FAR)
+            at_a = source[:, None] + c[None, :] * x_c
+            at_b = weights + col[None, :] * w_out + c[:, None] * w_in
             for start in range(0, inputs, BLOCK_K):
-                c = counted(start, BLOCK_K, FAR)
-                a = tl.load(source[:, None] + c[None, :] * x_c, mask=inside[:, None] & (c[None, :] < inputs), other=0.0)
-                b = tl.load(weights + col[None, :] * w_out + c[:, None] * w_in, mask=(c[:, None] < inputs) & (col[None, :] < outputs), other=0.0)
+                if EVEN:
+                    a = tl.load(at_a, mask=inside[:, None], other=0.0)
+                    b = tl.load(at_b)
+                else:
+                    a = tl.load(at_a, mask=inside[:, None] & (c[None, :] < inputs - start), other=0.0)
+                    b = tl.load(at_b, mask=(c[:, None] < inputs - start) & (col[None, :] < outputs), other=0.0)
                 sums = tl.dot(a, b, sums, input_precision="ieee")
+                at_a += block * x_c
+                at_b += block * w_in
         else:
             for c in range(0, inputs):
                 a = tl.load(source + c * x_c, mask=inside, other=0)
@@ -250,9 +264,9 @@ def _strides(tensor: torch.Tensor) -> list[int]:
     return [*tensor.stride()[:2], *_three(tensor.stride()[2:], 0)]
 
 
-def _blocks(dtype: torch.dtype, rows: int, columns: int, depth: int) -> dict[str, Any]:
+def _blocks(dtype: torch.dtype, rows: int, columns: int, depth: int, count: int) -> dict[str, Any]:
     if dtype in _DOTS:
-        return dict(ACCUMULATOR=tl.float32, BY_DOT=True, BLOCK_M=block_of(rows, 64), BLOCK_N=block_of(columns, 64), BLOCK_K=block_of(depth, 32))
+        return dict(ACCUMULATOR=tl.float32, BY_DOT=True, **dot_tile(rows, columns, depth, dtype.itemsize == 2, count))
     return dict(ACCUMULATOR=_SUMS[dtype], BY_DOT=False, BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
 
 
@@ -276,11 +290,12 @@ class _Geometry:
     def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
         """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
+        weight = _with_near_channels(weight)
         strides = _strides(weight)
         wGroup, wOut, wIn = (inputs * strides[0], strides[1], strides[0]) if isTransposed else (outputs * strides[0], strides[0], strides[1])
         positions = out.shape[0] * math.prod(_extents(out))
-        blocks = _blocks(x.dtype, positions, outputs, inputs)
-        grid = (triton.cdiv(positions, blocks["BLOCK_M"]), triton.cdiv(outputs, blocks["BLOCK_N"]), self.groups)
+        blocks = _blocks(x.dtype, positions, outputs, inputs, self.groups)
+        grid = (triton.cdiv(positions, blocks["BLOCK_M"]) * triton.cdiv(outputs, blocks["BLOCK_N"]), 1, self.groups)
         with torch.rdna.device(out.device):
             convolution_kernel[grid](
                 out,
@@ -303,6 +318,7 @@ class _Geometry:
                 *strides[2:],
                 TRANSPOSED=isTransposed,
                 HAS_BIAS=bias is not None,
+                EVEN=outputs % blocks["BLOCK_N"] == 0 and inputs % blocks["BLOCK_K"] == 0,
                 FAR=reaches_far(out, x, weight),
                 **blocks,
             )
@@ -311,7 +327,7 @@ class _Geometry:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
-        blocks = _blocks(x.dtype, outputs, inputs, positions)
+        blocks = _blocks(x.dtype, outputs, inputs, positions, 0)
         grid = triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel)
         parts, share = _parts(math.prod(grid), positions) if blocks["BY_DOT"] and torch.ops.aten.is_non_overlapping_and_dense(weight) else (1, positions)
         # Parts are laid out as the weight is.
@@ -344,6 +360,13 @@ class _Geometry:
             )
             if parts > 1:
                 sum_kernel[(triton.cdiv(weight.numel(), 1024),)](weight, filled, weight.numel(), parts, FAR=reaches_far(weight), BLOCK=1024)
+
+
+def _with_near_channels(weight: torch.Tensor) -> torch.Tensor:
+    """The weight with its second dim last in memory: otherwise neighbours lie as far apart as a kernel has taps."""
+    if math.prod(weight.shape[2:]) == 1 or weight.stride(1) == 1:
+        return weight
+    return weight.movedim(1, -1).contiguous().movedim(-1, 1)
 
 
 def _takes(*tensors: torch.Tensor | None) -> bool:

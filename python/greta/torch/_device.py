@@ -67,6 +67,17 @@ def block_of(extent: int, most: int) -> int:
     return block
 
 
+def dot_tile(rows: int, columns: int, depth: int, isNarrow: bool, count: int = 1) -> dict[str, int]:
+    """The blocks of a product and the warps that compute one, `count` products at once; isNarrow: of types of 16 bits.
+
+    Matrix units want large blocks, of which there have to be enough for every unit of the device. Long sums take four warps on an H100."""
+    most = 64, 64, 32
+    if isNarrow and min(rows, columns) >= 128 and -(-rows // 128) * -(-columns // 128) * count * 2 >= _properties(_torch.current_device()).multi_processor_count:
+        most = 128, 128, 64
+    m, n, k = (block_of(extent, one) for extent, one in zip((rows, columns, depth), most))
+    return dict(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, num_warps=8 if m * n >= 128 * 128 and depth < 2048 else 4)
+
+
 @functools.lru_cache(None)
 def _properties(index: int) -> Properties:
     info = json.loads(_torch.info(index))

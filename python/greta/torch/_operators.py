@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from . import _eager
-from ._device import block_of
+from ._device import dot_tile
 
 aten = torch.ops.aten
 table: dict[Any, Callable[..., Any]] = {}
@@ -102,24 +102,42 @@ def matmul_kernel(
     SCALES: tl.constexpr,
     ACCUMULATOR: tl.constexpr,
     BY_DOT: tl.constexpr,
+    EVEN: tl.constexpr,
     FAR: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """out = alpha * a @ b + beta * added, each with any strides, in batches."""
-    batch = tl.program_id(2).to(tl.int64)
-    row = counted(tl.program_id(0) * BLOCK_M, BLOCK_M, FAR)
-    col = counted(tl.program_id(1) * BLOCK_N, BLOCK_N, FAR)
+    """out = alpha * a @ b + beta * added, each with any strides, in batches; EVEN: blocks have no rest in M, N and K."""
+    batch = tl.program_id(1).to(tl.int64)
+    # Neighbours compute blocks below each other, eight rows of blocks at a time: what they read is in the cache for each other.
+    across, down = tl.cdiv(N, BLOCK_N), tl.cdiv(M, BLOCK_M)
+    first = tl.program_id(0) // (8 * across) * 8
+    height = tl.minimum(down - first, 8)
+    within = tl.program_id(0) % (8 * across)
+    row = counted((first + within % height) * BLOCK_M, BLOCK_M, FAR)
+    col = counted(within // height * BLOCK_N, BLOCK_N, FAR)
     a += batch * a_batch
     b += batch * b_batch
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     if BY_DOT:
+        # Rows and columns beyond the end are others again: they are read, and not written. Addresses that go on cost half of ones that are made again.
+        rows, cols = row, col
+        if not EVEN:
+            rows, cols = row % M, col % N
+        k = counted(0, BLOCK_K, FAR)
+        at_a = a + rows[:, None] * a_row + k[None, :] * a_col
+        at_b = b + k[:, None] * b_row + cols[None, :] * b_col
+        block = tl.full((), BLOCK_K, tl.int64 if FAR else tl.int32)
         for start in range(0, K, BLOCK_K):
-            k = counted(start, BLOCK_K, FAR)
-            x = tl.load(a + row[:, None] * a_row + k[None, :] * a_col, mask=(row[:, None] < M) & (k[None, :] < K), other=0.0)
-            y = tl.load(b + k[:, None] * b_row + col[None, :] * b_col, mask=(k[:, None] < K) & (col[None, :] < N), other=0.0)
+            if EVEN:
+                x, y = tl.load(at_a), tl.load(at_b)
+            else:
+                x = tl.load(at_a, mask=k[None, :] < K - start, other=0.0)
+                y = tl.load(at_b, mask=k[:, None] < K - start, other=0.0)
             sums = tl.dot(x, y, sums, input_precision="ieee")
+            at_a += block * a_col
+            at_b += block * b_row
     else:
         for k in range(0, K):
             at = k.to(tl.int64)
@@ -161,7 +179,6 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         return out.copy_(gemm(a, b, torch.empty(shape, dtype=out.dtype, device=out.device), added, alpha, beta))
     (m, k), n = a.shape[-2:], b.shape[-1]
     byDot = a.dtype in _DOTS
-    blockM, blockN, blockK = (block_of(m, 64), block_of(n, 64), block_of(k, 32)) if byDot else (16, 16, 1)
     batches = out.shape[0] if out.dim() == 3 else 1
 
     def strides(tensor: torch.Tensor | None) -> tuple[int, ...]:
@@ -171,7 +188,8 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
 
     factors = [as_argument(one, out.dtype == torch.float64) if out.dtype.is_floating_point else int(one) for one in (alpha, beta)]
     with torch.rdna.device(out.device):
-        matmul_kernel[(triton.cdiv(m, blockM), triton.cdiv(n, blockN), batches)](
+        tile = dot_tile(m, n, k, out.dtype.itemsize == 2, batches) if byDot else dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
+        matmul_kernel[(triton.cdiv(m, tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"]), batches)](
             out,
             a,
             b,
@@ -188,10 +206,9 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
             SCALES=alpha != 1,
             ACCUMULATOR=tl.float32 if byDot else _SUMS[a.dtype],
             BY_DOT=byDot,
+            EVEN=m % tile["BLOCK_M"] == 0 and n % tile["BLOCK_N"] == 0 and k % tile["BLOCK_K"] == 0,
             FAR=reaches_far(a, b, out, added),
-            BLOCK_M=blockM,
-            BLOCK_N=blockN,
-            BLOCK_K=blockK,
+            **tile,
         )
     return out
 
