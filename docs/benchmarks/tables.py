@@ -48,6 +48,15 @@ def number(value, digits=0):
 
 
 @table
+def torch_gpu():
+    body = [
+        [r["case"], r["gpu"], r["unit"], number(r["rdna"], 1), number(r["cuda"], 1), number(r["ratio"], 3), r["goal"], r["error"], r["cuda_error"], r["commit"]]
+        for r in newest(rows("torch_gpu.csv"), "case")
+    ]
+    return markdown(["case", "GPU", "unit", "rdna", "CUDA", "of CUDA", "goal", "error", "CUDA's error", "commit"], body)
+
+
+@table
 def launch_path():
     body = [
         [r["device"], number(r["launch_us"], 2), number(r["launch_min_us"], 2), number(r["record_us"], 2), number(r["replay_us"], 3),

@@ -1,7 +1,7 @@
 """torch's device rdna on a GPU beside torch's CUDA on the same one: `torch_gpu.py --csv=FILE [--log=FILE] [--only=REGEX] [--tiny] [--budget=SECONDS]`.
 
 In: a machine with torch and greta.torch; CUDA where it is. Out: a row of the CSV for each case, with the rate on both devices and their ratio; the largest error
-beside the CPU; the host's time to ask for a step, the number of kernels and those that took most of the device's time. Each group of cases runs in a process for
+beside the CPU; the host's time to ask for a step, the number of operators and kernels in it, and in the log those that took most of the device's time. Each group of cases runs in a process for
 each device, so that one that fails or takes too long takes no other group with it: what it said is in the log. The first processes of rdna check results and fill
 the caches of compiled kernels, side by side; the ones that measure run alone. What runs on the CPU in place of rdna is an error (torch.rdna.set_fallback(False)).
 --tiny takes small sizes, which a CPU driver can do, and --devices=rdna,cpu torch's CPU as the peer: no measure of anything.
@@ -34,7 +34,7 @@ import torch_models as models
 from torch import nn
 from torch_resnet import resnet
 
-COLUMNS = ["date", "commit", "gpu", "driver", "torch", "case", "unit", "rdna", "cuda", "ratio", "goal", "error", "cuda_error", "tolerance", "rdna_ms", "rdna_host_ms", "rdna_launches", "cuda_ms", "cuda_host_ms", "fallbacks", "first_s"]
+COLUMNS = ["date", "commit", "gpu", "driver", "torch", "case", "unit", "rdna", "cuda", "ratio", "goal", "error", "cuda_error", "tolerance", "rdna_ms", "rdna_host_ms", "rdna_events", "cuda_ms", "cuda_host_ms", "fallbacks", "first_s"]
 
 
 @dataclasses.dataclass
@@ -281,7 +281,7 @@ def steps_of(work: Work, device: str, seconds: float) -> tuple[float, float]:
 
 
 def profile(work: Work, device: str) -> tuple[int, list[str]]:
-    """The number of kernels of a step, and lines of the ten that take most of the device's time."""
+    """The number of operators and kernels of a step, and lines of the sixteen that take most of the device's time."""
     if device != "rdna":
         return 0, []
     with torch.autograd.profiler.profile(use_device="rdna", use_kineto=False) as profiled:
@@ -315,7 +315,7 @@ def run_case(case: Case, device: str, options: argparse.Namespace) -> dict[str, 
     print(f"{result['rate']:.6g} {case.unit}, {result['ms']:.4g} ms, of which the host asks for {result['host_ms']:.4g}", flush=True)
     print(f"RESULT {json.dumps({case.name: result})}", flush=True)  # what comes may fail
     if device == "rdna":
-        result["launches"], lines = profile(work, device)
+        result["events"], lines = profile(work, device)
         print(*lines, sep="\n", flush=True)
         result["fallbacks"] = sum(torch.rdna.fallbacks().values())
     return result
@@ -435,10 +435,10 @@ def run_all(options: argparse.Namespace) -> int:
                 ratio = mine["rate"] / theirs["rate"] if "rate" in mine and "rate" in theirs else None
                 row: dict[str, Any] = dict(date=datetime.date.today().isoformat(), commit=os.environ.get("GRETA_COMMIT", "unknown"), gpu=gpu, driver=driver, torch=torch.__version__)
                 row.update(case=case.name, unit=case.unit, goal=case.goal, ratio=ratio, error=first.get("error"), first_s=first.get("first"), tolerance=case.tolerance)
-                row.update(rdna=mine.get("rate"), rdna_ms=mine.get("ms"), rdna_host_ms=mine.get("host_ms"), rdna_launches=mine.get("launches"), fallbacks=mine.get("fallbacks"))
+                row.update(rdna=mine.get("rate"), rdna_ms=mine.get("ms"), rdna_host_ms=mine.get("host_ms"), rdna_events=mine.get("events"), fallbacks=mine.get("fallbacks"))
                 row.update(cuda_error=theirs.get("error"), cuda=theirs.get("rate"), cuda_ms=theirs.get("ms"), cuda_host_ms=theirs.get("host_ms"))
                 writer.writerow({name: f"{value:.5g}" if isinstance(value, float) else "" if value is None else value for name, value in row.items()})
-                shown = ("case", "rdna", "cuda", "unit", "ratio", "goal", "error", "cuda_error", "rdna_ms", "rdna_host_ms", "rdna_launches", "cuda_ms")
+                shown = ("case", "rdna", "cuda", "unit", "ratio", "goal", "error", "cuda_error", "rdna_ms", "rdna_host_ms", "rdna_events", "cuda_ms")
                 print(" ".join(f"{name}={row[name]:.4g}" if isinstance(row[name], float) else f"{name}={row[name]}" for name in shown), flush=True)
             file.flush()
     return int(isWrong)
