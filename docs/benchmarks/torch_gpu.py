@@ -421,7 +421,7 @@ def run_all(options: argparse.Namespace) -> int:
     path = pathlib.Path(options.csv)
     isNew = not path.exists()
     with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         if isNew:
             writer.writeheader()
         for group in groups:

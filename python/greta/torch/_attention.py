@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from ._device import block_of
-from ._operators import counted, reaches_far
+from ._operators import counted, reaches_far, step_of
 
 
 @triton.jit
@@ -107,7 +107,7 @@ def forward_kernel(
     first = counted(0, BLOCK_T, FAR)
     at_k = k + d[:, None] * k_d + first[None, :] * k_s
     at_v = v + first[:, None] * v_s + dv[None, :] * v_d
-    block = tl.full((), BLOCK_T, tl.int64 if FAR else tl.int32)
+    k_step, v_step = step_of(k_s, BLOCK_T, FAR), step_of(v_s, BLOCK_T, FAR)
     for start in range(0, end, BLOCK_T):
         col = counted(start, BLOCK_T, FAR)
         if EVEN:
@@ -115,8 +115,8 @@ def forward_kernel(
         else:
             kt = tl.load(at_k, mask=(d[:, None] < D) & (col[None, :] < T), other=0.0)
             values = tl.load(at_v, mask=(col[:, None] < T) & (dv[None, :] < DV), other=0.0)
-        at_k += block * k_s
-        at_v += block * v_s
+        at_k += k_step
+        at_v += v_step
         logits = _logits(queries, kt, bias, row, col, S, T, scale, b_s, b_t, CAUSAL, HAS_BIAS, EVEN)
         higher = tl.maximum(most, tl.max(logits, 1))
         finite = tl.where(higher == -float("inf"), 0.0, higher)

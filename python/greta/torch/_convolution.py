@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 from ._device import dot_tile
-from ._operators import _DOTS, _SUMS, counted, places, reaches_far
+from ._operators import _DOTS, _SUMS, counted, places, reaches_far, step_of
 
 
 @triton.jit
@@ -115,7 +115,7 @@ def convolution_kernel(
     x += group.to(tl.int64) * inputs * x_c
     w += group.to(tl.int64) * w_group
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
-    block = tl.full((), BLOCK_K, tl.int64 if FAR else tl.int32)
+    a_step, b_step = step_of(x_c, BLOCK_K, FAR), step_of(w_in, BLOCK_K, FAR)
     for tap in range(0, taps):
         td = tap // (kernel_h * kernel_w)
         th = tap // kernel_w % kernel_h
@@ -136,8 +136,8 @@ def convolution_kernel(
                     a = tl.load(at_a, mask=inside[:, None] & (c[None, :] < inputs - start), other=0.0)
                     b = tl.load(at_b, mask=(c[:, None] < inputs - start) & (col[None, :] < outputs), other=0.0)
                 sums = tl.dot(a, b, sums, input_precision="ieee")
-                at_a += block * x_c
-                at_b += block * w_in
+                at_a += a_step
+                at_b += b_step
         else:
             for c in range(0, inputs):
                 a = tl.load(source + c * x_c, mask=inside, other=0)

@@ -49,6 +49,15 @@ def counted(start, BLOCK: tl.constexpr, FAR: tl.constexpr):
 
 
 @triton.jit
+def step_of(stride, BLOCK: tl.constexpr, FAR: tl.constexpr):
+    """From a block to the next. Near ones are a product with a constant, of which the compiler knows what divides it: loads stay wide."""
+    if FAR:
+        return tl.full((), BLOCK, tl.int64) * stride
+    else:
+        return BLOCK * stride
+
+
+@triton.jit
 def places(BLOCK: tl.constexpr, FAR: tl.constexpr):
     """The elements of a program of one dim."""
     if FAR:
@@ -128,7 +137,7 @@ def matmul_kernel(
         k = counted(0, BLOCK_K, FAR)
         at_a = a + rows[:, None] * a_row + k[None, :] * a_col
         at_b = b + k[:, None] * b_row + cols[None, :] * b_col
-        block = tl.full((), BLOCK_K, tl.int64 if FAR else tl.int32)
+        a_step, b_step = step_of(a_col, BLOCK_K, FAR), step_of(b_row, BLOCK_K, FAR)
         for start in range(0, K, BLOCK_K):
             if EVEN:
                 x, y = tl.load(at_a), tl.load(at_b)
@@ -136,8 +145,8 @@ def matmul_kernel(
                 x = tl.load(at_a, mask=k[None, :] < K - start, other=0.0)
                 y = tl.load(at_b, mask=k[:, None] < K - start, other=0.0)
             sums = tl.dot(x, y, sums, input_precision="ieee")
-            at_a += block * a_col
-            at_b += block * b_row
+            at_a += a_step
+            at_b += b_step
     else:
         for k in range(0, K):
             at = k.to(tl.int64)
