@@ -32,9 +32,9 @@ static LogicalResult outOfResources(Operation *op, StringRef what,
       op->emitOpError("is out of resources: ")
       << what << ", Required: " << required << ", limit of " << row.name << ": "
       << limit << "; blocks of 1/" << times << " of the elements would fit";
-  if (kernel.getNumWaves() * kernel.getNumLanes() * times <=
-      row.maxWorkgroupSize)
-    error << ", or " << times << " times the waves (num_warps)";
+  int64_t waves = kernel.getNumWaves() * times;
+  if (waves * kernel.getNumLanes() <= row.maxWorkgroupSize)
+    error << ", or num_warps = " << waves;
   return error;
 }
 

@@ -185,16 +185,23 @@ static bool isSum(Operation *op) {
   return isa_and_nonnull<arith::AddFOp, arith::SubFOp>(op);
 }
 
-/// (x + 1) - 2, (x + y) - x, x - x and the like: drivers add the constants, and
-/// take away what is there twice, although it is by the first sum that a
-/// program rounds x, finds what a sum lost (compensated sums), or asks for NaN.
+static Value withoutSign(Value value) {
+  auto negated = value.getDefiningOp<arith::NegFOp>();
+  return negated ? negated.getOperand() : value;
+}
+
+/// Whether a driver may only lose what a program asks for. A sum without a
+/// product has nothing to contract. And of (x + 1) - 2, (x + y) - x, x - x and
+/// the like drivers add the constants, and take away what is there twice, also
+/// in a loop that they unroll, although it is by the first sum that a program
+/// rounds x, finds what a sum lost (compensated sums), or asks for NaN.
 static bool wouldSimplify(Operation *op) {
   if (!isSum(op))
     return false;
-  auto withoutSign = [](Value value) {
-    auto negated = value.getDefiningOp<arith::NegFOp>();
-    return negated ? negated.getOperand() : value;
-  };
+  if (llvm::none_of(op->getOperands(), [](Value operand) {
+        return withoutSign(operand).getDefiningOp<arith::MulFOp>();
+      }))
+    return true;
   // The operands, with those of sums in their place.
   SmallVector<Value> terms;
   bool hasSum = false;

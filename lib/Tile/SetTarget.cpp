@@ -53,13 +53,13 @@ static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
       }
   });
   unsigned waves = row.waveSize == 1 ? most : named;
-  while (2 * waves * row.waveSize <= lanesOfLargeBlocks) {
-    int64_t lanes = waves * row.waveSize;
-    bool isLarge = 2 * waves <= most && elements > elementsOfNarrowLane * lanes;
-    if (!isLarge && registers <= row.most.registers * lanes)
-      break;
+  // Just below the limit several such blocks still compile for minutes.
+  bool isTooLarge = registers > row.most.registers * most * row.waveSize;
+  while (
+      2 * waves * row.waveSize <= lanesOfLargeBlocks &&
+      (isTooLarge || (2 * waves <= most &&
+                      elements > elementsOfNarrowLane * waves * row.waveSize)))
     waves *= 2;
-  }
   return waves;
 }
 

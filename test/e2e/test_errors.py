@@ -138,7 +138,7 @@ def test_too_many_instructions(tmp_path, target, adds, limit):
     (tmp_path / "half.mlir").write_text(text(adds // 2))
     passes = f"--greta-tile-assign-layouts --greta-tile-distribute=target={target}".split()
     run = harness.tool(harness.TRANSLATE.with_name("greta-opt"), *passes, tmp_path / "large.mlir")
-    message = rf"out of resources: instructions a lane, \d+ of them here, Required: \d+, limit of {target}: {limit}; blocks of 1/2 of the elements would fit, or 2 times the waves \(num_warps\)"
+    message = rf"out of resources: instructions a lane, \d+ of them here, Required: \d+, limit of {target}: {limit}; blocks of 1/2 of the elements would fit, or num_warps = 8"
     one_diagnostic(run, message)
     run = harness.tool(harness.TRANSLATE.with_name("greta-opt"), *passes, tmp_path / "half.mlir")
     assert run.returncode == 0, run.stderr

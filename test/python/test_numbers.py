@@ -190,6 +190,37 @@ def test_compensated_sums(triton_device, dtype):
     np.testing.assert_array_equal(out.numpy(), want)
 
 
+@triton.jit
+def compensated_rows(x, out, N: tl.constexpr, ROWS: tl.constexpr):
+    """Kahan's sum, whose correction an iteration takes from what the one before has left."""
+    i = tl.arange(0, N)
+    total = tl.load(x + i)
+    old = tl.load(x + i)
+    added = total * 0
+    for k in range(1, ROWS):
+        lost = (total - old) - added
+        added = tl.load(x + k * N + i) - lost
+        old = total
+        total = total + added
+    tl.store(out + i, total)
+    tl.store(out + N + i, (total - old) - added)
+
+
+@pytest.mark.parametrize("rows", (3, 8))
+def test_compensated_sums_in_loops(triton_device, rows):
+    """A driver unrolls the loop and sees (total + added) - total."""
+    rng = np.random.default_rng(rows)
+    x = (rng.standard_normal((rows, 256)) * 10.0 ** rng.integers(-3, 4, (rows, 1))).astype(np.float32)
+    out = torch.zeros(512)
+    compensated_rows[1,](torch.from_numpy(x), out, 256, rows)
+    total = old = x[0]
+    added = total * 0
+    for row in x[1:]:
+        added = row - ((total - old) - added)
+        old, total = total, total + added
+    np.testing.assert_array_equal(out.numpy(), np.concatenate([total, (total - old) - added]))
+
+
 @pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
 @pytest.mark.parametrize("size", [1e4, 65504.0])
 def test_packed_weights_of_large_rows(device, size):

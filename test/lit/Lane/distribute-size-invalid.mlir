@@ -4,7 +4,7 @@
 #row = #greta_tile.layout<{reg = [[1], [2]], lane = [[4], [8], [16], [32], [64], [128]], wave = [], rep = [256]}>
 greta_tile.func @row(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
-  // expected-error @+1 {{'greta_tile.load' op is out of resources: registers a lane for one block, Required: 1024, limit of gfx942: 768; blocks of 1/2 of the elements would fit, or 2 times the waves (num_warps)}}
+  // expected-error @+1 {{'greta_tile.load' op is out of resources: registers a lane for one block, Required: 1024, limit of gfx942: 768; blocks of 1/2 of the elements would fit, or num_warps = 2}}
   %v = greta_tile.load %x[%c0] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<65536xf32, #row>
   greta_tile.store %v, %y[%c0] strides [1] bounds [] : tensor<65536xf32, #row> -> !greta_tile.ptr<f32>
   greta_tile.return

@@ -177,12 +177,12 @@ greta_tile.func @halves(%x: !greta_tile.ptr<i32>, %n: i32) attributes {wave_size
   greta_tile.return
 }
 
-// Adding a large constant and taking it away rounds: no driver may add the two. Other sums may be contracted.
+// Adding a large constant and taking it away rounds: no driver may add the two. A sum without a product has nothing to contract.
 
 // CHECK-LABEL: spirv.module @sums
-// CHECK: %[[SUM:.*]] = spirv.FAdd %{{.*}}, %{{.*}} : f32
+// CHECK: %[[SUM:.*]] = spirv.FAdd %{{.*}}, %{{.*}} {no_contraction} : f32
 // CHECK: %[[ROUNDED:.*]] = spirv.FSub %[[SUM]], %{{.*}} {no_contraction} : f32
-// CHECK: spirv.FAdd %[[ROUNDED]], %{{[^ ]*}} : f32
+// CHECK: spirv.FAdd %[[ROUNDED]], %{{[^ ]*}} {no_contraction} : f32
 greta_tile.func @sums(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %large = arith.constant 8388608.0 : f32
@@ -197,10 +197,10 @@ greta_tile.func @sums(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32,
 // What a sum lost, and whether a number is none, are differences of what is there twice: no driver may take it away.
 
 // CHECK-LABEL: spirv.module @twice
-// CHECK: %[[SUM:.*]] = spirv.FAdd %[[X:.*]], %[[Y:.*]] : f32
+// CHECK: %[[SUM:.*]] = spirv.FAdd %[[X:[^ ]*]], %[[Y:[^ ]*]] {no_contraction} : f32
 // CHECK: %[[PART:.*]] = spirv.FSub %[[SUM]], %[[X]] {no_contraction} : f32
 // CHECK: %[[NEG:.*]] = spirv.FNegate %[[PART]] : f32
-// CHECK: %[[LOST:.*]] = spirv.FAdd %[[NEG]], %[[Y]] : f32
+// CHECK: %[[LOST:.*]] = spirv.FAdd %[[NEG]], %[[Y]] {no_contraction} : f32
 // CHECK: spirv.FSub %[[LOST]], %[[LOST]] {no_contraction} : f32
 // CHECK: %[[BACK:.*]] = spirv.FSub %[[Y]], %[[SUM]] {no_contraction} : f32
 // CHECK: spirv.FMul %{{.*}}, %[[BACK]] : f32

@@ -90,11 +90,11 @@ greta_tile.func @few(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) a
 
 // -----
 
-// One wave of 32 lanes would hold 1,024 registers of the block; two hold what compiles.
+// One wave of 32 lanes would hold 1,024 registers of the block; as many waves as make 256 lanes have it.
 // GFX942: @large{{.*}} {wave_size = 64 : i32, waves = 1 : i32}
-// NVIDIA: @large{{.*}} {wave_size = 32 : i32, waves = 2 : i32}
-// PORTABLE: @large{{.*}} {wave_size = 1 : i32, waves = 64 : i32}
-// NARROW: @large{{.*}} {wave_size = 8 : i32, waves = 8 : i32}
+// NVIDIA: @large{{.*}} {wave_size = 32 : i32, waves = 8 : i32}
+// PORTABLE: @large{{.*}} {wave_size = 1 : i32, waves = 128 : i32}
+// NARROW: @large{{.*}} {wave_size = 8 : i32, waves = 32 : i32}
 greta_tile.func @large(%p: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}) attributes {waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %0 = greta_tile.load %p[%z] strides [1] bounds [] : !greta_tile.ptr<i32> -> tensor<32768xi32>
