@@ -154,6 +154,10 @@ def test_wrong_vocabularies(tmp_path, change, says):
         ("a?==", "the tokenizer's 'precompiled_charsmap' is no base64"),
         (struct.pack("<II", 8, 0), "the tokenizer's 'precompiled_charsmap' has a trie of 8 bytes in 8"),
         (struct.pack("<III", 6, 0, 0), "the tokenizer's 'precompiled_charsmap' has a trie of 6 bytes in 12"),
+        (charsmap({"c": "X"}) + b"\xf0", "the tokenizer's 'precompiled_charsmap' has a text that is no UTF-8"),
+        (charsmap({"c": "X"}) + b"\xed\xa0\x80", "the tokenizer's 'precompiled_charsmap' has a text that is no UTF-8"),
+        (charsmap({"c": "X", "d": "a" * 65}), "the tokenizer's 'precompiled_charsmap' has a text of more than 64 bytes"),
+        (charsmap({"c": "X"}) + b"a" * 65, "the tokenizer's 'precompiled_charsmap' has a text of more than 64 bytes"),
     ],
 )
 def test_wrong_tables(tmp_path, table, says):
@@ -162,9 +166,38 @@ def test_wrong_tables(tmp_path, table, says):
     refused(says, "tokenize", written(tmp_path, tokenizer), "a")
 
 
+def with_table(folder, table):
+    tokenizer = unigram()
+    tokenizer["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()}
+    return written(folder, tokenizer)
+
+
+def test_longest_texts(tmp_path):
+    assert ids(with_table(tmp_path, charsmap({"c": "b" * 64, "d": "a"})), "cd") == [2] * 63 + [4]
+
+
 def test_places_outside_a_table(tmp_path):
-    """A trie that leads out of itself, or to no text, changes nothing."""
-    for unit in (0xFFFFFFFF, 0x61 << 10 | 0x61, 0x7FFFFE00):
-        tokenizer = unigram()
-        tokenizer["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(struct.pack("<III", 8, unit, unit)).decode()}
-        assert ids(written(tmp_path, tokenizer), "ab") == [3]
+    """A trie that leads out of itself, to no text, or into a character, changes nothing."""
+
+    def table(first, letter, rest=(), texts=b""):
+        """The root's children are at 0x60 ^ byte; `letter` is at 1, that of an "a"."""
+        units = [0x60 << 10, *[0] * 511]
+        units[0], units[1] = first, letter
+        for place, unit in rest:
+            units[place] = unit
+        return struct.pack("<I", 4 * len(units)) + struct.pack("<512I", *units) + texts
+
+    leaf = 0x100 | ord("a")  # one of its children is the number of a text, which is where the offset leads
+    root, inside = 0x60 << 10, 3 << 10  # 1 ^ 3: the unit at 2
+    ends = b"b\0\xc3\xa9\0"
+    assert ids(with_table(tmp_path / "b", table(root, inside | leaf, [(2, 1 << 31)], ends)), "a") == [2]
+    wrong = {
+        "root": table(0xFFFFFC00, inside | leaf, [(2, 1 << 31)], ends),
+        "leaf": table(root, 0x1FFFFF << 10 | leaf, [], ends),
+        "number": table(root, inside | leaf, [(2, 1 << 31 | len(ends))], ends),
+        "largest": table(root, inside | leaf, [(2, 0xFFFFFFFF)], ends),
+        "no text": table(root, inside | leaf, [(2, 1 << 31)]),
+        "inside": table(root, inside | leaf, [(2, 1 << 31 | 3)], ends),
+    }
+    for name, one in wrong.items():
+        assert ids(with_table(tmp_path / name, one), "aba") == [1, 4], name

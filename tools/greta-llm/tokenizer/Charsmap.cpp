@@ -7,6 +7,10 @@
 
 namespace greta::llm {
 
+// The longest text of Unicode's NFKC has 33 bytes. It bounds how much longer a
+// table makes a text.
+constexpr size_t longestText = 64;
+
 // A text in base64 stands for bytes, and may end with signs of equality.
 static std::string bytesOfBase64(const std::string &text) {
   std::string bytes;
@@ -49,6 +53,20 @@ Charsmap::Charsmap(const std::string &base64) {
   units.resize(size / 4);
   memcpy(units.data(), bytes.data() + 4, size);
   texts = bytes.substr(4 + size);
+  // Patterns take what they match for UTF-8 without a look at it.
+  auto data = reinterpret_cast<const utf8proc_uint8_t *>(texts.data());
+  for (size_t at = 0, begin = 0; at < texts.size();) {
+    utf8proc_int32_t code;
+    utf8proc_ssize_t length = utf8proc_iterate(
+        data + at, static_cast<utf8proc_ssize_t>(texts.size() - at), &code);
+    if (length <= 0)
+      fail("has a text that is no UTF-8");
+    at += static_cast<size_t>(length);
+    if (code == 0)
+      begin = at;
+    if (at - begin > longestText)
+      fail("has a text of more than " + std::to_string(longestText) + " bytes");
+  }
 }
 
 std::optional<std::string_view> Charsmap::find(std::string_view text) const {
@@ -69,7 +87,9 @@ std::optional<std::string_view> Charsmap::find(std::string_view text) const {
     if (place >= units.size())
       return std::nullopt;
     size_t begin = units[place] & 0x7fffffff;
-    if (begin >= texts.size())
+    // A text does not begin inside a character.
+    if (begin >= texts.size() ||
+        (static_cast<unsigned char>(texts[begin]) & 0xc0) == 0x80)
       return std::nullopt;
     size_t end = std::min(texts.find('\0', begin), texts.size());
     return std::string_view(texts).substr(begin, end - begin);
