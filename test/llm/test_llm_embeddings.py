@@ -260,6 +260,30 @@ def test_bad_requests(server, body, says):
     assert status == 400 and says in text, text
 
 
+def test_texts_of_many_bytes_and_few_tokens(tmp_path):
+    """The number of bytes says nothing of that of tokens where a tokenizer leaves some out, or takes many as one."""
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer = {
+        "added_tokens": [{"id": i, "content": name, "lstrip": name == "<mask>", "special": True} for i, name in enumerate(special)],
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]},
+        "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "vocab": {t: i for i, t in enumerate([*special, "a", "b"])}, "merges": []},
+    }
+    model = changed(tmp_path / "m", "roberta", tokenizer)
+    made = llm("compile", model, "--targets=gfx942", "-o", tmp_path / "m.greta")
+    assert made.returncode == 0, made.stderr
+    for pre_tokenizer in tokenizer["pre_tokenizer"], None:
+        (model / "tokenizer.json").write_text(json.dumps(tokenizer | {"pre_tokenizer": pre_tokenizer}))
+        server = Server(tmp_path / "m.greta", [model], device="sim:gfx942")
+        try:
+            for text, count in (("a" + " " * 5000, 3 if pre_tokenizer else 4), ("é" * 5000, 3), ("a" + " " * 5000 + "<mask>", 4)):
+                assert vectors(server, input=text)[1]["prompt_tokens"] == count
+            status, text = server.request("/v1/embeddings", {"input": "ab" * 5000})
+            assert status == 400 and "has more tokens than the 48 that the model takes" in text
+        finally:
+            server.end()
+
+
 def test_other_requests(server):
     for path, body in (("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}), ("/v1/completions", {"prompt": "a"}), ("/api/chat", {}), ("/v1/messages", {})):
         status, text = server.request(path, body)

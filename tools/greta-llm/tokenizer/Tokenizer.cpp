@@ -224,6 +224,18 @@ void Tokenizer::Tables::finish() {
     snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
     byteTokens[byte] = find(name);
   }
+  bool hasAllBytes = isByteLevel || fallsBackToBytes;
+  for (size_t byte = 0; byte < byteTokens.size() && hasAllBytes; ++byte)
+    hasAllBytes =
+        isByteLevel
+            ? find(characterOf(static_cast<unsigned char>(byte))).has_value()
+            : byteTokens[byte].has_value();
+  mayLeaveOut = !hasAllBytes || takesLongestTokens || isUnigram ||
+                splitsAtSpaces || splitsAsBert || bertNormalizer ||
+                !normalizers.empty() ||
+                std::any_of(added.begin(), added.end(), [](const auto &token) {
+                  return token.stripsLeft || token.stripsRight;
+                });
 }
 
 const AddedToken *Tokenizer::Tables::longestAdded(const std::string &text,
@@ -432,8 +444,11 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
 }
 
 bool Tokenizer::isTooLong(size_t bytes, int64_t count) const {
-  return !tables->takesLongestTokens && !tables->isUnigram &&
-         bytes / std::max<size_t>(tables->longestToken, 1) >
+  // NFC leaves more than a quarter of the bytes: at most 7 become 2 (U+1FBE,
+  // U+0308 and U+0301 become U+0390).
+  size_t least = tables->composes ? bytes / 4 : bytes;
+  return !tables->mayLeaveOut &&
+         least / std::max<size_t>(tables->longestToken, 1) >
              static_cast<size_t>(count);
 }
 

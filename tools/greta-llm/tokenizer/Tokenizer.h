@@ -34,7 +34,7 @@ public:
   std::vector<int32_t> encode(const std::string &text, bool addsSpecial,
                               size_t most = SIZE_MAX) const;
   // A text of so many bytes has more than so many tokens for sure. Tokenizers
-  // that leave out spaces, or take a long word as one token, are never sure.
+  // that may leave bytes out, or take many as one token, are never sure.
   bool isTooLong(size_t bytes, int64_t tokens) const;
   // The bytes that a token stands for; none for special ones. A token may be
   // part of a character.

@@ -117,6 +117,7 @@ struct Tokenizer::Tables {
   std::string continuing = "##";   // before tokens that do not begin a word
   size_t longestWord = 100;        // characters; a longer one is unknown
   size_t longestToken = 0;         // bytes, set by `finish`
+  bool mayLeaveOut = true; // bytes of a text get no token, or many get one
 
   // Unigram.
   bool isUnigram = false;          // in place of merging
