@@ -92,6 +92,7 @@ MORE = WORDS | {
     "spaces": "  a  b   c \u3000\t d ▁ e▁f  ",
     "map": "ＡＢＣ ﬁn … ① 5㎡ cafe\u0301 e\u0301\u0302 o\u0301 a\u0302\u0323 Å \u200b x\u00ady ｶﾞ 𝔘𝔫 ẞ 가 한",
     "mask": "a <mask> b  <mask>c<s></s><unk>",
+    "mask behind spaces": "a\u00a0<mask> b\u3000 \t<mask>c\u2028\x85<mask>d\x1c<mask>é<mask>",
     "unknown": "ꙮꙮ aꙮ ꙮꙮꙮb",
     "one": "a",
 }
@@ -201,3 +202,14 @@ def test_places_outside_a_table(tmp_path):
     }
     for name, one in wrong.items():
         assert ids(with_table(tmp_path / name, one), "aba") == [1, 4], name
+
+
+def test_spaces_beside_added_tokens(tmp_path):
+    """White space is Unicode's."""
+    tokenizer = unigram()
+    tokenizer["added_tokens"] = [{"id": 7, "content": "<l>", "lstrip": True}, {"id": 8, "content": "<r>", "rstrip": True}]
+    model = written(tmp_path, tokenizer)
+    for space in " ", "\u00a0", "\u3000 \x85", "\n\u2028":
+        assert ids(model, f"a{space}<l>b<r>{space}a") == [1, 7, 2, 8, 1]
+        assert ids(model, f"{space}<l><r>{space}") == [7, 8]
+    assert ids(model, "a\x1c<l>\u200b") == [1, 0, 7, 0]

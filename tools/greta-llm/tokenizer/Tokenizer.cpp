@@ -418,8 +418,16 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
   if (addsSpecial)
     result = tables->before;
   size_t done = 0;
-  auto isSpace = [&](size_t at) {
-    return isspace(static_cast<unsigned char>(text[at])) != 0;
+  // The size of the white space that begins at `at`; other characters: 0.
+  auto spaceAt = [&](size_t at) {
+    size_t size = characterSize(static_cast<unsigned char>(text[at]));
+    return isWhiteSpace(codesOf(text.substr(at, size))[0]) ? size : 0;
+  };
+  auto spaceBefore = [&](size_t end) {
+    size_t at = end - 1;
+    while ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80)
+      --at;
+    return spaceAt(at);
   };
   for (size_t at = 0; at < text.size() && result.size() <= most;) {
     const AddedToken *longest = tables->longestAdded(text, at);
@@ -428,10 +436,10 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
       continue;
     }
     size_t end = at + longest->text.size(), begin = at;
-    while (longest->stripsLeft && begin > done && isSpace(begin - 1))
-      --begin;
-    while (longest->stripsRight && end < text.size() && isSpace(end))
-      ++end;
+    while (longest->stripsLeft && begin > done && spaceBefore(begin))
+      begin -= spaceBefore(begin);
+    while (longest->stripsRight && end < text.size() && spaceAt(end))
+      end += spaceAt(end);
     tables->encodeText(text.substr(done, begin - done), done == 0, most,
                        result);
     result.push_back(longest->id);
