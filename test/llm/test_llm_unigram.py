@@ -138,8 +138,10 @@ def test_the_best_sum_counts(tmp_path):
         (dict(vocab=[["a", 0.0], ["a", -1.0]]), "the tokenizer's token 1 is no text with a finite score, or is there twice"),
         (dict(vocab=[["", 0.0]]), "the tokenizer's token 0 is no text with a finite score, or is there twice"),
         (dict(vocab=[["a", 0.0]] + [[f"b{i}", 0.0] for i in range(9)]), "the tokenizer has the id 9, the model 9 tokens"),
-        (dict(unk_id=None), "the tokenizer has the id null, the model 9 tokens"),
-        (dict(unk_id=9), "the tokenizer has the id 9, the model 9 tokens"),
+        (dict(unk_id=None), "the tokenizer's 'unk_id' is null, which is none of its 5 tokens"),
+        (dict(unk_id=5), "the tokenizer's 'unk_id' is 5, which is none of its 5 tokens"),
+        (dict(unk_id=-1), "the tokenizer's 'unk_id' is -1, which is none of its 5 tokens"),
+        (dict(vocab=[]), "the tokenizer's 'unk_id' is 0, which is none of its 0 tokens"),
         (dict(byte_fallback=True), "the tokenizer is a Unigram with byte_fallback"),
     ],
 )

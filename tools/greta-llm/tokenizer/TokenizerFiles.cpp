@@ -290,7 +290,13 @@ void TableReader::unigram(const json &merging) {
   }
   // As Hugging Face's library and SentencePiece have it.
   tables.unknownScore = least - 10;
-  tables.unknown = checkedId(model, at(merging, {"unk_id"}));
+  const json &unknown = at(merging, {"unk_id"});
+  int64_t id = unknown.is_number_integer() ? unknown.get<int64_t>() : -1;
+  if (id < 0 || id >= static_cast<int64_t>(tables.pieceScores.size()))
+    fail(model.path + ": the tokenizer's 'unk_id' is " + unknown.dump() +
+         ", which is none of its " + std::to_string(tables.pieceScores.size()) +
+         " tokens");
+  tables.unknown = static_cast<int32_t>(id);
 }
 
 void TableReader::wordPieces(const json &merging) {
