@@ -215,3 +215,68 @@ def test_spaces_beside_added_tokens(tmp_path):
         assert ids(model, f"a{space}<l>b<r>{space}a") == [1, 7, 2, 8, 1]
         assert ids(model, f"{space}<l><r>{space}") == [7, 8]
     assert ids(model, "a\x1c<l>\u200b") == [1, 0, 7, 0]
+
+
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+SPLIT = {"type": "Split", "pattern": {"Regex": "b"}, "behavior": "Isolated", "invert": False}
+SPACES, BERT = {"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}
+STRIP = {"type": "Strip", "strip_left": True, "strip_right": True}
+PREPEND, BAR = {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+LOWERS = {"type": "BertNormalizer", "lowercase": True}
+
+
+@pytest.mark.parametrize(
+    "normalizers, pre_tokenizers, says",
+    [
+        ([STRIP, {"type": "NFC"}], [], "the tokenizer's 'NFC' comes in an order that greta-llm does not carry out"),
+        ([STRIP, LOWERS], [], "the tokenizer's 'BertNormalizer' comes in an order"),
+        ([{"type": "NFC"}, LOWERS], [], "the tokenizer's 'BertNormalizer' comes in an order"),
+        ([PREPEND, STRIP], [], "the tokenizer's 'Strip' comes in an order"),
+        ([BAR, STRIP], [], "the tokenizer's 'Strip' comes in an order"),
+        ([PREPEND, PREPEND], [], "the tokenizer's normalizer 'Prepend'"),
+        ([], [METASPACE, SPACES], "the tokenizer's 'WhitespaceSplit' comes in an order"),
+        ([], [SPLIT, SPACES], "the tokenizer's 'WhitespaceSplit' comes in an order"),
+        ([], [SPLIT, METASPACE], "the tokenizer's 'Metaspace' comes in an order"),
+        ([], [METASPACE, METASPACE], "the tokenizer's 'Metaspace' comes in an order"),
+        ([], [SPLIT, BERT], "the tokenizer's 'BertPreTokenizer' comes in an order"),
+        ([], [BYTES, SPLIT], "the tokenizer's 'Split' comes in an order"),
+        ([], [BYTES, BYTES], "the tokenizer's 'ByteLevel' comes in an order"),
+        ([], [SPLIT, BYTES | {"add_prefix_space": True}], "the tokenizer's 'ByteLevel' comes in an order"),
+        ([], [BYTES], "the tokenizer has a ByteLevel with a Unigram or a WordPiece"),
+        ([PREPEND], [METASPACE], "the tokenizer has a Prepend and a Metaspace"),
+        ([BAR], [SPACES], "the tokenizer has a WhitespaceSplit behind a normalizer that writes '▁'"),
+        ([], [SPACES, METASPACE | {"prepend_scheme": "first"}], "the tokenizer has a WhitespaceSplit before a Metaspace of the prepend_scheme 'first'"),
+        ([LOWERS, {"type": "NFC"}, STRIP, PREPEND, BAR], [SPLIT], None),
+        ([{"type": "NFC"}, STRIP], [SPACES, METASPACE, SPLIT], None),
+        ([], [SPACES, SPACES, BERT, SPLIT], None),
+    ],
+)
+def test_order_of_parts(tmp_path, normalizers, pre_tokenizers, says):
+    tokenizer = unigram()
+    tokenizer["normalizer"] = {"type": "Sequence", "normalizers": normalizers}
+    tokenizer["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": pre_tokenizers}
+    model = written(tmp_path, tokenizer)
+    if says:
+        refused(says, "tokenize", model, "a")
+    else:
+        assert ids(model, "a")[-1:] == [1]
+
+
+@pytest.mark.parametrize(
+    "token, says",
+    [
+        (dict(single_word=True), "the tokenizer has the token '<M>' of 'single_word'"),
+        (dict(normalized=True), "the tokenizer has the token '<M>' of 'normalized', which a normalizer changes"),
+        (dict(normalized=True, content="<m>"), None),
+        (dict(normalized=False), None),
+    ],
+)
+def test_added_tokens(tmp_path, token, says):
+    added = {"id": 8, "content": "<M>", "special": True} | token
+    tokenizer = unigram() | {"normalizer": LOWERS, "added_tokens": [added]}
+    model = written(tmp_path, tokenizer)
+    if says:
+        refused(says, "tokenize", model, "a")
+    else:
+        assert ids(model, "a" + added["content"]) == [1, 8]

@@ -330,15 +330,20 @@ void Tokenizer::Tables::encodePiece(const std::string &piece,
       to.push_back(symbol.token);
 }
 
-// Each piece is cut into tokens by itself.
-std::vector<std::string> Tokenizer::Tables::piecesOf(std::string text,
-                                                     bool isFirst) const {
+std::string Tokenizer::Tables::normalised(std::string text) const {
   if (bertNormalizer)
     text = (*bertNormalizer)(text);
   if (composes)
     text = composed(text);
   for (const auto &normalize : normalizers)
     text = normalize(std::move(text));
+  return text;
+}
+
+// Each piece is cut into tokens by itself.
+std::vector<std::string> Tokenizer::Tables::piecesOf(std::string text,
+                                                     bool isFirst) const {
+  text = normalised(std::move(text));
   std::vector<std::string> pieces;
   if (splitsAtSpaces) {
     bool isOpen = false; // the last word may go on

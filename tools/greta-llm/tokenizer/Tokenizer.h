@@ -1,13 +1,17 @@
-// Tokenizer.h: text to tokens and back, by byte-pair merges, or by WordPiece.
-// In: a model's tokenizer.json, or the same tables from GGUF's metadata. Out:
-// the ids that Hugging Face's `tokenizers` gives.
+// Tokenizer.h: text to tokens and back, by byte-pair merges, by WordPiece, or
+// by SentencePiece's unigrams. In: a model's tokenizer.json, or the same tables
+// from GGUF's metadata. Out: the ids that Hugging Face's `tokenizers` gives.
 //
-//   text → added tokens cut out → normalised → split by patterns → merged
+//   text → added tokens cut out → normalised → split by patterns → tokens
+//
+// Texts are normalised as BERT does it, by Unicode's NFC, and then by the
+// file's own list, such as SentencePiece's table (Charsmap.h).
 //
 // Merging starts from characters, which stand for bytes where the tokenizer is
 // byte-level, and joins the neighbours of the lowest rank until none has one.
 // WordPiece takes the longest token that a word begins with, and goes on behind
-// it (WordPiece.cpp).
+// it (WordPiece.cpp). Unigram takes the tokens whose scores' sum is the largest
+// (Unigram.cpp).
 #ifndef GRETA_LLM_TOKENIZER_H
 #define GRETA_LLM_TOKENIZER_H
 

@@ -122,6 +122,15 @@ private:
     tables.merges.emplace(Tokenizer::Tables::key(*a, *b),
                           Tokenizer::Tables::Merge{rank, *joined});
   }
+  // Parts are carried out in the order of their stages, so a file has to have
+  // them in that order, too. This part belongs behind all up to stage `most`,
+  // and is itself in stage `own`.
+  void follow(int &stage, int most, int own, const json &value) {
+    if (stage > most)
+      fail(model.path + ": the tokenizer's '" + text(at(value, {"type"})) +
+           "' comes in an order that greta-llm does not carry out");
+    stage = own;
+  }
   void normalizer(const json &value);
   void preTokenizer(const json &value);
   void postProcessor(const json &value);
@@ -129,6 +138,7 @@ private:
   void unigram(const json &merging);
   void wordPieces(const json &merging);
   void checkNormalizer() const;
+  void checkParts(const json &added) const;
   void ggufWordPieces(const json &data);
   std::string spelled(const std::string &token) const;
   void ggufTokens(const json &data, const json &tokens);
@@ -137,6 +147,7 @@ private:
 
   const Model &model;
   Tokenizer::Tables &tables;
+  int normalizers = 0, preTokenizers = 0; // the stages of the last ones
 };
 
 //===----------------------------------------------------------------------===//
@@ -151,6 +162,7 @@ void TableReader::normalizer(const json &value) {
     for (const json &part : at(value, {"normalizers"}))
       normalizer(part);
   } else if (type == "BertNormalizer") {
+    follow(normalizers, 0, 1, value);
     BertNormalizer how;
     how.cleans = flag(value, "clean_text", true);
     how.setsChineseApart = flag(value, "handle_chinese_chars", true);
@@ -158,10 +170,13 @@ void TableReader::normalizer(const json &value) {
     how.stripsAccents = flag(value, "strip_accents", how.lowers);
     tables.bertNormalizer = how;
   } else if (type == "NFC") {
+    follow(normalizers, 1, 1, value);
     tables.composes = true;
   } else if (type == "Precompiled") {
+    follow(normalizers, 2, 2, value);
     precompiled(value);
   } else if (type == "Strip") {
+    follow(normalizers, 2, 2, value);
     tables.normalizers.push_back(
         [left = flag(value, "strip_left", true),
          right = flag(value, "strip_right", true)](std::string from) {
@@ -170,14 +185,18 @@ void TableReader::normalizer(const json &value) {
   } else if (type == "Replace" &&
              text(at(value, {"pattern", "Regex"})) == " {2,}" &&
              at(value, {"content"}).is_string()) {
+    follow(normalizers, 2, 2, value);
     tables.normalizers.push_back(
         [to = text(at(value, {"content"}))](std::string from) {
           return withoutRepeats(from, to);
         });
-  } else if (type == "Prepend" && text(at(value, {"prepend"})) == bar) {
+  } else if (type == "Prepend" && text(at(value, {"prepend"})) == bar &&
+             tables.prepends == Prepend::Never) {
+    follow(normalizers, 3, 3, value);
     tables.prepends = Prepend::Always;
   } else if (type == "Replace" && text(at(value, {"content"})) == bar &&
              text(at(value, {"pattern", "String"})) == " ") {
+    follow(normalizers, 3, 3, value);
     tables.spacesAreBars = true;
   } else {
     unknown("normalizer", value);
@@ -192,22 +211,31 @@ void TableReader::preTokenizer(const json &value) {
     for (const json &part : at(value, {"pretokenizers"}))
       preTokenizer(part);
   } else if (type == "WhitespaceSplit") {
+    follow(preTokenizers, 0, 0, value);
     tables.splitsAtSpaces = true;
   } else if (type == "BertPreTokenizer") {
+    follow(preTokenizers, 0, 1, value);
     tables.splitsAsBert = true;
   } else if (type == "ByteLevel") {
     tables.isByteLevel = true;
     tables.startsWithSpace = flag(value, "add_prefix_space", true);
+    follow(preTokenizers, tables.startsWithSpace ? 0 : 1, 2, value);
     if (flag(value, "use_regex", true))
       tables.patterns.emplace_back(gpt2Pattern);
   } else if (type == "Split" && text(at(value, {"behavior"})) == "Isolated" &&
              !flag(value, "invert", false) &&
              at(value, {"pattern", "Regex"}).is_string()) {
+    follow(preTokenizers, 1, 1, value);
     tables.patterns.emplace_back(text(at(value, {"pattern", "Regex"})));
   } else if (type == "Digits") {
+    follow(preTokenizers, 1, 1, value);
     tables.patterns.emplace_back(
         flag(value, "individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)");
   } else if (type == "Metaspace" && text(at(value, {"replacement"})) == bar) {
+    follow(preTokenizers, 0, 1, value);
+    if (tables.prepends != Prepend::Never)
+      fail(model.path + ": the tokenizer has a Prepend and a Metaspace, which "
+                        "greta-llm does not know together");
     std::string scheme = text(at(value, {"prepend_scheme"}));
     if (scheme.empty() && !flag(value, "add_prefix_space", true))
       scheme = "never"; // as files of older versions say it
@@ -334,6 +362,34 @@ void TableReader::checkNormalizer() const {
            "does otherwise");
 }
 
+// Some parts cannot be carried out beside others.
+void TableReader::checkParts(const json &added) const {
+  auto refuse = [&](const std::string &parts) {
+    fail(model.path + ": the tokenizer has " + parts +
+         ", which greta-llm does not know");
+  };
+  if (tables.isByteLevel && (tables.isUnigram || tables.takesLongestTokens))
+    refuse("a ByteLevel with a Unigram or a WordPiece");
+  // Texts have these bars before they are split, once and not for each word.
+  if (normalizers == 3 && tables.splitsAtSpaces)
+    refuse("a WhitespaceSplit behind a normalizer that writes '" +
+           std::string(bar) + "'");
+  if (tables.prepends == Prepend::First && tables.splitsAtSpaces)
+    refuse("a WhitespaceSplit before a Metaspace of the prepend_scheme "
+           "'first'");
+  for (const json &token : added) {
+    std::string content = text(at(token, {"content"}));
+    if (flag(token, "single_word", false))
+      refuse("the token '" + content + "' of 'single_word'");
+    // A library looks such a token up in the normalised text, and normalises
+    // the token, too.
+    if (flag(token, "normalized", false) &&
+        tables.normalised(content) != content)
+      refuse("the token '" + content +
+             "' of 'normalized', which a normalizer changes");
+  }
+}
+
 void TableReader::fromHuggingFace() {
   const json &file = model.tokenizer;
   const json &merging = at(file, {"model"});
@@ -385,6 +441,7 @@ void TableReader::fromHuggingFace() {
   preTokenizer(at(file, {"pre_tokenizer"}));
   postProcessor(at(file, {"post_processor"}));
   checkNormalizer();
+  checkParts(at(file, {"added_tokens"}));
   const json &end = at(model.tokenizerConfig, {"eos_token"});
   if (auto id = tables.find(text(end.is_object() ? at(end, {"content"}) : end)))
     tables.ends.push_back(*id);

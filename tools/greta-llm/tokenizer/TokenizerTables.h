@@ -125,7 +125,8 @@ struct Tokenizer::Tables {
   Prefixes pieces;
   double unknownScore = 0; // of a character that is no token
 
-  // These come before all else, in this order.
+  // These come behind BertNormalizer and NFC, in this order, and before all
+  // else.
   std::vector<std::function<std::string(std::string)>> normalizers;
   bool splitsAtSpaces = false; // which are left out
 
@@ -173,6 +174,7 @@ struct Tokenizer::Tables {
   void encodePiece(const std::string &piece, std::vector<int32_t> &to) const;
   void encodeWord(const std::string &word, std::vector<int32_t> &to) const;
   void encodeUnigram(const std::string &word, std::vector<int32_t> &to) const;
+  std::string normalised(std::string text) const;
   std::vector<std::string> piecesOf(std::string text, bool isFirst) const;
 };
 
