@@ -2,9 +2,8 @@
 // filled up to the length of the longest one, and their lengths. Out: the state
 // of each token, in f32, behind every layer.
 //
-//   embed          rows of the embedding, and of positions' vectors or of
-//   rope's
-//                  tables (Graph.cpp)
+//   embed          rows of the embedding, and of positions' vectors or of the
+//                  tables of rope (Graph.cpp)
 //   encode_first   these with types' vectors, and the first norm
 //   promptC        a layer of class C
 //

@@ -56,8 +56,9 @@ enum Trait : uint64_t {
   // of the embedding, and of the residual stream behind attention and the MLP.
   Bidirectional = uint64_t(1) << 32,
   LearnedPositions = uint64_t(1) << 33, // are added to the embedding; no rope
-  LatePositions = uint64_t(1) << 34, // safetensors have those of the tokens up
-                                     // to the one that fills up before a text's
+  // In safetensors the rows of positions up to that of pad_token_id belong to
+  // no token of a text.
+  LatePositions = uint64_t(1) << 34,
 };
 
 // ClampedSwiglu: (up + 1) * gate * sigmoid(slope * gate) of a gate below a
