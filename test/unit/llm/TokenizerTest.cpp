@@ -24,13 +24,13 @@ Model modelWith(json tokenizer, int64_t vocabulary) {
   return model;
 }
 
-// Bytes alone, and added tokens.
+// Bytes alone, in GPT-2's alphabet, and added tokens.
 json byteLevel(const std::vector<std::string> &added, bool composes = false) {
   json vocabulary = json::object();
-  for (int i = 0; i < 256; ++i) {
+  for (int i = 0, next = 0x100; i < 256; ++i) {
     bool isPrintable =
         (i >= 0x21 && i <= 0x7e) || (i >= 0xa1 && i <= 0xac) || i >= 0xae;
-    int code = isPrintable ? i : 0x100 + i; // any other character will do
+    int code = isPrintable ? i : next++;
     std::string character =
         code < 0x80 ? std::string(1, static_cast<char>(code))
                     : std::string{static_cast<char>(0xc0 | code >> 6),
@@ -135,6 +135,26 @@ TEST(Tokenizer, TextsThatAreTooLongAreNotReadToTheirEnd) {
   EXPECT_TRUE(t.isTooLong(21, 4));
 }
 
+// NFC makes a text shorter.
+TEST(Tokenizer, TextsThatAreComposedAreTooLongLater) {
+  Tokenizer t = tokenizerWith({}, true);
+  std::string text; // U+1FBE, U+0308 and U+0301, which become U+0390
+  for (int i = 0; i < 100; ++i)
+    text += "\xe1\xbe\xbe\xcc\x88\xcc\x81";
+  EXPECT_EQ(t.encode(text, false).size(), 200u);
+  EXPECT_FALSE(t.isTooLong(text.size(), 200));
+  EXPECT_TRUE(t.isTooLong(text.size(), 80));
+}
+
+// A byte that is no token is left out, unless it falls back to one.
+TEST(Tokenizer, BytesThatAreLeftOutAreNotTooLong) {
+  json tokenizer = byteLevel({});
+  tokenizer["model"]["vocab"].erase("x");
+  Tokenizer t(modelWith(tokenizer, 256));
+  EXPECT_EQ(t.encode(std::string(1000, 'x') + "ab", false).size(), 2u);
+  EXPECT_FALSE(t.isTooLong(1002, 2));
+}
+
 // SentencePiece's kind: spaces become bars, the rest bytes or merges by score.
 TEST(Tokenizer, ScoresAndBars) {
   json tokens = {"<unk>"}, scores = {0}, types = {2};
@@ -161,6 +181,8 @@ TEST(Tokenizer, ScoresAndBars) {
   using Ids = std::vector<int32_t>;
   EXPECT_EQ(t.encode("aab", false), (Ids{257, 260}));
   EXPECT_EQ(t.encode("x a", false), (Ids{1 + 'x', 261, 257}));
+  EXPECT_FALSE(t.isTooLong(24, 4)); // tokens have up to six bytes
+  EXPECT_TRUE(t.isTooLong(30, 4));
   EXPECT_LT(secondsOf(t, std::string(4 * MiB, ' ')), 10);
   EXPECT_LT(secondsOf(t, std::string(4 * MiB, 'x')), 10);
 }
