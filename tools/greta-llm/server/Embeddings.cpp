@@ -85,6 +85,15 @@ EmbeddingService::tokensOf(const OrderedJson &input) const {
   if (input.is_string()) {
     const std::string &text = input.get_ref<const std::string &>();
     isTooLong = tokenizer.isTooLong(text.size(), encoder.longest());
+    // Tokenizers that leave characters out have to read a text whole, and
+    // others wait meanwhile.
+    size_t readable = (size_t(64) << 10) + 64 * most;
+    if (!isTooLong && text.size() > readable)
+      throw Refusal(400, "a text of 'input' has " +
+                             std::to_string(text.size()) + " bytes; at most " +
+                             std::to_string(readable) + " are read for the " +
+                             std::to_string(most) +
+                             " tokens that the model takes");
     if (!isTooLong)
       all = tokenizer.encode(text, true, most);
   } else if (input.size() > most) {
