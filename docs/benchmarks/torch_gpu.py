@@ -127,7 +127,7 @@ def resnet_training(isLast: bool) -> Callable[[str, bool], Work]:
 
 
 def llama_training(device: str, isTiny: bool) -> Work:
-    shape, batch, length, few = (models.TINY_LLAMA, 2, 32, 32) if isTiny else (models.LLAMA_1B, 2, 1024, 64)
+    shape, batch, length, few = (models.TINY_LLAMA, 2, 32, 32) if isTiny else (models.LLAMA_1B, 2, 1024, 128)
     ids = torch.randint(0, shape.words, (batch, length))
     return training(
         device,
@@ -200,7 +200,7 @@ def operator(work: float, function: Callable[..., Any], *shapes: Any) -> Callabl
     def make(device: str, isTiny: bool) -> Work:
         given = [torch.randn(*(max(size // 16, 4) if isTiny and size > 16 else size for size in shape)).half() for shape in shapes]
         ours = [one.to(device) for one in given]
-        rows = min(given[0].shape[0], 64)
+        rows = min(given[0].shape[0], 256)
         return Work(lambda: function(*ours), work, lambda: error_of(function(*ours)[:rows], function(given[0][:rows].double(), *(one.double() for one in given[1:]))))
 
     return make

@@ -108,6 +108,8 @@ def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
         (False, (2, 3, 9, 8), (4, 3, 3, 3), dict(stride=2, padding=1)),
         (True, (1, 4, 9), (4, 2, 3), dict(stride=2, padding=1, output_padding=1, groups=2)),
         (False, (3, 4, 33, 35), (6, 2, 1, 3), dict(groups=2)),  # the weight's gradient is a sum of parts
+        (False, (2, 64, 9, 8), (32, 32, 3, 3), dict(groups=2, padding=2, dilation=2)),  # whole blocks of channels, more than one
+        (True, (2, 32, 5, 6), (32, 32, 3, 2), dict(stride=2)),
     ),
 )
 def test_convolutions(rdna, transposed, shape, weight, options):
@@ -117,22 +119,63 @@ def test_convolutions(rdna, transposed, shape, weight, options):
     for device in ("cpu", "rdna"):
         torch.manual_seed(0)
         x, w, b = (torch.randn(size) for size in (shape, weight, (weight[1] * options.get("groups", 1) if transposed else weight[0],)))
-        arguments = [one.to(device).requires_grad_() for one in (x, w, b)]
+        arguments = [(one.double() if device == "cpu" else one.to(device)).requires_grad_() for one in (x, w, b)]
         out = function(*arguments, **options)
         out.square().sum().backward()
         results.append([out, *(one.grad for one in arguments)])
     for one, other in zip(*results):
-        torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-4)
+        # Sums of hundreds of terms may cancel: relative to the largest one.
+        torch.testing.assert_close(other.cpu().double(), one, rtol=1e-4, atol=1e-6 * one.abs().max().item())
 
 
+LAYOUTS = {
+    "rows": lambda x: x.clone(),
+    "columns": lambda x: x.t().contiguous().t(),
+    "every other column": lambda x: x.repeat_interleave(2, 1)[:, ::2],
+    "behind others": lambda x: x.new_empty(x.numel() + 1)[1:].view(x.shape).copy_(x),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("m, n, k", ((32, 48, 64), (160, 48, 32), (144, 40, 33)), ids=("whole", "many rows", "rests"))
+def test_products(rdna, m, n, k, layout):
+    """Blocks of 16: whole ones, which are read without masks, more than eight rows of them, and such as have a rest."""
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    for dtype in (torch.float16, torch.bfloat16):
+        a, b = (torch.randn(shape, generator=generator).to(dtype) for shape in ((m, k), (k, n)))
+        there = [LAYOUTS[layout](one.to("rdna")) for one in (a, b)]
+        unit = torch.finfo(dtype).eps
+        torch.testing.assert_close((there[0] @ there[1]).cpu().double(), a.double() @ b.double(), rtol=unit, atol=unit)
+    row = torch.randn(1, k, generator=generator)
+    torch.testing.assert_close((row.to("rdna").expand(m, k) @ b.float().to("rdna")).cpu(), row.expand(m, k) @ b.float(), rtol=1e-4, atol=1e-4)
+
+
+def test_more_programs_than_a_dim_has(rdna, monkeypatch):
+    """Tiles of products and convolutions pass into a second dim, whose last programs have none."""
+    torch = rdna
+    from greta.torch import _convolution, _operators
+
+    for module in (_operators, _convolution):
+        monkeypatch.setattr(module, "MOST_PROGRAMS", 4)
+    generator = torch.Generator().manual_seed(0)
+    a, b, added = (torch.randn(shape, generator=generator) for shape in ((48, 32), (32, 32), (48, 32)))
+    there = added.to("rdna")
+    there.addmm_(a.to("rdna"), b.to("rdna"))
+    torch.testing.assert_close(there.cpu(), torch.addmm(added, a, b), rtol=1e-4, atol=1e-4)
+    x, w = (torch.randn(shape, generator=generator) for shape in ((1, 16, 9, 9), (16, 16, 3, 3)))
+    torch.testing.assert_close(torch.conv2d(x.to("rdna"), w.to("rdna")).cpu(), torch.conv2d(x, w), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("queries, keys, depth", ((19, 21, 12), (32, 48, 16)), ids=("rests", "whole"))
 @pytest.mark.parametrize("isCausal, hasBias, heads", ((True, False, 1), (False, True, 2)), ids=("causal", "bias"))
-def test_attention(rdna, isCausal, hasBias, heads):
+def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth):
     torch = rdna
     results = []
     for device in ("cpu", "rdna"):
         torch.manual_seed(0)
-        q, k, v = torch.randn(2, 2, 19, 12), torch.randn(2, heads, 21, 12), torch.randn(2, heads, 21, 12)
-        bias = torch.randn(1, 1, 19, 21).to(device) if hasBias else None
+        q, k, v = torch.randn(2, 2, queries, depth), torch.randn(2, heads, keys, depth), torch.randn(2, heads, keys, depth)
+        bias = torch.randn(1, 1, queries, keys).to(device) if hasBias else None
         arguments = [one.to(device).requires_grad_() for one in (q, k, v)]
         out = torch.nn.functional.scaled_dot_product_attention(*arguments, attn_mask=bias, is_causal=isCausal, enable_gqa=heads != 2)
         out.square().sum().backward()

@@ -333,7 +333,7 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
     settings = _settings(q4, k4, v4, isCausal, bias, out)
-    if q.dtype.itemsize == 2 and s % 128 == 0 and t % 64 == 0 and depth <= 128:
+    if q.dtype.itemsize == 2 and s % 128 == 0 and t % 64 == 0 and max(depth, v4.shape[-1]) <= 128:
         settings.update(BLOCK_S=block_of(s, 128), BLOCK_T=block_of(t, 64), num_warps=8)
     isEven = s % settings["BLOCK_S"] == 0 and t % settings["BLOCK_T"] == 0 and depth == settings["BLOCK_D"] and v4.shape[-1] == settings["BLOCK_DV"]
     if out.numel():

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 from ._device import dot_tile
-from ._operators import _DOTS, _SUMS, counted, places, reaches_far, step_of
+from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 
 
 @triton.jit
@@ -51,7 +51,7 @@ def _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, paddin
     return x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw, inD & inH & inW
 
 
-@triton.jit(do_not_specialize=["positions", "outputs", "inputs", "x_d", "x_h", "x_w", "taps", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "x_n", "w_group", "out_d", "out_h", "out_w", "out_n", "kernel_h", "kernel_w"])
+@triton.jit(do_not_specialize=["positions", "outputs", "x_d", "x_h", "x_w", "taps", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "out_d", "out_h", "out_w", "out_n", "kernel_h", "kernel_w"])
 def convolution_kernel(
     out,
     x,
@@ -109,8 +109,9 @@ def convolution_kernel(
     Neighbouring programs take the columns of the same rows, which are in the cache for each other."""
     group = tl.program_id(2)
     across = tl.cdiv(outputs, BLOCK_N)
-    row = counted(tl.program_id(0) // across * BLOCK_M, BLOCK_M, FAR)
-    col = counted(tl.program_id(0) % across * BLOCK_N, BLOCK_N, FAR)
+    tile = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)
+    row = counted(begin_of(tile // across, BLOCK_M, FAR), BLOCK_M, FAR)
+    col = counted(tile % across * BLOCK_N, BLOCK_N, FAR)
     n, pd, ph, pw = _split(row, out_d, out_h, out_w)
     x += group.to(tl.int64) * inputs * x_c
     w += group.to(tl.int64) * w_group
@@ -207,13 +208,16 @@ def weight_kernel(
     part = tl.program_id(2) % parts
     group = tl.program_id(2) // parts % groups
     tap = tl.program_id(2) // parts // groups
-    begin = part * share
+    if FAR:
+        begin = part.to(tl.int64) * share
+    else:
+        begin = part * share
     end = tl.minimum(begin + share, positions)
     td = tap // (kernel_h * kernel_w)
     th = tap // kernel_w % kernel_h
     tw = tap % kernel_w
-    row = counted(tl.program_id(0) * BLOCK_M, BLOCK_M, FAR)
-    col = counted(tl.program_id(1) * BLOCK_N, BLOCK_N, FAR)
+    row = counted(begin_of(tl.program_id(0), BLOCK_M, FAR), BLOCK_M, FAR)
+    col = counted(begin_of(tl.program_id(1), BLOCK_N, FAR), BLOCK_N, FAR)
     grad += group.to(tl.int64) * outputs * grad_c
     x += group.to(tl.int64) * inputs * x_c
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
@@ -274,8 +278,8 @@ def _parts(tiles: int, depth: int) -> tuple[int, int]:
     """Into how many parts the sums of a product of few tiles are cut, so that all of the device has work, and the length of one; a part is worth its own tiles."""
     wanted = 4 * torch.rdna.get_device_properties().multi_processor_count // tiles
     parts = max(1, min(wanted, depth // 1024))
-    share = triton.cdiv(triton.cdiv(depth, parts), 64) * 64
-    return triton.cdiv(depth, share), share
+    share = max(triton.cdiv(triton.cdiv(depth, parts), 64), 1) * 64
+    return max(triton.cdiv(depth, share), 1), share
 
 
 class _Geometry:
@@ -294,9 +298,10 @@ class _Geometry:
         strides = _strides(weight)
         wGroup, wOut, wIn = (inputs * strides[0], strides[1], strides[0]) if isTransposed else (outputs * strides[0], strides[0], strides[1])
         positions = out.shape[0] * math.prod(_extents(out))
-        blocks = _blocks(x.dtype, positions, outputs, inputs, self.groups)
-        grid = (triton.cdiv(positions, blocks["BLOCK_M"]) * triton.cdiv(outputs, blocks["BLOCK_N"]), 1, self.groups)
         with torch.rdna.device(out.device):
+            blocks = _blocks(x.dtype, positions, outputs, inputs, self.groups)
+            tiles = triton.cdiv(positions, blocks["BLOCK_M"]) * triton.cdiv(outputs, blocks["BLOCK_N"])
+            grid = (min(tiles, MOST_PROGRAMS), triton.cdiv(tiles, MOST_PROGRAMS), self.groups)
             convolution_kernel[grid](
                 out,
                 x,
@@ -327,13 +332,13 @@ class _Geometry:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
-        blocks = _blocks(x.dtype, outputs, inputs, positions, 0)
-        grid = triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel)
-        parts, share = _parts(math.prod(grid), positions) if blocks["BY_DOT"] and torch.ops.aten.is_non_overlapping_and_dense(weight) else (1, positions)
-        # Parts are laid out as the weight is.
-        filled = weight if parts == 1 else torch.empty_strided((parts, *weight.shape), (weight.numel(), *weight.stride()), dtype=torch.float32, device=weight.device)
         strides = _strides(weight)
         with torch.rdna.device(weight.device):
+            blocks = _blocks(x.dtype, outputs, inputs, positions, 0)
+            grid = triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel)
+            parts, share = _parts(math.prod(grid), positions) if blocks["BY_DOT"] and torch.ops.aten.is_non_overlapping_and_dense(weight) else (1, positions)
+            # Parts are laid out as the weight is.
+            filled = weight if parts == 1 else torch.empty_strided((parts, *weight.shape), (weight.numel(), *weight.stride()), dtype=torch.float32, device=weight.device)
             weight_kernel[(*grid[:2], grid[2] * parts)](
                 filled,
                 x,

@@ -33,6 +33,8 @@ def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 MOST_NEAR = 1 << 30  # blocks reach further than the last element
+MOST_PROGRAMS = 65535  # of a dim on every device
+
 
 def reaches_far(*tensors: torch.Tensor | None) -> bool:
     """Whether the kernel has to compute places in 64 bits."""
@@ -49,8 +51,17 @@ def counted(start, BLOCK: tl.constexpr, FAR: tl.constexpr):
 
 
 @triton.jit
+def begin_of(block, BLOCK: tl.constexpr, FAR: tl.constexpr):
+    """The first element of a block."""
+    if FAR:
+        return block.to(tl.int64) * BLOCK
+    else:
+        return block * BLOCK
+
+
+@triton.jit
 def step_of(stride, BLOCK: tl.constexpr, FAR: tl.constexpr):
-    """From a block to the next. Near ones are a product with a constant, of which the compiler knows what divides it: loads stay wide."""
+    """From a block to the next. In 32 bits the block is a constant factor, so the compiler knows what divides the step: loads stay wide."""
     if FAR:
         return tl.full((), BLOCK, tl.int64) * stride
     else:
@@ -84,7 +95,7 @@ def as_argument(value: float, isWide: bool) -> float | int:
 #
 
 
-@triton.jit(do_not_specialize=["a_batch", "b_batch", "out_batch", "added_batch", "alpha", "beta"])
+@triton.jit(do_not_specialize=["out_batch", "added_batch", "alpha", "beta"])
 def matmul_kernel(
     out,
     a,
@@ -121,16 +132,17 @@ def matmul_kernel(
     batch = tl.program_id(1).to(tl.int64)
     # Neighbours compute blocks below each other, eight rows of blocks at a time: what they read is in the cache for each other.
     across, down = tl.cdiv(N, BLOCK_N), tl.cdiv(M, BLOCK_M)
-    first = tl.program_id(0) // (8 * across) * 8
-    height = tl.minimum(down - first, 8)
-    within = tl.program_id(0) % (8 * across)
-    row = counted((first + within % height) * BLOCK_M, BLOCK_M, FAR)
-    col = counted(within // height * BLOCK_N, BLOCK_N, FAR)
+    tile = tl.program_id(0) + tl.program_id(2) * tl.num_programs(0)
+    first = tile // (8 * across) * 8
+    height = tl.maximum(tl.minimum(down - first, 8), 1)  # behind the last tile nothing is stored
+    within = tile % (8 * across)
+    row = counted(begin_of(first + within % height, BLOCK_M, FAR), BLOCK_M, FAR)
+    col = counted(begin_of(within // height, BLOCK_N, FAR), BLOCK_N, FAR)
     a += batch * a_batch
     b += batch * b_batch
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     if BY_DOT:
-        # Rows and columns beyond the end are others again: they are read, and not written. Addresses that go on cost half of ones that are made again.
+        # Rows and columns beyond the end wrap around to the first ones: they are read, and not stored. Addresses that go on cost half of ones that are made again.
         rows, cols = row, col
         if not EVEN:
             rows, cols = row % M, col % N
@@ -198,7 +210,8 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
     factors = [as_argument(one, out.dtype == torch.float64) if out.dtype.is_floating_point else int(one) for one in (alpha, beta)]
     with torch.rdna.device(out.device):
         tile = dot_tile(m, n, k, out.dtype.itemsize == 2, batches) if byDot else dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
-        matmul_kernel[(triton.cdiv(m, tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"]), batches)](
+        tiles = triton.cdiv(m, tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"])
+        matmul_kernel[(min(tiles, MOST_PROGRAMS), batches, triton.cdiv(tiles, MOST_PROGRAMS))](
             out,
             a,
             b,
@@ -215,7 +228,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
             SCALES=alpha != 1,
             ACCUMULATOR=tl.float32 if byDot else _SUMS[a.dtype],
             BY_DOT=byDot,
-            EVEN=m % tile["BLOCK_M"] == 0 and n % tile["BLOCK_N"] == 0 and k % tile["BLOCK_K"] == 0,
+            EVEN=m % tile["BLOCK_M"] == 0 and n % tile["BLOCK_N"] == 0 and k % tile["BLOCK_K"] == 0 and tiles <= MOST_PROGRAMS,
             FAR=reaches_far(a, b, out, added),
             **tile,
         )
