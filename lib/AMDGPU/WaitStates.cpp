@@ -95,8 +95,8 @@ struct Ways {
       if (distance >= farthest)
         continue;
       for (MachineBasicBlock *pred : block->predecessors()) {
-        auto [it, isNew] = nodes.insert({pred, {distance, block, false}});
-        if (!isNew && distance < it->second.distance)
+        auto it = nodes.insert({pred, {distance, block, false}}).first;
+        if (distance < it->second.distance)
           it->second = {distance, block, false};
       }
     }

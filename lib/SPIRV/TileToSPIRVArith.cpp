@@ -3,7 +3,7 @@
 // Element by element, pairs of f16 together. f16 adds, subtracts and multiplies
 // natively, each operation rounded (NoContraction); everything else on f16, and
 // everything on bf16, is computed in f32 and rounded once. f32 and f64
-// may be contracted, but for sums of which drivers would take parts away.
+// may be contracted, but for sums that drivers would only simplify.
 //
 //===----------------------------------------------------------------------===//
 

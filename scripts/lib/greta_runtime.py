@@ -155,17 +155,23 @@ class Function:
             self.runtime.lib.greta_function_launch(self.handle, self.runtime.stream, arguments, ctypes.c_size_t(len(arguments)), results, ctypes.c_size_t(len(results)))
         )
 
-    def __call__(self, *arrays):
-        """Arrays, and scalars as NumPy's, to the results' arrays."""
-        buffers = [None if is_scalar(a) else self.runtime.buffer(a) for a in arrays]
-        arguments = tensors((b, a if is_scalar(a) else a.shape) for b, a in zip(buffers, arrays))
+    def on(self, arguments):
+        """The results' arrays of a launch on these argument tensors."""
         described = self.results(arguments)
         outputs = [self.runtime.buffer(size) for _, _, size in described]
         for buffer, (_, _, size) in zip(outputs, described):
             self.runtime.poison(buffer, size)
         self.launch(arguments, tensors(zip(outputs, (shape for shape, _, _ in described))))
         values = [self.runtime.read(buffer, shape, dtype) for buffer, (shape, dtype, _) in zip(outputs, described)]
-        for buffer in filter(None, buffers + outputs):
+        for buffer in outputs:
+            self.runtime.lib.greta_buffer_destroy(buffer)
+        return values
+
+    def __call__(self, *arrays):
+        """Arrays, and scalars as NumPy's, to the results' arrays."""
+        buffers = [None if is_scalar(a) else self.runtime.buffer(a) for a in arrays]
+        values = self.on(tensors((b, a if is_scalar(a) else a.shape) for b, a in zip(buffers, arrays)))
+        for buffer in filter(None, buffers):
             self.runtime.lib.greta_buffer_destroy(buffer)
         return values
 

@@ -86,15 +86,10 @@ def main():
         array = np.fromfile(folder / f"{i}.in", greta_runtime.DTYPES[argument["dtype"]]).reshape(shape)
         there = tuple(want if isinstance(want, int) else has for want, has in zip(argument["shape"], shape))
         arguments.append((buffer_of(runtime, array, there), there))
-    arguments = greta_runtime.tensors(arguments)
-    described = function.results(arguments)
-    outputs = [runtime.buffer(size) for _, _, size in described]
-    for buffer, (_, _, size) in zip(outputs, described):
-        runtime.poison(buffer, size)
-    function.launch(arguments, greta_runtime.tensors(zip(outputs, (shape for shape, _, _ in described))))
-    for i, (buffer, (shape, dtype, _)) in enumerate(zip(outputs, described)):
-        runtime.read(buffer, shape, dtype).tofile(folder / f"{i}.out")
-    (folder / "results.json").write_text(json.dumps([shape for shape, _, _ in described]))
+    values = function.on(greta_runtime.tensors(arguments))
+    for i, value in enumerate(values):
+        value.tofile(folder / f"{i}.out")
+    (folder / "results.json").write_text(json.dumps([value.shape for value in values]))
 
 
 if __name__ == "__main__":

@@ -71,10 +71,7 @@ def step_of(stride, BLOCK: tl.constexpr, FAR: tl.constexpr):
 @triton.jit
 def places(BLOCK: tl.constexpr, FAR: tl.constexpr):
     """The elements of a program of one dim."""
-    if FAR:
-        return tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    else:
-        return tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    return begin_of(tl.program_id(0), BLOCK, FAR) + tl.arange(0, BLOCK)
 
 
 @triton.jit
