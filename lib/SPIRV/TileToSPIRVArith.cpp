@@ -311,24 +311,6 @@ static Value compareFloats(KernelEmitter &e, arith::CmpFPredicate predicate,
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// The quotient of a 64-bit integer and a power of two, in shifts; null for
-/// other divisors. All random kernels of seed 4 that NVIDIA's driver 580 got
-/// wrong have such a quotient in an address; the division alone is right there.
-static Value quotientByPower(KernelEmitter &e, Value x, Value divisor) {
-  APInt constant;
-  if (!x.getType().isInteger(64) ||
-      !matchPattern(divisor, m_ConstantInt(&constant)) ||
-      !constant.isPowerOf2() || constant.isNegative() || constant.isOne())
-    return {};
-  auto bits = [&](unsigned count) { return e.constInt(x.getType(), count); };
-  unsigned power = constant.logBase2();
-  // Negative integers round towards zero.
-  Value sign = e.same<spirv::ShiftRightArithmeticOp>(x, bits(63));
-  Value rest = e.same<spirv::ShiftRightLogicalOp>(sign, bits(64 - power));
-  return e.same<spirv::ShiftRightArithmeticOp>(e.same<spirv::IAddOp>(x, rest),
-                                               bits(power));
-}
-
 /// Compares an integer extended to 64 bits with a constant that its own type
 /// holds in that type: one instruction less on devices without 64-bit
 /// integers, and lavapipe of Mesa 22.3 gets the wide comparison wrong.
@@ -400,10 +382,6 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
     return llvm::all_of(op->getOperands(),
                         [&](Value value) { return isNonNegative(value); });
   };
-  auto quotient = [&] {
-    Value shifted = quotientByPower(*this, x[0], op->getOperand(1));
-    return shifted ? shifted : same<spirv::SDivOp>(x[0], x[1]);
-  };
   using namespace spirv;
   if (Value result = emitByRow<
           Row<arith::AddIOp, IAddOp>, Row<arith::SubIOp, ISubOp>,
@@ -418,15 +396,112 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
     return result;
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<arith::DivSIOp>([&](auto) {
-        return natural() ? same<spirv::UDivOp>(x[0], x[1]) : quotient();
+        return natural() ? same<spirv::UDivOp>(x[0], x[1])
+                         : same<spirv::SDivOp>(x[0], x[1]);
       })
       .Case<arith::RemSIOp>([&](auto) {
         // Vulkan leaves OpSRem open where an operand is negative.
         if (natural())
           return same<spirv::UModOp>(x[0], x[1]);
-        return same<spirv::ISubOp>(x[0], same<spirv::IMulOp>(quotient(), x[1]));
+        Value quotient = same<spirv::SDivOp>(x[0], x[1]);
+        return same<spirv::ISubOp>(x[0], same<spirv::IMulOp>(quotient, x[1]));
       })
       .Default([](auto) { return Value(); });
+}
+
+/// Quotients of 64-bit integers and a power of two, in shifts; negative ones
+/// round towards zero.
+static Value quotientByPower(KernelEmitter &e, Value x, unsigned power) {
+  if (power == 0)
+    return x;
+  auto bits = [&](unsigned count) { return e.constInt(x.getType(), count); };
+  Value sign = e.same<spirv::ShiftRightArithmeticOp>(x, bits(63));
+  Value rest = e.same<spirv::ShiftRightLogicalOp>(sign, bits(64 - power));
+  return e.same<spirv::ShiftRightArithmeticOp>(e.same<spirv::IAddOp>(x, rest),
+                                               bits(power));
+}
+
+/// Quotients and remainders of 64-bit integers: shifts for powers of two, else
+/// a division of 32 bits where all numbers of the op have no more, behind a
+/// branch where their ranges do not tell.
+///
+/// A division of 64 bits costs several times one of 32, and NVIDIA's driver 580
+/// gets addresses wrong whose expressions hold two of them with one divisor: it
+/// reads the first address twice. What passes through the branch's phi is
+/// right there, and so are shifts.
+LogicalResult KernelEmitter::emitWideDivision(Operation *op) {
+  bool isRest = isa<arith::RemSIOp, arith::RemUIOp>(op);
+  bool isUnsigned = isa<arith::DivUIOp, arith::RemUIOp>(op) ||
+                    llvm::all_of(op->getOperands(), [&](Value value) {
+                      return isNonNegative(value);
+                    });
+  Parts xs = get(op->getOperand(0)), ys = get(op->getOperand(1));
+  auto finish = [&](Value x, Value y, Value quotient) {
+    return isRest ? same<spirv::ISubOp>(x, same<spirv::IMulOp>(quotient, y))
+                  : quotient;
+  };
+  auto emitAll = [&](llvm::function_ref<Value(Value, Value)> quotient) {
+    PartList results;
+    for (auto [x, y] : llvm::zip_equal(xs, ys))
+      results.push_back(finish(x, y, quotient(x, y)));
+    return results;
+  };
+  auto narrow = [&](Value x, Value y) {
+    Value quotient =
+        same<spirv::UDivOp>(make<spirv::UConvertOp>(b.getI32Type(), x),
+                            make<spirv::UConvertOp>(b.getI32Type(), y));
+    return make<spirv::UConvertOp>(b.getI64Type(), quotient);
+  };
+  auto wide = [&](Value x, Value y) {
+    return isUnsigned ? same<spirv::UDivOp>(x, y) : same<spirv::SDivOp>(x, y);
+  };
+
+  APInt constant;
+  if (matchPattern(op->getOperand(1), m_ConstantInt(&constant)) &&
+      constant.isPowerOf2() && !constant.isNegative()) {
+    unsigned power = constant.logBase2();
+    set(op->getResult(0), emitAll([&](Value x, Value) {
+          return isUnsigned && power ? same<spirv::ShiftRightLogicalOp>(
+                                           x, constInt(x.getType(), power))
+                                     : quotientByPower(*this, x, power);
+        }));
+    return success();
+  }
+  if (llvm::all_of(op->getOperands(), [&](Value value) {
+        return rangeOf(value).umax().getActiveBits() <= 32;
+      })) {
+    set(op->getResult(0), emitAll(narrow));
+    return success();
+  }
+
+  Value upper;
+  for (Value x : llvm::concat<const Value>(xs, ys))
+    upper = upper ? same<spirv::BitwiseOrOp>(upper, x) : x;
+  upper =
+      same<spirv::ShiftRightLogicalOp>(upper, constInt(upper.getType(), 32));
+  Value fits = compare<spirv::IEqualOp>(upper, constInt(upper.getType(), 0));
+  SmallVector<Type> types(ValueRange(xs).getTypes());
+  auto selection =
+      spirv::SelectionOp::create(b, types, spirv::SelectionControl::None);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Region &region = selection.getBody();
+    Block *header = b.createBlock(&region), *near = b.createBlock(&region),
+          *far = b.createBlock(&region), *merge = b.createBlock(&region);
+    for (Type type : types)
+      merge->addArgument(type, op->getLoc());
+    b.setInsertionPointToEnd(header);
+    spirv::BranchConditionalOp::create(b, fits, near, ValueRange(), far,
+                                       ValueRange());
+    b.setInsertionPointToEnd(near);
+    spirv::BranchOp::create(b, merge, emitAll(narrow));
+    b.setInsertionPointToEnd(far);
+    spirv::BranchOp::create(b, merge, emitAll(wide));
+    b.setInsertionPointToEnd(merge);
+    spirv::MergeOp::create(b, merge->getArguments());
+  }
+  set(op->getResult(0), PartList(selection.getResults()));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -510,6 +585,9 @@ LogicalResult KernelEmitter::emitArithOp(Operation *op) {
     setWords(op->getResult(0), getWords(op->getOperand(0)));
     return success();
   }
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) &&
+      getElementTypeOrSelf(op->getResult(0).getType()).isInteger(64))
+    return emitWideDivision(op);
   if (isa<CastOpInterface>(op))
     return elementwise(op, [&](Parts x) { return emitCast(op, x[0]); });
   bool floats =

@@ -162,6 +162,7 @@ public:
   mlir::Value emitIntArith(mlir::Operation *op, Parts x);
   mlir::Value emitCast(mlir::Operation *op, mlir::Value x);
   mlir::LogicalResult emitExtendedProduct(mlir::Operation *op);
+  mlir::LogicalResult emitWideDivision(mlir::Operation *op);
   /// Applies `build` to each element of the operands and sets the result.
   mlir::LogicalResult elementwise(mlir::Operation *op,
                                   llvm::function_ref<mlir::Value(Parts)> build);
