@@ -137,9 +137,8 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("m, n, k", ((32, 48, 64), (160, 48, 32), (144, 40, 33)), ids=("whole", "many rows", "rests"))
+@pytest.mark.parametrize("m, n, k", ((32, 48, 64), (144, 40, 33)), ids=("whole", "rests"))
 def test_products(rdna, m, n, k, layout):
-    """Blocks of 16: whole ones, which are read without masks, more than eight rows of them, and such as have a rest."""
     torch = rdna
     generator = torch.Generator().manual_seed(0)
     for dtype in (torch.float16, torch.bfloat16):
@@ -151,15 +150,57 @@ def test_products(rdna, m, n, k, layout):
     torch.testing.assert_close((row.to("rdna").expand(m, k) @ b.float().to("rdna")).cpu(), row.expand(m, k) @ b.float(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("shape", ((3, 20, 40), (20, 40)), ids=("batch", "matrix"))
+@pytest.mark.parametrize("alpha, beta", ((1, 1), (0.5, 3)))
+def test_what_is_added_to_a_product(rdna, shape, alpha, beta):
+    """A row, a column and a matrix are added in f32 and rounded with the sums once, also where the result lies column by column."""
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    (m, n), batch = shape[-2:], shape[:-2]
+    a, b, added = (torch.randn(size, generator=generator).half() for size in ((*batch, m, 24), (*batch, 24, n), shape))
+    function = torch.baddbmm if batch else torch.addmm
+    there = [one.to("rdna") for one in (a, b)]
+    for one in (added[(0,) * (len(shape) - 1)], added[..., :1], added):
+        exact = function(one.double(), a.double(), b.double(), alpha=alpha, beta=beta)
+        out = torch.empty((*batch, n, m), dtype=a.dtype, device="rdna").mT
+        for result in (function(one.to("rdna"), *there, alpha=alpha, beta=beta), function(one.to("rdna"), *there, alpha=alpha, beta=beta, out=out)):
+            # Half a unit of the result, and what f32 sums lose.
+            torch.testing.assert_close(result.cpu().double(), exact, rtol=2**-11, atol=1e-5)
+        assert not out.is_contiguous()
+
+
+def test_packages_of_products(rdna, monkeypatch):
+    """The extents of a weight are in a package's types, rows are not; the rows that a weight's gradient sums are, twice."""
+    torch = rdna
+    from greta.torch import _products
+
+    monkeypatch.setattr(_products, "LEAST_FIXED", 0)
+    monkeypatch.setattr(_products, "_fixed", {})
+    compiled, compile_one = [], _products._compiled
+    monkeypatch.setattr(_products, "_compiled", lambda recipe, target: compiled.append(recipe[-3:]) or compile_one(recipe, "vulkan:lavapipe"))
+    monkeypatch.setattr(_products, "target_of", lambda index: "a GPU")
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(24, 16, generator=generator)
+    for rows in (5, 9):
+        x = torch.randn(rows, 16, generator=generator)
+        torch.testing.assert_close((x.to("rdna") @ weight.to("rdna").t()).cpu(), x @ weight.t(), rtol=1e-4, atol=1e-4)
+    for rows in (5, 9, 6, 5):
+        x, grad = (torch.randn(rows, size, generator=generator) for size in (16, 24))
+        torch.testing.assert_close((grad.to("rdna").t() @ x.to("rdna")).cpu(), grad.t() @ x, rtol=1e-4, atol=1e-4)
+    x[:, :15].to("rdna") @ weight[:, :15].to("rdna").t()  # 60 bytes
+    gradients = [(24, 16, 5), (24, 16, 9), (24, 16, None), (24, 16, 5)]
+    assert compiled == [(None, 24, 16)] * 2 + gradients + [(None, None, None)]
+
+
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     """Tiles of products and convolutions pass into a second dim, whose last programs have none."""
     torch = rdna
-    from greta.torch import _convolution, _operators
+    from greta.torch import _convolution, _products
 
-    for module in (_operators, _convolution):
+    for module in (_products, _convolution):
         monkeypatch.setattr(module, "MOST_PROGRAMS", 4)
     generator = torch.Generator().manual_seed(0)
-    a, b, added = (torch.randn(shape, generator=generator) for shape in ((48, 32), (32, 32), (48, 32)))
+    a, b, added = (torch.randn(shape, dtype=torch.float64, generator=generator) for shape in ((48, 32), (32, 32), (48, 32)))
     there = added.to("rdna")
     there.addmm_(a.to("rdna"), b.to("rdna"))
     torch.testing.assert_close(there.cpu(), torch.addmm(added, a, b), rtol=1e-4, atol=1e-4)
@@ -262,7 +303,8 @@ def test_places_of_64_bits(rdna, monkeypatch):
     monkeypatch.setattr(_operators, "MOST_NEAR", 0)
     x = torch.randn(17, 19, generator=torch.Generator().manual_seed(0))
     there = x.to("rdna")
-    torch.testing.assert_close((there @ there.t()).cpu(), x @ x.t(), rtol=1e-4, atol=1e-4)
+    wide = x.double().to("rdna")
+    torch.testing.assert_close((wide @ wide.t()).cpu(), x.double() @ x.double().t())
     assert torch.equal(torch.arange(100, device="rdna").cpu(), torch.arange(100))
     assert torch.equal(there.nonzero().cpu(), x.nonzero())
     assert 0 <= torch.rand(1000, device="rdna").min() < 0.1

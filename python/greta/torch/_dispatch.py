@@ -65,6 +65,12 @@ def _number_of_graphs(word: str, value: Any, kind: torch.dtype, index: int) -> t
         return torch.full((), value, dtype=kind, device=torch.device(NAME, index))
 
 
+def number_on(index: int, value: Any, kind: torch.dtype) -> torch.Tensor:
+    """A number on a device, for the stream in use."""
+    key = repr(value), value, kind, index
+    return _number_of_graphs(*key) if _torch.is_capturing(index) else _number(*key, _torch.raw_stream(index))
+
+
 def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Numbers that stand for tensors, as in x + 1, as tensors of the type that they are computed in."""
     places = [index for index in _tensor_places(op) if index < len(args) and isinstance(args[index], (int, float, complex))]
@@ -76,8 +82,7 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     device = next((one.device.index for one in others if one.device.type == NAME), _torch.current_device())
     for index in places:
         kind = torch.result_type(typed[0], args[index]) if typed else torch.result_type(torch.empty(0, dtype=torch.bool), args[index])
-        key = repr(args[index]), args[index], kind, device
-        full[index] = _number_of_graphs(*key) if _torch.is_capturing(device) else _number(*key, _torch.raw_stream(device))
+        full[index] = number_on(device, args[index], kind)
     return tuple(full)
 
 
@@ -89,7 +94,7 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _complex, _eager, _fused, _operators, _optimizers, _random, _recurrent  # noqa: F401 -- some add to the table
+        from . import _complex, _eager, _fused, _operators, _optimizers, _products, _random, _recurrent  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)

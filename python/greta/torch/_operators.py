@@ -1,4 +1,4 @@
-"""Operators that have kernels of their own: GEMM, which Inductor's graphs call, sequences, `nonzero`, sorts; and those by way of others."""
+"""Operators that have kernels of their own: sequences, `nonzero`, sorts; and those by way of others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import triton
 import triton.language as tl
 
 from . import _eager
-from ._device import dot_tile
 
 aten = torch.ops.aten
 table: dict[Any, Callable[..., Any]] = {}
 TYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}  # that the kernels here make
+# Types whose products are dots of matrix units, summed in f32, and what sums those of the others.
+_DOTS = {torch.float16, torch.bfloat16, torch.float32}
+_SUMS = {torch.float64: tl.float64, torch.int64: tl.int64, torch.int32: tl.int32, torch.int16: tl.int32, torch.int8: tl.int32, torch.uint8: tl.int32}
 
 
 def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -85,196 +87,6 @@ def number(given, WIDE: tl.constexpr):
 
 def as_argument(value: float, isWide: bool) -> float | int:
     return struct.unpack("<q", struct.pack("<d", value))[0] if isWide else float(value)
-
-
-#
-# GEMM
-#
-
-
-@triton.jit(do_not_specialize=["out_batch", "added_batch", "alpha", "beta"])
-def matmul_kernel(
-    out,
-    a,
-    b,
-    added,
-    M,
-    N,
-    K,
-    a_batch,
-    a_row,
-    a_col,
-    b_batch,
-    b_row,
-    b_col,
-    out_batch,
-    out_row,
-    out_col,
-    added_batch,
-    added_row,
-    added_col,
-    alpha,
-    beta,
-    ADDS: tl.constexpr,
-    SCALES: tl.constexpr,
-    ACCUMULATOR: tl.constexpr,
-    BY_DOT: tl.constexpr,
-    EVEN: tl.constexpr,
-    FAR: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
-    """out = alpha * a @ b + beta * added, each with any strides, in batches; EVEN: blocks have no rest in M, N and K."""
-    batch = tl.program_id(1).to(tl.int64)
-    # Neighbours compute blocks below each other, eight rows of blocks at a time: what they read is in the cache for each other.
-    across, down = tl.cdiv(N, BLOCK_N), tl.cdiv(M, BLOCK_M)
-    tile = tl.program_id(0) + tl.program_id(2) * tl.num_programs(0)
-    first = tile // (8 * across) * 8
-    height = tl.maximum(tl.minimum(down - first, 8), 1)  # behind the last tile nothing is stored
-    within = tile % (8 * across)
-    row = counted(begin_of(first + within % height, BLOCK_M, FAR), BLOCK_M, FAR)
-    col = counted(begin_of(within // height, BLOCK_N, FAR), BLOCK_N, FAR)
-    a += batch * a_batch
-    b += batch * b_batch
-    sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
-    if BY_DOT:
-        # Rows and columns beyond the end wrap around to the first ones: they are read, and not stored. Addresses that go on cost half of ones that are made again.
-        rows, cols = row, col
-        if not EVEN:
-            rows, cols = row % M, col % N
-        k = counted(0, BLOCK_K, FAR)
-        at_a = a + rows[:, None] * a_row + k[None, :] * a_col
-        at_b = b + k[:, None] * b_row + cols[None, :] * b_col
-        a_step, b_step = step_of(a_col, BLOCK_K, FAR), step_of(b_row, BLOCK_K, FAR)
-        for start in range(0, K, BLOCK_K):
-            if EVEN:
-                x, y = tl.load(at_a), tl.load(at_b)
-            else:
-                x = tl.load(at_a, mask=k[None, :] < K - start, other=0.0)
-                y = tl.load(at_b, mask=k[:, None] < K - start, other=0.0)
-            sums = tl.dot(x, y, sums, input_precision="ieee")
-            at_a += a_step
-            at_b += b_step
-    else:
-        for k in range(0, K):
-            at = k.to(tl.int64)
-            x = tl.load(a + row * a_row + at * a_col, mask=row < M, other=0)
-            y = tl.load(b + at * b_row + col * b_col, mask=col < N, other=0)
-            sums += x[:, None].to(ACCUMULATOR) * y[None, :].to(ACCUMULATOR)
-    mask = (row[:, None] < M) & (col[None, :] < N)
-    if SCALES:
-        sums = sums * number(alpha, ACCUMULATOR == tl.float64)
-    if ADDS:
-        more = tl.load(added + batch * added_batch + row[:, None] * added_row + col[None, :] * added_col, mask=mask, other=0).to(ACCUMULATOR)
-        sums += more * number(beta, ACCUMULATOR == tl.float64)
-    tl.store(out + batch * out_batch + row[:, None] * out_row + col[None, :] * out_col, sums.to(out.dtype.element_ty), mask=mask)
-
-
-_DOTS = {torch.float16, torch.bfloat16, torch.float32}
-_SUMS = {torch.float64: tl.float64, torch.int64: tl.int64, torch.int32: tl.int32, torch.int16: tl.int32, torch.int8: tl.int32, torch.uint8: tl.int32}
-
-
-def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1) -> Any:
-    """out = alpha * a @ b + beta * added, of tensors with two dims or three."""
-    if a.dtype not in _DOTS and a.dtype not in _SUMS or a.dtype != b.dtype or a.dtype != out.dtype or not a.device == b.device == out.device:
-        return NotImplemented
-    if added is not None and (added.dtype != out.dtype or added.device != out.device):
-        return NotImplemented
-    if a.is_conj() or b.is_conj() or a.is_neg() or b.is_neg():
-        return NotImplemented
-    if a.dim() != b.dim() or a.dim() not in (2, 3) or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
-        raise RuntimeError(f"matrices of {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied")
-    shape = (*a.shape[:-1], b.shape[-1])
-    if out.shape != shape:
-        out.resize_(shape)
-    if out.numel() == 0:
-        return out
-    if added is not None:
-        added = None if beta == 0 else added.expand(shape)
-    inPlace = added is not None and added.stride() == out.stride() and added.data_ptr() == out.data_ptr()
-    if any(one is not None and torch._C._is_alias_of(out, one) for one in (a, b, None if inPlace else added)):
-        return out.copy_(gemm(a, b, torch.empty(shape, dtype=out.dtype, device=out.device), added, alpha, beta))
-    (m, k), n = a.shape[-2:], b.shape[-1]
-    byDot = a.dtype in _DOTS
-    batches = out.shape[0] if out.dim() == 3 else 1
-
-    def strides(tensor: torch.Tensor | None) -> tuple[int, ...]:
-        if tensor is None:
-            return 0, 0, 0
-        return tensor.stride() if tensor.dim() == 3 else (0, *tensor.stride())
-
-    factors = [as_argument(one, out.dtype == torch.float64) if out.dtype.is_floating_point else int(one) for one in (alpha, beta)]
-    with torch.rdna.device(out.device):
-        tile = dot_tile(m, n, k, out.dtype.itemsize == 2, batches) if byDot else dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=1)
-        tiles = triton.cdiv(m, tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"])
-        matmul_kernel[(min(tiles, MOST_PROGRAMS), batches, triton.cdiv(tiles, MOST_PROGRAMS))](
-            out,
-            a,
-            b,
-            out if added is None else added,
-            m,
-            n,
-            k,
-            *strides(a),
-            *strides(b),
-            *strides(out),
-            *strides(added),
-            *factors,
-            ADDS=added is not None,
-            SCALES=alpha != 1,
-            ACCUMULATOR=tl.float32 if byDot else _SUMS[a.dtype],
-            BY_DOT=byDot,
-            EVEN=m % tile["BLOCK_M"] == 0 and n % tile["BLOCK_N"] == 0 and k % tile["BLOCK_K"] == 0 and tiles <= MOST_PROGRAMS,
-            FAR=reaches_far(a, b, out, added),
-            **tile,
-        )
-    return out
-
-
-@implements(aten.mm.out, aten.bmm.out)
-def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
-    return gemm(a, b, out)
-
-
-@implements(aten.addmm.out, aten.baddbmm.out)
-def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
-    return gemm(a, b, out, added, alpha, beta)
-
-
-@implements(aten.addmv.out)
-def _addmv(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
-    if out.shape != a.shape[:1]:
-        out.resize_(a.shape[:1])
-    result = gemm(a, b[:, None], out[:, None], added.expand(a.shape[:1])[:, None], alpha, beta)
-    return result if result is NotImplemented else out
-
-
-@implements(aten.addbmm.default, aten.addbmm.out)
-def _addbmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None) -> Any:
-    """The sum over the batch is a part of K."""
-    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        return NotImplemented
-    if out is None:
-        out = torch.empty((a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
-    return gemm(a.permute(1, 0, 2).flatten(1), b.flatten(0, 1), out, added, alpha, beta)
-
-
-@implements(aten.addbmm_.default)
-def _addbmm_in_place(self: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
-    result = _addbmm(self, a, b, beta=beta, alpha=alpha)
-    return result if result is NotImplemented else self.copy_(result)
-
-
-@implements(aten.dot.default, aten.vdot.default)
-def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
-    if a.dim() != 1 or b.dim() != 1 or a.shape != b.shape:
-        return NotImplemented
-    out = torch.empty((1, 1), dtype=a.dtype, device=a.device)
-    if a.numel() == 0:
-        return out.zero_().reshape(())
-    result = gemm(a[None, :], b[:, None], out)
-    return result if result is NotImplemented else out.reshape(())
 
 
 #

@@ -1,8 +1,9 @@
 //===- Launch.cpp - kernels on tensors of torch ---------------------------===//
 //
-// In: a kernel in a package and its arguments. Out: its launch in a stream of
-// a device rdna. The kernel may reach to the end of a tensor's storage; where
-// GRETA_CHECK watches a simulated device, to the end of the tensor.
+// In: a function of a package and its arguments. Out: its launch in a stream
+// of a device rdna. A kernel of Triton's may reach to the end of a tensor's
+// storage; where GRETA_CHECK watches a simulated device, to the end of the
+// tensor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -106,5 +107,49 @@ void Launch::run(int64_t x, int64_t y, int64_t z) {
     check(greta_function_launch(loaded.function.get(), on.get(), tensors.data(),
                                 tensors.size(), results.data(),
                                 results.size()));
+  });
+}
+
+void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
+                          int64_t stream,
+                          const std::vector<at::Tensor> &arguments,
+                          const std::vector<at::Tensor> &results) {
+  Device &device = torch_device::device(index);
+  const Kernel::Loaded &loaded = kernel.on(device);
+  auto lists = [&](const std::vector<at::Tensor> &tensors,
+                   const std::vector<TensorInfo> &declared) {
+    TORCH_CHECK(tensors.size() == declared.size(), "the function has ",
+                declared.size(), " arguments or results, ", tensors.size(),
+                " given");
+    std::vector<greta_tensor> list;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const at::Tensor &tensor = tensors[i];
+      const TensorInfo &info = declared[i];
+      TORCH_CHECK(tensor.device().type() == deviceType &&
+                      tensor.device().index() == index,
+                  "tensor '", info.name, "' is on ", tensor.device(),
+                  ", the function runs on rdna:", int(index));
+      TORCH_CHECK(tensor.is_contiguous() &&
+                      size_t(tensor.itemsize()) == bytesOf(info.dtype),
+                  "tensor '", info.name, "' of the function is of ", info.dtype,
+                  ", its elements one after the other");
+      Place place{nullptr, 0};
+      if (tensor.numel()) {
+        place = placeOf(tensor);
+        if (place.block->stream != stream)
+          place.block->isShared = true;
+      }
+      list.push_back(
+          {place.block ? place.block->buffer.get() : device.placeholder(),
+           place.offset, tensor.sizes().data(), uint32_t(tensor.dim()),
+           nullptr});
+    }
+    return list;
+  };
+  std::vector<greta_tensor> in = lists(arguments, loaded.arguments),
+                            out = lists(results, loaded.results);
+  device.queue(stream).run([&](Stream &on) {
+    check(greta_function_launch(loaded.function.get(), on.get(), in.data(),
+                                in.size(), out.data(), out.size()));
   });
 }

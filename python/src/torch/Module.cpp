@@ -1,7 +1,7 @@
 //===- Module.cpp - the module greta._torch -------------------------------===//
 //
-// In: calls of greta/torch/*.py. Out: devices, launches of Triton's kernels
-// on torch's tensors, and counters.
+// In: calls of greta/torch/*.py. Out: devices, launches of kernels on torch's
+// tensors, and counters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +76,24 @@ private:
 
   std::vector<Kind> kinds;
 };
+
+std::vector<at::Tensor> tensorsOf(nb::sequence given) {
+  std::vector<at::Tensor> tensors;
+  for (nb::handle one : given) {
+    if (!THPVariable_Check(one.ptr()))
+      throw nb::type_error("a function takes tensors of torch");
+    tensors.push_back(THPVariable_Unpack(one.ptr()));
+  }
+  return tensors;
+}
+
+void callFunction(Kernel &kernel, nb::sequence arguments,
+                  nb::sequence results) {
+  std::vector<at::Tensor> in = tensorsOf(arguments), out = tensorsOf(results);
+  nb::gil_scoped_release release;
+  c10::DeviceIndex index = currentDevice();
+  launch(kernel, index, currentStream(index), in, out);
+}
 
 nb::object &findKernel = *new nb::object; // Python has ended before globals do
 
@@ -235,7 +253,11 @@ NB_MODULE(_torch, m) {
           "package"_a, "name"_a)
       .def(
           "load", [](Kernel &kernel, int index) { kernel.on(device(index)); },
-          "index"_a, "Loads it on a device; an error where it cannot run");
+          "index"_a, "Loads it on a device; an error where it cannot run")
+      .def("__call__", &callFunction, "arguments"_a, "results"_a,
+           "Launches a function of greta's dialect on the device and in the "
+           "stream in use; tensors lie as its are, and begin at multiples of "
+           "16 bytes");
   nb::class_<TensorLauncher>(m, "Launcher", "Launches kernels of one signature")
       .def(nb::init<const std::vector<std::string> &>(), "signature"_a)
       .def("__call__", &TensorLauncher::operator(), "grid_x"_a, "grid_y"_a,

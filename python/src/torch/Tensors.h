@@ -75,6 +75,13 @@ private:
   std::vector<int64_t> numbers;
 };
 
+/// Launches a function of greta's dialect in a stream: each tensor's elements
+/// lie row by row, from a multiple of 16 bytes, and no result lies where an
+/// argument does.
+void launch(Kernel &kernel, c10::DeviceIndex index, int64_t stream,
+            const std::vector<at::Tensor> &arguments,
+            const std::vector<at::Tensor> &results);
+
 /// Finds the kernel that copies between these types with this many dimensions;
 /// null where there is none. Python sets it.
 using FindCopyKernel = Kernel *(*)(c10::ScalarType to, c10::ScalarType from,

@@ -1,0 +1,330 @@
+"""GEMM: products of f16, bf16 and f32 are packages of greta.matmul, those of f64 and integers, which it does not sum, a kernel here. Inductor's graphs call both.
+
+A package has what is added to the product in its epilogue. Its operands lie row by row or column by column; one that lies otherwise is copied. The extents that are
+features in a model (of a weight) are in the package's types, so each such pair has a package of its own for any number of rows, which has kernels for ranges
+of it; products with extents that do not divide 16 bytes, small ones and those beyond MOST_FIXED share packages of any extents.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from .. import _torch
+from .._compile import compile_cached
+from .._trace import Shape, Trace, Value
+from ._device import target_of
+from ._dispatch import number_on
+from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, as_argument, aten, begin_of, counted, implements, number, reaches_far
+
+NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}  # of types in packages
+MOST_FIXED = 64  # packages of one kind of product that have extents in their types
+MOST_DEPTHS = 2  # of them that differ only in the number of rows that a weight's gradient sums
+LEAST_FIXED = 64 * 64  # elements of a weight that has a package of its own
+
+
+class Recipe(NamedTuple):
+    """What a package computes: alpha * a @ b + beta * added, extents None where any will do."""
+
+    type: str
+    isBatched: bool
+    transposesA: bool
+    transposesB: bool
+    added: str  # "", a "row" of N numbers, a "column" of M, or a "matrix"
+    scales: bool  # the product by alpha
+    scalesAdded: bool  # by beta
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+
+    def text(self) -> str:
+        trace = Trace()
+        batch: Shape = (None,) if self.isBatched else ()
+        shape: Shape = (*batch, self.m, self.n)
+        a = trace.argument((*batch, self.k, self.m) if self.transposesA else (*batch, self.m, self.k), self.type)
+        b = trace.argument((*batch, self.n, self.k) if self.transposesB else (*batch, self.k, self.n), self.type)
+        attributes = [name for name, isSet in (("transpose_a", self.transposesA), ("transpose_b", self.transposesB)) if isSet]
+        if self.n is None:
+            attributes.append("greta.ranges = []")  # nothing is known to choose kernels by
+        isPlain = not (self.added or self.scales)
+        result = trace.op("matmul", [a, b], ", ".join(attributes), shape, self.type if isPlain else "f32")
+        if isPlain:
+            return trace.text("product", [result])
+        # Sums are f32 to their end, and rounded once.
+        last = len(shape) - 1
+        empty = functools.lru_cache(None)(lambda: self._empty(trace, a, b, shape))
+        if self.scales:
+            result = result * _spread(trace, trace.argument((), "f32"), empty(), list(range(last + 1)))
+        if self.added:
+            lies = {"row": (self.n,), "column": (self.m,), "matrix": shape}[self.added]
+            added = _widened(trace, trace.argument(lies, self.type))
+            if self.scalesAdded:
+                factor = trace.argument((), "f32")
+                within = empty() if self.added == "matrix" else self._empty(trace, a, b, lies, -1 if self.added == "row" else -2)
+                added = added * _spread(trace, factor, within, list(range(len(lies))))
+            if self.added != "matrix":
+                added = _spread(trace, added, empty(), [dim for dim in range(last + 1) if dim != (last if self.added == "row" else last - 1)])
+            result = result + added
+        if self.type != "f32":
+            result = trace.add(f"arith.truncf {result.name} : {result.mlir} to {result.mlir.replace('xf32>', f'x{self.type}>')}", shape, self.type)
+        return trace.text("product", [result])
+
+    def _empty(self, trace: Trace, a: Value, b: Value, shape: Shape, only: int | None = None) -> Value:
+        """A tensor of the result's shape, or of one of its dims, to be written."""
+
+        def extent(of: Value, dim: int) -> str:
+            at = trace.add(f"arith.constant {dim % of.ndim} : index", (), "index")
+            return trace.add(f"tensor.dim {of.name}, {at.name} : {of.mlir}", (), "index").name
+
+        rows, columns = (a, -1 if self.transposesA else -2), (b, -2 if self.transposesB else -1)
+        sources = {-3: (a, 0), -2: rows, -1: columns}
+        dims = range(-len(shape), 0) if only is None else [only]
+        sizes = ", ".join(extent(*sources[dim]) for dim, size in zip(dims, shape) if size is None)
+        made = Value(trace, "", shape, "f32")
+        return trace.add(f"tensor.empty({sizes}) : {made.mlir}", shape, "f32")
+
+
+def _widened(trace: Trace, value: Value) -> Value:
+    if value.type == "f32":
+        return value
+    wide = Value(trace, "", value.shape, "f32")
+    return trace.add(f"arith.extf {value.name} : {value.mlir} to {wide.mlir}", value.shape, "f32")
+
+
+def _spread(trace: Trace, value: Value, over: Value, dims: list[int]) -> Value:
+    """The value repeated along these dims of another's shape."""
+    return trace.add(f"linalg.broadcast ins({value.name} : {value.mlir}) outs({over.name} : {over.mlir}) dimensions = {dims}", over.shape, over.type)
+
+
+@functools.lru_cache(None)
+def _compiled(recipe: Recipe, target: str) -> _torch.Kernel:
+    return _torch.Kernel(compile_cached(recipe.text(), target), "product")
+
+
+_fixed: dict[Recipe, set[tuple[int | None, ...]]] = {}  # by kind of product: the extents that packages have in their types
+
+
+def _kernel(kind: Recipe, m: int, n: int, k: int, target: str) -> _torch.Kernel:
+    """The package for a product of these extents: with those of a weight in its types where that pays."""
+    whole = 16 // (4 if kind.type == "f32" else 2)
+    sums = kind.transposesA and not kind.transposesB  # a weight's gradient: its rows are what is summed
+    features = (m, n) if sums else (n, k)
+    # The CPU's driver takes longer to compile a kernel than such a kernel saves.
+    if target == "vulkan:lavapipe" or features[0] * features[1] < LEAST_FIXED or any(one % whole for one in features) or (kind.transposesA and m % whole):
+        return _compiled(kind, target)
+    known = _fixed.setdefault(kind, set())
+    extents = (m, n, k) if sums else (None, n, k)
+    if extents not in known and sums and sum(one[:2] == (m, n) for one in known) >= MOST_DEPTHS:
+        extents = (m, n, None)
+    if extents not in known:
+        if len(known) >= MOST_FIXED:
+            return _compiled(kind, target)
+        known.add(extents)
+    return _compiled(kind._replace(m=extents[0], n=extents[1], k=extents[2]), target)
+
+
+def _laid_out(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The memory of a matrix row by row, and whether that is its transpose."""
+    for lying, transposed in ((x, False), (x.mT, True)):
+        if lying.is_contiguous():
+            return (lying if lying.data_ptr() % 16 == 0 else lying.clone()), transposed
+    return x.contiguous(), False
+
+
+def _added(added: torch.Tensor) -> tuple[torch.Tensor, str]:
+    """What is added to a product, as a package takes it."""
+    vector, kind = added, "matrix"
+    if not any(added.stride()[:-1]):
+        vector, kind = added[(0,) * (added.dim() - 1)], "row"
+    elif added.stride(-1) == 0 and not any(added.stride()[:-2]):
+        vector, kind = added[(0,) * (added.dim() - 2)][:, 0], "column"
+    if vector.is_contiguous() and vector.data_ptr() % 16 == 0:
+        return vector, kind
+    return vector.clone(memory_format=torch.contiguous_format), kind
+
+
+def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> None:
+    """By a package; no memory of `out` is another's."""
+    # A column is computed as a row, which has kernels of its own.
+    isColumn = out.shape[-1] == 1 and out.shape[-2] > 1
+    if out.mT.is_contiguous() and (isColumn or not out.is_contiguous()):
+        return _product(b.mT, a.mT, out.mT, None if added is None else added.mT, alpha, beta)
+    target = out
+    if not out.is_contiguous() or out.data_ptr() % 16:
+        out = torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    (a, transposesA), (b, transposesB) = _laid_out(a), _laid_out(b)
+    arguments, lies = [a, b], ""
+    with torch.rdna.device(out.device):
+        if alpha != 1:
+            arguments.append(number_on(out.device.index, float(alpha), torch.float32))
+        if added is not None:
+            vector, lies = _added(added)
+            arguments.append(vector)
+            if beta != 1:
+                arguments.append(number_on(out.device.index, float(beta), torch.float32))
+        kind = Recipe(NAMES[out.dtype], out.dim() == 3, transposesA, transposesB, lies, alpha != 1, added is not None and beta != 1)
+        k, m = a.shape[-2:] if transposesA else a.shape[:-3:-1]
+        _kernel(kind, m, out.shape[-1], k, target_of(out.device.index))(arguments, [out])
+    if out is not target:
+        target.copy_(out)
+
+
+@triton.jit(do_not_specialize=["out_batch", "added_batch", "alpha", "beta"])
+def sum_kernel(
+    out,
+    a,
+    b,
+    added,
+    M,
+    N,
+    K,
+    a_batch,
+    a_row,
+    a_col,
+    b_batch,
+    b_row,
+    b_col,
+    out_batch,
+    out_row,
+    out_col,
+    added_batch,
+    added_row,
+    added_col,
+    alpha,
+    beta,
+    ADDS: tl.constexpr,
+    SCALES: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+    FAR: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """out = alpha * a @ b + beta * added, each with any strides, in batches, without matrix units."""
+    batch = tl.program_id(1).to(tl.int64)
+    across = tl.cdiv(N, BLOCK)
+    tile = tl.program_id(0) + tl.program_id(2) * tl.num_programs(0)
+    row = counted(begin_of(tile // across, BLOCK, FAR), BLOCK, FAR)
+    col = counted(begin_of(tile % across, BLOCK, FAR), BLOCK, FAR)
+    a += batch * a_batch
+    b += batch * b_batch
+    sums = tl.zeros((BLOCK, BLOCK), dtype=ACCUMULATOR)
+    for k in range(0, K):
+        at = k.to(tl.int64)
+        x = tl.load(a + row * a_row + at * a_col, mask=row < M, other=0)
+        y = tl.load(b + at * b_row + col * b_col, mask=col < N, other=0)
+        sums += x[:, None].to(ACCUMULATOR) * y[None, :].to(ACCUMULATOR)
+    mask = (row[:, None] < M) & (col[None, :] < N)
+    if SCALES:
+        sums = sums * number(alpha, ACCUMULATOR == tl.float64)
+    if ADDS:
+        more = tl.load(added + batch * added_batch + row[:, None] * added_row + col[None, :] * added_col, mask=mask, other=0).to(ACCUMULATOR)
+        sums += more * number(beta, ACCUMULATOR == tl.float64)
+    tl.store(out + batch * out_batch + row[:, None] * out_row + col[None, :] * out_col, sums.to(out.dtype.element_ty), mask=mask)
+
+
+def _sum(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> None:
+    """By the kernel of this file; no memory of `out` is another's."""
+
+    def strides(tensor: torch.Tensor | None) -> tuple[int, ...]:
+        if tensor is None:
+            return 0, 0, 0
+        return tensor.stride() if tensor.dim() == 3 else (0, *tensor.stride())
+
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    factors = [as_argument(one, True) if out.is_floating_point() else int(one) for one in (alpha, beta)]
+    block = 16
+    tiles = triton.cdiv(m, block) * triton.cdiv(n, block)
+    with torch.rdna.device(out.device):
+        sum_kernel[(min(tiles, MOST_PROGRAMS), out.shape[0] if out.dim() == 3 else 1, triton.cdiv(tiles, MOST_PROGRAMS))](
+            out,
+            a,
+            b,
+            out if added is None else added,
+            m,
+            n,
+            k,
+            *strides(a),
+            *strides(b),
+            *strides(out),
+            *strides(added),
+            *factors,
+            ADDS=added is not None,
+            SCALES=alpha != 1,
+            ACCUMULATOR=_SUMS[a.dtype],
+            FAR=reaches_far(a, b, out, added),
+            BLOCK=block,
+        )
+
+
+def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1) -> Any:
+    """out = alpha * a @ b + beta * added, of tensors with two dims or three."""
+    if a.dtype not in _DOTS and a.dtype not in _SUMS or a.dtype != b.dtype or a.dtype != out.dtype or not a.device == b.device == out.device:
+        return NotImplemented
+    if added is not None and (added.dtype != out.dtype or added.device != out.device):
+        return NotImplemented
+    if a.is_conj() or b.is_conj() or a.is_neg() or b.is_neg():
+        return NotImplemented
+    if a.dim() != b.dim() or a.dim() not in (2, 3) or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        raise RuntimeError(f"matrices of {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied")
+    shape = (*a.shape[:-1], b.shape[-1])
+    if out.shape != shape:
+        out.resize_(shape)
+    if out.numel() == 0:
+        return out
+    if added is not None:
+        added = None if beta == 0 else added.expand(shape)
+    compute = _product if a.dtype in _DOTS else _sum
+    if any(one is not None and torch._C._is_alias_of(out, one) for one in (a, b, added)):
+        made = torch.empty(shape, dtype=out.dtype, device=out.device)
+        compute(a, b, made, added, alpha, beta)
+        return out.copy_(made)
+    compute(a, b, out, added, alpha, beta)
+    return out
+
+
+@implements(aten.mm.out, aten.bmm.out)
+def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
+    return gemm(a, b, out)
+
+
+@implements(aten.addmm.out, aten.baddbmm.out)
+def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
+    return gemm(a, b, out, added, alpha, beta)
+
+
+@implements(aten.addmv.out)
+def _addmv(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
+    if out.shape != a.shape[:1]:
+        out.resize_(a.shape[:1])
+    result = gemm(a, b[:, None], out[:, None], added.expand(a.shape[:1])[:, None], alpha, beta)
+    return result if result is NotImplemented else out
+
+
+@implements(aten.addbmm.default, aten.addbmm.out)
+def _addbmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None) -> Any:
+    """The sum over the batch is a part of K."""
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        return NotImplemented
+    if out is None:
+        out = torch.empty((a.shape[1], b.shape[2]), dtype=a.dtype, device=a.device)
+    return gemm(a.permute(1, 0, 2).flatten(1), b.flatten(0, 1), out, added, alpha, beta)
+
+
+@implements(aten.addbmm_.default)
+def _addbmm_in_place(self: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    result = _addbmm(self, a, b, beta=beta, alpha=alpha)
+    return result if result is NotImplemented else self.copy_(result)
+
+
+@implements(aten.dot.default, aten.vdot.default)
+def _dot(a: torch.Tensor, b: torch.Tensor) -> Any:
+    if a.dim() != 1 or b.dim() != 1 or a.shape != b.shape:
+        return NotImplemented
+    out = torch.empty((1, 1), dtype=a.dtype, device=a.device)
+    if a.numel() == 0:
+        return out.zero_().reshape(())
+    result = gemm(a[None, :], b[:, None], out)
+    return result if result is NotImplemented else out.reshape(())
