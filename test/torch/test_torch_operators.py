@@ -208,21 +208,40 @@ def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     torch.testing.assert_close(torch.conv2d(x.to("rdna"), w.to("rdna")).cpu(), torch.conv2d(x, w), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("queries, keys, depth", ((19, 21, 12), (32, 48, 16)), ids=("rests", "whole"))
+@pytest.mark.parametrize("queries, keys, depth, byTokens", ((19, 21, 12, False), (33, 48, 16, False), (33, 48, 16, True)), ids=("kernel", "package", "tokens"))
 @pytest.mark.parametrize("isCausal, hasBias, heads", ((True, False, 1), (False, True, 2)), ids=("causal", "bias"))
-def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth):
+def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth, byTokens):
+    """By a package, by one whose operands and results lie by tokens, and by a kernel of Triton's, which takes any depth."""
     torch = rdna
+    from greta.torch import _attention_packages
+
+    before = _attention_packages._compiled.cache_info().hits + _attention_packages._compiled.cache_info().misses
     results = []
     for device in ("cpu", "rdna"):
         torch.manual_seed(0)
         q, k, v = torch.randn(2, 2, queries, depth), torch.randn(2, heads, keys, depth), torch.randn(2, heads, keys, depth)
-        bias = torch.randn(1, 1, queries, keys).to(device) if hasBias else None
-        arguments = [one.to(device).requires_grad_() for one in (q, k, v)]
-        out = torch.nn.functional.scaled_dot_product_attention(*arguments, attn_mask=bias, is_causal=isCausal, enable_gqa=heads != 2)
+        bias = torch.randn(1, 1, queries, keys) if hasBias else None
+        if hasBias:
+            bias[..., 3, :], bias[..., 5, 7:] = -float("inf"), -float("inf")  # a row that sees nothing
+        arguments = [(one.transpose(1, 2).contiguous().to(device).transpose(1, 2) if byTokens else one.to(device)).requires_grad_() for one in (q, k, v)]
+        out = torch.nn.functional.scaled_dot_product_attention(*arguments, attn_mask=bias if bias is None else bias.to(device), is_causal=isCausal, enable_gqa=heads != 2)
         out.square().sum().backward()
         results.append([out, *(one.grad for one in arguments)])
     for one, other in zip(*results):
         torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-4)
+    used = _attention_packages._compiled.cache_info().hits + _attention_packages._compiled.cache_info().misses - before
+    assert used == (0 if depth == 12 else 2) and results[1][0].transpose(1, 2).is_contiguous() == byTokens
+
+
+@pytest.mark.parametrize("queries, isCausal, hasRow", ((21, True, False), (9, False, True)), ids=("more queries than keys", "a bias for all queries"))
+def test_attention_without_a_package(rdna, queries, isCausal, hasRow):
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(1, 2, queries, 16, generator=generator), torch.randn(1, 2, 19, 16, generator=generator)
+    bias = torch.randn(1, 1, 1, 19, generator=generator) if hasRow else None
+    attention = torch.nn.functional.scaled_dot_product_attention
+    there = attention(q.to("rdna"), k.to("rdna"), k.to("rdna"), bias if bias is None else bias.to("rdna"), is_causal=isCausal)
+    torch.testing.assert_close(there.cpu(), attention(q, k, k, bias, is_causal=isCausal), rtol=1e-4, atol=1e-4)
 
 
 def test_attention_is_never_quadratic_unasked(rdna):

@@ -13,6 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
+from . import _attention_packages
 from ._device import block_of
 from ._operators import counted, reaches_far, step_of
 
@@ -332,6 +333,9 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     lse = torch.empty((batch, heads, s), dtype=torch.float32, device=q.device)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
+    if out.numel() and _attention_packages.fits(q4, k4, v4, bias, isCausal):
+        out = _attention_packages.forward(q4, k4, v4, bias, isCausal, scale, out, lse)
+        return _with_rest(q, out, lse, s, t)
     settings = _settings(q4, k4, v4, isCausal, bias, out)
     if q.dtype.itemsize == 2 and s % 128 == 0 and t % 64 == 0 and max(depth, v4.shape[-1]) <= 128:
         settings.update(BLOCK_S=block_of(s, 128), BLOCK_T=block_of(t, 64), num_warps=8)
@@ -358,6 +362,11 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
                 EVEN=isEven,
                 **settings,
             )
+    return _with_rest(q, out, lse, s, t)
+
+
+def _with_rest(q: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, s: int, t: int) -> Any:
+    """All that the operator returns."""
     seed = torch.empty((), dtype=torch.int64, device=q.device)
     return out if q.dim() == 4 else out[0], lse, None, None, s, t, seed, torch.empty_like(seed), None
 
@@ -389,9 +398,12 @@ def attention_backward(
     batch, heads, s, depth = q4.shape
     t, width, shared = k4.shape[-2], v4.shape[-1], heads // k4.shape[1]
     scale = 1 / math.sqrt(depth) if scale is None else scale
-    delta = (grad4.float() * out4.float()).sum(-1)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
+    if out4.numel() and _attention_packages.fits(q4, k4, v4, bias, isCausal):
+        results = _attention_packages.backward(grad4, q4, k4, v4, bias, out4, lse, isCausal, scale)
+        return *(one if q.dim() == 4 else one[0] for one in results), None
+    delta = (grad4.float() * out4.float()).sum(-1)
     dq = torch.empty_like(q4)
     if shared > 1:
         dk = torch.empty((batch, heads, t, depth), dtype=q.dtype, device=q.device)
