@@ -373,7 +373,7 @@ def test_files(tmp_path):
     modules.write_text(json.dumps([{"type": "sentence_transformers.models.Pooling", "path": "2_Pooling"}]))
     refused("m/2_Pooling/config.json", "compile", model, "--mlir")
     modules.unlink()
-    refused("is a model of embeddings, which is not divided among devices", "compile", model, "--shards=2", "--mlir")
+    refused("cannot be divided among 2 devices: it is a model of embeddings", "compile", model, "--shards=2", "--mlir")
     for verb in (["run", model], ["generate", model, "-p", "a"], ["logits", model, "--tokens=1", "-o", tmp_path / "l.npy"], ["bench", model], ["perplexity", model, "-f", pooling]):
         refused("is a model of embeddings, which makes no texts; the commands embed and serve run it", *verb)
     refused("makes texts, not embeddings; embed runs bert, roberta, xlm-roberta and nomic_bert", "embed", "--synthetic=tiny", "-p", "a")

@@ -50,8 +50,8 @@ def losing(tmp_path):
         environment[name] = f"{os.environ.get(name, '')} {option}"
     with contextlib.ExitStack() as servers:
 
-        def start(package=package, model="--synthetic=tiny", **more):
-            server = Server(package, [model], "--parallel=3", "--queue=4", device="vulkan", environment=environment | more)
+        def start(package=package, model="--synthetic=tiny", device="vulkan", **more):
+            server = Server(package, [model], "--parallel=3", "--queue=4", device=device, environment=environment | more)
             servers.callback(server.process.kill)
             return server
 
@@ -124,6 +124,29 @@ def test_lost_while_nobody_waits(losing):
     assert 960 <= server.metric("cache_tokens") <= 1024
     assert server.request("/health") == (200, '{"status":"ok"}') and server.complete(**body)["choices"] == alone
     server.end()
+
+
+def test_one_of_several_is_lost(tmp_path, losing):
+    """The first one, which answers wait for, is well; it tells what the lost one said."""
+    start, lose = losing
+    package = tmp_path / "two.greta"
+    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:portable", "--batch=1,4", "--shards=2", "-o", package)
+    assert made.returncode == 0, made.stderr
+    server = start(package, device="vulkan:0,vulkan:1", GRETA_TEST_LOSE_ONLY="1")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = [pool.submit(server.request, "/v1/completions", LONG | {"stream": i > 0}) for i in range(2)]
+        while server.metric("requests_running") < 2:
+            time.sleep(0.01)
+        health = Health(server)
+        lose.touch()
+        begin = time.monotonic()
+        for answer in answers:
+            assert "the device is lost: " in answer.result(LIMIT + 5)[1]
+    said = server.process.communicate(timeout=LIMIT + 5)[1]
+    assert server.process.returncode == 1 and time.monotonic() - begin < LIMIT
+    assert said.startswith("greta-llm: error: ") and "the device was lost" in said and said.count("\n") == 1
+    health.join()
+    assert any(status == 503 and "the device was lost" in text for status, text in health.answers)
 
 
 def test_lost_by_a_model_of_embeddings(tmp_path, losing):

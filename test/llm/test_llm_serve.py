@@ -27,7 +27,7 @@ SERVER = os.environ.get("GRETA_TEST_SERVER", LLM)
 
 class Server:
     def __init__(self, package, model, *options, is_quiet=True, device=DEVICE, environment={}):
-        command = [SERVER, "serve", package, *model, f"--device={device}", "--port=0", *(["-q"] if is_quiet else []), *options]
+        command = [SERVER, "serve", package, *model, f"--device{'s' * (',' in device)}={device}", "--port=0", *(["-q"] if is_quiet else []), *options]
         self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment)
         line = self.process.stdout.readline()
         assert line.startswith("listening at http://127.0.0.1:"), line + self.process.stderr.read()

@@ -112,9 +112,6 @@ std::string writeChecked(const Model &model, Element element,
 // The functions of each of several devices.
 std::string writeDivided(const Model &model, Element element, int64_t shards,
                          const std::vector<int64_t> &batches) {
-  if (shards > 1 && model.config.has(Bidirectional))
-    fail(model.path + ": is a model of embeddings, which is not divided among "
-                      "devices");
   return shards < 2 ? writeChecked(model, element, batches)
                     : writeChecked(shardOf(model, 0, shards), element, batches);
 }

@@ -166,6 +166,7 @@ void addCompileOptions(CLI::App *verb, Options &options) {
 
 void addRunOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
+  addDevices(verb, options);
   verb->add_option("--system", options.system,
                    "what the model is told before the first message");
   verb->add_option("-n", options.longest,
@@ -272,6 +273,7 @@ void addPerplexityOptions(CLI::App *verb, Options &options) {
 
 void addServeOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
+  addDevices(verb, options);
   verb->add_option("--host", options.host,
                    "address to listen at; other machines reach it only with "
                    "--api-key-file");

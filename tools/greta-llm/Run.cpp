@@ -144,8 +144,8 @@ void Conversation::answer() {
         tokens, options.longest ? std::min(options.longest, room) : room);
     ++sampling.seed; // the same message again has another answer
     add("assistant", text);
-  } catch (const greta::Error &) {
-    throw; // the device's, which is not to be used any more
+  } catch (const greta::Error &problem) {
+    fail(engine.causeOf(problem)); // the device is not to be used any more
   } catch (const std::exception &problem) {
     fprintf(stderr, "%s\n", problem.what());
     messages.erase(messages.size() - 1);

@@ -1,6 +1,7 @@
 // Encoder.cpp: see Encoder.h.
 #include "engine/Encoder.h"
 #include "model/Json.h"
+#include "model/Shards.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,8 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
       lookup(load("embed")), element(elementOf(lookup)),
       classes(classify(model, element)) {
   const Config &c = model.config;
+  if (options.devices.size() > 1)
+    checkDivisible(model, static_cast<int64_t>(options.devices.size()));
   checkFacts(package.manifest(), packagePath, factsOf(model, element));
   firstNorm.push_back(load(encodeFirstFunction));
   for (size_t i = 0; i < classes.first.size(); ++i)

@@ -111,6 +111,11 @@ public:
   void setMask(int64_t place, const std::vector<uint32_t> &mask);
   // Ends what it computes with others, on all of them.
   void abort();
+  // Whether several devices compute the model. Behind an error of one they are
+  // not in step any more, so it is the end of all.
+  bool isShared() const { return options.devices.size() > 1; }
+  // Why something failed: where another device did, what that one said.
+  std::string causeOf(const std::exception &problem) const;
   // Whether the logits of a place's choices are read, too.
   void wantLogits(int64_t place, bool wants) {
     places.wantsLogits[static_cast<size_t>(place)] = wants;
@@ -140,8 +145,7 @@ public:
   void end(int64_t place);
   // After an error: what the places and the cache hold is not known.
   void forget() {
-    tell([](Engine &other) { other.forget(); });
-    placesAreClear = false;
+    forgetPlaces();
     cache.forget();
   }
 
@@ -169,7 +173,7 @@ public:
   int64_t stepRows() const { return computedRows; }
   int64_t capacity() const { return pages * pageSize; }
   int64_t freeTokens() const { return cache.free() * pageSize; }
-  std::string deviceName() const { return nameOfDevice(runtime); }
+  std::string deviceName() const;
   greta_memory memory() const { return runtime.memory(); }
   size_t weightBytes() const { return weights->bytes(); }
   const char *elementName() const { return nameOf(element); }
@@ -234,6 +238,10 @@ private:
   void queueSample(int64_t rows, size_t numbers);
   void runStep(int64_t batch, int64_t count);
   void clearPlaces();
+  void forgetPlaces() {
+    tell([](Engine &other) { other.forgetPlaces(); });
+    placesAreClear = false;
+  }
   void writeTable(int64_t place, const Sequence &sequence);
   void writeLeft(int64_t place, int64_t left);
   void awaitMask(int64_t place);
@@ -262,7 +270,6 @@ private:
   void join();
   Buffer allocateX(int64_t tokens);
   void reduce(const Buffer &from, int64_t tokens);
-  bool isShared() const { return options.devices.size() > 1; }
   size_t lastX() const {
     return isShared() ? 0 : static_cast<size_t>(model.config.layers % 2);
   }

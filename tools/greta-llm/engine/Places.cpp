@@ -214,7 +214,7 @@ void Engine::warmUp() {
       if (one.size && one.size <= places.size &&
           (one.size == places.size || !options.keepsSize))
         use(std::min(first + one.size, count) - 1);
-  placesAreClear = false;
+  forgetPlaces();
 }
 
 void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {

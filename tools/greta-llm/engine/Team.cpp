@@ -126,7 +126,7 @@ void Engine::makeOthers(const Model &whole) {
 
 // When all are ready, so that nobody waits for one that has failed.
 void Engine::join() {
-  options.team->compare(deviceName());
+  options.team->compare(nameOfDevice(runtime));
   options.team->least(0);
   greta_comm_options how{};
   how.id = &options.team->id;
@@ -144,6 +144,17 @@ Engine::~Engine() {
 void Engine::abort() {
   if (comm)
     comm->abort();
+}
+
+std::string Engine::causeOf(const std::exception &problem) const {
+  std::string why = isShared() ? options.team->failure() : "";
+  return why.empty() ? problem.what() : why;
+}
+
+std::string Engine::deviceName() const {
+  std::string name = nameOfDevice(runtime);
+  return isShared() ? std::to_string(options.devices.size()) + " x " + name
+                    : name;
 }
 
 // The sum over the devices.

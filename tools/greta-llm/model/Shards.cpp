@@ -38,17 +38,22 @@ void divideRows(Stored &stored, int64_t number, int64_t count) {
   stored.shape[0] /= count;
 }
 
+void refuseToDivide(const Model &whole, int64_t count, const std::string &why) {
+  fail(whole.path + ": cannot be divided among " + std::to_string(count) +
+       " devices: " + why);
+}
+
 } // namespace
 
-Model shardOf(const Model &whole, int64_t number, int64_t count) {
+void checkDivisible(const Model &whole, int64_t count) {
   const Config &c = whole.config;
   auto refuse = [&](const std::string &why) {
-    fail(whole.path + ": cannot be divided among " + std::to_string(count) +
-         " devices: " + why);
+    refuseToDivide(whole, count, why);
   };
   if (count != 2 && count != 4 && count != 8)
     refuse("there may be 2, 4 or 8");
-  const std::pair<uint32_t, const char *> traits[] = {
+  const std::pair<uint64_t, const char *> traits[] = {
+      {Bidirectional, "it is a model of embeddings"},
       {Experts, "it has experts"},
       {LatentKeys, "its keys are latents"},
       {NormsAfter, "it has norms behind attention and MLP"},
@@ -65,6 +70,14 @@ Model shardOf(const Model &whole, int64_t number, int64_t count) {
     refuse("it has " + std::to_string(c.heads) + " heads, " +
            std::to_string(c.keyHeads) + " of keys, and an MLP of " +
            std::to_string(c.hidden));
+}
+
+Model shardOf(const Model &whole, int64_t number, int64_t count) {
+  checkDivisible(whole, count);
+  const Config &c = whole.config;
+  auto refuse = [&](const std::string &why) {
+    refuseToDivide(whole, count, why);
+  };
   Model shard;
   shard.path = whole.path;
   shard.config = c;

@@ -9,7 +9,10 @@
 
 namespace greta::llm {
 
-// The whole model outlives it. Reports what cannot be divided.
+// Fails where a model cannot be divided.
+void checkDivisible(const Model &whole, int64_t count);
+
+// The whole model outlives it.
 Model shardOf(const Model &whole, int64_t number, int64_t count);
 
 } // namespace greta::llm

@@ -132,16 +132,13 @@ void Scheduler::run() {
       while (ahead.size() > (isQueued ? 1 : 0))
         takeStep();
     } catch (const greta::Error &problem) {
-      if (problem.status() == GRETA_ERROR_DEVICE_LOST) {
-        // For good: nothing that this process asks for will be done.
-        std::lock_guard<std::mutex> lock(mutex);
-        isEnding = true;
-        why = std::string("the device is lost: ") + problem.what();
-        deviceIsLost = true;
-      }
-      failAll(problem.what());
+      if (problem.status() == GRETA_ERROR_DEVICE_LOST || engine.isShared())
+        lose(engine.causeOf(problem));
+      failAll(engine.causeOf(problem));
     } catch (const std::exception &problem) {
-      failAll(problem.what());
+      if (engine.isShared())
+        lose(engine.causeOf(problem));
+      failAll(engine.causeOf(problem));
     }
     ++counts.steps;
     counts.stepMicroseconds += static_cast<int64_t>((seconds() - begin) * 1e6);
@@ -150,6 +147,15 @@ void Scheduler::run() {
   std::lock_guard<std::mutex> lock(mutex);
   isIdle = true;
   idle.notify_all();
+}
+
+/// For good: nothing that this process asks for will be done.
+void Scheduler::lose(const std::string &problem) {
+  engine.abort();
+  std::lock_guard<std::mutex> lock(mutex);
+  isEnding = true;
+  why = "the device is lost: " + problem;
+  deviceIsLost = true;
 }
 
 /// Who wants a token more.

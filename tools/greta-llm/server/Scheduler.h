@@ -213,6 +213,7 @@ private:
   void finish(Job &job, const char *reason, std::string stop = "");
   void end(Job &job, Answer::Piece piece);
   void count();
+  void lose(const std::string &problem);
   void failAll(const std::string &why);
 
   Engine &engine;
