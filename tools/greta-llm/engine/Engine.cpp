@@ -330,7 +330,7 @@ Engine::Inputs Engine::inputsOf(int64_t count) const {
 // The rest of a layer with experts, behind its own function.
 void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
                           int64_t layer) {
-  const Buffer &to = x[(layer + 1) % 2];
+  const Buffer &to = x[isShared() ? 0 : (layer + 1) % 2];
   std::vector<greta::Tensor> ordered;
   for (const char *name :
        {"pair_weights", "pair_places", "expert_offsets", "pair_rows"})
@@ -349,7 +349,7 @@ void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
 // The beginning of a layer of latents, before its own function.
 void Engine::queueLatents(const greta::Function &function, const Inputs &inputs,
                           int64_t layer) {
-  const Buffer &from = x[layer % 2];
+  const Buffer &from = x[isShared() ? 0 : layer % 2];
   std::vector<greta::Tensor> made;
   for (const char *name : latentResults)
     made.push_back(bindLatent(name, inputs.tokens));
@@ -377,9 +377,10 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
     std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
     std::vector<greta::Tensor> results = {
         {&x[isShared() ? 1 : (layer + 1) % 2], {tokens, c.width}}};
+    std::vector<greta::Tensor> ofMlp = {{&x[0], {tokens, c.width}}};
     if (c.hasExperts(layer))
       for (const char *name : {"normed", "router_logits"})
-        results.push_back(bindPairs(name, tokens));
+        (isShared() ? ofMlp : results).push_back(bindPairs(name, tokens));
     if (c.has(LatentKeys)) {
       queueLatents(step.latents[classes.classOf[i]], inputs, layer);
     } else {
@@ -393,12 +394,12 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
     if (isShared()) {
       reduce(x[1], tokens);
       const greta::Function &mlp = step.mlps[classes.classOf[i]];
-      mlp.launch(stream, bindAll(mlp, layer, inputs, x[1], 0),
-                 {{&x[0], {tokens, c.width}}});
-      reduce(x[0], tokens);
+      mlp.launch(stream, bindAll(mlp, layer, inputs, x[1], 0), ofMlp);
     }
     if (c.hasExperts(layer))
       queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
+    if (isShared())
+      reduce(x[0], tokens);
   }
 }
 

@@ -42,6 +42,17 @@ Value Writer::held(Function &f, const std::string &weight,
   return shape.size() < 3 ? w : f.expand(w, shape, "[[0, 1], [2]]");
 }
 
+// With a weight's bias. Of sums over devices each adds its share.
+Value Writer::biased(Function &f, const Value &y, Value bias,
+                     const std::string &weight) const {
+  bias = f.convert(bias, y.type.element);
+  if (weight == "attn_output" || weight.rfind("ffn_down", 0) == 0)
+    bias = f.scaled(bias, share());
+  return f.elementwise(
+      "arith.addf",
+      {y, bias.type.shape == y.type.shape ? bias : f.repeat(bias, y.type)});
+}
+
 // x times the transposed weight; `stored` is the weight's name in the model.
 Value Writer::linear(Function &f, const Value &x, const std::string &weight,
                      const std::string &stored,
@@ -54,9 +65,7 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
   y = f.convert(y, result);
   if (!config.biases.count(weight))
     return y;
-  Value bias = f.argument(weight + "_bias", {{rows}, element});
-  return f.elementwise("arith.addf",
-                       {y, f.repeat(f.convert(bias, result), y.type)});
+  return biased(f, y, f.argument(weight + "_bias", {{rows}, element}), weight);
 }
 
 // In f32 where x is.
@@ -286,7 +295,7 @@ Value Writer::grouped(Function &f, int64_t layer, const Value &x,
   if (!config.biases.count(weight))
     return y;
   Value bias = f.argument(biasOfPairs(weight), {y.type.shape, element});
-  return f.elementwise("arith.addf", {y, f.convert(bias, result)});
+  return biased(f, y, bias, weight);
 }
 
 std::string Writer::experts(const std::string &name, int64_t layer,
@@ -310,15 +319,22 @@ Value Writer::input(Function &f, const Value &from,
       element);
 }
 
-// x and what a part of the layer adds to it; of several devices each has a
-// share of x, which is exact, as they are 2, 4 or 8.
+// x and what a part of the layer adds to it.
 Value Writer::residual(Function &f, const Value &x, Value more,
                        const char *normName) const {
   if (config.has(NormsAfter))
     more = norm(f, more, normName, config.width);
   more = f.scaled(more, config.residualScale);
-  double share = 1 / static_cast<double>(config.shards);
-  return f.elementwise("arith.addf", {f.scaled(x, share), more});
+  return f.elementwise("arith.addf", {f.scaled(x, share()), more});
+}
+
+// What experts are added to, what they and the router read, and its logits.
+std::vector<Value> Writer::toExperts(const Layer &in, const Value &x,
+                                     const Value &inner) const {
+  Value y = in.f.scaled(x, share());
+  if (config.mixture.shared)
+    y = in.f.elementwise("arith.addf", {y, shared(in, inner)});
+  return {y, inner, project(in, inner, "ffn_gate_inp", "f32")};
 }
 
 std::string Writer::layer(const std::string &name, int64_t layer,
@@ -354,11 +370,8 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   if (config.shards > 1)
     return finished({middle});
   Value inner = config.has(Parallel) ? normed : input(f, middle, "ffn_norm");
-  if (config.hasExperts(layer)) {
-    if (config.mixture.shared)
-      middle = f.elementwise("arith.addf", {middle, shared(in, inner)});
-    return finished({middle, inner, project(in, inner, "ffn_gate_inp", "f32")});
-  }
+  if (config.hasExperts(layer))
+    return finished(toExperts(in, middle, inner));
   Value y = residual(f, middle, mlp(in, inner), "post_ffw_norm");
   return finished({y});
 }
@@ -368,8 +381,10 @@ std::string Writer::mlp(const std::string &name, int64_t layer,
   Function f(name, tokens);
   Value x = f.argument("x", {{tokens, config.width}, "f32"});
   Layer in{f, layer, tokens, false, {}, {}, {}, {}, {}};
-  Value y = mlp(in, input(f, x, "ffn_norm"));
-  return f.finish({residual(f, x, y, "post_ffw_norm")});
+  Value inner = input(f, x, "ffn_norm");
+  if (config.hasExperts(layer))
+    return f.finish(toExperts(in, x, inner));
+  return f.finish({residual(f, x, mlp(in, inner), "post_ffw_norm")});
 }
 
 std::string Writer::head(const std::string &name, int64_t tokens) const {

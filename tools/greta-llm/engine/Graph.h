@@ -13,8 +13,9 @@
 //   latentC_T, latentC_n and latent_join
 //                what is before attention in a layer of latents (Latent.h)
 //   mlpC_T, mlpC_n
-//                the MLP of a layer that several devices compute together: they
-//                add up x behind it and behind the layer's function
+//                the MLP of a layer that several devices compute together, or
+//                what is before experts: they add up x behind the layer's
+//                function, and behind this or the experts
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
 // An encoder has others (EncoderGraph.cpp).

@@ -78,6 +78,14 @@ private:
   Value held(Function &f, const std::string &weight,
              const std::string &stored) const;
   Value input(Function &f, const Value &from, const char *normName) const;
+  // Devices that compute together add up what they make of x and of the biases
+  // of their sums, of which each has so much; this is exact, as they are 2, 4
+  // or 8.
+  double share() const { return 1 / static_cast<double>(config.shards); }
+  Value biased(Function &f, const Value &y, Value bias,
+               const std::string &weight) const;
+  std::vector<Value> toExperts(const Layer &in, const Value &x,
+                               const Value &inner) const;
   Value residual(Function &f, const Value &x, Value more,
                  const char *norm) const;
   std::string number(double value) const {

@@ -1,7 +1,7 @@
 // Shards.h: a model's part on one of several devices that compute every layer
 // together. In: the whole model, which of them it is, and how many there are.
-// Out: a model of fewer heads and a narrower MLP, whose weights are parts of
-// the whole one's, where they lie in its files.
+// Out: a model of fewer heads, a narrower MLP and narrower experts, whose
+// weights are parts of the whole one's, where they lie in its files.
 #ifndef GRETA_LLM_MODEL_SHARDS_H
 #define GRETA_LLM_MODEL_SHARDS_H
 
