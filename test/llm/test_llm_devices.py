@@ -12,6 +12,8 @@ from harness import WHOLE
 from models import ARCHITECTURES
 from test_llm import TARGETS, TOKENS, assert_close, llm
 
+DEVICE = "sim:gfx942"
+
 # Heads and MLPs whose halves are whole blocks of 32 weights; biases, and keys of a head for two.
 A = dataclasses.replace(ARCHITECTURES["qwen2"], width=64, hidden=128, heads=4, key_heads=2, head_size=16, layers=2)
 
@@ -21,10 +23,10 @@ def write(path, format):
     return models.write_gguf(path, models.as_in_gguf(A), weights, format)
 
 
-def logits(package, path, devices, tmp_path, batch):
+def logits(package, path, devices, tmp_path, batch, *words):
     out = tmp_path / "logits.npy"
-    words = f"--devices={devices}" if "," in devices else f"--device={devices}"
-    ran = llm("logits", package, path, words, "--tokens=" + ",".join(map(str, TOKENS)), f"--batch={batch}", "-c", 64, "-o", out, "-q")
+    words = (f"--devices={devices}" if "," in devices else f"--device={devices}", *words)
+    ran = llm("logits", package, path, *words, "--tokens=" + ",".join(map(str, TOKENS)), f"--batch={batch}", "-c", 64, "-o", out, "-q")
     assert ran.returncode == 0, ran.stderr
     return np.load(out).astype(np.float64)
 
@@ -73,6 +75,30 @@ def test_logits_of_divided_experts_and_latents(tmp_path, name, device):
     assert made.returncode == 0, made.stderr
     for batch in (0, 1):
         assert_close(logits(package, path, f"{device},{device}", tmp_path, batch), want, element)
+
+
+def test_logits_of_devices_with_layers(tmp_path):
+    """The bits of one device, whose package they have; devices of different kinds are as right. An output that is the embedding is on the first and the last."""
+    a = dataclasses.replace(A, layers=3, tied=True)
+    path, package = models.write_safetensors(tmp_path / "m", a, models.random_weights(a), "f16"), tmp_path / "m.greta"
+    made = llm("compile", path, "--targets=gfx942,vulkan:portable", "-o", package)
+    assert made.returncode == 0, made.stderr
+    for batch in (0, 1):
+        one = logits(package, path, DEVICE, tmp_path, batch)
+        assert np.array_equal(one, logits(package, path, ",".join([DEVICE] * 3), tmp_path, batch, "--split=layers"))
+        assert_close(logits(package, path, f"{DEVICE},vulkan", tmp_path, batch, "--split=layers:2,1", "--chunk=16"), one, "f16")
+    for split, says in (
+        ("rows", "--split is tensor, layers, or the number of layers of each device: layers:20,12, not rows"),
+        ("layers:2,", "not layers:2,"),
+        ("layers:3,0", "not layers:3,0"),
+        ("tensor:2,1", "not tensor:2,1"),
+        ("layers:1,1", "--split: has 2 layers for 2 devices; the model has 3, and --devices 2"),
+        ("layers:3", "--split: has 3 layers for 1 devices; the model has 3, and --devices 2"),
+    ):
+        ran = llm("logits", package, path, f"--devices={DEVICE},{DEVICE}", f"--split={split}", "--tokens=1", "-o", tmp_path / "x.npy", "-q")
+        assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+    ran = llm("logits", package, path, f"--devices={','.join([DEVICE] * 4)}", "--split=layers", "--tokens=1", "-o", tmp_path / "x.npy", "-q")
+    assert ran.returncode == 1 and "has 3 layers for 4 devices" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
 
 
 def test_generation_of_two_devices_repeats_itself(tmp_path):

@@ -70,6 +70,26 @@ def test_run_and_guesses(made):
     assert {ran.returncode for ran in said} == {0} and len({ran.stdout for ran in said}) == 1 and said[0].stdout.strip(), said
 
 
+def test_layers(tmp_path):
+    """Devices that have layers say what one says to the bit, with the likeliest tokens, guesses, and a grammar, though only the last one has logits."""
+    a = dataclasses.replace(A, layers=3)
+    model, package = models.write_safetensors(tmp_path / "m", a, models.random_weights(a), "f16"), tmp_path / "m.greta"
+    (model / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(40)))
+    assert llm("compile", model, "--targets=gfx942", "--batch=1,4", "-o", package).returncode == 0
+    prompts = [dict(prompt=list(range(i, 2 * i)), max_tokens=4 + 3 * i, seed=i, logprobs=2 * (i % 2), logit_bias=NO_END) for i in range(1, 5)]
+    prompts[1]["grammar"] = "root ::= [a-z ]+"
+    said = []
+    for devices, words in ((DEVICE, ()), (",".join([DEVICE] * 3), ("--split=layers",))):
+        server = Server(package, [model], "--parallel=4", "--context=128", "--deterministic", *words, device=devices)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), prompts)])
+        server.end()
+        generated = llm("generate", package, model, f"--device{'s' * bool(words)}={devices}", *words, "-p", "the the the", "-n", 12, "--drafts=3", "--seed=1", "-q")
+        assert generated.returncode == 0, generated.stderr
+        said[-1].append(generated.stdout)
+    assert said[0] == said[1]
+
+
 def test_sigterm(made):
     """An answer that takes longer than it has ends without the rest."""
     model, packages = made

@@ -3,6 +3,7 @@
 // nothing else of the compiler is needed, so greta-llm itself has no LLVM.
 #include "Compile.h"
 #include "Progress.h"
+#include "engine/Engine.h"
 #include "engine/Graph.h"
 #include "greta_runtime.hpp"
 #include "model/Shards.h"
@@ -17,6 +18,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <openssl/evp.h>
+#include <set>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -224,13 +226,20 @@ std::string packageFor(const Model &model, const Options &options,
   progress.say("looking for the device");
   std::string targets = targetsOf(
       options.devices.empty() ? options.device : options.devices.front());
-  for (const std::string &device : options.devices)
-    if (targetsOf(device) != targets)
+  bool isByLayers = EngineOptions::of(options).isByLayers;
+  std::set<std::string> known = {targets};
+  for (const std::string &device : options.devices) {
+    std::string its = targetsOf(device);
+    if (!known.insert(its).second)
+      continue;
+    if (!isByLayers)
       fail("--devices: " + options.devices.front() + " and " + device +
-           " run different kernels; a model is divided among equal devices");
-  std::string module =
-      writeDivided(model, model.element(),
-                   static_cast<int64_t>(options.devices.size()), batches);
+           " run different kernels; such are for --split=layers");
+    targets += "," + its;
+  }
+  std::string module = writeDivided(
+      model, model.element(),
+      isByLayers ? 1 : static_cast<int64_t>(options.devices.size()), batches);
   Sha256 hash;
   hash.add(module);
   hash.add(targets);

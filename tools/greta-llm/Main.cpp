@@ -63,10 +63,16 @@ void nameFiles(Options &options) {
 
 void addDevices(CLI::App *verb, Options &options) {
   verb->add_option("--devices", options.devices,
-                   "2, 4 or 8 equal devices, each with a part of every layer: "
+                   "the devices that compute the model together: "
                    "vulkan:0,vulkan:1")
       ->delimiter(',')
       ->excludes("--device");
+  verb->add_option(
+          "--split", options.split,
+          "how they divide it. tensor: 2, 4 or 8 equal devices have a part of "
+          "every layer; layers: each has some layers, as its free memory is, "
+          "one device after the other; layers:20,12: so many")
+      ->needs("--devices");
 }
 
 // The options of every verb that runs a model.

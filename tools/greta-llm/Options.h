@@ -16,6 +16,7 @@ struct Options {
   std::string system;               // the first message of a chat
   std::string first, second;        // [package] model, as they were given
   std::vector<std::string> devices; // that compute the model together
+  std::string split = "tensor";     // how they divide it
   int64_t shards = 1;               // the same, for compile
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, longest = 0, context = 0, chunk = 2048, repetitions = 5,

@@ -32,7 +32,7 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
   for (size_t i = 0; i < classes.first.size(); ++i)
     layers.push_back(load(promptFunction(i)));
   weights = std::make_unique<Weights>(
-      model, element, runtime, stream, [&](double share) {
+      model, Stage{0, c.layers}, element, runtime, stream, [&](double share) {
         progress.say("loading weights: " +
                      std::to_string(std::lround(share * 100)) + " %");
       });

@@ -11,14 +11,37 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <sstream>
 
 namespace greta::llm {
 
 EngineOptions EngineOptions::of(const Options &options) {
   EngineOptions engine;
   engine.devices = options.devices;
+  auto refuse = [&] {
+    fail("--split is tensor, layers, or the number of layers of each device: "
+         "layers:20,12, not " +
+         options.split);
+  };
+  std::istringstream words(options.split);
+  std::string word;
+  std::getline(words, word, ':');
+  engine.isByLayers = word == "layers" && engine.devices.size() > 1;
+  if ((word != "layers" && word != "tensor") || options.split.back() == ',' ||
+      options.split.back() == ':')
+    refuse();
+  while (std::getline(words, word, ',')) {
+    bool isNumber = !word.empty() && word.size() < 6 &&
+                    word.find_first_not_of("0123456789") == std::string::npos;
+    engine.layersOfStages.push_back(isNumber ? std::stoll(word) : 0);
+    if (engine.layersOfStages.back() < 1 || options.split[0] == 't')
+      refuse();
+  }
+  if (engine.isByLayers)
+    std::rotate(engine.devices.begin(), engine.devices.end() - 1,
+                engine.devices.end());
   engine.device =
-      options.devices.empty() ? options.device : options.devices.front();
+      engine.devices.empty() ? options.device : engine.devices.front();
   engine.context = options.context;
   engine.chunk = options.chunk;
   engine.usesGraphs = !options.noGraphs;
@@ -30,7 +53,7 @@ EngineOptions EngineOptions::of(const Options &options) {
 
 Engine::Engine(const Model &model, const std::string &packagePath,
                const EngineOptions &options)
-    : shard(options.devices.size() > 1
+    : shard(options.devices.size() > 1 && !options.isByLayers
                 ? std::make_unique<Model>(
                       shardOf(model, static_cast<int64_t>(options.number),
                               static_cast<int64_t>(options.devices.size())))
@@ -41,10 +64,15 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       element(elementOfPackage()), classes(classify(this->model, element)) {
   const Config &c = this->model.config;
   makeOthers(model);
+  stage = agreeOnStage();
   checkFacts(package.manifest(), packagePath, factsOf(this->model, element));
-  embed.push_back(load("embed"));
-  sample.push_back(load("sample"));
-  if (c.has(Experts)) {
+  if (stage.isFirst)
+    embed.push_back(load("embed"));
+  if (stage.isLast)
+    sample.push_back(load("sample"));
+  int64_t withExperts =
+      ownLayer([&](int64_t layer) { return c.hasExperts(layer); });
+  if (withExperts >= 0) {
     orderExperts.push_back(load("experts_order"));
     addExperts.push_back(load("experts_add"));
   }
@@ -60,7 +88,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     steps.push_back(loadStep(size));
 
   weights = std::make_unique<Weights>(
-      this->model, element, runtime, stream, [&](double share) {
+      this->model, stage, element, runtime, stream, [&](double share) {
         progress.say("loading weights: " +
                      std::to_string(std::lround(share * 100)) + " %");
       });
@@ -80,7 +108,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   };
   for (greta::Buffer &buffer : x)
     buffer = allocateX(chunk);
-  if (c.has(Experts))
+  if (withExperts >= 0)
     makePairs();
   std::vector<std::string> names(std::begin(latentResults),
                                  std::end(latentResults));
@@ -94,17 +122,20 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   }
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
   inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
-  for (int64_t layer = 0; layer < c.layers; ++layer)
-    for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
-      if (cache == &values && c.caches() == 1)
-        continue;
+  for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
+    cache->resize(static_cast<size_t>(c.layers));
+    if (cache == &values && c.caches() == 1)
+      continue;
+    for (int64_t layer = stage.first; layer < stage.end; ++layer) {
       size_t bytes =
           static_cast<size_t>(pages * pageSize * c.keyHeads * c.headSize) *
           bytesOf(element);
-      cache->push_back(runtime.allocate(bytes));
+      greta::Buffer &buffer = (*cache)[static_cast<size_t>(layer)];
+      buffer = runtime.allocate(bytes);
       // Memory that was never written is multiplied by weights of zero.
-      stream.fill(cache->back(), bytes, 0);
+      stream.fill(buffer, bytes, 0);
     }
+  }
   cache = Pages(pages);
 
   positions = pages * pageSize;
@@ -114,21 +145,21 @@ Engine::Engine(const Model &model, const std::string &packagePath,
         std::min(positions, (c.context + pageSize - 1) / pageSize * pageSize);
   makeTurns();
 
-  checkArguments(embed.front(), -1);
-  checkArguments(sample.front(), -1);
-  for (const auto *some : {&orderExperts, &addExperts, &joinLatents})
+  for (const auto *some : {&embed, &sample})
     for (const greta::Function &function : *some)
-      checkArguments(function, c.layerWithExperts());
+      checkArguments(function, -1);
+  for (const auto *some : {&orderExperts, &addExperts})
+    for (const greta::Function &function : *some)
+      checkArguments(function, withExperts);
+  for (const greta::Function &function : joinLatents)
+    checkArguments(function, stage.first);
   for (const Step &step : steps) {
-    for (size_t i = 0; i < step.layers.size(); ++i)
-      checkArguments(step.layers[i], classes.first[i]);
-    for (const auto &[i, experts] : step.experts)
-      checkArguments(experts, classes.first[i]);
-    for (size_t i = 0; i < step.latents.size(); ++i)
-      checkArguments(step.latents[i], classes.first[i]);
-    for (size_t i = 0; i < step.mlps.size(); ++i)
-      checkArguments(step.mlps[i], classes.first[i]);
-    checkArguments(step.head.front(), -1);
+    for (const auto *some :
+         {&step.layers, &step.experts, &step.latents, &step.mlps})
+      for (const auto &[i, function] : *some)
+        checkArguments(function, layerOfClass(i));
+    for (const greta::Function &head : step.head)
+      checkArguments(head, -1);
   }
   makePlaces(std::max(options.sequences, options.drafts + 1));
   if (options.drafts && places.size == 1)
@@ -186,9 +217,9 @@ int64_t Engine::contextThatFits() const {
   // makePlaces allocates these for sequences that generate.
   auto places = static_cast<size_t>(
       options.sequences * (c.vocabulary + maskWords(c.vocabulary)) * 4);
-  auto fits =
-      static_cast<int64_t>((memory.free - std::min(memory.free, places)) / 2 /
-                           (static_cast<size_t>(c.layers) * layer));
+  auto fits = static_cast<int64_t>(
+      (memory.free - std::min(memory.free, places)) / 2 /
+      (static_cast<size_t>(stage.end - stage.first) * layer));
   return std::max(std::min(c.context * options.sequences, fits), pageSize);
 }
 
@@ -223,19 +254,23 @@ double Engine::copyBandwidth() {
 }
 
 std::map<std::string, std::string> Engine::variants() const {
-  std::map<std::string, std::string> all = {
-      {"embed", embed.front().variant()}, {"sample", sample.front().variant()}};
+  std::map<std::string, std::string> all;
+  for (const greta::Function &function : embed)
+    all["embed"] = function.variant();
+  for (const greta::Function &function : sample)
+    all["sample"] = function.variant();
   for (const Step &step : steps) {
-    for (size_t i = 0; i < step.layers.size(); ++i)
+    for (const auto &[i, layer] : step.layers)
       all[step.size ? layerFunction(i, step.size) : promptFunction(i)] =
-          step.layers[i].variant();
+          layer.variant();
     for (const auto &[i, experts] : step.experts)
       all[expertsFunction(i, step.size)] = experts.variant();
-    for (size_t i = 0; i < step.latents.size(); ++i)
-      all[latentFunction(i, step.size)] = step.latents[i].variant();
-    for (size_t i = 0; i < step.mlps.size(); ++i)
-      all[mlpFunction(i, step.size)] = step.mlps[i].variant();
-    all[headFunction(step.size)] = step.head.front().variant();
+    for (const auto &[i, latents] : step.latents)
+      all[latentFunction(i, step.size)] = latents.variant();
+    for (const auto &[i, mlp] : step.mlps)
+      all[mlpFunction(i, step.size)] = mlp.variant();
+    for (const greta::Function &head : step.head)
+      all[headFunction(step.size)] = head.variant();
   }
   return all;
 }
@@ -250,7 +285,7 @@ int64_t Engine::layerOf(const std::string &function) const {
     latent.pop_back();
     if (function == prompt || function.rfind(layer, 0) == 0 ||
         function.rfind(experts, 0) == 0 || function.rfind(latent, 0) == 0)
-      return classes.first[i];
+      return layerOfClass(i);
   }
   return -1;
 }
@@ -304,18 +339,20 @@ Element Engine::elementOfPackage() {
 
 Engine::Step Engine::loadStep(int64_t size) {
   Step step{size, {}, {}, {}, {}, {}};
-  for (size_t i = 0; i < classes.first.size(); ++i)
-    step.layers.push_back(
-        load(size ? layerFunction(i, size) : promptFunction(i)));
-  for (size_t i = 0; i < classes.first.size(); ++i)
+  for (size_t i = 0; i < classes.first.size(); ++i) {
+    if (layerOfClass(i) < 0)
+      continue;
+    step.layers.emplace(
+        i, load(size ? layerFunction(i, size) : promptFunction(i)));
     if (model.config.hasExperts(classes.first[i]))
       step.experts.emplace(i, load(expertsFunction(i, size)));
-  for (size_t i = 0; model.config.has(LatentKeys) && i < classes.first.size();
-       ++i)
-    step.latents.push_back(load(latentFunction(i, size)));
-  for (size_t i = 0; isShared() && i < classes.first.size(); ++i)
-    step.mlps.push_back(load(mlpFunction(i, size)));
-  step.head.push_back(load(headFunction(size)));
+    if (model.config.has(LatentKeys))
+      step.latents.emplace(i, load(latentFunction(i, size)));
+    if (hasSums())
+      step.mlps.emplace(i, load(mlpFunction(i, size)));
+  }
+  if (stage.isLast)
+    step.head.push_back(load(headFunction(size)));
   return step;
 }
 
@@ -330,7 +367,7 @@ Engine::Inputs Engine::inputsOf(int64_t count) const {
 // The rest of a layer with experts, behind its own function.
 void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
                           int64_t layer) {
-  const Buffer &to = x[isShared() ? 0 : (layer + 1) % 2];
+  const Buffer &to = x[hasSums() ? 0 : (layer + 1) % 2];
   std::vector<greta::Tensor> ordered;
   for (const char *name :
        {"pair_weights", "pair_places", "expert_offsets", "pair_rows"})
@@ -349,7 +386,7 @@ void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
 // The beginning of a layer of latents, before its own function.
 void Engine::queueLatents(const greta::Function &function, const Inputs &inputs,
                           int64_t layer) {
-  const Buffer &from = x[isShared() ? 0 : layer % 2];
+  const Buffer &from = x[hasSums() ? 0 : layer % 2];
   std::vector<greta::Tensor> made;
   for (const char *name : latentResults)
     made.push_back(bindLatent(name, inputs.tokens));
@@ -360,8 +397,8 @@ void Engine::queueLatents(const greta::Function &function, const Inputs &inputs,
                bindLatent("latent_queries", inputs.tokens)});
 }
 
-// Queues the layers, which leave their result in x[lastX()]. Several devices
-// add up their results behind attention, and behind the MLP.
+// Queues the layers, which leave their result in x[lastX()]. Devices that have
+// parts of each add up their results behind attention, and behind the MLP.
 void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
   int64_t tokens = inputs.tokens, half = c.pairs();
@@ -369,47 +406,51 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   for (Turns &some : turns)
     for (greta::Buffer *buffer : {&some.cos, &some.sin})
       embedded.push_back({buffer, {tokens, half}});
-  embed.front().launch(stream, bindAll(embed.front(), -1, inputs, x[0], 0),
-                       embedded);
-  for (int64_t layer = 0; layer < c.layers; ++layer) {
+  for (const greta::Function &function : embed)
+    function.launch(stream, bindAll(function, -1, inputs, x[0], 0), embedded);
+  if (!stage.isFirst)
+    passOn(x[stage.first % 2], tokens, /*receives=*/true);
+  for (int64_t layer = stage.first; layer < stage.end; ++layer) {
     size_t i = static_cast<size_t>(layer);
-    const greta::Function &function = step.layers[classes.classOf[i]];
+    const greta::Function &function = step.layers.at(classes.classOf[i]);
     std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
     std::vector<greta::Tensor> results = {
-        {&x[isShared() ? 1 : (layer + 1) % 2], {tokens, c.width}}};
+        {&x[hasSums() ? 1 : (layer + 1) % 2], {tokens, c.width}}};
     std::vector<greta::Tensor> ofMlp = {{&x[0], {tokens, c.width}}};
     if (c.hasExperts(layer))
       for (const char *name : {"normed", "router_logits"})
-        (isShared() ? ofMlp : results).push_back(bindPairs(name, tokens));
+        (hasSums() ? ofMlp : results).push_back(bindPairs(name, tokens));
     if (c.has(LatentKeys)) {
-      queueLatents(step.latents[classes.classOf[i]], inputs, layer);
+      queueLatents(step.latents.at(classes.classOf[i]), inputs, layer);
     } else {
       results.push_back({&keys[i], cache});
       results.push_back({&values[i], cache});
     }
     function.launch(
         stream,
-        bindAll(function, layer, inputs, x[isShared() ? 0 : layer % 2], 0),
+        bindAll(function, layer, inputs, x[hasSums() ? 0 : layer % 2], 0),
         results);
-    if (isShared()) {
+    if (hasSums()) {
       reduce(x[1], tokens);
-      const greta::Function &mlp = step.mlps[classes.classOf[i]];
+      const greta::Function &mlp = step.mlps.at(classes.classOf[i]);
       mlp.launch(stream, bindAll(mlp, layer, inputs, x[1], 0), ofMlp);
     }
     if (c.hasExperts(layer))
       queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
-    if (isShared())
+    if (hasSums())
       reduce(x[0], tokens);
   }
+  if (!stage.isLast)
+    passOn(x[stage.end % 2], tokens, /*receives=*/false);
 }
 
 void Engine::queueHead(const Step &step, const Inputs &inputs, int64_t row,
                        int64_t rows) {
   Inputs some = inputs;
   some.tokens = rows;
-  const greta::Function &head = step.head.front();
-  head.launch(stream, bindAll(head, -1, some, x[lastX()], row),
-              {{&logitBuffer, {rows, model.config.vocabulary}}});
+  for (const greta::Function &head : step.head)
+    head.launch(stream, bindAll(head, -1, some, x[lastX()], row),
+                {{&logitBuffer, {rows, model.config.vocabulary}}});
 }
 
 int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
@@ -457,6 +498,8 @@ void Engine::appendPart(Sequence &sequence, const int32_t *tokens,
 }
 
 void Engine::readLogits(int64_t rows) {
+  if (!stage.isLast)
+    return;
   size_t before = logits.size(),
          more = static_cast<size_t>(rows * model.config.vocabulary);
   logits.resize(before + more);

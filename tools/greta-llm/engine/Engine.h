@@ -30,6 +30,11 @@ struct EngineOptions {
   std::vector<std::string> devices;
   size_t number = 0;
   std::shared_ptr<Team> team;
+  // They have layers, not parts of all: so many each, in the order of layers,
+  // or none to divide them by memory. The first device of `devices` has the
+  // last layers, and the others those before, in their order.
+  bool isByLayers = false;
+  std::vector<int64_t> layersOfStages;
   int64_t context = 0;    // tokens of all sequences; 0: what fits
   int64_t chunk = 2048;   // tokens that are evaluated together at most
   int64_t sequences = 1;  // that generate together
@@ -114,6 +119,8 @@ public:
   // Whether several devices compute the model. Behind an error of one they are
   // not in step any more, so it is the end of all.
   bool isShared() const { return options.devices.size() > 1; }
+  // Whether each has a part of every layer, whose sums are over all.
+  bool hasSums() const { return shard != nullptr; }
   // Why something failed: where another device did, what that one said.
   std::string causeOf(const std::exception &problem) const;
   // Whether the logits of a place's choices are read, too.
@@ -181,12 +188,10 @@ public:
 private:
   // The functions for a number of sequences' tokens, or for one sequence's.
   struct Step {
-    int64_t size;                              // 0: any number of one sequence
-    std::vector<greta::Function> layers;       // by class
-    std::map<size_t, greta::Function> experts; // of classes that have some
-    std::vector<greta::Function> latents;      // by class, where there are any
-    std::vector<greta::Function> mlps;         // the same, of several devices
-    std::vector<greta::Function> head;
+    int64_t size; // 0: any number of one sequence
+    // By class, of those that the device has and that have some.
+    std::map<size_t, greta::Function> layers, experts, latents, mlps;
+    std::vector<greta::Function> head; // of the last stage
   };
   // The arrays of an input, in the order in which they lie in its buffer.
   enum { Tokens, Positions, Slots, Lengths, Tables };
@@ -267,11 +272,17 @@ private:
   void makeOthers(const Model &whole);
   void tellAppended(const Sequence &sequence, const int32_t *tokens,
                     size_t count) const;
+  Stage agreeOnStage();
+  // The first of the device's layers that is one; -1: none is.
+  int64_t ownLayer(const std::function<bool(int64_t)> &isOne) const;
+  int64_t layerOfClass(size_t number) const;
+  void passOn(const Buffer &residual, int64_t tokens, bool receives);
+  void shareNextInput();
   void join();
   Buffer allocateX(int64_t tokens);
   void reduce(const Buffer &from, int64_t tokens);
   size_t lastX() const {
-    return isShared() ? 0 : static_cast<size_t>(model.config.layers % 2);
+    return hasSums() ? 0 : static_cast<size_t>(model.config.layers % 2);
   }
 
   std::unique_ptr<Model> shard; // of several devices
@@ -284,6 +295,8 @@ private:
   greta::Stream stream;
   Element element;
   LayerClasses classes;
+  Stage stage;
+  std::vector<Team::Member> members; // of several devices, by number
   std::unique_ptr<Weights> weights;
   std::vector<greta::Function> embed, sample;
   // Functions of layers with experts, and the buffers between them (Experts.h).

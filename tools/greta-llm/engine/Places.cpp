@@ -91,6 +91,8 @@ void Engine::clearPlaces() {
 /// The choice from the first rows of the logits, for the places whose numbers
 /// begin there.
 void Engine::queueSample(int64_t rows, size_t numbers) {
+  if (!stage.isLast)
+    return;
   const greta::Function &function = sample.front();
   std::vector<greta::TensorInfo> infos = function.arguments();
   std::vector<greta::Tensor> tensors =
@@ -122,7 +124,8 @@ void Engine::queueStep(int64_t batch, const Step &step) {
 void Engine::runStep(int64_t batch, int64_t count) {
   const Step &step = stepFor(options.keepsSize ? places.size : count);
   computedRows += step.size;
-  if (!options.usesGraphs || isShared()) // no graph has sums over devices
+  if (!options.usesGraphs ||
+      isShared()) // no graph has what goes between devices
     return queueStep(batch, step);
   greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
   if (!graph.get())
@@ -170,6 +173,7 @@ void Engine::queueLogits(Chosen &chosen, int64_t place, int64_t row) {
 }
 
 void Engine::queueTokens(Chosen &chosen) {
+  shareNextInput();
   stream.copy(chosen.state->tokens, places.input,
               static_cast<size_t>(places.lines) * 4);
   stream.record(chosen.state->event);

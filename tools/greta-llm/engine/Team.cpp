@@ -24,17 +24,13 @@ int64_t Team::least(int64_t number) {
   return agreed;
 }
 
-void Team::compare(const std::string &its) {
-  std::string other;
+std::vector<Team::Member> Team::meet(size_t number, const Member &member) {
   {
     std::lock_guard<std::mutex> guard(lock);
-    if (device.empty())
-      device = its;
-    other = device;
+    members[number] = member;
   }
-  if (other != its)
-    llm::fail("--devices: a model is divided among equal devices, not " +
-              other + " and " + its);
+  least(0);
+  return members;
 }
 
 void Team::fail(const std::string &problem) {
@@ -126,7 +122,6 @@ void Engine::makeOthers(const Model &whole) {
 
 // When all are ready, so that nobody waits for one that has failed.
 void Engine::join() {
-  options.team->compare(nameOfDevice(runtime));
   options.team->least(0);
   greta_comm_options how{};
   how.id = &options.team->id;
@@ -152,9 +147,16 @@ std::string Engine::causeOf(const std::exception &problem) const {
 }
 
 std::string Engine::deviceName() const {
-  std::string name = nameOfDevice(runtime);
-  return isShared() ? std::to_string(options.devices.size()) + " x " + name
-                    : name;
+  std::string own = nameOfDevice(runtime), all;
+  bool areEqual = true;
+  for (size_t stage = 0; stage < members.size(); ++stage) {
+    const std::string &name = members[(stage + 1) % members.size()].device;
+    areEqual = areEqual && name == own;
+    all += (stage ? " + " : "") + name;
+  }
+  return !isShared() ? own
+         : areEqual  ? std::to_string(members.size()) + " x " + own
+                     : all;
 }
 
 // The sum over the devices.

@@ -21,14 +21,18 @@ class Engine;
 
 class Team {
 public:
-  explicit Team(size_t size) : size(size), id(Comm::uniqueId()) {}
+  explicit Team(size_t size)
+      : size(size), id(Comm::uniqueId()), members(size) {}
 
   // All come together while they are made; the least of their numbers. Throws
   // if one has failed.
   int64_t least(int64_t number);
-  // Each says which device it has: sums of unequal ones would be rounded alike,
-  // but not the rest, and they would choose other tokens.
-  void compare(const std::string &device);
+  // The same; what each says of its device, by number.
+  struct Member {
+    std::string device;
+    size_t free = 0; // bytes; 0: not known
+  };
+  std::vector<Member> meet(size_t number, const Member &member);
   void fail(const std::string &why);
   // Why one has failed; "" if none has.
   std::string failure();
@@ -41,7 +45,8 @@ private:
   std::condition_variable changed;
   size_t came = 0, round = 0;
   int64_t smallest = INT64_MAX, agreed = 0;
-  std::string why, device;
+  std::string why;
+  std::vector<Member> members;
 };
 
 // One of the others.

@@ -245,23 +245,27 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
   }
 }
 
-Weights::Weights(const Model &model, Element element, Runtime &runtime,
-                 Stream &stream, const std::function<void(double)> &progress)
+Weights::Weights(const Model &model, const Stage &stage, Element element,
+                 Runtime &runtime, Stream &stream,
+                 const std::function<void(double)> &progress)
     : runtime(runtime), stream(stream) {
   std::vector<std::pair<std::string, bool>> names; // and whether it is a norm's
   auto note = [&](const std::string &name, const Weight &weight) {
     names.push_back({name, weight.kind == Weight::Norm});
   };
-  for (const Weight &weight : outerWeights(model.config))
-    note(weight.name, weight);
-  for (int64_t layer = 0; layer < model.config.layers; ++layer)
+  for (const Weight &weight : outerWeights(model.config)) {
+    bool isBehind = weight.name.rfind("output", 0) == 0;
+    if (isBehind ? stage.isLast : stage.isFirst)
+      note(weight.name, weight);
+  }
+  for (int64_t layer = stage.first; layer < stage.end; ++layer)
     for (const Weight &weight : layerWeights(model.config, layer))
       note(Model::inLayer(layer, weight.name), weight);
   size_t done = 0;
   for (const auto &[name, isNorm] : names) {
     const Stored &stored = model.weight(name);
     int64_t group = heldGroup(model, name, element);
-    if (name == "output" && model.isTied() && !group)
+    if (name == "output" && model.isTied() && !group && stage.isFirst)
       tensors[name] = tensors.at("token_embd");
     else if (group)
       addPacked(name, stored, group);

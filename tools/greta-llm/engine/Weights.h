@@ -18,10 +18,18 @@ struct DeviceTensor {
   std::string dtype;
 };
 
+// A device's part of a model that is divided by layers: those from `first` to
+// `end`, with the embedding before the first and the output behind the last.
+struct Stage {
+  int64_t first = 0, end = 0;
+  bool isFirst = true, isLast = true;
+};
+
 class Weights {
 public:
   // `progress` is called with the share that is done.
-  Weights(const Model &model, Element element, Runtime &runtime, Stream &stream,
+  Weights(const Model &model, const Stage &stage, Element element,
+          Runtime &runtime, Stream &stream,
           const std::function<void(double)> &progress);
 
   // `blk.3.attn_q`, `blk.3.attn_q_scales`, `output_norm`; null if unknown.

@@ -108,8 +108,6 @@ void checkDivisible(const Model &whole, int64_t count) {
   auto refuse = [&](const std::string &why) {
     refuseToDivide(whole, count, why);
   };
-  if (count != 2 && count != 4 && count != 8)
-    refuse("there may be 2, 4 or 8");
   const std::pair<uint64_t, const char *> traits[] = {
       {Bidirectional, "it is a model of embeddings"},
       {NormsAfter, "it has norms behind attention and MLP"},
@@ -118,6 +116,8 @@ void checkDivisible(const Model &whole, int64_t count) {
   for (auto [trait, why] : traits)
     if (c.has(trait))
       refuse(why);
+  if (count != 2 && count != 4 && count != 8)
+    refuse("there may be 2, 4 or 8");
   const Mixture &m = c.mixture;
   if (c.heads % count || (!c.has(LatentKeys) && c.keyHeads % count) ||
       c.hidden % count || m.hidden % count || m.shared % count)

@@ -1,0 +1,111 @@
+// Stages.cpp: a model whose layers several devices have (Engine.h). Each hands
+// on to the next one what its layers leave, and cosines and sines, so that only
+// the first one looks tokens up. The engine that the application has is the
+// last stage: it has the logits, chooses tokens, and tells the others what the
+// next step begins with. Devices may be of different kinds.
+#include "engine/Engine.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace greta::llm {
+namespace {
+
+// So many layers for each: in proportion to free memory where all of it is
+// known, but one at least.
+std::vector<int64_t> sharesOf(int64_t layers, const std::vector<double> &free) {
+  auto count = static_cast<int64_t>(free.size());
+  bool isKnown = std::find(free.begin(), free.end(), 0) == free.end();
+  double all = std::accumulate(free.begin(), free.end(), 0.0), sum = 0;
+  std::vector<int64_t> shares;
+  for (int64_t stage = 0, before = 0; stage < count; ++stage) {
+    sum += isKnown ? free[static_cast<size_t>(stage)] / all
+                   : 1 / static_cast<double>(count);
+    int64_t end = std::lround(sum * static_cast<double>(layers));
+    end = std::clamp(end, before + 1, layers - (count - 1 - stage));
+    shares.push_back(end - before);
+    before = end;
+  }
+  return shares;
+}
+
+} // namespace
+
+Stage Engine::agreeOnStage() {
+  const Config &c = model.config;
+  if (!isShared())
+    return {0, c.layers};
+  members = options.team->meet(options.number,
+                               {nameOfDevice(runtime), runtime.memory().free});
+  if (hasSums()) {
+    // Sums of unequal devices would be rounded alike, but not the rest, and
+    // they would choose other tokens.
+    for (const Team::Member &member : members)
+      if (member.device != members.front().device)
+        fail("--devices: a model is divided among equal devices, not " +
+             members.front().device + " and " + member.device +
+             "; unequal ones are for --split=layers");
+    return {0, c.layers};
+  }
+  size_t count = members.size(), number = (options.number + count - 1) % count;
+  std::vector<int64_t> shares = options.layersOfStages;
+  if (static_cast<int64_t>(count) > c.layers)
+    fail(model.path + ": has " + std::to_string(c.layers) + " layers for " +
+         std::to_string(count) + " devices");
+  if (shares.empty()) {
+    std::vector<double> free;
+    for (size_t stage = 0; stage < count; ++stage)
+      free.push_back(static_cast<double>(members[(stage + 1) % count].free));
+    shares = sharesOf(c.layers, free);
+  }
+  int64_t sum = std::accumulate(shares.begin(), shares.end(), int64_t(0));
+  if (shares.size() != count || sum != c.layers)
+    fail("--split: has " + std::to_string(sum) + " layers for " +
+         std::to_string(shares.size()) + " devices; the model has " +
+         std::to_string(c.layers) + ", and --devices " + std::to_string(count));
+  int64_t first = std::accumulate(
+      shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(number),
+      int64_t(0));
+  return {first, first + shares[number], number == 0, number + 1 == count};
+}
+
+int64_t Engine::ownLayer(const std::function<bool(int64_t)> &isOne) const {
+  for (int64_t layer = stage.first; layer < stage.end; ++layer)
+    if (isOne(layer))
+      return layer;
+  return -1;
+}
+
+int64_t Engine::layerOfClass(size_t number) const {
+  return ownLayer([&](int64_t layer) {
+    return classes.classOf[static_cast<size_t>(layer)] == number;
+  });
+}
+
+// What goes from stage to stage, of so many tokens.
+void Engine::passOn(const Buffer &residual, int64_t tokens, bool receives) {
+  size_t count = options.devices.size();
+  auto peer = static_cast<uint32_t>(
+      (options.number + (receives ? count - 1 : 1)) % count);
+  auto transfer = [&](const Buffer &buffer, int64_t columns) {
+    return greta_comm_transfer{buffer.get(), 0,
+                               static_cast<size_t>(tokens * columns) * 4, peer,
+                               receives};
+  };
+  std::vector<greta_comm_transfer> all = {
+      transfer(residual, model.config.width)};
+  for (const Turns &some : turns)
+    for (const Buffer *buffer : {&some.cos, &some.sin})
+      all.push_back(transfer(*buffer, model.config.pairs()));
+  comm->exchange(stream, all);
+}
+
+// What sampling left for the next step: tokens, positions, rows of the cache
+// and lengths.
+void Engine::shareNextInput() {
+  if (isShared() && !hasSums())
+    comm->broadcast(stream, places.input, places.input,
+                    static_cast<size_t>(Tables * places.lines) * 4, 0);
+}
+
+} // namespace greta::llm
