@@ -408,8 +408,6 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
       embedded.push_back({buffer, {tokens, half}});
   for (const greta::Function &function : embed)
     function.launch(stream, bindAll(function, -1, inputs, x[0], 0), embedded);
-  if (!stage.isFirst)
-    passOn(x[stage.first % 2], tokens, /*receives=*/true);
   for (int64_t layer = stage.first; layer < stage.end; ++layer) {
     size_t i = static_cast<size_t>(layer);
     const greta::Function &function = step.layers.at(classes.classOf[i]);
@@ -440,8 +438,6 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
     if (hasSums())
       reduce(x[0], tokens);
   }
-  if (!stage.isLast)
-    passOn(x[stage.end % 2], tokens, /*receives=*/false);
 }
 
 void Engine::queueHead(const Step &step, const Inputs &inputs, int64_t row,
@@ -494,7 +490,9 @@ void Engine::appendPart(Sequence &sequence, const int32_t *tokens,
   array(Lengths)[0] = static_cast<int32_t>(sequence.length);
   std::copy(sequence.pages.begin(), sequence.pages.end(), array(Tables));
   stream.write(inputBuffer, inputWords.data(), inputs.bytes());
+  receiveResidual(appended);
   queueLayers(steps.back(), inputs);
+  sendResidual(appended);
 }
 
 void Engine::readLogits(int64_t rows) {

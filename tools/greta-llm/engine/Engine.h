@@ -276,7 +276,10 @@ private:
   // The first of the device's layers that is one; -1: none is.
   int64_t ownLayer(const std::function<bool(int64_t)> &isOne) const;
   int64_t layerOfClass(size_t number) const;
-  void passOn(const Buffer &residual, int64_t tokens, bool receives);
+  void receiveResidual(int64_t tokens);
+  void sendResidual(int64_t tokens);
+  std::vector<greta_comm_transfer> residual(int64_t layer, int64_t tokens,
+                                            bool receives) const;
   void shareNextInput();
   void join();
   Buffer allocateX(int64_t tokens);

@@ -124,13 +124,16 @@ void Engine::queueStep(int64_t batch, const Step &step) {
 void Engine::runStep(int64_t batch, int64_t count) {
   const Step &step = stepFor(options.keepsSize ? places.size : count);
   computedRows += step.size;
-  if (!options.usesGraphs ||
-      isShared()) // no graph has what goes between devices
-    return queueStep(batch, step);
-  greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
-  if (!graph.get())
-    graph = stream.capture([&] { queueStep(batch, step); });
-  stream.launch(graph);
+  receiveResidual(step.size);
+  if (!options.usesGraphs || hasSums()) { // no graph has sums over devices
+    queueStep(batch, step);
+  } else {
+    greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
+    if (!graph.get())
+      graph = stream.capture([&] { queueStep(batch, step); });
+    stream.launch(graph);
+  }
+  sendResidual(step.size);
 }
 
 Engine::Chosen Engine::newRead() {

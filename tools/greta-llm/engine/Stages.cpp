@@ -82,22 +82,32 @@ int64_t Engine::layerOfClass(size_t number) const {
   });
 }
 
-// What goes from stage to stage, of so many tokens.
-void Engine::passOn(const Buffer &residual, int64_t tokens, bool receives) {
+// What goes from stage to stage before a layer, of so many tokens.
+std::vector<greta_comm_transfer> Engine::residual(int64_t layer, int64_t tokens,
+                                                  bool receives) const {
   size_t count = options.devices.size();
   auto peer = static_cast<uint32_t>(
       (options.number + (receives ? count - 1 : 1)) % count);
-  auto transfer = [&](const Buffer &buffer, int64_t columns) {
-    return greta_comm_transfer{buffer.get(), 0,
-                               static_cast<size_t>(tokens * columns) * 4, peer,
-                               receives};
+  std::vector<greta_comm_transfer> all;
+  auto add = [&](const Buffer &buffer, int64_t columns) {
+    all.push_back({buffer.get(), 0, static_cast<size_t>(tokens * columns) * 4,
+                   peer, receives});
   };
-  std::vector<greta_comm_transfer> all = {
-      transfer(residual, model.config.width)};
+  add(x[layer % 2], model.config.width);
   for (const Turns &some : turns)
     for (const Buffer *buffer : {&some.cos, &some.sin})
-      all.push_back(transfer(*buffer, model.config.pairs()));
-  comm->exchange(stream, all);
+      add(*buffer, model.config.pairs());
+  return all;
+}
+
+void Engine::receiveResidual(int64_t tokens) {
+  if (!stage.isFirst)
+    comm->exchange(stream, residual(stage.first, tokens, /*receives=*/true));
+}
+
+void Engine::sendResidual(int64_t tokens) {
+  if (!stage.isLast)
+    comm->exchange(stream, residual(stage.end, tokens, /*receives=*/false));
 }
 
 // What sampling left for the next step: tokens, positions, rows of the cache
