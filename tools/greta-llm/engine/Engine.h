@@ -116,12 +116,12 @@ public:
   void setMask(int64_t place, const std::vector<uint32_t> &mask);
   // Ends what it computes with others, on all of them.
   void abort();
-  // Whether several devices compute the model. Behind an error of one they are
-  // not in step any more, so it is the end of all.
+  // Says whether several devices compute the model. Behind an error of one they
+  // are not in step any more, so it is the end of all.
   bool isShared() const { return options.devices.size() > 1; }
-  // Whether each has a part of every layer, whose sums are over all.
+  // Says whether each has a part of every layer, whose sums are over all.
   bool hasSums() const { return shard != nullptr; }
-  // Why something failed: where another device did, what that one said.
+  // The cause of an error is another device's where one has failed.
   std::string causeOf(const std::exception &problem) const;
   // Whether the logits of a place's choices are read, too.
   void wantLogits(int64_t place, bool wants) {
@@ -273,7 +273,7 @@ private:
   void tellAppended(const Sequence &sequence, const int32_t *tokens,
                     size_t count) const;
   Stage agreeOnStage();
-  // The first of the device's layers that is one; -1: none is.
+  // This finds the first of the device's layers that is one; -1: none is.
   int64_t ownLayer(const std::function<bool(int64_t)> &isOne) const;
   int64_t layerOfClass(size_t number) const;
   void receiveResidual(int64_t tokens);

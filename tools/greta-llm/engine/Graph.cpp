@@ -42,7 +42,8 @@ Value Writer::held(Function &f, const std::string &weight,
   return shape.size() < 3 ? w : f.expand(w, shape, "[[0, 1], [2]]");
 }
 
-// With a weight's bias. Of sums over devices each adds its share.
+// This adds a weight's bias. Each device adds its share where the sum is over
+// several.
 Value Writer::biased(Function &f, const Value &y, Value bias,
                      const std::string &weight) const {
   bias = f.convert(bias, y.type.element);
@@ -328,7 +329,8 @@ Value Writer::residual(Function &f, const Value &x, Value more,
   return f.elementwise("arith.addf", {f.scaled(x, share()), more});
 }
 
-// What experts are added to, what they and the router read, and its logits.
+// The results are what experts are added to, what they and the router read,
+// and the router's logits.
 std::vector<Value> Writer::toExperts(const Layer &in, const Value &x,
                                      const Value &inner) const {
   Value y = in.f.scaled(x, share());

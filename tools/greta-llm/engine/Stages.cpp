@@ -4,33 +4,11 @@
 // last stage: it has the logits, chooses tokens, and tells the others what the
 // next step begins with. Devices may be of different kinds.
 #include "engine/Engine.h"
+#include "model/Shards.h"
 
-#include <algorithm>
 #include <numeric>
 
 namespace greta::llm {
-namespace {
-
-// So many layers for each: in proportion to free memory where all of it is
-// known, but one at least.
-std::vector<int64_t> sharesOf(int64_t layers, const std::vector<double> &free) {
-  auto count = static_cast<int64_t>(free.size());
-  bool isKnown = std::find(free.begin(), free.end(), 0) == free.end();
-  double all = std::accumulate(free.begin(), free.end(), 0.0), sum = 0;
-  std::vector<int64_t> shares;
-  for (int64_t stage = 0, before = 0; stage < count; ++stage) {
-    sum += isKnown ? free[static_cast<size_t>(stage)] / all
-                   : 1 / static_cast<double>(count);
-    int64_t end = std::lround(sum * static_cast<double>(layers));
-    end = std::clamp(end, before + 1, layers - (count - 1 - stage));
-    shares.push_back(end - before);
-    before = end;
-  }
-  return shares;
-}
-
-} // namespace
-
 Stage Engine::agreeOnStage() {
   const Config &c = model.config;
   if (!isShared())
@@ -56,7 +34,7 @@ Stage Engine::agreeOnStage() {
     std::vector<double> free;
     for (size_t stage = 0; stage < count; ++stage)
       free.push_back(static_cast<double>(members[(stage + 1) % count].free));
-    shares = sharesOf(c.layers, free);
+    shares = layersByMemory(c.layers, free);
   }
   int64_t sum = std::accumulate(shares.begin(), shares.end(), int64_t(0));
   if (shares.size() != count || sum != c.layers)
@@ -82,7 +60,7 @@ int64_t Engine::layerOfClass(size_t number) const {
   });
 }
 
-// What goes from stage to stage before a layer, of so many tokens.
+// These go from stage to stage before a layer, for so many tokens.
 std::vector<greta_comm_transfer> Engine::residual(int64_t layer, int64_t tokens,
                                                   bool receives) const {
   size_t count = options.devices.size();
@@ -110,8 +88,8 @@ void Engine::sendResidual(int64_t tokens) {
     comm->exchange(stream, residual(stage.end, tokens, /*receives=*/false));
 }
 
-// What sampling left for the next step: tokens, positions, rows of the cache
-// and lengths.
+// Sampling leaves tokens, positions, rows of the cache and lengths of the next
+// step; the last stage tells them to all.
 void Engine::shareNextInput() {
   if (isShared() && !hasSums())
     comm->broadcast(stream, places.input, places.input,

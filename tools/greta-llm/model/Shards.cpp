@@ -5,13 +5,17 @@
 // included.
 #include "model/Shards.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
+#include <string_view>
 
 namespace greta::llm {
 namespace {
 
-// Which dimension is divided: the outermost, the rows of each of several
-// matrices, or columns.
+// A weight is divided along its outermost dimension, by the rows of each of
+// several matrices, or by columns.
 enum class Along { Nothing, Outermost, Rows, Columns };
 
 Along divided(const std::string &name) {
@@ -41,7 +45,7 @@ Along divided(const std::string &name) {
   return along;
 }
 
-// Bytes from a row's first number to another one.
+// The result is how many bytes lie before a number of a row.
 size_t bytesTo(const Stored &stored, int64_t column) {
   const FormatInfo &info = infoOf(stored.format);
   size_t number = static_cast<size_t>(column);
@@ -83,7 +87,7 @@ void divideOutermost(Stored &stored, int64_t number, int64_t count) {
   stored.shape[0] /= count;
 }
 
-// A part of each matrix, which becomes one that lies apart.
+// A part of each matrix becomes one that lies apart.
 void divideRows(Stored &stored, int64_t number, int64_t count) {
   std::vector<const uint8_t *> parts = stored.parts;
   if (stored.data && parts.empty())
@@ -168,6 +172,23 @@ Model shardOf(const Model &whole, int64_t number, int64_t count) {
       divideOutermost(stored, number, count);
   }
   return shard;
+}
+
+std::vector<int64_t> layersByMemory(int64_t layers,
+                                    const std::vector<double> &free) {
+  auto count = static_cast<int64_t>(free.size());
+  bool isKnown = std::find(free.begin(), free.end(), 0) == free.end();
+  double all = std::accumulate(free.begin(), free.end(), 0.0), sum = 0;
+  std::vector<int64_t> shares;
+  for (int64_t stage = 0, before = 0; stage < count; ++stage) {
+    sum += isKnown ? free[static_cast<size_t>(stage)] / all
+                   : 1 / static_cast<double>(count);
+    int64_t end = std::lround(sum * static_cast<double>(layers));
+    end = std::clamp(end, before + 1, layers - (count - 1 - stage));
+    shares.push_back(end - before);
+    before = end;
+  }
+  return shares;
 }
 
 } // namespace greta::llm

@@ -15,5 +15,11 @@ void checkDivisible(const Model &whole, int64_t count);
 // The whole model outlives it.
 Model shardOf(const Model &whole, int64_t number, int64_t count);
 
+// The other way to divide a model gives each device some of the layers: as many
+// as its share of the free bytes where all are known (not 0), else as many as
+// the others have, and at least one.
+std::vector<int64_t> layersByMemory(int64_t layers,
+                                    const std::vector<double> &free);
+
 } // namespace greta::llm
 #endif
