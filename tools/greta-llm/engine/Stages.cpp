@@ -9,6 +9,7 @@
 #include <numeric>
 
 namespace greta::llm {
+
 Stage Engine::agreeOnStage() {
   const Config &c = model.config;
   if (!isShared())
