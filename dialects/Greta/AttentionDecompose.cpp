@@ -517,6 +517,19 @@ static Value gatherPages(ImplicitLocOpBuilder &b, Value gathered, Value cache,
       });
 }
 
+/// Numbers of 8 bits times the scales of their groups, rounded once.
+static Value scaledByGroup(ImplicitLocOpBuilder &b, Value rows, Value scales,
+                           int64_t group, Type element) {
+  AffineExpr n, h, j, d;
+  bindDims(b.getContext(), n, h, j, d);
+  AffineMap all = b.getMultiDimIdentityMap(4);
+  return compute(
+      b, tensor::getMixedSizes(b, b.getLoc(), rows), all, element,
+      {{rows, all}, {scales, mapOf(b, 4, {n, h, j, d.floorDiv(group)})}},
+      Value(),
+      [](ImplicitLocOpBuilder &b, ValueRange v) { return product(b, v); });
+}
+
 SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   Value q = getTokensFirst() ? swapHeads(b, getQ()) : Value(getQ());
@@ -525,14 +538,21 @@ SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
                  : Value();
   };
   Value k = gather(getKCache()), v = gather(getVCache());
+  Value kScale = gather(getKScale()), vScale = gather(getVScale());
+  for (auto [rows, scales] : {std::pair(&k, &kScale), std::pair(&v, &vScale)})
+    if (int64_t group = groupOfScales(*rows, *scales)) {
+      *rows = scaledByGroup(b, *rows, *scales, group,
+                            getQ().getType().getElementType());
+      *scales = Value();
+    }
   Attention attention{q,
                       k,
                       v,
                       getLengths(),
                       Value(),
                       getSinks(),
-                      gather(getKScale()),
-                      gather(getVScale()),
+                      kScale,
+                      vScale,
                       scaleOf(getScale(), getQ()),
                       /*causal=*/true,
                       getWindow(),

@@ -105,6 +105,34 @@ static LogicalResult checkScales(Operation *op, StringRef name, Value scales,
   return success();
 }
 
+/// A scale for each of some neighbours of a cache's rows of i8.
+static LogicalResult checkGroupScales(Operation *op, StringRef name,
+                                      Value scales, StringRef cacheName,
+                                      Value cache, StringRef shape) {
+  Type element = typeOf(cache).getElementType();
+  if (!element.isSignlessInteger(8))
+    return op->emitOpError()
+           << "'" << name << "' are scales of groups, beside '" << cacheName
+           << "' of " << element << "; they are of i8 alone";
+  if (failed(checkRank(op, name, scales, 4, shape)) ||
+      failed(checkElement(op, name, scales, Float16Type::get(op->getContext()),
+                          "convert it with arith")))
+    return failure();
+  for (int64_t dim : {0, 1, 2})
+    if (failed(checkDim(op, name, scales, dim, typeOf(cache).getDimSize(dim),
+                        "'" + cacheName.str() + "'")))
+      return failure();
+  int64_t size = typeOf(cache).getDimSize(3);
+  int64_t count = typeOf(scales).getDimSize(3);
+  for (int64_t group : {16, 32, 64})
+    if (count * group == size)
+      return success();
+  return op->emitOpError() << "'" << name << "' has " << typeOf(scales)
+                           << " for rows of " << size << " numbers of '"
+                           << cacheName
+                           << "'; a scale is of 16, 32 or 64 neighbours";
+}
+
 /// Query heads, key heads and the head size, where heads are in the keys'
 /// `shape` and in the queries'.
 static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
@@ -313,9 +341,16 @@ LogicalResult PagedAttentionOp::verify() {
   for (auto [name, scales, scaled, values] :
        {std::tuple("k_scale", getKScale(), "k_cache", getKCache()),
         std::tuple("v_scale", getVScale(), "v_cache", getVCache())})
-    if (failed(checkScales(*this, name, scales, scaled, values,
-                           "[P or 1, page or 1, Hkv or 1]")))
+    if (scales && typeOf(scales).getRank() == 4
+            ? failed(checkGroupScales(*this, name, scales, scaled, values,
+                                      "[P, page, Hkv, D / g]"))
+            : failed(checkScales(*this, name, scales, scaled, values,
+                                 "[P or 1, page or 1, Hkv or 1]")))
       return failure();
+  if (getKScale() &&
+      typeOf(getKScale()).getRank() != typeOf(getVScale()).getRank())
+    return emitOpError("has scales of groups for one of 'k_cache' and "
+                       "'v_cache'; both have them, or none");
   int64_t batch = getQ().getType().getDimSize(0);
   if (failed(checkDim(*this, "table", getTable(), 0, batch, "B of 'q'")))
     return failure();
@@ -327,13 +362,16 @@ LogicalResult PagedAttentionOp::verify() {
 /// size, new rows of its type.
 static LogicalResult checkUpdate(Operation *op, Value cache, StringRef shape,
                                  Value rows, int64_t rank, StringRef rowsShape,
-                                 Value result) {
+                                 Value result, bool isQuantised = false) {
   if (failed(checkPlain(op)) ||
       failed(checkRank(op, "cache", cache, 4, shape)) ||
       failed(checkStatic(op, "cache", cache, 3, "row size")) ||
       failed(checkRank(op, "new", rows, rank, rowsShape)) ||
-      failed(checkElement(op, "new", rows, typeOf(cache).getElementType(),
-                          "it must match 'cache'; convert it with arith")))
+      (isQuantised ? failed(checkFloat(op, "new", rows))
+                   : failed(checkElement(
+                         op, "new", rows, typeOf(cache).getElementType(),
+                         "it must match 'cache'; convert it with "
+                         "arith"))))
     return failure();
   return checkSameType(op, "result", result.getType(), "cache",
                        cache.getType());
@@ -357,7 +395,17 @@ LogicalResult KvUpdateOp::verify() {
 LogicalResult PagedKvUpdateOp::verify() {
   RankedTensorType cache = getCache().getType();
   if (failed(checkUpdate(*this, getCache(), "[P, page, H, D]", getNewRows(), 3,
-                         "[T, H, D]", getResult())))
+                         "[T, H, D]", getResult(),
+                         /*isQuantised=*/bool(getScales()))))
+    return failure();
+  if (bool(getScales()) != bool(getNewScales()))
+    return emitOpError() << "has " << (getScales() ? "no" : "a")
+                         << " second result; it is what 'scales' become";
+  if (getScales() &&
+      (failed(checkGroupScales(*this, "scales", getScales(), "cache",
+                               getCache(), "[P, page, H, D / g]")) ||
+       failed(checkSameType(*this, "new_scales", getNewScales().getType(),
+                            "scales", getScales().getType()))))
     return failure();
   for (auto [dim, what] :
        {std::pair(1, "the heads of 'cache'"), std::pair(2, "D of 'cache'")})
@@ -410,5 +458,7 @@ LogicalResult
 PagedKvUpdateOp::reifyResultShapes(OpBuilder &builder,
                                    ReifiedRankedShapedTypeDims &shapes) {
   shapes.push_back(tensor::getMixedSizes(builder, getLoc(), getCache()));
+  if (getScales())
+    shapes.push_back(tensor::getMixedSizes(builder, getLoc(), getScales()));
   return success();
 }

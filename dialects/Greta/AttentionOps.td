@@ -106,12 +106,13 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     | `table` | `[B, maxpages]`, i32: the pages of each sequence, in order |
     | `lengths` | `[B]`, i32: how many keys each sequence has, those of `q` included |
     | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
-    | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1 |
+    | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1. Of a cache of i8 also `[P, page, Hkv, D / g]`, f16: a scale for each g neighbours of a row, g 16, 32 or 64 |
     | result | the type of `q` |
 
     `greta.attention`, causal, over the keys `k_cache[table[b, j / page], j % page, h]` for j below the sequence's length. Entries of the
     table beyond it are not read; one that names no page reads some page, and is an error of checked functions. With `tokens_first` `q` and
-    the result are `[B, S, Hq, D]`, as projections have them.
+    the result are `[B, S, Hq, D]`, as projections have them. Numbers with scales of groups are multiplied by them where they are loaded, and rounded to
+    the type of `q`.
 
     Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, arXiv:2309.06180.
 
@@ -157,18 +158,25 @@ def Greta_PagedKvUpdateOp : Greta_Op<"paged_kv_update"> {
     | operand | shape |
     |---|---|
     | `cache` | `[P, page, H, D]`, any element type that buffers hold |
-    | `new` | `[T, H, D]`, the element type of `cache` |
+    | `new` | `[T, H, D]`, the element type of `cache`; with `scales` f32, f16 or bf16 |
     | `slots` | `[T]`, i32: page * size + place; tokens with a negative one, or one beyond the cache, are skipped |
+    | `scales` | `[P, page, H, D / g]`, f16, beside a `cache` of i8: a scale for each g neighbours of a row, g 16, 32 or 64 |
     | result | the type of `cache` |
+    | `new_scales` | the type of `scales`; a second result where the op has them |
 
     `cache` with the row of each token replaced. No two tokens have one slot.
 
+    With `scales` the rows are quantised: of each g neighbours `s = max(|x[j]|) * (1 / 127)`, rounded to f16, and `y[i] = x[i] * (1 / s)` in f32, rounded to the nearest
+    number, ties to even, and at most 127 away from 0; zeros where s is 0. With g = 32 this is GGUF's Q8_0, with numbers and scales apart.
+
     ```mlir
     %0 = greta.paged_kv_update %cache, %new, %slots : tensor<?x16x8x128xf16>, tensor<?x8x128xf16>, tensor<?xi32> -> tensor<?x16x8x128xf16>
+    %1, %s = greta.paged_kv_update %cache8, %new, %slots, %scales : tensor<?x16x8x128xi8>, tensor<?x8x128xf16>, tensor<?xi32>, tensor<?x16x8x4xf16>
+        -> tensor<?x16x8x128xi8>, tensor<?x16x8x4xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$cache, AnyRankedTensor:$new_rows, AnyRankedTensor:$slots);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins AnyRankedTensor:$cache, AnyRankedTensor:$new_rows, AnyRankedTensor:$slots, Optional<AnyRankedTensor>:$scales);
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$new_scales);
 }
 
 #endif

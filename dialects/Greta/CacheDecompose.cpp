@@ -8,6 +8,8 @@
 
 #include "Greta/Greta.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -88,29 +90,122 @@ SmallVector<Value> KvUpdateOp::decompose(OpBuilder &builder) {
                    })};
 }
 
+/// A tensor of `element` from the elements of others of its shape, or of its
+/// first dimensions; along the last one of `x`, from `start` on, where that is
+/// given.
+static Value
+compute(ImplicitLocOpBuilder &b, Type element, Value x, ValueRange others,
+        Value start,
+        llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> body) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
+  unsigned rank = sizes.size();
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  AffineMap all = b.getMultiDimIdentityMap(rank), result = all;
+  if (start) {
+    iterators.back() = utils::IteratorType::reduction;
+    sizes.pop_back();
+    result = all.getMajorSubMap(rank - 1);
+  }
+  Value init = tensor::EmptyOp::create(b, sizes, element);
+  if (start)
+    init = linalg::FillOp::create(b, start, init).getResult(0);
+  SmallVector<Value> inputs{x};
+  SmallVector<AffineMap> maps{all};
+  for (Value other : others) {
+    inputs.push_back(other);
+    maps.push_back(
+        all.getMajorSubMap(cast<RankedTensorType>(other.getType()).getRank()));
+  }
+  maps.push_back(result);
+  return linalg::GenericOp::create(
+             b, init.getType(), inputs, init, maps, iterators,
+             [&](OpBuilder &builder, Location loc, ValueRange args) {
+               ImplicitLocOpBuilder inner(loc, builder);
+               linalg::YieldOp::create(inner, body(inner, args));
+             })
+      .getResult(0);
+}
+
+/// Rows in numbers of 8 bits, and the scales of their groups.
+static std::pair<Value, Value> quantise(ImplicitLocOpBuilder &b, Value rows,
+                                        Value scales) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  int64_t groups = cast<RankedTensorType>(scales.getType()).getShape().back();
+  Type f32 = b.getF32Type(), f16 = b.getF16Type();
+  auto real = [&](ImplicitLocOpBuilder &b, double value) -> Value {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  };
+  auto wide = [&](ImplicitLocOpBuilder &b, Value x) -> Value {
+    return x.getType() == f32 ? x : arith::ExtFOp::create(b, f32, x);
+  };
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() /= groups;
+  shape.insert(shape.end() - 1, groups);
+  SmallVector<ReassociationIndices> parts{{0}, {1}, {2, 3}};
+  Value x = tensor::ExpandShapeOp::create(b, type.clone(shape), rows, parts);
+  constexpr double largest = 127;
+  Value peaks = compute(b, f32, x, {}, real(b, 0),
+                        [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                          Value size = math::AbsFOp::create(b, wide(b, v[0]));
+                          return arith::MaximumFOp::create(b, size, v[1]);
+                        });
+  Value stored = compute(
+      b, f16, peaks, {}, Value(),
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        return arith::TruncFOp::create(
+            b, f16,
+            arith::MulFOp::create(b, v[0], real(b, float(1 / largest))));
+      });
+  Value y = compute(
+      b, b.getI8Type(), x, stored, Value(),
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value scale = wide(b, v[1]), zero = real(b, 0);
+        Value isZero =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, scale, zero);
+        Value factor = arith::SelectOp::create(
+            b, isZero, zero, arith::DivFOp::create(b, real(b, 1), scale));
+        Value y = math::RoundEvenOp::create(
+            b, arith::MulFOp::create(b, wide(b, v[0]), factor));
+        y = arith::MaximumFOp::create(b, y, real(b, -largest));
+        y = arith::MinimumFOp::create(b, y, real(b, largest));
+        return arith::FPToSIOp::create(b, b.getI8Type(), y);
+      });
+  return {
+      tensor::CollapseShapeOp::create(b, type.clone(b.getI8Type()), y, parts),
+      stored};
+}
+
 SmallVector<Value> PagedKvUpdateOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   Value page = tensor::DimOp::create(b, getCache(), 1);
   Value slots =
       arith::MulIOp::create(b, tensor::DimOp::create(b, getCache(), 0), page);
   Value tokens = tensor::DimOp::create(b, getNewRows(), 0);
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> row =
-      tensor::getMixedSizes(b, b.getLoc(), getNewRows());
-  row[0] = one;
-  return {loopOver(
-      b, tokens, getCache(),
-      [&](ImplicitLocOpBuilder &b, Value token, Value cache) {
-        Value slot = indexAt(b, getSlots(), token);
-        OpFoldResult number = arith::DivUIOp::create(b, slot, page).getResult();
-        OpFoldResult place = arith::RemUIOp::create(b, slot, page).getResult();
-        return replaceRows(
-            b, isBelow(b, slot, slots), cache,
-            [&](ImplicitLocOpBuilder &b) -> Value {
-              return tensor::ExtractSliceOp::create(
-                  b, getNewRows(), ArrayRef<OpFoldResult>{token, zero, zero},
-                  row, ArrayRef<OpFoldResult>{one, one, one});
-            },
-            {number, place, zero, zero}, {one, one, row[1], row[2]});
-      })};
+  auto update = [&](Value cache, Value rows) {
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+    SmallVector<OpFoldResult> row = tensor::getMixedSizes(b, b.getLoc(), rows);
+    row[0] = one;
+    return loopOver(
+        b, tokens, cache,
+        [&](ImplicitLocOpBuilder &b, Value token, Value cache) {
+          Value slot = indexAt(b, getSlots(), token);
+          OpFoldResult number =
+              arith::DivUIOp::create(b, slot, page).getResult();
+          OpFoldResult place =
+              arith::RemUIOp::create(b, slot, page).getResult();
+          return replaceRows(
+              b, isBelow(b, slot, slots), cache,
+              [&](ImplicitLocOpBuilder &b) -> Value {
+                return tensor::ExtractSliceOp::create(
+                    b, rows, ArrayRef<OpFoldResult>{token, zero, zero}, row,
+                    ArrayRef<OpFoldResult>{one, one, one});
+              },
+              {number, place, zero, zero}, {one, one, row[1], row[2]});
+        });
+  };
+  if (!getScales())
+    return {update(getCache(), getNewRows())};
+  auto [numbers, scales] = quantise(b, getNewRows(), getScales());
+  return {update(getCache(), numbers), update(getScales(), scales)};
 }

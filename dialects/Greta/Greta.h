@@ -47,10 +47,31 @@ void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
 #include "Greta/GretaKernel.h.inc"
 
 namespace greta {
+/// The operand that a result of a cache's update replaces rows of: the cache,
+/// or its scales; null for other ops.
+inline mlir::OpOperand *getUpdated(mlir::OpResult result) {
+  mlir::Operation *op = result.getOwner();
+  if (!llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op))
+    return nullptr;
+  return &op->getOpOperand(result.getResultNumber() == 0 ? 0 : 3);
+}
+
 /// The cache whose rows an update replaces; null for other ops.
 inline mlir::Value getUpdatedCache(mlir::Operation *op) {
   return llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op) ? op->getOperand(0)
                                                     : mlir::Value();
+}
+
+/// How many neighbours of a row share a scale of `scales`; 0: it has none of
+/// groups.
+inline int64_t groupOfScales(mlir::Value rows, mlir::Value scales) {
+  if (!scales)
+    return 0;
+  auto type = llvm::cast<mlir::RankedTensorType>(scales.getType());
+  if (type.getRank() != 4)
+    return 0;
+  auto row = llvm::cast<mlir::RankedTensorType>(rows.getType()).getShape();
+  return row.back() / type.getShape().back();
 }
 
 /// A function with this unit attribute is compiled with checks of what tensors

@@ -392,16 +392,18 @@ static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
 
 /// An update writes to its cache; where that must not change, to a copy.
 static void copyUpdatedCaches(Block &block, Shapes &shapes) {
-  for (Operation &op : block) {
-    Value cache = getUpdatedCache(&op);
-    if (!cache || updatesInPlace(&op))
-      continue;
-    OpBuilder builder(&op);
-    Value copy = BroadcastOp::create(builder, op.getLoc(), cache.getType(),
-                                     cache, identityMapping(4));
-    shapes[copy] = shapes.at(cache);
-    op.setOperand(0, copy);
-  }
+  for (Operation &op : block)
+    for (OpResult made : op.getResults()) {
+      OpOperand *operand = getUpdated(made);
+      if (!operand || updatesInPlace(made))
+        continue;
+      Value cache = operand->get();
+      OpBuilder builder(&op);
+      Value copy = BroadcastOp::create(builder, op.getLoc(), cache.getType(),
+                                       cache, identityMapping(4));
+      shapes[copy] = shapes.at(cache);
+      operand->set(copy);
+    }
 }
 
 /// Gradients of attention in two kernels: that of the queries with delta, and

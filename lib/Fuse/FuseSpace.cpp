@@ -69,6 +69,8 @@ bool greta::differByKey(Operation *attention, Value scales) {
   if (!scales)
     return false;
   auto type = cast<RankedTensorType>(scales.getType());
+  if (type.getRank() == 4) // multiply numbers, not keys
+    return false;
   if (isa<PagedAttentionOp>(attention))
     return type.getDimSize(0) != 1 || type.getDimSize(1) != 1;
   return type.getDimSize(2) != 1;

@@ -256,6 +256,10 @@ void ShapeAnalysis::visitAttention(Operation *op) {
     for (int64_t dim : {1, 2})
       unify(paged.getNewRows(), dim, first, dim + 1);
     unify(paged.getSlots(), 0, paged.getNewRows(), 0);
+    if (paged.getScales()) {
+      unify(paged.getScales(), 0, first, 0);
+      unifyShapes(paged.getScales(), paged.getNewScales());
+    }
   }
 }
 

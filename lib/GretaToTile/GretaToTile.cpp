@@ -59,7 +59,8 @@ private:
   int64_t units;                 // workgroups that run at a time, at least
   SmallVector<Space> spaces;
   Schedule schedule;
-  Value updated; // the operand that the result has the memory of
+  // The operands that results have the memory of, where a cache is updated.
+  SmallVector<Value> updated;
   tile::FuncOp func;
   std::unique_ptr<ScalarArguments> scalars;
   llvm::SetVector<Value> buffers; // the operands, each once
@@ -92,7 +93,7 @@ KernelConverter::emitterOf(const EmitterContext &context) {
   if (!alone)
     return std::make_unique<SpaceEmitter>(context,
                                           spaces.size() == 1 ? units : 0);
-  if (updated)
+  if (!updated.empty())
     return makeUpdateEmitter(context);
   return isa<AttentionBackwardOp>(alone) ? makeAttentionBackwardEmitter(context)
                                          : makeAttentionEmitter(context);
@@ -105,7 +106,7 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
     inputs.push_back(argumentOf(input));
   ArrayRef<BlockArgument> others =
       func.getBody().getArguments().drop_front(buffers.size());
-  for (unsigned i = 0; !updated && i < kernel.getNumResults(); ++i) {
+  for (unsigned i = 0; updated.empty() && i < kernel.getNumResults(); ++i) {
     CacheRows &rows = caches.emplace_back();
     if (const CacheUpdate *update = updateOf(i)) {
       outputs.push_back(argumentOf(update->cache));
@@ -123,7 +124,7 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
     size_t numScratch = scratchTypes(spaces[i], schedule.spaces[i]).size();
-    unsigned numStored = updated ? 0 : numOutputs;
+    unsigned numStored = updated.empty() ? numOutputs : 0;
     EmitterContext::Pointers pointers{
         inputs, ValueRange(outputs).slice(nextOutput, numStored),
         ValueRange(scratch).slice(nextScratch, numScratch),
@@ -221,14 +222,17 @@ LogicalResult KernelConverter::run() {
     pointers.push_back(tile::PtrType::get(getElementTypeOrSelf(tensor)));
   };
   llvm::for_each(buffers, addPointer);
-  if (Operation *alone = spaces.front().alone)
-    if (auto cache = cast_or_null<BlockArgument>(getUpdatedCache(alone)))
-      updated = kernel.getInputs()[cache.getArgNumber()];
+  if (Operation *alone = spaces.front().alone; alone && getUpdatedCache(alone))
+    for (Value made :
+         kernel.getSpaces().front().front().getTerminator()->getOperands()) {
+      auto cache = cast<BlockArgument>(getUpdated(cast<OpResult>(made))->get());
+      updated.push_back(kernel.getInputs()[cache.getArgNumber()]);
+    }
   SmallVector<Type> results(kernel.getResultTypes());
   for (const CacheUpdate &update : updates)
     results[update.rows.getResultNumber()] = update.cache.getType();
   for (OpResult result : kernel->getResults())
-    if (!updated && !updateOf(result.getResultNumber()))
+    if (updated.empty() && !updateOf(result.getResultNumber()))
       addPointer(result);
   // Scratch memory is results that nobody uses.
   for (auto [space, spaceConfig] : llvm::zip(spaces, schedule.spaces)) {
@@ -269,7 +273,9 @@ LogicalResult KernelConverter::run() {
   SmallVector<Attribute> shapes;
   for (unsigned i = 0; i < kernel.getNumResults(); ++i) {
     const CacheUpdate *update = updateOf(i);
-    if (Value memory = update ? update->cache : updated)
+    if (Value memory = update            ? update->cache
+                       : updated.empty() ? Value()
+                                         : updated[i])
       tied[i] = llvm::find(buffers, memory) - buffers.begin();
     else
       shapes.push_back(kernel.getShapes()[kernel.getInputs().size() + i]);

@@ -67,6 +67,8 @@ AttentionEmitter::AttentionEmitter(const EmitterContext &context)
     table = paged.getTable();
     causal = true;
     keyHeads = paged.getKCache().getType().getDimSize(2);
+    keyGroup = groupOfScales(k, kScale);
+    valueGroup = groupOfScales(v, vScale);
   }
   shared = queryType.getDimSize(1) / keyHeads;
 }
@@ -108,9 +110,9 @@ void AttentionEmitter::locate(Value index) {
               : small(keyTensor.shape[2]);
   keyRows = ofKeyHead(keyTensor);
   valueRows = ofKeyHead(valueTensor);
-  if (kScale)
+  if (kScale && !keyGroup)
     keyScales = scalesOfHead(kScale);
-  if (vScale)
+  if (vScale && !valueGroup)
     valueScales = scalesOfHead(vScale);
   if (mask)
     maskRows = headOf(input(mask), queryHead);
@@ -370,7 +372,7 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   Value valueBlock = apart(loadValues(key, isMasked), 0);
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,
                                 keyBlock, constant(shape, 0), nullptr);
-  if (kScale)
+  if (kScale && !keyGroup)
     x = fmul(x, columnScales(key, isMasked));
   auto times = [&](Value value, double factor) -> Value {
     return fmul(value, constant(shape, factor));
@@ -503,7 +505,7 @@ void AttentionEmitter::emitRows() {
     state = visit(range.wholeBegin, range.wholeEnd, /*isMasked=*/false, state);
     state = visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
   }
-  if (vScale)
+  if (vScale && !valueGroup)
     state.acc = scaledResult(state);
   if (together > 1)
     state = combine(state);

@@ -202,7 +202,12 @@ private:
   };
   Paged pagesOf(mlir::Value key, bool isMasked, bool repeatsLast);
   mlir::Value offsetsIn(const Tensor &gathered, const Paged &paged);
-  mlir::Value loadPages(const Tensor &cache, bool isTransposed);
+  mlir::Value loadPages(const Tensor &cache, int64_t columns,
+                        bool isTransposed);
+  mlir::Value scaledByGroup(mlir::Value block, mlir::Value scales,
+                            int64_t group, bool isTransposed);
+  mlir::Value loadRows(const Tensor &cache, mlir::Value scales, int64_t group,
+                       bool isTransposed);
   void checkTable(const Range &range);
   mlir::Value widened(mlir::Value block);
   mlir::Value loadKeys(mlir::Value key, bool isMasked);
@@ -261,6 +266,8 @@ private:
   int64_t span() const { return keys * together; }
 
   mlir::Value sinks, table, kScale, vScale; // null: the op has none
+  // How many neighbours of a row share a scale; 0: a scale is not of groups.
+  int64_t keyGroup = 0, valueGroup = 0;
   int64_t keyHeads;
   int64_t tileRows, rows; // of a tile: of each head, and all
   int64_t keys, together; // of a tile; tiles of a turn

@@ -79,20 +79,21 @@ void AttentionEmitter::checkTable(const Range &range) {
   });
 }
 
-/// Keys by D, or the other way round.
-Value AttentionEmitter::loadPages(const Tensor &cache, bool isTransposed) {
-  SmallVector<int64_t> shape = {span(), size()};
+/// Keys by `columns` elements of a row, or the other way round.
+Value AttentionEmitter::loadPages(const Tensor &cache, int64_t columns,
+                                  bool isTransposed) {
+  SmallVector<int64_t> shape = {span(), columns};
   if (isTransposed)
     std::swap(shape[0], shape[1]);
   auto along = [&](Value perKey) {
-    return isTransposed ? perColumn(perKey, size()) : perRow(perKey, size());
+    return isTransposed ? perColumn(perKey, columns) : perRow(perKey, columns);
   };
   Value lines = advance(cache.pointer, along(offsetsIn(cache, keysOfTurn)));
   Value column = iota(shape, isTransposed ? 0 : 1);
   Value mask = keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value();
-  if (size() != elements()) {
-    Value isElement =
-        compare(Predicate::slt, column, splat(i32(b, elements()), shape));
+  if (cache.shape.back() != fixed(columns)) {
+    Value isElement = compare(Predicate::slt, column,
+                              splat(small(cache.shape.back()), shape));
     mask = mask ? both(mask, isElement) : isElement;
   }
   return gather(block(shape, cache.element), advance(lines, column), mask);
@@ -114,10 +115,37 @@ Value AttentionEmitter::widened(Value v) {
   return arith::ExtFOp::create(b, wide, v);
 }
 
+/// Numbers of a cache, each times the scale of its group, rounded once: a
+/// product of f16 is.
+Value AttentionEmitter::scaledByGroup(Value v, Value scales, int64_t group,
+                                      bool isTransposed) {
+  Type element = queryType.getElementType();
+  Type wide = element.isF16() ? element : b.getF32Type();
+  Value factor =
+      loadPages(ofKeyHead(input(scales)), size() / group, isTransposed);
+  SmallVector<int64_t> shape(shapeOf(factor));
+  shape.insert(shape.begin() + (isTransposed ? 1 : 2), 1);
+  factor = reshape(factor, shape);
+  shape[isTransposed ? 1 : 2] = group;
+  factor = reshape(broadcast(factor, shape), shapeOf(v));
+  Value number = arith::SIToFPOp::create(b, block(shapeOf(v), wide), v);
+  if (!element.isF16())
+    factor = extend(factor);
+  return narrow(fmul(number, factor), element);
+}
+
+/// Rows of a cache with pages, as queries are.
+Value AttentionEmitter::loadRows(const Tensor &cache, Value groupScales,
+                                 int64_t group, bool isTransposed) {
+  Value rows = loadPages(cache, size(), isTransposed);
+  return group ? scaledByGroup(rows, groupScales, group, isTransposed)
+               : widened(rows);
+}
+
 /// D by the keys of a turn.
 Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   if (table)
-    return widened(loadPages(keyRows, /*isTransposed=*/true));
+    return loadRows(keyRows, kScale, keyGroup, /*isTransposed=*/true);
   RowsPlace place = placeOf(keyRows, span(), key, isMasked ? valid : Value());
   std::reverse(place.shape.begin(), place.shape.end());
   std::reverse(place.dims.begin(), place.dims.end());
@@ -127,7 +155,7 @@ Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
 /// The keys of a turn by D.
 Value AttentionEmitter::loadValues(Value key, bool isMasked) {
   if (table)
-    return widened(loadPages(valueRows, /*isTransposed=*/false));
+    return loadRows(valueRows, vScale, valueGroup, /*isTransposed=*/false);
   return widened(load(
       valueRows, placeOf(valueRows, span(), key, isMasked ? valid : Value())));
 }

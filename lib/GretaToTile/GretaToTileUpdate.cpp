@@ -5,9 +5,14 @@
 // each where its position or slot says; rows beyond the cache nowhere. The
 // cache is written in place.
 //
+// Rows that are quantised have a scale for each group of neighbours, which lies
+// in a cache of its own: a row is [groups, g] then, and no lane needs what
+// another row has.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockProgram.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace greta;
@@ -28,14 +33,49 @@ private:
   /// destination.
   struct Places {
     Value from, to, inside;
+    Value toScales = {};
   };
   Places places(const Tensor &rows, const Tensor &cache, Value row);
+  Value perGroup(Value block, int64_t group);
+  std::pair<Value, Value> quantised(Value rows, int64_t group);
   Value numbers(Value table, Value index, Value mask);
   Value offset(ArrayRef<std::pair<Value, AffineExpr>> terms);
 
   Operation *update;
+  std::optional<Tensor> scales; // where rows are quantised
 };
 } // namespace
+
+/// A number of each group, for each of its rows' columns.
+Value UpdateEmitter::perGroup(Value v, int64_t group) {
+  SmallVector<int64_t> shape(shapeOf(v));
+  return reshape(perRow(v, group), {shape[0], shape[1] * group});
+}
+
+/// Rows of f32 as numbers of 8 bits, and their groups' scales.
+std::pair<Value, Value> UpdateEmitter::quantised(Value rows, int64_t group) {
+  constexpr double largest = 127;
+  int64_t count = shapeOf(rows)[0], groups = shapeOf(rows)[1] / group;
+  auto all = [&](Value like, double value) {
+    return constant(shapeOf(like), value);
+  };
+  Value peak =
+      reduce(reshape(math::AbsFOp::create(b, rows), {count, groups, group}), 2,
+             [&](Value x, Value y) -> Value {
+               return arith::MaximumFOp::create(b, x, y);
+             });
+  Value stored =
+      narrow(fmul(peak, all(peak, float(1 / largest))), b.getF16Type());
+  // What is stored divides, so a number is wrong by half of that at most.
+  Value scale = extend(stored);
+  Value isZero = compare(FPredicate::OEQ, scale, all(scale, 0));
+  Value factor = select(isZero, all(scale, 0), fdiv(all(scale, 1), scale));
+  Value y = math::RoundEvenOp::create(b, fmul(rows, perGroup(factor, group)));
+  y = arith::MaximumFOp::create(b, y, all(y, -largest));
+  y = arith::MinimumFOp::create(b, y, all(y, largest));
+  auto type = block(shapeOf(y), b.getI8Type());
+  return {arith::FPToSIOp::create(b, type, y), stored};
+}
 
 /// The positions or slots of rows.
 Value UpdateEmitter::numbers(Value table, Value index, Value mask) {
@@ -71,9 +111,13 @@ UpdateEmitter::Places UpdateEmitter::places(const Tensor &rows,
           "paged_kv_update: an entry of 'slots' is beyond the cache");
     Value inside = both(mine, isSlot);
     // Pages follow each other.
-    return {offset({{token, rows.strides[0]}, {head, rows.strides[1]}}),
-            offset({{slot, cache.strides[1]}, {head, cache.strides[2]}}),
-            inside};
+    Places places{offset({{token, rows.strides[0]}, {head, rows.strides[1]}}),
+                  offset({{slot, cache.strides[1]}, {head, cache.strides[2]}}),
+                  inside};
+    if (scales)
+      places.toScales =
+          offset({{slot, scales->strides[1]}, {head, scales->strides[2]}});
+    return places;
   }
   auto [line, place] = split(row, rows.shape[2]);
   auto [sequence, head] = split(line, rows.shape[1]);
@@ -94,21 +138,37 @@ void UpdateEmitter::emit(Value index) {
   int64_t count = config.rows[0], width = config.columns;
   Tensor rows = input(update->getOperand(1)),
          cache = input(update->getOperand(0));
+  int64_t group = 0;
+  if (auto paged = dyn_cast<PagedKvUpdateOp>(update);
+      paged && paged.getScales()) {
+    scales = input(paged.getScales());
+    group = groupOfScales(paged.getCache(), paged.getScales());
+  }
   Value first = mul(index, i32(b, count));
   Value row = add(splat(first, {count}), iota({count}, 0));
-  auto [from, to, inside] = places(rows, cache, row);
-  Value column = iota({count, width}, 1);
-  Value mask = perRow(inside, width);
-  if (rows.shape.back() != fixed(width))
-    mask = both(mask, compare(Predicate::slt, column,
-                              splat(small(rows.shape.back()), {count, width})));
-  auto elements = [&](const Tensor &tensor, Value offsets) -> Value {
-    Value lines = advance(tensor.pointer, perRow(offsets, width));
-    return advance(lines, column);
+  Places at = places(rows, cache, row);
+  /// Pointers to a tensor's elements of so many columns, and which there are.
+  auto elements = [&](const Tensor &tensor, Value offsets, int64_t columns) {
+    Value column = iota({count, columns}, 1);
+    Value mask = perRow(at.inside, columns);
+    if (tensor.shape.back() != fixed(columns))
+      mask = both(mask,
+                  compare(Predicate::slt, column,
+                          splat(small(tensor.shape.back()), {count, columns})));
+    Value lines = advance(tensor.pointer, perRow(offsets, columns));
+    return std::pair(advance(lines, column), mask);
   };
-  Value moved =
-      gather(block({count, width}, rows.element), elements(rows, from), mask);
-  tile::StoreScatteredOp::create(b, moved, elements(cache, to), mask);
+  auto storeAt = [&](Value v, const Tensor &tensor, Value offsets) {
+    auto [pointers, mask] = elements(tensor, offsets, shapeOf(v)[1]);
+    tile::StoreScatteredOp::create(b, v, pointers, mask);
+  };
+  auto [pointers, mask] = elements(rows, at.from, width);
+  Value moved = gather(block({count, width}, rows.element), pointers, mask);
+  if (!scales)
+    return storeAt(moved, cache, at.to);
+  auto [y, stored] = quantised(extend(moved), group);
+  storeAt(y, cache, at.to);
+  storeAt(stored, *scales, at.toScales);
 }
 
 std::unique_ptr<Emitter>

@@ -46,20 +46,23 @@ static bool isView(Operation *op) {
 static bool isReturned(Value updated) {
   return llvm::any_of(updated.getUsers(), [&](Operation *user) {
     return isa<func::ReturnOp>(user) ||
-           (getUpdatedCache(user) == updated && updatesInPlace(user) &&
-            isReturned(user->getResult(0)));
+           llvm::any_of(user->getResults(), [&](OpResult made) {
+             OpOperand *old = getUpdated(made);
+             return old && old->get() == updated && updatesInPlace(made) &&
+                    isReturned(made);
+           });
   });
 }
 
-bool greta::updatesInPlace(Operation *update) {
+bool greta::updatesInPlace(OpResult made) {
   auto hasOneUse = [](Value value) {
     return llvm::count_if(value.getUses(), [](OpOperand &use) {
              return !isa<tensor::DimOp>(use.getOwner());
            }) == 1;
   };
-  Value cache = getUpdatedCache(update);
+  Value cache = getUpdated(made)->get();
   if (isa<BlockArgument>(cache))
-    return hasOneUse(cache) && isReturned(update->getResult(0));
+    return hasOneUse(cache) && isReturned(made);
   for (;; cache = cache.getDefiningOp()->getOperand(0)) {
     if (!hasOneUse(cache) || isa<BlockArgument>(cache))
       return false;
@@ -74,8 +77,8 @@ static Value before(Value tensor) {
   Operation *op = tensor.getDefiningOp();
   if (op && isView(op))
     return op->getOperand(0);
-  if (Value cache = op ? getUpdatedCache(op) : Value())
-    return updatesInPlace(op) ? cache : Value();
+  if (OpOperand *cache = op ? getUpdated(cast<OpResult>(tensor)) : nullptr)
+    return updatesInPlace(cast<OpResult>(tensor)) ? cache->get() : Value();
   auto launch = dyn_cast_or_null<tile::LaunchOp>(op);
   if (!launch)
     return {};

@@ -1,7 +1,7 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
+extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken, pergroup of 32 or 16 neighbours); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
 operands, and is read, as they lie elsewhere.
 """
 
@@ -92,7 +92,8 @@ class Paged(Attention, family="paged"):
 
     @property
     def scales(self):
-        forms = {"perall": (1, 1, 1), "perhead": (1, 1, "hkv"), "pertoken": ("pages", PAGE, "hkv")}
+        groups = self.d // (32 if self.d % 32 == 0 else 16)
+        forms = {"perall": (1, 1, 1), "perhead": (1, 1, "hkv"), "pertoken": ("pages", PAGE, "hkv"), "pergroup": ("pages", PAGE, "hkv", groups)}
         return next((extents for name, extents in forms.items() if name in self.kind), None)
 
     @property
@@ -166,9 +167,13 @@ def options(case):
         yield "sinks", case.type("hq", dtype="f32")
 
 
+def scale_type(case):
+    return "f16" if len(case.scales) == 4 else "f32"
+
+
 def scales(case):
     if case.scales:
-        yield from ((name, case.type(*case.scales, dtype="f32")) for name in ("k_scale", "v_scale"))
+        yield from ((name, case.type(*case.scales, dtype=scale_type(case))) for name in ("k_scale", "v_scale"))
 
 
 def given_scales(case):
@@ -315,21 +320,30 @@ def paged_inputs(case, rng):
             cache[:, page, j % PAGE] = rng.standard_normal((2, case.hkv, case.d))
     extents = dict(pages=len(used), hkv=case.hkv)
     factors = some_scales(case, rng, [extents.get(e, e) for e in case.scales or (1, 1, 1)])
-    yield from (stored(case, x, scale[..., None]) for x, scale in zip(cache, factors, strict=True))
+    yield from (stored(case, x, of_elements(scale, case.d)) for x, scale in zip(cache, factors, strict=True))
     yield table, "i32"
     yield lengths, "i32"
     if case.has("sinks"):
         yield rng.standard_normal(case.hq), "f32"
     if case.scales:
-        unread = np.isnan(cache[..., 0]) & case.has("pertoken")
-        yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2], : factors.shape[3]], factors))
+        unread = np.isnan(cache[..., 0]) & case.has("per" + ("group" if factors.ndim == 5 else "token"))
+        unread = unread[:, : factors.shape[1], : factors.shape[2], : factors.shape[3]]
+        unread = unread.reshape(*unread.shape, *[1] * (factors.ndim - 4))
+        yield from ((np.where(nobody, np.nan, scale), scale_type(case)) for nobody, scale in zip(unread, factors))
+
+
+def of_elements(scale, d):
+    """The scale of each of d elements, of one for all of them or one for each group."""
+    return np.repeat(scale, d // scale.shape[-1], axis=-1) if scale.ndim == 4 else scale[..., None]
 
 
 def paged(case, rounded, q, k_cache, v_cache, table, lengths, *rest):
     named = dict(zip((name for name, _ in [*options(case), *scales(case)]), rest, strict=True))
     k_scale, v_scale = (named.get(name, np.ones((1, 1, 1))) for name in ("k_scale", "v_scale"))
     table = np.where((table >= 0) & (table < len(k_cache)), table, 0)
-    k, v = (np.nan_to_num(x) * np.nan_to_num(scale)[..., None] for x, scale in ((k_cache, k_scale), (v_cache, v_scale)))
+    k, v = (np.nan_to_num(x) * of_elements(np.nan_to_num(scale), case.d) for x, scale in ((k_cache, k_scale), (v_cache, v_scale)))
+    if case.has("pergroup"):
+        k, v = rounded_to(case.dtype, k), rounded_to(case.dtype, v)
     k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k, v))
     return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, sinks=named.get("sinks"), causal=True)[0])
 
@@ -536,5 +550,37 @@ def quantised(case, rounded, cache, rows, *rest):
     return update(dataclasses.replace(case, kind=kind), rounded, cache, rounded_to(case.dtype, new / SCALE), rest[-1])
 
 
+def grouped_mlir(case, target):
+    """New rows become numbers of 8 bits with a scale for each 32."""
+    cache, scales = f"tensor<?x{PAGE}x{case.h}x{case.d}xi8>", f"tensor<?x{PAGE}x{case.h}x{case.d // 32}xf16>"
+    new = f"tensor<?x{case.h}x{case.d}x{case.dtype}>"
+    return f"""func.func @{case.function}(%cache: {cache}, %new: {new}, %slots: tensor<?xi32>, %scales: {scales}) -> ({cache}, {scales}) {{
+  %0, %1 = greta.paged_kv_update %cache, %new, %slots, %scales : {cache}, {new}, tensor<?xi32>, {scales} -> {cache}, {scales}
+  return %0, %1 : {cache}, {scales}
+}}"""
+
+
+def grouped_inputs(case, rng):
+    """Groups whose scales are powers of two, so that every form rounds alike; one is zero."""
+    (cache, _), (new, _), slots = update_inputs(dataclasses.replace(case, kind="paged"), rng)
+    new = np.clip(np.round(new * 40), -127, 127).reshape(case.s, case.h, -1, 32)
+    new[..., 7] = -127
+    factors = np.exp2(rng.integers(-8, 3, new.shape[:-1]))
+    factors[0, 0, 0] = 0
+    yield np.clip(np.round(cache * 40), -127, 127), "i8"
+    yield (new * factors[..., None]).reshape(case.s, case.h, case.d), case.dtype
+    yield slots
+    yield np.exp2(rng.integers(-8, 3, (*cache.shape[:-1], case.d // 32))), "f16"
+
+
+def grouped(case, rounded, cache, new, slots, scales):
+    parts = new.reshape(case.s, case.h, -1, 32)
+    new_scales = np.abs(parts).max(-1) / 127
+    numbers = np.round(parts / np.where(new_scales == 0, 1, new_scales)[..., None]).reshape(new.shape)
+    paged_case = dataclasses.replace(case, kind="paged")
+    return [update(paged_case, rounded, cache, numbers, slots), update(paged_case, rounded, scales, new_scales, slots)]
+
+
 UPDATES = {kind: Kind(update_mlir, update_inputs, update, "exact") for kind in ("rows", "kept", "paged", "turned")}
 UPDATES |= {kind: Kind(quantised_mlir, quantised_inputs, quantised, "exact") for kind in ("quantised", "projected")}
+UPDATES |= {"grouped": Kind(grouped_mlir, grouped_inputs, grouped, "exact")}

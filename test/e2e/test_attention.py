@@ -67,10 +67,14 @@ CASES = [
     Decode("lengthsi8pertoken", "bf16", 4, 4, 1, 3, 200, 64),
     PagedDecode("e4m3perhead", "f16", 4, 8, 2, 1, 300, 128),
     PagedDecode("i8pertoken", "f16", 4, 4, 2, 2, 200, 64),
+    Paged("i8pergroup", "f16", 4, 4, 2, 37, 70, 64),
+    Paged("windowi8pergroup", "bf16", 4, 2, 1, 1, 70, 80),
+    PagedDecode("i8pergroup", "f16", 4, 8, 2, 1, 300, 128),
     *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged", "turned")),
     Update("rows", "f32", 2, 1, 1, 7, 8),
     Update("paged", "i8", 1, 1, 30, 40, 24),
     Update("quantised", "f8e4m3fn", 4, 2, 5, 40, 64),
+    Update("grouped", "f16", 1, 2, 20, 40, 96),
     Update("projected", "f8e4m3fn", 1, 2, 20, 40, 32),
     Update("projected", "f8e5m2", 1, 1, 5, 40, 64),
 ]
@@ -96,6 +100,7 @@ SMALL = [
     Attention("half", "f32", 1, 2, 1, 9, 20, 16),
     Decode("causallengthse4m3pertoken", "f16", 4, 4, 2, 1, 90, 32),
     PagedDecode("i8pertoken", "f16", 4, 4, 2, 2, 90, 16),
+    PagedDecode("i8pergroup", "f16", 4, 4, 2, 1, 90, 32),
     *UPDATES,
 ]
 

@@ -26,8 +26,9 @@ inline constexpr llvm::StringLiteral addressesName = "greta.addresses";
 /// function's argument has a `greta.divisibility` of its own.
 int64_t alignmentOf(mlir::Value tensor);
 
-/// Whether an update of a KV cache may write to the memory of its operand.
-bool updatesInPlace(mlir::Operation *update);
+/// Whether an update of a KV cache may write this result to the memory of the
+/// operand.
+bool updatesInPlace(mlir::OpResult made);
 
 /// The value whose memory a tensor has: through views, updates in place, and
 /// through launches from a result to the operand that it is tied to.

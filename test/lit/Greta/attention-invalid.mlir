@@ -211,6 +211,30 @@ func.func @paged_scales(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xi8>, %t:
   return
 }
 // -----
+func.func @groups_of_floats(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xf8E4M3FN>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %s: tensor<10x16x2x2xf16>) {
+  // expected-error @below {{'k_scale' are scales of groups, beside 'k_cache' of 'f8E4M3FN'; they are of i8 alone}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l scales(%s, %s) : tensor<2x8x4x64xf16>, tensor<10x16x2x64xf8E4M3FN>, tensor<10x16x2x64xf8E4M3FN>, tensor<2x4xi32>, tensor<2xi32>, tensor<10x16x2x2xf16>, tensor<10x16x2x2xf16> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @groups_of_one(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xi8>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %s: tensor<10x16x2x2xf16>, %v: tensor<1x1x1xf32>) {
+  // expected-error @below {{has scales of groups for one of 'k_cache' and 'v_cache'; both have them, or none}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l scales(%s, %v) : tensor<2x8x4x64xf16>, tensor<10x16x2x64xi8>, tensor<10x16x2x64xi8>, tensor<2x4xi32>, tensor<2xi32>, tensor<10x16x2x2xf16>, tensor<1x1x1xf32> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @update_groups(%k: tensor<10x16x2x96xi8>, %n: tensor<5x2x96xf16>, %i: tensor<5xi32>, %s: tensor<10x16x2x4xf16>) {
+  // expected-error @below {{'scales' has 'tensor<10x16x2x4xf16>' for rows of 96 numbers of 'cache'; a scale is of 16, 32 or 64 neighbours}}
+  %0, %1 = greta.paged_kv_update %k, %n, %i, %s : tensor<10x16x2x96xi8>, tensor<5x2x96xf16>, tensor<5xi32>, tensor<10x16x2x4xf16> -> tensor<10x16x2x96xi8>, tensor<10x16x2x4xf16>
+  return
+}
+// -----
+func.func @update_without_scales(%k: tensor<10x16x2x64xi8>, %n: tensor<5x2x64xf16>, %i: tensor<5xi32>, %s: tensor<10x16x2x2xf16>) {
+  // expected-error @below {{has no second result; it is what 'scales' become}}
+  %0 = greta.paged_kv_update %k, %n, %i, %s : tensor<10x16x2x64xi8>, tensor<5x2x64xf16>, tensor<5xi32>, tensor<10x16x2x2xf16> -> tensor<10x16x2x64xi8>
+  return
+}
+// -----
 func.func @lse(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>) {
   // expected-error @below {{'lse' has type 'tensor<2x8x4xf16>'; it must be 'tensor<2x8x4xf32>', a number per row}}
   %0, %1 = greta.attention %q, %k, %v : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16> -> tensor<2x8x4x64xf16>, tensor<2x8x4xf16>

@@ -44,6 +44,15 @@ func.func @paged_sinks(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %
   return %0 : tensor<?x32x1x128xf16>
 }
 
+// CHECK-LABEL: func.func @groups(
+// CHECK: %[[ROWS:.*]], %[[SCALES:.*]] = greta.paged_kv_update %arg1, %arg4, %arg5, %arg6 : tensor<?x16x8x128xi8>, tensor<?x8x128xf16>, tensor<?xi32>, tensor<?x16x8x4xf16> -> tensor<?x16x8x128xi8>, tensor<?x16x8x4xf16>
+// CHECK: greta.paged_attention %arg0, %[[ROWS]], %[[ROWS]], %arg2, %arg3 scales(%[[SCALES]], %[[SCALES]])
+func.func @groups(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xi8>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %new: tensor<?x8x128xf16>, %slots: tensor<?xi32>, %s: tensor<?x16x8x4xf16>) -> tensor<?x32x1x128xf16> {
+  %0, %1 = greta.paged_kv_update %k, %new, %slots, %s : tensor<?x16x8x128xi8>, tensor<?x8x128xf16>, tensor<?xi32>, tensor<?x16x8x4xf16> -> tensor<?x16x8x128xi8>, tensor<?x16x8x4xf16>
+  %2 = greta.paged_attention %q, %0, %0, %t, %l scales(%1, %1) : tensor<?x32x1x128xf16>, tensor<?x16x8x128xi8>, tensor<?x16x8x128xi8>, tensor<?x?xi32>, tensor<?xi32>, tensor<?x16x8x4xf16>, tensor<?x16x8x4xf16> -> tensor<?x32x1x128xf16>
+  return %2 : tensor<?x32x1x128xf16>
+}
+
 // CHECK-LABEL: func.func @updates(
 // CHECK: greta.kv_update %arg0, %arg1, %arg2 : tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>, tensor<?xi32> -> tensor<?x8x?x128xi8>
 // CHECK: greta.paged_kv_update %arg3, %arg4, %arg2 : tensor<?x16x8x128xf16>, tensor<?x8x128xf16>, tensor<?xi32> -> tensor<?x16x8x128xf16>

@@ -133,6 +133,31 @@ func.func @per_head(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf8E4M3FN>, %s:
 
 // -----
 
+// Scales of groups multiply numbers where they are loaded, and the update makes both, in place.
+// CHECK-LABEL: greta_tile.func @groups_0(
+// CHECK: %[[PEAK:.*]] = greta_tile.reduce {arith.maximumf
+// CHECK: %[[SCALE:.*]] = arith.truncf {{.*}} : tensor<32x2xf32> to tensor<32x2xf16>
+// CHECK: math.roundeven
+// CHECK: greta_tile.store_scattered %{{.*}} : tensor<32x64xi8>
+// CHECK: greta_tile.store_scattered %[[SCALE]]
+// CHECK-LABEL: greta_tile.func @groups_1(
+// CHECK: greta_tile.broadcast {{.*}} : tensor<2x1x64xf16> -> tensor<2x32x64xf16>
+// CHECK: %[[K:.*]] = arith.mulf {{.*}} : tensor<64x64xf16>
+// CHECK: greta_tile.broadcast {{.*}} : tensor<64x2x1xf16> -> tensor<64x2x32xf16>
+// CHECK: %[[V:.*]] = arith.mulf {{.*}} : tensor<64x64xf16>
+// CHECK: %[[X:.*]] = greta_tile.dot %{{.*}}, %[[K]]
+// CHECK-NEXT: greta_tile.reduce {arith.maxnumf {{.*}} %[[X]]
+// CHECK: greta_tile.dot %{{.*}}, %[[V]]
+// CHECK: greta_tile.launch @groups_0 {{.*}} tied [0, 3] shapes []
+func.func @groups(%q: tensor<1x8x?x64xf16>, %c: tensor<?x16x2x64xi8>, %n: tensor<?x2x64xf16>, %i: tensor<?xi32>, %s: tensor<?x16x2x2xf16>, %t: tensor<1x?xi32>, %l: tensor<1xi32>)
+    -> (tensor<1x8x?x64xf16>, tensor<?x16x2x64xi8>, tensor<?x16x2x2xf16>) {
+  %0, %1 = greta.paged_kv_update %c, %n, %i, %s : tensor<?x16x2x64xi8>, tensor<?x2x64xf16>, tensor<?xi32>, tensor<?x16x2x2xf16> -> tensor<?x16x2x64xi8>, tensor<?x16x2x2xf16>
+  %2 = greta.paged_attention %q, %0, %0, %t, %l scales(%1, %1) : tensor<1x8x?x64xf16>, tensor<?x16x2x64xi8>, tensor<?x16x2x64xi8>, tensor<1x?xi32>, tensor<1xi32>, tensor<?x16x2x2xf16>, tensor<?x16x2x2xf16> -> tensor<1x8x?x64xf16>
+  return %2, %0, %1 : tensor<1x8x?x64xf16>, tensor<?x16x2x64xi8>, tensor<?x16x2x2xf16>
+}
+
+// -----
+
 // A checked function asserts what tables, lengths and slots say; the table's entries in a loop in front of the others.
 // CHECK-LABEL: greta_tile.func @checked_0(
 // CHECK: %[[LENGTH:.*]] = arith.cmpi ule

@@ -47,6 +47,17 @@ func.func @update(%c: tensor<?x2x?x64xf16>, %n: tensor<?x2x?x64xf16>, %p: tensor
   return %0 : tensor<?x2x?x64xf16>
 }
 
+// Rows become numbers and scales first, then both replace rows.
+// CHECK-LABEL: func.func @update_of_groups(
+// CHECK: linalg.generic {{.*}}"parallel", "parallel", "parallel", "reduction"]
+// CHECK: arith.truncf %{{.*}} : f32 to f16
+// CHECK: math.roundeven
+// CHECK: tensor.insert_slice %{{.*}} : tensor<1x2x64xi8> into tensor<?x16x2x64xi8>
+// CHECK: tensor.insert_slice %{{.*}} : tensor<1x2x2xf16> into tensor<?x16x2x2xf16>
+func.func @update_of_groups(%c: tensor<?x16x2x64xi8>, %n: tensor<?x2x64xf16>, %p: tensor<?xi32>, %s: tensor<?x16x2x2xf16>) -> (tensor<?x16x2x64xi8>, tensor<?x16x2x2xf16>) {
+  %0, %1 = greta.paged_kv_update %c, %n, %p, %s : tensor<?x16x2x64xi8>, tensor<?x2x64xf16>, tensor<?xi32>, tensor<?x16x2x2xf16> -> tensor<?x16x2x64xi8>, tensor<?x16x2x2xf16>
+  return %0, %1 : tensor<?x16x2x64xi8>, tensor<?x16x2x2xf16>
+}
 // CHECK-LABEL: func.func @paged_update(
 // CHECK: scf.for %[[TOKEN:[^ ]*]] =
 // CHECK: %[[SLOT:.*]] = arith.index_cast
