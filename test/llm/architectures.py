@@ -7,6 +7,8 @@ import dataclasses
 
 import numpy as np
 
+from case import rounded_to
+
 VOCABULARY = 320
 EPSILON = 1e-5
 
@@ -293,7 +295,7 @@ def of_latents(a, layer, linear, normed_by, x):
     return q, np.concatenate([both[..., :plain], k_rope], axis=-1), both[..., plain:]
 
 
-def attention(a, layer, linear, normed_by, x, sinks=None):
+def attention(a, layer, linear, normed_by, x, sinks=None, held=None):
     count = len(x)
 
     def heads(name):
@@ -306,6 +308,8 @@ def attention(a, layer, linear, normed_by, x, sinks=None):
         return turned(a, layer, normed_by(y, f"{name}_norm") if a.head_norms is True else y)
 
     q, k, v = of_latents(a, layer, linear, normed_by, x) if a.latent else (heads(name) for name in ("attn_q", "attn_k", "attn_v"))
+    if held:
+        k, v = held(k), held(v)
     k, v = (np.repeat(y, a.heads // y.shape[1], axis=1) for y in (k, v))
     scores = capped(np.einsum("shd,thd->hst", q, k) * a.scales.get("scores", q.shape[-1] ** -0.5), a.caps[0])
     if a.rope and "mscale_all_dim" in a.rope:
@@ -360,8 +364,19 @@ def mlp(a, linear, x, suffix=""):
     return linear(gated(a, linear(x, f"ffn_gate{suffix}"), up), f"ffn_down{suffix}")
 
 
-def logits(a, weights, tokens):
-    """[tokens, vocabulary], in float64, of weights under GGUF's names with Hugging Face's order of rope's pairs."""
+def in_q8_0(x):
+    """Numbers of 8 bits, times a scale in f16 for each 32, as a KV cache holds them."""
+    parts = x.reshape(*x.shape[:-1], -1, 32)
+    scale = (np.abs(parts).max(-1, keepdims=True) / 127).astype(np.float16).astype(np.float64)
+    return (np.clip(np.round(parts / np.where(scale == 0, 1, scale)), -127, 127) * scale).reshape(x.shape)
+
+
+def in_fp8(x):
+    return rounded_to("f8e4m3fn", np.clip(x, -448, 448))
+
+
+def logits(a, weights, tokens, held=None):
+    """[tokens, vocabulary], in float64, of weights under GGUF's names with Hugging Face's order of rope's pairs. Keys and values are what `held` makes of them."""
     w = {name: value.astype(np.float64) for name, value in weights.items()}
     x = w["token_embd.weight"][tokens] * a.scales.get("embedding", 1)
     for i in range(a.layers):
@@ -380,7 +395,7 @@ def logits(a, weights, tokens):
 
         normed = read(x, "attn_norm")
         sinks = w.get(f"blk.{i}.attn_sinks.weight")
-        x = x + added(attention(a, i, linear, normed_by, normed, sinks), "post_attention_norm")
+        x = x + added(attention(a, i, linear, normed_by, normed, sinks, held), "post_attention_norm")
         normed = normed if a.parallel else read(x, "ffn_norm")
         if a.has_experts(i):
 

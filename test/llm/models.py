@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from architectures import ARCHITECTURES, LLAMA3_ROPE, LONGROPE, OTHERS, VOCABULARY, YARN, inverse_frequencies, logits, random_weights, shapes  # some are for others
+from architectures import ARCHITECTURES, LLAMA3_ROPE, LONGROPE, OTHERS, VOCABULARY, YARN, in_fp8, in_q8_0, inverse_frequencies, logits, random_weights, shapes  # some are for others
 from block_formats import FLOATS, FORMATS
 
 HUGGING_FACE = {

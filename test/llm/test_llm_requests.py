@@ -52,7 +52,7 @@ def test_packages(tmp_path, tiny):
     mlir = tmp_path / "f.mlir"
     mlir.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
-    refused("has no function 'prompt0'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+    refused("has no function 'embed'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
     mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
     refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
@@ -75,6 +75,21 @@ def test_packages_with_other_arguments(tmp_path, kind):
         compiled = tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta")
         assert compiled.returncode == 0, compiled.stderr
         refused(f"its argument '{name}' is not what this model has; run greta-llm compile", words[0], tmp_path / "f.greta", model, "--device=sim:gfx942", *words[1:])
+
+
+def test_kv_caches_of_packages(tmp_path):
+    """The cache's format is the package's; a model that has none such is refused before it is compiled."""
+    package, on = tmp_path / "m.greta", ["--device=sim:gfx942", "--tokens=1", "-o", tmp_path / "l.npy"]
+    assert llm("compile", "--synthetic=tiny", "--targets=gfx942", "--kv-cache=fp8", "-o", package).returncode == 0
+    assert llm("logits", package, "--synthetic=tiny", *on, "-q").returncode == 0
+    assert llm("logits", package, "--synthetic=tiny", "--kv-cache=fp8", *on, "-q").returncode == 0
+    refused("m.greta: was compiled with --kv-cache=fp8, not full; run greta-llm compile", "logits", package, "--synthetic=tiny", "--kv-cache=full", *on)
+    refused("--kv-cache=q8_0: heads of 16 numbers are no whole groups of 32; take fp8 or full", "compile", "--synthetic=tiny", "--kv-cache=q8_0", "--mlir")
+    latents = models.OTHERS["deepseek-v3"]
+    models.write_safetensors(tmp_path / "d", latents, models.random_weights(latents))
+    refused("keeps latents in place of keys and values, which stay in full", "compile", tmp_path / "d", "--kv-cache=fp8", "--mlir")
+    texts_model = encoders.write_safetensors(tmp_path / "e", "bert", encoders.random_weights("bert"))
+    refused("is a model of embeddings, which has no KV cache", "compile", texts_model, "--kv-cache=fp8", "--mlir")
 
 
 def test_packages_of_models_with_the_same_shapes(tmp_path):

@@ -101,21 +101,23 @@ int translate(const std::string &module, const std::string &targets,
   return WEXITSTATUS(status);
 }
 
-std::string writeChecked(const Model &model, Element element,
+std::string writeChecked(const Model &model, Element element, KvCache cache,
                          const std::vector<int64_t> &batches) {
+  checkKvCache(model, cache);
   if (!model.config.has(Bidirectional) &&
       model.config.vocabulary > largestVocabulary)
     fail("the vocabulary has " + std::to_string(model.config.vocabulary) +
          " tokens; the device chooses from up to " +
          std::to_string(largestVocabulary));
-  return writeModule(model, element, batches);
+  return writeModule(model, element, cache, batches);
 }
 
 // The functions of each of several devices.
-std::string writeDivided(const Model &model, Element element, int64_t shards,
-                         const std::vector<int64_t> &batches) {
-  return shards < 2 ? writeChecked(model, element, batches)
-                    : writeChecked(shardOf(model, 0, shards), element, batches);
+std::string writeDivided(const Model &model, Element element, KvCache cache,
+                         int64_t shards, const std::vector<int64_t> &batches) {
+  return shards < 2
+             ? writeChecked(model, element, cache, batches)
+             : writeChecked(shardOf(model, 0, shards), element, cache, batches);
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,7 +240,7 @@ std::string packageFor(const Model &model, const Options &options,
     targets += "," + its;
   }
   std::string module = writeDivided(
-      model, model.element(),
+      model, model.element(), kvCacheNamed(options.kvCache),
       isByLayers ? 1 : static_cast<int64_t>(options.devices.size()), batches);
   Sha256 hash;
   hash.add(module);
@@ -267,7 +269,8 @@ int compile(const Options &options) {
                     : options.type == "bf16" ? Element::BF16
                                              : model.element();
   std::string module =
-      writeDivided(model, element, options.shards, options.batches);
+      writeDivided(model, element, kvCacheNamed(options.kvCache),
+                   options.shards, options.batches);
   if (options.printsModule) {
     fputs(module.c_str(), stdout);
     return 0;

@@ -61,6 +61,15 @@ void nameFiles(Options &options) {
   }
 }
 
+void addKvCache(CLI::App *verb, Options &options, const char *without) {
+  verb->add_option("--kv-cache", options.kvCache,
+                   std::string("how keys and values are held: full, the type "
+                               "of activations; q8_0, 8 bits with a scale for "
+                               "each 32; fp8, e4m3; ") +
+                       without)
+      ->check(CLI::IsMember({"full", "q8_0", "fp8"}));
+}
+
 void addDevices(CLI::App *verb, Options &options) {
   verb->add_option("--devices", options.devices,
                    "the devices that compute the model together: "
@@ -90,6 +99,8 @@ void addEngine(CLI::App *verb, Options &options) {
                    "model's context length for each of them, or what half of "
                    "the free memory holds")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 24));
+  addKvCache(verb, options,
+             "without it as the package says, full where there is none yet");
   verb->add_option("--chunk", options.chunk,
                    "most tokens of a prompt in one evaluation; less takes less "
                    "memory")
@@ -159,6 +170,7 @@ void addCompileOptions(CLI::App *verb, Options &options) {
           "packed; without it the type of the model's weights, f16 for "
           "quantised ones")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+  addKvCache(verb, options, "without it full");
   verb->add_option("--batch", options.batches,
                    "how many sequences generate together: each number listed "
                    "gets kernels of its own, for serve for example 1,2,4,8")

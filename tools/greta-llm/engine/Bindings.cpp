@@ -79,6 +79,28 @@ greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
   return {};
 }
 
+// The keys, the values, or their scales, of a layer.
+greta::Tensor Engine::bindCache(const std::string &name, int64_t layer) {
+  const Config &c = model.config;
+  size_t i = static_cast<size_t>(layer);
+  auto bound = [&](std::vector<greta::Buffer> &buffers, int64_t columns) {
+    return layer < 0 || i >= buffers.size()
+               ? greta::Tensor()
+               : greta::Tensor(&buffers[i],
+                               {pages, pageSize, c.keyHeads, columns});
+  };
+  if (name == "k_cache")
+    return bound(keys, c.headSize);
+  if (name == "v_cache")
+    return bound(values, c.headSize);
+  int64_t group = groupOf(kvCache);
+  if (group && name == "k_scales")
+    return bound(keyScales, c.headSize / group);
+  if (group && name == "v_scales")
+    return bound(valueScales, c.headSize / group);
+  return {};
+}
+
 greta::Tensor Engine::bindLatent(const std::string &name, int64_t tokens) {
   auto buffer = latents.find(name);
   return buffer == latents.end()
@@ -121,12 +143,9 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
                          static_cast<size_t>(row * c.width) * 4);
   if (name.rfind("cos", 0) == 0 || name.rfind("sin", 0) == 0)
     return bindTurns(name, layer, inputs.tokens);
-  if (layer >= 0 && (name == "k_cache" || name == "v_cache"))
-    return greta::Tensor(
-        &(name == "k_cache" ? keys : values)[static_cast<size_t>(layer)],
-        {pages, pageSize, c.keyHeads, c.headSize});
   for (const greta::Tensor &handed :
-       {bindPairs(name, inputs.tokens), bindLatent(name, inputs.tokens)})
+       {bindCache(name, layer), bindPairs(name, inputs.tokens),
+        bindLatent(name, inputs.tokens)})
     if (handed.buffer)
       return handed;
   const DeviceTensor *weight =

@@ -41,7 +41,7 @@ Value Writer::attendToAll(const Layer &in, const Value &x) const {
   Value attended =
       f.op("greta.attention", {queries, keysOrValues(k), keysOrValues(v)},
            queries.type, "{scale = " + number(scale) + ", tokens_first}",
-           "lengths", {in.lengths});
+           {{"lengths", {in.lengths}}});
   Value rows =
       f.collapse(attended, {any, config.heads, size}, "[[0, 1], [2], [3]]");
   return f.collapse(rows, {any, config.heads * size}, "[[0], [1, 2]]");

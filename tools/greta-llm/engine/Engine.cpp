@@ -48,6 +48,7 @@ EngineOptions EngineOptions::of(const Options &options) {
   engine.keepsSize = options.isDeterministic;
   engine.drafts = options.drafts;
   engine.isQuiet = options.isQuiet;
+  engine.kvCache = options.kvCache;
   return engine;
 }
 
@@ -61,11 +62,13 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       model(shard ? *shard : model), options(options),
       progress(options.isQuiet), packagePath(packagePath),
       runtime(options.device), package(packagePath), stream(runtime.stream()),
-      element(elementOfPackage()), classes(classify(this->model, element)) {
+      element(elementOfPackage()), kvCache(kvCacheOfPackage()),
+      classes(classify(this->model, element)) {
   const Config &c = this->model.config;
   makeOthers(model);
   stage = agreeOnStage();
-  checkFacts(package.manifest(), packagePath, factsOf(this->model, element));
+  checkFacts(package.manifest(), packagePath,
+             factsOf(this->model, element, kvCache));
   if (stage.isFirst)
     embed.push_back(load("embed"));
   if (stage.isLast)
@@ -122,20 +125,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   }
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
   inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
-  for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
-    cache->resize(static_cast<size_t>(c.layers));
-    if (cache == &values && c.caches() == 1)
-      continue;
-    for (int64_t layer = stage.first; layer < stage.end; ++layer) {
-      size_t bytes =
-          static_cast<size_t>(pages * pageSize * c.keyHeads * c.headSize) *
-          bytesOf(element);
-      greta::Buffer &buffer = (*cache)[static_cast<size_t>(layer)];
-      buffer = runtime.allocate(bytes);
-      // Memory that was never written is multiplied by weights of zero.
-      stream.fill(buffer, bytes, 0);
-    }
-  }
+  makeCaches();
   cache = Pages(pages);
 
   positions = pages * pageSize;
@@ -168,6 +158,35 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   if (isShared())
     join();
   progress.clear();
+}
+
+void Engine::makeCaches() {
+  const Config &c = model.config;
+  size_t rows = static_cast<size_t>(pages * pageSize * c.keyHeads);
+  size_t numbers = numberBytes(c, kvCache, element);
+  size_t ofScales = rowBytes(c, kvCache, element) - numbers;
+  for (auto *all : {&keys, &values, &keyScales, &valueScales})
+    all->resize(static_cast<size_t>(c.layers));
+  auto make = [&](greta::Buffer &buffer, size_t bytes) {
+    buffer = runtime.allocate(rows * bytes);
+    // Memory that was never written is multiplied by weights of zero.
+    stream.fill(buffer, rows * bytes, 0);
+  };
+  for (int64_t layer = stage.first; layer < stage.end; ++layer) {
+    size_t i = static_cast<size_t>(layer);
+    make(keys[i], numbers);
+    if (c.caches() > 1)
+      make(values[i], numbers);
+    if (ofScales)
+      for (auto *scales : {&keyScales, &valueScales})
+        make((*scales)[i], ofScales);
+  }
+}
+
+size_t Engine::cachedBytes() const {
+  const Config &c = model.config;
+  return static_cast<size_t>(c.caches() * c.keyHeads) *
+         rowBytes(c, kvCache, element);
 }
 
 void Engine::makePairs() {
@@ -212,8 +231,7 @@ int64_t Engine::contextThatFits() const {
   greta_memory memory = runtime.memory();
   if (!memory.free) // not known
     return c.context;
-  size_t layer = static_cast<size_t>(c.caches() * c.keyHeads * c.headSize) *
-                 bytesOf(element);
+  size_t layer = cachedBytes();
   // makePlaces allocates these for sequences that generate.
   auto places = static_cast<size_t>(
       options.sequences * (c.vocabulary + maskWords(c.vocabulary)) * 4);
@@ -331,10 +349,20 @@ greta::Function Engine::load(const std::string &name) {
 }
 
 Element Engine::elementOfPackage() {
-  for (const greta::TensorInfo &info : load(promptFunction(0)).arguments())
-    if (info.name == "k_cache")
+  for (const greta::TensorInfo &info : load("embed").arguments())
+    if (info.name == "token_embd")
       return elementNamed(info.dtype);
-  fail(packagePath + ": its layers have no KV cache; run greta-llm compile");
+  fail(packagePath + ": has no embedding; run greta-llm compile");
+}
+
+/// What was asked for is what the package has.
+KvCache Engine::kvCacheOfPackage() const {
+  KvCache its = kvCacheOf(package.manifest(), packagePath);
+  if (!options.kvCache.empty() && its != kvCacheNamed(options.kvCache))
+    fail(packagePath + ": was compiled with --kv-cache=" + nameOf(its) +
+         ", not " + options.kvCache + "; run greta-llm compile");
+  checkKvCache(model, its);
+  return its;
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
@@ -411,7 +439,6 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   for (int64_t layer = stage.first; layer < stage.end; ++layer) {
     size_t i = static_cast<size_t>(layer);
     const greta::Function &function = step.layers.at(classes.classOf[i]);
-    std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
     std::vector<greta::Tensor> results = {
         {&x[hasSums() ? 1 : (layer + 1) % 2], {tokens, c.width}}};
     std::vector<greta::Tensor> ofMlp = {{&x[0], {tokens, c.width}}};
@@ -421,8 +448,9 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
     if (c.has(LatentKeys)) {
       queueLatents(step.latents.at(classes.classOf[i]), inputs, layer);
     } else {
-      results.push_back({&keys[i], cache});
-      results.push_back({&values[i], cache});
+      for (const char *name : {"k_cache", "k_scales", "v_cache", "v_scales"})
+        if (greta::Tensor tensor = bindCache(name, layer); tensor.buffer)
+          results.push_back(tensor);
     }
     function.launch(
         stream,

@@ -10,6 +10,7 @@
 #define GRETA_LLM_ENGINE_H
 
 #include "Progress.h"
+#include "engine/KvCache.h"
 #include "engine/Pages.h"
 #include "engine/Sampling.h"
 #include "engine/Team.h"
@@ -42,6 +43,7 @@ struct EngineOptions {
   int64_t drafts = 0;     // most tokens that are guessed for a step
   bool keepsSize = false; // steps take the same functions, however few generate
   bool isQuiet = true;
+  std::string kvCache; // "": as the package says
 
   static EngineOptions of(const Options &options);
 };
@@ -211,6 +213,10 @@ private:
 
   greta::Function load(const std::string &name);
   Element elementOfPackage();
+  KvCache kvCacheOfPackage() const;
+  // Of all heads of a token in a layer, keys and values or latents.
+  size_t cachedBytes() const;
+  void makeCaches();
   int64_t contextThatFits() const;
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
@@ -223,6 +229,7 @@ private:
   greta::Tensor bindPairs(const std::string &name, int64_t tokens);
   void queueExperts(const greta::Function &experts, const Inputs &inputs,
                     int64_t layer);
+  greta::Tensor bindCache(const std::string &name, int64_t layer);
   greta::Tensor bindLatent(const std::string &name, int64_t tokens);
   void queueLatents(const greta::Function &function, const Inputs &inputs,
                     int64_t layer);
@@ -297,6 +304,7 @@ private:
   greta::Package package;
   greta::Stream stream;
   Element element;
+  KvCache kvCache;
   LayerClasses classes;
   Stage stage;
   std::vector<Team::Member> members; // of several devices, by number
@@ -320,7 +328,7 @@ private:
     greta::Buffer cos, sin, cosTable, sinTable;
   };
   std::vector<Turns> turns;
-  std::vector<greta::Buffer> keys, values;
+  std::vector<greta::Buffer> keys, values, keyScales, valueScales;
   int64_t pages, positions, logitRows, appended = 0;
   std::atomic<int64_t> computedRows{0};
   int64_t guessed = 0, right = 0;

@@ -176,8 +176,8 @@ static void addUnusual(const Config &c,
 
 static const std::set<std::string> biasesOfQkv = {"attn_q", "attn_k", "attn_v"};
 
-std::map<std::string, std::string> factsOf(const Model &model,
-                                           Element element) {
+std::map<std::string, std::string> factsOf(const Model &model, Element element,
+                                           KvCache cache) {
   const Config &c = model.config;
   char epsilon[32];
   snprintf(epsilon, sizeof(epsilon), "%.6g",
@@ -201,6 +201,8 @@ std::map<std::string, std::string> factsOf(const Model &model,
       {"norms of queries and keys", c.has(HeadNorms) ? "yes" : "no"}};
   if (!c.has(Bidirectional))
     facts["output"] = describeMatrices(model, element, {{"output", "output"}});
+  if (cache != KvCache::Full)
+    facts[kvCacheFact] = nameOf(cache);
   if (c.shards > 1)
     facts["devices"] = std::to_string(c.shards);
   if (!c.biases.empty() && c.biases != biasesOfQkv)

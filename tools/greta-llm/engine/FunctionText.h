@@ -51,18 +51,32 @@ public:
     return value;
   }
 
-  // `op %a, %b attributes : types of a, b -> type`; an operand that a word
-  // names is the last one: `op %a, %b word(%c) ..`.
+  // `op %a, %b attributes : types of a, b -> type`; operands that words name
+  // are the last ones: `op %a, %b word(%c) ..`.
+  using Named = std::pair<std::string, std::vector<Value>>;
   Value op(const std::string &op, std::vector<Value> operands, Type type,
-           const std::string &attributes = "", const std::string &word = "",
-           const std::vector<Value> &named = {}) {
+           const std::string &attributes = "",
+           const std::vector<Named> &named = {}) {
     std::string text = op + " " + namesOf(operands);
-    if (!named.empty())
-      text += " " + word + "(" + namesOf(named) + ")";
-    operands.insert(operands.end(), named.begin(), named.end());
+    for (const auto &[word, values] : named) {
+      if (!values.empty())
+        text += " " + word + "(" + namesOf(values) + ")";
+      operands.insert(operands.end(), values.begin(), values.end());
+    }
     return line(text + (attributes.empty() ? "" : " " + attributes) + " : " +
                     typesOf(operands) + " -> " + type.text(),
                 type);
+  }
+
+  // The same of two results.
+  std::pair<Value, Value> op2(const std::string &op,
+                              const std::vector<Value> &operands,
+                              const Type &first, const Type &second) {
+    std::string name = "%" + std::to_string(numbered++);
+    body += "  " + name + ":2 = " + op + " " + namesOf(operands) + " : " +
+            typesOf(operands) + " -> " + first.text() + ", " + second.text() +
+            "\n";
+    return {{name + "#0", first}, {name + "#1", second}};
   }
 
   // A number everywhere.

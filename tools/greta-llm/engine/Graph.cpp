@@ -85,10 +85,22 @@ Value Writer::norm(Function &f, const Value &x, const std::string &weight,
 Value Writer::heads(const Layer &in, const Value &x, const std::string &weight,
                     int64_t count) const {
   Value y = project(in, x, weight, element);
-  bool isNormed = config.has(RowNorms) && weight != "attn_v";
-  if (isNormed)
+  if (weight == "attn_v")
+    y = narrowed(in.f, y); // in the GEMM's kernel, before it is seen as heads
+  else if (config.has(RowNorms))
     y = norm(in.f, y, weight + "_norm", count * config.headSize);
   return in.f.expand(y, {in.tokens, count, config.headSize}, "[[0], [1, 2]]");
+}
+
+// Keys or values as numbers of e4m3, the largest of which stands for all beyond
+// it, where the cache has these.
+Value Writer::narrowed(Function &f, const Value &x) const {
+  if (cache != KvCache::Fp8)
+    return x;
+  constexpr double largest = 448;
+  Value y = f.elementwise("arith.minimumf", {x, f.constant(largest, x.type)});
+  y = f.elementwise("arith.maximumf", {y, f.constant(-largest, x.type)});
+  return f.convert(y, elementOf(cache, element));
 }
 
 Value Writer::rotated(const Layer &in, const Value &heads,
@@ -104,28 +116,44 @@ Value Writer::rotated(const Layer &in, const Value &heads,
                  "{style = \"neox\"}");
 }
 
+// A cache with new rows, which it quantises where it has scales.
+Writer::Cached Writer::updated(const Layer &in, const std::string &name,
+                               const Value &rows) const {
+  Function &f = in.f;
+  Type type{{any, pageSize, config.keyHeads, config.headSize},
+            elementOf(cache, element)};
+  Value old = f.argument(name + "_cache", type);
+  int64_t group = groupOf(cache);
+  if (!group)
+    return {f.op("greta.paged_kv_update", {old, rows, in.slots}, type), {}};
+  Type scales{{any, pageSize, config.keyHeads, config.headSize / group}, "f16"};
+  Value oldScales = f.argument(name + "_scales", scales);
+  auto [made, madeScales] = f.op2(
+      "greta.paged_kv_update", {old, rows, in.slots, oldScales}, type, scales);
+  return {made, {madeScales}};
+}
+
 // The heads' sums of values, before the output's weight.
-Value Writer::attention(const Layer &in, const Value &x, Value &keys,
-                        Value &values) const {
+Value Writer::attention(const Layer &in, const Value &x,
+                        std::vector<Value> &caches) const {
   Function &f = in.f;
   int64_t size = config.headSize, count = config.heads;
-  Type cacheType{{any, pageSize, config.keyHeads, size}, element};
   Value q = rotated(in, heads(in, x, "attn_q", count), "attn_q");
   Value k = rotated(in, heads(in, x, "attn_k", config.keyHeads), "attn_k");
   Value v = heads(in, x, "attn_v", config.keyHeads);
-  auto updated = [&](const std::string &cacheName, const Value &rows) {
-    Value cache = f.argument(cacheName, cacheType);
-    return f.op("greta.paged_kv_update", {cache, rows, in.slots}, cacheType);
-  };
-  keys = updated("k_cache", k);
-  values = updated("v_cache", v);
+  Cached keys = updated(in, "k", narrowed(f, k));
+  Cached values = updated(in, "v", v);
+  for (const Cached *one : {&keys, &values}) {
+    caches.push_back(one->rows);
+    caches.insert(caches.end(), one->scales.begin(), one->scales.end());
+  }
   return f.collapse(attend(in, q, keys, values), {in.tokens, count * size},
                     "[[0], [1, 2]]");
 }
 
 // Queries [tokens, heads, size], and as many results.
-Value Writer::attend(const Layer &in, const Value &q, const Value &keys,
-                     const Value &values) const {
+Value Writer::attend(const Layer &in, const Value &q, const Cached &keys,
+                     const Cached &values) const {
   Function &f = in.f;
   int64_t size = config.headSize, count = config.heads;
   Value queries = f.expand(
@@ -143,9 +171,12 @@ Value Writer::attend(const Layer &in, const Value &q, const Value &keys,
   std::vector<Value> sinks;
   if (config.has(Sinks))
     sinks.push_back(f.argument("attn_sinks", {{count}, "f32"}));
-  Value attended = f.op(
-      "greta.paged_attention", {queries, keys, values, in.table, in.lengths},
-      queries.type, attributes + ", tokens_first}", "sinks", sinks);
+  std::vector<Value> scales = keys.scales;
+  scales.insert(scales.end(), values.scales.begin(), values.scales.end());
+  Value attended = f.op("greta.paged_attention",
+                        {queries, keys.rows, values.rows, in.table, in.lengths},
+                        queries.type, attributes + ", tokens_first}",
+                        {{"sinks", sinks}, {"scales", scales}});
   return f.collapse(attended, {in.tokens, count, size}, "[[0, 1], [2], [3]]");
 }
 
@@ -164,9 +195,10 @@ Value Writer::attentionOfLatents(const Layer &in) const {
   Value queries =
       f.argument("latent_queries",
                  {latentShape(config, "latent_queries", in.tokens), element});
-  Value cache =
-      f.argument("k_cache", {{any, pageSize, 1, config.headSize}, element});
-  Value mixed = f.firstColumns(attend(in, queries, cache, cache), l.rank);
+  Cached latents{
+      f.argument("k_cache", {{any, pageSize, 1, config.headSize}, element}),
+      {}};
+  Value mixed = f.firstColumns(attend(in, queries, latents, latents), l.rank);
   Value values = batched(f, f.swapped(mixed), "attn_v_b", l.value, l.rank);
   return f.collapse(f.swapped(values), {in.tokens, config.heads * l.value},
                     "[[0], [1, 2]]");
@@ -355,16 +387,16 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   Value lengths = f.argument("lengths", {{sequences}, "i32"});
   Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths};
 
-  Value normed, attended, keys, values;
+  Value normed, attended;
+  std::vector<Value> caches;
   if (config.has(LatentKeys)) {
     attended = attentionOfLatents(in);
   } else {
     normed = input(f, x, "attn_norm");
-    attended = attention(in, normed, keys, values);
+    attended = attention(in, normed, caches);
   }
   auto finished = [&](std::vector<Value> results) {
-    if (!config.has(LatentKeys))
-      results.insert(results.end(), {keys, values});
+    results.insert(results.end(), caches.begin(), caches.end());
     return f.finish(results);
   };
   Value middle = residual(f, x, project(in, attended, "attn_output", "f32"),
@@ -431,7 +463,7 @@ std::string lookupKernel(const std::string &name, const std::string &element,
 // The facts, which are the package's metadata.
 std::string Writer::metadata() const {
   std::vector<std::string> facts;
-  for (const auto &[name, value] : factsOf(model, kind))
+  for (const auto &[name, value] : factsOf(model, kind, cache))
     facts.push_back("\"" + name + "\" = \"" + value + "\"");
   return "{greta.metadata = {" + joined(facts) + "}}";
 }
@@ -533,9 +565,9 @@ std::string headFunction(int64_t tokens) {
   return "head_" + (tokens ? std::to_string(tokens) : "n");
 }
 
-std::string writeModule(const Model &model, Element element,
+std::string writeModule(const Model &model, Element element, KvCache cache,
                         const std::vector<int64_t> &sizes) {
-  Writer writer(model, element);
+  Writer writer(model, element, cache);
   LayerClasses classes = classify(model, element);
   if (model.config.has(Bidirectional)) {
     std::string text = writer.embed() + writer.encodeFirst();

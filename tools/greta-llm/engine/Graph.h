@@ -25,6 +25,7 @@
 #ifndef GRETA_LLM_GRAPH_H
 #define GRETA_LLM_GRAPH_H
 
+#include "engine/KvCache.h"
 #include "engine/Pages.h"
 #include "model/Model.h"
 
@@ -51,7 +52,10 @@ LayerClasses classify(const Model &model, Element element);
 // The facts of a model that its functions are compiled for, by name: two models
 // with the same facts run with the same package. Rope's angles are not among
 // them: they come from the model as tables.
-std::map<std::string, std::string> factsOf(const Model &model, Element element);
+std::map<std::string, std::string> factsOf(const Model &model, Element element,
+                                           KvCache cache = KvCache::Full);
+// The fact that says how keys and values are held, where they are not in full.
+constexpr const char *kvCacheFact = "keys and values";
 
 // Fails where a package with this manifest was compiled for another model.
 void checkFacts(const std::string &manifest, const std::string &packagePath,
@@ -67,7 +71,7 @@ std::string mlpFunction(size_t layerClass, int64_t tokens);
 constexpr const char *encodeFirstFunction = "encode_first";
 
 // `sizes` are the numbers of tokens with functions of their own.
-std::string writeModule(const Model &model, Element element,
+std::string writeModule(const Model &model, Element element, KvCache cache,
                         const std::vector<int64_t> &sizes);
 
 } // namespace greta::llm

@@ -77,8 +77,10 @@ Work workOf(const json &kernel, const json &variant, const json &function,
     if (auto [bytes, elements] = engine.weightSize(name, called); bytes) {
       work.bytes += static_cast<double>(bytes);
       work.flop += 2 * l.tokens * static_cast<double>(elements);
-    } else if (called == "k_cache" || called == "v_cache") {
-      cached += static_cast<double>(c.keyHeads * c.headSize) *
+    } else if (called == "k_cache" || called == "v_cache" ||
+               called == "k_scales" || called == "v_scales") {
+      cached += static_cast<double>(c.keyHeads) *
+                (*tensor)["shape"].back().get<double>() *
                 greta_run::bitsOf(type) / 8;
     } else if (type != "i32") { // positions, tables and lengths are small
       double elements = 1;

@@ -12,9 +12,9 @@ namespace greta::llm {
 
 class Writer {
 public:
-  Writer(const Model &model, Element element)
+  Writer(const Model &model, Element element, KvCache cache)
       : model(model), config(model.config), element(nameOf(element)),
-        kind(element) {}
+        kind(element), cache(cache) {}
 
   std::string embed() const;
   std::string layer(const std::string &name, int64_t layer, int64_t tokens,
@@ -58,10 +58,18 @@ private:
               int64_t count) const;
   Value rotated(const Layer &in, const Value &heads,
                 const std::string &weight) const;
-  Value attention(const Layer &in, const Value &x, Value &keys,
-                  Value &values) const;
-  Value attend(const Layer &in, const Value &queries, const Value &keys,
-               const Value &values) const;
+  // Keys or values of all tokens; scales where they have some.
+  struct Cached {
+    Value rows;
+    std::vector<Value> scales;
+  };
+  Cached updated(const Layer &in, const std::string &name,
+                 const Value &rows) const;
+  Value narrowed(Function &f, const Value &x) const;
+  Value attention(const Layer &in, const Value &x,
+                  std::vector<Value> &caches) const;
+  Value attend(const Layer &in, const Value &queries, const Cached &keys,
+               const Cached &values) const;
   Value attentionOfLatents(const Layer &in) const;
   Value batched(Function &f, const Value &x, const std::string &weight,
                 int64_t rows, int64_t columns) const;
@@ -98,6 +106,7 @@ private:
   const Config &config;
   std::string element;
   Element kind;
+  KvCache cache;
 };
 
 // A block program that looks rows of a table up by index and multiplies them.
