@@ -517,7 +517,7 @@ def test_tokenizer(tmp_path, change, says):
     "metadata, says",
     [
         ({}, "has no tokenizer (tokenizer.json)"),
-        ({"tokenizer.ggml.model": "t5"}, "the tokenizer 't5' is not known; greta-llm takes gpt2, llama, gemma4 and bert"),
+        ({"tokenizer.ggml.model": "rwkv"}, "the tokenizer 'rwkv' is not known; greta-llm takes gpt2, llama, gemma4, bert and t5"),
         ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"] * 999}, "the tokenizer has 999 tokens, the model 320"),
         ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "x"}, "the tokenizer's pattern 'x' is not known; greta-llm takes llama-bpe, llama3, "),
         (

@@ -3,13 +3,16 @@ table of characters before them.
 """
 
 import base64
+import dataclasses
 import json
 import struct
 
 import pytest
 
+import models
 from test_llm_embeddings import WORDS, refused
 from test_llm_tokenizer import ids, model_with
+from texts import SCRIPTS
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 # Characters, and what stands for them; a cluster's first character may be enough.
@@ -28,10 +31,11 @@ def charsmap(pairs):
             node = node.setdefault(byte, {})
         node[0] = len(texts)
         texts += value.encode() + b"\0"
-    units, used = {0: 0}, {0}
+    units, used, bases = {0: 0}, {0}, set()
 
     def place(node, at):
-        base = next(b for b in range(1, 1 << 20) if all(b ^ byte not in used and b ^ byte for byte in node))
+        base = next(b for b in range(1, 1 << 20) if b not in bases and all(b ^ byte not in used and b ^ byte for byte in node))
+        bases.add(base)
         used.update(base ^ byte for byte in node)
         units[at] |= (at ^ base) << 10 | (0x100 if 0 in node else 0)
         for byte, child in node.items():
@@ -71,6 +75,7 @@ def made(kind):
         trainer = trainers.UnigramTrainer(vocab_size=600, special_tokens=SPECIAL, unk_token="<unk>", show_progress=False)
         tokenizer.train_from_iterator(texts, trainer)
         tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+        tokenizer.add_tokens([AddedToken("ＱZ①", normalized=True), AddedToken("ﬁx", normalized=True, lstrip=True), AddedToken("ＱQZ", normalized=False)])
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
     return tokenizer
 
@@ -95,6 +100,7 @@ MORE = WORDS | {
     "mask behind spaces": "a\u00a0<mask> b\u3000 \t<mask>c\u2028\x85<mask>d\x1c<mask>é<mask>",
     "unknown": "ꙮꙮ aꙮ ꙮꙮꙮb",
     "one": "a",
+    "normalised": "QZ1 ＱZ① aQZ①b  fix ﬁx<mask>ﬁx ＱQZ1 QQZ1",
 }
 
 
@@ -105,6 +111,65 @@ def test_tokens(tokenizers, kind, name):
     want = tokenizer.encode(MORE[name])
     assert ids(model, MORE[name]) == want.ids, want.tokens
     assert ids(model, MORE[name], "--no-special") == tokenizer.encode(MORE[name], add_special_tokens=False).ids
+
+
+def in_gguf(path, tokens, **described):
+    a = dataclasses.replace(models.ARCHITECTURES["llama2"], width=8, hidden=8, heads=1, key_heads=1, head_size=8, layers=1, tied=True)
+    weights = models.random_weights(a)
+    weights["token_embd.weight"] = weights["token_embd.weight"][:1].repeat(len(tokens), axis=0)
+    own = {"model": "t5", "tokens": tokens, "unknown_token_id": tokens.index("<unk>")} | described
+    models.write_gguf(path, a, weights, "f32", models.gguf_metadata(a) | {f"tokenizer.ggml.{name}": value for name, value in own.items() if value is not None})
+    return path
+
+
+@pytest.fixture(scope="module")
+def xlm_roberta_file(tokenizers, tmp_path_factory):
+    """As llama.cpp converts the model."""
+    tokenizer, _ = tokenizers("xlm-roberta")
+    vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
+    tokens, scores = [token for token, _ in vocabulary], [score for _, score in vocabulary]
+    types = [2 if token == "<unk>" else 3 if token in SPECIAL else 1 for token in tokens]
+    flags = {f"add_{name}": True for name in ("bos_token", "eos_token", "space_prefix")} | dict(remove_extra_whitespaces=True, bos_token_id=0, eos_token_id=2)
+    return in_gguf(tmp_path_factory.mktemp("gguf") / "m.gguf", tokens, scores=scores, token_type=types, precompiled_charsmap=charsmap(MAP), **flags)
+
+
+@pytest.mark.parametrize("name", [*(name for name in SCRIPTS if name not in ("spaces", "special")), "unknown", "one"])
+def test_unigrams_in_gguf(tokenizers, xlm_roberta_file, name):
+    """Texts without white space that the table leaves, and without bars behind spaces: there the two differ."""
+    tokenizer, _ = tokenizers("xlm-roberta")
+    assert ids(xlm_roberta_file, MORE[name]) == tokenizer.encode(MORE[name]).ids
+
+
+def test_how_gguf_writes_unigrams(tmp_path):
+    """llama.cpp's rules where those of Hugging Face's library differ, or have no name in it."""
+    tokens = ["<pad>", "</s>", "<unk>", "a", "▁", "▁a", "b", "▁b", "x", "own", "▁▁", "aown"]
+    scores, types = [0.0, 0.0, 0.0, -1.0, -1.5, -2.0, -1.0, -2.0, -1.0, -9.0, -2.0, -50.0], [3, 3, 2, 1, 1, 1, 1, 1, 1, 4, 1, 1]
+
+    def file(**change):
+        table = charsmap({"q": "b", "qa": "x", "\u3000": " "})
+        return in_gguf(tmp_path / "m.gguf", tokens, **dict(scores=scores, token_type=types, precompiled_charsmap=table, eos_token_id=1) | change)
+
+    model = file(add_space_prefix=True)
+    assert ids(model, "a") == [5, 1]  # behind it what T5 wants
+    assert ids(model, "aqab") == [5, 8, 6, 1]  # at each character the longest text that the table has
+    assert ids(model, "  a\u3000b ") == [10, 5, 7, 4, 1]  # the prefix comes before the first word, not before the first space
+    assert ids(model, "ownazz") == [9, 5, 2, 1]  # a user's token by itself
+    assert ids(file(remove_extra_whitespaces=True), "  a\u3000 b ") == [5, 7, 1]
+    assert ids(file(add_eos_token=False), "a b") == [3, 7]
+    refused("the tokenizer has no score for each token", "tokenize", file(scores=[0.0]), "a")
+    refused("the tokenizer's 'precompiled_charsmap' has a trie of", "tokenize", file(precompiled_charsmap=b"abcdefgh"), "a")
+    refused("the tokenizer has the id 12, the model 12 tokens", "tokenize", file(unknown_token_id=12), "a")
+    refused("the tokenizer has no token for unknown characters", "tokenize", file(unknown_token_id=None, token_type=[1] * 12), "a")
+
+
+def test_roberta_in_gguf(tokenizers, tmp_path):
+    tokenizer, _ = tokenizers("roberta")
+    described = json.loads(tokenizer.to_str())
+    tokens = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    merges = [m if isinstance(m, str) else " ".join(m) for m in described["model"]["merges"]]
+    types = [3 if token in (*SPECIAL, "<mask>") else 1 for token in tokens]
+    model = in_gguf(tmp_path / "m.gguf", tokens, token_type=types, model="gpt2", pre="roberta-bpe", merges=merges, add_bos_token=True, add_eos_token=True, bos_token_id=0, eos_token_id=2)
+    assert ids(model, MORE["spaces"]) == tokenizer.encode(MORE["spaces"]).ids
 
 
 def unigram(**change):
@@ -267,7 +332,7 @@ def test_order_of_parts(tmp_path, normalizers, pre_tokenizers, says):
     "token, says",
     [
         (dict(single_word=True), "the tokenizer has the token '<M>' of 'single_word'"),
-        (dict(normalized=True), "the tokenizer has the token '<M>' of 'normalized', which a normalizer changes"),
+        (dict(normalized=True), None),
         (dict(normalized=True, content="<m>"), None),
         (dict(normalized=False), None),
     ],
@@ -280,3 +345,5 @@ def test_added_tokens(tmp_path, token, says):
         refused(says, "tokenize", model, "a")
     else:
         assert ids(model, "a" + added["content"]) == [1, 8]
+        # A token that is normalised is found in normalised texts, however they were written.
+        assert (ids(model, "a<" + "mM"["m" in added["content"]] + ">") == [1, 8]) == added["normalized"]

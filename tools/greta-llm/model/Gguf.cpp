@@ -198,7 +198,8 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
 
 // Tables of a vocabulary, which the tokenizer reads.
 bool isTable(const std::string &key) {
-  constexpr const char *tables[] = {"tokens", "scores", "token_type", "merges"};
+  constexpr const char *tables[] = {"tokens", "scores", "token_type", "merges",
+                                    "precompiled_charsmap"};
   return std::any_of(std::begin(tables), std::end(tables), [&](auto *table) {
     return key == std::string("tokenizer.ggml.") + table;
   });

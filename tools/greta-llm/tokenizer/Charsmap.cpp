@@ -12,7 +12,7 @@ namespace greta::llm {
 constexpr size_t longestText = 64;
 
 // A text in base64 stands for bytes, and may end with signs of equality.
-static std::string bytesOfBase64(const std::string &text) {
+std::string bytesOfBase64(const std::string &text) {
   std::string bytes;
   uint32_t bits = 0;
   int count = 0;
@@ -42,8 +42,7 @@ static std::string bytesOfBase64(const std::string &text) {
   return bytes;
 }
 
-Charsmap::Charsmap(const std::string &base64) {
-  std::string bytes = bytesOfBase64(base64);
+Charsmap::Charsmap(const std::string &bytes) {
   uint32_t size = 0;
   if (bytes.size() >= sizeof(size))
     memcpy(&size, bytes.data(), sizeof(size));
@@ -69,32 +68,57 @@ Charsmap::Charsmap(const std::string &base64) {
   }
 }
 
-std::optional<std::string_view> Charsmap::find(std::string_view text) const {
+std::optional<Charsmap::Found> Charsmap::find(std::string_view text,
+                                              bool takesLongest) const {
   auto childrenOf = [](uint32_t unit) {
     return size_t(unit >> 10) << ((unit & 0x200) >> 6);
   };
+  std::optional<Found> found;
   size_t place = childrenOf(units[0]);
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
     place ^= byte;
     if (byte == 0 || place >= units.size() ||
         (units[place] & 0x800000ff) != byte)
-      return std::nullopt;
+      break;
     uint32_t unit = units[place];
     place ^= childrenOf(unit);
     if (!(unit & 0x100))
       continue;
     if (place >= units.size())
-      return std::nullopt;
+      break;
     size_t begin = units[place] & 0x7fffffff;
     // A text does not begin inside a character.
     if (begin >= texts.size() ||
         (static_cast<unsigned char>(texts[begin]) & 0xc0) == 0x80)
-      return std::nullopt;
+      break;
     size_t end = std::min(texts.find('\0', begin), texts.size());
-    return std::string_view(texts).substr(begin, end - begin);
+    found = {i + 1, std::string_view(texts).substr(begin, end - begin)};
+    if (!takesLongest)
+      break;
   }
-  return std::nullopt;
+  return found;
+}
+
+std::string Charsmap::longest(const std::string &text) const {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    std::string_view rest = std::string_view(text).substr(at);
+    size_t size = std::min(characterSize(static_cast<unsigned char>(rest[0])),
+                           rest.size());
+    auto found = find(rest, /*takesLongest=*/true);
+    // It ends where a character does, or patterns would see parts of one.
+    if (found &&
+        (found->size == rest.size() ||
+         (static_cast<unsigned char>(rest[found->size]) & 0xc0) != 0x80)) {
+      result += found->text;
+      size = found->size;
+    } else {
+      result += rest.substr(0, size);
+    }
+    at += size;
+  }
+  return result;
 }
 
 std::string Charsmap::operator()(const std::string &text) const {
@@ -102,9 +126,9 @@ std::string Charsmap::operator()(const std::string &text) const {
   // up to five bytes, and else each alone.
   std::string result;
   auto take = [&](std::string_view part) {
-    auto found = find(part);
+    auto found = find(part, /*takesLongest=*/false);
     if (found)
-      result += *found;
+      result += found->text;
     return found.has_value();
   };
   size_t begin = 0;

@@ -49,7 +49,7 @@ const std::vector<GgufTokenizer> &ggufTokenizers() {
       {"qwen35", {qwen35}},
       {"gpt-4o llama4", {o200k}},
       {"tekken", {tekken}, T::WholePieces | T::Begins},
-      {"gpt-2 phi-2", {gpt2Pattern}},
+      {"gpt-2 phi-2 roberta-bpe", {gpt2Pattern}},
       {"olmo mpt", {gpt2Pattern}, T::Composes},
       {"starcoder refact smollm", {digits, gpt2Pattern}},
       {"command-r", {digits, gpt2Pattern}, T::Composes},

@@ -216,9 +216,15 @@ void Tokenizer::Tables::finish() {
   std::sort(
       added.begin(), added.end(),
       [](const AddedToken &a, const AddedToken &b) { return a.id < b.id; });
-  for (size_t i = 0; i < added.size(); ++i)
-    addedTexts.add(added[i].text, static_cast<int32_t>(i));
+  for (size_t i = 0; i < added.size(); ++i) {
+    std::string text =
+        added[i].isNormalised ? normalised(added[i].text) : added[i].text;
+    if (!text.empty())
+      (added[i].isNormalised ? normalisedTexts : addedTexts)
+          .add(text, static_cast<int32_t>(i));
+  }
   addedTexts.finish();
+  normalisedTexts.finish();
   for (size_t byte = 0; byte < byteTokens.size(); ++byte) {
     char name[8];
     snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
@@ -238,13 +244,44 @@ void Tokenizer::Tables::finish() {
                 });
 }
 
-const AddedToken *Tokenizer::Tables::longestAdded(const std::string &text,
-                                                  size_t at) const {
-  const AddedToken *longest = nullptr;
-  addedTexts.visit(text, at, [&](int32_t number, size_t) {
-    longest = &added[static_cast<size_t>(number)];
-  });
-  return longest;
+void Tokenizer::Tables::divide(
+    const std::string &text, const Prefixes &by,
+    const std::function<bool(std::string, size_t)> &takeText,
+    const std::function<bool(int32_t)> &takeToken) const {
+  // The size of the white space that begins at `at`; other characters: 0.
+  auto spaceAt = [&](size_t at) {
+    size_t size = characterSize(static_cast<unsigned char>(text[at]));
+    return isWhiteSpace(codesOf(text.substr(at, size))[0]) ? size : 0;
+  };
+  auto spaceBefore = [&](size_t end) {
+    size_t at = end - 1;
+    while ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80)
+      --at;
+    return spaceAt(at);
+  };
+  size_t done = 0;
+  for (size_t at = 0; at < text.size();) {
+    const AddedToken *longest = nullptr;
+    size_t end = at;
+    by.visit(text, at, [&](int32_t number, size_t size) {
+      longest = &added[static_cast<size_t>(number)];
+      end = at + size;
+    });
+    if (!longest) {
+      ++at;
+      continue;
+    }
+    size_t begin = at;
+    while (longest->stripsLeft && begin > done && spaceBefore(begin))
+      begin -= spaceBefore(begin);
+    while (longest->stripsRight && end < text.size() && spaceAt(end))
+      end += spaceAt(end);
+    if (takeText(text.substr(done, begin - done), done) ||
+        takeToken(longest->id))
+      return;
+    done = at = end;
+  }
+  takeText(text.substr(done), done);
 }
 
 void Tokenizer::Tables::encodePiece(const std::string &piece,
@@ -343,7 +380,6 @@ std::string Tokenizer::Tables::normalised(std::string text) const {
 // Each piece is cut into tokens by itself.
 std::vector<std::string> Tokenizer::Tables::piecesOf(std::string text,
                                                      bool isFirst) const {
-  text = normalised(std::move(text));
   std::vector<std::string> pieces;
   if (splitsAtSpaces) {
     bool isOpen = false; // the last word may go on
@@ -389,6 +425,21 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst, size_t most,
                                    std::vector<int32_t> &to) const {
   if (text.empty() || to.size() > most)
     return;
+  divide(
+      normalised(std::move(text)), normalisedTexts,
+      [&](std::string part, size_t at) {
+        encodeNormalised(std::move(part), isFirst && at == 0, most, to);
+        return to.size() > most;
+      },
+      [&](int32_t token) {
+        to.push_back(token);
+        return to.size() > most;
+      });
+}
+
+void Tokenizer::Tables::encodeNormalised(std::string text, bool isFirst,
+                                         size_t most,
+                                         std::vector<int32_t> &to) const {
   for (const std::string &piece : piecesOf(std::move(text), isFirst)) {
     if (to.size() > most)
       return;
@@ -422,35 +473,16 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
   std::vector<int32_t> result;
   if (addsSpecial)
     result = tables->before;
-  size_t done = 0;
-  // The size of the white space that begins at `at`; other characters: 0.
-  auto spaceAt = [&](size_t at) {
-    size_t size = characterSize(static_cast<unsigned char>(text[at]));
-    return isWhiteSpace(codesOf(text.substr(at, size))[0]) ? size : 0;
-  };
-  auto spaceBefore = [&](size_t end) {
-    size_t at = end - 1;
-    while ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80)
-      --at;
-    return spaceAt(at);
-  };
-  for (size_t at = 0; at < text.size() && result.size() <= most;) {
-    const AddedToken *longest = tables->longestAdded(text, at);
-    if (!longest) {
-      ++at;
-      continue;
-    }
-    size_t end = at + longest->text.size(), begin = at;
-    while (longest->stripsLeft && begin > done && spaceBefore(begin))
-      begin -= spaceBefore(begin);
-    while (longest->stripsRight && end < text.size() && spaceAt(end))
-      end += spaceAt(end);
-    tables->encodeText(text.substr(done, begin - done), done == 0, most,
-                       result);
-    result.push_back(longest->id);
-    done = at = end;
-  }
-  tables->encodeText(text.substr(done), done == 0, most, result);
+  tables->divide(
+      text, tables->addedTexts,
+      [&](std::string part, size_t at) {
+        tables->encodeText(std::move(part), at == 0, most, result);
+        return result.size() > most;
+      },
+      [&](int32_t token) {
+        result.push_back(token);
+        return result.size() > most;
+      });
   if (addsSpecial)
     result.insert(result.end(), tables->after.begin(), tables->after.end());
   return result;

@@ -1,9 +1,10 @@
 // TokenizerFiles.cpp: a tokenizer's tables from Hugging Face's tokenizer.json,
-// from GGUF's metadata, or made up for a synthetic model. A feature of the file
-// that is not known here is an error, not a wrong tokenizer.
+// or made up for a synthetic model. A feature of the file that is not known
+// here is an error, not a wrong tokenizer.
 #include "tokenizer/Charsmap.h"
 #include "tokenizer/GgufPatterns.h"
-#include "tokenizer/TokenizerTables.h"
+#include "tokenizer/Normalizers.h"
+#include "tokenizer/TableReader.h"
 
 #include <cfloat>
 #include <cmath>
@@ -11,12 +12,7 @@
 
 namespace greta::llm {
 
-using nlohmann::json;
-
-namespace {
-
-// Ids come from files: each is checked before it becomes an index.
-int32_t checkedId(const Model &model, const json &value) {
+int32_t TableReader::checkedId(const Model &model, const json &value) {
   int64_t id = value.is_number_integer() ? value.get<int64_t>() : -1;
   if (id < 0 || id >= model.config.vocabulary)
     fail(model.path + ": the tokenizer has the id " + value.dump() +
@@ -24,8 +20,8 @@ int32_t checkedId(const Model &model, const json &value) {
   return static_cast<int32_t>(id);
 }
 
-// The value at a path of keys, null where there is none.
-const json &at(const json &object, std::initializer_list<const char *> keys) {
+const json &TableReader::at(const json &object,
+                            std::initializer_list<const char *> keys) {
   static const json none;
   const json *value = &object;
   for (const char *key : keys) {
@@ -39,116 +35,14 @@ const json &at(const json &object, std::initializer_list<const char *> keys) {
   return *value;
 }
 
-std::string text(const json &value) {
+std::string TableReader::text(const json &value) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
-// White space at the ends is left out.
-std::string stripped(std::string from, bool left, bool right) {
-  std::vector<int32_t> codes = codesOf(from);
-  auto isText = [](int32_t code) { return !isWhiteSpace(code); };
-  if (right)
-    codes.erase(std::find_if(codes.rbegin(), codes.rend(), isText).base(),
-                codes.end());
-  if (left)
-    codes.erase(codes.begin(),
-                std::find_if(codes.begin(), codes.end(), isText));
-  std::string result;
-  for (int32_t code : codes)
-    result += utf8(static_cast<uint32_t>(code));
-  return result;
-}
-
-// `to` stands for two and more spaces.
-std::string withoutRepeats(const std::string &from, const std::string &to) {
-  std::string result;
-  for (size_t at = 0; at < from.size();) {
-    size_t end = std::min(from.find_first_not_of(' ', at), from.size());
-    if (end - at < 2)
-      end = at + 1;
-    result += end - at < 2 ? from.substr(at, 1) : to;
-    at = end;
-  }
-  return result;
-}
-
-bool flag(const json &object, const char *key, bool otherwise) {
+bool TableReader::flag(const json &object, const char *key, bool otherwise) {
   const json &value = at(object, {key});
   return value.is_boolean() ? value.get<bool>() : otherwise;
 }
-
-} // namespace
-
-// Builds a tokenizer's tables.
-class TableReader {
-public:
-  TableReader(const Model &model, Tokenizer::Tables &tables)
-      : model(model), tables(tables) {}
-
-  void fromHuggingFace();
-  void fromGguf();
-  void makeSynthetic();
-
-private:
-  [[noreturn]] void unknown(const char *part, const json &value) {
-    std::string shown = value.is_object() ? text(at(value, {"type"})) : "";
-    fail(model.path + ": the tokenizer's " + part + " '" + shown +
-         "' is not one that greta-llm knows");
-  }
-  void setToken(const std::string &token, int32_t id) {
-    if (token.size() > largestToken)
-      fail(model.path + ": the tokenizer's token " + std::to_string(id) +
-           " has " + std::to_string(token.size()) + " bytes; up to " +
-           std::to_string(largestToken) + " are possible");
-    if (tables.tokens.size() <= static_cast<size_t>(id))
-      tables.tokens.resize(static_cast<size_t>(id) + 1);
-    tables.tokens[static_cast<size_t>(id)] = token;
-    tables.ids.emplace(token, id);
-  }
-  void addSpecial(const std::string &token, int32_t id, bool isSpecial,
-                  bool stripsLeft, bool stripsRight) {
-    if (token.empty())
-      return;
-    tables.added.push_back({token, id, isSpecial, stripsLeft, stripsRight});
-    tables.isSpecial[id] = isSpecial;
-  }
-  void addMerge(const std::string &left, const std::string &right,
-                int64_t rank) {
-    auto a = tables.find(left), b = tables.find(right),
-         joined = tables.find(left + right);
-    if (!a || !b || !joined)
-      fail(model.path + ": the tokenizer joins '" + left + "' and '" + right +
-           "', which are no tokens of it");
-    tables.merges.emplace(Tokenizer::Tables::key(*a, *b),
-                          Tokenizer::Tables::Merge{rank, *joined});
-  }
-  // Parts are carried out in the order of their stages, so a file has to have
-  // them in that order, too. This part belongs behind all up to stage `most`,
-  // and is itself in stage `own`.
-  void follow(int &stage, int most, int own, const json &value) {
-    if (stage > most)
-      fail(model.path + ": the tokenizer's '" + text(at(value, {"type"})) +
-           "' comes in an order that greta-llm does not carry out");
-    stage = own;
-  }
-  void normalizer(const json &value);
-  void preTokenizer(const json &value);
-  void postProcessor(const json &value);
-  void precompiled(const json &value);
-  void unigram(const json &merging);
-  void wordPieces(const json &merging);
-  void checkNormalizer() const;
-  void checkParts(const json &added) const;
-  void ggufWordPieces(const json &data);
-  std::string spelled(const std::string &token) const;
-  void ggufTokens(const json &data, const json &tokens);
-  void ggufMerges(const json &data);
-  void ggufScores(const json &data, size_t tokens);
-
-  const Model &model;
-  Tokenizer::Tables &tables;
-  int normalizers = 0, preTokenizers = 0; // the stages of the last ones
-};
 
 //===----------------------------------------------------------------------===//
 // tokenizer.json
@@ -289,7 +183,7 @@ void TableReader::precompiled(const json &value) {
   if (map.is_null())
     return;
   try {
-    tables.normalizers.push_back(Charsmap(text(map)));
+    tables.normalizers.push_back(Charsmap(bytesOfBase64(text(map))));
   } catch (const std::exception &problem) {
     fail(model.path + ": the tokenizer's 'precompiled_charsmap' " +
          problem.what());
@@ -381,12 +275,6 @@ void TableReader::checkParts(const json &added) const {
     std::string content = text(at(token, {"content"}));
     if (flag(token, "single_word", false))
       refuse("the token '" + content + "' of 'single_word'");
-    // A library looks such a token up in the normalised text, and normalises
-    // the token, too.
-    if (flag(token, "normalized", false) &&
-        tables.normalised(content) != content)
-      refuse("the token '" + content +
-             "' of 'normalized', which a normalizer changes");
   }
 }
 
@@ -432,8 +320,9 @@ void TableReader::fromHuggingFace() {
   for (const json &token : at(file, {"added_tokens"})) {
     int32_t id = checkedId(model, at(token, {"id"}));
     setToken(text(at(token, {"content"})), id);
-    addSpecial(text(at(token, {"content"})), id, flag(token, "special", false),
-               flag(token, "lstrip", false), flag(token, "rstrip", false));
+    addSpecial({text(at(token, {"content"})), id, flag(token, "special", false),
+                flag(token, "lstrip", false), flag(token, "rstrip", false),
+                flag(token, "normalized", false)});
   }
   if (tables.takesLongestTokens)
     wordPieces(merging);
@@ -448,135 +337,8 @@ void TableReader::fromHuggingFace() {
 }
 
 //===----------------------------------------------------------------------===//
-// GGUF, and no file
+// No file
 //===----------------------------------------------------------------------===//
-
-void TableReader::ggufTokens(const json &data, const json &tokens) {
-  if (tokens.size() > static_cast<size_t>(model.config.vocabulary))
-    fail(model.path + ": the tokenizer has " + std::to_string(tokens.size()) +
-         " tokens, the model " + std::to_string(model.config.vocabulary));
-  const json &types = at(data, {"tokenizer.ggml.token_type"});
-  enum { Unknown = 2, Control = 3, UserDefined = 4 };
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    int32_t id = static_cast<int32_t>(i);
-    setToken(spelled(text(tokens[i])), id);
-    int64_t type =
-        types.is_array() && i < types.size() && types[i].is_number_integer()
-            ? types[i].get<int64_t>()
-            : 1;
-    if (type == Unknown)
-      tables.unknown = id;
-    if (type == Unknown || type == Control || type == UserDefined)
-      addSpecial(text(tokens[i]), id, type != UserDefined, false, false);
-  }
-}
-
-// As tokenizer.json spells a token of WordPiece: GGUF marks those that begin a
-// word, not those that go on.
-std::string TableReader::spelled(const std::string &token) const {
-  bool isSpecial =
-      !token.empty() && token.front() == '[' && token.back() == ']';
-  if (!tables.takesLongestTokens || isSpecial)
-    return token;
-  const std::string mark = bar;
-  return token.rfind(mark, 0) == 0 ? token.substr(mark.size())
-                                   : tables.continuing + token;
-}
-
-// GGUF says of a normalizer whether it lowers letters, in newer files.
-void TableReader::ggufWordPieces(const json &data) {
-  bool lowers = flag(data, "tokenizer.ggml.normalizer.lowercase", true);
-  tables.bertNormalizer = BertNormalizer{true, true, lowers, lowers};
-  tables.splitsAsBert = true;
-  // Files name a token by its number, or it has its usual name.
-  auto find = [&](std::initializer_list<const char *> keys, const char *name) {
-    for (const char *key : keys)
-      if (const json &id = at(data, {key}); !id.is_null())
-        return checkedId(model, id);
-    std::optional<int32_t> id = tables.find(name);
-    if (!id)
-      fail(model.path + ": the tokenizer has no token '" + name + "'");
-    return *id;
-  };
-  tables.before.push_back(find(
-      {"tokenizer.ggml.cls_token_id", "tokenizer.ggml.bos_token_id"}, "[CLS]"));
-  // The key is misspelled in files.
-  tables.after.push_back(find({"tokenizer.ggml.seperator_token_id"}, "[SEP]"));
-  tables.unknown = find({"tokenizer.ggml.unknown_token_id"}, "[UNK]");
-}
-
-void TableReader::ggufMerges(const json &data) {
-  int64_t rank = 0;
-  for (const json &merge : at(data, {"tokenizer.ggml.merges"})) {
-    std::string both = text(merge);
-    // A token may be a space's character, but none begins with a space.
-    size_t space = both.find(' ', 1);
-    if (space == std::string::npos)
-      fail(model.path + ": the tokenizer's merge '" + both + "' is no pair");
-    addMerge(both.substr(0, space), both.substr(space + 1), rank++);
-  }
-}
-
-void TableReader::ggufScores(const json &data, size_t tokens) {
-  const json &scores = at(data, {"tokenizer.ggml.scores"});
-  if (!scores.is_array() || scores.size() != tokens)
-    fail(model.path + ": the tokenizer has no score for each token");
-  for (const json &score : scores) {
-    double value = score.is_number() ? score.get<double>() : NAN;
-    if (!(std::abs(value) <= FLT_MAX))
-      fail(model.path + ": the tokenizer's score of token " +
-           std::to_string(tables.scores.size()) + " is no finite number");
-    tables.scores.push_back(static_cast<float>(value));
-  }
-}
-
-void TableReader::fromGguf() {
-  const json &data = model.tokenizer;
-  std::string kind = text(at(data, {"tokenizer.ggml.model"}));
-  const json &tokens = at(data, {"tokenizer.ggml.tokens"});
-  if ((kind != "gpt2" && kind != "llama" && kind != "gemma4" &&
-       kind != "bert") ||
-      !tokens.is_array())
-    fail(model.path + ": the tokenizer '" + kind +
-         "' is not known; greta-llm takes gpt2, llama, gemma4 and bert");
-  tables.takesLongestTokens = kind == "bert";
-  ggufTokens(data, tokens);
-  if (kind == "bert")
-    return ggufWordPieces(data);
-  bool begins = kind != "gpt2";
-  if (kind == "gpt2") {
-    std::string pre = text(at(data, {"tokenizer.ggml.pre"}));
-    const GgufTokenizer *known = findGgufTokenizer(pre);
-    if (!known)
-      fail(model.path + ": the tokenizer's pattern '" + pre +
-           "' is not known; greta-llm takes " + ggufTokenizerNames());
-    for (const char *pattern : known->patterns)
-      tables.patterns.emplace_back(pattern);
-    tables.composes = known->has(GgufTokenizer::Composes);
-    tables.takesWholePieces = known->has(GgufTokenizer::WholePieces);
-    begins = known->has(GgufTokenizer::Begins);
-    tables.isByteLevel = true;
-    ggufMerges(data);
-  } else {
-    if (kind == "llama")
-      ggufScores(data, tokens.size());
-    else
-      ggufMerges(data);
-    tables.spacesAreBars = tables.fallsBackToBytes = true;
-    if (flag(data, "tokenizer.ggml.add_space_prefix", kind == "llama"))
-      tables.prepends = Prepend::Always;
-  }
-  if (flag(data, "tokenizer.ggml.add_bos_token", begins))
-    tables.before.push_back(
-        checkedId(model, at(data, {"tokenizer.ggml.bos_token_id"})));
-  if (flag(data, "tokenizer.ggml.add_eos_token", false))
-    tables.after.push_back(
-        checkedId(model, at(data, {"tokenizer.ggml.eos_token_id"})));
-  for (const char *end :
-       {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
-    if (const json &id = at(data, {end}); !id.is_null())
-      tables.ends.push_back(checkedId(model, id));
-}
 
 // A token per byte, then words of syllables.
 void TableReader::makeSynthetic() {

@@ -85,7 +85,8 @@ void Prefixes::visit(const std::string &text, size_t at, Each each) const {
 struct AddedToken {
   std::string text;
   int32_t id;
-  bool isSpecial, stripsLeft, stripsRight;
+  bool isSpecial, stripsLeft = false, stripsRight = false;
+  bool isNormalised = false; // looked up in normalised texts, itself so, too
 };
 
 enum class Prepend { Never, First, Always };
@@ -107,7 +108,9 @@ struct Tokenizer::Tables {
   std::vector<std::string> tokens; // as the vocabulary spells them
   std::unordered_map<std::string, int32_t> ids;
   std::vector<AddedToken> added;
-  Prefixes addedTexts; // numbers in `added`; set by `finish`
+  // Numbers in `added` of those that texts are searched for as they are, and
+  // of those behind normalizers; set by `finish`.
+  Prefixes addedTexts, normalisedTexts;
   std::unordered_map<int32_t, bool> isSpecial; // of added tokens
 
   // WordPiece.
@@ -163,8 +166,12 @@ struct Tokenizer::Tables {
   std::optional<Merge> mergeOf(int32_t left, int32_t right) const;
   // Makes what is looked up out of what was read.
   void finish();
-  // The longest added token that `text` has at `at`; none: null.
-  const AddedToken *longestAdded(const std::string &text, size_t at) const;
+  // Calls `takeText` with what is between added tokens, and where it begins,
+  // and `takeToken` with each of them, until one of both says that it is
+  // enough.
+  void divide(const std::string &text, const Prefixes &by,
+              const std::function<bool(std::string, size_t)> &takeText,
+              const std::function<bool(int32_t)> &takeToken) const;
   std::optional<int32_t> find(const std::string &token) const {
     auto it = ids.find(token);
     return it == ids.end() ? std::nullopt : std::optional<int32_t>(it->second);
@@ -175,7 +182,10 @@ struct Tokenizer::Tables {
   void encodeWord(const std::string &word, std::vector<int32_t> &to) const;
   void encodeUnigram(const std::string &word, std::vector<int32_t> &to) const;
   std::string normalised(std::string text) const;
+  // Of a normalised text.
   std::vector<std::string> piecesOf(std::string text, bool isFirst) const;
+  void encodeNormalised(std::string text, bool isFirst, size_t most,
+                        std::vector<int32_t> &to) const;
 };
 
 // The bar that stands for a space in SentencePiece's vocabularies.
