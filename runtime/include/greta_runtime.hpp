@@ -132,8 +132,10 @@ public:
   void read(const Buffer &from, void *data, size_t bytes, size_t offset = 0) {
     check(greta_buffer_read(get(), from.get(), offset, data, bytes));
   }
-  void copy(const Buffer &to, const Buffer &from, size_t bytes) {
-    check(greta_buffer_copy(get(), to.get(), 0, from.get(), 0, bytes));
+  void copy(const Buffer &to, const Buffer &from, size_t bytes,
+            size_t toOffset = 0, size_t fromOffset = 0) {
+    check(greta_buffer_copy(get(), to.get(), toOffset, from.get(), fromOffset,
+                            bytes));
   }
   // From another device, or another stream of this one.
   void copyPeer(const Buffer &to, Stream &fromStream, const Buffer &from,

@@ -4,6 +4,7 @@ import base64
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -290,6 +291,18 @@ def test_other_requests(server):
         status, text = server.request(path, body)
         assert status == 400 and "the model is one of embeddings, which makes no texts; it answers /v1/embeddings" in text
     assert server.request("/")[0] == 404
+
+
+def test_requests_that_share_a_pass(server):
+    """A text that waits behind a long request goes through the model with texts of that, as if it were alone; so there are as many passes as texts fill."""
+    alone, passes = vectors(server, input=[7] * 40)[0], server.metric("passes_total")
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(vectors, server, input=[[7] * 48] * 200)
+        while server.metric("passes_total") == passes:
+            time.sleep(0.01)
+        assert vectors(server, input=[7] * 40)[0] == alone
+        assert long.result()[0] == vectors(server, input=[7] * 48)[0] * 200
+    assert server.metric("passes_total") - passes == -(-201 // (2048 // 48)) + 1
 
 
 def test_full_queue_and_clients_that_leave(server):

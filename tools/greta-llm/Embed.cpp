@@ -27,7 +27,10 @@ int embed(const Options &options) {
   if (static_cast<int64_t>(tokens.size()) > encoder.longest())
     fail("the text has " + std::to_string(tokens.size()) +
          " tokens; the model takes " + std::to_string(encoder.longest()));
-  puts(nlohmann::json(encoder.embed({&tokens}).front()).dump().c_str());
+  std::vector<float> vector = encoder.embed({&tokens}).front();
+  if (vector.empty())
+    fail(encoder.notFinite());
+  puts(nlohmann::json(vector).dump().c_str());
   return 0;
 }
 

@@ -45,6 +45,8 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
     *buffer = allocate(rows, 1);
   for (greta::Buffer &buffer : x)
     buffer = allocate(rows, c.width);
+  if (c.pooling == Pooling::First)
+    firsts = allocate(rows, c.width);
   if (c.has(LearnedPositions)) {
     placed = allocate(rows, c.width);
   } else {
@@ -141,34 +143,47 @@ std::vector<std::vector<float>> Encoder::embed(const Texts &texts) {
   for (int64_t layer = 0; layer < c.layers; ++layer)
     launch(layers[classes.classOf[static_cast<size_t>(layer)]], layer, pass,
            x[layer % 2], {{&x[(layer + 1) % 2], shape}});
-  std::vector<std::vector<float>> results;
-  std::vector<float> states;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    size_t count = c.pooling == Pooling::First ? 1 : texts[i]->size();
-    states.resize(count * static_cast<size_t>(c.width));
-    stream.read(x[c.layers % 2], states.data(), states.size() * 4,
-                i * static_cast<size_t>(pass.length * c.width) * 4);
-    results.push_back(pooled(states));
+  // The host waits once for all texts. Of first tokens it needs a row of each
+  // text, which the device puts together.
+  const Buffer *states = &x[c.layers % 2];
+  auto width = static_cast<size_t>(c.width);
+  auto pitch = static_cast<size_t>(pass.length);
+  if (c.pooling == Pooling::First) {
+    for (size_t i = 0; i < texts.size(); ++i)
+      stream.copy(firsts, *states, width * 4, i * width * 4,
+                  i * pitch * width * 4);
+    states = &firsts;
+    pitch = 1;
   }
+  std::vector<float> all(texts.size() * pitch * width);
+  stream.read(*states, all.data(), all.size() * 4);
+  std::vector<std::vector<float>> results;
+  for (size_t i = 0; i < texts.size(); ++i)
+    results.push_back(pooled(all.data() + i * pitch * width,
+                             std::min(pitch, texts[i]->size())));
   return results;
 }
 
-std::vector<float> Encoder::pooled(const std::vector<float> &states) const {
+std::vector<float> Encoder::pooled(const float *states, size_t count) const {
   size_t width = static_cast<size_t>(model.config.width);
   std::vector<double> sums(width);
-  for (size_t i = 0; i < states.size(); ++i)
+  for (size_t i = 0; i < count * width; ++i)
     sums[i % width] += static_cast<double>(states[i]);
   double squares = 0;
   for (double sum : sums)
     squares += sum * sum;
-  if (!std::isfinite(squares))
-    fail(model.path + ": the text's embedding has numbers that are not "
-                      "finite; compile the model with --type=f32");
-  double length = std::sqrt(squares);
   std::vector<float> result;
+  if (!std::isfinite(squares))
+    return result;
+  double length = std::sqrt(squares);
   for (double sum : sums)
     result.push_back(static_cast<float>(length > 0 ? sum / length : 0));
   return result;
+}
+
+std::string Encoder::notFinite() const {
+  return model.path + ": the text's embedding has numbers that are not "
+                      "finite; compile the model with --type=f32";
 }
 
 } // namespace greta::llm

@@ -20,8 +20,9 @@ public:
   using Texts = std::vector<const std::vector<int32_t> *>;
   // All texts go through in one pass. Each has 1 to longest() tokens of the
   // vocabulary, and all have up to room(), as if each were as long as the
-  // longest one.
+  // longest one. A text whose states are not finite has no numbers.
   std::vector<std::vector<float>> embed(const Texts &texts);
+  std::string notFinite() const; // what is wrong then
   int64_t longest() const { return most; }
   int64_t room() const { return rows; }
   std::string deviceName() const { return nameOfDevice(runtime); }
@@ -39,7 +40,7 @@ private:
   void write(const Texts &texts, const Pass &pass);
   void launch(const greta::Function &function, int64_t layer, const Pass &pass,
               const Buffer &from, const std::vector<greta::Tensor> &to);
-  std::vector<float> pooled(const std::vector<float> &states) const;
+  std::vector<float> pooled(const float *states, size_t count) const;
 
   const Model &model;
   const std::string packagePath;
@@ -55,6 +56,7 @@ private:
   std::unique_ptr<Weights> weights;
   int64_t most, rows; // tokens of a text, and of a pass
   greta::Buffer tokens, positions, lengths, x[2];
+  greta::Buffer firsts; // states of first tokens, where these are what is read
   // These are vectors of positions, or angles of a rope.
   greta::Buffer placed, cos, sin, cosTable, sinTable;
 };

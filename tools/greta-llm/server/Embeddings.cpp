@@ -19,6 +19,8 @@ struct EmbeddingService::Job {
   std::vector<size_t> order;     // of the inputs, the shortest first
   size_t next = 0;               // of these
   std::vector<std::string> data; // the vectors of those before, by input
+  bool isNotFinite = false;      // one of them
+  bool isAtWork = false;         // in a pass; of the service's mutex
   std::weak_ptr<Exchange> exchange;
   std::atomic<bool> isCancelled{false};
 
@@ -166,14 +168,13 @@ void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
     std::lock_guard<std::mutex> lock(mutex);
     if (!why.empty())
       throw Refusal(503, why);
-    // Who left frees his place in the queue. The first one does not wait.
-    if (!waiting.empty()) {
-      auto end = std::remove_if(
-          waiting.begin() + 1, waiting.end(),
-          [](const auto &other) { return other->isCancelled.load(); });
-      cancelled += waiting.end() - end;
-      waiting.erase(end, waiting.end());
-    }
+    // Who left frees his place in the queue, but where he does not wait.
+    auto end =
+        std::remove_if(waiting.begin(), waiting.end(), [](const auto &other) {
+          return other->isCancelled.load() && !other->isAtWork;
+        });
+    cancelled += waiting.end() - end;
+    waiting.erase(end, waiting.end());
     if (waiting.size() > static_cast<size_t>(options.queue)) {
       ++refused;
       throw Refusal(429, "the queue is full; try again later");
@@ -194,26 +195,46 @@ void EmbeddingService::take(const std::shared_ptr<Exchange> &exchange) {
 // Answers
 //===----------------------------------------------------------------------===//
 
-/// The next texts go through the model in one pass. All count as long as the
-/// longest one, so no text is much longer than the shortest one.
-void EmbeddingService::embedNext(Job &job) {
-  Encoder::Texts texts;
-  for (size_t i = job.next; i < job.order.size(); ++i) {
-    const std::vector<int32_t> &text = job.inputs[job.order[i]];
-    if (!texts.empty() && (static_cast<int64_t>((texts.size() + 1) *
-                                                text.size()) > encoder.room() ||
-                           text.size() > 2 * texts.front()->size() + 16))
-      break;
-    texts.push_back(&text);
+/// The next texts of the first request, and the next ones of others where there
+/// is room. All count as long as the longest one, so no text is much longer
+/// than the shortest one.
+EmbeddingService::Pass EmbeddingService::nextPass() const {
+  Pass pass;
+  size_t shortest = SIZE_MAX, longest = 0;
+  for (const std::shared_ptr<Job> &job : waiting) {
+    if (job != waiting.front() && job->isCancelled)
+      continue;
+    for (size_t i = job->next; i < job->order.size(); ++i) {
+      const std::vector<int32_t> &text = job->inputs[job->order[i]];
+      size_t least = std::min(shortest, text.size()),
+             most = std::max(longest, text.size());
+      if (!pass.texts.empty() && (static_cast<int64_t>((pass.texts.size() + 1) *
+                                                       most) > encoder.room() ||
+                                  most > 2 * least + 16))
+        break;
+      shortest = least;
+      longest = most;
+      pass.texts.push_back(&text);
+      pass.owners.push_back(job);
+    }
   }
-  for (const std::vector<float> &vector : encoder.embed(texts)) {
+  return pass;
+}
+
+void EmbeddingService::embed(const Pass &pass) {
+  std::vector<std::vector<float>> vectors = encoder.embed(pass.texts);
+  ++passes;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    Job &job = *pass.owners[i];
     size_t index = job.order[job.next++];
+    job.isNotFinite = job.isNotFinite || vectors[i].empty();
     job.data[index] =
         "{\"object\":\"embedding\",\"index\":" + std::to_string(index) +
         ",\"embedding\":" +
-        (job.isBase64 ? "\"" + base64Of(vector) + "\"" : listOf(vector)) + "}";
+        (job.isBase64 ? "\"" + base64Of(vectors[i]) + "\""
+                      : listOf(vectors[i])) +
+        "}";
   }
-  ++passes;
 }
 
 std::string EmbeddingService::answerOf(const Job &job) const {
@@ -239,45 +260,69 @@ void EmbeddingService::finish(const std::shared_ptr<Job> &job, int status,
     alive->wake(/*isLast=*/true);
 }
 
+/// A request that failed.
+void EmbeddingService::end(const std::shared_ptr<Job> &job,
+                           const std::exception &problem) {
+  ++failed;
+  fprintf(stderr, "greta-llm: error: %s\n", problem.what());
+  auto error = dynamic_cast<const greta::Error *>(&problem);
+  if (error && error->status() == GRETA_ERROR_DEVICE_LOST) {
+    std::lock_guard<std::mutex> again(mutex);
+    why = std::string("the device is lost: ") + problem.what();
+    deviceIsLost = true;
+  }
+  finish(job, 500, HttpServer::errorText(500, problem.what()));
+}
+
 void EmbeddingService::run() {
   std::unique_lock<std::mutex> lock(mutex);
   while (true) {
     changed.wait(lock, [&] { return isOver || !waiting.empty(); });
     if (isOver)
       return;
-    std::shared_ptr<Job> job = waiting.front();
+    std::shared_ptr<Job> first = waiting.front();
+    if (first->isCancelled) {
+      ++cancelled;
+      finish(first, 200, "");
+      waiting.pop_front();
+      changed.notify_all();
+      continue;
+    }
+    Pass pass = nextPass();
+    std::vector<std::shared_ptr<Job>> jobs = pass.owners;
+    jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+    for (const std::shared_ptr<Job> &job : jobs)
+      job->isAtWork = true;
     lock.unlock();
-    bool isDone = true;
+    std::vector<std::shared_ptr<Job>> ended;
     try {
-      if (job->isCancelled) {
-        ++cancelled;
-        finish(job, 200, "");
-      } else {
-        embedNext(*job);
-        isDone = job->next == job->inputs.size();
-        if (isDone) {
+      embed(pass);
+      for (const std::shared_ptr<Job> &job : jobs) {
+        if (job->isNotFinite) {
+          end(job, std::runtime_error(encoder.notFinite()));
+        } else if (job->next == job->inputs.size()) {
           ++finished;
           tokens += job->tokens;
           finish(job, 200, answerOf(*job));
+        } else {
+          continue;
         }
+        ended.push_back(job);
       }
     } catch (const std::exception &problem) {
-      isDone = true;
-      ++failed;
-      fprintf(stderr, "greta-llm: error: %s\n", problem.what());
-      auto error = dynamic_cast<const greta::Error *>(&problem);
-      if (error && error->status() == GRETA_ERROR_DEVICE_LOST) {
-        std::lock_guard<std::mutex> again(mutex);
-        why = std::string("the device is lost: ") + problem.what();
-        deviceIsLost = true;
-      }
-      finish(job, 500, HttpServer::errorText(500, problem.what()));
+      // Texts of others are evaluated again, with their own requests.
+      end(first, problem);
+      ended.push_back(first);
     }
     lock.lock();
-    if (!waiting.empty() && waiting.front() == job) {
+    for (const std::shared_ptr<Job> &job : jobs)
+      job->isAtWork = false;
+    for (const std::shared_ptr<Job> &job : ended)
+      waiting.erase(std::remove(waiting.begin(), waiting.end(), job),
+                    waiting.end());
+    if (!waiting.empty() && waiting.front() == first) {
       waiting.pop_front();
-      if (!isDone)
-        waiting.push_back(job);
+      waiting.push_back(first);
     }
     if (deviceIsLost)
       for (const std::shared_ptr<Job> &other : std::exchange(waiting, {}))

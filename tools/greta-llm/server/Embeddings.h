@@ -2,8 +2,9 @@
 // Out: a vector for each, as numbers or in base64.
 //
 // One thread owns the encoder. Requests take turns, a pass of some texts at a
-// time: a long one keeps no other from its answer, and one whose client has
-// left is given up.
+// time, in which texts of those behind it go along where there is room: a long
+// one keeps no other from its answer, and one whose client has left is given
+// up.
 #ifndef GRETA_LLM_EMBEDDINGS_H
 #define GRETA_LLM_EMBEDDINGS_H
 
@@ -40,7 +41,14 @@ private:
   struct Job;
   std::shared_ptr<Job> read(const std::string &body) const;
   std::vector<int32_t> tokensOf(const OrderedJson &input) const;
-  void embedNext(Job &job);
+  // The texts of a pass, and whose they are.
+  struct Pass {
+    Encoder::Texts texts;
+    std::vector<std::shared_ptr<Job>> owners;
+  };
+  Pass nextPass() const;
+  void embed(const Pass &pass);
+  void end(const std::shared_ptr<Job> &job, const std::exception &problem);
   std::string answerOf(const Job &job) const;
   void run();
   void finish(const std::shared_ptr<Job> &job, int status, std::string text);
