@@ -155,18 +155,27 @@ private:
 
 } // namespace
 
+LogicalResult greta::lowerForGpu(ModuleOp module, const TargetRow &row,
+                                 bool matrix, const CompileOptions &options) {
+  TimingScope timing = options.nest("lower to one lane's program");
+  PassManager passes(module.getContext());
+  bool launches = launchesKernels(*module.getOps<func::FuncOp>().begin());
+  buildGpuPipeline(passes, row, matrix, launches, options);
+  return passes.run(module);
+}
+
 LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
                                    const TargetRow &row, bool matrix,
                                    const CompileOptions &options,
                                    CompiledVariant &variant) {
-  {
-    TimingScope timing = options.nest("lower to one lane's program");
-    PassManager passes(module->getContext());
-    bool launches = launchesKernels(*module->getOps<func::FuncOp>().begin());
-    buildGpuPipeline(passes, row, matrix, launches, options);
-    if (failed(passes.run(*module)))
-      return failure();
-  }
+  if (failed(lowerForGpu(*module, row, matrix, options)))
+    return failure();
+  return emitForGpu(*module, row, options, variant);
+}
+
+LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
+                                const CompileOptions &options,
+                                CompiledVariant &variant) {
   variant.row = &row;
   variant.id =
       row.isVulkan() ? ("vulkan-" + row.family()).str() : row.name.str();
@@ -174,9 +183,9 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     variant.requires_.arch = row.name.str();
 
   // Launches are read first: emitting replaces kernels.
-  auto func = *module->getOps<func::FuncOp>().begin();
+  auto func = *module.getOps<func::FuncOp>().begin();
   Buffers buffers(func);
-  SymbolTable symbols(*module);
+  SymbolTable symbols(module);
   StringRef unit;
   // A kernel that is launched again is compiled once.
   llvm::StringMap<CompiledKernel> compiled;

@@ -3,8 +3,9 @@
 // In: a module with one function. Out: its variant. Nobody foresees LLVM's
 // register allocation of a tile wholly: if a kernel spills vector registers,
 // the choice is made again with as many registers to spare, until none spills,
-// else the tile that spills least is taken. The manifest names the tiles that
-// were passed over.
+// else the tile that spills least is taken. A choice whose programs have been
+// compiled is not compiled again: LLVM takes longest where much spills. The
+// manifest names the tiles that were passed over.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +23,27 @@ namespace {
 
 /// A compilation and what it said.
 struct Attempt {
+  OwningOpRef<ModuleOp> module;
   CompiledVariant variant;
   std::vector<Diagnostic> said;
   LogicalResult result = failure();
 
-  Attempt(OwningOpRef<ModuleOp> module, const TargetRow &row,
-          const CompileOptions &options) {
-    ScopedDiagnosticHandler handler(
-        module->getContext(),
-        [&](Diagnostic &what) { said.push_back(std::move(what)); });
-    result = compileForGpu(std::move(module), row, /*matrix=*/true, options,
-                           variant);
+  /// Makes a choice of tiles and lowers the function with it.
+  Attempt(ModuleOp function, const TargetRow &row,
+          const CompileOptions &options)
+      : module(function.clone()) {
+    listen(
+        [&] { result = lowerForGpu(*module, row, /*matrix=*/true, options); });
+  }
+
+  void emit(const TargetRow &row, const CompileOptions &options) {
+    if (succeeded(result))
+      listen([&] { result = emitForGpu(*module, row, options, variant); });
+  }
+
+  bool hasSamePrograms(const Attempt &other) const {
+    return OperationEquivalence::isEquivalentTo(
+        *module, *other.module, OperationEquivalence::IgnoreLocations);
   }
 
   /// The bytes of scratch memory of a lane, of all kernels.
@@ -44,6 +55,12 @@ struct Attempt {
   }
 
 private:
+  void listen(llvm::function_ref<void()> act) {
+    ScopedDiagnosticHandler handler(
+        module->getContext(),
+        [&](Diagnostic &what) { said.push_back(std::move(what)); });
+    act();
+  }
   int64_t sum(llvm::function_ref<int64_t(const KernelStats &)> part) const {
     int64_t all = 0;
     for (const CompiledKernel &kernel : variant.kernels)
@@ -74,31 +91,42 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
   if (launchesKernels(func) || options.artifact == Artifact::Nothing)
     return compileForGpu(std::move(module), row, /*matrix=*/true, options,
                          variant);
-  auto attempt = [&](const CompileOptions &how) {
-    return std::make_unique<Attempt>(OwningOpRef<ModuleOp>(module->clone()),
-                                     row, how);
-  };
   // The object tells what spills, also where its text is asked for.
   CompileOptions how = options, chosen = options;
   how.artifact = Artifact::Object;
-  std::unique_ptr<Attempt> best = attempt(how);
+  std::vector<std::unique_ptr<Attempt>> attempts;
+  auto attempt = [&]() -> Attempt & {
+    return *attempts.emplace_back(std::make_unique<Attempt>(*module, row, how));
+  };
+  Attempt *best = &attempt();
+  best->emit(row, how);
   for (unsigned i = 0; i < mostReplacements && best->scratch(); ++i) {
     how.spareRegisters = how.spareRegisters
                              ? how.spareRegisters * 3 / 2
                              : std::clamp<int64_t>(best->spills(), 8, 24);
-    std::unique_ptr<Attempt> last = attempt(how);
-    if (failed(last->result))
+    Attempt &last = attempt();
+    if (llvm::any_of(llvm::drop_end(attempts), [&](const auto &before) {
+          return succeeded(last.result) && last.hasSamePrograms(*before);
+        })) {
+      attempts.pop_back();
+      continue;
+    }
+    last.emit(row, how);
+    if (failed(last.result))
       break;
     // Without matrix instructions all would fit.
-    if (last->scratch() >= best->scratch() ||
-        last->variant.id != best->variant.id)
+    if (last.scratch() >= best->scratch() ||
+        last.variant.id != best->variant.id)
       continue;
-    passOver(best->variant, last->variant);
+    passOver(best->variant, last.variant);
     chosen.spareRegisters = how.spareRegisters;
-    best = std::move(last);
+    best = &last;
   }
-  if (options.artifact != Artifact::Object && succeeded(best->result))
-    best = attempt(chosen);
+  if (options.artifact != Artifact::Object && succeeded(best->result)) {
+    how = chosen;
+    best = &attempt();
+    best->emit(row, how);
+  }
   for (Diagnostic &what : best->said)
     context->getDiagEngine().emit(std::move(what));
   variant = std::move(best->variant);
