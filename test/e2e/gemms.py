@@ -312,13 +312,20 @@ for kind in ("batch", "batchone"):
 
 FLOATS = ("f16", "bf16", "f32")
 # Depths that runs of 16 bytes divide, and that nothing divides; widths below and above a workgroup's.
+
+
+def in_turn(number, *shapes):
+    """All of the shapes but one, another for each number: every type, group and number of rows meets each of them."""
+    return [shape for i, shape in enumerate(shapes) if i != number % len(shapes)]
+
+
 WIDE = (
-    [Product("plain", "nt", m, n, k, t) for t in FLOATS for m in (1, 2, 3, 16) for n, k in ((33, 1000), (7, 129), (130, 4096))]
+    [Product("plain", "nt", m, *shape, t) for i, t in enumerate(FLOATS) for j, m in enumerate((1, 2, 3, 16)) for shape in in_turn(i + j, (33, 1000), (7, 129), (130, 4096))]
     + [Product("plain", layout, m, n, k, t) for t in FLOATS for layout, m, n, k in (("nn", 1, 200, 1000), ("nn", 3, 33, 129), ("tn", 2, 200, 129), ("tt", 2, 33, 1000), ("tt", 16, 7, 129))]
     + [Product("plain", "nt", m, n, k, "i8") for m in (1, 16) for n, k in ((33, 1000), (7, 129))]
     + [Product("layer", "nt", m, 33, 1000, t) for t in ("f16", "bf16") for m in (1, 3)]
     + [Product("w8", layout, m, 33, k, t) for t in ("f16", "bf16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
-    + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
+    + [Product(f"w4{g}", "nt", m, *shape, "f16") for i, g in enumerate((32, 64, 128)) for j, m in enumerate((1, 2, 3, 16)) for shape in in_turn(i + j, (33, 1152), (130, 4096))]
     + [Product(f"w4s{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16))]
     + [Product(f"w4m{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16), (32, 64), (128, 64))]
     + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 7, 8192, "f16"), Product("normw4m32", "nt", 3, 33, 1152, "f16"), Product("w4mlarge32", "nt", 1, 33, 1152, "f16")]

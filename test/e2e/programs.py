@@ -82,7 +82,7 @@ def attention(p, rounded, q, k, v):
 
 def heads(p, rng):
     number, queries, keys = p.shape
-    return [(rng.standard_normal((number, rows, 64)), "f16") for rows in (queries, keys, keys)]
+    return [(rng.standard_normal((number, rows, 32)), "f16") for rows in (queries, keys, keys)]
 
 
 def operands(p, rng):
@@ -234,14 +234,14 @@ def layer_norm_backward(p, rounded, x, weight, grad, programs):
 
 def gradients_of_heads(p, rng):
     number, queries, keys = p.shape
-    return [(rng.standard_normal((number, rows, 64)), "f16") for rows in (queries, keys, keys, queries)]
+    return [(rng.standard_normal((number, rows, 32)), "f16") for rows in (queries, keys, keys, queries)]
 
 
 def attention_backward(p, rounded, q, k, v, grad):
-    logits = np.einsum("hsd,htd->hst", q, k) / 8
+    logits = np.einsum("hsd,htd->hst", q, k) / 32**0.5
     weights = softmax(p, rounded, logits.reshape(-1, logits.shape[-1])).reshape(logits.shape)
     of_weights = np.einsum("hsd,htd->hst", grad, v)
-    of_logits = weights * (of_weights - (of_weights * weights).sum(-1, keepdims=True)) / 8
+    of_logits = weights * (of_weights - (of_weights * weights).sum(-1, keepdims=True)) / 32**0.5
     return [np.einsum("hst,htd->hsd", of_logits, k), np.einsum("hst,hsd->htd", of_logits, q), np.einsum("hst,hsd->htd", weights, grad)]
 
 

@@ -1,16 +1,15 @@
 // Attention of one head a workgroup's column, 32 queries a workgroup and 32 keys at a time: the softmax is kept up to date while the keys pass, so that no
-// row of weights is ever whole. Heads have 64 elements; nothing divides the numbers of queries and keys.
+// row of weights is ever whole. Heads have 32 elements; nothing divides the numbers of queries and keys.
 greta_tile.func @flash_attention_kernel(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f16>, %queries: i32, %keys: i32)
     attributes {waves = 2 : i32} {
   %zero = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
-  %c64 = arith.constant 64 : i32
   %x = greta_tile.program_id 0
   %head = greta_tile.program_id 1
   %row = arith.muli %x, %c32 : i32
   // Where the head begins.
-  %query_size = arith.muli %queries, %c64 : i32
-  %key_size = arith.muli %keys, %c64 : i32
+  %query_size = arith.muli %queries, %c32 : i32
+  %key_size = arith.muli %keys, %c32 : i32
   %q_first = arith.muli %head, %query_size : i32
   %k_first = arith.muli %head, %key_size : i32
   %q_offset = arith.extsi %q_first : i32 to i64
@@ -19,18 +18,18 @@ greta_tile.func @flash_attention_kernel(%q: !greta_tile.ptr<f16>, %k: !greta_til
   %ks = greta_tile.ptr_add %k, %k_offset : !greta_tile.ptr<f16>, i64
   %vs = greta_tile.ptr_add %v, %k_offset : !greta_tile.ptr<f16>, i64
   %os = greta_tile.ptr_add %o, %q_offset : !greta_tile.ptr<f16>, i64
-  %query = greta_tile.load %qs[%row, %zero] strides [64, 1] bounds [0] (%queries) : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+  %query = greta_tile.load %qs[%row, %zero] strides [32, 1] bounds [0] (%queries) : !greta_tile.ptr<f16> -> tensor<32x32xf16>
   %none = arith.constant dense<0.0> : tensor<32x32xf32>
-  // log2(e) / 8: weights are powers of two.
-  %scale = arith.constant dense<0.180336881> : tensor<32x32xf32>
+  // log2(e) / sqrt(32): weights are powers of two.
+  %scale = arith.constant dense<0.255034860> : tensor<32x32xf32>
   %never = arith.constant dense<0xFF800000> : tensor<32x32xf32>
   %max0 = arith.constant dense<-1.0e30> : tensor<32xf32>
   %sum0 = arith.constant dense<0.0> : tensor<32xf32>
-  %acc0 = arith.constant dense<0.0> : tensor<32x64xf32>
-  %max, %sum, %acc = scf.for %j = %zero to %keys step %c32 iter_args(%m = %max0, %l = %sum0, %a = %acc0) -> (tensor<32xf32>, tensor<32xf32>, tensor<32x64xf32>) : i32 {
-    %key = greta_tile.load %ks[%zero, %j] strides [1, 64] bounds [1] (%keys) : !greta_tile.ptr<f16> -> tensor<64x32xf16>
-    %value = greta_tile.load %vs[%j, %zero] strides [64, 1] bounds [0] (%keys) : !greta_tile.ptr<f16> -> tensor<32x64xf16>
-    %product = greta_tile.dot %query, %key, %none : tensor<32x64xf16>, tensor<64x32xf16> -> tensor<32x32xf32>
+  %acc0 = arith.constant dense<0.0> : tensor<32x32xf32>
+  %max, %sum, %acc = scf.for %j = %zero to %keys step %c32 iter_args(%m = %max0, %l = %sum0, %a = %acc0) -> (tensor<32xf32>, tensor<32xf32>, tensor<32x32xf32>) : i32 {
+    %key = greta_tile.load %ks[%zero, %j] strides [1, 32] bounds [1] (%keys) : !greta_tile.ptr<f16> -> tensor<32x32xf16>
+    %value = greta_tile.load %vs[%j, %zero] strides [32, 1] bounds [0] (%keys) : !greta_tile.ptr<f16> -> tensor<32x32xf16>
+    %product = greta_tile.dot %query, %key, %none : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
     %scaled = arith.mulf %product, %scale : tensor<32x32xf32>
     %left = arith.subi %keys, %j : i32
     %ends = greta_tile.splat %left : tensor<32x32xi32>
@@ -49,24 +48,24 @@ greta_tile.func @flash_attention_kernel(%q: !greta_tile.ptr<f16>, %k: !greta_til
     %l_scaled = arith.mulf %l, %alpha : tensor<32xf32>
     %l_next = arith.addf %l_scaled, %block_sum : tensor<32xf32>
     %alpha_column = greta_tile.reshape %alpha : tensor<32xf32> -> tensor<32x1xf32>
-    %alphas = greta_tile.broadcast %alpha_column : tensor<32x1xf32> -> tensor<32x64xf32>
-    %a_scaled = arith.mulf %a, %alphas : tensor<32x64xf32>
+    %alphas = greta_tile.broadcast %alpha_column : tensor<32x1xf32> -> tensor<32x32xf32>
+    %a_scaled = arith.mulf %a, %alphas : tensor<32x32xf32>
     %p = arith.truncf %weight : tensor<32x32xf32> to tensor<32x32xf16>
-    %a_next = greta_tile.dot %p, %value, %a_scaled : tensor<32x32xf16>, tensor<32x64xf16> -> tensor<32x64xf32>
-    scf.yield %m_next, %l_next, %a_next : tensor<32xf32>, tensor<32xf32>, tensor<32x64xf32>
+    %a_next = greta_tile.dot %p, %value, %a_scaled : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
+    scf.yield %m_next, %l_next, %a_next : tensor<32xf32>, tensor<32xf32>, tensor<32x32xf32>
   }
   %sum_column = greta_tile.reshape %sum : tensor<32xf32> -> tensor<32x1xf32>
-  %sums = greta_tile.broadcast %sum_column : tensor<32x1xf32> -> tensor<32x64xf32>
-  %mean = arith.divf %acc, %sums : tensor<32x64xf32>
-  %result = arith.truncf %mean : tensor<32x64xf32> to tensor<32x64xf16>
-  greta_tile.store %result, %os[%row, %zero] strides [64, 1] bounds [0] (%queries) : tensor<32x64xf16> -> !greta_tile.ptr<f16>
+  %sums = greta_tile.broadcast %sum_column : tensor<32x1xf32> -> tensor<32x32xf32>
+  %mean = arith.divf %acc, %sums : tensor<32x32xf32>
+  %result = arith.truncf %mean : tensor<32x32xf32> to tensor<32x32xf16>
+  greta_tile.store %result, %os[%row, %zero] strides [32, 1] bounds [0] (%queries) : tensor<32x32xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 
-#kv = affine_map<()[heads, queries, keys] -> (heads, keys, 64)>
+#kv = affine_map<()[heads, queries, keys] -> (heads, keys, 32)>
 #sizes = affine_map<()[heads, queries, keys] -> (queries, keys)>
-func.func @flash_attention(%q: tensor<?x?x64xf16>, %k: tensor<?x?x64xf16> {greta.shape = #kv}, %v: tensor<?x?x64xf16> {greta.shape = #kv}) -> tensor<?x?x64xf16> {
+func.func @flash_attention(%q: tensor<?x?x32xf16>, %k: tensor<?x?x32xf16> {greta.shape = #kv}, %v: tensor<?x?x32xf16> {greta.shape = #kv}) -> tensor<?x?x32xf16> {
   %0 = greta_tile.launch @flash_attention_kernel grid affine_map<()[heads, queries, keys] -> (queries ceildiv 32, heads)> scalars #sizes (%q, %k, %v)
-       shapes [affine_map<()[heads, queries, keys] -> (heads, queries, 64)>] : (tensor<?x?x64xf16>, tensor<?x?x64xf16>, tensor<?x?x64xf16>) -> tensor<?x?x64xf16>
-  return %0 : tensor<?x?x64xf16>
+       shapes [affine_map<()[heads, queries, keys] -> (heads, queries, 32)>] : (tensor<?x?x32xf16>, tensor<?x?x32xf16>, tensor<?x?x32xf16>) -> tensor<?x?x32xf16>
+  return %0 : tensor<?x?x32xf16>
 }
