@@ -1,4 +1,4 @@
-"""Writes the tables of docs/benchmarks/README.md, and a sentence of docs/internals/numerics.md, from the CSV files beside it.
+"""Writes the tables of docs/benchmarks/README.md and docs/internals/llm.md, and a sentence of docs/internals/numerics.md, from the CSV files beside it.
 
     python3 docs/benchmarks/tables.py [--check]
 
@@ -13,7 +13,7 @@ import re
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-PAGES = FOLDER / "README.md", FOLDER.parent / "internals" / "numerics.md"
+PAGES = FOLDER / "README.md", FOLDER.parent / "internals" / "numerics.md", FOLDER.parent / "internals" / "llm.md"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 TABLES = {}
 
@@ -54,6 +54,15 @@ def torch_gpu():
         for r in newest(rows("torch_gpu.csv"), "case")
     ]
     return markdown(["case", "GPU", "unit", "rdna", "CUDA", "of CUDA", "goal", "error", "CUDA's error", "commit"], body)
+
+
+@table
+def llm_kv_cache():
+    records = newest(rows("llm_kv_cache.csv"), "kv_cache", "test", "depth", "batch")
+    places = distinct([{"place": (r["test"], r["depth"], r["batch"])} for r in records], "place")
+    rate = {(r["kv_cache"], r["test"], r["depth"], r["batch"]): number(r["tokens_per_second"], 0) for r in records}
+    caches = distinct(records, "kv_cache")
+    return markdown(["test", "tokens before", "sequences", *caches], [[*place, *(rate.get((cache, *place)) for cache in caches)] for place in places])
 
 
 @table
