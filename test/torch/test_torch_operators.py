@@ -150,8 +150,7 @@ def test_products(rdna, m, n, k, layout):
     torch.testing.assert_close((row.to("rdna").expand(m, k) @ b.float().to("rdna")).cpu(), row.expand(m, k) @ b.float(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", ((3, 20, 40), (20, 40)), ids=("batch", "matrix"))
-@pytest.mark.parametrize("alpha, beta", ((1, 1), (0.5, 3)))
+@pytest.mark.parametrize("shape, alpha, beta", (((3, 20, 40), 1, 1), ((20, 40), 0.5, 3)), ids=("batch", "factors"))
 def test_what_is_added_to_a_product(rdna, shape, alpha, beta):
     """A row, a column and a matrix are added in f32 and rounded with the sums once, also where the result lies column by column."""
     torch = rdna
@@ -208,8 +207,11 @@ def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     torch.testing.assert_close(torch.conv2d(x.to("rdna"), w.to("rdna")).cpu(), torch.conv2d(x, w), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("queries, keys, depth, byTokens", ((19, 21, 12, False), (33, 48, 16, False), (33, 48, 16, True)), ids=("kernel", "package", "tokens"))
-@pytest.mark.parametrize("isCausal, hasBias, heads", ((True, False, 1), (False, True, 2)), ids=("causal", "bias"))
+@pytest.mark.parametrize(
+    "isCausal, hasBias, heads, queries, keys, depth, byTokens",
+    ((True, False, 1, 19, 21, 12, False), (True, False, 1, 33, 48, 16, True), (False, True, 2, 33, 48, 16, False)),
+    ids=("kernel", "tokens", "bias"),
+)
 def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth, byTokens):
     """By a package, by one whose operands and results lie by tokens, and by a kernel of Triton's, which takes any depth."""
     torch = rdna
