@@ -230,7 +230,8 @@ Value Attention::logits(ImplicitLocOpBuilder &b, Value products) {
     AffineExpr zero = b.getAffineConstantExpr(0);
     inputs.push_back({mask, mapOf(b, 4,
                                   {shape[0] == 1 ? zero : n,
-                                   shape[1] == 1 ? zero : h, i, j})});
+                                   shape[1] == 1 ? zero : h,
+                                   shape[2] == 1 ? zero : i, j})});
   }
   if (lengths)
     inputs.push_back({lengths, mapOf(b, 4, {n})});

@@ -265,16 +265,15 @@ static LogicalResult checkAttention(Op op, int64_t headsOfQ, int64_t headsOfK) {
   if (!mask)
     return success();
   if (failed(checkFloat(op, "mask", mask)) ||
-      failed(checkRank(op, "mask", mask, 4, "[B or 1, Hq or 1, S, T]")))
+      failed(checkRank(op, "mask", mask, 4, "[B or 1, Hq or 1, S or 1, T]")))
     return failure();
   for (auto [dim, extent, what] :
        {std::tuple(0, batch, "B of 'q', or be 1"),
-        std::tuple(1, heads, "the heads of 'q', or be 1")})
+        std::tuple(1, heads, "the heads of 'q', or be 1"),
+        std::tuple(2, rows, "S of 'q', or be 1")})
     if (typeOf(mask).getDimSize(dim) != 1 &&
         failed(checkDim(op, "mask", mask, dim, extent, what)))
       return failure();
-  if (failed(checkDim(op, "mask", mask, 2, rows, "S of 'q'")))
-    return failure();
   return checkDim(op, "mask", mask, 3, keys, "T of 'k'");
 }
 

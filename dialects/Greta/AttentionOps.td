@@ -12,7 +12,7 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
     | `q` | `[B, Hq, S, D]`, f32, f16 or bf16; heads and D static, D a multiple of 8 |
     | `k`, `v` | `[B, Hkv, T, D]`; Hkv divides Hq, query head h reads head h / (Hq / Hkv). The element type of `q`, or one whose numbers that type has: i8, floats of 8 bits, f16 and bf16 beside f32 |
     | `lengths` | `[B]`, i32: how many keys of a sequence are valid; without it all T |
-    | `mask` | `[B or 1, Hq or 1, S, T]`, f32, f16 or bf16: added to the scaled products |
+    | `mask` | `[B or 1, Hq or 1, S or 1, T]`, f32, f16 or bf16: added to the scaled products |
     | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
     | `k_scale`, `v_scale` | `[B or 1, Hkv or 1, T or 1]`, f32: what a key and a value are multiplied by; without them 1 |
     | result | the type of `q` |

@@ -210,7 +210,7 @@ void ShapeAnalysis::visitAttention(Operation *op) {
     if (Value lengths = attention.getLengths())
       unify(lengths, 0, q, 0);
     if (Value mask = attention.getMask()) {
-      unify(mask, 2, q, 3 - heads);
+      unifyOrOne(mask, 2, q, 3 - heads);
       unify(mask, 3, k, 3 - headsOfK);
       unifyOrOne(mask, 0, q, 0);
       unifyOrOne(mask, 1, q, heads);

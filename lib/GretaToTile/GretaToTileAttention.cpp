@@ -247,19 +247,23 @@ Value AttentionEmitter::addMask(Value x, Value key) {
   const Tensor &tensor = maskRows;
   Dim along{row, tensor.strides[2], small(queries())};
   Dim column{key, tensor.strides[3], valid};
+  bool isRow = tensor.shape[2] == fixed(1); // for all queries
+  if (isRow)
+    along = {Value(), tensor.strides[2], Value()};
   Value loaded;
   if (headsOfTile() == 1) {
-    loaded = load(block({rows, span()}, tensor.element), tensor.pointer,
-                  {along, column});
+    loaded = load(block({isRow ? 1 : rows, span()}, tensor.element),
+                  tensor.pointer, {along, column});
+    loaded = broadcast(loaded, {rows, span()});
   } else {
     bool isShared = tensor.shape[1] == fixed(1);
-    SmallVector<int64_t> shape = {isShared ? 1 : headsOfTile(), tileRows,
-                                  span()};
+    SmallVector<int64_t> shape = {isShared ? 1 : headsOfTile(),
+                                  isRow ? 1 : tileRows, span()};
     Value bound =
         isShared || headsOfTile() == shared ? Value() : i32(b, shared);
     loaded = load(block(shape, tensor.element), tensor.pointer,
                   {{Value(), tensor.strides[1], bound}, along, column});
-    shape[0] = headsOfTile();
+    shape = {headsOfTile(), tileRows, span()};
     loaded = reshape(broadcast(loaded, shape), {rows, span()});
   }
   return fadd(x, apart(extend(loaded), 1));

@@ -189,10 +189,16 @@ Value AttentionBackwardEmitter::alongRows(Value numbers) {
 
 /// The mask's value that is added to logits.
 Value AttentionBackwardEmitter::loadMask(Value at) {
-  Dim row{first, maskOfHead.strides[queryDim + 2], ownRows.count};
-  Dim column{at, maskOfHead.strides[3 - queryDim], otherRows.count};
-  return extend(BlockProgram::load(block({own, others}, maskOfHead.element),
-                                   maskOfHead.pointer, {row, column}));
+  SmallVector<int64_t> shape = {own, others};
+  Dim dims[] = {{first, maskOfHead.strides[queryDim + 2], ownRows.count},
+                {at, maskOfHead.strides[3 - queryDim], otherRows.count}};
+  if (maskOfHead.shape[2] == fixed(1)) { // one row for all queries
+    shape[queryDim] = 1;
+    dims[queryDim] = {Value(), maskOfHead.strides[2], Value()};
+  }
+  Value loaded = BlockProgram::load(block(shape, maskOfHead.element),
+                                    maskOfHead.pointer, dims);
+  return extend(broadcast(loaded, {own, others}));
 }
 
 //===----------------------------------------------------------------------===//

@@ -208,11 +208,11 @@ def test_more_programs_than_a_dim_has(rdna, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "isCausal, hasBias, heads, queries, keys, depth, byTokens",
-    ((True, False, 1, 19, 21, 12, False), (True, False, 1, 33, 48, 16, True), (False, True, 2, 33, 48, 16, False)),
-    ids=("kernel", "tokens", "bias"),
+    "isCausal, biased, heads, queries, keys, depth, byTokens",
+    ((True, 0, 1, 19, 21, 12, False), (True, 0, 1, 33, 48, 16, True), (False, 33, 2, 33, 48, 16, False), (False, 1, 2, 33, 48, 16, True)),
+    ids=("kernel", "tokens", "bias", "bias for all queries"),
 )
-def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth, byTokens):
+def test_attention(rdna, isCausal, biased, heads, queries, keys, depth, byTokens):
     """By a package, by one whose operands and results lie by tokens, and by a kernel of Triton's, which takes any depth."""
     torch = rdna
     from greta.torch import _attention_packages
@@ -222,9 +222,11 @@ def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth, byToken
     for device in ("cpu", "rdna"):
         torch.manual_seed(0)
         q, k, v = torch.randn(2, 2, queries, depth), torch.randn(2, heads, keys, depth), torch.randn(2, heads, keys, depth)
-        bias = torch.randn(1, 1, queries, keys) if hasBias else None
-        if hasBias:
-            bias[..., 3, :], bias[..., 5, 7:] = -float("inf"), -float("inf")  # a row that sees nothing
+        bias = torch.randn(2, 1, biased, keys) if biased else None
+        if biased:
+            bias[..., -5:] = -float("inf")
+        if biased > 1:
+            bias[..., 3, :] = -float("inf")  # a row that sees nothing
         arguments = [(one.transpose(1, 2).contiguous().to(device).transpose(1, 2) if byTokens else one.to(device)).requires_grad_() for one in (q, k, v)]
         out = torch.nn.functional.scaled_dot_product_attention(*arguments, attn_mask=bias if bias is None else bias.to(device), is_causal=isCausal, enable_gqa=heads != 2)
         out.square().sum().backward()
@@ -235,15 +237,13 @@ def test_attention(rdna, isCausal, hasBias, heads, queries, keys, depth, byToken
     assert used == (0 if depth == 12 else 2) and results[1][0].transpose(1, 2).is_contiguous() == byTokens
 
 
-@pytest.mark.parametrize("queries, isCausal, hasRow", ((21, True, False), (9, False, True)), ids=("more queries than keys", "a bias for all queries"))
-def test_attention_without_a_package(rdna, queries, isCausal, hasRow):
+def test_causal_attention_of_more_queries_than_keys(rdna):
     torch = rdna
     generator = torch.Generator().manual_seed(0)
-    q, k = torch.randn(1, 2, queries, 16, generator=generator), torch.randn(1, 2, 19, 16, generator=generator)
-    bias = torch.randn(1, 1, 1, 19, generator=generator) if hasRow else None
+    q, k = torch.randn(1, 2, 21, 16, generator=generator), torch.randn(1, 2, 19, 16, generator=generator)
     attention = torch.nn.functional.scaled_dot_product_attention
-    there = attention(q.to("rdna"), k.to("rdna"), k.to("rdna"), bias if bias is None else bias.to("rdna"), is_causal=isCausal)
-    torch.testing.assert_close(there.cpu(), attention(q, k, k, bias, is_causal=isCausal), rtol=1e-4, atol=1e-4)
+    there = attention(q.to("rdna"), k.to("rdna"), k.to("rdna"), is_causal=True)
+    torch.testing.assert_close(there.cpu(), attention(q, k, k, is_causal=True), rtol=1e-4, atol=1e-4)
 
 
 def test_attention_is_never_quadratic_unasked(rdna):

@@ -25,8 +25,8 @@ class Recipe(NamedTuple):
     depth: int
     isCausal: bool
     scale: float
-    mask: tuple[bool, bool, str] | None  # whether it is one for the batch, one for all heads, and its type
-    byTokens: tuple[bool, ...]  # of q, k, v and the result, or o and do, as they lie; gradients lie as what they are of
+    mask: tuple[bool, bool, bool, str] | None  # whether it is one for the batch, for all heads and for all queries, and its type
+    byTokens: tuple[bool, ...]  # how operands, then results lie: q, k, v, then the result, or o, do and the gradients
     isBackward: bool
 
     def text(self) -> str:
@@ -38,14 +38,14 @@ class Recipe(NamedTuple):
             operands += [o, lse, do]
         named = []
         if self.mask is not None:
-            ofBatch, ofHeads, type_ = self.mask
-            operands.append(trace.argument((1 if ofBatch else None, 1 if ofHeads else self.heads, None, None), type_))
+            isOne, type_ = self.mask[:3], self.mask[3]
+            operands.append(trace.argument((*(1 if one else extent for one, extent in zip(isOne, rows)), None), type_))
             named.append(("mask", 1))
         attributes = f"scale = {self.scale:.9e} : f32" + (", causal" if self.isCausal else "")
         q, k = operands[0].shape, operands[1].shape
         if self.isBackward:
             results = trace.ops("attention_backward", operands, attributes, [(q, self.type), (k, self.type), (k, self.type)], named)
-            return trace.text("attention", [_transposed(trace, one) if lies else one for one, lies in zip(results, self.byTokens)])
+            return trace.text("attention", [_transposed(trace, one) if lies else one for one, lies in zip(results, self.byTokens[5:])])
         out, lse = trace.ops("attention", operands, attributes, [(q, self.type), (rows, "f32")], named)
         return trace.text("attention", [_transposed(trace, out) if self.byTokens[3] else out, lse])
 
@@ -74,11 +74,10 @@ def _compiled(recipe: Recipe, target: str) -> _torch.Kernel:
     return _torch.Kernel(compile_cached(recipe.text(), target), "attention")
 
 
-def fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor | None, isCausal: bool) -> bool:
-    """Whether packages compute this: heads of one size, causal rows that stand at a key, and a bias with a row for each query."""
+def fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, isCausal: bool) -> bool:
+    """Whether packages compute this: heads of one size, and causal rows that stand at a key."""
     queries, keys = q.shape[2], k.shape[2]
-    hasRows = bias is None or bias.stride(2) != 0 or queries == 1
-    return q.dtype in NAMES and q.shape[3] == v.shape[3] and q.shape[3] % 8 == 0 and keys > 0 and hasRows and not (isCausal and queries > keys)
+    return q.dtype in NAMES and q.shape[3] == v.shape[3] and q.shape[3] % 8 == 0 and keys > 0 and not (isCausal and queries > keys)
 
 
 def _laid_out(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
@@ -89,21 +88,21 @@ def _laid_out(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
     return x.contiguous(), False
 
 
-def _result(like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, bool]:
-    """A tensor that lies as another does, its memory as a package writes it, and whether it lies by tokens."""
-    byTokens = like.transpose(1, 2).is_contiguous() and not like.is_contiguous()
-    made = torch.empty(like.transpose(1, 2).shape if byTokens else like.shape, dtype=like.dtype, device=like.device)
-    return (made.transpose(1, 2) if byTokens else made), made, byTokens
+def _to_write(result: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The memory that a package writes, and whether it lies by tokens; where the result lies in neither way it is other memory."""
+    for lying, byTokens in ((result, False), (result.transpose(1, 2), True)):
+        if lying.is_contiguous() and lying.data_ptr() % 16 == 0:
+            return lying, byTokens
+    return torch.empty(result.shape, dtype=result.dtype, device=result.device), False
 
 
-def _mask(bias: torch.Tensor) -> tuple[torch.Tensor, tuple[bool, bool, str]]:
+def _mask(bias: torch.Tensor) -> tuple[torch.Tensor, tuple[bool, bool, bool, str]]:
     """A bias of [B, H, S, T] as an operand: what is repeated is there once."""
-    ofBatch, ofHeads = bias.stride(0) == 0 or bias.shape[0] == 1, bias.stride(1) == 0 or bias.shape[1] == 1
-    bias = bias[:1] if ofBatch else bias
-    bias = bias[:, :1] if ofHeads else bias
+    isOne = tuple(bias.stride(dim) == 0 or bias.shape[dim] == 1 for dim in range(3))
+    bias = bias[tuple(slice(1 if one else None) for one in isOne)]
     if not bias.is_contiguous() or bias.data_ptr() % 16:
         bias = bias.clone(memory_format=torch.contiguous_format)
-    return bias, (ofBatch, ofHeads, NAMES[bias.dtype])
+    return bias, (*isOne, NAMES[bias.dtype])
 
 
 def _seen(isCausal: bool, q: torch.Tensor, *ofKeys: torch.Tensor | None) -> list[Any]:
@@ -111,34 +110,37 @@ def _seen(isCausal: bool, q: torch.Tensor, *ofKeys: torch.Tensor | None) -> list
     return [one if one is None or not isCausal else one.narrow(dim, 0, q.shape[2]) for one, dim in zip(ofKeys, (2, 2, 3))]
 
 
-def _launch(q: torch.Tensor, operands: list[torch.Tensor], others: list[torch.Tensor], bias: Any, isCausal: bool, scale: float, results: list[torch.Tensor], byTokens: tuple[bool, ...] = ()) -> None:
-    """`operands` may lie either way, `others` follow them as they are."""
+def _launch(operands: list[torch.Tensor], numbers: list[torch.Tensor], bias: Any, isCausal: bool, scale: float, results: list[torch.Tensor]) -> None:
+    """Operands are q, k and v, and of the gradients o and do; `numbers` is the log of the sums, the last result or the operand before do."""
+    q, k = operands[:2]
+    isBackward = len(operands) > 3
     taken, lie = zip(*(_laid_out(one) for one in operands))
-    arguments, mask = [*taken[:4], *others, *taken[4:]], None
+    made, written = zip(*(_to_write(one) for one in results))
+    arguments, mask = [*taken[:4], *numbers, *taken[4:]] if isBackward else list(taken), None
     if bias is not None:
         given, mask = _mask(bias)
         arguments.append(given)
-    recipe = Recipe(NAMES[q.dtype], q.shape[1], operands[1].shape[1], q.shape[3], isCausal, scale, mask, (*lie, *byTokens), bool(others))
+    recipe = Recipe(NAMES[q.dtype], q.shape[1], k.shape[1], q.shape[3], isCausal, scale, mask, (*lie, *written), isBackward)
     with torch.rdna.device(q.device):
-        _compiled(recipe, target_of(q.device.index))(arguments, results)
+        _compiled(recipe, target_of(q.device.index))(arguments, list(made) if isBackward else [*made, *numbers])
+    for result, memory in zip(results, made):
+        if memory.data_ptr() != result.data_ptr():
+            result.copy_(memory)
 
 
-def forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Any, isCausal: bool, scale: float, out: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
-    """Returns the result, which lies as `out` does."""
+def forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Any, isCausal: bool, scale: float, out: torch.Tensor, lse: torch.Tensor) -> None:
+    """Writes the result, and the log of the sums."""
     k, v, bias = _seen(isCausal, q, k, v, bias)
-    result, made, byTokens = _result(out)
-    _launch(q, [q, k, v], [], bias, isCausal, scale, [made, lse], (byTokens,))
-    return result
+    _launch([q, k, v], [lse], bias, isCausal, scale, [out])
 
 
 def backward(grad: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Any, out: torch.Tensor, lse: torch.Tensor, isCausal: bool, scale: float) -> list[torch.Tensor]:
-    """The gradients of q, k and v."""
+    """The gradients of q, k and v, which lie as those."""
+    results = [torch.empty_like(one) for one in (q, k, v)]
     seenK, seenV, bias = _seen(isCausal, q, k, v, bias)
-    lying = [_laid_out(one) for one in (q, seenK, seenV)]
-    given = [one.transpose(1, 2) if byTokens else one for one, byTokens in lying]
-    made = [torch.empty_like(one) for one, _ in lying]
-    _launch(q, [*given, out, grad], [lse.contiguous()], bias, isCausal, scale, made)
-    results = [one.transpose(1, 2) if byTokens else one for one, (_, byTokens) in zip(made, lying)]
+    seen = [results[0], *_seen(isCausal, q, *results[1:], None)[:2]]
     if seenK.shape != k.shape:
-        results[1:] = [torch.nn.functional.pad(one, (0, 0, 0, k.shape[2] - q.shape[2])) for one in results[1:]]
+        for one in results[1:]:
+            one.zero_()
+    _launch([q, seenK, seenV, out, grad], [lse.contiguous()], bias, isCausal, scale, seen)
     return results

@@ -134,7 +134,7 @@ func.func @mask_type(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: te
 }
 // -----
 func.func @mask_rank(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>, %mask: tensor<4x16xf32>) {
-  // expected-error @below {{'mask' has rank 2; it is [B or 1, Hq or 1, S, T] of rank 4: reshape it}}
+  // expected-error @below {{'mask' has rank 2; it is [B or 1, Hq or 1, S or 1, T] of rank 4: reshape it}}
   %0 = greta.attention %q, %k, %v mask(%mask) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<4x16xf32> -> tensor<2x8x4x64xf16>
   return
 }
@@ -152,7 +152,7 @@ func.func @mask_heads(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: t
 }
 // -----
 func.func @mask_rows(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>, %mask: tensor<1x1x5x16xf32>) {
-  // expected-error @below {{'mask' has 5 elements in dimension 2, not 4; it must match S of 'q'}}
+  // expected-error @below {{'mask' has 5 elements in dimension 2, not 4; it must match S of 'q', or be 1}}
   %0 = greta.attention %q, %k, %v mask(%mask) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<1x1x5x16xf32> -> tensor<2x8x4x64xf16>
   return
 }
