@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from attention_ops import SOFTCAP, Attention, View, attend, attributes, columns_of_heads, heads_first, options, queries, some_lengths, split_heads, visible
+from attention_ops import SOFTCAP, Attention, View, attend, attributes, columns_of_heads, heads_first, mask_shape, options, queries, some_lengths, split_heads, visible
 from case import Kind, rounded_to, tensor
 
 
@@ -58,7 +58,7 @@ def backward_inputs(case, rng):
         for n, length in enumerate(named["lengths"]):
             k[n, :, length:] = v[n, :, length:] = np.nan  # nobody reads what is not valid
     if case.has("mask"):
-        shape = (case.b, 1, case.s, case.t) if case.kind == "all" else (1, case.hq, case.s, case.t)
+        shape = mask_shape(case)
         mask = rng.standard_normal(shape)
         mask[rng.random(shape) < 0.3] = -np.inf
         mask[:, :, 2::5] = -np.inf  # whole rows

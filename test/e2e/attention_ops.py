@@ -157,12 +157,17 @@ def query_type(case):
     return case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
 
 
+def mask_shape(case):
+    """A mask for all heads and of each sequence, one of these with one row for all queries, or one for all sequences."""
+    return (case.b, 1, case.s, case.t) if case.kind == "all" else (case.b, 1, 1, case.t) if case.kind == "maskrow" else (1, case.hq, case.s, case.t)
+
+
 def options(case):
     """(name, type) of the optional operands."""
     if case.has("lengths"):
         yield "lengths", case.type("b", dtype="i32")
     if case.has("mask"):
-        yield "mask", case.type("b", 1, "s", "t") if case.kind == "all" else case.type(1, "hq", "s", "t", dtype="f32")
+        yield "mask", case.type("b", 1, "s", "t") if case.kind == "all" else case.type("b", 1, 1, "t", dtype="f32") if case.kind == "maskrow" else case.type(1, "hq", "s", "t", dtype="f32")
     if case.has("sinks"):
         yield "sinks", case.type("hq", dtype="f32")
 
@@ -231,7 +236,7 @@ def attention_inputs(case, rng):
     if case.has("lengths"):
         yield lengths, "i32"
     if case.has("mask"):
-        shape = (case.b, 1, case.s, case.t) if case.kind == "all" else (1, case.hq, case.s, case.t)
+        shape = mask_shape(case)
         mask = rng.standard_normal(shape)
         mask[rng.random(shape) < 0.3] = -np.inf
         mask[:, :, 2::5] = -np.inf  # whole rows

@@ -29,6 +29,7 @@ CASES = [
     Backward("softcap", "f16", 1, 1, 1, 20, 70, 64),
     Backward("mask", "f32", 2, 2, 1, 20, 40, 64),
     Backward("mask", "f16", 1, 2, 1, 20, 70, 128),
+    Backward("maskrow", "f16", 2, 4, 2, 20, 70, 64),
     Backward("lengths", "f16", 4, 2, 1, 20, 70, 64),
     Backward("causalwindow", "f16", 1, 4, 2, 70, 130, 128),
     Backward("all", "f16", 4, 4, 2, 33, 90, 128),

@@ -10,11 +10,11 @@ func.func @plain(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<
 
 // CHECK-LABEL: func.func @options(
 // CHECK: greta.attention %arg0, %arg1, %arg2 lengths(%arg3) mask(%arg4) {causal, scale = 1.250000e-01 : f32} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2xi32>, tensor<1x1x4x16xf32> -> tensor<2x8x4x64xf16>
-// CHECK: %{{.*}}, %[[LSE:.*]] = greta.attention %arg0, %arg1, %arg2 sinks(%arg5) {softcap = 3.000000e+01 : f32, window = 128 : i64} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<8xf32> -> tensor<2x8x4x64xf16>, tensor<2x8x4xf32>
+// CHECK: %{{.*}}, %[[LSE:.*]] = greta.attention %arg0, %arg1, %arg2 mask(%arg6) sinks(%arg5) {softcap = 3.000000e+01 : f32, window = 128 : i64} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2x1x1x16xf32>, tensor<8xf32> -> tensor<2x8x4x64xf16>, tensor<2x8x4xf32>
 // CHECK: return %{{.*}}, %[[LSE]]
-func.func @options(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>, %l: tensor<2xi32>, %m: tensor<1x1x4x16xf32>, %s: tensor<8xf32>) -> (tensor<2x8x4x64xf16>, tensor<2x8x4xf32>) {
+func.func @options(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>, %l: tensor<2xi32>, %m: tensor<1x1x4x16xf32>, %s: tensor<8xf32>, %r: tensor<2x1x1x16xf32>) -> (tensor<2x8x4x64xf16>, tensor<2x8x4xf32>) {
   %0 = greta.attention %q, %k, %v lengths(%l) mask(%m) {scale = 0.125 : f32, causal} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2xi32>, tensor<1x1x4x16xf32> -> tensor<2x8x4x64xf16>
-  %1, %lse = greta.attention %q, %k, %v sinks(%s) {window = 128, softcap = 30.0 : f32} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<8xf32> -> tensor<2x8x4x64xf16>, tensor<2x8x4xf32>
+  %1, %lse = greta.attention %q, %k, %v mask(%r) sinks(%s) {window = 128, softcap = 30.0 : f32} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2x1x1x16xf32>, tensor<8xf32> -> tensor<2x8x4x64xf16>, tensor<2x8x4xf32>
   return %0, %lse : tensor<2x8x4x64xf16>, tensor<2x8x4xf32>
 }
 
