@@ -11,10 +11,12 @@
 #include "Tensors.h"
 
 #include <ATen/dlpack.h>
+#include <algorithm>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <torch/csrc/Dtype.h>
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/api/include/torch/version.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -93,6 +95,95 @@ void callFunction(Kernel &kernel, nb::sequence arguments,
   nb::gil_scoped_release release;
   c10::DeviceIndex index = currentDevice();
   launch(kernel, index, currentStream(index), in, out);
+}
+
+/// What tells calls of an operator apart: types, sizes, strides and alignments
+/// of tensors, which of them share memory and how, and all other arguments.
+class CallKey {
+public:
+  CallKey() { append(at::get_default_dtype_as_scalartype()); }
+
+  /// False: of this argument nothing short can be said.
+  bool add(nb::handle value) {
+    PyObject *object = value.ptr();
+    if (THPVariable_Check(object))
+      return add(THPVariable_Unpack(object), value);
+    if (object == Py_None || PyBool_Check(object) || THPDtype_Check(object)) {
+      append('o');
+      append(object);
+    } else if (PyLong_Check(object)) {
+      int overflow = 0;
+      append('i');
+      append(PyLong_AsLongLongAndOverflow(object, &overflow));
+      return !overflow;
+    } else if (PyFloat_Check(object)) {
+      append('f');
+      append(PyFloat_AS_DOUBLE(object));
+    } else if (PyUnicode_Check(object)) {
+      Py_ssize_t size = 0;
+      const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+      append('s');
+      append(size);
+      bytes.append(text, size);
+    } else if (PyTuple_Check(object) || PyList_Check(object)) {
+      append('(');
+      append(PySequence_Fast_GET_SIZE(object));
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+        if (!add(PySequence_Fast_GET_ITEM(object, i)))
+          return false;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  nb::object get() const {
+    return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), tensors);
+  }
+
+private:
+  template <typename T> void append(T value) {
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+
+  bool add(const at::Tensor &tensor, nb::handle object) {
+    if (tensor.device().type() != deviceType || tensor.is_neg() ||
+        tensor.layout() != at::kStrided || tensor.numel() == 0)
+      return false;
+    auto address = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
+    const void *memory = tensor.storage().unsafeGetStorageImpl();
+    auto first = std::find_if(places.begin(), places.end(), [&](auto &place) {
+      return place.first == memory;
+    });
+    append('t');
+    append(tensor.scalar_type());
+    append(tensor.device().index());
+    append(int(first - places.begin()));
+    append(first == places.end() ? address % 16 : address - first->second);
+    append(tensor.dim());
+    for (int64_t d = 0; d < tensor.dim(); ++d) {
+      append(tensor.size(d));
+      append(tensor.stride(d));
+    }
+    places.push_back({memory, address});
+    tensors.append(object);
+    return true;
+  }
+
+  std::string bytes;
+  std::vector<std::pair<const void *, uintptr_t>> places;
+  nb::list tensors;
+};
+
+nb::object keyOf(nb::tuple arguments, nb::dict named) {
+  CallKey key;
+  for (nb::handle one : arguments)
+    if (!key.add(one))
+      return nb::none();
+  for (auto [name, one] : named)
+    if (!key.add(name) || !key.add(one))
+      return nb::none();
+  return key.get();
 }
 
 nb::object &findKernel = *new nb::object; // Python has ended before globals do
@@ -240,6 +331,9 @@ NB_MODULE(_torch, m) {
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);
+  m.def("key_of", &keyOf, "arguments"_a, "named"_a,
+        "Bytes that tell kinds of calls apart, and a call's tensors; None "
+        "where an argument cannot be told in short");
   m.def("find_copy_kernel", [](nb::object find) {
     findKernel = std::move(find);
     setFindCopyKernel(&findCopyKernel);
