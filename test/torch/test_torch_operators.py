@@ -191,6 +191,25 @@ def test_packages_of_products(rdna, monkeypatch):
     assert compiled == [(None, 24, 16)] * 2 + gradients + [(None, None, None)]
 
 
+def test_calls_are_found_again(rdna):
+    """The second call of a kind takes a shorter way, with tensors of its own; other strides, numbers and shared memory are other kinds."""
+    torch = rdna
+    from greta.torch import _dispatch
+
+    generator, known = torch.Generator().manual_seed(0), []
+    for _ in range(2):
+        a, b, c = (torch.randn(shape, generator=generator) for shape in ((20, 12), (12, 16), (16,)))
+        x, y, z = (one.to("rdna") for one in (a, b, c))
+        pairs = [(x @ y, a @ b), (y.t() @ x.t(), (a @ b).t()), (x @ x.t(), a @ a.t()), (torch.addmm(z, x, y), torch.addmm(c, a, b))]
+        pairs += [(torch.addmm(z, x, y, alpha=0.5), torch.addmm(c, a, b, alpha=0.5)), (x[1:] @ y, a[1:] @ b), (x[0] + x[1], a[0] + a[1]), (x[0] + x[0], 2 * a[0])]
+        row = a[0] + a[1]
+        torch.add(x[0], x[1], out=x[0])
+        for result, expected in [*pairs, (x, torch.cat([row[None], a[1:]]))]:
+            torch.testing.assert_close(result.cpu(), expected, rtol=1e-4, atol=1e-4)
+        known.append(dict(_dispatch._fast))
+    assert known[0] == known[1] and any(key[0] == id(torch.ops.aten.mm.out) for key in known[0])
+
+
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     """Tiles of products and convolutions pass into a second dim, whose last programs have none."""
     torch = rdna

@@ -15,7 +15,9 @@ import torch
 from .. import _torch
 from ._device import NAME, made_for_all_streams, target_of
 
-_fast: dict[Any, Any] = {}  # calls that were compiled, by operator and key; _eager.py fills it
+_fast: dict[Any, Any] = {}  # what calls of an operator and a key (`_torch.key_of`) come to, once it was compiled
+_kept: set[Any] = set()  # operators in it, whose ids are not used again
+_MOST_FAST = 1 << 15
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)
 _compiles = os.environ.get("GRETA_TORCH_EAGER", "compile") != "cpu"
 
@@ -87,6 +89,13 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(full)
 
 
+def _remember(op: Any, found: Any, fast: Any) -> None:
+    """The next calls of this kind are found by their key alone."""
+    if fast is not None and len(_fast) < _MOST_FAST:
+        _fast[id(op), found[0]] = fast
+        _kept.add(op)
+
+
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
     found = _torch.key_of(args, kwargs)
     if found is not None:
@@ -104,7 +113,11 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
-            result = NotImplemented if own is None else own(*args, **kwargs)
+            result = NotImplemented
+            if own is not None:
+                result = own(*args, **kwargs)
+                fast = _products.bound(found[1] if found is not None and op in _products.BOUND else [])
+                _remember(op, found, fast)
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
         if result is not NotImplemented:

@@ -22,7 +22,7 @@ import torch
 from .. import _torch
 from . import ops
 from ._device import NAME
-from ._dispatch import _fast as known_calls
+from ._dispatch import _remember
 
 TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64}
 # Operators that _operators.py has: Inductor's graphs may call them.
@@ -284,10 +284,7 @@ class _Guarded:
 class Fast:
     """A call that was compiled, for others with the same key (`_torch.key_of`): their tensors are told by their places in it."""
 
-    MOST = 1 << 15
-
     def __init__(self, op: Any, compiled: Any, places: list[int], targets: list[int]):
-        self.op = op  # lives as long as its id is used
         self.callable = compiled.current_callable  # without what CompiledFxGraph does for the first call and for graphs that are debugged
         self.places, self.targets = places, targets
         returns = op._schema.returns
@@ -357,13 +354,12 @@ class Operator:
         """The next calls of this kind are found by their key alone."""
         compiled = run.compiled if isinstance(run, _Guarded) else run
         found = None if self.is_changed else _torch.key_of(tuple(args), kwargs)
-        if found is None or not hasattr(compiled, "current_callable") or len(known_calls) >= Fast.MOST:
+        if found is None or not hasattr(compiled, "current_callable"):
             return
-        key, tensors = found
-        places = [next((place for place, one in enumerate(tensors) if one is tensor), None) for tensor in (*arguments.tensors, *targets)]
+        places = [next((place for place, one in enumerate(found[1]) if one is tensor), None) for tensor in (*arguments.tensors, *targets)]
         if None not in places:  # all are the call's own, none a copy
             count = len(arguments.tensors)
-            known_calls[id(self.op), key] = Fast(self.op, compiled, places[:count], places[count:])
+            _remember(self.op, found, Fast(self.op, compiled, places[:count], places[count:]))
 
     def _find(self, arguments: Arguments, targets: Sequence[torch.Tensor]) -> Any:
         storages = {target.untyped_storage().data_ptr() for target in targets if target.numel()}

@@ -8,6 +8,7 @@ of it; products with extents that do not divide 16 bytes, small ones and those b
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any, NamedTuple
 
 import torch
@@ -25,6 +26,9 @@ NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}  # 
 MOST_FIXED = 64  # packages of one kind of product that have extents in their types
 MOST_DEPTHS = 2  # of them that differ only in the number of rows that a weight's gradient sums
 LEAST_FIXED = 64 * 64  # elements of a weight that has a package of its own
+
+
+launched = threading.local()  # `last`: the kernel, the arguments and the result of a product
 
 
 class Recipe(NamedTuple):
@@ -168,7 +172,9 @@ def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.T
                 arguments.append(number_on(out.device.index, float(beta), torch.float32))
         kind = Recipe(NAMES[out.dtype], out.dim() == 3, transposesA, transposesB, lies, alpha != 1, added is not None and beta != 1)
         k, m = a.shape[-2:] if transposesA else a.shape[:-3:-1]
-        _kernel(kind, m, out.shape[-1], k, target_of(out.device.index))(arguments, [out])
+        kernel = _kernel(kind, m, out.shape[-1], k, target_of(out.device.index))
+        kernel(arguments, [out])
+        launched.last = kernel, arguments, out
     if out is not target:
         target.copy_(out)
 
@@ -283,6 +289,18 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         return out.copy_(made)
     compute(a, b, out, added, alpha, beta)
     return out
+
+
+def bound(tensors: list[torch.Tensor]) -> Any:
+    """The launch of the last product for other tensors that lie as these do, which are all that its call had; None where it read or wrote other memory."""
+    kernel, arguments, out = launched.__dict__.pop("last", (None, [], None))
+    addresses = [one.data_ptr() for one in tensors]
+    if kernel is None or any(one.data_ptr() not in addresses for one in (*arguments, out)):
+        return None
+    return _torch.BoundFunction(kernel, [(addresses.index(one.data_ptr()), one.shape) for one in arguments], addresses.index(out.data_ptr()), out.shape)
+
+
+BOUND = {aten.mm.out, aten.bmm.out, aten.addmm.out, aten.baddbmm.out}  # operators that are one product
 
 
 @implements(aten.mm.out, aten.bmm.out)

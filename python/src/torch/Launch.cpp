@@ -111,28 +111,25 @@ void Launch::run(int64_t x, int64_t y, int64_t z) {
 }
 
 void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
-                          int64_t stream,
-                          const std::vector<at::Tensor> &arguments,
-                          const std::vector<at::Tensor> &results) {
+                          int64_t stream, const std::vector<Operand> &arguments,
+                          const std::vector<Operand> &results) {
   Device &device = torch_device::device(index);
   const Kernel::Loaded &loaded = kernel.on(device);
-  auto lists = [&](const std::vector<at::Tensor> &tensors,
+  auto lists = [&](const std::vector<Operand> &tensors,
                    const std::vector<TensorInfo> &declared) {
     TORCH_CHECK(tensors.size() == declared.size(), "the function has ",
                 declared.size(), " arguments or results, ", tensors.size(),
                 " given");
     std::vector<greta_tensor> list;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      const at::Tensor &tensor = tensors[i];
+      const at::Tensor &tensor = tensors[i].tensor;
       const TensorInfo &info = declared[i];
       TORCH_CHECK(tensor.device().type() == deviceType &&
                       tensor.device().index() == index,
                   "tensor '", info.name, "' is on ", tensor.device(),
                   ", the function runs on rdna:", int(index));
-      TORCH_CHECK(tensor.is_contiguous() &&
-                      size_t(tensor.itemsize()) == bytesOf(info.dtype),
-                  "tensor '", info.name, "' of the function is of ", info.dtype,
-                  ", its elements one after the other");
+      TORCH_CHECK(size_t(tensor.itemsize()) == bytesOf(info.dtype), "tensor '",
+                  info.name, "' of the function is of ", info.dtype);
       Place place{nullptr, 0};
       if (tensor.numel()) {
         place = placeOf(tensor);
@@ -141,7 +138,7 @@ void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
       }
       list.push_back(
           {place.block ? place.block->buffer.get() : device.placeholder(),
-           place.offset, tensor.sizes().data(), uint32_t(tensor.dim()),
+           place.offset, tensors[i].shape.data(), uint32_t(tensor.dim()),
            nullptr});
     }
     return list;

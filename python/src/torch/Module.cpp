@@ -13,6 +13,7 @@
 #include <ATen/dlpack.h>
 #include <algorithm>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -92,10 +93,55 @@ std::vector<at::Tensor> tensorsOf(nb::sequence given) {
 void callFunction(Kernel &kernel, nb::sequence arguments,
                   nb::sequence results) {
   std::vector<at::Tensor> in = tensorsOf(arguments), out = tensorsOf(results);
+  auto operands = [](const std::vector<at::Tensor> &tensors) {
+    std::vector<Operand> list;
+    for (const at::Tensor &tensor : tensors) {
+      TORCH_CHECK(tensor.is_contiguous(),
+                  "a function takes tensors whose elements lie row by row");
+      list.push_back({tensor, tensor.sizes()});
+    }
+    return list;
+  };
   nb::gil_scoped_release release;
   c10::DeviceIndex index = currentDevice();
-  launch(kernel, index, currentStream(index), in, out);
+  launch(kernel, index, currentStream(index), operands(in), operands(out));
 }
+
+/// A function for the tensors of a call, each by its place in the call and the
+/// shape that its memory has for the function.
+class BoundFunction {
+public:
+  using Places = std::vector<std::pair<size_t, std::vector<int64_t>>>;
+
+  BoundFunction(nb::object kernel, Places arguments, size_t result,
+                std::vector<int64_t> shape)
+      : kernel(std::move(kernel)), arguments(std::move(arguments)),
+        result(result), shape(std::move(shape)) {}
+
+  /// The result, which is one of the tensors.
+  nb::object operator()(nb::list tensors) const {
+    auto at = [&](size_t place) -> const at::Tensor & {
+      return THPVariable_Unpack(nb::handle(tensors[place]).ptr());
+    };
+    std::vector<Operand> in;
+    for (const auto &[place, shape] : arguments)
+      in.push_back({at(place), shape});
+    std::vector<Operand> out = {{at(result), shape}};
+    auto &function = nb::cast<Kernel &>(kernel);
+    {
+      nb::gil_scoped_release release;
+      c10::DeviceIndex index = out[0].tensor.device().index();
+      launch(function, index, currentStream(index), in, out);
+    }
+    return tensors[result];
+  }
+
+private:
+  nb::object kernel; // kept
+  Places arguments;
+  size_t result;
+  std::vector<int64_t> shape;
+};
 
 /// What tells calls of an operator apart: types, sizes, strides and alignments
 /// of tensors, which of them share memory and how, and all other arguments.
@@ -352,6 +398,12 @@ NB_MODULE(_torch, m) {
            "Launches a function of greta's dialect on the device and in the "
            "stream in use; tensors lie as its are, and begin at multiples of "
            "16 bytes");
+  nb::class_<BoundFunction>(m, "BoundFunction",
+                            "A function for the tensors of a call")
+      .def(nb::init<nb::object, BoundFunction::Places, size_t,
+                    std::vector<int64_t>>(),
+           "kernel"_a, "arguments"_a, "result"_a, "shape"_a)
+      .def("__call__", &BoundFunction::operator(), "tensors"_a);
   nb::class_<TensorLauncher>(m, "Launcher", "Launches kernels of one signature")
       .def(nb::init<const std::vector<std::string> &>(), "signature"_a)
       .def("__call__", &TensorLauncher::operator(), "grid_x"_a, "grid_y"_a,

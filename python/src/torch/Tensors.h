@@ -75,12 +75,18 @@ private:
   std::vector<int64_t> numbers;
 };
 
-/// Launches a function of greta's dialect in a stream: each tensor's elements
-/// lie row by row, from a multiple of 16 bytes, and no result lies where an
+/// A tensor's memory from its first element, as a function of greta's dialect
+/// takes it: rows of this shape, from a multiple of 16 bytes.
+struct Operand {
+  const at::Tensor &tensor;
+  at::IntArrayRef shape;
+};
+
+/// Launches a function of greta's dialect in a stream. No result lies where an
 /// argument does.
 void launch(Kernel &kernel, c10::DeviceIndex index, int64_t stream,
-            const std::vector<at::Tensor> &arguments,
-            const std::vector<at::Tensor> &results);
+            const std::vector<Operand> &arguments,
+            const std::vector<Operand> &results);
 
 /// Finds the kernel that copies between these types with this many dimensions;
 /// null where there is none. Python sets it.
