@@ -228,10 +228,10 @@ Value Attention::logits(ImplicitLocOpBuilder &b, Value products) {
   if (mask) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
     AffineExpr zero = b.getAffineConstantExpr(0);
-    inputs.push_back({mask, mapOf(b, 4,
-                                  {shape[0] == 1 ? zero : n,
-                                   shape[1] == 1 ? zero : h,
-                                   shape[2] == 1 ? zero : i, j})});
+    inputs.push_back(
+        {mask, mapOf(b, 4,
+                     {shape[0] == 1 ? zero : n, shape[1] == 1 ? zero : h,
+                      shape[2] == 1 ? zero : i, j})});
   }
   if (lengths)
     inputs.push_back({lengths, mapOf(b, 4, {n})});
