@@ -289,6 +289,9 @@ private:
                                             bool receives) const;
   void shareNextInput();
   void join();
+  // An error that the others bring about is told in the words of the one that
+  // has failed.
+  void together(const std::function<void()> &what) const;
   Buffer allocateX(int64_t tokens);
   void reduce(const Buffer &from, int64_t tokens);
   size_t lastX() const {

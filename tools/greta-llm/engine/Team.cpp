@@ -146,6 +146,14 @@ std::string Engine::causeOf(const std::exception &problem) const {
   return why.empty() ? problem.what() : why;
 }
 
+void Engine::together(const std::function<void()> &what) const {
+  try {
+    what();
+  } catch (const greta::Error &problem) {
+    throw greta::Error(problem.status(), causeOf(problem).c_str());
+  }
+}
+
 std::string Engine::deviceName() const {
   std::string own = nameOfDevice(runtime), all;
   bool areEqual = true;
@@ -161,8 +169,10 @@ std::string Engine::deviceName() const {
 
 // The sum over the devices.
 void Engine::reduce(const Buffer &of, int64_t tokens) {
-  comm->allReduce(stream, of, of,
-                  static_cast<size_t>(tokens * model.config.width), "f32");
+  together([&] {
+    comm->allReduce(stream, of, of,
+                    static_cast<size_t>(tokens * model.config.width), "f32");
+  });
 }
 
 } // namespace greta::llm

@@ -120,6 +120,13 @@ void Scheduler::run() {
                     running.end());
       count();
     };
+    auto stop = [&](const std::exception &problem, bool isLost) {
+      // The cause is asked for once: `lose` is an error of the others, too.
+      std::string cause = engine.causeOf(problem);
+      if (isLost || engine.isShared())
+        lose(cause);
+      failAll(cause);
+    };
     try {
       goesOn = admit();
       begin = seconds();
@@ -132,13 +139,9 @@ void Scheduler::run() {
       while (ahead.size() > (isQueued ? 1 : 0))
         takeStep();
     } catch (const greta::Error &problem) {
-      if (problem.status() == GRETA_ERROR_DEVICE_LOST || engine.isShared())
-        lose(engine.causeOf(problem));
-      failAll(engine.causeOf(problem));
+      stop(problem, problem.status() == GRETA_ERROR_DEVICE_LOST);
     } catch (const std::exception &problem) {
-      if (engine.isShared())
-        lose(engine.causeOf(problem));
-      failAll(engine.causeOf(problem));
+      stop(problem, false);
     }
     ++counts.steps;
     counts.stepMicroseconds += static_cast<int64_t>((seconds() - begin) * 1e6);
