@@ -9,6 +9,7 @@
 
 #include "TileToSPIRVKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/Utils/InferIntRangeCommon.h"
 
 using namespace mlir;
@@ -18,7 +19,9 @@ ConstantIntRanges KernelEmitter::rangeOf(Value integer) const {
   auto known = ranges.find(integer);
   if (known != ranges.end())
     return known->second;
-  return ConstantIntRanges::maxRange(integer.getType().getIntOrFloatBitWidth());
+  // Nothing is noted of a vector's elements.
+  return ConstantIntRanges::maxRange(
+      getElementTypeOrSelf(integer.getType()).getIntOrFloatBitWidth());
 }
 
 bool KernelEmitter::isNonNegative(Value value) const {

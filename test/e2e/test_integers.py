@@ -1,5 +1,5 @@
-"""Integers to floats, rounded once: bf16, f16 and f32 of i32 and i64, with and without sign, on a device of each family and on the host. Sums that overflow, as
-Triton checks them."""
+"""Integers to floats, rounded once: bf16, f16 and f32 of i32 and i64, with and without sign, on a device of each family and on the host. Quotients and
+remainders of i64. Sums that overflow, as Triton checks them."""
 
 import numpy as np
 import pytest
@@ -86,6 +86,56 @@ def test_integers_are_rounded_once(tmp_path, source, op, to, device):
     got = np.load(tmp_path / "y.npy")
     wrong = np.flatnonzero(got != want)
     assert not len(wrong), [(numbers[i], got[i], want[i]) for i in wrong[:8]]
+
+
+def repeated(op, count):
+    """The op with one divisor twice: what the first turn of a loop makes is divided in the second."""
+    tensor = f"tensor<{count}xi64>"
+    return f"""greta_tile.func @k(%x: !greta_tile.ptr<i64>, %y: !greta_tile.ptr<i64>, %o: !greta_tile.ptr<i64>) attributes {{waves = 4 : i32}} {{
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %x0 = greta_tile.load %x[%c0] strides [1] bounds [] : !greta_tile.ptr<i64> -> {tensor}
+  %y0 = greta_tile.load %y[%c0] strides [1] bounds [] : !greta_tile.ptr<i64> -> {tensor}
+  %z = scf.for %turn = %c0 to %c2 step %c1 iter_args(%a = %x0) -> ({tensor}) : i32 {{
+    %r = arith.{op} %a, %y0 : {tensor}
+    scf.yield %r : {tensor}
+  }}
+  greta_tile.store %z, %o[%c0] strides [1] bounds [] : {tensor} -> !greta_tile.ptr<i64>
+  greta_tile.return
+}}
+func.func @f(%x: {tensor}, %y: {tensor}) -> {tensor} {{
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %y) shapes [affine_map<() -> ({count})>] : ({tensor}, {tensor}) -> {tensor}
+  return %0 : {tensor}
+}}
+"""
+
+
+@pytest.mark.parametrize("device", ("vulkan", "sim:gfx942"))
+@pytest.mark.parametrize("op", ("divsi", "remsi", "divui", "remui"))
+def test_quotients_of_64_bits(tmp_path, op, device):
+    """Dividends and divisors on both sides of 0, 2^31, 2^32 and 2^63; pairs of both kinds are neighbours, so that lanes of one wave part."""
+    numbers = sorted({sign * number for place in (0, 1, 3, 31, 32, 33, 62, 63) for by in (-1, 0, 1) for number in [(1 << place) + by] for sign in (1, -1)} | {7, -7, 10**12 + 39})
+    if op.endswith("ui"):
+        numbers = sorted({number % (1 << 64) for number in numbers})
+    else:
+        numbers = [number for number in numbers if -(1 << 63) <= number < 1 << 63]
+    pairs = [(x, y) for x in numbers for y in numbers if y and (x, y) != (-(1 << 63), -1)]
+    count = 1 << (len(pairs) - 1).bit_length()
+    pairs += [(1, 1)] * (count - len(pairs))
+
+    def once(x, y):
+        quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+        return quotient if op.startswith("div") else x - quotient * y
+
+    package = harness.compile_package(tmp_path, "quotients", repeated(op, count), device.removeprefix("sim:"))
+    for name, column in zip("xy", zip(*pairs)):
+        np.save(tmp_path / f"{name}.npy", np.array([number % (1 << 64) for number in column], np.uint64).view(np.int64))
+    ran = harness.tool(harness.RUN, package, f"--device={device}", f"--input={tmp_path}/x.npy", f"--input={tmp_path}/y.npy", f"--output={tmp_path}/o.npy")
+    assert ran.returncode == 0, ran.stderr
+    got = np.load(tmp_path / "o.npy").view(np.uint64)
+    wrong = [(x, y, int(one)) for (x, y), one in zip(pairs, got) if int(one) != once(once(x, y), y) % (1 << 64)]
+    assert not wrong, wrong[:8]
 
 
 def checked_sum(bits):

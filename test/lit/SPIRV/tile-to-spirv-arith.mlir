@@ -269,3 +269,20 @@ greta_tile.func @wide(%p: !greta_tile.ptr<i64>, %y: i64) attributes {waves = 1 :
   greta_tile.ptr_store %third, %p[%lane] align 8 : i64 -> !greta_tile.ptr<i64>
   greta_tile.return
 }
+
+// The elements of vectors share one branch.
+// CHECK-LABEL: spirv.module @pair
+// CHECK: spirv.mlir.selection -> i64, i64
+// CHECK-COUNT-2: spirv.UDiv %{{.*}}, %{{.*}} : i32
+// CHECK-COUNT-2: spirv.SDiv %{{.*}}, %{{.*}} : i64
+// CHECK: spirv.mlir.merge
+// CHECK-NOT: mlir.selection
+// CHECK: spirv.Return
+greta_tile.func @pair(%p: !greta_tile.ptr<i64>, %q: !greta_tile.ptr<i64>) attributes {waves = 1 : i32, wave_size = 8 : i32} {
+  %c0 = arith.constant 0 : i32
+  %x = greta_tile.ptr_load %p[%c0] align 16 : !greta_tile.ptr<i64> -> vector<2xi64>
+  %y = greta_tile.ptr_load %q[%c0] align 16 : !greta_tile.ptr<i64> -> vector<2xi64>
+  %r = arith.divsi %x, %y : vector<2xi64>
+  greta_tile.ptr_store %r, %p[%c0] align 16 : vector<2xi64> -> !greta_tile.ptr<i64>
+  greta_tile.return
+}
