@@ -42,8 +42,10 @@ def compile_cached(text: str, target: str, **options: Any) -> bytes:
     """The package of this source, from the user's cache where it is there."""
     parts = (_compiler.build_id(), target, text, *(f"{name}={value}" for name, value in sorted(options.items())))
     path = user_cache() / "packages" / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()}.greta"
-    if path.exists():
-        return path.read_bytes()
+    try:
+        return Package(path.read_bytes()).data
+    except (OSError, Error):
+        pass  # there is none, or a machine that lost its power has left a part
     data = compile_source(text, target, **options)
     try:
         path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

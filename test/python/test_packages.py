@@ -238,3 +238,15 @@ def test_streams_and_events(package):
 def test_manifest_is_the_packages(package):
     assert json.loads(package._package.manifest)["schema"] == 1 and set(package.functions) == {"rms_norm", "two"}
     assert "rms_norm" in dir(package) and repr(package.rms_norm) == "<greta function rms_norm(x: f16, w: f16)>"
+
+
+def test_a_damaged_file_in_the_cache_is_made_again(tmp_path, monkeypatch):
+    from greta import _compile
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = _compile.compile_cached(SOURCE, "host")
+    (path,) = tmp_path.glob("greta/packages/*.greta")
+    for left in (0, len(data) // 2):
+        path.write_bytes(data[:left])
+        assert greta.Package(_compile.compile_cached(SOURCE, "host")).functions.keys() == {"rms_norm", "two"}
+        assert path.stat().st_size > left

@@ -122,7 +122,7 @@ def _kernel(kind: Recipe, m: int, n: int, k: int, target: str) -> _torch.Kernel:
         return _compiled(kind, target)
     known = _fixed.setdefault(kind, set())
     extents = (m, n, k) if sums else (None, n, k)
-    if extents not in known and sums and sum(one[:2] == (m, n) for one in known) >= MOST_DEPTHS:
+    if extents not in known and sums and sum(one[:2] == (m, n) for one in tuple(known)) >= MOST_DEPTHS:
         extents = (m, n, None)
     if extents not in known:
         if len(known) >= MOST_FIXED:
