@@ -484,10 +484,14 @@ void AttentionEmitter::finish(State state) {
       storeRows(result, outputOfHeads(i, space.shape));
       continue;
     }
-    Value sum = math::Log2Op::create(b, state.sum), max = state.max;
-    if (mask)
-      max = fmul(max, constant({rows}, log2e));
-    Value lse = fmul(fadd(max, sum), constant({rows}, 1 / log2e));
+    auto toLogits = [&](Value powers) {
+      return fmul(powers, constant({rows}, 1 / log2e));
+    };
+    // The maximum is a logit where there is a mask, whose least number would
+    // not fit as a power of two.
+    Value sum = math::Log2Op::create(b, state.sum);
+    Value lse =
+        mask ? fadd(state.max, toLogits(sum)) : toLogits(fadd(state.max, sum));
     storeRows(select(isNone, constant({rows}, -HUGE_VAL), lse),
               output(i, ArrayRef(space.shape).drop_back()));
   }

@@ -165,6 +165,28 @@ def test_one_kernel(tmp_path):
         assert [len(variant["kernels"]) for variant in harness.function_of(package, case.function)["variants"]] == [1, 1]
 
 
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx1100"])
+def test_sums_of_rows_that_are_masked_whole(tmp_path, device):
+    """By the least number, as models do, the sum stays finite, and a gradient's weights are those of torch; by -inf there is none."""
+    shapes = {"q": (1, 1, 5, 16), "k": (1, 1, 9, 16), "v": (1, 1, 9, 16), "m": (1, 1, 5, 9)}
+    q, k, v, m, o = (f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in (*shapes.values(), shapes["q"]))
+    text = f"""func.func @f(%q: {q}, %k: {k}, %v: {v}, %m: {m}) -> ({o}, tensor<1x1x5xf32>) {{
+  %o, %l = greta.attention %q, %k, %v mask(%m) {{scale = 0.25 : f32}} : {q}, {k}, {v}, {m} -> {o}, tensor<1x1x5xf32>
+  return %o, %l : {o}, tensor<1x1x5xf32>
+}}"""
+    given = {name: np.random.default_rng(0).standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    least = np.finfo(np.float32).min
+    given["m"][..., 1, :], given["m"][..., 3, :] = least, -np.inf
+    for name, array in given.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    package = harness.compile_package(tmp_path, "sums", text, device.removeprefix("sim:"))
+    ran = harness.tool(harness.RUN, package, f"--device={device}", *[f"--input={tmp_path}/{name}.npy" for name in shapes], *[f"--output={tmp_path}/{name}.npy" for name in "ol"])
+    assert ran.returncode == 0, ran.stderr
+    logits = 0.25 * given["q"][0, 0].astype(float) @ given["k"][0, 0].T.astype(float) + given["m"][0, 0]
+    want = [least if row == 1 else -np.inf if row == 3 else np.log(np.exp(logits[row]).sum()) for row in range(5)]
+    np.testing.assert_allclose(np.load(tmp_path / "l.npy")[0, 0], want, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("chip", ["gfx942", "gfx950", "gfx1100", "gfx1201"])
 def test_nothing_spills(tmp_path, chip):
     """By the default choice of tiles, with scales for each token too. A pair of chips with the same instructions shares the cases."""
