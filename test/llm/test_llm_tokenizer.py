@@ -113,6 +113,16 @@ def test_hugging_face(families, kind, script):
     assert ids(model, text, "--no-special") == tokenizer.encode(text, add_special_tokens=False).ids
 
 
+def test_tokens_behind_bars(families, tmp_path):
+    """A token that is normalised has Llama 2's bar before it, too, and takes that of the text."""
+    library = pytest.importorskip("tokenizers", reason=REASON)
+    tokenizer = library.Tokenizer.from_str(families("llama2")[0].to_str())
+    tokenizer.add_tokens([library.AddedToken(token, normalized=True) for token in ("<|x|>", "two words")])
+    model = model_with(tmp_path / "m", json.loads(tokenizer.to_str()))
+    for text in ("<|x|>one", "a <|x|> b<|x|>", "b <|end|> <|x|>c</s><|x|>", "of two words, two  words"):
+        assert ids(model, text) == tokenizer.encode(text).ids
+
+
 @pytest.fixture(scope="session")
 def gguf_files(tmp_path_factory, families):
     """The same tokenizers in GGUF's metadata."""

@@ -69,6 +69,7 @@ private:
     stage = own;
   }
   void normalizer(const json &value);
+  void writeBarsBefore(bool prepends);
   void preTokenizer(const json &value);
   void postProcessor(const json &value);
   void precompiled(const json &value);

@@ -6,6 +6,7 @@
 #include "tokenizer/Normalizers.h"
 #include "tokenizer/TableReader.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <tuple>
@@ -278,6 +279,22 @@ void TableReader::checkParts(const json &added) const {
   }
 }
 
+// A normalizer's bars are in a text, and in tokens, before these are found.
+void TableReader::writeBarsBefore(bool prepends) {
+  if (normalizers != 3 ||
+      std::none_of(tables.added.begin(), tables.added.end(),
+                   [](const AddedToken &one) { return one.isNormalised; }))
+    return;
+  if (prepends)
+    tables.prepends = Prepend::Never;
+  tables.normalizers.push_back(
+      [prepends, writes = tables.spacesAreBars](std::string text) {
+        if (writes)
+          replaceAll(text, " ", bar);
+        return prepends && !text.empty() ? bar + text : text;
+      });
+}
+
 void TableReader::fromHuggingFace() {
   const json &file = model.tokenizer;
   const json &merging = at(file, {"model"});
@@ -327,7 +344,9 @@ void TableReader::fromHuggingFace() {
   if (tables.takesLongestTokens)
     wordPieces(merging);
   normalizer(at(file, {"normalizer"}));
+  bool prepends = tables.prepends != Prepend::Never;
   preTokenizer(at(file, {"pre_tokenizer"}));
+  writeBarsBefore(prepends);
   postProcessor(at(file, {"post_processor"}));
   checkNormalizer();
   checkParts(at(file, {"added_tokens"}));
