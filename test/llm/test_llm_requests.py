@@ -53,9 +53,9 @@ def test_packages(tmp_path, tiny):
     mlir.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
     refused("has no function 'embed'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
-    mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
+    mlir.write_text(mlir.read_text().replace("@f", "@embed"))
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
-    refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+    refused("has no embedding; run greta-llm compile", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
 
 
 @pytest.mark.parametrize("kind", ["texts", "embeddings"])
@@ -90,6 +90,8 @@ def test_kv_caches_of_packages(tmp_path):
     refused("keeps latents in place of keys and values, which stay in full", "compile", tmp_path / "d", "--kv-cache=fp8", "--mlir")
     texts_model = encoders.write_safetensors(tmp_path / "e", "bert", encoders.random_weights("bert"))
     refused("is a model of embeddings, which has no KV cache", "compile", texts_model, "--kv-cache=fp8", "--mlir")
+    assert llm("compile", texts_model, "--targets=gfx942", "-o", package).returncode == 0
+    refused("is a model of embeddings, which has no KV cache", "embed", package, texts_model, "--kv-cache=fp8", "--device=sim:gfx942", "--tokens=1")
 
 
 def test_packages_of_models_with_the_same_shapes(tmp_path):

@@ -27,6 +27,7 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
   const Config &c = model.config;
   if (options.devices.size() > 1)
     checkDivisible(model, static_cast<int64_t>(options.devices.size()));
+  checkKvCache(model, kvCacheNamed(options.kvCache));
   checkFacts(package.manifest(), packagePath, factsOf(model, element));
   firstNorm.push_back(load(encodeFirstFunction));
   for (size_t i = 0; i < classes.first.size(); ++i)
@@ -143,8 +144,8 @@ std::vector<std::vector<float>> Encoder::embed(const Texts &texts) {
   for (int64_t layer = 0; layer < c.layers; ++layer)
     launch(layers[classes.classOf[static_cast<size_t>(layer)]], layer, pass,
            x[layer % 2], {{&x[(layer + 1) % 2], shape}});
-  // The host waits once for all texts. Of first tokens it needs a row of each
-  // text, which the device puts together.
+  // The host waits once for all texts. The device puts the rows of first tokens
+  // together where these alone are read.
   const Buffer *states = &x[c.layers % 2];
   auto width = static_cast<size_t>(c.width);
   auto pitch = static_cast<size_t>(pass.length);
