@@ -214,7 +214,7 @@ private:
   greta::Function load(const std::string &name);
   Element elementOfPackage();
   KvCache kvCacheOfPackage() const;
-  // Of all heads of a token in a layer, keys and values or latents.
+  // Counts keys and values, or latents, of all heads of a token in a layer.
   size_t cachedBytes() const;
   void makeCaches();
   int64_t contextThatFits() const;

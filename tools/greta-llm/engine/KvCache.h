@@ -17,7 +17,7 @@ namespace greta::llm {
 enum class KvCache { Full, Q8_0, Fp8 };
 
 const char *nameOf(KvCache cache);
-// Of --kv-cache; "" is Full.
+// The format that --kv-cache names; "" is Full.
 KvCache kvCacheNamed(const std::string &name);
 // The format of a package's caches, by the facts in its manifest.
 KvCache kvCacheOf(const std::string &manifest, const std::string &packagePath);
@@ -29,7 +29,8 @@ void checkKvCache(const Model &model, KvCache cache);
 int64_t groupOf(KvCache cache);
 // The type of a cache's numbers in functions.
 std::string elementOf(KvCache cache, const std::string &activations);
-// Of a head's numbers of one token, without their scales and with them.
+// These count the bytes of a head's numbers of one token, without their scales
+// and with them.
 size_t numberBytes(const Config &config, KvCache cache, Element activations);
 size_t rowBytes(const Config &config, KvCache cache, Element activations);
 

@@ -11,7 +11,7 @@
 namespace greta::llm {
 
 namespace {
-// Of tokens, in files.
+// Files say with these numbers what a token is.
 enum TokenType {
   Normal = 1,
   Unknown = 2,

@@ -182,7 +182,7 @@ struct Tokenizer::Tables {
   void encodeWord(const std::string &word, std::vector<int32_t> &to) const;
   void encodeUnigram(const std::string &word, std::vector<int32_t> &to) const;
   std::string normalised(std::string text) const;
-  // Of a normalised text.
+  // The text is normalised already.
   std::vector<std::string> piecesOf(std::string text, bool isFirst) const;
   void encodeNormalised(std::string text, bool isFirst, size_t most,
                         std::vector<int32_t> &to) const;
