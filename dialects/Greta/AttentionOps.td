@@ -106,7 +106,7 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     | `table` | `[B, maxpages]`, i32: the pages of each sequence, in order |
     | `lengths` | `[B]`, i32: how many keys each sequence has, those of `q` included |
     | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
-    | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1. Of a cache of i8 also `[P, page, Hkv, D / g]`, f16: a scale for each g neighbours of a row, g 16, 32 or 64 |
+    | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1. A cache of i8 may have `[P, page, Hkv, D / g]`, f16, instead: a scale for each g neighbours of a row, g 16, 32 or 64 |
     | result | the type of `q` |
 
     `greta.attention`, causal, over the keys `k_cache[table[b, j / page], j % page, h]` for j below the sequence's length. Entries of the
