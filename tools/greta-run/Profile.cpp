@@ -30,11 +30,11 @@ int64_t evaluate(const json &E, const std::map<std::string, int64_t> &Symbols) {
                             : A % B;
 }
 
-const json &named(const json &List, const char *Key, const std::string &Name) {
+const json &named(const json &List, const char *Key, std::string_view Name) {
   for (const json &Each : List)
     if (Each[Key] == Name)
       return Each;
-  throw std::runtime_error("the manifest has no " + Name);
+  throw std::runtime_error("the manifest has no " + std::string(Name));
 }
 
 double median(std::vector<double> V) {

@@ -69,9 +69,7 @@ TEST(Ranges, AgreesWithATableOfBytes) {
   EXPECT_GT(Refused, 0u);
 }
 
-namespace {
 class DeviceMemory : public EveryDevice {};
-} // namespace
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceMemory, everyDevice(), deviceName);
 

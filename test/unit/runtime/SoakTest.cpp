@@ -7,9 +7,7 @@
 
 using namespace greta_test;
 
-namespace {
 class Soak : public EveryDevice {};
-} // namespace
 
 INSTANTIATE_TEST_SUITE_P(Devices, Soak, everyDevice(), deviceName);
 

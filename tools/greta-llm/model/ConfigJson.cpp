@@ -425,7 +425,7 @@ void renameFields(json &object) {
       {"n_positions", "max_position_embeddings"},
       {"layer_norm_epsilon", "layer_norm_eps"},
       {"rotary_emb_base", "rope_theta"}};
-  for (auto [theirs, usual] : names)
+  for (const auto &[theirs, usual] : names)
     if (object.contains(theirs) && !object.contains(usual)) {
       object[usual] = object[theirs];
       object.erase(theirs);

@@ -71,7 +71,7 @@ std::string nameInEncoder(const Architecture &architecture, std::string name) {
       {"embeddings.token_type_embeddings", "token_types"},
       {"embeddings.LayerNorm", "token_embd_norm"},
       {"emb_ln", "token_embd_norm"}};
-  for (auto [theirs, ours] : outer)
+  for (const auto &[theirs, ours] : outer)
     if (whole == theirs)
       return ours + suffix;
   for (const std::string layers : {"encoder.layer.", "encoder.layers."}) {
