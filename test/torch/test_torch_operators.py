@@ -266,6 +266,20 @@ def test_causal_attention_of_more_queries_than_keys(rdna):
     torch.testing.assert_close(there.cpu(), attention(q, k, k, is_causal=True), rtol=1e-4, atol=1e-4)
 
 
+def test_few_scales_of_attention_have_packages(rdna, monkeypatch):
+    torch = rdna
+    from greta.torch import _attention_packages
+
+    monkeypatch.setattr(_attention_packages, "MOST_SCALES", 1)
+    monkeypatch.setattr(_attention_packages, "_scales", set())
+    q = torch.randn(1, 2, 19, 16, generator=torch.Generator().manual_seed(0))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    for scale, calls in ((0.5, 1), (0.75, 0)):
+        before = sum(_attention_packages._compiled.cache_info()[:2])
+        torch.testing.assert_close(attention(*[q.to("rdna")] * 3, scale=scale).cpu(), attention(q, q, q, scale=scale), rtol=1e-4, atol=1e-4)
+        assert sum(_attention_packages._compiled.cache_info()[:2]) - before == calls
+
+
 def test_attention_is_never_quadratic_unasked(rdna):
     torch = rdna
     q = torch.randn(1, 1, 8, 16, dtype=torch.float64).to("rdna")

@@ -333,7 +333,7 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
     lse = torch.empty((batch, heads, s), dtype=torch.float32, device=q.device)
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
-    if out.numel() and _attention_packages.fits(q4, k4, v4, isCausal):
+    if out.numel() and _attention_packages.fits(q4, k4, v4, isCausal, scale):
         _attention_packages.forward(q4, k4, v4, bias, isCausal, scale, out, lse)
         return _with_rest(q, out, lse, s, t)
     settings = _settings(q4, k4, v4, isCausal, bias, out)
@@ -400,7 +400,7 @@ def attention_backward(
     scale = 1 / math.sqrt(depth) if scale is None else scale
     if bias is not None:
         bias = bias.expand(batch, heads, s, t)
-    if out4.numel() and _attention_packages.fits(q4, k4, v4, isCausal):
+    if out4.numel() and _attention_packages.fits(q4, k4, v4, isCausal, scale):
         results = _attention_packages.backward(grad4, q4, k4, v4, bias, out4, lse, isCausal, scale)
         return *(one if q.dim() == 4 else one[0] for one in results), None
     delta = (grad4.float() * out4.float()).sum(-1)

@@ -7,6 +7,7 @@ Each operand lies as [B, H, S, D], or by tokens as [B, S, H, D], which the kerne
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +17,11 @@ from .._compile import compile_cached
 from .._trace import Shape, Trace, Value
 from ._device import target_of
 from ._products import NAMES
+
+
+MOST_SCALES = 16  # that have packages: a temperature that changes with each step would compile and keep one each time
+
+_scales: set[float] = set()
 
 
 class Recipe(NamedTuple):
@@ -74,10 +80,14 @@ def _compiled(recipe: Recipe, target: str) -> _torch.Kernel:
     return _torch.Kernel(compile_cached(recipe.text(), target), "attention")
 
 
-def fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, isCausal: bool) -> bool:
-    """Whether packages compute this: heads of one size, and causal rows that stand at a key."""
+def fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, isCausal: bool, scale: float) -> bool:
+    """Whether packages compute this: heads of one size, causal rows that stand at a key, and one of the first MOST_SCALES scales."""
     queries, keys = q.shape[2], k.shape[2]
-    return q.dtype in NAMES and q.shape[3] == v.shape[3] and q.shape[3] % 8 == 0 and keys > 0 and not (isCausal and queries > keys)
+    if q.dtype not in NAMES or q.shape[3] != v.shape[3] or q.shape[3] % 8 or keys == 0 or (isCausal and queries > keys):
+        return False
+    if scale not in _scales and math.isfinite(scale) and len(_scales) < MOST_SCALES:
+        _scales.add(scale)
+    return scale in _scales
 
 
 def _laid_out(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
