@@ -110,15 +110,22 @@ def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
         (False, (3, 4, 33, 35), (6, 2, 1, 3), dict(groups=2)),  # the weight's gradient is a sum of parts
         (False, (2, 64, 9, 8), (32, 32, 3, 3), dict(groups=2, padding=2, dilation=2)),  # whole blocks of channels, more than one
         (True, (2, 32, 5, 6), (32, 32, 3, 2), dict(stride=2)),
+        (False, (2, 24, 5, 6), (32, 24, 1, 1), {}),
+        (True, (2, 24, 5, 6), (24, 32, 1, 1), {}),
     ),
 )
 def test_convolutions(rdna, transposed, shape, weight, options):
+    """Kernels of 1 x 1 have tensors whose channels lie next to each other, and are products."""
     torch = rdna
+    from greta.torch import _products
+
+    before, isProduct = sum(_products._compiled.cache_info()[:2]), weight[2:] == (1, 1)
     function = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{len(shape) - 2}d")
     results = []
     for device in ("cpu", "rdna"):
         torch.manual_seed(0)
         x, w, b = (torch.randn(size) for size in (shape, weight, (weight[1] * options.get("groups", 1) if transposed else weight[0],)))
+        x = x.contiguous(memory_format=torch.channels_last) if isProduct else x
         arguments = [(one.double() if device == "cpu" else one.to(device)).requires_grad_() for one in (x, w, b)]
         out = function(*arguments, **options)
         out.square().sum().backward()
@@ -126,6 +133,7 @@ def test_convolutions(rdna, transposed, shape, weight, options):
     for one, other in zip(*results):
         # Sums of hundreds of terms may cancel: relative to the largest one.
         torch.testing.assert_close(other.cpu().double(), one, rtol=1e-4, atol=1e-6 * one.abs().max().item())
+    assert sum(_products._compiled.cache_info()[:2]) - before == 3 * isProduct
 
 
 LAYOUTS = {

@@ -4,6 +4,8 @@ A convolution is out[n, o, p] = sum over taps t and channels c of x[n, c, p * st
 all images, whose columns are a group's output channels, and whose K loop passes over taps and channels. The gradient of x, which is a transposed convolution, is
 the same kernel, with positions divided by the stride and skipped where that leaves a remainder. The gradient of w is a second kernel: a GEMM for each tap,
 whose K loop passes over positions. Fewer than three dimensions are extents of 1. Tensors may have any strides (NCHW, NHWC).
+
+A kernel of 1 x 1 that takes each position as it is makes plain products of tensors whose channels lie next to each other: these are packages (_products.py).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import triton.language as tl
 
 from ._device import dot_tile
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
+from ._products import gemm
 
 
 @triton.jit
@@ -290,9 +293,14 @@ class _Geometry:
         self.settings = [*_three(_expanded(stride, dims), 1), *_three(_expanded(padding, dims), 0), *_three(_expanded(dilation, dims), 1)]
         self.groups = groups
         self.kernel = _extents(weight)
+        self.isProduct = math.prod(self.kernel) == 1 and groups == 1 and self.settings[:6] == [1, 1, 1, 0, 0, 0] and weight.dtype in _DOTS
 
     def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
         """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
+        if self.isProduct and all(map(_is_rows, (out, x))):
+            matrix = weight.flatten(1)
+            gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
+            return
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
         weight = _with_near_channels(weight)
         strides = _strides(weight)
@@ -330,6 +338,9 @@ class _Geometry:
 
     def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
+        if self.isProduct and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
+            gemm(_rows(grad).t(), _rows(x), matrix)
+            return
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
         strides = _strides(weight)
@@ -372,6 +383,16 @@ def _with_near_channels(weight: torch.Tensor) -> torch.Tensor:
     if math.prod(weight.shape[2:]) == 1 or weight.stride(1) == 1:
         return weight
     return weight.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+def _is_rows(x: torch.Tensor) -> bool:
+    """Whether the channels of each position lie next to each other, and positions behind each other."""
+    return x.numel() > 0 and x.movedim(1, -1).is_contiguous()
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """The same memory as [positions, channels]."""
+    return x.movedim(1, -1).view(-1, x.shape[1])
 
 
 def _takes(*tensors: torch.Tensor | None) -> bool:
