@@ -297,7 +297,7 @@ class _Geometry:
 
     def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
         """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
-        if self.isProduct and all(map(_is_rows, (out, x))):
+        if self.isProduct and out.shape[2:] == x.shape[2:] and all(map(_is_rows, (out, x))):
             matrix = weight.flatten(1)
             gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
             return
@@ -338,7 +338,7 @@ class _Geometry:
 
     def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
-        if self.isProduct and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
+        if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
             gemm(_rows(grad).t(), _rows(x), matrix)
             return
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups

@@ -28,7 +28,7 @@ MOST_DEPTHS = 2  # of them that differ only in the number of rows that a weight'
 LEAST_FIXED = 64 * 64  # elements of a weight that has a package of its own
 
 
-launched = threading.local()  # `last`: the kernel, the arguments and the result of a product
+launched = threading.local()  # `last`: the kernel, the arguments and the result of a product that is a call of an operator
 
 
 class Recipe(NamedTuple):
@@ -151,8 +151,8 @@ def _added(added: torch.Tensor) -> tuple[torch.Tensor, str]:
     return vector.clone(memory_format=torch.contiguous_format), kind
 
 
-def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> None:
-    """By a package; no memory of `out` is another's."""
+def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> Any:
+    """By a package, which is returned with its arguments and its result; no memory of `out` is another's."""
     # A column is computed as a row, which has kernels of its own.
     isColumn = out.shape[-1] == 1 and out.shape[-2] > 1
     if out.mT.is_contiguous() and (isColumn or not out.is_contiguous()):
@@ -174,9 +174,9 @@ def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.T
         k, m = a.shape[-2:] if transposesA else a.shape[:-3:-1]
         kernel = _kernel(kind, m, out.shape[-1], k, target_of(out.device.index))
         kernel(arguments, [out])
-        launched.last = kernel, arguments, out
     if out is not target:
         target.copy_(out)
+    return kernel, arguments, out
 
 
 @triton.jit(do_not_specialize=["out_batch", "added_batch", "alpha", "beta"])
@@ -265,8 +265,8 @@ def _sum(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         )
 
 
-def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1) -> Any:
-    """out = alpha * a @ b + beta * added, of tensors with two dims or three."""
+def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1, isCall: bool = False) -> Any:
+    """out = alpha * a @ b + beta * added, of tensors with two dims or three; isCall: that is all an operator's call does, so that `bound` may follow."""
     if a.dtype not in _DOTS and a.dtype not in _SUMS or a.dtype != b.dtype or a.dtype != out.dtype or not a.device == b.device == out.device:
         return NotImplemented
     if added is not None and (added.dtype != out.dtype or added.device != out.device):
@@ -276,28 +276,35 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
     if a.dim() != b.dim() or a.dim() not in (2, 3) or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
         raise RuntimeError(f"matrices of {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied")
     shape = (*a.shape[:-1], b.shape[-1])
-    if out.shape != shape:
+    isResized = out.shape != shape
+    if isResized:
         out.resize_(shape)
     if out.numel() == 0:
         return out
     if added is not None:
         added = None if beta == 0 else added.expand(shape)
     compute = _product if a.dtype in _DOTS else _sum
-    if any(one is not None and torch._C._is_alias_of(out, one) for one in (a, b, added)):
+    memory = out.untyped_storage().data_ptr()  # DLPack gives memory a second storage
+    if any(one is not None and one.untyped_storage().data_ptr() == memory for one in (a, b, added)):
         made = torch.empty(shape, dtype=out.dtype, device=out.device)
         compute(a, b, made, added, alpha, beta)
         return out.copy_(made)
-    compute(a, b, out, added, alpha, beta)
+    done = compute(a, b, out, added, alpha, beta)
+    if isCall and not isResized:
+        launched.last = done
     return out
 
 
 def bound(tensors: list[torch.Tensor]) -> Any:
-    """The launch of the last product for other tensors that lie as these do, which are all that its call had; None where it read or wrote other memory."""
-    kernel, arguments, out = launched.__dict__.pop("last", (None, [], None))
-    addresses = [one.data_ptr() for one in tensors]
-    if kernel is None or any(one.data_ptr() not in addresses for one in (*arguments, out)):
+    """The launch of the last product for other tensors that lie as these do, which are all that its call had, `out` the last; None where it read or wrote other memory."""
+    last = launched.__dict__.pop("last", None)
+    if last is None or not tensors:
         return None
-    return _torch.BoundFunction(kernel, [(addresses.index(one.data_ptr()), one.shape) for one in arguments], addresses.index(out.data_ptr()), out.shape)
+    kernel, arguments, out = last
+    addresses = [one.data_ptr() for one in tensors]
+    if out.data_ptr() != addresses[-1] or any(one.data_ptr() not in addresses for one in arguments):
+        return None
+    return _torch.BoundFunction(kernel, [(addresses.index(one.data_ptr()), one.shape) for one in arguments], len(tensors) - 1, out.shape)
 
 
 BOUND = {aten.mm.out, aten.bmm.out, aten.addmm.out, aten.baddbmm.out}  # operators that are one product
@@ -305,12 +312,12 @@ BOUND = {aten.mm.out, aten.bmm.out, aten.addmm.out, aten.baddbmm.out}  # operato
 
 @implements(aten.mm.out, aten.bmm.out)
 def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
-    return gemm(a, b, out)
+    return gemm(a, b, out, isCall=True)
 
 
 @implements(aten.addmm.out, aten.baddbmm.out)
 def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
-    return gemm(a, b, out, added, alpha, beta)
+    return gemm(a, b, out, added, alpha, beta, isCall=True)
 
 
 @implements(aten.addmv.out)

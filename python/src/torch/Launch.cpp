@@ -138,8 +138,8 @@ void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
       }
       list.push_back(
           {place.block ? place.block->buffer.get() : device.placeholder(),
-           place.offset, tensors[i].shape.data(), uint32_t(tensor.dim()),
-           nullptr});
+           place.offset, tensors[i].shape.data(),
+           uint32_t(tensors[i].shape.size()), nullptr});
     }
     return list;
   };

@@ -197,9 +197,10 @@ private:
         tensor.layout() != at::kStrided || tensor.numel() == 0)
       return false;
     auto address = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
-    const void *memory = tensor.storage().unsafeGetStorageImpl();
+    // DLPack gives memory a second storage, which may begin elsewhere in it.
+    const void *memory = tensor.storage().data();
     auto first = std::find_if(places.begin(), places.end(), [&](auto &place) {
-      return place.first == memory;
+      return place.first == memory || place.second == address;
     });
     append('t');
     append(tensor.scalar_type());
