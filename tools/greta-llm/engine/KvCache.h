@@ -17,7 +17,7 @@ namespace greta::llm {
 enum class KvCache { Full, Q8_0, Fp8 };
 
 const char *nameOf(KvCache cache);
-// The format that --kv-cache names; "" is Full.
+// The format that --kv-cache names, which takes no other names; "" is Full.
 KvCache kvCacheNamed(const std::string &name);
 // The format of a package's caches, by the facts in its manifest.
 KvCache kvCacheOf(const std::string &manifest, const std::string &packagePath);
