@@ -20,15 +20,14 @@ using namespace greta_test;
 // Counts this thread's alone: drivers have their own.
 static thread_local size_t Allocations = 0;
 
-// Inlined, these make GCC 16 take free() for the wrong partner of new.
-[[gnu::noinline]] void *operator new(size_t Bytes) {
+void *operator new(size_t Bytes) {
   ++Allocations;
   if (void *P = malloc(Bytes ? Bytes : 1))
     return P;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void *P) noexcept { free(P); }
-[[gnu::noinline]] void operator delete(void *P, size_t) noexcept { free(P); }
+void operator delete(void *P) noexcept { free(P); }
+void operator delete(void *P, size_t) noexcept { free(P); }
 #endif
 
 namespace {
