@@ -403,7 +403,7 @@ bool Group::isAlive(uint32_t R) const {
 
 std::vector<std::string> Group::meet(const std::string &Word) {
   // Who gave up comes here, too.
-  const uint32_t Way = std::exchange(Trying, 0);
+  const uint32_t Way = Trying.exchange(0);
   State &Own = own();
   snprintf(Own.Words[Meetings % 2], wordBytes, "%s", Word.c_str());
   Own.Meetings = ++Meetings;
@@ -449,8 +449,9 @@ bool Group::isGone(uint32_t R) {
 void Group::check(const std::function<bool(uint32_t)> &WaitsFor,
                   Clock::time_point Since, const char *What) {
   checkEnded();
+  const uint32_t Way = Trying;
   for (uint32_t R = 0; R < Size; ++R)
-    if (Trying && of(R).GaveUp == Trying)
+    if (Way && of(R).GaveUp == Way)
       throw GaveUp(GRETA_ERROR_PEER_LOST, concat("rank ", R, " gave it up"));
   for (uint32_t R = 0; R < Size; ++R) {
     if (R == Rank || !WaitsFor(R))

@@ -112,7 +112,7 @@ public:
   std::chrono::milliseconds trial() const {
     return std::min(Timeout / 2, std::chrono::milliseconds(30000));
   }
-  void giveUp() { own().GaveUp = Trying; }
+  void giveUp() { own().GaveUp = Trying.load(); }
   // Gives back the memory of slots, results and pairs, which no rank uses.
   void freeSlots();
   // Throws if the communicator has ended.
@@ -143,7 +143,7 @@ private:
   int Fd = -1;
   size_t SlotBytes = 0;
   uint64_t Meetings = 0;
-  uint32_t Trying = 0;
+  std::atomic<uint32_t> Trying{0}; // NCCL's watching thread reads it, too
   std::shared_ptr<Mapping> Map;
 };
 
