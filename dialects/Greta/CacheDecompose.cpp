@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Generic.h"
 #include "Greta/Greta.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -93,10 +94,8 @@ SmallVector<Value> KvUpdateOp::decompose(OpBuilder &builder) {
 /// A tensor of `element` from the elements of others of its shape, or of its
 /// first dimensions; along the last one of `x`, from `start` on, where that is
 /// given.
-static Value
-compute(ImplicitLocOpBuilder &b, Type element, Value x, ValueRange others,
-        Value start,
-        llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> body) {
+static Value compute(ImplicitLocOpBuilder &b, Type element, Value x,
+                     ValueRange others, Value start, GenericBody body) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
   unsigned rank = sizes.size();
   SmallVector<utils::IteratorType> iterators(rank,
@@ -118,13 +117,7 @@ compute(ImplicitLocOpBuilder &b, Type element, Value x, ValueRange others,
         all.getMajorSubMap(cast<RankedTensorType>(other.getType()).getRank()));
   }
   maps.push_back(result);
-  return linalg::GenericOp::create(
-             b, init.getType(), inputs, init, maps, iterators,
-             [&](OpBuilder &builder, Location loc, ValueRange args) {
-               ImplicitLocOpBuilder inner(loc, builder);
-               linalg::YieldOp::create(inner, body(inner, args));
-             })
-      .getResult(0);
+  return generic(b, inputs, init, maps, iterators, body);
 }
 
 /// Rows in numbers of 8 bits, and the scales of their groups.
@@ -136,9 +129,6 @@ static std::pair<Value, Value> quantise(ImplicitLocOpBuilder &b, Value rows,
   auto real = [&](ImplicitLocOpBuilder &b, double value) -> Value {
     return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
   };
-  auto wide = [&](ImplicitLocOpBuilder &b, Value x) -> Value {
-    return x.getType() == f32 ? x : arith::ExtFOp::create(b, f32, x);
-  };
   SmallVector<int64_t> shape(type.getShape());
   shape.back() /= groups;
   shape.insert(shape.end() - 1, groups);
@@ -147,26 +137,24 @@ static std::pair<Value, Value> quantise(ImplicitLocOpBuilder &b, Value rows,
   constexpr double largest = 127;
   Value peaks = compute(b, f32, x, {}, real(b, 0),
                         [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                          Value size = math::AbsFOp::create(b, wide(b, v[0]));
+                          Value size = math::AbsFOp::create(b, v[0]);
                           return arith::MaximumFOp::create(b, size, v[1]);
                         });
-  Value stored = compute(
-      b, f16, peaks, {}, Value(),
-      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        return arith::TruncFOp::create(
-            b, f16,
-            arith::MulFOp::create(b, v[0], real(b, float(1 / largest))));
-      });
+  Value stored = compute(b, f16, peaks, {}, Value(),
+                         [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                           return arith::MulFOp::create(
+                               b, v[0], real(b, float(1 / largest)));
+                         });
   Value y = compute(
       b, b.getI8Type(), x, stored, Value(),
       [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value scale = wide(b, v[1]), zero = real(b, 0);
+        Value scale = v[1], zero = real(b, 0);
         Value isZero =
             arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, scale, zero);
         Value factor = arith::SelectOp::create(
             b, isZero, zero, arith::DivFOp::create(b, real(b, 1), scale));
         Value y = math::RoundEvenOp::create(
-            b, arith::MulFOp::create(b, wide(b, v[0]), factor));
+            b, arith::MulFOp::create(b, v[0], factor));
         y = arith::MaximumFOp::create(b, y, real(b, -largest));
         y = arith::MinimumFOp::create(b, y, real(b, largest));
         return arith::FPToSIOp::create(b, b.getI8Type(), y);

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Generic.h"
 #include "Greta/Greta.h"
 #include "GroupedDecompose.h"
 #include "PackedWeights.h"
@@ -28,7 +29,7 @@
 using namespace mlir;
 using namespace greta;
 
-using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
+using Body = GenericBody;
 
 static Value toF32(ImplicitLocOpBuilder &b, Value value) {
   if (value.getType().isF32())
@@ -48,9 +49,7 @@ static Value constant(ImplicitLocOpBuilder &b, float value) {
   return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
 }
 
-/// A linalg.generic with one result. `body` gets the inputs' elements, floats
-/// as f32, and with a reduction the accumulator last.
-static Value generic(ImplicitLocOpBuilder &b, ValueRange inputs, Value init,
+Value greta::generic(ImplicitLocOpBuilder &b, ValueRange inputs, Value init,
                      ArrayRef<AffineMap> maps,
                      ArrayRef<utils::IteratorType> iterators, Body body) {
   auto type = cast<RankedTensorType>(init.getType());

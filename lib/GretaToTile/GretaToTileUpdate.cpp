@@ -66,7 +66,8 @@ std::pair<Value, Value> UpdateEmitter::quantised(Value rows, int64_t group) {
              });
   Value stored =
       narrow(fmul(peak, all(peak, float(1 / largest))), b.getF16Type());
-  // What is stored divides, so a number is wrong by half of that at most.
+  // Numbers are divided by the stored scale, so one is wrong by half of it at
+  // most.
   Value scale = extend(stored);
   Value isZero = compare(FPredicate::OEQ, scale, all(scale, 0));
   Value factor = select(isZero, all(scale, 0), fdiv(all(scale, 1), scale));

@@ -16,8 +16,7 @@ from .. import _torch
 from .._compile import compile_cached
 from .._trace import Shape, Trace, Value
 from ._device import target_of
-from ._products import NAMES
-
+from ._products import NAMES, laid_out
 
 MOST_SCALES = 16  # that have packages: a temperature that changes with each step would compile and keep one each time
 
@@ -90,14 +89,6 @@ def fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, isCausal: bool, scal
     return scale in _scales
 
 
-def _laid_out(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
-    """The memory as a package takes it, and whether it lies by tokens."""
-    for lying, byTokens in ((x, False), (x.transpose(1, 2), True)):
-        if lying.is_contiguous():
-            return (lying if lying.data_ptr() % 16 == 0 else lying.clone()), byTokens
-    return x.contiguous(), False
-
-
 def _to_write(result: torch.Tensor) -> tuple[torch.Tensor, bool]:
     """The memory that a package writes, and whether it lies by tokens; where the result lies in neither way it is other memory."""
     for lying, byTokens in ((result, False), (result.transpose(1, 2), True)):
@@ -124,7 +115,7 @@ def _launch(operands: list[torch.Tensor], numbers: list[torch.Tensor], bias: Any
     """Operands are q, k and v, and of the gradients o and do; `numbers` is the log of the sums, the last result or the operand before do."""
     q, k = operands[:2]
     isBackward = len(operands) > 3
-    taken, lie = zip(*(_laid_out(one) for one in operands))
+    taken, lie = zip(*(laid_out(one, one.transpose(1, 2)) for one in operands))
     made, written = zip(*(_to_write(one) for one in results))
     arguments, mask = [*taken[:4], *numbers, *taken[4:]] if isBackward else list(taken), None
     if bias is not None:

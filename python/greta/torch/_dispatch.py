@@ -116,8 +116,8 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             result = NotImplemented
             if own is not None:
                 result = own(*args, **kwargs)
-                fast = _products.bound(found[1] if found is not None and op in _products.BOUND else [])
-                _remember(op, found, fast)
+                if op in _products.BOUND:
+                    _remember(op, found, _products.bound(found[1] if found is not None else []))
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
         if result is not NotImplemented:

@@ -131,11 +131,11 @@ def _kernel(kind: Recipe, m: int, n: int, k: int, target: str) -> _torch.Kernel:
     return _compiled(kind._replace(m=extents[0], n=extents[1], k=extents[2]), target)
 
 
-def _laid_out(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
-    """The memory of a matrix row by row, and whether that is its transpose."""
-    for lying, transposed in ((x, False), (x.mT, True)):
+def laid_out(x: torch.Tensor, turned: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The memory of a tensor row by row as a package takes it, and whether that is `turned`, the same with two dims in each other's place."""
+    for lying, isTurned in ((x, False), (turned, True)):
         if lying.is_contiguous():
-            return (lying if lying.data_ptr() % 16 == 0 else lying.clone()), transposed
+            return (lying if lying.data_ptr() % 16 == 0 else lying.clone()), isTurned
     return x.contiguous(), False
 
 
@@ -160,7 +160,7 @@ def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.T
     target = out
     if not out.is_contiguous() or out.data_ptr() % 16:
         out = torch.empty(out.shape, dtype=out.dtype, device=out.device)
-    (a, transposesA), (b, transposesB) = _laid_out(a), _laid_out(b)
+    (a, transposesA), (b, transposesB) = (laid_out(one, one.mT) for one in (a, b))
     arguments, lies = [a, b], ""
     with torch.rdna.device(out.device):
         if alpha != 1:

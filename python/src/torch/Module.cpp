@@ -143,8 +143,9 @@ private:
   std::vector<int64_t> shape;
 };
 
-/// What tells calls of an operator apart: types, sizes, strides and alignments
-/// of tensors, which of them share memory and how, and all other arguments.
+/// A key tells calls of an operator apart: by types, sizes, strides and
+/// alignments of tensors, by which of them share memory and how, and by all
+/// other arguments.
 class CallKey {
 public:
   CallKey() { append(at::get_default_dtype_as_scalartype()); }

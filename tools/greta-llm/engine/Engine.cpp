@@ -355,7 +355,7 @@ Element Engine::elementOfPackage() {
   fail(packagePath + ": has no embedding; run greta-llm compile");
 }
 
-/// What was asked for is what the package has.
+/// The package's format, which must be the one that was asked for.
 KvCache Engine::kvCacheOfPackage() const {
   KvCache its = kvCacheOf(package.manifest(), packagePath);
   if (!options.kvCache.empty() && its != kvCacheNamed(options.kvCache))

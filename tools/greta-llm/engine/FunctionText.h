@@ -51,6 +51,14 @@ public:
     return value;
   }
 
+  // The attributes of products with transposed weights. Prompts have one set of
+  // kernels, chosen for long ones: others for ranges of their length would
+  // multiply the time to compile, and a token's results would depend on how
+  // many others are in its launch.
+  const char *ofPrompt() const {
+    return tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}";
+  }
+
   // `op %a, %b attributes : types of a, b -> type`; operands that words name
   // are the last ones: `op %a, %b word(%c) ..`.
   using Named = std::pair<std::string, std::vector<Value>>;

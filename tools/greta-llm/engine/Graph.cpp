@@ -13,13 +13,6 @@
 
 namespace greta::llm {
 
-// Prompts have one set of kernels, chosen for long ones: others for ranges of
-// their length would multiply the time to compile, and a token's results would
-// depend on how many others are in its launch.
-static const char *ofPrompt(const Function &f) {
-  return f.tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}";
-}
-
 // Packed weights are multiplied as they are where the result is f16.
 Value Writer::held(Function &f, const std::string &weight,
                    const std::string &stored) const {
@@ -62,7 +55,7 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
   bool isPacked = heldGroup(model, stored, kind) != 0;
   Value w = held(f, weight, stored);
   Value y = f.op("greta.matmul", {x, w},
-                 {{f.tokens, rows}, isPacked ? "f16" : result}, ofPrompt(f));
+                 {{f.tokens, rows}, isPacked ? "f16" : result}, f.ofPrompt());
   y = f.convert(y, result);
   if (!config.biases.count(weight))
     return y;
@@ -180,62 +173,6 @@ Value Writer::attend(const Layer &in, const Value &q, const Cached &keys,
   return f.collapse(attended, {in.tokens, count, size}, "[[0, 1], [2], [3]]");
 }
 
-// x [heads, tokens, columns] times each head's transposed weight.
-Value Writer::batched(Function &f, const Value &x, const std::string &weight,
-                      int64_t rows, int64_t columns) const {
-  Value w = f.argument(weight, {{config.heads, rows, columns}, element});
-  return f.op("greta.matmul", {x, w}, {{config.heads, f.tokens, rows}, element},
-              ofPrompt(f));
-}
-
-// Keys are rows of the cache, and values what these begin with.
-Value Writer::attentionOfLatents(const Layer &in) const {
-  Function &f = in.f;
-  const Latent &l = config.latent;
-  Value queries =
-      f.argument("latent_queries",
-                 {latentShape(config, "latent_queries", in.tokens), element});
-  Cached latents{
-      f.argument("k_cache", {{any, pageSize, 1, config.headSize}, element}),
-      {}};
-  Value mixed = f.firstColumns(attend(in, queries, latents, latents), l.rank);
-  Value values = batched(f, f.swapped(mixed), "attn_v_b", l.value, l.rank);
-  return f.collapse(f.swapped(values), {in.tokens, config.heads * l.value},
-                    "[[0], [1, 2]]");
-}
-
-std::string Writer::latent(const std::string &name, int64_t layer,
-                           int64_t tokens) const {
-  Function f(name, tokens);
-  const Latent &l = config.latent;
-  Value x = f.argument("x", {{tokens, config.width}, "f32"});
-  Type turns{{tokens, config.pairs()}, "f32"};
-  Value cos = f.argument("cos", turns), sin = f.argument("sin", turns);
-  Layer in{f, layer, tokens, false, cos, sin, {}, {}, {}};
-  Value normed = f.convert(norm(f, x, "attn_norm", config.width), element);
-  Value low = normed;
-  if (l.queryRank)
-    low = f.convert(norm(f, project(in, normed, "attn_q_a", "f32"),
-                         "attn_q_a_norm", l.queryRank, epsilonOfLatents),
-                    element);
-  auto withRope = [&](const Value &from, const std::string &weight,
-                      int64_t heads) {
-    Value y = f.expand(project(in, from, weight, element),
-                       {tokens, heads, l.rope}, "[[0], [1, 2]]");
-    return f.op("greta.rope", {y, cos, sin}, y.type, "{style = \"neox\"}");
-  };
-  Value plain = f.expand(project(in, low, "attn_q_plain", element),
-                         {tokens, config.heads, l.plain}, "[[0], [1, 2]]");
-  Value q = batched(f, f.swapped(plain), "attn_k_b", l.rank, l.plain);
-  Value qRope = withRope(low, "attn_q_rope", config.heads);
-  Value kv = f.convert(norm(f, project(in, normed, "attn_kv_a", "f32"),
-                            "attn_kv_a_norm", l.rank, epsilonOfLatents),
-                       element);
-  Value kRope = f.collapse(withRope(normed, "attn_k_rope", 1), {tokens, l.rope},
-                           "[[0], [1, 2]]");
-  return f.finish({q, qRope, kv, kRope});
-}
-
 // GELU in f32: x / 2 (1 + erf(x / sqrt(2))), or by its formula with tanh:
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 Value Writer::gelu(Function &f, const Value &gate) const {
@@ -324,7 +261,8 @@ Value Writer::grouped(Function &f, int64_t layer, const Value &x,
   bool isPacked = heldGroup(model, stored, kind) != 0;
   Type type{{x.type.shape[0], w.type.shape[1]}, isPacked ? "f16" : result};
   Value y = f.convert(
-      f.op("greta.grouped_matmul", {x, w, offsets}, type, ofPrompt(f)), result);
+      f.op("greta.grouped_matmul", {x, w, offsets}, type, f.ofPrompt()),
+      result);
   if (!config.biases.count(weight))
     return y;
   Value bias = f.argument(biasOfPairs(weight), {y.type.shape, element});
