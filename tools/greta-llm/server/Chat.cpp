@@ -18,7 +18,16 @@
 #include <unistd.h>
 
 #ifdef GRETA_LLM_MINJA
+// GCC 16 takes the end of a vector in parseValueExpression for memory that is
+// freed; clang does not know that warning.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wfree-nonheap-object"
+#endif
 #include <minja/minja.hpp>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 namespace greta::llm {
