@@ -5,7 +5,8 @@ all images, whose columns are a group's output channels, and whose K loop passes
 the same kernel, with positions divided by the stride and skipped where that leaves a remainder. The gradient of w is a second kernel: a GEMM for each tap,
 whose K loop passes over positions. Fewer than three dimensions are extents of 1. Tensors may have any strides (NCHW, NHWC).
 
-A kernel of 1 x 1 that takes each position as it is makes plain products of tensors whose channels lie next to each other: these are packages (_products.py).
+Where channels lie next to each other, packages compute it: a kernel of 1 x 1 that takes each position as it is makes plain products (_products.py), images and
+their gradients are greta.conv2d (_convolution_packages.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 import triton
 import triton.language as tl
 
+from . import _convolution_packages as packages
 from ._device import dot_tile
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 from ._products import gemm
@@ -294,12 +296,15 @@ class _Geometry:
         self.groups = groups
         self.kernel = _extents(weight)
         self.isProduct = math.prod(self.kernel) == 1 and groups == 1 and self.settings[:6] == [1, 1, 1, 0, 0, 0] and weight.dtype in _DOTS
+        self.window = [self.settings[at : at + 2] for at in (1, 4, 7)] if dims == 2 and groups == 1 else None  # stride, padding and dilation of images
 
     def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
         """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
         if self.isProduct and out.shape[2:] == x.shape[2:] and all(map(_is_rows, (out, x))):
             matrix = weight.flatten(1)
             gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
+            return
+        if self.window and (packages.input_gradient(out, x, weight, *self.window) if isTransposed and bias is None else not isTransposed and packages.convolve(out, x, weight, bias, *self.window)):
             return
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
         weight = _with_near_channels(weight)
@@ -340,6 +345,8 @@ class _Geometry:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
         if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
             gemm(_rows(grad).t(), _rows(x), matrix)
+            return
+        if self.window and packages.weight_gradient(weight, x, grad, *self.window):
             return
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
