@@ -109,3 +109,30 @@ def test_files(tmp_path):
     for other in sums[1:]:
         decoded = other.view(DTYPES["f8e4m3fn"]).astype(np.float64)
         assert ((decoded == numbers) | np.isnan(decoded) & np.isnan(numbers)).all()
+
+
+@pytest.mark.parametrize("device", ["host", "vulkan", "sim:gfx942", "sim:gfx1100", "sim:gfx950"])
+def test_codes_of_a_cache(tmp_path, device):
+    """Attention of one key gives its value: each of the 256 codes of e4m3 in a cache is the number that it stands for, denormals and NaN too."""
+    cache = "tensor<2x16x1x128xf8E4M3FN>"
+    source = f"""func.func @values(%q: tensor<2x4x1x128xf16>, %k: {cache}, %v: {cache}, %table: tensor<2x1xi32>, %lengths: tensor<2xi32>) -> tensor<2x4x1x128xf16> {{
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths : tensor<2x4x1x128xf16>, {cache}, {cache}, tensor<2x1xi32>, tensor<2xi32> -> tensor<2x4x1x128xf16>
+  return %0 : tensor<2x4x1x128xf16>
+}}"""
+    target = device.removeprefix("sim:").replace("vulkan", "vulkan:portable")
+    package = harness.compile_package(tmp_path, "values", source, target)
+    codes = np.arange(256, dtype=np.uint8)
+    values = np.zeros((2, 16, 1, 128), np.uint8)
+    values[:, 0, 0] = codes.reshape(2, 128)
+    arrays = {"q": np.zeros((2, 4, 1, 128), np.float16), "k": np.zeros_like(values), "v": values, "t": np.array([[0], [1]], np.int32), "l": np.ones(2, np.int32)}
+    operands = []
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        operands.append(f"--input={'f8e4m3fn:' if array.dtype == np.uint8 else ''}{tmp_path}/{name}.npy")
+    run = harness.tool(harness.RUN, package, f"--device={device}", "--function=values", *operands, f"--output={tmp_path}/y.npy")
+    assert run.returncode == 0, run.stdout + run.stderr
+    numbers = codes.view(DTYPES["f8e4m3fn"]).astype(np.float64)
+    assert np.isnan(numbers).sum() == 2 and np.unique(np.abs(numbers[~np.isnan(numbers)])).size == 127
+    results = np.load(tmp_path / "y.npy").astype(np.float64)
+    for head in range(4):
+        np.testing.assert_array_equal(results[:, head, 0].reshape(-1), numbers)

@@ -104,3 +104,55 @@ greta_tile.func @absolute(%x: !greta_tile.ptr<f8E4M3FN>, %y: !greta_tile.ptr<f8E
   greta_tile.ptr_store %3, %y[%i] align 1 : f8E5M2FNUZ -> !greta_tile.ptr<f8E5M2FNUZ>
   greta_tile.return
 }
+
+// -----
+
+// Elements of a vector become f16 two at a time, by their word; words that nobody reads are not converted.
+// CHECK-LABEL: greta_tile.func @words
+// CHECK: %[[X:.*]] = greta_tile.ptr_load %arg0
+// NONE: %[[WORDS:.*]] = vector.bitcast %[[X]] : vector<8xi8> to vector<2xi32>
+// NONE-NEXT: %[[WORD:.*]] = vector.extract %[[WORDS]][1] : i32 from vector<2xi32>
+// NONE: %[[SHIFTED:.*]] = arith.shrui %[[WORD]], %c1_i32
+// NONE: %[[SIZE:.*]] = arith.andi %[[SHIFTED]], %c1065369472_i32
+// NONE: %[[CARRY:.*]] = arith.addi %[[SIZE]], %c8388736_i32
+// NONE: arith.andi %[[CARRY]], %c1073758208_i32
+// NONE: %[[ODD:.*]] = arith.mulf %{{.*}}, %cst{{.*}} fastmath<contract> : vector<2xf16>
+// NONE: arith.shli %[[WORD]], %c8_i32
+// NONE: %[[EVEN:.*]] = arith.mulf %{{.*}}, %cst{{.*}} fastmath<contract> : vector<2xf16>
+// NONE-DAG: vector.extract %[[EVEN]][0] : f16
+// NONE-DAG: vector.extract %[[ODD]][1] : f16
+// NONE-NOT: vector.bitcast
+// NONE-NOT: arith.uitofp
+// NONE: greta_tile.return
+// OCP: rocdl.cvt.f32.fp8
+// OCP-NOT: vector.bitcast
+greta_tile.func @words(%x: !greta_tile.ptr<f8E4M3FN>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %i = arith.constant 0 : i32
+  %0 = greta_tile.ptr_load %x[%i] align 8 : !greta_tile.ptr<f8E4M3FN> -> vector<8xf8E4M3FN>
+  %1 = vector.extract %0[4] : f8E4M3FN from vector<8xf8E4M3FN>
+  %2 = vector.extract %0[7] : f8E4M3FN from vector<8xf8E4M3FN>
+  %3 = arith.extf %1 : f8E4M3FN to f16
+  %4 = arith.extf %2 : f8E4M3FN to f16
+  %5 = arith.addf %3, %4 : f16
+  greta_tile.ptr_store %5, %y[%i] align 2 : f16 -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// -----
+
+// Elements of fewer than a word, and those that become f32, are converted one by one.
+// CHECK-LABEL: greta_tile.func @no_words
+// CHECK-NOT: vector.bitcast
+// CHECK: greta_tile.return
+greta_tile.func @no_words(%x: !greta_tile.ptr<f8E4M3FN>, %y: !greta_tile.ptr<f16>, %z: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %i = arith.constant 0 : i32
+  %0 = greta_tile.ptr_load %x[%i] align 2 : !greta_tile.ptr<f8E4M3FN> -> vector<2xf8E4M3FN>
+  %1 = vector.extract %0[1] : f8E4M3FN from vector<2xf8E4M3FN>
+  %2 = arith.extf %1 : f8E4M3FN to f16
+  greta_tile.ptr_store %2, %y[%i] align 2 : f16 -> !greta_tile.ptr<f16>
+  %3 = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f8E4M3FN> -> vector<4xf8E4M3FN>
+  %4 = vector.extract %3[1] : f8E4M3FN from vector<4xf8E4M3FN>
+  %5 = arith.extf %4 : f8E4M3FN to f32
+  greta_tile.ptr_store %5, %z[%i] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
