@@ -32,6 +32,7 @@ struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
     if (!row)
       return signalPassFailure();
     greta::expandIntegers(getOperation());
+    greta::expandBytes(getOperation(), *row);
     greta::expandFloat8(getOperation(), *row);
     if (!isa<greta::tile::FuncOp>(getOperation()))
       return;

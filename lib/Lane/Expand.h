@@ -50,6 +50,10 @@ template <typename RealT> RealT powInteger(RealT x, int64_t n) {
 /// Numbers of 4 bits and dots of vectors in a kernel (ExpandPacked.cpp).
 void expandPacked(mlir::Operation *kernel, const TargetRow &row);
 
+/// Conversions to f16 of elements of vectors of bytes in a kernel
+/// (ExpandBytes.cpp).
+void expandBytes(mlir::Operation *root, const TargetRow &row);
+
 /// Arrays in shared memory become those of the target's bytes or words, and
 /// what is accessed a place in them (ExpandShared.cpp).
 void expandShared(mlir::Operation *kernel, const TargetRow &row);

@@ -9,20 +9,12 @@
 // bias is larger; numbers below the smallest exponent are integers times a
 // power of two. Narrowing rounds by adding just less than half of the last
 // place kept, or, below the smallest exponent, by adding a number whose last
-// place is that of the result. There no denormal of the wide type counts, which
-// a GPU may take for zero. The only other arithmetic is the absolute value.
+// place is that of the result. Nowhere does a denormal of the wide type count,
+// which a GPU may take for zero. The only other arithmetic is the absolute
+// value.
 //
-// Elements of a vector of E4M3FN, which kernels load from caches, become f16
-// two at a time, by their word. In the upper bits of an f16, the exponent a
-// place lower, they are 1/256 of themselves; denormals are among them, which
-// the runtime has drivers keep (Denormals.cpp). Elements 1 and 3 of word %w:
-//
-//   %m = %w >> 1 & 0x3f803f80
-//   %n = %m + 0x00800080 & 0x40004000    0x7f gets the exponent of NaN
-//   %p = (%m | %n | %w & 0x80008000 as vector<2xf16>) * 256
-//
-// The others are those of %w << 8. Each element alone takes twice as many
-// instructions and a conversion from an integer, which is slow on NVIDIA.
+// Elements of vectors of E4M3FN, which kernels load, became f16 before
+// (ExpandBytes.cpp).
 //
 // An f64 is narrowed by its own bits: through f32 it would be rounded twice. So
 // are f64 to f16 and bf16 on Vulkan, whose drivers go through f32.
@@ -43,9 +35,7 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
-#include <array>
 #include <cmath>
-#include <tuple>
 
 using namespace mlir;
 using namespace greta;
@@ -250,80 +240,6 @@ static Value absolute(math::AbsFOp op) {
   return arith::BitcastOp::create(b, type, size);
 }
 
-namespace {
-/// Converts elements of vectors of E4M3FN to f16 by words of four.
-class WordWidener {
-public:
-  /// Whether `op` was such a conversion, and is replaced.
-  bool widen(arith::ExtFOp op);
-
-private:
-  using Pairs = std::array<Value, 2>;
-  static Pairs pairsOf(ImplicitLocOpBuilder &b, Value vector, int64_t word);
-
-  /// Where they are first wanted in a block, so that what a loop has loaded
-  /// ahead of its use stays a word until then.
-  DenseMap<std::tuple<Block *, Value, int64_t>, Pairs> known;
-};
-} // namespace
-
-WordWidener::Pairs WordWidener::pairsOf(ImplicitLocOpBuilder &b, Value vector,
-                                        int64_t word) {
-  int64_t count = cast<VectorType>(vector.getType()).getNumElements() / 4;
-  Value words = vector::BitCastOp::create(
-      b, VectorType::get(count, b.getI32Type()), vector);
-  Value upper = vector::ExtractOp::create(b, words, word);
-  auto bits = [&](uint32_t half) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(half << 16 | half));
-  };
-  auto pairType = VectorType::get(2, b.getF16Type());
-  Value factor = constantOf(b, pairType, FloatAttr::get(b.getF16Type(), 256));
-  Value one = arith::ConstantOp::create(b, b.getI32IntegerAttr(1));
-  Value eight = arith::ConstantOp::create(b, b.getI32IntegerAttr(8));
-  Pairs pairs;
-  for (int i : {1, 0}) {
-    if (i == 0)
-      upper = arith::ShLIOp::create(b, upper, eight);
-    Value size = arith::AndIOp::create(b, arith::ShRUIOp::create(b, upper, one),
-                                       bits(0x3f80));
-    Value special = arith::AndIOp::create(
-        b, arith::AddIOp::create(b, size, bits(0x80)), bits(0x4000));
-    Value sign = arith::AndIOp::create(b, upper, bits(0x8000));
-    Value code =
-        arith::OrIOp::create(b, arith::OrIOp::create(b, size, special), sign);
-    Value pair = vector::BitCastOp::create(
-        b, pairType,
-        vector::FromElementsOp::create(b, VectorType::get(1, b.getI32Type()),
-                                       code));
-    // The product is exact.
-    pairs[i] =
-        arith::MulFOp::create(b, pair, factor, arith::FastMathFlags::contract);
-  }
-  return pairs;
-}
-
-bool WordWidener::widen(arith::ExtFOp op) {
-  auto element = op.getIn().getDefiningOp<vector::ExtractOp>();
-  if (!element || !op.getType().isF16() ||
-      !isa<Float8E4M3FNType>(op.getIn().getType()) ||
-      element.hasDynamicPosition())
-    return false;
-  VectorType type = element.getSourceVectorType();
-  if (type.getRank() != 1 || type.getNumElements() % 4)
-    return false;
-  int64_t i = element.getStaticPosition().front();
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  auto [entry, isNew] =
-      known.try_emplace({op->getBlock(), element.getSource(), i / 4});
-  if (isNew)
-    entry->second = pairsOf(b, element.getSource(), i / 4);
-  op.replaceAllUsesWith(
-      vector::ExtractOp::create(b, entry->second[i % 2], i % 4 / 2)
-          .getResult());
-  op.erase();
-  return true;
-}
-
 /// Values of 8-bit floats become i8.
 static void replaceTypes(tile::FuncOp kernel) {
   auto i8 = IntegerType::get(kernel.getContext(), 8);
@@ -365,14 +281,9 @@ static bool roundsTwice(Operation *op, const TargetRow &row) {
 
 void greta::expandFloat8(Operation *root, const TargetRow &row) {
   bool found = false;
-  bool hasWords = isa<tile::FuncOp>(root) && row.fp8 != Fp8Kind::Ocp;
-  WordWidener words;
   root->walk([&](Operation *op) {
-    if (auto extension = dyn_cast<arith::ExtFOp>(op);
-        extension && hasWords && words.widen(extension)) {
-      found = true;
-      return;
-    }
+    if (auto words = dyn_cast<vector::BitCastOp>(op))
+      found |= isFloat8(words.getSourceVectorType().getElementType());
     if (auto abs = dyn_cast<math::AbsFOp>(op);
         abs && isFloat8(getElementTypeOrSelf(abs.getType()))) {
       found = true;
