@@ -24,7 +24,7 @@ from ._products import NAMES, gemm
 
 MOST_PACKAGES = 256
 ON_CPU_DRIVER = False  # lavapipe takes longer to compile a package than the kernel that serves all extents saves; tests try it nevertheless
-MOST_PATCH_BYTES = 1 << 30  # that the patches of a weight's gradient take
+MOST_PATCH_BYTES = 1 << 29  # that the patches of a weight's gradient take
 
 
 class Window(NamedTuple):
@@ -63,7 +63,7 @@ def _compiled(window: Window, target: str) -> _torch.Kernel:
 
 
 def _lies_near(x: torch.Tensor) -> bool:
-    return x.permute(0, 2, 3, 1).is_contiguous() and x.data_ptr() % 16 == 0
+    return x.numel() > 0 and x.permute(0, 2, 3, 1).is_contiguous() and x.data_ptr() % 16 == 0
 
 
 def _has_package(window: Window, device: torch.device) -> bool:
@@ -150,7 +150,10 @@ def weight_gradient(weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor, s
     if positions * taps * inputs * x.element_size() > MOST_PATCH_BYTES:
         return False
     with torch.rdna.device(weight.device):
-        patches = torch.empty((positions, taps * inputs), dtype=x.dtype, device=x.device)
+        try:
+            patches = torch.empty((positions, taps * inputs), dtype=x.dtype, device=x.device)
+        except torch.OutOfMemoryError:
+            return False
         width = min(triton.next_power_of_2(inputs), 128)
         height = max(1, 2048 // width)
         patches_kernel[(triton.cdiv(positions, height), taps)](
