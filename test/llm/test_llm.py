@@ -216,6 +216,19 @@ def test_kv_caches(tmp_path, cache, device):
     assert problem(got, models.logits(a, weights, TOKENS), "f16")  # in full it would be something else
 
 
+def test_largest_numbers(tmp_path):
+    """65504 in q8_0 is 65532 by its scale, which f16 has not; an embedding of it is 65504 all the same."""
+    a, path, package = ARCHITECTURES["wide"], tmp_path / "m.gguf", tmp_path / "m.greta"
+    weights = models.random_weights(a)
+    name = "token_embd.weight"
+    weights[name][TOKENS[2], 5], weights[name][TOKENS[4], 40] = 65504, -65504
+    held = models.write_gguf(path, a, weights, lambda tensor: "q8_0" if "token_embd" in tensor else "f16")
+    assert np.abs(held[name]).max() == 65532
+    assert llm("compile", path, "--targets=gfx942", "-o", package).returncode == 0
+    held[name] = held[name].clip(-65504, 65504)
+    assert_close(logits_of(path, package, "sim:gfx942", tmp_path), models.logits(a, models.rounded(held, "f16"), TOKENS), "f16")
+
+
 SMALL = "q3_k", "iq4_nl", "iq4_xs", "q2_k"
 EXPANDED_FORMATS = "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "tq1_0", "tq2_0", "nvfp4"
 

@@ -361,8 +361,8 @@ def test_experts_of_several_shapes(tmp_path):
     "metadata, says",
     [
         ({"general.architecture": "jina-bert-v2"}, "the architecture 'jina-bert-v2' is not known"),
-        ({"general.architecture": 3}, "the GGUF metadata lacks the text 'general.architecture'"),
-        ({"llama.block_count": "two"}, "the GGUF metadata lacks the number 'llama.block_count'"),
+        ({"general.architecture": 3}, "'general.architecture' of the GGUF metadata is not a text"),
+        ({"llama.block_count": "two"}, "'llama.block_count' of the GGUF metadata is not a number"),
         ({"general.alignment": 0}, "the GGUF alignment is 0"),
         ({"general.alignment": 24}, "the GGUF alignment is 24"),
         ({"split.count": 2}, "the GGUF metadata lacks the number 'split.no'"),
@@ -380,12 +380,48 @@ def test_experts_of_several_shapes(tmp_path):
         ({"llama.expert_count": 8}, "lacks the number 'llama.expert_used_count'"),
         ({"general.architecture": "qwen2", "qwen2.expert_count": 8}, "'qwen2.expert_count' is 8; greta-llm runs 'qwen2' without experts"),
         ({"llama.logit_scale": 2.0}, "the field 'logit_scale' (2.0) is not known to greta-llm"),
-        ({"llama.attention.sliding_window": [1, 2]}, "lacks the number 'llama.attention.sliding_window'"),
+        ({"llama.attention.sliding_window": [1, 2]}, "'llama.attention.sliding_window' of the GGUF metadata is not a number"),
     ],
 )
 def test_gguf_metadata(tmp_path, metadata, says):
     models.write_gguf(tmp_path / "m.gguf", A, WEIGHTS, "f32", models.gguf_metadata(A) | metadata)
     refused_model(says, tmp_path / "m.gguf")
+
+
+WRONG_TYPES = [
+    ({"llama.rope.scaling.type": 2}, "a text"),
+    ({"llama.block_count": 2.0}, "a whole number"),
+    ({"llama.block_count": True}, "a number"),
+    ({"llama.rope.freq_base": "10000"}, "a number"),
+    ({"llama.rope.dimension_count": 16.0}, "a whole number"),
+    ({"llama.attention.head_count_kv": [2, 2]}, "a number"),
+    ({"general.alignment": "32"}, "a number"),
+    ({"split.count": "2"}, "a number"),
+    ({"tokenizer.chat_template": 1}, "a text"),
+    ({"tokenizer.ggml.model": 1}, "a text"),
+    ({"tokenizer.ggml.pre": True}, "a text"),
+    ({"tokenizer.ggml.tokens": [1, 2]}, "an array of texts"),
+    ({"tokenizer.ggml.tokens": "a"}, "an array of texts"),
+    ({"tokenizer.ggml.scores": ["1"]}, "an array of numbers"),
+    ({"tokenizer.ggml.token_type": [1.0]}, "an array of whole numbers"),
+    ({"tokenizer.ggml.merges": [1]}, "an array of texts"),
+    ({"tokenizer.ggml.precompiled_charsmap": "AAAA"}, "an array of whole numbers"),
+    *(({f"tokenizer.ggml.{token}_token_id": "1"}, "a whole number") for token in ("bos", "eos", "eot", "cls", "seperator", "unknown")),
+    *(({f"tokenizer.ggml.{flag}": 1}, "true or false") for flag in ("add_bos_token", "add_eos_token", "add_space_prefix", "remove_extra_whitespaces", "normalizer.lowercase")),
+]
+
+
+@pytest.mark.parametrize("metadata, kind", WRONG_TYPES, ids=[f"{key}-{value}" for metadata, _ in WRONG_TYPES for key, value in metadata.items()])
+def test_gguf_types(tmp_path, metadata, kind):
+    """A value of another type is an error and not a value that is not there."""
+    models.write_gguf(tmp_path / "m.gguf", A, WEIGHTS, "f32", models.gguf_metadata(A) | metadata)
+    refused_model(f"m.gguf: '{next(iter(metadata))}' of the GGUF metadata is not {kind}", tmp_path / "m.gguf")
+
+
+def test_gguf_flag_of_experts(tmp_path):
+    a = models.as_in_gguf(models.OTHERS["deepseek-v2-lite"])
+    models.write_gguf(tmp_path / "m.gguf", a, models.random_weights(a), "f32", models.gguf_metadata(a) | {f"{a.gguf}.expert_weights_norm": 1})
+    refused_model(f"'{a.gguf}.expert_weights_norm' of the GGUF metadata is not true or false", tmp_path / "m.gguf")
 
 
 def test_gguf_bytes(tmp_path):

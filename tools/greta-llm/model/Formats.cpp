@@ -2,6 +2,7 @@
 // specification is the gguf package's quants.py.
 #include "model/Formats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -104,6 +105,8 @@ float fromF16(uint16_t bits) {
   // Exact also for denormal numbers: a float with 112 less in its exponent.
   return floatOf(sign | bitsOf(floatOf(magnitude << 13) * 0x1p112f));
 }
+
+constexpr float largestF16 = 65504;
 
 uint16_t toF16(float value) {
   uint32_t bits = bitsOf(value);
@@ -383,6 +386,31 @@ std::vector<PackedPart> packedParts(Format format, int64_t columns,
   return parts;
 }
 
+void limitToF16(float *numbers, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    if (std::isfinite(numbers[i]))
+      numbers[i] = std::clamp(numbers[i], -largestF16, largestF16);
+}
+
+/// The scale of a group whose numbers times it are no infinities of f16. Those
+/// of a file can be, because it is rounded: 65504 / 127 to 516.
+static float limitedScale(float scale, const WeightFormat &as,
+                          const uint8_t *numbers, int64_t count) {
+  constexpr float largestOfAll = 256; // of every format
+  float held = std::abs(fromF16(toF16(scale)));
+  if (!std::isfinite(scale) || held * largestOfAll <= largestF16)
+    return scale;
+  float largest = 0;
+  for (int64_t i = 0; i < count; ++i)
+    largest = std::max(largest, std::abs(decode(as, numbers[i])));
+  if (largest == 0 || held * largest <= largestF16)
+    return scale;
+  uint16_t bits = toF16(largestF16 / largest);
+  if (fromF16(bits) * largest > largestF16)
+    --bits;
+  return std::copysign(fromF16(bits), scale);
+}
+
 static void putF16(float value, int64_t i, uint8_t *to) {
   uint16_t bits = toF16(value);
   memcpy(to + 2 * i, &bits, 2);
@@ -428,7 +456,11 @@ bool packRow(Format format, const uint8_t *row, int64_t columns,
         scales[group] = static_cast<uint8_t>(
             block.exponent < leastExponent ? 0 : block.exponent);
       else
-        putF16(block.scales[i], group, scales);
+        putF16(as.zeros == WeightFormat::Zeros::Minima
+                   ? block.scales[i]
+                   : limitedScale(block.scales[i], as,
+                                  block.numbers + i * info.group, info.group),
+               group, scales);
       if (as.zeros == WeightFormat::Zeros::Minima)
         putF16(block.minima[i], group, to.back());
     }

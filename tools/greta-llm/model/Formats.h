@@ -161,6 +161,8 @@ void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);
 // The same of a block of a format that is not packed.
 void expandCodebook(Format format, const uint8_t *from, float *to);
 void store(const float *from, int64_t count, Element element, uint8_t *to);
+// Finite numbers that f16 does not have become its largest.
+void limitToF16(float *numbers, int64_t count);
 
 // An operand of greta.dequant for a weight [N, K]: so many columns of an
 // element type, under the weight's name with a suffix.

@@ -196,6 +196,68 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
            entries[i].name + "' overlap");
 }
 
+// What a value of the tokenizer's has to be. Its readers take a value of
+// another type for none.
+struct TokenizerField {
+  const char *key; // behind "tokenizer."
+  enum Kind { Text, Flag, Id, Texts, Numbers, Integers } kind;
+};
+constexpr TokenizerField tokenizerFields[] = {
+    {"chat_template", TokenizerField::Text},
+    {"ggml.model", TokenizerField::Text},
+    {"ggml.pre", TokenizerField::Text},
+    {"ggml.tokens", TokenizerField::Texts},
+    {"ggml.scores", TokenizerField::Numbers},
+    {"ggml.token_type", TokenizerField::Integers},
+    {"ggml.merges", TokenizerField::Texts},
+    {"ggml.precompiled_charsmap", TokenizerField::Integers},
+    {"ggml.bos_token_id", TokenizerField::Id},
+    {"ggml.eos_token_id", TokenizerField::Id},
+    {"ggml.eot_token_id", TokenizerField::Id},
+    {"ggml.cls_token_id", TokenizerField::Id},
+    {"ggml.seperator_token_id", TokenizerField::Id}, // so in files
+    {"ggml.unknown_token_id", TokenizerField::Id},
+    {"ggml.add_bos_token", TokenizerField::Flag},
+    {"ggml.add_eos_token", TokenizerField::Flag},
+    {"ggml.add_space_prefix", TokenizerField::Flag},
+    {"ggml.remove_extra_whitespaces", TokenizerField::Flag},
+    {"ggml.normalizer.lowercase", TokenizerField::Flag}};
+
+// What `value` is not, null where it is what it has to be. Values of an array
+// are all of one type.
+const char *problemOf(TokenizerField::Kind kind, const json &value) {
+  auto isArrayOf = [&](bool (json::*isIt)() const noexcept) {
+    return value.is_array() && (value.empty() || (value.front().*isIt)());
+  };
+  switch (kind) {
+  case TokenizerField::Text:
+    return value.is_string() ? nullptr : "a text";
+  case TokenizerField::Flag:
+    return value.is_boolean() ? nullptr : "true or false";
+  case TokenizerField::Id:
+    return value.is_number_integer() ? nullptr : "a whole number";
+  case TokenizerField::Texts:
+    return isArrayOf(&json::is_string) ? nullptr : "an array of texts";
+  case TokenizerField::Numbers:
+    return isArrayOf(&json::is_number) ? nullptr : "an array of numbers";
+  case TokenizerField::Integers:
+    return isArrayOf(&json::is_number_integer) ? nullptr
+                                               : "an array of whole numbers";
+  }
+  return nullptr;
+}
+
+void checkTokenizer(const std::string &path, const json &tokenizer) {
+  for (const TokenizerField &field : tokenizerFields) {
+    std::string key = std::string("tokenizer.") + field.key;
+    auto value = tokenizer.find(key);
+    if (value == tokenizer.end())
+      continue;
+    if (const char *expected = problemOf(field.kind, *value))
+      fail(path + ": '" + key + "' of the GGUF metadata is not " + expected);
+  }
+}
+
 // Tables of a vocabulary, which the tokenizer reads.
 bool isTable(const std::string &key) {
   constexpr const char *tables[] = {"tokens", "scores", "token_type", "merges",
@@ -242,6 +304,8 @@ Head readHead(const Mapping &file, json &tokenizer) {
       value = "an array";
     all[key] = std::move(value);
   }
+  if (tokenizer.is_object())
+    checkTokenizer(path, tokenizer);
   return {reader, tensors, GgufMetadata(path, std::move(metadata))};
 }
 

@@ -26,13 +26,9 @@ public:
     return data.number(name + key, otherwise);
   }
   bool flag(const char *key, bool otherwise) const {
-    const json *value = data.find(name + key);
-    return value && value->is_boolean() ? value->get<bool>() : otherwise;
+    return has(key) ? data.flag(name + key) : otherwise;
   }
-  std::string text(const char *key) const {
-    const json *value = data.find(name + key);
-    return value && value->is_string() ? value->get<std::string>() : "";
-  }
+  std::string text(const char *key) const { return data.text(name + key); }
   const GgufMetadata &data;
   const std::string name;
 };

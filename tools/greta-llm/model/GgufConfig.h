@@ -18,23 +18,31 @@ public:
     return it == values.end() ? nullptr : &*it;
   }
   std::string text(const std::string &key) const {
-    const nlohmann::json *value = find(key);
-    if (!value || !value->is_string())
-      fail(path + ": the GGUF metadata lacks the text '" + key + "'");
-    return value->get<std::string>();
+    const nlohmann::json &value = get(key, "text");
+    if (!value.is_string())
+      failOther(key, "a text");
+    return value.get<std::string>();
   }
   double number(const std::string &key) const {
-    const nlohmann::json *value = find(key);
-    if (!value || !value->is_number())
-      fail(path + ": the GGUF metadata lacks the number '" + key + "'");
-    return value->get<double>();
+    const nlohmann::json &value = get(key, "number");
+    if (!value.is_number())
+      failOther(key, "a number");
+    return value.get<double>();
   }
   double number(const std::string &key, double otherwise) const {
     return find(key) ? number(key) : otherwise;
   }
   int64_t size(const std::string &key) const {
     double value = number(key);
+    if (!find(key)->is_number_integer())
+      failOther(key, "a whole number");
     return value >= 0 && value < 1e15 ? static_cast<int64_t>(value) : -1;
+  }
+  bool flag(const std::string &key) const {
+    const nlohmann::json &value = get(key, "flag");
+    if (!value.is_boolean())
+      failOther(key, "true or false");
+    return value.get<bool>();
   }
   // The values whose keys begin so, without the beginning.
   nlohmann::json below(const std::string &prefix) const {
@@ -47,6 +55,15 @@ public:
   std::string path;
 
 private:
+  const nlohmann::json &get(const std::string &key, const char *kind) const {
+    const nlohmann::json *value = find(key);
+    if (!value)
+      fail(path + ": the GGUF metadata lacks the " + kind + " '" + key + "'");
+    return *value;
+  }
+  [[noreturn]] void failOther(const std::string &key, const char *kind) const {
+    fail(path + ": '" + key + "' of the GGUF metadata is not " + kind);
+  }
   nlohmann::json values;
 };
 
