@@ -113,8 +113,9 @@ void BytesExpander::expand(Operation *op) {
   if (!element || element.hasDynamicPosition() || !result.getType().isF16())
     return;
   bool isInteger = isa<arith::SIToFPOp>(op) && source.getType().isInteger(8);
+  // Nobody knows whether a device of the portable family keeps denormals.
   bool isFloat = isa<arith::ExtFOp>(op) && row.fp8 != Fp8Kind::Ocp &&
-                 isa<Float8E4M3FNType>(source.getType());
+                 row.waveSize > 1 && isa<Float8E4M3FNType>(source.getType());
   VectorType type = element.getSourceVectorType();
   if (!(isInteger || isFloat) || type.getRank() != 1 ||
       type.getNumElements() % 4)

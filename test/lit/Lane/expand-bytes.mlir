@@ -1,6 +1,7 @@
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,WORDS
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=vulkan:nvidia}))' | FileCheck %s --check-prefixes=CHECK,WORDS
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=gfx1201}))' | FileCheck %s --check-prefixes=CHECK,OCP
+// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=vulkan:portable}))' | FileCheck %s --check-prefixes=CHECK,ALONE
 
 // Elements become f16 two at a time, by their word; words that nobody reads are not converted.
 // CHECK-LABEL: greta_tile.func @floats
@@ -13,6 +14,9 @@
 // WORDS: greta_tile.return
 // OCP: rocdl.cvt.f32.fp8
 // OCP-NOT: vector.bitcast
+// A device of which nothing is known may have no denormals.
+// ALONE-NOT: vector.bitcast
+// ALONE: greta_tile.return
 greta_tile.func @floats(%x: !greta_tile.ptr<f8E4M3FN>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %i = arith.constant 0 : i32
   %0 = greta_tile.ptr_load %x[%i] align 8 : !greta_tile.ptr<f8E4M3FN> -> vector<8xf8E4M3FN>
