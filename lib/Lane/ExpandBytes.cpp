@@ -14,9 +14,9 @@
 // of itself; denormals are among them, which the runtime has drivers keep
 // (Denormals.cpp). Elements 1 and 3:
 //
-//   %m = %w >> 1 & 0x3f803f80
+//   %m = %w >> 1 & 0x3f803f80 | %w & 0x80008000
 //   %n = %m + 0x00800080 & 0x40004000    0x7f gets the exponent of NaN
-//   %p = (%m | %n | %w & 0x80008000 as vector<2xf16>) * 256
+//   %p = (%m | %n as vector<2xf16>) * 256
 //
 // The others are those of the word shifted by a byte. All of this is exact.
 //
@@ -25,9 +25,7 @@
 #include "Elementwise.h"
 #include "Expand.h"
 #include "GretaTile/GretaTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "PairBuilder.h"
 #include <array>
 #include <tuple>
 
@@ -35,46 +33,28 @@ using namespace mlir;
 using namespace greta;
 
 namespace {
-/// Builds arithmetic on one word.
-struct WordBuilder : ImplicitLocOpBuilder {
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-  VectorType pairType = VectorType::get(2, getF16Type());
+/// Builds arithmetic on one word of bytes.
+struct WordBuilder : PairBuilder {
+  using PairBuilder::PairBuilder;
 
-  template <typename OpT> Value with(Value word, uint32_t value) {
-    return OpT::create(
-        *this, word,
-        arith::ConstantOp::create(*this, getI32IntegerAttr(value)));
-  }
-  /// With the same 16 bits twice.
-  template <typename OpT> Value withTwice(Value word, uint32_t half) {
-    return with<OpT>(word, half << 16 | half);
-  }
-  /// The word's halves and a number.
-  template <typename OpT> Value pairWith(Value word, double number) {
-    Value pair = vector::BitCastOp::create(
-        *this, pairType,
-        vector::FromElementsOp::create(*this, VectorType::get(1, getI32Type()),
-                                       word));
-    Value constant =
-        constantOf(*this, pairType, FloatAttr::get(getF16Type(), number));
-    return OpT::create(*this, pair, constant, arith::FastMathFlags::contract);
-  }
-  /// The lower bytes of both halves, of which the upper bit is flipped.
+  /// The lower bytes of both halves, whose upper bits are flipped.
   Value integers(Value word) {
-    return pairWith<arith::SubFOp>(
-        withTwice<arith::OrIOp>(withTwice<arith::AndIOp>(word, 0xff), 0x6400),
-        1152);
+    Value raised = with<arith::OrIOp>(with<arith::AndIOp>(word, twice(0xff)),
+                                      twice(0x6400));
+    return arith::SubFOp::create(*this, asPair(raised), pairOf(1152), contract);
   }
   /// The upper bytes of both halves.
   Value floats(Value word) {
-    Value size =
-        withTwice<arith::AndIOp>(with<arith::ShRUIOp>(word, 1), 0x3f80);
-    Value special =
-        withTwice<arith::AndIOp>(withTwice<arith::AddIOp>(size, 0x80), 0x4000);
-    Value sign = withTwice<arith::AndIOp>(word, 0x8000);
-    Value code = arith::OrIOp::create(
-        *this, arith::OrIOp::create(*this, size, special), sign);
-    return pairWith<arith::MulFOp>(code, 256);
+    Value code = floatsInUpperBytes(word);
+    Value special = with<arith::AndIOp>(with<arith::AddIOp>(code, twice(0x80)),
+                                        twice(0x4000));
+    code = arith::OrIOp::create(*this, code, special);
+    return arith::MulFOp::create(*this, asPair(code), pairOf(256), contract);
+  }
+
+private:
+  Value pairOf(double number) {
+    return constantOf(*this, pairType, FloatAttr::get(getF16Type(), number));
   }
 };
 
@@ -89,8 +69,8 @@ private:
   static Pairs pairsOf(WordBuilder &b, Value vector, int64_t word);
 
   const TargetRow &row;
-  /// Where they are first wanted in a block, so that what a loop has loaded
-  /// ahead of its use stays a word until then.
+  /// The pairs of a word stand where a block first uses one of them: a word
+  /// that a loop loads ahead of its use stays a word until then.
   DenseMap<std::tuple<Block *, Value, int64_t>, Pairs> known;
 };
 } // namespace

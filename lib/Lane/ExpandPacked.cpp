@@ -34,11 +34,9 @@
 
 #include "Expand.h"
 #include "GretaTile/GretaTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "PairBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include <cmath>
@@ -53,42 +51,9 @@ static bool hasDot2(const TargetRow &row) { return row.isHip(); }
 /// Whether that instruction takes denormal factors for zero.
 static bool flushesDot2(const TargetRow &row) { return row.name == "gfx90a"; }
 
-/// Nothing here is rounded that could be fused, so targets need not be told.
-static constexpr auto contract = arith::FastMathFlags::contract;
-
-namespace {
-/// Builds arithmetic on words and pairs.
-struct PairBuilder : ImplicitLocOpBuilder {
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-  VectorType pairType = VectorType::get(2, getF16Type());
-
-  Value bits(uint32_t value) {
-    return arith::ConstantOp::create(*this, getI32IntegerAttr(value));
-  }
-  template <typename OpT> Value with(Value word, uint32_t value) {
-    return OpT::create(*this, word, bits(value));
-  }
-  Value asPair(Value word) {
-    Value words = vector::FromElementsOp::create(
-        *this, VectorType::get(1, getI32Type()), word);
-    return vector::BitCastOp::create(*this, pairType, words);
-  }
-  Value pair(Value low, Value high) {
-    return vector::FromElementsOp::create(*this, pairType,
-                                          ValueRange{low, high});
-  }
-  Value at(Value vector, int64_t i) {
-    return createOrFold<vector::ExtractOp>(vector, i);
-  }
-};
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Words to pairs
 //===----------------------------------------------------------------------===//
-
-/// The same 16 bits twice.
-static constexpr uint32_t twice(uint32_t half) { return half << 16 | half; }
 
 namespace {
 /// Replaces one greta_tile.unpack; in front of `at`, or where it is null, where
@@ -268,10 +233,7 @@ SmallVector<Value> WordExpander::floats() {
       word = permute(word, word, 0x010c000c + i * 0x02000200);
     else if (i == 0)
       word = with<arith::ShLIOp>(word, 8);
-    Value magnitude =
-        with<arith::AndIOp>(with<arith::ShRUIOp>(word, 1), twice(0x3f80));
-    Value sign = with<arith::AndIOp>(word, twice(0x8000));
-    Value pair = asPair(arith::OrIOp::create(*this, magnitude, sign));
+    Value pair = asPair(floatsInUpperBytes(word));
     if (!isUnit)
       pair = arith::ExtFOp::create(*this, scales.getType(), pair);
     pair = arith::MulFOp::create(*this, pair, scales, contract);

@@ -100,7 +100,7 @@ def test_logits_of_devices_with_layers(tmp_path):
     ran = llm("logits", package, path, f"--devices={','.join([DEVICE] * 4)}", "--split=layers", "--tokens=1", "-o", tmp_path / "x.npy", "-q")
     assert ran.returncode == 1 and "has 3 layers for 4 devices" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
     ran = llm("logits", package, path, f"--devices={DEVICE}", "--split=layers:2,1", "--tokens=1", "-o", tmp_path / "x.npy", "-q")
-    assert ran.returncode == 1 and "--split: has layers for 2 devices, and --devices has one" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+    assert ran.returncode == 1 and "--split: has 3 layers for 2 devices; the model has 3, and --devices 1" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
 
 
 def test_generation_of_two_devices_repeats_itself(tmp_path):

@@ -156,7 +156,7 @@ def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, optio
     from greta.torch import _convolution_packages as packages
 
     monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
-    monkeypatch.setattr(packages, "_known", set())
+    monkeypatch.setattr(packages, "_kernels", {})
     torch.manual_seed(0)
     kind = getattr(torch, dtype)
     x, w, b = (torch.randn(size).to(kind) for size in (shape, weight, weight[:1]))
@@ -172,7 +172,20 @@ def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, optio
     for one, other in zip(*results):
         error = (other.cpu().double() - one).norm() / one.norm()
         assert error < limit, error
-    assert len(packages._known) == (1 + gradient if shape[1] % 8 == 0 else 0)
+    assert len(packages._kernels) == (1 + gradient if shape[1] % 8 == 0 else 0)
+
+
+def test_transposed_convolution_by_a_package(rdna, monkeypatch):
+    """With a stride of 1 it is a convolution by the weight turned around, and has a bias."""
+    torch = rdna
+    from greta.torch import _convolution_packages as packages
+
+    monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
+    monkeypatch.setattr(packages, "_kernels", {})
+    torch.manual_seed(0)
+    x, w, b = torch.randn(2, 16, 6, 5).contiguous(memory_format=torch.channels_last), torch.randn(16, 24, 3, 2), torch.randn(24)
+    got, expected = (torch.nn.functional.conv_transpose2d(*map(convert, (x, w, b)), padding=1) for convert in (lambda one: one.to("rdna"), torch.Tensor.double))
+    assert (got.cpu().double() - expected).norm() < 1e-5 * expected.norm() and len(packages._kernels) == 1
 
 
 LAYOUTS = {

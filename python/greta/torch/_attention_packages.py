@@ -16,7 +16,7 @@ from .. import _torch
 from .._compile import compile_cached
 from .._trace import Shape, Trace, Value
 from ._device import target_of
-from ._products import NAMES, laid_out
+from ._products import NAMES, laid_out, row_by_row
 
 MOST_SCALES = 16  # that have packages: a temperature that changes with each step would compile and keep one each time
 
@@ -100,9 +100,7 @@ def _to_write(result: torch.Tensor) -> tuple[torch.Tensor, bool]:
 def _mask(bias: torch.Tensor) -> tuple[torch.Tensor, tuple[bool, bool, bool, str]]:
     """A bias of [B, H, S, T] as an operand: what is repeated is there once."""
     isOne = tuple(bias.stride(dim) == 0 or bias.shape[dim] == 1 for dim in range(3))
-    bias = bias[tuple(slice(1 if one else None) for one in isOne)]
-    if not bias.is_contiguous() or bias.data_ptr() % 16:
-        bias = bias.clone(memory_format=torch.contiguous_format)
+    bias = row_by_row(bias[tuple(slice(1 if one else None) for one in isOne)])
     return bias, (*isOne, NAMES[bias.dtype])
 
 

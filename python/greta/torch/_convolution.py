@@ -5,8 +5,9 @@ all images, whose columns are a group's output channels, and whose K loop passes
 the same kernel, with positions divided by the stride and skipped where that leaves a remainder. The gradient of w is a second kernel: a GEMM for each tap,
 whose K loop passes over positions. Fewer than three dimensions are extents of 1. Tensors may have any strides (NCHW, NHWC).
 
-Where channels lie next to each other, packages compute it: a kernel of 1 x 1 that takes each position as it is makes plain products (_products.py), images and
-their gradients are greta.conv2d (_convolution_packages.py).
+Packages compute convolutions of tensors whose channels lie next to each other. A kernel of 1 x 1 that takes each position as it is makes plain products
+(_products.py); greta.conv2d convolves images and computes gradients of x (_convolution_packages.py). The gradient of w is then a product of the result's
+gradient and patches of x in memory: a GEMM that gathered patches would read each element once for each tap, and would sum over all positions in few programs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from . import _convolution_packages as packages
 from ._device import dot_tile
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 from ._products import gemm
+
+MOST_PATCH_BYTES = 1 << 29  # that the patches of a weight's gradient take
 
 
 @triton.jit
@@ -257,6 +260,42 @@ def sum_kernel(out, given, n, parts, FAR: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + i, sums.to(out.dtype.element_ty), mask=i < n)
 
 
+@triton.jit(do_not_specialize=["positions", "out_h", "out_w", "x_h", "x_w", "padding_h", "padding_w", "dilation_h", "dilation_w"])
+def patches_kernel(
+    patches,
+    x,
+    positions,
+    out_h,
+    out_w,
+    x_h,
+    x_w,
+    stride_h,
+    stride_w,
+    padding_h,
+    padding_w,
+    dilation_h,
+    dilation_w,
+    KERNEL_W: tl.constexpr,
+    TAPS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Rows are positions of the result, columns channels of tap program_id(1): patches [positions, taps, channels] of x [B, H, W, C]."""
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    tap = tl.program_id(1)
+    h, inH = _source(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
+    w, inW = _source(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
+    inside = inH & inW & (row < positions)
+    source = (((row // (out_h * out_w)).to(tl.int64) * x_h + h) * x_w + w) * CHANNELS
+    target = (row.to(tl.int64) * TAPS + tap) * CHANNELS
+    for start in range(0, CHANNELS, BLOCK_N):
+        c = start + tl.arange(0, BLOCK_N)
+        near = c < CHANNELS
+        values = tl.load(x + source[:, None] + c[None, :], mask=inside[:, None] & near[None, :], other=0.0)
+        tl.store(patches + target[:, None] + c[None, :], values, mask=(row < positions)[:, None] & near[None, :])
+
+
 def _three(values: Sequence[int], fill: int) -> list[int]:
     return [fill] * (3 - len(values)) + list(values)
 
@@ -304,7 +343,8 @@ class _Geometry:
             matrix = weight.flatten(1)
             gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
             return
-        if self.window and (packages.input_gradient(out, x, weight, *self.window) if isTransposed and bias is None else not isTransposed and packages.convolve(out, x, weight, bias, *self.window)):
+        byPackage = packages.input_gradient if isTransposed else packages.convolve
+        if self.window and byPackage(out, x, weight, bias, *self.window):
             return
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
         weight = _with_near_channels(weight)
@@ -346,7 +386,7 @@ class _Geometry:
         if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
             gemm(_rows(grad).t(), _rows(x), matrix)
             return
-        if self.window and packages.weight_gradient(weight, x, grad, *self.window):
+        if self.window and _by_patches(weight, x, grad, *self.window):
             return
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
@@ -383,6 +423,29 @@ class _Geometry:
             )
             if parts > 1:
                 sum_kernel[(triton.cdiv(weight.numel(), 1024),)](weight, filled, weight.numel(), parts, FAR=reaches_far(weight), BLOCK=1024)
+
+
+def _by_patches(weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor, stride: list[int], padding: list[int], dilation: list[int]) -> bool:
+    """Fills weight [KO, C, R, S], whose channels are next to each other, from x [B, C, H, W] and grad [B, KO, Ho, Wo]; False where that takes too much memory."""
+    outputs, inputs = weight.shape[:2]
+    taps = math.prod(weight.shape[2:])
+    positions = grad.numel() // outputs
+    if weight.dtype not in _DOTS or not (packages.lies_near(x) and packages.lies_near(grad) and _is_rows(weight)) or inputs % 8 or outputs % 8:
+        return False
+    if positions * taps * inputs * x.element_size() > MOST_PATCH_BYTES:
+        return False
+    with torch.rdna.device(weight.device):
+        try:
+            patches = torch.empty((positions, taps * inputs), dtype=x.dtype, device=x.device)
+        except torch.OutOfMemoryError:
+            return False
+        width = min(triton.next_power_of_2(inputs), 128)
+        height = max(1, 2048 // width)
+        patches_kernel[(triton.cdiv(positions, height), taps)](
+            patches, x, positions, *grad.shape[2:], *x.shape[2:], *stride, *padding, *dilation, KERNEL_W=weight.shape[3], TAPS=taps, CHANNELS=inputs, BLOCK_M=height, BLOCK_N=width
+        )
+    gemm(_rows(grad).t(), patches, weight.movedim(1, -1).view(outputs, taps * inputs))
+    return True
 
 
 def _with_near_channels(weight: torch.Tensor) -> torch.Tensor:

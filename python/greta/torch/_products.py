@@ -131,11 +131,16 @@ def _kernel(kind: Recipe, m: int, n: int, k: int, target: str) -> _torch.Kernel:
     return _compiled(kind._replace(m=extents[0], n=extents[1], k=extents[2]), target)
 
 
+def row_by_row(x: torch.Tensor) -> torch.Tensor:
+    """The tensor row by row from a multiple of 16 bytes on, as a package takes it: itself or a copy."""
+    return x if x.is_contiguous() and x.data_ptr() % 16 == 0 else x.clone(memory_format=torch.contiguous_format)
+
+
 def laid_out(x: torch.Tensor, turned: torch.Tensor) -> tuple[torch.Tensor, bool]:
     """The memory of a tensor row by row as a package takes it, and whether that is `turned`, the same with two dims in each other's place."""
     for lying, isTurned in ((x, False), (turned, True)):
         if lying.is_contiguous():
-            return (lying if lying.data_ptr() % 16 == 0 else lying.clone()), isTurned
+            return row_by_row(lying), isTurned
     return x.contiguous(), False
 
 
@@ -146,9 +151,7 @@ def _added(added: torch.Tensor) -> tuple[torch.Tensor, str]:
         vector, kind = added[(0,) * (added.dim() - 1)], "row"
     elif added.stride(-1) == 0 and not any(added.stride()[:-2]):
         vector, kind = added[(0,) * (added.dim() - 2)][:, 0], "column"
-    if vector.is_contiguous() and vector.data_ptr() % 16 == 0:
-        return vector, kind
-    return vector.clone(memory_format=torch.contiguous_format), kind
+    return row_by_row(vector), kind
 
 
 def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> Any:

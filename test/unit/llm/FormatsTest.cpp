@@ -31,7 +31,7 @@ TEST(Formats, PackedNumbersAreNoInfinities) {
   EXPECT_EQ(heldScale(516, 127), 515.5f);
   EXPECT_EQ(heldScale(-516, 127), -515.5f);
   EXPECT_EQ(heldScale(65504, -128), 511.75f);
-  // Those in range stay.
+  // A scale whose numbers are in range stays.
   EXPECT_EQ(heldScale(516, 126), 516);
   EXPECT_EQ(heldScale(515.5, 127), 515.5f);
   EXPECT_EQ(heldScale(65504, 1), 65504);

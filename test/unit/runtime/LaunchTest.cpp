@@ -17,8 +17,8 @@ using namespace greta_test;
 #endif
 
 #ifndef GRETA_SANITIZED
-// Where GCC 16 inlines these operators, it takes free() for the wrong partner
-// of new, in every file of this unity source.
+// GCC 16 inlines these operators and then takes free() for the wrong partner of
+// new, in every file of this unity source.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif

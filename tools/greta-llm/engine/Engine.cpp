@@ -37,11 +37,6 @@ EngineOptions EngineOptions::of(const Options &options) {
     if (engine.layersOfStages.back() < 1 || options.split[0] == 't')
       refuse();
   }
-  // Stages.cpp checks the number where there are several.
-  if (engine.devices.size() == 1 && engine.layersOfStages.size() > 1)
-    fail("--split: has layers for " +
-         std::to_string(engine.layersOfStages.size()) +
-         " devices, and --devices has one");
   if (engine.isByLayers)
     std::rotate(engine.devices.begin(), engine.devices.end() - 1,
                 engine.devices.end());

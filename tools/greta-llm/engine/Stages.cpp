@@ -12,6 +12,13 @@ namespace greta::llm {
 
 Stage Engine::agreeOnStage() {
   const Config &c = model.config;
+  std::vector<int64_t> shares = options.layersOfStages;
+  int64_t sum = std::accumulate(shares.begin(), shares.end(), int64_t(0));
+  size_t count = options.devices.size();
+  if (!shares.empty() && (shares.size() != count || sum != c.layers))
+    fail("--split: has " + std::to_string(sum) + " layers for " +
+         std::to_string(shares.size()) + " devices; the model has " +
+         std::to_string(c.layers) + ", and --devices " + std::to_string(count));
   if (!isShared())
     return {0, c.layers};
   members = options.team->meet(options.number,
@@ -26,8 +33,7 @@ Stage Engine::agreeOnStage() {
              "; unequal ones are for --split=layers");
     return {0, c.layers};
   }
-  size_t count = members.size(), number = (options.number + count - 1) % count;
-  std::vector<int64_t> shares = options.layersOfStages;
+  size_t number = (options.number + count - 1) % count;
   if (static_cast<int64_t>(count) > c.layers)
     fail(model.path + ": has " + std::to_string(c.layers) + " layers for " +
          std::to_string(count) + " devices");
@@ -37,11 +43,6 @@ Stage Engine::agreeOnStage() {
       free.push_back(static_cast<double>(members[(stage + 1) % count].free));
     shares = layersByMemory(c.layers, free);
   }
-  int64_t sum = std::accumulate(shares.begin(), shares.end(), int64_t(0));
-  if (shares.size() != count || sum != c.layers)
-    fail("--split: has " + std::to_string(sum) + " layers for " +
-         std::to_string(shares.size()) + " devices; the model has " +
-         std::to_string(c.layers) + ", and --devices " + std::to_string(count));
   int64_t first = std::accumulate(
       shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(number),
       int64_t(0));

@@ -205,7 +205,7 @@ void Weights::add(const std::string &name, const Stored &stored,
       piece.resize(count * rowBytes);
       for (size_t i = 0; i < count; ++i) {
         source.expand(row, i, numbers.data());
-        // A product with a scale that was rounded, which was in range.
+        // Rounded scales make numbers that were in range before.
         if (element == Element::F16 && infoOf(stored.format).block > 1)
           limitToF16(numbers.data(), stored.columns());
         store(numbers.data(), stored.columns(), element,

@@ -392,8 +392,8 @@ void limitToF16(float *numbers, int64_t count) {
       numbers[i] = std::clamp(numbers[i], -largestF16, largestF16);
 }
 
-/// The scale of a group whose numbers times it are no infinities of f16. Those
-/// of a file can be, because it is rounded: 65504 / 127 to 516.
+/// A scale with which no number of the group is an infinity of f16. A file's
+/// scale is rounded, and may make one: 65504 / 127 is 516 there.
 static float limitedScale(float scale, const WeightFormat &as,
                           const uint8_t *numbers, int64_t count) {
   constexpr float largestOfAll = 256; // of every format

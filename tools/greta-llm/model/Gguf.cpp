@@ -196,65 +196,39 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
            entries[i].name + "' overlap");
 }
 
-// What a value of the tokenizer's has to be. Its readers take a value of
-// another type for none.
+// The tokenizer's readers take a value of another type than these for none.
 struct TokenizerField {
   const char *key; // behind "tokenizer."
-  enum Kind { Text, Flag, Id, Texts, Numbers, Integers } kind;
+  const GgufType &type;
+  bool isArray = false;
 };
 constexpr TokenizerField tokenizerFields[] = {
-    {"chat_template", TokenizerField::Text},
-    {"ggml.model", TokenizerField::Text},
-    {"ggml.pre", TokenizerField::Text},
-    {"ggml.tokens", TokenizerField::Texts},
-    {"ggml.scores", TokenizerField::Numbers},
-    {"ggml.token_type", TokenizerField::Integers},
-    {"ggml.merges", TokenizerField::Texts},
-    {"ggml.precompiled_charsmap", TokenizerField::Integers},
-    {"ggml.bos_token_id", TokenizerField::Id},
-    {"ggml.eos_token_id", TokenizerField::Id},
-    {"ggml.eot_token_id", TokenizerField::Id},
-    {"ggml.cls_token_id", TokenizerField::Id},
-    {"ggml.seperator_token_id", TokenizerField::Id}, // so in files
-    {"ggml.unknown_token_id", TokenizerField::Id},
-    {"ggml.add_bos_token", TokenizerField::Flag},
-    {"ggml.add_eos_token", TokenizerField::Flag},
-    {"ggml.add_space_prefix", TokenizerField::Flag},
-    {"ggml.remove_extra_whitespaces", TokenizerField::Flag},
-    {"ggml.normalizer.lowercase", TokenizerField::Flag}};
-
-// What `value` is not, null where it is what it has to be. Values of an array
-// are all of one type.
-const char *problemOf(TokenizerField::Kind kind, const json &value) {
-  auto isArrayOf = [&](bool (json::*isIt)() const noexcept) {
-    return value.is_array() && (value.empty() || (value.front().*isIt)());
-  };
-  switch (kind) {
-  case TokenizerField::Text:
-    return value.is_string() ? nullptr : "a text";
-  case TokenizerField::Flag:
-    return value.is_boolean() ? nullptr : "true or false";
-  case TokenizerField::Id:
-    return value.is_number_integer() ? nullptr : "a whole number";
-  case TokenizerField::Texts:
-    return isArrayOf(&json::is_string) ? nullptr : "an array of texts";
-  case TokenizerField::Numbers:
-    return isArrayOf(&json::is_number) ? nullptr : "an array of numbers";
-  case TokenizerField::Integers:
-    return isArrayOf(&json::is_number_integer) ? nullptr
-                                               : "an array of whole numbers";
-  }
-  return nullptr;
-}
+    {"chat_template", ggufText},
+    {"ggml.model", ggufText},
+    {"ggml.pre", ggufText},
+    {"ggml.tokens", ggufText, /*isArray=*/true},
+    {"ggml.scores", ggufNumber, /*isArray=*/true},
+    {"ggml.token_type", ggufInteger, /*isArray=*/true},
+    {"ggml.merges", ggufText, /*isArray=*/true},
+    {"ggml.precompiled_charsmap", ggufInteger, /*isArray=*/true},
+    {"ggml.bos_token_id", ggufInteger},
+    {"ggml.eos_token_id", ggufInteger},
+    {"ggml.eot_token_id", ggufInteger},
+    {"ggml.cls_token_id", ggufInteger},
+    {"ggml.seperator_token_id", ggufInteger}, // so in files
+    {"ggml.unknown_token_id", ggufInteger},
+    {"ggml.add_bos_token", ggufFlag},
+    {"ggml.add_eos_token", ggufFlag},
+    {"ggml.add_space_prefix", ggufFlag},
+    {"ggml.remove_extra_whitespaces", ggufFlag},
+    {"ggml.normalizer.lowercase", ggufFlag}};
 
 void checkTokenizer(const std::string &path, const json &tokenizer) {
-  for (const TokenizerField &field : tokenizerFields) {
-    std::string key = std::string("tokenizer.") + field.key;
+  for (const auto &[name, type, isArray] : tokenizerFields) {
+    std::string key = std::string("tokenizer.") + name;
     auto value = tokenizer.find(key);
-    if (value == tokenizer.end())
-      continue;
-    if (const char *expected = problemOf(field.kind, *value))
-      fail(path + ": '" + key + "' of the GGUF metadata is not " + expected);
+    if (value != tokenizer.end())
+      checkType(path, key, *value, type, isArray);
   }
 }
 

@@ -26,7 +26,7 @@ public:
     return data.number(name + key, otherwise);
   }
   bool flag(const char *key, bool otherwise) const {
-    return has(key) ? data.flag(name + key) : otherwise;
+    return data.flag(name + key, otherwise);
   }
   std::string text(const char *key) const { return data.text(name + key); }
   const GgufMetadata &data;
@@ -203,6 +203,18 @@ void readKinds(const Numbers &numbers, Config &c) {
 }
 
 } // namespace
+
+void checkType(const std::string &path, const std::string &key,
+               const json &value, const GgufType &type, bool isArray) {
+  bool isRight = isArray ? value.is_array() &&
+                               (value.empty() || (value.front().*type.holds)())
+                         : (value.*type.holds)();
+  if (isRight)
+    return;
+  std::string expected = isArray ? std::string("an array of ") + type.noun + "s"
+                                 : std::string(type.article) + type.noun;
+  fail(path + ": '" + key + "' of the GGUF metadata is not " + expected);
+}
 
 Config configOf(const GgufMetadata &data) {
   std::string name = data.text("general.architecture");

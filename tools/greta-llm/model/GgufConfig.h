@@ -7,6 +7,22 @@
 
 namespace greta::llm {
 
+// The type that a value of a file has to have.
+struct GgufType {
+  const char *article, *noun;
+  bool (nlohmann::json::*holds)() const noexcept;
+};
+inline constexpr GgufType ggufText{"a ", "text", &nlohmann::json::is_string},
+    ggufNumber{"a ", "number", &nlohmann::json::is_number},
+    ggufInteger{"a ", "whole number", &nlohmann::json::is_number_integer},
+    ggufFlag{"", "true or false", &nlohmann::json::is_boolean};
+
+// Fails where the value is of another type; isArray: where it is no array of
+// values of the type, which are all of one type in a file.
+void checkType(const std::string &path, const std::string &key,
+               const nlohmann::json &value, const GgufType &type,
+               bool isArray = false);
+
 // The metadata, by key.
 class GgufMetadata {
 public:
@@ -18,31 +34,21 @@ public:
     return it == values.end() ? nullptr : &*it;
   }
   std::string text(const std::string &key) const {
-    const nlohmann::json &value = get(key, "text");
-    if (!value.is_string())
-      failOther(key, "a text");
-    return value.get<std::string>();
+    return get(key, ggufText).get<std::string>();
   }
   double number(const std::string &key) const {
-    const nlohmann::json &value = get(key, "number");
-    if (!value.is_number())
-      failOther(key, "a number");
-    return value.get<double>();
+    return get(key, ggufNumber).get<double>();
   }
   double number(const std::string &key, double otherwise) const {
     return find(key) ? number(key) : otherwise;
   }
   int64_t size(const std::string &key) const {
     double value = number(key);
-    if (!find(key)->is_number_integer())
-      failOther(key, "a whole number");
+    get(key, ggufInteger);
     return value >= 0 && value < 1e15 ? static_cast<int64_t>(value) : -1;
   }
-  bool flag(const std::string &key) const {
-    const nlohmann::json &value = get(key, "flag");
-    if (!value.is_boolean())
-      failOther(key, "true or false");
-    return value.get<bool>();
+  bool flag(const std::string &key, bool otherwise) const {
+    return find(key) ? get(key, ggufFlag).get<bool>() : otherwise;
   }
   // The values whose keys begin so, without the beginning.
   nlohmann::json below(const std::string &prefix) const {
@@ -55,14 +61,14 @@ public:
   std::string path;
 
 private:
-  const nlohmann::json &get(const std::string &key, const char *kind) const {
+  const nlohmann::json &get(const std::string &key,
+                            const GgufType &type) const {
     const nlohmann::json *value = find(key);
     if (!value)
-      fail(path + ": the GGUF metadata lacks the " + kind + " '" + key + "'");
+      fail(path + ": the GGUF metadata lacks the " + type.noun + " '" + key +
+           "'");
+    checkType(path, key, *value, type);
     return *value;
-  }
-  [[noreturn]] void failOther(const std::string &key, const char *kind) const {
-    fail(path + ": '" + key + "' of the GGUF metadata is not " + kind);
   }
   nlohmann::json values;
 };
