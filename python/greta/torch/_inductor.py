@@ -1,7 +1,7 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
 Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch have lists of
-devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker.
+devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from .. import _torch
 from .._compile import user_cache
-from . import ops
+from . import _graphs, ops
 from ._device import NAME, target_of
 from ._imports import after_import
 
@@ -103,10 +103,14 @@ def _register_interface() -> None:
         device_interface.register_interface_for_device(f"{NAME}:{index}", Interface)
 
 
-def _register_code_generation(_: Any) -> None:
+def _register_code_generation(compile_fx: Any) -> None:
     if ".".join(torch.__version__.split(".")[:2]) not in _CHECKED_WITH:
         raise RuntimeError(f"torch.compile on rdna was written for torch {' and '.join(_CHECKED_WITH)}; this is {torch.__version__}")
     _change_lists()
+    if hasattr(torch.accelerator, "Graph"):  # torch 2.11 has none
+        from torch._inductor import cudagraph_utils
+
+        _graphs.register(compile_fx, cudagraph_utils)
     from torch._inductor.decomposition import decompositions
     from torch._inductor.codegen.common import DeviceOpOverrides, register_device_op_overrides
     from torch._inductor.codegen.triton import TritonScheduling

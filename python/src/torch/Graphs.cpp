@@ -1,4 +1,4 @@
-//===- Graphs.cpp - torch.accelerator.Graph -------------------------------===//
+//===- Graphs.cpp - torch.accelerator.Graph, and memory that it lends -----===//
 //
 // In: what a stream is asked for between two calls. Out: a graph of the
 // runtime, which a stream replays. Tensors that are made meanwhile lie in
@@ -10,10 +10,65 @@
 
 #include "Devices.h"
 #include "Generator.h"
+#include "Lending.h"
 #include "Tensors.h"
 
 #include <ATen/Functions.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/util/Exception.h>
+#include <map>
+
+/// Ends a lent storage, which had another one's memory.
+static void giveBack(void *context) {
+  delete static_cast<c10::Storage *>(context);
+}
+
+static c10::Storage lendStorage(const c10::Storage &of) {
+  c10::DataPtr data(of.data_ptr().get(), new c10::Storage(of), &giveBack,
+                    of.device());
+  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), of.nbytes(), std::move(data),
+      /*allocator=*/nullptr, /*resizable=*/false));
+}
+
+std::vector<at::Tensor> greta::torch_device::Lending::lend() {
+  std::map<c10::StorageImpl *, c10::Storage> storages;
+  std::vector<at::Tensor> made;
+  lent.clear();
+  for (const at::Tensor &tensor : tensors) {
+    c10::Storage &storage = storages[tensor.storage().unsafeGetStorageImpl()];
+    if (!storage)
+      storage = lendStorage(tensor.storage());
+    at::Tensor one = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(storage), tensor.key_set(), tensor.dtype());
+    c10::TensorImpl *impl = one.unsafeGetTensorImpl();
+    impl->set_storage_offset(tensor.storage_offset());
+    impl->set_sizes_and_strides(tensor.sizes(), tensor.strides());
+    lent.emplace_back(storage.getWeakStorageImpl());
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+void greta::torch_device::Lending::moveAway() {
+  for (auto &weak : lent) {
+    c10::intrusive_ptr<c10::StorageImpl> storage = weak.lock();
+    if (!storage || storage->data_ptr().get_deleter() != &giveBack)
+      continue;
+    c10::DeviceGuard guard(storage->device());
+    c10::DataPtr own = storageAllocator()->allocate(storage->nbytes());
+    if (storage->nbytes())
+      storageAllocator()->copy_data(own.get(), storage->data(),
+                                    storage->nbytes());
+    storage->set_data_ptr_noswap(std::move(own));
+  }
+  lent.clear();
+}
+
+bool greta::torch_device::Lending::isLent(const at::TensorBase &tensor) {
+  return tensor.storage().data_ptr().get_deleter() == &giveBack;
+}
+
 // torch 2.11 has no torch.accelerator.Graph, so nothing is recorded there.
 #if __has_include(<ATen/core/GraphImplInterface.h>)
 #include <ATen/core/GraphImplInterface.h>

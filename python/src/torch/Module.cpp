@@ -8,6 +8,7 @@
 #include "../Session.h"
 #include "DLPack.h"
 #include "Generator.h"
+#include "Lending.h"
 #include "Tensors.h"
 
 #include <ATen/dlpack.h>
@@ -368,6 +369,36 @@ static void bindDLPack(nb::module_ &m) {
       "capsule"_a, "index"_a, "The same memory as a tensor");
 }
 
+static void bindLending(nb::module_ &m) {
+  nb::class_<Lending>(m, "Lending", "Memory that a graph's replays write")
+      .def(
+          "__init__",
+          [](Lending *self, nb::sequence given) {
+            std::vector<at::Tensor> tensors;
+            for (nb::handle one : given)
+              tensors.push_back(THPVariable_Unpack(one.ptr()));
+            new (self) Lending(std::move(tensors));
+          },
+          "tensors"_a)
+      .def(
+          "lend",
+          [](Lending &self) {
+            nb::list tensors;
+            for (const at::Tensor &one : self.lend())
+              tensors.append(nb::steal(THPVariable_Wrap(one)));
+            return tensors;
+          },
+          "Tensors over the same memory with storages of their own")
+      .def("move_away", &Lending::moveAway,
+           "Gives those lent last that are in use memory of their own");
+  m.def(
+      "is_lent",
+      [](nb::handle tensor) {
+        return Lending::isLent(THPVariable_Unpack(tensor.ptr()));
+      },
+      "tensor"_a, "Whether a tensor's memory is a graph's");
+}
+
 NB_MODULE(_torch, m) {
   m.doc() = "GRETA's device of torch; greta.torch is what to use";
   nb::set_leak_warnings(false);
@@ -376,6 +407,7 @@ NB_MODULE(_torch, m) {
   registerBackend();
   bindDevices(m);
   bindDLPack(m);
+  bindLending(m);
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);

@@ -1,0 +1,139 @@
+"""torch.compile(mode="reduce-overhead") on rdna: recorded calls give what calls give, whoever keeps results."""
+
+import copy
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("torch")
+
+
+@pytest.fixture
+def recorded(rdna, monkeypatch):
+    """Counts recordings and replays."""
+    import greta.torch._graphs as graphs
+
+    if not hasattr(rdna.accelerator, "Graph"):
+        pytest.skip("this torch has no torch.accelerator.Graph")
+    counts = {"recorded": 0, "replayed": 0}
+    make, replay_once = graphs.Recording.__init__, graphs.Recording.replay
+
+    def counting_make(self, *arguments):
+        counts["recorded"] += 1
+        make(self, *arguments)
+
+    def counting_replay(self, *arguments):
+        counts["replayed"] += 1
+        return replay_once(self, *arguments)
+
+    monkeypatch.setattr(graphs.Recording, "__init__", counting_make)
+    monkeypatch.setattr(graphs.Recording, "replay", counting_replay)
+    rdna._dynamo.reset()
+    yield counts
+    rdna._dynamo.reset()
+
+
+def models(torch, model):
+    return model, copy.deepcopy(model).to("rdna")
+
+
+def test_inference(rdna, recorded):
+    torch = rdna
+    torch.manual_seed(0)
+    reference, model = models(torch, torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 3)))
+    compiled = torch.compile(model, mode="reduce-overhead")
+    results, expected = [], []
+    with torch.no_grad():
+        for _ in range(7):
+            x = torch.randn(5, 8)
+            results.append(compiled(x.to("rdna")))  # kept, all of them
+            expected.append(reference(x))
+        torch.testing.assert_close([one.cpu() for one in results], expected, rtol=1e-4, atol=1e-5)
+        assert recorded == {"recorded": 1, "replayed": 6}
+        # A parameter that lies elsewhere is another recording, one that is written is not.
+        for change in (lambda one: one.data.mul_(2), lambda one: setattr(one, "data", one.data.clone() * 2)):
+            for one in (*reference.parameters(), *model.parameters()):
+                change(one)
+            for _ in range(3):
+                x = torch.randn(5, 8)
+                torch.testing.assert_close(compiled(x.to("rdna")).cpu(), reference(x), rtol=1e-4, atol=1e-4)
+        assert recorded["recorded"] == 2
+
+
+def test_results_that_are_arguments(rdna, recorded):
+    torch = rdna
+
+    @torch.compile(mode="reduce-overhead")
+    def function(x, y):
+        return x, y.t(), x + y, y[1:]
+
+    for seed in range(5):
+        x, y = torch.full((3, 3), float(seed)).to("rdna"), torch.arange(9.0).reshape(3, 3).to("rdna") + seed
+        results = function(x, y)
+        for one, of in zip(results, (x, y.t(), x + y, y[1:])):
+            torch.testing.assert_close(one.cpu(), of.cpu(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("steps", [1, 2], ids=["each", "two at once"])
+def test_training(rdna, recorded, steps):
+    """Gradients of `steps` calls together, losses kept, as one process on the CPU has them."""
+    torch = rdna
+    torch.manual_seed(0)
+    pair = models(torch, torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4)))
+    optimizers = [torch.optim.SGD(one.parameters(), lr=0.05, momentum=0.9) for one in pair]
+    compiled = torch.compile(pair[1], mode="reduce-overhead")
+    losses = [[], []]
+    for _ in range(6):
+        batches = [torch.randn(6, 8) for _ in range(steps)]
+        for which, (model, optimizer) in enumerate(zip((pair[0], compiled), optimizers)):
+            optimizer.zero_grad()
+            outputs = [model(x.to(("cpu", "rdna")[which])) for x in batches]
+            for one in outputs:
+                loss = one.square().mean()
+                loss.backward()
+                losses[which].append(loss.detach())
+            optimizer.step()
+    torch.testing.assert_close([one.cpu() for one in losses[1]], losses[0], rtol=1e-4, atol=1e-5)
+    for one, other in zip(*(model.parameters() for model in pair)):
+        torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-5)
+    assert recorded["replayed"] >= 4 and not torch.rdna.fallbacks()
+
+
+def test_random_numbers(rdna, recorded):
+    torch = rdna
+
+    @torch.compile(mode="reduce-overhead")
+    def function(x):
+        return torch.nn.functional.dropout(x, 0.5)
+
+    x = torch.ones(64, device="rdna")
+    masks = [tuple(function(x).cpu().tolist()) for _ in range(6)]
+    assert len(set(masks)) == 6 and recorded["replayed"] >= 4
+
+
+def test_buffers_that_a_call_writes(rdna, recorded):
+    """Batch norm's running statistics: written once a call, recorded or not."""
+    torch = rdna
+    torch.manual_seed(0)
+    reference, model = models(torch, torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6)))
+    compiled = torch.compile(model, mode="reduce-overhead")
+    for _ in range(5):
+        x = torch.randn(9, 4)
+        torch.testing.assert_close(compiled(x.to("rdna")).cpu(), reference(x), rtol=1e-4, atol=1e-5)
+    for one, other in zip(reference.buffers(), model.buffers()):
+        torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_be_recorded(rdna, recorded, monkeypatch):
+    """A call that the graph refuses is computed, and said once."""
+    torch = rdna
+    import greta.torch._graphs as graphs
+
+    def refuse(self, *arguments):
+        raise RuntimeError("no graphs today")
+
+    monkeypatch.setattr(graphs.Recording, "__init__", refuse)
+    function = torch.compile(lambda x: x * 2 + 1, mode="reduce-overhead")
+    before = torch._dynamo.utils.counters["inductor"]["cudagraph_skips"]
+    for seed in range(4):
+        assert function(torch.full((4,), float(seed), device="rdna")).cpu().tolist() == [2 * seed + 1] * 4
+    assert torch._dynamo.utils.counters["inductor"]["cudagraph_skips"] == before + 1
