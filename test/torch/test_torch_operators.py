@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import importlib.util
+import itertools
 import json
 import subprocess
 import sys
@@ -120,22 +121,26 @@ def test_convolutions(rdna, transposed, shape, weight, options):
     torch = rdna
     from greta.torch import _products
 
-    before, isNear = sum(_products._compiled.cache_info()[:2]), weight[2:] == (1, 1)
+    isNear, steps = weight[2:] == (1, 1), 3  # the second is recorded, the third launches what it did
     function = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{len(shape) - 2}d")
-    results = []
-    for device in ("cpu", "rdna"):
-        torch.manual_seed(0)
+    results, counts = [], []
+    for device, step in itertools.product(("cpu", "rdna"), range(steps)):
+        counts.append(sum(_products._compiled.cache_info()[:2]))
+        torch.manual_seed(step)
         x, w, b = (torch.randn(size) for size in (shape, weight, (weight[1] * options.get("groups", 1) if transposed else weight[0],)))
         x = x.contiguous(memory_format=torch.channels_last) if isNear else x
         arguments = [(one.double() if device == "cpu" else one.to(device)).requires_grad_() for one in (x, w, b)]
         out = function(*arguments, **options)
         out.square().sum().backward()
         results.append([out, *(one.grad for one in arguments)])
-    for one, other in zip(*results):
-        # Sums of hundreds of terms may cancel: relative to the largest one.
-        torch.testing.assert_close(other.cpu().double(), one, rtol=1e-4, atol=1e-6 * one.abs().max().item())
+    counts.append(sum(_products._compiled.cache_info()[:2]))
+    for step in range(steps):
+        for one, other in zip(results[step], results[steps + step]):
+            # Sums of hundreds of terms may cancel: relative to the largest one.
+            torch.testing.assert_close(other.cpu().double(), one, rtol=1e-4, atol=1e-6 * one.abs().max().item())
     # With options the weight's gradient is a product of patches.
-    assert sum(_products._compiled.cache_info()[:2]) - before == isNear * (1 if options else 3)
+    made = isNear * (1 if options else 3)
+    assert [after - before for before, after in itertools.pairwise(counts[steps:])] == [made, made, 0]
 
 
 @pytest.mark.parametrize("dtype", ("float32", "float16", "bfloat16"))
@@ -151,28 +156,33 @@ def test_convolutions(rdna, transposed, shape, weight, options):
     ),
 )
 def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, options, gradient):
-    """Channels next to each other: results and gradients are those of float64, and packages compute what they should."""
+    """Channels next to each other: results and gradients are those of float64, and packages compute what they should; also when the call is launched again."""
     torch = rdna
+    from greta.torch import _convolution, _dispatch
     from greta.torch import _convolution_packages as packages
 
     monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
     monkeypatch.setattr(packages, "_kernels", {})
+    for name in ("_fast", "_recorded"):
+        monkeypatch.setattr(_dispatch, name, {})
     torch.manual_seed(0)
     kind = getattr(torch, dtype)
-    x, w, b = (torch.randn(size).to(kind) for size in (shape, weight, weight[:1]))
-    x, w = (one.contiguous(memory_format=torch.channels_last) for one in (x, w))
-    results = []
-    for convert in (lambda one: one.double(), lambda one: one.to("rdna")):
-        arguments = [convert(one).detach().requires_grad_() for one in (x, w, b)]
-        out = torch.nn.functional.conv2d(*arguments, **options)
-        grad = torch.linspace(-1, 1, out.numel()).view(out.shape).to(kind)
-        out.backward(grad.to(out.dtype).contiguous(memory_format=torch.channels_last).to(out.device))
-        results.append([out, *(one.grad for one in arguments)])
     limit = dict(float32=1e-5, float16=2e-3, bfloat16=1.6e-2)[dtype]
-    for one, other in zip(*results):
-        error = (other.cpu().double() - one).norm() / one.norm()
-        assert error < limit, error
+    for _ in range(3):
+        x, w, b = (torch.randn(size).to(kind) for size in (shape, weight, weight[:1]))
+        x, w = (one.contiguous(memory_format=torch.channels_last) for one in (x, w))
+        results = []
+        for convert in (lambda one: one.double(), lambda one: one.to("rdna")):
+            arguments = [convert(one).detach().requires_grad_() for one in (x, w, b)]
+            out = torch.nn.functional.conv2d(*arguments, **options)
+            grad = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(kind)
+            out.backward(grad.to(out.dtype).contiguous(memory_format=torch.channels_last).to(out.device))
+            results.append([out, *(one.grad for one in arguments)])
+        for one, other in zip(*results):
+            error = (other.cpu().double() - one).norm() / one.norm()
+            assert error < limit, error
     assert len(packages._kernels) == (1 + gradient if shape[1] % 8 == 0 else 0)
+    assert {key[0] for key in _dispatch._fast} >= {id(getattr(_convolution, name)) for name in ("convolution", "convolution_backward")}
 
 
 def test_transposed_convolution_by_a_package(rdna, monkeypatch):
@@ -252,13 +262,13 @@ def test_packages_of_products(rdna, monkeypatch):
     assert compiled == [(None, 24, 16)] * 2 + gradients + [(None, None, None)]
 
 
-def test_calls_are_found_again(rdna):
-    """The second call of a kind takes a shorter way, with tensors of its own; other strides, numbers and shared memory are other kinds."""
+def test_calls_are_found_again(rdna, monkeypatch):
+    """The third call of a kind takes a shorter way, with tensors of its own; other strides, numbers and shared memory are other kinds."""
     torch = rdna
     from greta.torch import _dispatch
 
     generator, known = torch.Generator().manual_seed(0), []
-    for _ in range(2):
+    for _ in range(3):  # the first compiles, the second is recorded
         a, b, c, d = (torch.randn(shape, generator=generator) for shape in ((20, 12), (12, 16), (16,), (20, 12)))
         x, y, z, v = (one.to("rdna") for one in (a, b, c, d))
         pairs = [(x @ y, a @ b), (y.t() @ x.t(), (a @ b).t()), (x @ x.t(), a @ a.t()), (torch.addmm(z, x, y), torch.addmm(c, a, b))]
@@ -272,7 +282,48 @@ def test_calls_are_found_again(rdna):
         for result, expected in [*pairs, (x, torch.cat([row[None], a[1:]]))]:
             torch.testing.assert_close(result.cpu(), expected, rtol=1e-4, atol=1e-4)
         known.append(dict(_dispatch._fast))
-    assert known[0] == known[1] and any(key[0] == id(torch.ops.aten.mm.out) for key in known[0])
+    assert known[1] == known[2] and any(key[0] == id(torch.ops.aten.mm.out) for key in known[1])
+    # One whose memory there is not takes the long way.
+    def fails(tensors):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(_dispatch, "_fast", dict.fromkeys(_dispatch._fast, fails))
+    torch.testing.assert_close((x @ y).cpu(), x.cpu() @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_calls_that_do_more_than_launch(rdna):
+    """Resizing, writing from the host, drawing numbers and memory of nobody's are not repeated by launches."""
+    torch = rdna
+    from greta import _torch
+
+    x, y, constant = (torch.arange(6.0, device="rdna") for _ in range(3))
+    out, short = torch.empty(6, device="rdna"), torch.empty(3, device="rdna")
+    calls = {
+        "a launch": (lambda: torch.add(x, y, out=out), True),
+        "memory that is made": (lambda: (x + y) * x, True),
+        "resizing": (lambda: torch.mm(x[None], y[:, None], out=short), False),
+        "a copy from the host": (lambda: out.copy_(torch.ones(6)), False),
+        "a copy to the host": (lambda: torch.full((), out.sum().item(), device="rdna"), False),
+        "a fill": (lambda: out.fill_(1), False),
+        "random numbers": (lambda: torch.rand(6, device="rdna"), False),
+        "memory of nobody's": (lambda: x + constant, False),
+        "a part": (lambda: (x + y)[1:], False),
+        "one result twice": (lambda: (lambda one: (one, one.view(2, 3)))(x + y), False),
+    }
+    for name, (call, isWhole) in calls.items():
+        call()
+        short.resize_(3)
+        with _torch.Recorder([x, y, out, short]) as recorder:
+            replay = recorder.replay(call())
+        assert (replay is not None) == isWhole, name
+        if isWhole:
+            values = [torch.randn(6) for _ in range(3)]
+            tensors = [*(one.to("rdna") for one in values), short]
+            results = values[0] + values[1]
+            results = results * values[0] if "made" in name else results
+            got = replay(tensors)
+            torch.testing.assert_close(got.cpu(), results)
+            assert (got is tensors[2]) == ("made" not in name)
 
 
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):

@@ -16,6 +16,7 @@ from .. import _torch
 from ._device import NAME, made_for_all_streams, target_of
 
 _fast: dict[Any, Any] = {}  # what calls of an operator and a key (`_torch.key_of`) come to, once it was compiled
+_recorded: dict[Any, bool] = {}  # by operator and key: whether the launches of a call were recorded; the first compiles, the second is
 _kept: set[Any] = set()  # operators in it, whose ids are not used again
 _MOST_FAST = 1 << 15
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)
@@ -96,12 +97,39 @@ def _remember(op: Any, found: Any, fast: Any) -> None:
         _kept.add(op)
 
 
+def _run_and_record(op: Any, found: Any, run: Any) -> Any:
+    """A call of kernels of our own, whose launches may become what the next calls of its kind come to."""
+    key = found and (id(op), found[0])
+    if found is None or _recorded.get(key, len(_recorded) >= _MOST_FAST):
+        return run()
+    if key not in _recorded:
+        _recorded[key] = False
+        _kept.add(op)
+        return run()
+    _recorded[key] = True
+    with _torch.Recorder(found[1]) as recorder:
+        result = run()
+        if result is not NotImplemented:
+            _remember(op, found, recorder.replay(result))
+    return result
+
+
+def _found_again(op: Any, found: Any) -> Any:
+    """The result of a call that is known by its key, or NotImplemented."""
+    fast = _fast.get((id(op), found[0])) if found is not None else None
+    if fast is not None:
+        try:
+            return fast(found[1])
+        except torch.OutOfMemoryError:
+            pass  # there are ways that take less
+    return NotImplemented
+
+
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
     found = _torch.key_of(args, kwargs)
-    if found is not None:
-        fast = _fast.get((id(op), found[0]))
-        if fast is not None:
-            return fast(found[1])
+    result = _found_again(op, found)
+    if result is not NotImplemented:
+        return result
     device = _check_devices(op, kwargs.values(), _check_devices(op, args))
     for name in _targets(op) if kwargs else ():
         target = kwargs.get(name)
@@ -115,9 +143,8 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             own = _operators.table.get(op)
             result = NotImplemented
             if own is not None:
-                result = own(*args, **kwargs)
-                if op in _products.BOUND:
-                    _remember(op, found, _products.bound(found[1] if found is not None else []))
+                run = functools.partial(own, *args, **kwargs)
+                result = _run_and_record(op, found, run) if op in _products.RECORDED else run()
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
         if result is not NotImplemented:
@@ -134,16 +161,21 @@ def run_on_cpu(op: Any, *args: Any) -> Any:
     return pytree.tree_map_only(torch.Tensor, lambda one: one.to(NAME), result)
 
 
-def _convolution(*args: Any) -> Any:
+def _convolved(name: str, args: tuple[Any, ...]) -> Any:
     from . import _convolution
 
-    return _convolution.convolution(*args)
+    function = getattr(_convolution, name)
+    found = _torch.key_of(args, {})
+    result = _found_again(function, found)
+    return _run_and_record(function, found, functools.partial(function, *args)) if result is NotImplemented else result
+
+
+def _convolution(*args: Any) -> Any:
+    return _convolved("convolution", args)
 
 
 def _convolution_backward(*args: Any) -> Any:
-    from . import _convolution
-
-    return _convolution.convolution_backward(*args)
+    return _convolved("convolution_backward", args)
 
 
 def _attention(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,6 @@ of it; products with extents that do not divide 16 bytes, small ones and those b
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any, NamedTuple
 
 import torch
@@ -26,9 +25,6 @@ NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}  # 
 MOST_FIXED = 64  # packages of one kind of product that have extents in their types
 MOST_DEPTHS = 2  # of them that differ only in the number of rows that a weight's gradient sums
 LEAST_FIXED = 64 * 64  # elements of a weight that has a package of its own
-
-
-launched = threading.local()  # `last`: the kernel, the arguments and the result of a product that is a call of an operator
 
 
 class Recipe(NamedTuple):
@@ -154,12 +150,13 @@ def _added(added: torch.Tensor) -> tuple[torch.Tensor, str]:
     return row_by_row(vector), kind
 
 
-def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> Any:
-    """By a package, which is returned with its arguments and its result; no memory of `out` is another's."""
+def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> None:
+    """By a package; no memory of `out` is another's."""
     # A column is computed as a row, which has kernels of its own.
     isColumn = out.shape[-1] == 1 and out.shape[-2] > 1
     if out.mT.is_contiguous() and (isColumn or not out.is_contiguous()):
-        return _product(b.mT, a.mT, out.mT, None if added is None else added.mT, alpha, beta)
+        _product(b.mT, a.mT, out.mT, None if added is None else added.mT, alpha, beta)
+        return
     target = out
     if not out.is_contiguous() or out.data_ptr() % 16:
         out = torch.empty(out.shape, dtype=out.dtype, device=out.device)
@@ -179,7 +176,6 @@ def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.T
         kernel(arguments, [out])
     if out is not target:
         target.copy_(out)
-    return kernel, arguments, out
 
 
 @triton.jit(do_not_specialize=["out_batch", "added_batch", "alpha", "beta"])
@@ -268,8 +264,8 @@ def _sum(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         )
 
 
-def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1, isCall: bool = False) -> Any:
-    """out = alpha * a @ b + beta * added, of tensors with two dims or three; isCall: that is all an operator's call does, so that `bound` may follow."""
+def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None = None, alpha: float = 1, beta: float = 1) -> Any:
+    """out = alpha * a @ b + beta * added, of tensors with two dims or three."""
     if a.dtype not in _DOTS and a.dtype not in _SUMS or a.dtype != b.dtype or a.dtype != out.dtype or not a.device == b.device == out.device:
         return NotImplemented
     if added is not None and (added.dtype != out.dtype or added.device != out.device):
@@ -279,8 +275,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
     if a.dim() != b.dim() or a.dim() not in (2, 3) or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
         raise RuntimeError(f"matrices of {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied")
     shape = (*a.shape[:-1], b.shape[-1])
-    isResized = out.shape != shape
-    if isResized:
+    if out.shape != shape:
         out.resize_(shape)
     if out.numel() == 0:
         return out
@@ -292,35 +287,21 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         made = torch.empty(shape, dtype=out.dtype, device=out.device)
         compute(a, b, made, added, alpha, beta)
         return out.copy_(made)
-    done = compute(a, b, out, added, alpha, beta)
-    if isCall and not isResized:
-        launched.last = done
+    compute(a, b, out, added, alpha, beta)
     return out
 
 
-def bound(tensors: list[torch.Tensor]) -> Any:
-    """The launch of the last product for other tensors that lie as these do, which are all that its call had, `out` the last; None where it read or wrote other memory."""
-    last = launched.__dict__.pop("last", None)
-    if last is None or not tensors:
-        return None
-    kernel, arguments, out = last
-    addresses = [one.data_ptr() for one in tensors]
-    if out.data_ptr() != addresses[-1] or any(one.data_ptr() not in addresses for one in arguments):
-        return None
-    return _torch.BoundFunction(kernel, [(addresses.index(one.data_ptr()), one.shape) for one in arguments], len(tensors) - 1, out.shape)
-
-
-BOUND = {aten.mm.out, aten.bmm.out, aten.addmm.out, aten.baddbmm.out}  # operators that are one product
+RECORDED = {aten.mm.out, aten.bmm.out, aten.addmm.out, aten.baddbmm.out}  # operators whose launches are remembered
 
 
 @implements(aten.mm.out, aten.bmm.out)
 def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
-    return gemm(a, b, out, isCall=True)
+    return gemm(a, b, out)
 
 
 @implements(aten.addmm.out, aten.baddbmm.out)
 def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
-    return gemm(a, b, out, added, alpha, beta, isCall=True)
+    return gemm(a, b, out, added, alpha, beta)
 
 
 @implements(aten.addmv.out)

@@ -7,6 +7,7 @@
 
 #include "Devices.h"
 #include "Generator.h"
+#include "Recording.h"
 #include "Tensors.h"
 
 #include <ATen/EmptyTensor.h>
@@ -37,7 +38,9 @@ public:
     c10::Device place(deviceType, index);
     if (!bytes)
       return {nullptr, nullptr, &release, place};
-    return dataOf(device(index).allocate(bytes, currentStream(index)));
+    Block *block = device(index).allocate(bytes, currentStream(index));
+    Recording::made(block, bytes);
+    return dataOf(block);
   }
 
   bool initialized() override { return deviceCount() > 0; }
@@ -358,6 +361,7 @@ const at::Generator &torch_device::defaultGenerator(DeviceIndex index) {
 }
 
 void torch_device::resizeStorage(const c10::Storage &storage, size_t bytes) {
+  Recording::didMore();
   c10::DeviceGuard guard(storage.device());
   c10::DataPtr grown = allocator.allocate(bytes);
   if (size_t kept = std::min(bytes, storage.nbytes()))

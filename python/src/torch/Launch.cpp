@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Tensors.h"
+#include "Recording.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -55,9 +55,9 @@ static size_t bytesOf(const std::string &type) {
 }
 
 Launch::Launch(Kernel &kernel, c10::DeviceIndex index, int64_t stream)
-    : device(torch_device::device(index)), loaded(kernel.on(device)),
-      stream(stream), tensors(loaded.arguments.size()),
-      numbers(loaded.arguments.size()) {}
+    : device(torch_device::device(index)), kernel(kernel),
+      loaded(kernel.on(device)), stream(stream),
+      arguments(loaded.arguments.size()), numbers(loaded.arguments.size()) {}
 
 void Launch::add(const at::TensorBase &tensor) {
   TORCH_CHECK(count + 3 < room(), "the kernel takes fewer arguments");
@@ -66,31 +66,34 @@ void Launch::add(const at::TensorBase &tensor) {
               "argument '", loaded.arguments[count].name, "' is on ",
               tensor.device(), ", the kernel runs on rdna:", int(device.index));
   if (!tensor.numel()) {
-    tensors[count] = {device.placeholder(), 0, &numbers[count], 1, nullptr};
+    arguments[count].tensor = {device.placeholder(), 0, &numbers[count], 1,
+                               nullptr};
     ++count;
     return;
   }
   Place place = placeOf(tensor);
-  if (place.block->stream != stream)
-    place.block->isShared = true;
   size_t end = place.block->size();
-  if (isChecked(device)) {
+  size_t elementBytes = bytesOf(loaded.arguments[count].dtype);
+  bool endsWithTensor = isChecked(device);
+  if (endsWithTensor) {
     size_t elements = tensor.numel() ? 1 : 0;
     for (int64_t d = 0; elements && d < tensor.dim(); ++d)
       elements += (tensor.size(d) - 1) * tensor.stride(d);
     end = place.offset + elements * tensor.itemsize();
   }
   size_t room = end > place.offset ? end - place.offset : 0;
-  numbers[count] = room / bytesOf(loaded.arguments[count].dtype);
-  tensors[count] = {place.block->buffer.get(), place.offset, &numbers[count], 1,
-                    nullptr};
+  numbers[count] = room / elementBytes;
+  arguments[count] = {
+      {place.block->buffer.get(), place.offset, &numbers[count], 1, nullptr},
+      place.block,
+      endsWithTensor ? 0 : elementBytes};
   ++count;
 }
 
 void Launch::add(int64_t bits) {
   TORCH_CHECK(count < room(), "the kernel takes fewer arguments");
   numbers[count] = bits;
-  tensors[count] = {nullptr, 0, nullptr, 0, &numbers[count]};
+  arguments[count].tensor = {nullptr, 0, nullptr, 0, &numbers[count]};
   ++count;
 }
 
@@ -100,14 +103,10 @@ void Launch::run(int64_t x, int64_t y, int64_t z) {
     return;
   for (int64_t extent : {x, y, z})
     add(extent);
-  std::vector<greta_tensor> results;
+  std::vector<Passed> results;
   for (const TensorInfo &result : loaded.results)
-    results.push_back(tensors[result.tied]);
-  device.queue(stream).run([&](Stream &on) {
-    check(greta_function_launch(loaded.function.get(), on.get(), tensors.data(),
-                                tensors.size(), results.data(),
-                                results.size()));
-  });
+    results.push_back(arguments[result.tied]);
+  enqueue(kernel, device, stream, arguments, results);
 }
 
 void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
@@ -120,7 +119,7 @@ void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
     TORCH_CHECK(tensors.size() == declared.size(), "the function has ",
                 declared.size(), " arguments or results, ", tensors.size(),
                 " given");
-    std::vector<greta_tensor> list;
+    std::vector<Passed> list;
     for (size_t i = 0; i < tensors.size(); ++i) {
       const at::Tensor &tensor = tensors[i].tensor;
       const TensorInfo &info = declared[i];
@@ -131,22 +130,16 @@ void torch_device::launch(Kernel &kernel, c10::DeviceIndex index,
       TORCH_CHECK(size_t(tensor.itemsize()) == bytesOf(info.dtype), "tensor '",
                   info.name, "' of the function is of ", info.dtype);
       Place place{nullptr, 0};
-      if (tensor.numel()) {
+      if (tensor.numel())
         place = placeOf(tensor);
-        if (place.block->stream != stream)
-          place.block->isShared = true;
-      }
       list.push_back(
-          {place.block ? place.block->buffer.get() : device.placeholder(),
-           place.offset, tensors[i].shape.data(),
-           uint32_t(tensors[i].shape.size()), nullptr});
+          {{place.block ? place.block->buffer.get() : device.placeholder(),
+            place.offset, tensors[i].shape.data(),
+            uint32_t(tensors[i].shape.size()), nullptr},
+           place.block});
     }
     return list;
   };
-  std::vector<greta_tensor> in = lists(arguments, loaded.arguments),
-                            out = lists(results, loaded.results);
-  device.queue(stream).run([&](Stream &on) {
-    check(greta_function_launch(loaded.function.get(), on.get(), in.data(),
-                                in.size(), out.data(), out.size()));
-  });
+  enqueue(kernel, device, stream, lists(arguments, loaded.arguments),
+          lists(results, loaded.results));
 }

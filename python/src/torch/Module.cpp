@@ -9,6 +9,7 @@
 #include "DLPack.h"
 #include "Generator.h"
 #include "Lending.h"
+#include "Recording.h"
 #include "Tensors.h"
 
 #include <ATen/dlpack.h>
@@ -81,7 +82,7 @@ private:
   std::vector<Kind> kinds;
 };
 
-std::vector<at::Tensor> tensorsOf(nb::sequence given) {
+std::vector<at::Tensor> tensorsOf(nb::handle given) {
   std::vector<at::Tensor> tensors;
   for (nb::handle one : given) {
     if (!THPVariable_Check(one.ptr()))
@@ -108,40 +109,76 @@ void callFunction(Kernel &kernel, nb::sequence arguments,
   launch(kernel, index, currentStream(index), operands(in), operands(out));
 }
 
-/// A function for the tensors of a call, each by its place in the call and the
-/// shape that its memory has for the function.
-class BoundFunction {
+/// The launches of a call, for calls with the same key.
+class Replay {
 public:
-  using Places = std::vector<std::pair<size_t, std::vector<int64_t>>>;
+  Replay(Plan plan, std::vector<nb::object> kernels, bool isOne)
+      : plan(std::move(plan)), kernels(std::move(kernels)), isOne(isOne) {}
 
-  BoundFunction(nb::object kernel, Places arguments, size_t result,
-                std::vector<int64_t> shape)
-      : kernel(std::move(kernel)), arguments(std::move(arguments)),
-        result(result), shape(std::move(shape)) {}
-
-  /// The result, which is one of the tensors.
   nb::object operator()(nb::list tensors) const {
-    auto at = [&](size_t place) -> const at::Tensor & {
-      return THPVariable_Unpack(nb::handle(tensors[place]).ptr());
-    };
-    std::vector<Operand> in;
-    for (const auto &[place, shape] : arguments)
-      in.push_back({at(place), shape});
-    std::vector<Operand> out = {{at(result), shape}};
-    auto &function = nb::cast<Kernel &>(kernel);
+    std::vector<at::Tensor> given = tensorsOf(tensors), made;
     {
       nb::gil_scoped_release release;
-      c10::DeviceIndex index = out[0].tensor.device().index();
-      launch(function, index, currentStream(index), in, out);
+      made = plan.run(given);
     }
-    return tensors[result];
+    nb::list results;
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (plan.results[i].given)
+        results.append(tensors[*plan.results[i].given]);
+      else if (made[i].defined())
+        results.append(nb::steal(THPVariable_Wrap(made[i])));
+      else
+        results.append(nb::none());
+    }
+    return isOne ? nb::object(results[0]) : nb::object(nb::tuple(results));
   }
 
 private:
-  nb::object kernel; // kept
-  Places arguments;
-  size_t result;
-  std::vector<int64_t> shape;
+  Plan plan;
+  std::vector<nb::object> kernels; // kept
+  bool isOne;
+};
+
+/// `with` records the calls in it.
+class Recorder {
+public:
+  explicit Recorder(nb::list tensors) : tensors(tensorsOf(tensors)) {}
+
+  Recorder &enter() {
+    recording.emplace(tensors);
+    return *this;
+  }
+  void exit(nb::args) { recording.reset(); }
+
+  /// None where the launches do not repeat the calls.
+  nb::object replay(nb::object result) const {
+    TORCH_CHECK(recording, "nothing is being recorded");
+    bool isOne = THPVariable_Check(result.ptr());
+    nb::list all;
+    if (isOne)
+      all.append(result);
+    else
+      all = nb::list(result);
+    std::vector<std::optional<at::Tensor>> results;
+    for (nb::handle one : all)
+      results.push_back(one.is_none() ? std::nullopt
+                                      : std::optional<at::Tensor>(
+                                            THPVariable_Unpack(one.ptr())));
+    std::optional<Plan> plan = recording->plan(results);
+    std::vector<nb::object> kernels;
+    for (Kernel *kernel : recording->kernels()) {
+      kernels.push_back(nb::find(kernel));
+      if (!kernels.back().is_valid())
+        return nb::none();
+    }
+    if (!plan)
+      return nb::none();
+    return nb::cast(Replay(std::move(*plan), std::move(kernels), isOne));
+  }
+
+private:
+  std::vector<at::Tensor> tensors;
+  std::optional<Recording> recording;
 };
 
 /// A key tells calls of an operator apart: by types, sizes, strides and
@@ -318,6 +355,7 @@ static void bindDevices(nb::module_ &m) {
   m.def(
       "take_numbers",
       [](nb::handle generator, int index, uint64_t count) {
+        Recording::didMore();
         at::Generator of = generator.is_none()
                                ? defaultGenerator(index)
                                : THPGenerator_Unwrap(generator.ptr());
@@ -432,12 +470,17 @@ NB_MODULE(_torch, m) {
            "Launches a function of greta's dialect on the device and in the "
            "stream in use; tensors lie as its are, and begin at multiples of "
            "16 bytes");
-  nb::class_<BoundFunction>(m, "BoundFunction",
-                            "A function for the tensors of a call")
-      .def(nb::init<nb::object, BoundFunction::Places, size_t,
-                    std::vector<int64_t>>(),
-           "kernel"_a, "arguments"_a, "result"_a, "shape"_a)
-      .def("__call__", &BoundFunction::operator(), "tensors"_a);
+  nb::class_<Replay>(m, "Replay", "The launches of a call")
+      .def("__call__", &Replay::operator(), "tensors"_a,
+           "For tensors that lie as the call's do: results as the call's");
+  nb::class_<Recorder>(m, "Recorder", "Records what is launched in `with`")
+      .def(nb::init<nb::list>(), "tensors"_a)
+      .def("__enter__", &Recorder::enter, nb::rv_policy::reference)
+      .def("__exit__", &Recorder::exit)
+      .def("replay", &Recorder::replay, "result"_a,
+           "In `with`, its launches for a call of these tensors with this "
+           "result, a tensor or several; None where more than launches has to "
+           "be repeated");
   nb::class_<TensorLauncher>(m, "Launcher", "Launches kernels of one signature")
       .def(nb::init<const std::vector<std::string> &>(), "signature"_a)
       .def("__call__", &TensorLauncher::operator(), "grid_x"_a, "grid_y"_a,

@@ -50,6 +50,16 @@ private:
   std::vector<std::unique_ptr<Loaded>> loaded; // by the device's index
 };
 
+/// One argument or result of a launch.
+struct Passed {
+  /// Its shape and value live until the launch is queued.
+  greta_tensor tensor;
+  Block *block = nullptr; // that the tensor lies in
+  /// If not 0, the shape is one number: how many elements of so many bytes
+  /// there are from the tensor's first to the block's end.
+  size_t elementBytes = 0;
+};
+
 /// The arguments of one launch of a kernel of Triton's: pointers and numbers in
 /// their order, then the grid.
 class Launch {
@@ -68,10 +78,11 @@ public:
 
 private:
   Device &device;
+  Kernel &kernel;
   const Kernel::Loaded &loaded;
   int64_t stream;
   size_t count = 0;
-  std::vector<greta_tensor> tensors;
+  std::vector<Passed> arguments;
   std::vector<int64_t> numbers;
 };
 
