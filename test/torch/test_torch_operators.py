@@ -148,9 +148,12 @@ def test_convolutions(rdna, transposed, shape, weight, options):
     "shape, weight, options, gradient",
     (
         ((2, 24, 9, 8), (40, 24, 3, 3), dict(padding=1), True),
-        ((2, 16, 11, 7), (24, 16, 3, 2), dict(stride=2, padding=(1, 0)), False),  # the gradient of x needs a stride of 1 in a package
+        ((2, 16, 11, 7), (24, 16, 3, 2), dict(stride=2, padding=(1, 0)), True),  # four phases
         ((1, 24, 9, 12), (16, 24, 2, 3), dict(dilation=(3, 2), padding=(0, 2)), True),
-        ((2, 32, 6, 5), (24, 32, 1, 1), dict(stride=2), False),
+        ((2, 32, 6, 5), (24, 32, 1, 1), dict(stride=2), True),  # most of x is read by no position
+        ((1, 8, 17, 14), (16, 8, 7, 7), dict(stride=2, padding=3), True),
+        ((2, 16, 12, 9), (8, 16, 2, 3), dict(stride=(3, 1), padding=(1, 2), dilation=(1, 2)), True),  # rows behind the last that is read, no tap in a third of them
+        ((1, 16, 9, 9), (8, 16, 3, 3), dict(stride=2, padding=2, dilation=2), False),  # the gradient of x has no package for both
         ((2, 16, 5, 5), (16, 16, 2, 2), dict(padding=3), False),  # padding beyond the kernel, whose gradient of x would be one of less than nothing
         ((2, 20, 6, 5), (24, 20, 3, 3), dict(padding=1), False),  # channels that do not divide 16 bytes have no package
     ),
