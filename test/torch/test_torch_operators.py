@@ -246,7 +246,8 @@ def test_packages_of_products(rdna, monkeypatch):
     torch = rdna
     from greta.torch import _dispatch, _products
 
-    monkeypatch.setattr(_dispatch, "_fast", {})
+    for name in ("_fast", "_recorded"):
+        monkeypatch.setattr(_dispatch, name, {})
     monkeypatch.setattr(_products, "LEAST_FIXED", 0)
     monkeypatch.setattr(_products, "_fixed", {})
     compiled, compile_one = [], _products._compiled
@@ -257,11 +258,11 @@ def test_packages_of_products(rdna, monkeypatch):
     for rows in (5, 9):
         x = torch.randn(rows, 16, generator=generator)
         torch.testing.assert_close((x.to("rdna") @ weight.to("rdna").t()).cpu(), x @ weight.t(), rtol=1e-4, atol=1e-4)
-    for rows in (5, 9, 6, 5):
+    for rows in (5, 9, 6, 5, 5):
         x, grad = (torch.randn(rows, size, generator=generator) for size in (16, 24))
         torch.testing.assert_close((grad.to("rdna").t() @ x.to("rdna")).cpu(), grad.t() @ x, rtol=1e-4, atol=1e-4)
     x[:, :15].to("rdna") @ weight[:, :15].to("rdna").t()  # 60 bytes
-    gradients = [(24, 16, 5), (24, 16, 9), (24, 16, None)]  # the fourth call is found again
+    gradients = [(24, 16, 5), (24, 16, 9), (24, 16, None), (24, 16, 5)]  # the fourth call is recorded, the fifth is its launches
     assert compiled == [(None, 24, 16)] * 2 + gradients + [(None, None, None)]
 
 
