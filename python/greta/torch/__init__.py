@@ -43,9 +43,10 @@ def _load() -> None:
 
     _device.register()
 
-    from . import _dispatch, _dlpack, _inductor
+    from . import _dispatch, _distributed, _dlpack, _inductor
 
     _dispatch.register()
+    _distributed.register()
     _dlpack.register()
     _inductor.register()
 

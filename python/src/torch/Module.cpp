@@ -7,6 +7,7 @@
 
 #include "../Session.h"
 #include "DLPack.h"
+#include "Distributed.h"
 #include "Generator.h"
 #include "Lending.h"
 #include "Recording.h"
@@ -446,6 +447,13 @@ NB_MODULE(_torch, m) {
   bindDevices(m);
   bindDLPack(m);
   bindLending(m);
+  m.def(
+      "make_collectives",
+      [](nb::handle store, int rank, int size, double timeout) {
+        return nb::steal(makeCollectives(store.ptr(), rank, size, timeout));
+      },
+      "store"_a, "rank"_a, "size"_a, "timeout"_a,
+      "A backend of torch.distributed; the time-out is in seconds");
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);

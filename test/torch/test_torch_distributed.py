@@ -1,0 +1,429 @@
+"""torch.distributed on rdna, backend greta: ranks are processes that share one lavapipe; results are NumPy's, and those of one process on the CPU."""
+
+import functools
+import multiprocessing
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import numpy
+import pytest
+from conftest import ROOT
+
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
+
+def run_rank(body, rank, size, folder, options):
+    import torch
+
+    import greta.torch  # noqa: F401
+
+    torch.set_num_threads(1)
+    torch.rdna.set_fallback(False)
+    try:
+        torch.distributed.init_process_group("greta", init_method=f"file://{folder}/store", rank=rank, world_size=size)
+        result = body(torch, torch.distributed, rank, size, **options)
+        assert not torch.rdna.fallbacks()
+        torch.distributed.destroy_process_group()
+    except BaseException:
+        result = traceback.format_exc()
+        (folder / f"failure{rank}").write_text(result)
+        raise
+    (folder / f"result{rank}").write_bytes(pickle.dumps(result))
+
+
+def start(folder, body, size, **options):
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=run_rank, args=(body, rank, size, folder, options)) for rank in range(size)]
+    for process in processes:
+        process.start()
+    return processes
+
+
+def run(folder, body, size=2, **options):
+    """What each rank's body returns."""
+    processes = start(folder, body, size, **options)
+    until = time.monotonic() + 240
+    try:
+        while any(process.is_alive() for process in processes) and not list(folder.glob("failure*")):
+            assert time.monotonic() < until, "the ranks do not end"
+            time.sleep(0.05)
+        for rank in range(size):
+            failure = folder / f"failure{rank}"
+            assert not failure.exists(), failure.read_text()
+        assert [process.exitcode for process in processes] == [0] * size
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+    return [pickle.loads((folder / f"result{rank}").read_bytes()) for rank in range(size)]
+
+
+@pytest.fixture
+def ranks(rdna, tmp_path):
+    assert rdna.distributed.Backend.default_device_backend_map["rdna"] == "greta"
+    return functools.partial(run, tmp_path)
+
+
+#
+# Collectives
+#
+
+
+def values(torch, rank, dtype, shape=(6, 5)):
+    """Whole numbers, whose sums every type has."""
+    generator = numpy.random.default_rng(rank)
+    return torch.from_numpy(generator.integers(-20, 20, shape)).to(dtype)
+
+
+def collectives(torch, dist, rank, size):
+    def check(result, expected, dtype):
+        assert result.dtype == dtype
+        numpy.testing.assert_array_equal(result.cpu().double(), torch.as_tensor(expected).double())
+
+    reductions = {dist.ReduceOp.SUM: numpy.sum, dist.ReduceOp.MAX: numpy.max}
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32):
+        every = numpy.stack([values(torch, one, dtype).double().numpy() for one in range(size)])
+        own = values(torch, rank, dtype).to("rdna")
+        for op, reduce in reductions.items():
+            result = own.clone()
+            dist.all_reduce(result, op)
+            check(result, reduce(every, axis=0), dtype)
+            parts = every.reshape(size, size, -1)
+            result = torch.empty(30 // size, dtype=dtype, device="rdna")
+            dist.reduce_scatter_tensor(result, own.flatten(), op)
+            check(result, reduce(parts, axis=0)[rank], dtype)
+            result = torch.empty_like(result)
+            dist.reduce_scatter(result, list(own.flatten().chunk(size)), op)
+            check(result, reduce(parts, axis=0)[rank], dtype)
+        result = own.clone()
+        dist.reduce(result, 1)
+        check(result, every.sum(axis=0) if rank == 1 else every[rank], dtype)
+    # Averages of multiples of the number of ranks are exact.
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        result = (values(torch, rank, dtype) * size).to("rdna")
+        dist.all_reduce(result, dist.ReduceOp.AVG)
+        check(result, sum(values(torch, one, dtype).double().numpy() for one in range(size)), dtype)
+        result, given = torch.empty(4, dtype=dtype, device="rdna"), torch.full((4 * size,), float(size * rank), dtype=dtype).to("rdna")
+        dist.reduce_scatter_tensor(result, given, dist.ReduceOp.AVG)
+        check(result, [sum(range(size))] * 4, dtype)
+        check(given, [size * rank] * 4 * size, dtype)
+
+    # What only moves is of any type.
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.uint8, torch.float64):
+        every = [values(torch, one, dtype) for one in range(size)]
+        own = every[rank].to("rdna")
+        result = own.clone()
+        dist.broadcast(result, 1)
+        check(result, every[1], dtype)
+        results = [torch.empty_like(own) for _ in range(size)]
+        dist.all_gather(results, own)
+        check(torch.stack([one.cpu() for one in results]), torch.stack(every), dtype)
+        result = torch.empty((size * 6, 5), dtype=dtype, device="rdna")
+        dist.all_gather_into_tensor(result, own)
+        check(result, torch.cat(every), dtype)
+        results = [torch.empty_like(own) for _ in range(size)] if rank == 2 else None
+        dist.gather(own, results, 2)
+        if rank == 2:
+            check(torch.stack([one.cpu() for one in results]), torch.stack(every), dtype)
+        result = torch.empty((2, 5), dtype=dtype, device="rdna")
+        dist.scatter(result, [part.contiguous() for part in own.chunk(size)] if rank == 0 else None, 0)
+        check(result, every[0].chunk(size)[rank], dtype)
+        result = torch.empty_like(own)
+        dist.all_to_all_single(result, own)
+        check(result, torch.cat([one.chunk(size)[rank] for one in every]), dtype)
+        splits = [1, 2, 3]  # rows for each rank; the ranks get 3, 6 and 9
+        result = torch.empty((3 * (rank + 1), 5), dtype=dtype, device="rdna")
+        dist.all_to_all_single(result, own, [rank + 1] * size, splits)
+        check(result, torch.cat([one.split(splits)[rank] for one in every]), dtype)
+        results = [torch.empty((rank + 1, 5), dtype=dtype, device="rdna") for _ in range(size)]
+        dist.all_to_all(results, list(own.split(splits)))
+        check(torch.cat([one.cpu() for one in results]), torch.cat([one.split(splits)[rank] for one in every]), dtype)
+
+    # Tensors that do not lie row by row, parts of others, and none at all.
+    every = [values(torch, one, torch.float32) for one in range(size)]
+    whole = every[rank].to("rdna")
+    dist.all_reduce(whole[:, 1:3])
+    check(whole[:, 1:3], sum(every)[:, 1:3], torch.float32)
+    check(whole[:, 3:], every[rank][:, 3:], torch.float32)
+    dist.broadcast(whole.t(), 0)
+    check(whole[:, 3:], every[0][:, 3:], torch.float32)
+    result = torch.empty((size, 5), device="rdna")
+    result[rank] = rank
+    dist.all_gather_into_tensor(result, result[rank])
+    check(result, [[one] * 5 for one in range(size)], torch.float32)
+    dist.all_reduce(torch.empty(0, device="rdna"))
+    large = torch.full((3_000_001,), float(rank + 1), device="rdna")  # several steps of the host's memory
+    dist.all_reduce(large)
+    assert (large.cpu() == sum(range(1, size + 1))).all()
+
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    assert objects == [{"rank": one} for one in range(size)]
+    group = dist.new_group([0, 2])
+    if rank != 1:
+        result = torch.full((3,), float(rank), device="rdna")
+        dist.all_reduce(result, group=group)
+        check(result, [2] * 3, torch.float32)
+    dist.barrier()
+    return dist.get_backend()
+
+
+def test_collectives(ranks):
+    assert ranks(collectives, size=3) == ["greta"] * 3
+
+
+def asynchronous(torch, dist, rank, size):
+    """Works, futures, coalesced calls, and messages that wait for each other."""
+    other = 1 - rank
+    begun = []
+    for step in range(20):  # more than are under way at once, whose tensors are dropped
+        tensor = torch.full((1000,), float(rank + step), device="rdna")
+        begun.append((step, dist.all_reduce(tensor, async_op=True)))
+        del tensor
+    for step, work in reversed(begun):
+        assert work.wait()
+        (result,) = work.result()
+        assert (result.cpu() == 2 * step + 1).all()
+        assert work.is_completed() and work.is_success()
+
+    tensor = torch.full((8,), float(rank), device="rdna")
+    future = dist.all_reduce(tensor, async_op=True).get_future()
+    doubled = future.then(lambda done: done.value()[0] * 2).wait()
+    assert doubled.tolist() == [2] * 8 and future.done()
+
+    tensors = [torch.full((one + 1,), float(rank), device="rdna") for one in range(3)]
+    with dist._coalescing_manager():
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    assert [tensor.tolist() for tensor in tensors] == [[1.0], [1.0] * 2, [1.0] * 3]
+    results = [torch.empty((2 * (one + 1),), device="rdna") for one in range(3)]
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for one, result in enumerate(results):
+            dist.all_gather_into_tensor(result, torch.full((one + 1,), float(rank), device="rdna"))
+    manager.wait()
+    assert all(result.tolist() == [0.0] * (one + 1) + [1.0] * (one + 1) for one, result in enumerate(results))
+    with dist._coalescing_manager():
+        for one, result in enumerate(results):
+            dist.reduce_scatter_tensor(result[: one + 1], torch.arange(2.0 * (one + 1)).to("rdna"))
+    assert all(result[: one + 1].tolist() == [2.0 * (rank * (one + 1) + i) for i in range(one + 1)] for one, result in enumerate(results))
+
+    if rank == 0:
+        dist.send(torch.arange(5).to("rdna"), 1)
+        dist.send(torch.arange(5, 8).to("rdna"), 1)
+    else:
+        for expected in ([0, 1, 2, 3, 4], [5, 6, 7]):
+            received = torch.empty(len(expected), dtype=torch.int64, device="rdna")
+            dist.recv(received, 0)
+            assert received.tolist() == expected
+    # 32 MB each way are more than the staging holds: neither may wait for the other's end.
+    sent, received = torch.full((1 << 23,), float(rank), device="rdna"), torch.empty(1 << 23, device="rdna")
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, received, other)]):
+        work.wait()
+    assert (received.cpu() == other).all()
+
+    for op, dtype, message in ((dist.ReduceOp.MIN, torch.float32, "MIN"), (dist.ReduceOp.SUM, torch.int64, "Long"), (dist.ReduceOp.AVG, torch.int32, "averages")):
+        with pytest.raises((RuntimeError, NotImplementedError), match=message):
+            dist.all_reduce(torch.ones(3, dtype=dtype, device="rdna"), op)
+    with pytest.raises(RuntimeError, match="do not fit"):
+        dist.all_gather_into_tensor(torch.empty(5, device="rdna"), torch.empty(2, device="rdna"))
+    with pytest.raises(RuntimeError, match="on cpu|No backend|rdna"):
+        dist.all_reduce(torch.ones(3))
+    dist.barrier()
+
+
+def test_asynchronous(ranks):
+    ranks(asynchronous)
+
+
+#
+# Training
+#
+
+
+def network(torch):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+
+
+def batch(torch, step, rank):
+    generator = torch.Generator().manual_seed(10 * step + rank)
+    return torch.randn(4, 8, generator=generator), torch.randn(4, 4, generator=generator)
+
+
+STEPS = 4
+
+
+def train(torch, model, batches, clip=0.0):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for parts in batches:
+        optimizer.zero_grad()
+        loss = sum(torch.nn.functional.mse_loss(model(x), y) for x, y in parts) / len(parts)
+        loss.backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+
+
+def expected_parameters(torch, clip=0.0):
+    """Of one process, on the CPU in f64, that has both ranks' batches."""
+    model = network(torch).double()
+    train(torch, model, [[tuple(t.double() for t in batch(torch, step, rank)) for rank in range(2)] for step in range(STEPS)], clip)
+    return [parameter.detach().float().numpy() for parameter in model.parameters()]
+
+
+def own_batches(torch, rank):
+    return [[tuple(t.to("rdna") for t in batch(torch, step, rank))] for step in range(STEPS)]
+
+
+def check_parameters(results, expected):
+    for parameters in results:
+        assert len(parameters) == len(expected)
+        for result, of_cpu in zip(parameters, expected):
+            numpy.testing.assert_allclose(result, of_cpu, rtol=1e-5, atol=1e-6)
+
+
+def ddp(torch, dist, rank, size, hook):
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    torch.manual_seed(rank)  # rank 0's parameters are everyone's
+    model = network(torch).to("rdna")
+    if rank:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.zero_()
+    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.0005)  # several buckets
+    if hook:
+        model.register_comm_hook(None, getattr(default_hooks, hook))
+    train(torch, model, own_batches(torch, rank))
+    return [parameter.detach().cpu().numpy() for parameter in model.module.parameters()]
+
+
+def test_ddp(rdna, ranks):
+    check_parameters(ranks(ddp, hook=""), expected_parameters(rdna))
+
+
+def test_ddp_calls_back(rdna, ranks):
+    """A hook goes on with the future of an all_reduce; gradients pass in f16."""
+    results, expected = ranks(ddp, hook="fp16_compress_hook"), expected_parameters(rdna)
+    for result, other, of_cpu in zip(*results, expected):
+        numpy.testing.assert_array_equal(result, other)
+        numpy.testing.assert_allclose(result, of_cpu, atol=2e-3)
+
+
+def fsdp(torch, dist, rank, size):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("rdna", (size,))
+    model = network(torch).to("rdna")
+    for layer in (model[0], model[2], model):
+        fully_shard(layer, mesh=mesh)
+    assert model[0].weight.to_local().shape == (8, 8)
+    train(torch, model, own_batches(torch, rank), clip=0.5)
+    return [parameter.full_tensor().detach().cpu().numpy() for parameter in model.parameters()]
+
+
+def test_fsdp2(rdna, ranks):
+    check_parameters(ranks(fsdp), expected_parameters(rdna, clip=0.5))
+
+
+def dtensor(torch, dist, rank, size):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    mesh = init_device_mesh("rdna", (size,))
+    x, y = values(torch, 0, torch.float32, (8, 6)), values(torch, 1, torch.float32, (6, 4))
+    a, b = distribute_tensor(x.to("rdna"), mesh, [Shard(1)]), distribute_tensor(y.to("rdna"), mesh, [Shard(0)])
+    product = a @ b  # parts of sums
+    numpy.testing.assert_array_equal(product.full_tensor().cpu(), x @ y)
+    numpy.testing.assert_array_equal(product.redistribute(mesh, [Shard(0)]).to_local().cpu(), (x @ y).chunk(size)[rank])
+    moved = a.redistribute(mesh, [Shard(0)])  # all to all
+    numpy.testing.assert_array_equal(moved.to_local().cpu(), x.chunk(size)[rank])
+    numpy.testing.assert_array_equal(moved.redistribute(mesh, [Replicate()]).to_local().cpu(), x)
+    model = network(torch)
+    inputs, _ = batch(torch, 0, 0)
+    expected = model.double()(inputs.double()).float().detach()
+    model = parallelize_module(model.float().to("rdna"), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    numpy.testing.assert_allclose(model(inputs.to("rdna")).detach().cpu(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_dtensor(ranks):
+    ranks(dtensor)
+
+
+#
+# Failures and launchers
+#
+
+
+def lose(torch, dist, rank, size, told):
+    tensor = torch.ones(100, device="rdna")
+    dist.all_reduce(tensor)
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begin = time.monotonic()
+    for what in ("the collective under way", "a later one"):
+        with pytest.raises(dist.DistBackendError, match="rank 1|rank 0"):
+            dist.all_reduce(tensor)
+            tensor.cpu()
+    work = None
+    with pytest.raises(dist.DistBackendError):
+        work = dist.all_reduce(tensor, async_op=True)
+        work.wait()
+    assert work is None or (work.is_completed() and not work.is_success())
+    told.write_text(str(time.monotonic() - begin))
+    os._exit(0)
+
+
+def test_a_lost_rank_is_an_error(rdna, tmp_path):
+    """The time-out is half an hour; the process's end is seen."""
+    told = tmp_path / "survived"
+    processes = start(tmp_path, lose, 2, told=told)
+    for process in processes:
+        process.join(60)
+        process.kill()
+    assert not (tmp_path / "failure0").exists(), (tmp_path / "failure0").read_text()
+    assert [process.exitcode for process in processes] == [0, -signal.SIGKILL]
+    assert float(told.read_text()) < 10
+
+
+def late(torch, dist, rank, size):
+    import datetime
+
+    group = dist.new_group(timeout=datetime.timedelta(seconds=1))
+    tensor = torch.ones(100, device="rdna")
+    dist.all_reduce(tensor, group=group)
+    if rank == 0:
+        begin = time.monotonic()
+        with pytest.raises(dist.DistBackendError, match="rank 1"):
+            dist.all_reduce(tensor, group=group)
+        assert 0.5 < time.monotonic() - begin < 10
+    dist.barrier()
+
+
+def test_a_late_rank_is_an_error(ranks):
+    ranks(late)
+
+
+def test_torchrun(rdna, tmp_path):
+    """The guide's program."""
+    text = (ROOT / "docs" / "guide" / "torch.md").read_text()
+    program = tmp_path / "train.py"
+    program.write_text(re.search(r"```python\n(# train.py\n.*?)```", text, re.DOTALL)[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", program],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    losses = [float(line.split()[1]) for line in done.stdout.splitlines()]
+    assert len(losses) == 10 and losses[-1] < losses[0]
