@@ -397,14 +397,14 @@ def test_a_lost_rank_is_an_error(rdna, tmp_path):
 def late(torch, dist, rank, size):
     import datetime
 
-    group = dist.new_group(timeout=datetime.timedelta(seconds=1))
+    group = dist.new_group(timeout=datetime.timedelta(seconds=3))
     tensor = torch.ones(100, device="rdna")
     dist.all_reduce(tensor, group=group)
     if rank == 0:
         begin = time.monotonic()
         with pytest.raises(dist.DistBackendError, match="rank 1"):
             dist.all_reduce(tensor, group=group)
-        assert 0.5 < time.monotonic() - begin < 10
+        assert 2 < time.monotonic() - begin < 20
     dist.barrier()
 
 
