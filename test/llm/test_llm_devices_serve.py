@@ -80,7 +80,8 @@ def test_layers(tmp_path):
     prompts[1]["grammar"] = "root ::= [a-z ]+"
     said = []
     for devices, words in ((DEVICE, ()), (",".join([DEVICE] * 3), ("--split=layers",))):
-        server = Server(package, [model], "--parallel=4", "--context=128", "--deterministic", *words, device=devices)
+        guesses = ["--drafts=3"] * bool(words)
+        server = Server(package, [model], "--parallel=4", "--context=128", "--deterministic", *words, *guesses, device=devices)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), prompts)])
         server.end()

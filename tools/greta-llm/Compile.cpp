@@ -217,6 +217,15 @@ bool namesHost(const std::string &targets) {
 
 } // namespace
 
+std::vector<int64_t> batchesFor(int64_t sequences) {
+  constexpr int64_t largest = 32; // of more, a step takes several
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size < std::min(sequences, largest); size *= 2)
+    sizes.push_back(size);
+  sizes.push_back(std::min(sequences, largest));
+  return sizes;
+}
+
 std::string packageFor(const Model &model, const Options &options,
                        std::vector<int64_t> batches) {
   if (!options.package.empty())

@@ -17,6 +17,10 @@ namespace greta::llm {
 std::string packageFor(const Model &model, const Options &options,
                        std::vector<int64_t> batches);
 
+// The batches of so many sequences, or tokens of them: powers of two, so that a
+// step of few has kernels of its own.
+std::vector<int64_t> batchesFor(int64_t sequences);
+
 // The user's folder of packages, which may not be there.
 std::filesystem::path cachePath();
 

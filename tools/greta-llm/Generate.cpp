@@ -5,7 +5,7 @@
 #include "Npy.h"
 #include "Options.h"
 #include "Tokens.h"
-#include "engine/Engine.h"
+#include "engine/DraftModel.h"
 #include "server/Chat.h"
 #include "tokenizer/Tokenizer.h"
 
@@ -31,6 +31,7 @@ int generate(const Options &options) {
   Tokenizer tokenizer(model);
   Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
+  std::unique_ptr<Drafts> drafts = draftsFor(options, tokenizer, engine, 1);
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
   if (tokens.empty())
@@ -47,17 +48,18 @@ int generate(const Options &options) {
   double begin = seconds(), prompted = begin;
   engine.append(sequence, tokens.data(), tokens.size());
   bool isFirst = true;
+  auto take = [&](int32_t token) {
+    if (std::exchange(isFirst, false))
+      prompted = seconds();
+    if (tokenizer.isEnd(token) && !options.ignoresEnd)
+      return false;
+    std::string bytes = tokenizer.bytesOf(token);
+    fwrite(bytes.data(), 1, bytes.size(), stdout);
+    fflush(stdout);
+    return true;
+  };
   int64_t made =
-      engine.generate(sequence, tokens, sampling, most, [&](int32_t token) {
-        if (std::exchange(isFirst, false))
-          prompted = seconds();
-        if (tokenizer.isEnd(token) && !options.ignoresEnd)
-          return false;
-        std::string bytes = tokenizer.bytesOf(token);
-        fwrite(bytes.data(), 1, bytes.size(), stdout);
-        fflush(stdout);
-        return true;
-      });
+      engine.generate(sequence, tokens, sampling, most, take, drafts.get());
   double end = seconds();
   fputc('\n', stdout);
   fflush(stdout); // the statistics begin a line of their own

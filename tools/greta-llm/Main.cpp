@@ -149,6 +149,10 @@ void addDrafts(CLI::App *verb, Options &options) {
                    "guess so many tokens from what the text has had before, "
                    "and check them in one step; 0: none")
       ->check(CLI::Range(0, 15));
+  verb->add_option("--draft-model", options.draftModel,
+                   "a smaller model with the same tokens that guesses them "
+                   "instead; it runs on the first device, from the cache")
+      ->needs("--drafts");
 }
 
 // Prompts and sequences, in tokens.
@@ -306,6 +310,7 @@ void addServeOptions(CLI::App *verb, Options &options) {
   verb->add_flag("--no-prefix-cache", options.noPrefixCache,
                  "evaluate every prompt from its first token on, though the KV "
                  "cache may still hold its beginning");
+  addDrafts(verb, options);
   verb->add_option("--prompt-ms", options.promptMilliseconds,
                    "how many milliseconds parts of prompts may take between "
                    "two tokens of those who generate; 0: --chunk tokens")

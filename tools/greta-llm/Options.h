@@ -13,6 +13,7 @@ namespace greta::llm {
 struct Options {
   std::string model, synthetic, package, device, output, targets, type, prompt,
       text, file, kvCache, format = "table", host = "127.0.0.1", keyFile;
+  std::string draftModel;           // a smaller one, which guesses
   std::string system;               // the first message of a chat
   std::string first, second;        // [package] model, as they were given
   std::vector<std::string> devices; // that compute the model together

@@ -6,7 +6,7 @@
 // not hold is evaluated.
 #include "Compile.h"
 #include "Options.h"
-#include "engine/Engine.h"
+#include "engine/DraftModel.h"
 #include "server/Chat.h"
 #include "tokenizer/Tokenizer.h"
 
@@ -39,6 +39,7 @@ public:
   Conversation(const Options &options, const ChatTemplate &chat,
                const Tokenizer &tokenizer, Engine &engine)
       : options(options), tokenizer(tokenizer), engine(engine), chat(chat),
+        drafts(draftsFor(options, tokenizer, engine, 1)),
         sampling(options.sampling) {
     sampling.seed = seedOf(options);
     if (auto token = tokenizer.find(chat.end()))
@@ -77,6 +78,7 @@ private:
   const Tokenizer &tokenizer;
   Engine &engine;
   const ChatTemplate &chat;
+  std::unique_ptr<Drafts> drafts;
   Sampling sampling;
   int32_t endOfAnswer = -1;
   std::string instructions;
@@ -193,7 +195,8 @@ std::string Conversation::generate(const std::vector<int32_t> &prompt,
     return true;
   };
   if (!isStopped)
-    made = engine.generate(sequence, prompt, sampling, most, take);
+    made =
+        engine.generate(sequence, prompt, sampling, most, take, drafts.get());
   engine.end(0);
   promptSeconds = first - begin;
   answerSeconds = seconds() - first;

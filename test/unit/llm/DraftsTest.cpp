@@ -1,9 +1,11 @@
-// DraftsTest.cpp: a text's own past says what follows.
+// DraftsTest.cpp: a text's own past says what follows, and a step's places are
+// divided among those who guess.
 #include "engine/Drafts.h"
 
 #include <gtest/gtest.h>
 
 using greta::llm::draftOf;
+using greta::llm::sharesOf;
 using Tokens = std::vector<int32_t>;
 
 TEST(Drafts, WhatFollowedBefore) {
@@ -19,4 +21,25 @@ TEST(Drafts, WhatFollowedBefore) {
   EXPECT_EQ(draftOf({9, 1, 2, 7, 5, 1, 2, 8, 9, 1, 2}, 2), Tokens({7, 5}));
   EXPECT_EQ(draftOf({1, 2, 7, 5, 1, 2, 8, 4, 1, 2}, 1), Tokens({8}));
   EXPECT_EQ(draftOf({6, 6, 6}, 3), Tokens({6}));
+}
+
+TEST(Drafts, EachHasItsOwnPast) {
+  greta::llm::OwnPast past;
+  Tokens first = {1, 2, 3, 1, 2}, second = {5, 6, 7};
+  std::vector<Tokens> guesses =
+      past.guess({{4, &first, 2}, {0, &second, 3}, {1, &first, 1}});
+  EXPECT_EQ(guesses, (std::vector<Tokens>{{3, 1}, {}, {3}}));
+}
+
+TEST(Drafts, SharesOfRoom) {
+  using Shares = std::vector<size_t>;
+  EXPECT_EQ(sharesOf({}, 3), Shares());
+  EXPECT_EQ(sharesOf({0, 0}, 3), Shares({0, 0}));
+  EXPECT_EQ(sharesOf({2, 7, 1}, 0), Shares({0, 0, 0}));
+  // All that is wanted, where there is room.
+  EXPECT_EQ(sharesOf({2, 7, 1}, 10), Shares({2, 7, 1}));
+  EXPECT_EQ(sharesOf({2, 7, 1}, 100), Shares({2, 7, 1}));
+  // Else alike; what some do not want is for the others, the first ones first.
+  EXPECT_EQ(sharesOf({3, 3, 3}, 5), Shares({2, 2, 1}));
+  EXPECT_EQ(sharesOf({1, 7, 7}, 6), Shares({1, 3, 2}));
 }

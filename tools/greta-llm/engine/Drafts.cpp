@@ -28,4 +28,26 @@ std::vector<int32_t> draftOf(const std::vector<int32_t> &tokens, size_t most) {
   return {begin, begin + static_cast<ptrdiff_t>(count)};
 }
 
+std::vector<std::vector<int32_t>>
+OwnPast::guess(const std::vector<Asked> &texts) {
+  std::vector<std::vector<int32_t>> guesses;
+  for (const Asked &text : texts)
+    guesses.push_back(draftOf(*text.tokens, text.most));
+  return guesses;
+}
+
+std::vector<size_t> sharesOf(const std::vector<size_t> &wanted, size_t room) {
+  std::vector<size_t> shares(wanted.size());
+  for (bool isMore = true; isMore;) {
+    isMore = false;
+    for (size_t i = 0; i < wanted.size() && room; ++i)
+      if (shares[i] < wanted[i]) {
+        ++shares[i];
+        --room;
+        isMore = true;
+      }
+  }
+  return shares;
+}
+
 } // namespace greta::llm

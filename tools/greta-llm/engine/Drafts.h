@@ -1,6 +1,5 @@
-// Drafts.h: what a text probably goes on with, at no cost: where its last
-// tokens were before, what followed them. In: the tokens so far. Out: the next
-// ones, as a guess that the model then checks (Engine::check).
+// Drafts.h: what texts probably go on with. In: the tokens so far. Out: the
+// next ones, as a guess that the model then checks (Engine::check).
 #ifndef GRETA_LLM_DRAFTS_H
 #define GRETA_LLM_DRAFTS_H
 
@@ -10,8 +9,44 @@
 
 namespace greta::llm {
 
-// At most `most` tokens; none where the last two have not been there before.
+// At no cost: where the last tokens were before, what followed them. At most
+// `most` tokens; none where the last two have not been there before.
 std::vector<int32_t> draftOf(const std::vector<int32_t> &tokens, size_t most);
+
+// Divides `room` among those that want so many each: one after another gets one
+// more, as long as there is room.
+std::vector<size_t> sharesOf(const std::vector<size_t> &wanted, size_t room);
+
+// Who guesses.
+class Drafts {
+public:
+  // A text, which has its own slot, and the most tokens that are wanted.
+  struct Asked {
+    int64_t slot;
+    const std::vector<int32_t> *tokens;
+    size_t most;
+  };
+  virtual ~Drafts() = default;
+  // For each text, in their order.
+  virtual std::vector<std::vector<int32_t>>
+  guess(const std::vector<Asked> &texts) = 0;
+  // Whether tokens that nobody checks have cost something.
+  virtual bool costs() const = 0;
+  // A slot's text has ended.
+  virtual void end(int64_t slot) = 0;
+  // After an error: what is known of texts may be wrong.
+  virtual void forget() = 0;
+};
+
+// Guesses of draftOf().
+class OwnPast : public Drafts {
+public:
+  std::vector<std::vector<int32_t>>
+  guess(const std::vector<Asked> &texts) override;
+  bool costs() const override { return false; }
+  void end(int64_t) override {}
+  void forget() override {}
+};
 
 } // namespace greta::llm
 #endif

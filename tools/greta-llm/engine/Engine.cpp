@@ -151,7 +151,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     for (const greta::Function &head : step.head)
       checkArguments(head, -1);
   }
-  makePlaces(std::max(options.sequences, options.drafts + 1));
+  makePlaces(wantedPlaces());
   if (options.drafts && places.size == 1)
     fail(packagePath + ": has kernels for one token at a time alone; "
                        "--drafts needs others: compile with --batch=1,8");
@@ -234,7 +234,7 @@ int64_t Engine::contextThatFits() const {
   size_t layer = cachedBytes();
   // makePlaces allocates these for sequences that generate.
   auto places = static_cast<size_t>(
-      options.sequences * (c.vocabulary + maskWords(c.vocabulary)) * 4);
+      wantedPlaces() * (c.vocabulary + maskWords(c.vocabulary)) * 4);
   auto fits = static_cast<int64_t>(
       (memory.free - std::min(memory.free, places)) / 2 /
       (static_cast<size_t>(stage.end - stage.first) * layer));

@@ -22,6 +22,7 @@
 
 namespace greta::llm {
 
+class Drafts;
 struct Options;
 
 struct EngineOptions {
@@ -130,18 +131,30 @@ public:
     places.wantsLogits[static_cast<size_t>(place)] = wants;
   }
   // Generates at the first place, from the end of a sequence's prompt: `take`
-  // gets each token and says whether to go on. Returns how many it took.
+  // gets each token and says whether to go on. Returns how many it took. With
+  // `drafts` a step also checks guesses of what follows.
   int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
                    const Sampling &sampling, int64_t most,
-                   const std::function<bool(int32_t)> &take);
-  // The same, where a step also checks guesses of what follows (Drafts.h): it
-  // has the last token and the guesses at a place each, and says at each what
-  // comes next. So each token is the one that steps without guesses choose,
-  // but for the roundings of kernels for several tokens.
-  int64_t generateWithDrafts(const Sequence &sequence,
-                             const std::vector<int32_t> &prompt,
-                             const Sampling &sampling, int64_t most,
-                             const std::function<bool(int32_t)> &take);
+                   const std::function<bool(int32_t)> &take, Drafts *drafts);
+  // A sequence's part of a step that checks guesses: the last `count` of its
+  // tokens, of which all but the first are guesses. Pages are reserved for all.
+  struct Checked {
+    Sequence sequence;
+    std::vector<int32_t> tokens;
+    size_t count = 1;
+    Sampling sampling;
+    // Of the tokens before the guesses, so many of the last are generated.
+    size_t said = 0;
+    // What may follow each of the `count` tokens, where that is masked.
+    std::vector<std::vector<uint32_t>> masks;
+    bool wantsLogits = false;
+  };
+  // Queues a step that says behind each of these tokens what comes next. Each
+  // has a place of its own, in their order. So a guess is right if it is what
+  // the place before says, and each token is the one that steps without guesses
+  // choose, but for the roundings of kernels for several tokens. Who has places
+  // otherwise, by begin(), wants none behind the first token.
+  Chosen check(const std::vector<Checked> &sequences);
   // How many tokens were guessed, and how many of these were right.
   std::pair<int64_t, int64_t> drafted() const { return {guessed, right}; }
   // Queues the next token of each place that wants more and does not wait.
@@ -176,7 +189,7 @@ public:
   const Config &config() const { return model.config; }
   int64_t vocabulary() const { return model.config.vocabulary; }
   int64_t chunk() const { return options.chunk; }
-  // The most sequences that a step takes together.
+  // The most sequences, or tokens of them, that a step takes together.
   int64_t batch() const { return places.size; }
   // Rows that steps have computed, of which some are nobody's.
   int64_t stepRows() const { return computedRows; }
@@ -254,17 +267,23 @@ private:
     tell([](Engine &other) { other.forgetPlaces(); });
     placesAreClear = false;
   }
+  int64_t wantedPlaces() const;
+  int64_t generateWithDrafts(const Sequence &sequence,
+                             const std::vector<int32_t> &prompt,
+                             const Sampling &sampling, int64_t most,
+                             const std::function<bool(int32_t)> &take,
+                             Drafts &drafts);
   void writeTable(int64_t place, const Sequence &sequence);
+  void writeMask(int64_t place, const std::vector<uint32_t> &mask);
+  std::vector<int32_t> writeCounts(int64_t place,
+                                   std::vector<int32_t>::const_iterator first,
+                                   std::vector<int32_t>::const_iterator end);
+  void writeChecked(const Checked &one, int64_t place);
   void writeLeft(int64_t place, int64_t left);
   void awaitMask(int64_t place);
   Chosen newRead();
   void queueLogits(Chosen &chosen, int64_t place, int64_t row);
   void queueTokens(Chosen &chosen);
-  void shareTables(const Sequence &sequence);
-  // Chooses the token behind each of the last `count` tokens of a sequence. All
-  // places share the sequence's pages.
-  Chosen check(const Sequence &sequence, const std::vector<int32_t> &tokens,
-               size_t count, const Sampling &sampling);
   // A place's line of the arrays: functions take a batch of them at a time.
   int64_t lineOf(int64_t place) const {
     return place / places.size * pitch() + place % places.size;
@@ -346,6 +365,7 @@ private:
     int64_t lines = 0; // of the arrays of `input`, and of `rows`
     greta::Buffer input, rows, numbers, masks, counts;
     std::vector<int64_t> left; // tokens that a place's sequence wants
+    std::vector<std::vector<int32_t>> tables; // of pages, as they were written
     std::vector<bool> wantsLogits;
     std::vector<bool> isMasked, waits; // for a mask
     // A batch's graphs by the functions' size; each is recorded when first

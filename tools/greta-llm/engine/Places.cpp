@@ -2,7 +2,6 @@
 // replayed as it is: layers, head, and the choice of the next tokens, which
 // leaves on the device what the next step begins with. The host writes to a
 // place only when a sequence comes or goes.
-#include "engine/Drafts.h"
 #include "engine/Engine.h"
 
 #include <algorithm>
@@ -50,6 +49,7 @@ void Engine::makePlaces(int64_t sequences) {
   int64_t size = places.size, batches = (sequences + size - 1) / size;
   places.lines = batches * pitch();
   places.left.assign(static_cast<size_t>(sequences), 0);
+  places.tables.assign(static_cast<size_t>(sequences), {});
   for (std::vector<bool> *some :
        {&places.wantsLogits, &places.isMasked, &places.waits})
     some->assign(static_cast<size_t>(sequences), false);
@@ -85,6 +85,8 @@ void Engine::clearPlaces() {
               inputs.offset(Slots));
   stream.fill(places.rows, places.rows.size(), 0);
   std::fill(places.left.begin(), places.left.end(), 0);
+  for (std::vector<int32_t> &table : places.tables)
+    table.clear();
   placesAreClear = true;
 }
 
@@ -183,7 +185,12 @@ void Engine::queueTokens(Chosen &chosen) {
   stream.flush();
 }
 
+/// Writes what is not there already.
 void Engine::writeTable(int64_t place, const Sequence &sequence) {
+  std::vector<int32_t> &held = places.tables[static_cast<size_t>(place)];
+  if (held == sequence.pages)
+    return;
+  held = sequence.pages;
   Inputs inputs = inputsOfPlaces();
   inputs.first = lineOf(place);
   stream.write(places.input, sequence.pages.data(), sequence.pages.size() * 4,
@@ -224,11 +231,15 @@ void Engine::warmUp() {
   forgetPlaces();
 }
 
-void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {
-  tell([=](Engine &other) { other.setMask(place, mask); });
+void Engine::writeMask(int64_t place, const std::vector<uint32_t> &mask) {
   size_t words = static_cast<size_t>(maskWords(vocabulary()));
   stream.write(places.masks, mask.data(), words * 4,
                static_cast<size_t>(lineOf(place)) * words * 4);
+}
+
+void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {
+  tell([=](Engine &other) { other.setMask(place, mask); });
+  writeMask(place, mask);
   auto index = static_cast<size_t>(place);
   if (places.left[index] && places.waits[index])
     writeLeft(place, places.left[index]);
@@ -249,6 +260,18 @@ void Engine::awaitMask(int64_t place) {
     writeLeft(place, 0);
 }
 
+/// Writes, and returns, how often a place's sequence has generated each token.
+std::vector<int32_t>
+Engine::writeCounts(int64_t place, std::vector<int32_t>::const_iterator first,
+                    std::vector<int32_t>::const_iterator end) {
+  std::vector<int32_t> counts(static_cast<size_t>(vocabulary()));
+  std::for_each(first, end,
+                [&](int32_t token) { ++counts[static_cast<size_t>(token)]; });
+  stream.write(places.counts, counts.data(), counts.size() * 4,
+               static_cast<size_t>(lineOf(place)) * counts.size() * 4);
+  return counts;
+}
+
 Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
                              const Sampling &sampling, int64_t left,
@@ -263,13 +286,8 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
   std::vector<int32_t> row = samplingRow(sampling, left, prompt, prompt.size());
   stream.write(places.rows, row.data(), row.size() * 4,
                static_cast<size_t>(line) * row.size() * 4);
-  if (sampling.counts()) {
-    std::vector<int32_t> counts(static_cast<size_t>(vocabulary()));
-    std::for_each(prompt.end() - said, prompt.end(),
-                  [&](int32_t token) { ++counts[static_cast<size_t>(token)]; });
-    stream.write(places.counts, counts.data(), counts.size() * 4,
-                 static_cast<size_t>(line) * counts.size() * 4);
-  }
+  if (sampling.counts())
+    (void)writeCounts(place, prompt.end() - said, prompt.end());
   writeTable(place, sequence);
   queueSample(1, static_cast<size_t>(places.lines + line * 4) * 4);
   places.left[static_cast<size_t>(place)] = left - 1;
@@ -313,9 +331,10 @@ Engine::Chosen Engine::step() {
 int64_t Engine::generate(const Sequence &sequence,
                          const std::vector<int32_t> &prompt,
                          const Sampling &sampling, int64_t most,
-                         const std::function<bool(int32_t)> &take) {
-  if (options.drafts && !sampling.counts() && !sampling.isMasked)
-    return generateWithDrafts(sequence, prompt, sampling, most, take);
+                         const std::function<bool(int32_t)> &take,
+                         Drafts *drafts) {
+  if (drafts)
+    return generateWithDrafts(sequence, prompt, sampling, most, take, *drafts);
   // The device is a step ahead of the text.
   std::deque<Chosen> ahead;
   int64_t made = 0;
@@ -329,69 +348,6 @@ int64_t Engine::generate(const Sequence &sequence,
       break;
   }
   return made;
-}
-
-void Engine::shareTables(const Sequence &sequence) {
-  tell([=](Engine &other) { other.shareTables(sequence); });
-  for (int64_t place = 0; place < places.size; ++place)
-    writeTable(place, sequence);
-}
-
-Engine::Chosen Engine::check(const Sequence &sequence,
-                             const std::vector<int32_t> &tokens, size_t count,
-                             const Sampling &sampling) {
-  tell([=](Engine &other) {
-    (void)other.check(sequence, tokens, count, sampling);
-  });
-  // The device clears a line that wants one token behind that.
-  std::vector<int32_t> arrays[4], rows;
-  for (size_t i = tokens.size() - count; i < tokens.size(); ++i) {
-    auto position = static_cast<int32_t>(i);
-    arrays[Tokens].push_back(tokens[i]);
-    arrays[Positions].push_back(position);
-    arrays[Slots].push_back(slotOf(sequence, position));
-    arrays[Lengths].push_back(position + 1);
-    std::vector<int32_t> row = samplingRow(sampling, 1, tokens, i + 1);
-    rows.insert(rows.end(), row.begin(), row.end());
-  }
-  Inputs inputs = inputsOfPlaces();
-  for (int array : {Tokens, Positions, Slots, Lengths})
-    stream.write(places.input, arrays[array].data(), count * 4,
-                 inputs.offset(array));
-  stream.write(places.rows, rows.data(), rows.size() * 4);
-  Chosen chosen = newRead();
-  runStep(0, static_cast<int64_t>(count));
-  queueTokens(chosen);
-  return chosen;
-}
-
-int64_t Engine::generateWithDrafts(const Sequence &sequence,
-                                   const std::vector<int32_t> &prompt,
-                                   const Sampling &sampling, int64_t most,
-                                   const std::function<bool(int32_t)> &take) {
-  std::vector<int32_t> tokens = prompt;
-  std::vector<int32_t> next = {begin(0, sequence, prompt, sampling, 1)[0]};
-  shareTables(sequence);
-  for (int64_t made = 0;;) {
-    for (int32_t token : next) {
-      if (!take(token))
-        return made;
-      tokens.push_back(token);
-      if (++made == most)
-        return made;
-    }
-    int64_t room = std::min({options.drafts, most - made - 1, places.size - 1});
-    std::vector<int32_t> draft = draftOf(tokens, static_cast<size_t>(room));
-    size_t size = tokens.size();
-    tokens.insert(tokens.end(), draft.begin(), draft.end());
-    Chosen chosen = check(sequence, tokens, draft.size() + 1, sampling);
-    tokens.resize(size);
-    guessed += static_cast<int64_t>(draft.size());
-    next = {chosen[0]};
-    for (size_t i = 0; i < draft.size() && draft[i] == next.back();
-         ++i, ++right)
-      next.push_back(chosen[static_cast<int64_t>(i) + 1]);
-  }
 }
 
 void Engine::end(int64_t place) {

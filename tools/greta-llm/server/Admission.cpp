@@ -86,6 +86,8 @@ void Scheduler::release(Job &job) {
                     job.promptSize() + std::max<int64_t>(job.made - 1, 0));
   }
   engine.release(job.sequence);
+  if (drafts)
+    drafts->end(job.place);
 }
 
 /// Pages for the next token of all that generate, of those that arrived first
@@ -103,6 +105,11 @@ void Scheduler::grow() {
           [](const std::shared_ptr<Job> &one) { return one->answer; });
       preempt(**last);
     }
+    // Guesses have the pages that nobody else needs.
+    if (drafts && job.answer && !job.isInPrompt())
+      (void)engine.extend(job.place, job.sequence,
+                          std::min(needed + mostGuesses, job.request.most),
+                          more);
   }
 }
 

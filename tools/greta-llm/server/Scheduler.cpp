@@ -25,12 +25,13 @@ unsigned helpers() {
 } // namespace
 
 Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
-                     const Options &options)
+                     const Options &options, Drafts *drafts)
     : engine(engine), tokenizer(tokenizer),
       sequences(static_cast<size_t>(options.parallel)),
       queueLimit(static_cast<size_t>(options.queue)),
       isDeterministic(options.isDeterministic),
-      sharesPages(!options.noPrefixCache),
+      sharesPages(!options.noPrefixCache), drafts(drafts),
+      mostGuesses(options.drafts),
       promptSeconds(options.promptMilliseconds * 1e-3), guides(helpers()),
       free(engine.freeTokens()) {
   for (int64_t place = 0; place < options.parallel; ++place)
@@ -196,6 +197,8 @@ bool Scheduler::queueNext() {
   bool isNobody = generating().empty();
   if ((promptsFirst || isNobody) && queuePrompts(!isNobody))
     return true;
+  if (drafts)
+    return queueCheck();
   awaitMasks();
   Step step;
   for (const std::shared_ptr<Job> &job : generating())
@@ -307,8 +310,9 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
   Step step;
   step.jobs = {job};
   setBegin(step);
-  step.chosen = engine.begin(job->place, job->sequence, request.tokens,
-                             request.sampling, request.most, job->before);
+  step.chosen =
+      engine.begin(job->place, job->sequence, request.tokens, request.sampling,
+                   drafts ? 1 : request.most, job->before);
   ahead.push_back(std::move(step));
 }
 
@@ -334,10 +338,34 @@ void Scheduler::fail(Job &job, const std::string &problem) {
 void Scheduler::takeStep() {
   Step step = std::move(ahead.front());
   ahead.pop_front();
-  for (const std::shared_ptr<Job> &job : step.jobs)
-    if (job->answer)
-      take(*job, step.chosen[job->place], step.chosen.logits(job->place));
+  for (size_t i = 0; i < step.jobs.size(); ++i)
+    takeAll(step.jobs[i], step, i);
   measure(step);
+}
+
+/// A job's tokens of a step: the next one, and those behind right guesses.
+void Scheduler::takeAll(const std::shared_ptr<Job> &job, Step &step,
+                        size_t number) {
+  if (!job->answer)
+    return;
+  int64_t place = job->place;
+  std::vector<int32_t> guesses;
+  if (!step.guesses.empty()) {
+    place = step.firsts[number];
+    guesses = std::move(step.guesses[number]);
+  }
+  take(*job, step.chosen[place], step.chosen.logits(place));
+  for (int32_t guess : guesses) {
+    if (!job->answer || guess != step.chosen[place])
+      break;
+    ++counts.rightGuesses;
+    ++place;
+    take(*job, step.chosen[place], step.chosen.logits(place));
+  }
+  if (!step.guesses.empty())
+    job->queued = job->made;
+  if (job->answer && job->guide)
+    guides.ask(job->guide);
 }
 
 /// What a step took, or the tokens of prompts before it.
@@ -381,9 +409,9 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
     if (!job.guide->take(tokenizer.bytesOf(token)))
       return fail(job, job.guide->problem());
     isOver = job.guide->isOver();
-    if (!isOver && job.made + 1 < request.most)
-      guides.ask(job.guide);
   }
+  if (!isEnd)
+    job.chosen.push_back(token);
   // A job that began anew does not repeat tokens that it has already sent.
   if (job.made++ < job.repeated())
     return;
@@ -400,7 +428,6 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
   if (isEnd)
     return finish(job, "stop", stopOf(request, token));
   job.answer->generated = job.said = job.before + job.made;
-  job.chosen.push_back(token);
   ++counts.generatedTokens;
   job.held += textOf(job, token);
   if (logits && request.likeliest >= 0)
@@ -469,6 +496,8 @@ void Scheduler::failAll(const std::string &problem) {
   fprintf(stderr, "greta-llm: error: %s\n", problem.c_str());
   ahead.clear();
   engine.forget();
+  if (drafts)
+    drafts->forget();
   for (std::shared_ptr<Job> &job : running) {
     if (!job->answer)
       continue;

@@ -23,6 +23,11 @@
 // same beginning is evaluated from there on (Pages.h). A deterministic engine
 // keeps those of prompts alone: steps round otherwise than prompts.
 //
+// With guesses (Guesses.cpp) a step has several tokens of a sequence, of which
+// the later ones are what its text probably goes on with. Those that the model
+// says, too, are taken, so a step brings up to as many tokens. Such a step is
+// queued when the tokens before it are read.
+//
 // Kernels for few sequences are faster than those for many, and round their
 // sums in another order: an answer depends on its neighbours by that. A
 // deterministic engine has the same kernels for any number; there a request
@@ -32,6 +37,7 @@
 #define GRETA_LLM_SCHEDULER_H
 
 #include "Options.h"
+#include "engine/Drafts.h"
 #include "engine/Engine.h"
 #include "server/Guides.h"
 #include "server/Histogram.h"
@@ -114,6 +120,7 @@ struct Metrics {
       preempted{0};
   std::atomic<int64_t> promptTokens{0}, cachedTokens{0}, generatedTokens{0},
       steps{0};
+  std::atomic<int64_t> guessed{0}, rightGuesses{0};
   std::atomic<int64_t> waiting{0}, running{0};
   std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
       firstTokens{0};
@@ -123,7 +130,9 @@ struct Metrics {
 
 class Scheduler {
 public:
-  Scheduler(Engine &engine, const Tokenizer &tokenizer, const Options &options);
+  // `drafts`: who guesses; null: nobody.
+  Scheduler(Engine &engine, const Tokenizer &tokenizer, const Options &options,
+            Drafts *drafts);
   // Finishes what was taken, then ends.
   ~Scheduler();
 
@@ -168,7 +177,7 @@ private:
     int64_t place = -1;
     size_t evaluated = 0; // tokens of the prompt
     bool isBegun = false; // some of these by itself
-    int64_t queued = 0;   // tokens that the device has made, or will
+    int64_t queued = 0;   // tokens that the device has made, or may yet
     int64_t made = 0;     // of these, how many the host has read
     int64_t before = 0;   // tokens that the prompt has of its answer
     int64_t said = 0;     // tokens of the answer whose text is pushed or held
@@ -182,6 +191,9 @@ private:
   struct Step {
     Engine::Chosen chosen;
     std::vector<std::shared_ptr<Job>> jobs;
+    // Of a step that checks guesses, those of each job, and its first place.
+    std::vector<std::vector<int32_t>> guesses;
+    std::vector<int64_t> firsts;
     int64_t behind = 0;  // tokens of prompts that are evaluated before it
     double begin = 0;    // when it, or these, were queued
     bool isFirst = true; // a prompt's first token, for which no step is run
@@ -197,12 +209,19 @@ private:
   std::vector<std::shared_ptr<Job>> generating() const;
   std::shared_ptr<Job> nextPrompt() const;
   bool queueNext();
+  bool queueCheck();
+  size_t roomForGuesses(const Job &job) const;
+  Engine::Checked checkedOf(const Job &job) const;
+  std::vector<std::vector<int32_t>>
+  guessesFor(const std::vector<std::shared_ptr<Job>> &jobs,
+             const std::vector<Engine::Checked> &texts);
   bool queuePrompts(bool othersWait);
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
   void awaitMasks();
   bool setMask(Job &job);
   void setBegin(Step &step);
   void takeStep();
+  void takeAll(const std::shared_ptr<Job> &job, Step &step, size_t number);
   void measure(const Step &step);
   std::string textOf(const Job &job, int32_t token) const;
   void fail(Job &job, const std::string &problem);
@@ -220,6 +239,8 @@ private:
   const Tokenizer &tokenizer;
   const size_t sequences, queueLimit;
   const bool isDeterministic, sharesPages;
+  Drafts *const drafts;
+  const int64_t mostGuesses; // of a sequence in a step
   std::deque<std::shared_ptr<Job>> waiting;
   // The first of them did not fit with so many free tokens.
   const Job *tooLarge = nullptr;

@@ -9,6 +9,7 @@
 // after --grace seconds. A lost device ends it after one, with status 1.
 #include "Compile.h"
 #include "Options.h"
+#include "engine/DraftModel.h"
 #include "server/Embeddings.h"
 #include "server/Http.h"
 #include "server/Replies.h"
@@ -63,9 +64,9 @@ std::string modelsText(const Model &model, const json &more) {
 class Server {
 public:
   Server(const Options &options, const Model &model, Engine &engine,
-         const Tokenizer &tokenizer)
+         const Tokenizer &tokenizer, Drafts *drafts)
       : options(options), model(model), engine(engine), tokenizer(tokenizer),
-        scheduler(engine, tokenizer, options),
+        scheduler(engine, tokenizer, options, drafts),
         reader(model, tokenizer, scheduler.capacity()) {}
 
   int run();
@@ -229,6 +230,10 @@ std::string Server::metrics() const {
       "Tokens of prompts that the prefix cache had.", count(m.cachedTokens));
   add("generated_tokens_total", "counter", "Tokens generated.",
       count(m.generatedTokens));
+  add("guessed_tokens_total", "counter",
+      "Tokens that were guessed and checked (--drafts).", count(m.guessed));
+  add("right_guesses_total", "counter",
+      "Of these right, and so taken into answers.", count(m.rightGuesses));
   add("steps_total", "counter", "Steps of the engine.", count(m.steps));
   add("step_seconds_total", "counter", "Time in steps.",
       count(m.stepMicroseconds) * 1e-6);
@@ -377,17 +382,6 @@ int EmbeddingServer::run() {
       service);
 }
 
-/// How many sequences generate together: powers of two up to the slots, so that
-/// a step of few has kernels of its own.
-std::vector<int64_t> sizesUpTo(int64_t slots) {
-  constexpr int64_t largest = 32; // of more, a step takes several
-  std::vector<int64_t> sizes;
-  for (int64_t size = 1; size < std::min(slots, largest); size *= 2)
-    sizes.push_back(size);
-  sizes.push_back(std::min(slots, largest));
-  return sizes;
-}
-
 /// Memory of requests goes back to the system when they are answered. By itself
 /// the C library keeps a heap for each thread, and after the first large text
 /// is freed it puts the next ones into these, where they leave holes.
@@ -415,9 +409,10 @@ int serve(const Options &options) {
   EngineOptions engineOptions = EngineOptions::of(options);
   engineOptions.sequences = options.parallel;
   bool isEncoder = model.config.has(Bidirectional);
-  std::string package = packageFor(model, options,
-                                   isEncoder ? std::vector<int64_t>()
-                                             : sizesUpTo(options.parallel));
+  std::string package = packageFor(
+      model, options,
+      isEncoder ? std::vector<int64_t>()
+                : batchesFor(options.parallel * (options.drafts + 1)));
   sigset_t pending;
   if (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
                                     sigismember(&pending, SIGINT) == 1))
@@ -427,8 +422,10 @@ int serve(const Options &options) {
     return EmbeddingServer(options, model, encoder, tokenizer).run();
   }
   Engine engine(model, package, engineOptions);
+  std::unique_ptr<Drafts> drafts =
+      draftsFor(options, tokenizer, engine, options.parallel);
   engine.warmUp();
-  return Server(options, model, engine, tokenizer).run();
+  return Server(options, model, engine, tokenizer, drafts.get()).run();
 }
 
 } // namespace greta::llm

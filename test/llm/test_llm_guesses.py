@@ -1,0 +1,156 @@
+"""Guessed tokens of greta-llm: answers of serve are those without, whatever is asked for, in whatever company, and after a preemption; a model that
+guesses for another one changes nothing, has to have the same tokens, and guesses all where it is the same. On simulated gfx942.
+"""
+
+import concurrent.futures
+import dataclasses
+import json
+import random
+import re
+import subprocess
+
+import pytest
+
+import models
+import texts
+from test_llm import LLM, llm
+from test_llm_devices import A
+from test_llm_serve import DEVICE, Server, events
+
+LARGE = dataclasses.replace(A, layers=1)
+SMALL = dataclasses.replace(LARGE, width=32, hidden=64, heads=2, key_heads=1)
+NO_END = {"296": -100}  # of the tokenizer below
+# Small models go on repeating themselves.
+PROMPT = "abcabcabc"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(a folder with models, in f32, so that the order of a sum decides no token; the package of the large one and of one that has learned something else)"""
+    folder = tmp_path_factory.mktemp("models")
+    for name, a, seed in (("large", LARGE, 7), ("other", LARGE, 8), ("small", SMALL, 7)):
+        models.write_safetensors(folder / name, a, models.random_weights(a, seed))
+        (folder / name / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(40)))
+        (folder / name / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}\n{% endfor %}")
+    ran = llm("compile", folder / "large", "--targets=gfx942", "--batch=1,4", "-o", folder / "m.greta")
+    assert ran.returncode == 0, ran.stderr
+    return folder, folder / "m.greta"
+
+
+def bodies():
+    """All that changes what is chosen or said. The first two need more of the cache, as they grow, than there is for both with guesses."""
+    common = dict(max_tokens=12, temperature=0.3, prompt=PROMPT * 2)
+    for i, more in enumerate(
+        [
+            dict(prompt=PROMPT, frequency_penalty=0.3, max_tokens=100, logprobs=3, logit_bias=NO_END),
+            dict(prompt=PROMPT, frequency_penalty=0.3, max_tokens=100, stream=True, logit_bias=NO_END),
+            dict(temperature=0, logprobs=2, stream=True),
+            dict(frequency_penalty=0.7, presence_penalty=0.2),
+            dict(temperature=0, frequency_penalty=-2.0, max_tokens=16),
+            dict(logit_bias={str(ord("a")): 3.0, "0": -100}),
+            dict(temperature=0, grammar="root ::= [a-c ]+"),
+            dict(grammar='root ::= ("abc" | "cab" | "b")*', frequency_penalty=0.5, logprobs=1),
+            dict(temperature=0, echo=True, stop="ab"),
+            dict(prompt=random.Random(3).choices(range(256), k=20), temperature=1.0, max_tokens=5),
+            dict(prompt=PROMPT * 4, temperature=0, max_tokens=1),
+        ]
+    ):
+        yield common | dict(seed=i) | more
+
+
+def said(server, body):
+    status, text = server.request("/v1/completions", body)
+    assert status == 200, text
+    if not body.get("stream"):
+        return [json.loads(text)["choices"], json.loads(text)["usage"]["completion_tokens"]]
+    # How tokens come together in events is not what is said.
+    choices = [event["choices"][0] for event in events(text)]
+    joined = {"tokens": [], "token_logprobs": [], "top_logprobs": []}
+    for choice in choices:
+        for name, values in joined.items():
+            values.extend((choice.get("logprobs") or {}).get(name, []))
+    return ["".join(choice["text"] for choice in choices), choices[-1]["finish_reason"], joined]
+
+
+def test_same_answers(made):
+    """Six sequences are several steps of four tokens, and guesses may begin in one and end in the next. With guesses the cache is too small for all."""
+    folder, package = made
+    answers = []
+    for context, options in ((1024, ()), (176, ("--drafts=3",))):
+        server = Server(package, [folder / "large"], "--parallel=6", f"--context={context}", "--chunk=16", "--deterministic", *options)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers.append(list(pool.map(lambda body: said(server, body), bodies())))
+        guessed, right = server.metric("guessed_tokens_total"), server.metric("right_guesses_total")
+        assert 0 < right < guessed if options else guessed == right == 0
+        assert server.metric("requests_failed_total") == 0
+        if options:
+            assert server.metric("requests_preempted_total") > 0 and server.metric("cached_tokens_total") > 0
+        assert server.metric("cache_tokens_free") == server.metric("cache_tokens") == context
+        server.end()
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("options", [["--temp=0"], ["--temp=0.9", "--seed=3"]])
+def test_a_model_guesses(made, options):
+    folder, package = made
+    words = ("generate", package, folder / "large", f"--device={DEVICE}", "-p", "the theory", "-n", 20, "--ignore-eos", *options)
+    plain = llm(*words)
+    assert plain.returncode == 0, plain.stderr
+    for name in ("large", "small"):
+        ran = llm(*words, "--drafts=3", f"--draft-model={folder / name}")
+        assert ran.returncode == 0 and ran.stdout == plain.stdout, ran.stderr
+        right, guessed = map(int, re.search(r"drafts: (\d+) of (\d+) tokens were right", ran.stderr).groups())
+        # 1 + 4 * 4 + 3 tokens, the last of which is checked with two guesses before it.
+        assert (right, guessed) == (14, 14) if name == "large" and "--temp=0" in options else guessed > right, ran.stderr
+
+
+def test_a_model_guesses_in_a_chat(made):
+    """What it knows of a conversation is what was said, not what it guessed."""
+    folder, package = made
+    said = [
+        subprocess.run([str(w) for w in (LLM, "run", package, folder / "large", f"--device={DEVICE}", "--temp=0", "-n", 10, *options)], input="hello\nmore\n", capture_output=True, text=True, errors="replace", timeout=300)
+        for options in ((), ("--drafts=3", f"--draft-model={folder / 'other'}"))
+    ]
+    assert {ran.returncode for ran in said} == {0} and len({ran.stdout for ran in said}) == 1 and said[0].stdout.strip(), said
+
+
+@pytest.mark.parametrize("name", ["large", "other"])
+def test_a_model_guesses_for_a_server(made, name):
+    """Sequences come and go, and share the steps' places."""
+    folder, package = made
+    prompts = [dict(prompt=list(range(i, 5 * i)), max_tokens=3 + 4 * i, seed=i, temperature=0.7 * (i % 2), logit_bias=NO_END) for i in range(1, 5)]
+    said = []
+    for options in ((), ("--drafts=3", f"--draft-model={folder / name}")):
+        server = Server(package, [folder / "large"], "--parallel=3", "--context=128", "--deterministic", *options)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), prompts)])
+        if options:
+            right, guessed = server.metric("right_guesses_total"), server.metric("guessed_tokens_total")
+            assert right < guessed and (right > guessed / 3 or name == "other")
+            assert server.metric("requests_failed_total") == 0 and server.metric("cache_tokens_free") == 128
+        server.end()
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda t: t["model"]["vocab"].update({"A": t["model"]["vocab"]["B"], "B": t["model"]["vocab"]["A"]}), r'its token (32|33) is "[AB]", not "[AB]"'),
+        (lambda t: t["added_tokens"].append({"id": 297, "content": "<|more|>", "special": True}), "it has a token 297, which the model has not"),
+        (lambda t: t["added_tokens"].pop(), "it has no token 296, which the model has"),
+    ],
+)
+def test_other_tokens(made, tmp_path, change, says):
+    folder, package = made
+    models.write_safetensors(tmp_path / "m", SMALL, models.random_weights(SMALL))
+    tokenizer = texts.naive_tokenizer(40)
+    change(tokenizer)
+    (tmp_path / "m" / "tokenizer.json").write_text(json.dumps(tokenizer))
+    ran = llm("generate", package, folder / "large", f"--device={DEVICE}", "-q", "-p", "a", "--drafts=3", f"--draft-model={tmp_path / 'm'}")
+    assert ran.returncode == 1 and re.search(f"m: cannot guess for this model: {says}\n", ran.stderr) and ran.stderr.count("\n") == 1, ran.stderr
+
+
+def test_a_model_without_guesses(made):
+    folder, package = made
+    ran = llm("generate", package, folder / "large", f"--device={DEVICE}", "-p", "a", f"--draft-model={folder / 'small'}")
+    assert ran.returncode == 1 and "--draft-model requires --drafts" in ran.stderr, ran.stderr

@@ -1,0 +1,152 @@
+// DraftModel.cpp: see DraftModel.h.
+#include "engine/DraftModel.h"
+#include "Compile.h"
+#include "model/Json.h"
+
+#include <algorithm>
+
+namespace greta::llm {
+
+namespace {
+
+/// Guesses are numbers of tokens, so these must mean the same.
+const Model &checkTokens(const Model &model, const Tokenizer &large) {
+  Tokenizer own(model);
+  auto quoted = [](const Tokenizer &tokenizer, int32_t token) {
+    return nlohmann::json(tokenizer.bytesOf(token))
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  size_t count = std::min(own.size(), large.size());
+  for (int32_t token = 0; token < static_cast<int32_t>(count); ++token)
+    if (own.bytesOf(token) != large.bytesOf(token))
+      fail(model.path + ": cannot guess for this model: its token " +
+           std::to_string(token) + " is " + quoted(own, token) + ", not " +
+           quoted(large, token));
+  if (own.size() != large.size())
+    fail(model.path + ": cannot guess for this model: it has " +
+         (own.size() < count + 1 ? "no token " : "a token ") +
+         std::to_string(count) + ", which the model has" +
+         (own.size() < count + 1 ? "" : " not"));
+  return model;
+}
+
+/// It runs on one device, from a package of its own.
+Options optionsOf(const Options &options, int64_t context) {
+  Options own = options;
+  own.model = options.draftModel;
+  own.synthetic.clear();
+  own.package.clear();
+  if (!own.devices.empty())
+    own.device = own.devices.front();
+  own.devices.clear();
+  own.split = "tensor";
+  own.drafts = 0;
+  own.context = context;
+  return own;
+}
+
+EngineOptions engineOptionsOf(const Options &options, int64_t slots) {
+  EngineOptions own = EngineOptions::of(options);
+  own.sequences = slots;
+  return own;
+}
+
+} // namespace
+
+std::unique_ptr<Drafts> draftsFor(const Options &options,
+                                  const Tokenizer &tokenizer,
+                                  const Engine &engine, int64_t slots) {
+  if (!options.drafts)
+    return nullptr;
+  if (options.draftModel.empty())
+    return std::make_unique<OwnPast>();
+  return std::make_unique<DraftModel>(options, tokenizer, engine.vocabulary(),
+                                      engine.capacity(), slots);
+}
+
+DraftModel::DraftModel(const Options &options, const Tokenizer &large,
+                       int64_t vocabulary, int64_t context, int64_t slots)
+    : model(readLanguageModel(options.draftModel, "")), largest(vocabulary),
+      engine(checkTokens(model, large),
+             packageFor(model, optionsOf(options, context), batchesFor(slots)),
+             engineOptionsOf(
+                 optionsOf(options,
+                           std::min(context, model.config.context * slots)),
+                 slots)),
+      texts(static_cast<size_t>(slots)) {
+  engine.warmUp();
+}
+
+/// Queues the first guess for a text. False: there is none, because the text is
+/// too long for the model or its cache.
+bool DraftModel::begin(const Asked &asked, Engine::Chosen &first) {
+  const std::vector<int32_t> &tokens = *asked.tokens;
+  Text &text = texts[static_cast<size_t>(asked.slot)];
+  size_t common = 0;
+  while (common < text.tokens.size() && common + 1 < tokens.size() &&
+         text.tokens[common] == tokens[common])
+    ++common;
+  text.tokens.resize(common);
+  text.sequence.length = static_cast<int64_t>(common);
+  auto most = static_cast<int64_t>(asked.most),
+       more = static_cast<int64_t>(tokens.size() - common);
+  bool isKnown =
+      std::all_of(tokens.begin() + static_cast<ptrdiff_t>(common), tokens.end(),
+                  [&](int32_t one) { return one < engine.vocabulary(); });
+  if (!most || !isKnown ||
+      text.sequence.length + more + most > model.config.context ||
+      !engine.reserve(text.sequence, more + most))
+    return false;
+  engine.append(text.sequence, tokens.data() + common, tokens.size() - common);
+  text.tokens = tokens;
+  Sampling likeliest;
+  likeliest.temperature = 0;
+  first = engine.begin(asked.slot, text.sequence, tokens, likeliest, most);
+  return true;
+}
+
+std::vector<std::vector<int32_t>>
+DraftModel::guess(const std::vector<Asked> &asked) {
+  std::vector<std::vector<int32_t>> guesses(asked.size());
+  std::vector<Engine::Chosen> firsts(asked.size()), others;
+  std::vector<bool> isBegun(asked.size());
+  size_t longest = 1;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    isBegun[i] = begin(asked[i], firsts[i]);
+    if (isBegun[i])
+      longest = std::max(longest, asked[i].most);
+  }
+  // Each step has the next guess for all that want one more.
+  while (others.size() + 1 < longest)
+    others.push_back(engine.step());
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (!isBegun[i])
+      continue;
+    int64_t slot = asked[i].slot;
+    std::vector<int32_t> &guess = guesses[i];
+    guess.push_back(firsts[i][slot]);
+    for (size_t step = 0; guess.size() < asked[i].most; ++step)
+      guess.push_back(others[step][slot]);
+    // The last one's keys would be the next step's.
+    std::vector<int32_t> &held = texts[static_cast<size_t>(slot)].tokens;
+    held.insert(held.end(), guess.begin(), guess.end() - 1);
+    guess.erase(std::find_if(guess.begin(), guess.end(),
+                             [&](int32_t one) { return one >= largest; }),
+                guess.end());
+  }
+  return guesses;
+}
+
+void DraftModel::end(int64_t slot) {
+  Text &text = texts[static_cast<size_t>(slot)];
+  engine.release(text.sequence);
+  text.tokens.clear();
+}
+
+void DraftModel::forget() {
+  for (size_t slot = 0; slot < texts.size(); ++slot)
+    end(static_cast<int64_t>(slot));
+  engine.forget();
+}
+
+} // namespace greta::llm
