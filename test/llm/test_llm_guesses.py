@@ -105,7 +105,7 @@ def test_a_model_guesses(made, options):
 
 
 def test_a_model_guesses_in_a_chat(made):
-    """What it knows of a conversation is what was said, not what it guessed."""
+    """It knows what was said in a conversation, not what it guessed."""
     folder, package = made
     said = [
         subprocess.run([str(w) for w in (LLM, "run", package, folder / "large", f"--device={DEVICE}", "--temp=0", "-n", 10, *options)], input="hello\nmore\n", capture_output=True, text=True, errors="replace", timeout=300)

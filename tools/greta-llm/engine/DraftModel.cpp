@@ -66,7 +66,8 @@ std::unique_ptr<Drafts> draftsFor(const Options &options,
 
 DraftModel::DraftModel(const Options &options, const Tokenizer &large,
                        int64_t vocabulary, int64_t context, int64_t slots)
-    : model(readLanguageModel(options.draftModel, "")), largest(vocabulary),
+    : model(readLanguageModel(options.draftModel, "")),
+      largeVocabulary(vocabulary),
       engine(checkTokens(model, large),
              packageFor(model, optionsOf(options, context), batchesFor(slots)),
              engineOptionsOf(
@@ -130,9 +131,10 @@ DraftModel::guess(const std::vector<Asked> &asked) {
     // The last one's keys would be the next step's.
     std::vector<int32_t> &held = texts[static_cast<size_t>(slot)].tokens;
     held.insert(held.end(), guess.begin(), guess.end() - 1);
-    guess.erase(std::find_if(guess.begin(), guess.end(),
-                             [&](int32_t one) { return one >= largest; }),
-                guess.end());
+    guess.erase(
+        std::find_if(guess.begin(), guess.end(),
+                     [&](int32_t one) { return one >= largeVocabulary; }),
+        guess.end());
   }
   return guesses;
 }

@@ -13,8 +13,8 @@
 
 namespace greta::llm {
 
-// Who guesses for an engine with so many slots, as --drafts and --draft-model
-// say; null: nobody.
+// Makes what guesses for an engine with so many slots, as --drafts and
+// --draft-model say; null where nothing is guessed.
 std::unique_ptr<Drafts> draftsFor(const Options &options,
                                   const Tokenizer &tokenizer,
                                   const Engine &engine, int64_t slots);
@@ -39,7 +39,7 @@ private:
   bool begin(const Asked &asked, Engine::Chosen &first);
 
   Model model;
-  const int64_t largest; // of the tokens that the large model has, and one more
+  const int64_t largeVocabulary;
   Engine engine;
   std::vector<Text> texts;
 };

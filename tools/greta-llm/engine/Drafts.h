@@ -9,15 +9,15 @@
 
 namespace greta::llm {
 
-// At no cost: where the last tokens were before, what followed them. At most
-// `most` tokens; none where the last two have not been there before.
+// Finds what followed the last tokens where they were before: at most `most`
+// tokens, none where the last two have not been there before.
 std::vector<int32_t> draftOf(const std::vector<int32_t> &tokens, size_t most);
 
 // Divides `room` among those that want so many each: one after another gets one
 // more, as long as there is room.
 std::vector<size_t> sharesOf(const std::vector<size_t> &wanted, size_t room);
 
-// Who guesses.
+// It guesses for several texts at once.
 class Drafts {
 public:
   // A text, which has its own slot, and the most tokens that are wanted.
@@ -27,10 +27,10 @@ public:
     size_t most;
   };
   virtual ~Drafts() = default;
-  // For each text, in their order.
+  // Guesses for each text, in their order.
   virtual std::vector<std::vector<int32_t>>
   guess(const std::vector<Asked> &texts) = 0;
-  // Whether tokens that nobody checks have cost something.
+  // Says whether guesses that nobody checks have cost something.
   virtual bool costs() const = 0;
   // A slot's text has ended.
   virtual void end(int64_t slot) = 0;
@@ -38,7 +38,7 @@ public:
   virtual void forget() = 0;
 };
 
-// Guesses of draftOf().
+// It guesses by draftOf().
 class OwnPast : public Drafts {
 public:
   std::vector<std::vector<int32_t>>

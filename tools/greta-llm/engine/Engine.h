@@ -143,17 +143,17 @@ public:
     std::vector<int32_t> tokens;
     size_t count = 1;
     Sampling sampling;
-    // Of the tokens before the guesses, so many of the last are generated.
+    // So many of the tokens before the guesses, the last ones, are generated.
     size_t said = 0;
-    // What may follow each of the `count` tokens, where that is masked.
+    // Each of the `count` tokens has a mask of what may follow, if one has.
     std::vector<std::vector<uint32_t>> masks;
     bool wantsLogits = false;
   };
   // Queues a step that says behind each of these tokens what comes next. Each
   // has a place of its own, in their order. So a guess is right if it is what
   // the place before says, and each token is the one that steps without guesses
-  // choose, but for the roundings of kernels for several tokens. Who has places
-  // otherwise, by begin(), wants none behind the first token.
+  // choose, but for the roundings of kernels for several tokens. Sequences that
+  // are checked want no more than one token of begin().
   Chosen check(const std::vector<Checked> &sequences);
   // How many tokens were guessed, and how many of these were right.
   std::pair<int64_t, int64_t> drafted() const { return {guessed, right}; }

@@ -8,7 +8,7 @@
 namespace greta::llm {
 
 /// A step checks no more guesses of a job than it wants tokens and has pages.
-/// What may follow a guess is not known where there is a grammar.
+/// Nothing is guessed where there is a grammar: each guess would need a mask.
 size_t Scheduler::roomForGuesses(const Job &job) const {
   if (job.guide)
     return 0;
@@ -55,8 +55,8 @@ Scheduler::guessesFor(const std::vector<std::shared_ptr<Job>> &jobs,
   return guesses;
 }
 
-/// What follows is guessed behind all tokens that there will be, so these are
-/// read first. False: there is nobody who generates.
+/// Guesses go on behind all tokens that there will be, so these are read first.
+/// False: there is nobody who generates.
 bool Scheduler::queueCheck() {
   while (!ahead.empty())
     takeStep();

@@ -130,7 +130,7 @@ struct Metrics {
 
 class Scheduler {
 public:
-  // `drafts`: who guesses; null: nobody.
+  // `drafts` guesses; null: nothing does.
   Scheduler(Engine &engine, const Tokenizer &tokenizer, const Options &options,
             Drafts *drafts);
   // Finishes what was taken, then ends.
@@ -191,7 +191,7 @@ private:
   struct Step {
     Engine::Chosen chosen;
     std::vector<std::shared_ptr<Job>> jobs;
-    // Of a step that checks guesses, those of each job, and its first place.
+    // A step that checks guesses has each job's, and its first place.
     std::vector<std::vector<int32_t>> guesses;
     std::vector<int64_t> firsts;
     int64_t behind = 0;  // tokens of prompts that are evaluated before it
