@@ -241,6 +241,13 @@ static FailureOr<PublicFunctions> findFunctions(ModuleOp module,
     if (!func.isPublic())
       continue;
     found.names.push_back(func.getSymName());
+    if (Attribute least = func->getAttr(computeUnitsName)) {
+      auto units = dyn_cast<IntegerAttr>(least);
+      if (!units || !units.getValue().isIntN(20) || units.getValue().isZero())
+        return func.emitError()
+               << computeUnitsName << " has to be an integer from 1 to "
+               << llvm::maxUIntN(20);
+    }
     if (Attribute given = func->removeAttr(metadataName)) {
       auto entries = dyn_cast<DictionaryAttr>(given);
       if (found.metadata || !entries ||

@@ -10,6 +10,7 @@
 #include "Gpu.h"
 #include "greta/AMDGPU/Hsaco.h"
 #include "greta/Interface/Launches.h"
+#include "greta/Package/Frontend.h"
 #include "greta/Passes.h"
 #include "greta/SPIRV/SpirvEmitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -184,6 +185,8 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
 
   // Launches are read first: emitting replaces kernels.
   auto func = *module.getOps<func::FuncOp>().begin();
+  if (auto least = func->getAttrOfType<IntegerAttr>(computeUnitsName))
+    variant.requires_.computeUnits = least.getValue().getZExtValue();
   Buffers buffers(func);
   SymbolTable symbols(module);
   StringRef unit;

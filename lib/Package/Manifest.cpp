@@ -121,6 +121,8 @@ static Json requirements(const Requirements &needs) {
                                                     needs.subgroupOps.end());
   if (needs.sharedBytes)
     json["shared_bytes"] = needs.sharedBytes;
+  if (needs.computeUnits)
+    json["compute_units"] = needs.computeUnits;
   for (const CoopMatrixShape &shape : needs.coopmat)
     json["coopmat"].push_back({{"m", shape.m},
                                {"n", shape.n},

@@ -15,6 +15,11 @@ namespace greta::rt {
 std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
                    const Variant &V, bool NativeCode) {
   std::string Why = D->whyNot(V);
+  if (uint32_t Least = V.Requires.ComputeUnits, Units = D->computeUnits();
+      Why.empty() && Units < Least)
+    Why =
+        concat(Least, " compute units are needed, the device ",
+               Units ? concat("has ", Units) : "does not say how many it has");
   if (Why.empty())
     Why = whyUnhealthy(D, F, V);
   if (!Why.empty() || V.Backend != "host")

@@ -173,8 +173,11 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
     static const std::set<std::string> Vulkan = {
         "subgroup_size", "features", "subgroup_ops",
         "shared_bytes",  "coopmat",  "layouts"};
-    if (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch")
+    bool OfGpu = Key == "compute_units" && Backend != "host";
+    if (!OfGpu && (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch"))
       Q.Unknown = printable(Key);
+    if (OfGpu)
+      Q.ComputeUnits = small(R.at("compute_units"), 1 << 20);
   }
   if (Backend != "vulkan") {
     Q.Arch = R.at("arch").name();

@@ -57,6 +57,7 @@ struct Requirements {
   std::string Arch;          // hip and host
   uint32_t SubgroupSize = 0; // 0: the module uses no subgroup operations
   uint64_t SharedBytes = 0;
+  uint32_t ComputeUnits = 0; // at least
   std::vector<std::string> Features, SubgroupOps;
   std::vector<CoopShape> Coopmat;
   std::vector<CoopLayout> Layouts;

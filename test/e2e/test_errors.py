@@ -252,6 +252,27 @@ def test_bad_run(tmp_path, package, name):
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
+UNITS = """func.func @double(%x: tensor<?x64xf32>) -> tensor<?x64xf32> attributes {{greta.least_compute_units = {least} : i32}} {{
+  %0 = arith.addf %x, %x : tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}}"""
+
+
+@pytest.mark.parametrize("least", [304, 305])
+def test_too_few_compute_units(tmp_path, least):
+    """An MI300X has 304, lavapipe does not say, and the host has no such limit."""
+    package = harness.compile_package(tmp_path, "units", UNITS.format(least=least), "gfx942,vulkan:portable,host")
+    assert [v["requires"].get("compute_units") for v in harness.manifest(package)["functions"][0]["variants"]] == [least, least, None]
+    words = (harness.RUN, package, "--input=4x64xf32:random:1")
+    run = harness.tool(*words, "--device=sim:gfx942", "--json")
+    if least == 304:
+        assert run.returncode == 0, run.stderr
+    else:
+        one_diagnostic(run, "error: .*gfx942: 305 compute units are needed, the device has 304")
+    one_diagnostic(harness.tool(*words, "--device=vulkan"), f"error: .*{least} compute units are needed, the device does not say how many it has")
+    assert harness.tool(*words, "--device=host").returncode == 0
+
+
 def test_missing_device_feature(tmp_path, package):
     """A variant for subgroups of 64 names what lavapipe (subgroups of 8) lacks."""
     ids = [v["id"] for v in harness.function_of(package, "rms_norm")["variants"] if v["requires"].get("subgroup_size") == 64]

@@ -155,6 +155,22 @@ def test_the_row_of_the_nearest_size_is_taken(tmp_path, driver_parts, chip, near
     assert json.loads(ran.stdout)["variant"] == nearest
 
 
+@pytest.mark.parametrize("chip, taken", [("navi31", "vulkan-rdna3-coopmat"), ("phoenix", "fewer")])
+def test_a_row_may_require_compute_units(tmp_path, driver_parts, chip, taken):
+    """The first of two equal variants needs 96, which navi31 has and phoenix has not."""
+    package = harness.compile_package(tmp_path, "matmul", Product("plain", "nt", "d", 64, 128, 128, "f16", "f16").mlir(TARGET), TARGET)
+
+    def double(manifest):
+        variants = manifest["functions"][0]["variants"]
+        variants.insert(1, variants[0] | {"id": "fewer"})
+        variants[0]["requires"] = variants[0]["requires"] | {"compute_units": 96}
+
+    words = (*launcher(driver_parts, chip), harness.RUN, changed(package, tmp_path / "two.greta", double), "--device=vulkan")
+    ran = harness.tool(*words, "--input=64x128xf16:random:1", "--input=128x128xf16:random:2", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["variant"] == taken
+
+
 def test_a_wrong_layout_is_seen(tmp_path, driver_parts, attention):
     """Two lane bits exchanged: the runtime passes the variant over; without asking, its results are wrong."""
     words = (*launcher(driver_parts, LAPTOP), harness.RUN)

@@ -120,6 +120,7 @@ struct Requirements {
   llvm::SmallVector<std::string> features;
   llvm::SmallVector<std::string> subgroupOps;
   int64_t sharedBytes = 0;
+  int64_t computeUnits = 0; // at least
   llvm::SmallVector<CoopMatrixShape> coopmat;
   llvm::SmallVector<CoopMatrixLayout> layouts;
 };

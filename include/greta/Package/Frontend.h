@@ -22,6 +22,11 @@ struct SourceFunction {
 /// the package's `metadata`.
 constexpr llvm::StringLiteral metadataName = "greta.metadata";
 
+/// An attribute of a public function: a device with fewer compute units does
+/// not take its variants for GPUs, as of programs whose workgroups wait for
+/// each other.
+constexpr llvm::StringLiteral computeUnitsName = "greta.least_compute_units";
+
 /// The choices that a source of Triton IR leaves open.
 struct TritonOptions {
   bool isExpected = false; // anything else is an error

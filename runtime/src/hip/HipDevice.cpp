@@ -430,6 +430,9 @@ struct HipDevice : Device {
       return "it is for " + V.Requires.Arch + ", the device is " + C->Arch;
     return "";
   }
+  uint32_t computeUnits() const override {
+    return C->Lib->computeUnits(C->Index);
+  }
   void describe(nlohmann::json &Out) override {
     Out = {{"spec", Spec},
            {"name", Name},
@@ -437,7 +440,7 @@ struct HipDevice : Device {
            {"arch", C->Arch},
            {"uuid", C->Lib->uuid(C->Index)},
            {"driver", C->Lib->Path}};
-    if (int Units = C->Lib->computeUnits(C->Index))
+    if (uint32_t Units = computeUnits())
       Out["compute_units"] = Units;
   }
   bool wantsExtents() const override { return C->Lib->wantsArguments(); }

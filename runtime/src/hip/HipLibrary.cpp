@@ -3,6 +3,7 @@
 #include "Files.h"
 #include "Process.h"
 
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
@@ -207,11 +208,11 @@ std::string Library::arch(int Device) const {
        " does not name its architecture");
 }
 
-int Library::computeUnits(int Device) const {
+uint32_t Library::computeUnits(int Device) const {
   int Units = 0;
   bool Known = Attribute &&
                Attribute(&Units, computeUnitsAttribute, Device) == hipSuccess;
-  return Known ? Units : 0;
+  return Known ? std::max(Units, 0) : 0;
 }
 
 std::string Library::uuid(int Device) const {

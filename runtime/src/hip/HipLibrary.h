@@ -54,8 +54,8 @@ public:
   // "gfx942" of "gfx942:sramecc+:xnack-".
   std::string arch(int Device) const;
   std::string marketingName(int Device) const;
-  int computeUnits(int Device) const; // 0: not known
-  std::string uuid(int Device) const; // 32 hexadecimal digits
+  uint32_t computeUnits(int Device) const; // 0: not known
+  std::string uuid(int Device) const;      // 32 hexadecimal digits
 
 #define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
   GRETA_HIP_FUNCTIONS(X)

@@ -168,6 +168,9 @@ TEST(Package, RefusesEachBadValue) {
       {"/functions/0/variants/0/requires", "7", "requires"},
       {"/functions/0/variants/0/requires/subgroup_size", "24", "power of two"},
       {"/functions/0/variants/0/requires/subgroup_size", "0", "subgroup_size"},
+      {"/functions/0/variants/0/requires/compute_units", "0", "compute_units"},
+      {"/functions/0/variants/0/requires/compute_units", "1.5",
+       "compute_units"},
       {"/functions/0/variants/2/requires", "{}", "arch"},
       {"/functions/0/variants/0/compute_units", "0", "compute_units"},
       {"/functions/0/variants/0/kernels", "[]", "kernels"},
@@ -220,6 +223,20 @@ TEST(Package, RefusesEachBadValue) {
     EXPECT_NE(Got.find(C.Says), std::string::npos)
         << C.Where << " = " << C.Value << ": " << Got;
     EXPECT_EQ(Got.find('\n'), std::string::npos) << Got;
+  }
+}
+
+TEST(Package, GpuVariantsRequireComputeUnits) {
+  json M = manifest();
+  json &Variants = M["functions"][0]["variants"];
+  for (json &V : Variants)
+    V["requires"]["compute_units"] = 24;
+  Bytes Data = package(M);
+  auto P = readPackage(Data.data(), Data.size(), "t");
+  for (const Variant &V : P->find("scale")->Variants) {
+    bool IsHost = V.Backend == "host";
+    EXPECT_EQ(V.Requires.ComputeUnits, IsHost ? 0u : 24u) << V.Id;
+    EXPECT_EQ(V.Requires.Unknown, IsHost ? "compute_units" : "") << V.Id;
   }
 }
 
