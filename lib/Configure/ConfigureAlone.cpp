@@ -32,10 +32,6 @@ static constexpr int64_t elementsOfUpdate = 8;
 static constexpr int64_t wavesOfMatrix = 8, wavesThatMeet = 4,
                          keysOfMatrix = 64;
 
-/// The part of a lane's registers that waves with keys of their own may take
-/// where they have the fewest.
-static constexpr double vgprsOfFewest = 0.75;
-
 /// Without matrix instructions, or registers to fill: waves of a workgroup, its
 /// rows, and the keys that it goes over at a time. Lanes multiply and add code
 /// that is unrolled.
@@ -229,13 +225,12 @@ static Choice chooseAttention(const Space &space, const Limits &limits) {
   int64_t meeting = 4 * ofWave.queries * (size + 8);
   int64_t together = std::min<int64_t>(
       wavesThatMeet, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
-  if (isFew && isWide && together > 1 && fitsWave(vgprsOfFewest)) {
+  if (isFew && isWide && together > 1 && fitsWave(facts.vgprsOfFewest)) {
     // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
-    // On the H200 8 sequences of 4096 keys of i8 take 81 us with 32 a wave, 43
-    // with 16; of f8E4M3FN 78 and 163.
-    if (!keys.getElementType().isInteger() && fitsWave(facts.vgprsOfWave))
+    if (fitsWave(keys.getElementType().isInteger() ? facts.vgprsOfBytes
+                                                   : facts.vgprsOfWave))
       blocks = ofWave;
     tile.waves = tile.unroll = together;
   } else if (leastRows && !isFew) {
@@ -300,7 +295,9 @@ static Choice chooseBackward(const Space &space, const Limits &limits) {
   };
   int64_t others = hasMatrix ? leastOfMatrix : leastOfSimt;
   // Some spilled registers cost less than rows in shared memory.
-  auto spills = [&] { return registers(others) > available * 4 / 3; };
+  auto spills = [&] {
+    return registers(others) > available * facts.overGradients;
+  };
   if (isWide && facts.wholeOperands && spills()) {
     inShared = true;
     // If that is not enough either, it is only more code.

@@ -60,23 +60,20 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
 }
 
 /// Tiles of skinny GEMMs whose operands go from memory to the registers of
-/// the matrix instructions, 128 bytes of a row for a wave. With packed weights
-/// these would be 256 numbers: 128 with up to eight rows, with more rows of A
-/// 64, of which the lanes of a row share a cache line (H200, Llama 3 8B's gate
-/// and up, 32 rows: 78 microseconds by 128, 59 by 64). Waves lie along K first,
-/// so that many loads are under way.
+/// the matrix instructions. Waves lie along K first, so that many loads are
+/// under way.
 static void
 forEachInRegisters(const Problem &problem, const Limits &limits,
                    ArrayRef<const MatrixInstruction *> available,
                    llvm::function_ref<void(const Tile &, double)> visit) {
-  constexpr int64_t mostRows = 64;
-  if (!limits.row.tiles.stream.line || problem.m > mostRows)
+  const StreamRates &rates = limits.row.tiles.stream;
+  if (!rates.line || problem.m > rates.mostRows)
     return;
   TileModel model(problem, limits);
-  constexpr int64_t fewRows = 8;
-  int64_t slice =
-      std::min<int64_t>(problem.group && problem.m > fewRows ? 64 : 128,
-                        1024 / std::max<int64_t>(problem.loaded[1], 1));
+  bool isShort = problem.group && problem.m > rates.fewRows;
+  int64_t slice = std::min<int64_t>(
+      rates.numbersOfWave / (isShort ? 2 : 1),
+      8 * rates.bytesOfWave / std::max<int64_t>(problem.loaded[1], 1));
   for (const MatrixInstruction *mi : available)
     for (int64_t n : {8, 16, 32, 64, 128})
       for (int64_t parts : {1, 2, 4, 8})

@@ -75,13 +75,11 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
   int64_t lanes = limits.wave;
-  // Without shared memory: a slice of both operands, and what addresses take
-  // (H200, packed weights, 16x32 a wave in slices of 128, 152 by this: 16 us;
-  // 16x64, 232: 22).
+  // Without shared memory: a slice of both operands, and addresses.
   if (!tile.stages)
     return problem.count * m * n / lanes +
            tile.slice * (m + problem.count * n) * problem.bytes / (4 * lanes) +
-           40;
+           row.tiles.stream.registers;
   auto fragment = [&](int64_t extent, unsigned tileExtent,
                       const FragmentLayout &layout) {
     int64_t elements = mi.accLayout.isKnown() ? int64_t(1) << layout.reg.size()

@@ -61,14 +61,13 @@ static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
 double greta::cyclesOfEmptySlots(int64_t groups, int64_t rows, int64_t tileRows,
                                  double across, int64_t waves,
                                  const Limits &limits) {
-  // Two rounds of loads that wait for each other; gfx942 by the simulator.
-  constexpr double search = 800, wavesPerSimd = 4;
+  constexpr double wavesPerSimd = 4;
   if (!groups || tileRows == 1)
     return 0;
   int64_t slots = rows / tileRows + groups + 1;
   int64_t used = std::max(std::min(groups, rows), rows / tileRows);
-  return search * std::max<int64_t>(0, slots - used) * across * waves /
-         (limits.simds * wavesPerSimd);
+  return limits.row.tiles.loop.search * std::max<int64_t>(0, slots - used) *
+         across * waves / (limits.simds * wavesPerSimd);
 }
 
 double TileModel::workgroups(const Tile &tile) const {

@@ -203,9 +203,13 @@ TileFacts tilesOfDriver() {
   // reach 301 TFLOP/s where heads have 64 elements; with 8 waves 265, with 16
   // rows 212. Gradients of keys and values of 128 elements meet 252 TFLOP/s
   // with 32 queries a turn, 200 with 16.
-  tiles.attention = {0.95, 1.05, 1.05, /*wholeOperands=*/false, 2};
+  AttentionFacts &attention = tiles.attention;
+  attention.vgprs = 0.95;
+  attention.vgprsOfWave = attention.vgprsOfGradients = 1.05;
+  attention.wholeOperands = false;
+  attention.tilesOfSmall = 2;
   // A branch in a loop costs the H200's driver more than the products.
-  tiles.attention.skipsRescale = false;
+  attention.skipsRescale = false;
   LoopRates &loop = tiles.loop;
   loop.busiest = 0.6;
   loop.others = 0.3;
@@ -227,6 +231,9 @@ TileFacts tilesOfNvidia() {
   // and 288 cycles a step of 128. For 14 shapes of packed weights with 2 to 64
   // rows the choice is the fastest measured or up to 1.14 times as slow,
   // but for one (1.63).
+  // 16x32 a wave in slices of 128, 152 registers by the model: 16 us; 16x64,
+  // 232: 22. Llama 3 8B's gate and up with 32 rows, in slices of 128 78 us, of
+  // 64, of which the lanes of a row share a cache line, 59.
   StreamRates &stream = tiles.stream;
   stream.line = 2;
   stream.perWord = 11;
@@ -239,6 +246,8 @@ TileFacts tilesOfNvidia() {
   // 0.698; 4, 8 0.685; 4, 4 0.755 (57344 columns of 4 bits). For a row of A
   // 14336x4096 takes 5 us more, of packed weights 7.5.
   tiles.skinny = {4, 4, 2.7, 4.1};
+  // 8 sequences of 4096 keys of i8 take 81 us with 32 a wave, 43 with 16, which
+  // `vgprsOfBytes` leaves; of f8E4M3FN 78 and 163.
   // One token of Llama 3 8B behind 8192 others: 321 tokens/s with one wave, 376
   // with two. One token, 16384 keys: 26.7 and 24.4 us.
   tiles.attention.wavesOfFew = 2;

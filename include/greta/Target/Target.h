@@ -105,6 +105,7 @@ struct LoopRates {
   double ends = 0;       // before and behind a workgroup's loop
   double partial = 1.04; // times longer for each side with a partial block
   double meeting = 0;    // of the parts of a split GEMM
+  double search = 800;   // of a workgroup that finds no rows of a group
   double partBytes = 64; // a cycle, of parts that are written and read
 };
 
@@ -119,6 +120,11 @@ struct StreamRates {
   double start = 0;    // of the launch
   double sums = 16;    // a cycle, that meet in shared memory
   double rowBytes = 0; // of memory's time, for every 512 of a row
+  unsigned mostRows = 64;       // of A
+  unsigned bytesOfWave = 128;   // of a row of B, at a time
+  unsigned numbersOfWave = 128; // likewise, at most
+  unsigned fewRows = 8;    // of A, above which packed weights are half as many
+  unsigned registers = 40; // for addresses
 };
 
 /// SIMT FMAs of skinny GEMMs.
@@ -133,7 +139,11 @@ struct SkinnyRates {
 struct AttentionFacts {
   double vgprs = 0.65;        // part of a lane's registers that a tile may take
   double vgprsOfWave = 0.375; // the same where waves have keys of their own
+  double vgprsOfBytes = 0;    // the same of keys of i8; 0: the fewest keys
+  double vgprsOfFewest = 0.75; // for waves to have the fewest keys as their own
   double vgprsOfGradients = 0.65; // the same of gradients
+  double overGradients = 4 / 3.0; // times those, of which the compiler spills
+                                  // the rest, before rows go to shared memory
   bool wholeOperands = true;      // a wave's registers have all of a dot's at a
                                   // time, not a piece after the other
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,

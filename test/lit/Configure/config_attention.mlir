@@ -1,5 +1,6 @@
 // Tiles of attention and of updates: what registers and shared memory hold.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx950 %s | FileCheck %s --check-prefix=GFX950
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:rdna3 %s | FileCheck %s --check-prefix=RDNA3
@@ -57,6 +58,26 @@ func.func @decode_128(%q: tensor<?x8x1x128xf16>, %k: tensor<?x2x?x128xf16>, %v: 
 func.func @update(%c: tensor<?x2x?x128xf16>, %n: tensor<?x2x?x128xf16>, %p: tensor<?xi32>) -> tensor<?x2x?x128xf16> {
   %0 = greta.kv_update %c, %n, %p : tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?xi32> -> tensor<?x2x?x128xf16>
   return %0 : tensor<?x2x?x128xf16>
+}
+
+// -----
+
+// Keys of i8, which are converted: how many a wave has is a fact of the target.
+// GFX942: depth = 32, rows = [1, 4, 4], split = 304, unroll = 4}], waves = 4>
+// GFX950: func.func @bytes
+// GFX950: depth = 16, rows = [1, 4, 4], split = 256, unroll = 4}], waves = 4>
+// NVIDIA: depth = 16, rows = [1, 4, 2], {{.*}} unroll = 4}], waves = 4>
+func.func @bytes(%q: tensor<8x32x1x128xf16>, %k: tensor<8x8x4096x128xi8>, %v: tensor<8x8x4096x128xi8>, %ks: tensor<8x8x4096xf32>, %vs: tensor<8x8x4096xf32>) -> tensor<8x32x1x128xf16> {
+  %0 = greta.attention %q, %k, %v scales(%ks, %vs) {causal} : tensor<8x32x1x128xf16>, tensor<8x8x4096x128xi8>, tensor<8x8x4096x128xi8>, tensor<8x8x4096xf32>, tensor<8x8x4096xf32> -> tensor<8x32x1x128xf16>
+  return %0 : tensor<8x32x1x128xf16>
+}
+
+// -----
+
+// GFX950: depth = 32, rows = [1, 4, 4], split = 256, unroll = 4}], waves = 4>
+func.func @bytes_of_small_heads(%q: tensor<8x32x1x64xf16>, %k: tensor<8x8x4096x64xi8>, %v: tensor<8x8x4096x64xi8>, %ks: tensor<8x8x4096xf32>, %vs: tensor<8x8x4096xf32>) -> tensor<8x32x1x64xf16> {
+  %0 = greta.attention %q, %k, %v scales(%ks, %vs) {causal} : tensor<8x32x1x64xf16>, tensor<8x8x4096x64xi8>, tensor<8x8x4096x64xi8>, tensor<8x8x4096xf32>, tensor<8x8x4096xf32> -> tensor<8x32x1x64xf16>
+  return %0 : tensor<8x32x1x64xf16>
 }
 
 // -----
