@@ -71,101 +71,90 @@ TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
   return key;
 }
 
-/// The choice, in some orders of its blocks and slices, then the others by the
-/// model's cycles.
-static std::vector<llvm::json::Object>
-tilesFor(const Space &space, const Limits &limits, unsigned count) {
-  SmallVector<const MatrixInstruction *> available =
-      instructionsFor(space.matmul, limits);
-  Problem problem = problemOf(space);
-  std::optional<Tile> best = bestTile(problem, limits, available);
-  if (!best)
-    return {};
-  std::vector<llvm::json::Object> candidates;
-  auto add = [&](const Tile &tile) {
+namespace {
+/// Up to `count` configurations, each once.
+struct Candidates {
+  size_t count;
+  std::vector<llvm::json::Object> configs = {};
+  bool isFull() const { return configs.size() == count; }
+  /// Whether it is a new one.
+  bool add(const Tile &tile) {
     llvm::json::Object config = configOf(tile);
-    if (candidates.size() < count && !llvm::is_contained(candidates, config))
-      candidates.push_back(std::move(config));
-  };
-  add(*best);
+    if (isFull() || llvm::is_contained(configs, config))
+      return false;
+    configs.push_back(std::move(config));
+    return true;
+  }
+};
+} // namespace
+
+/// Adds the choice in some orders of its blocks and slices, then other tiles by
+/// the model's cycles.
+static void addTiles(const GemmKind &kind, const Problem &problem,
+                     const Limits &limits, Candidates &candidates) {
   // The order of blocks says nothing to the model, nor does the length of the
   // loop over slices.
-  for (int64_t group : {best->group / 2, best->group * 2, best->group * 4}) {
-    Tile tile = *best;
+  const Tile &best = kind.tile;
+  for (int64_t group : {best.group / 2, best.group * 2, best.group * 4}) {
+    Tile tile = best;
     tile.group =
-        std::clamp<int64_t>(group, 1, llvm::divideCeil(problem.m, best->m));
-    add(tile);
+        std::clamp<int64_t>(group, 1, llvm::divideCeil(problem.m, best.m));
+    candidates.add(tile);
   }
-  for (int64_t slice = 2 * best->slice; best->stages == 1 && slice <= best->k;
+  for (int64_t slice = 2 * best.slice; best.stages == 1 && slice <= best.k;
        slice *= 2) {
-    Tile tile = *best;
+    Tile tile = best;
     tile.slice = slice;
     if (!TileModel(problem, limits).whyNot(tile))
-      add(tile);
+      candidates.add(tile);
   }
   std::vector<Tile> tiles;
   std::vector<std::pair<double, size_t>> order;
-  forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
-    order.push_back({cycles, tiles.size()});
-    tiles.push_back(tile);
-  });
+  forEachTile(problem, limits, kind.available,
+              [&](const Tile &tile, double cycles) {
+                order.push_back({cycles, tiles.size()});
+                tiles.push_back(tile);
+              });
   llvm::sort(order);
-  for (auto [cycles, index] : order) {
-    if (candidates.size() == count)
-      break;
-    add(tiles[index]);
-  }
-  return candidates;
+  for (auto [cycles, index] : order)
+    candidates.add(tiles[index]);
 }
 
-/// The choice, then what is one step from it, a factor of two in one of its
-/// parts, then two steps, ..
-static std::vector<llvm::json::Object>
-candidatesNear(const Tile &chosen, unsigned count, WhyNot whyNot) {
-  // Skinny GEMMs have all of M, SIMT FMAs no runs.
-  static constexpr int64_t Tile::*ofSkinny[] = {&Tile::n,     &Tile::k,
-                                                &Tile::waves, &Tile::unroll,
-                                                &Tile::run,   &Tile::split};
-  static constexpr int64_t Tile::*ofSimt[] = {&Tile::n, &Tile::k, &Tile::waves,
-                                              &Tile::m, &Tile::split};
-  std::vector<Tile> tiles = {chosen};
-  std::vector<llvm::json::Object> candidates = {configOf(chosen)};
-  for (size_t from = 0; from < tiles.size(); ++from)
-    for (int64_t Tile::*part :
-         chosen.run ? ArrayRef(ofSkinny) : ArrayRef(ofSimt))
+/// Adds what is one step from the choice, a factor of two in one of its parts,
+/// then two steps, ..
+static void addNeighbours(const GemmKind &kind, Candidates &candidates) {
+  std::vector<Tile> tiles = {kind.tile};
+  for (size_t from = 0; from < tiles.size() && !candidates.isFull(); ++from)
+    for (int64_t Tile::*part : kind.steps)
       for (bool twice : {true, false}) {
-        if (candidates.size() == count)
-          return candidates;
         Tile next = tiles[from];
         next.*part = twice ? next.*part * 2 : next.*part / 2;
-        if (next.*part < 1 || next.split > mostSplit || whyNot(next))
-          continue;
-        llvm::json::Object config = configOf(next);
-        if (llvm::is_contained(candidates, config))
-          continue;
-        tiles.push_back(next);
-        candidates.push_back(std::move(config));
+        if (next.*part >= 1 && next.split <= mostSplit && !kind.whyNot(next) &&
+            candidates.add(next))
+          tiles.push_back(next);
       }
-  return candidates;
 }
 
-/// The configurations that a GEMM may be tried with.
+/// The configurations that a GEMM may be tried with, the choice first.
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
-  if (std::optional<Choice> skinny = chooseSkinny(space, limits))
-    return candidatesNear(skinny->tile, count, [&](const Tile &tile) {
-      return whyNotSkinny(space, limits, tile);
-    });
-  std::vector<llvm::json::Object> tiles = tilesFor(space, limits, count);
-  if (!tiles.empty())
-    return tiles;
   Problem problem = problemOf(space);
-  FailureOr<Choice> choice = chooseSimt(space, problem, limits);
-  if (failed(choice))
-    return failure();
-  return candidatesNear(choice->tile, count, [&](const Tile &tile) {
-    return whyNotSimt(problem, limits, tile);
-  });
+  std::optional<GemmKind> kind = skinnyKind(space, limits);
+  if (!kind)
+    kind = matrixKind(space, problem, limits);
+  if (!kind) {
+    FailureOr<GemmKind> simt = simtKind(space, problem, limits);
+    if (failed(simt))
+      return failure();
+    kind = std::move(*simt);
+  }
+  Candidates candidates{count};
+  candidates.add(kind->tile);
+  if (kind->steps.empty())
+    addTiles(*kind, problem, limits, candidates);
+  else
+    addNeighbours(*kind, candidates);
+  return std::move(candidates.configs);
 }
 
 FailureOr<std::vector<TunableGemm>>

@@ -173,51 +173,10 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
   return choice;
 }
 
-/// Whether a skinny GEMM, which takes `cycles` by SIMT FMAs, goes
-/// to matrix instructions: where what is asked for or was measured names one,
-/// else where operands may go to its registers straight from memory and the
-/// model has that faster. All GEMMs that share a launch do as the first.
-static bool suitsMatrix(const Space &space, const Limits &limits,
-                        double cycles) {
-  if (limits.lead)
-    return limits.lead->instruction;
-  // Heads split the columns, which computed operands do not expect.
-  if (space.heads ? !hasParts(space) : space.groups.size() > 1)
-    return false;
-  MatmulOp matmul = space.matmul;
-  FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
-  if (failed(asked))
-    return false;
-  if (*asked)
-    return asked->contains("instruction");
-  if (const TuningEntry *entry = measuredFor(space, limits))
-    return entry->config.get("instruction");
-  if (!limits.wide)
-    return false;
-  double best = HUGE_VAL;
-  Problem problem = problemOf(space);
-  problem.n = std::max(problem.n, limits.columns);
-  std::optional<Tile> tile =
-      bestTile(problem, limits, instructionsFor(matmul, limits), &best);
-  return tile && best < cycles;
-}
-
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
-  if (space.matmul) {
-    std::optional<Choice> skinny = chooseSkinny(space, limits);
-    if (skinny && !suitsMatrix(space, limits,
-                               skinny->cycles(expectedRows(space.matmul)))) {
-      auto whyNot = [&](const Tile &tile) {
-        return whyNotSkinny(space, limits, tile);
-      };
-      if (failed(takeAsked(skinny->tile, space, limits, whyNot)))
-        return failure();
-      setBlocks(*skinny, space, limits);
-      return *skinny;
-    }
+  if (space.matmul)
     return chooseGemm(space, limits, context);
-  }
   if (space.isFlat)
     return chooseFlat(space, limits, fixedBlock, context);
   return chooseRows(space, limits, fixedBlock, context);

@@ -63,6 +63,8 @@ struct Limits {
   bool wide; // a GPU: lanes are many and registers wait to be filled
   const TuningDatabase *tuning; // what was measured; null: nothing
   int64_t spareRegisters;       // of a lane that a chosen tile leaves free
+
+  bool isLedByMatrix() const { return lead && lead->instruction; }
 };
 
 /// The configuration of one space and the workgroup it would like.
@@ -112,31 +114,38 @@ mlir::FailureOr<Choice> chooseAlone(const Space &space, const Limits &limits);
 mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
                                                 const TargetRow &row);
 
+/// The schedule of a space with a GEMM.
 mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
                                    mlir::MLIRContext *context);
 
-/// The schedule for skinny GEMMs, which is limited by memory, by the model;
-/// none where the GEMM does not suit it.
-std::optional<Choice> chooseSkinny(const Space &space, const Limits &limits);
+/// A kind of kernel for a space's GEMM on a target: which tiles it may have,
+/// and their time. It refers to what it was made from.
+struct GemmKind {
+  Tile tile;         // the model's best
+  double cycles = 0; // of the GEMM with it
+  /// The cycles of a GEMM with so many rows.
+  std::function<double(const Tile &, int64_t)> cyclesOf;
+  /// Why a tile that is asked for cannot be; none: it can.
+  std::function<std::optional<std::string>(const Tile &)> whyNot;
+  llvm::SmallVector<const MatrixInstruction *> available; // to its tiles
+  /// What tells a tile from its neighbours; empty: tiles are enumerated.
+  llvm::ArrayRef<int64_t Tile::*> steps;
+};
 
-/// Sets a GEMM's workgroup and blocks as its tile has them.
-void setBlocks(Choice &choice, const Space &space, const Limits &limits);
+/// A skinny GEMM, which is limited by memory; none where the GEMM does not suit
+/// it.
+std::optional<GemmKind> skinnyKind(const Space &space, const Limits &limits);
+/// By matrix instructions; none where no tile of one fits.
+std::optional<GemmKind> matrixKind(const Space &space, const Problem &problem,
+                                   const Limits &limits);
+/// By SIMT FMAs, which every target has.
+mlir::FailureOr<GemmKind> simtKind(const Space &space, const Problem &problem,
+                                   const Limits &limits);
 
 /// Columns that rope puts into one lane.
 inline int64_t columnsOfPair(const Space &space) {
   return space.pairs == Space::Pairs::None ? 1 : 2;
 }
-
-/// Blocks for SIMT FMAs, by the model.
-mlir::FailureOr<Choice> chooseSimt(const Space &space, const Problem &problem,
-                                   const Limits &limits);
-
-/// Why a tile of a skinny GEMM, or for SIMT FMAs, cannot be; none: it can.
-using WhyNot = llvm::function_ref<std::optional<std::string>(const Tile &)>;
-std::optional<std::string> whyNotSkinny(const Space &space,
-                                        const Limits &limits, const Tile &tile);
-std::optional<std::string> whyNotSimt(const Problem &problem,
-                                      const Limits &limits, const Tile &tile);
 
 /// The measured tile of a space's GEMM: from the tuning database asked for,
 /// else from the one that ships; null: none.
@@ -151,12 +160,11 @@ std::optional<std::string>
 takeAsked(Tile &tile, mlir::DictionaryAttr config, TileKind kind,
           llvm::ArrayRef<const MatrixInstruction *> available = {});
 
-/// Replaces parts of a GEMM's chosen tile by those of its `greta.config`, else
+/// Replaces parts of a kind's tile by those of the GEMM's `greta.config`, else
 /// of the tuning database. One that does not fit is an error in a source and a
 /// remark about the database.
-mlir::LogicalResult
-takeAsked(Tile &tile, const Space &space, const Limits &limits, WhyNot whyNot,
-          llvm::ArrayRef<const MatrixInstruction *> available = {});
+mlir::LogicalResult takeAsked(GemmKind &kind, const Space &space,
+                              const Limits &limits);
 
 /// A GEMM's tile as a configuration.
 llvm::json::Object configOf(const Tile &tile);

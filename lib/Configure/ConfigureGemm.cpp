@@ -180,36 +180,36 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
           }
 }
 
-std::optional<Tile>
-greta::bestTile(const Problem &problem, const Limits &limits,
-                ArrayRef<const MatrixInstruction *> available,
-                double *cyclesOfBest) {
-  std::optional<Tile> best;
-  double bestCycles = HUGE_VAL;
-  forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
-    if (cycles < bestCycles * 0.999) {
-      bestCycles = cycles;
-      best = tile;
-    }
-  });
-  if (cyclesOfBest)
-    *cyclesOfBest = bestCycles;
-  return best;
-}
-
-/// The tile asked for, else one that was measured, else the model's; none
-/// where there is no matrix instruction.
-static FailureOr<std::optional<Tile>>
-chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
-  SmallVector<const MatrixInstruction *> available =
-      instructionsFor(space.matmul, limits);
-  std::optional<Tile> best = bestTile(problem, limits, available);
-  auto whyNot = [&](const Tile &tile) {
+std::optional<GemmKind> greta::matrixKind(const Space &space,
+                                          const Problem &problem,
+                                          const Limits &limits) {
+  GemmKind kind;
+  kind.available = instructionsFor(space.matmul, limits);
+  kind.cycles = HUGE_VAL;
+  auto take = [&](const Tile &tile, double cycles) {
+    if (cycles >= kind.cycles * 0.999)
+      return;
+    kind.cycles = cycles;
+    kind.tile = tile;
+  };
+  if (limits.isLedByMatrix())
+    kind.tile = *limits.lead;
+  else
+    forEachTile(problem, limits, kind.available, take);
+  if (!kind.tile.instruction)
+    return std::nullopt;
+  kind.cyclesOf = [problem, limits](const Tile &tile, int64_t rows) {
+    Problem given = problem;
+    given.setRows(rows);
+    return TileModel(given, limits).cycles(tile) +
+           cyclesOfEmptySlots(given.groups, rows, tile.m,
+                              llvm::divideCeil(given.n, tile.n), tile.waves,
+                              limits);
+  };
+  kind.whyNot = [&](const Tile &tile) {
     return TileModel(problem, limits).whyNot(tile, /*asked=*/true);
   };
-  if (best && failed(takeAsked(*best, space, limits, whyNot, available)))
-    return failure();
-  return best;
+  return kind;
 }
 
 /// Bits that an element of an operand is computed from. A value that several
@@ -356,65 +356,8 @@ tile::PipelineAttr greta::pipelineOf(MLIRContext *context,
       hiddenBy(problem, tile, limits));
 }
 
-FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
-                                    MLIRContext *context) {
-  MatmulOp matmul = space.matmul;
-  int64_t k = matmul.getDepth();
-  // The loop over K looks two blocks ahead in i32.
-  constexpr int64_t maxDepth = INT32_MAX / 2;
-  if (!ShapedType::isDynamic(k) && k > maxDepth)
-    return matmul.emitOpError("has K = ")
-           << k << "; it may have up to " << maxDepth << ": split the GEMM";
-  Problem problem = problemOf(space);
-  FailureOr<std::optional<Tile>> tile = std::optional<Tile>();
-  if (limits.lead && limits.lead->instruction) {
-    // A choice without lanes says that the tile of the others does not fit.
-    if (TileModel(problem, limits).whyNot(*limits.lead, /*asked=*/true))
-      return Choice();
-    tile = std::optional<Tile>(*limits.lead);
-  } else {
-    problem.n = std::max(problem.n, limits.columns);
-    tile = chooseTile(space, problem, limits);
-  }
-  if (failed(tile))
-    return failure();
-  if (!*tile) {
-    FailureOr<Choice> choice = chooseSimt(space, problem, limits);
-    // A configuration is meant for the targets that have its instruction.
-    Limits all(limits.row, /*useMatrix=*/true);
-    auto whyNot = [&](const Tile &tile) {
-      return whyNotSimt(problem, limits, tile);
-    };
-    if (failed(choice) ||
-        (instructionsFor(matmul, all).empty() &&
-         failed(takeAsked(choice->tile, space, limits, whyNot))))
-      return failure();
-    setBlocks(*choice, space, limits);
-    return choice;
-  }
-  Choice choice;
-  choice.tile = **tile;
-  choice.cycles = [problem, limits, tile = **tile](int64_t rows) {
-    Problem given = problem;
-    given.setRows(rows);
-    return TileModel(given, limits).cycles(tile) +
-           cyclesOfEmptySlots(given.groups, rows, tile.m,
-                              llvm::divideCeil(given.n, tile.n), tile.waves,
-                              limits);
-  };
-  choice.space.group = choice.tile.group;
-  choice.tile.split =
-      partsOf(llvm::divideCeil(problem.k, choice.tile.k), choice.tile.split);
-  choice.space.chiplets = limits.row.xcds;
-  choice.space.pipeline = pipelineOf(context, problem, choice.tile, limits);
-  const MatrixInstruction &mi = *choice.tile.instruction;
-  choice.space.matrix = matrixAttr(
-      context, mi, limits.row, choice.tile.opaque || !mi.accLayout.isKnown());
-  setBlocks(choice, space, limits);
-  return choice;
-}
-
-void greta::setBlocks(Choice &choice, const Space &space,
+/// Sets a GEMM's workgroup and blocks as its tile has them.
+static void setBlocks(Choice &choice, const Space &space,
                       const Limits &limits) {
   const Tile &tile = choice.tile;
   SpaceSchedule &blocks = choice.space;
@@ -435,4 +378,90 @@ void greta::setBlocks(Choice &choice, const Space &space,
   int64_t columns = tile.n / columnsOfPair(space);
   blocks.columns = tile.run ? std::min(columns, powerPart(inHead)) : inHead;
   blocks.rows = {tile.m, columns / blocks.columns};
+}
+
+/// Whether a skinny GEMM goes to matrix instructions: where what is asked for
+/// or was measured names one, else where operands may go to its registers
+/// straight from memory and the model has that faster. All GEMMs that share a
+/// launch do as the first.
+static bool suitsMatrix(const Space &space, const Problem &problem,
+                        const Limits &limits, const GemmKind &skinny) {
+  if (limits.lead)
+    return limits.lead->instruction;
+  // Heads split the columns, which computed operands do not expect.
+  if (space.heads ? !hasParts(space) : space.groups.size() > 1)
+    return false;
+  FailureOr<DictionaryAttr> asked = configFor(space.matmul, limits.row);
+  if (failed(asked))
+    return false;
+  if (*asked)
+    return asked->contains("instruction");
+  if (const TuningEntry *entry = measuredFor(space, limits))
+    return entry->config.get("instruction");
+  if (!limits.wide)
+    return false;
+  std::optional<GemmKind> matrix = matrixKind(space, problem, limits);
+  return matrix && matrix->cycles < skinny.cycles;
+}
+
+/// The kind of a space's GEMM, with the tile asked for, else one that was
+/// measured, else the model's.
+static FailureOr<GemmKind> kindOf(const Space &space, const Problem &problem,
+                                  const Limits &limits) {
+  std::optional<GemmKind> kind = skinnyKind(space, limits);
+  bool isAsked = true;
+  if (!kind || suitsMatrix(space, problem, limits, *kind)) {
+    MatmulOp matmul = space.matmul;
+    // The loop over K looks two blocks ahead in i32.
+    constexpr int64_t maxDepth = INT32_MAX / 2;
+    if (int64_t k = matmul.getDepth();
+        !ShapedType::isDynamic(k) && k > maxDepth)
+      return matmul.emitOpError("has K = ")
+             << k << "; it may have up to " << maxDepth << ": split the GEMM";
+    kind = matrixKind(space, problem, limits);
+    // A configuration is meant for the targets that have its instruction, and
+    // the tile of the launch's first GEMM has taken it.
+    isAsked = kind ? !limits.isLedByMatrix()
+                   : instructionsFor(matmul, Limits(limits.row, true)).empty();
+  }
+  if (!kind) {
+    FailureOr<GemmKind> simt = simtKind(space, problem, limits);
+    if (failed(simt))
+      return failure();
+    kind = std::move(*simt);
+  }
+  if (isAsked && failed(takeAsked(*kind, space, limits)))
+    return failure();
+  return std::move(*kind);
+}
+
+FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
+                                    MLIRContext *context) {
+  Problem problem = problemOf(space);
+  bool isLed = limits.isLedByMatrix();
+  if (!isLed)
+    problem.n = std::max(problem.n, limits.columns);
+  FailureOr<GemmKind> kind = kindOf(space, problem, limits);
+  if (failed(kind))
+    return failure();
+  Choice choice;
+  choice.tile = kind->tile;
+  choice.cycles = [of = kind->cyclesOf, tile = kind->tile](int64_t rows) {
+    return of(tile, rows);
+  };
+  if (const MatrixInstruction *mi = choice.tile.instruction) {
+    // A choice without lanes says that the tile of the others does not fit.
+    if (isLed && kind->whyNot(choice.tile))
+      return Choice();
+    choice.space.group = choice.tile.group;
+    choice.tile.split =
+        partsOf(llvm::divideCeil(problem.k, choice.tile.k), choice.tile.split);
+    choice.space.chiplets = limits.row.xcds;
+    choice.space.pipeline = pipelineOf(context, problem, choice.tile, limits);
+    choice.space.matrix =
+        matrixAttr(context, *mi, limits.row,
+                   choice.tile.opaque || !mi->accLayout.isKnown());
+  }
+  setBlocks(choice, space, limits);
+  return choice;
 }

@@ -210,9 +210,8 @@ static void fitParts(Tile &tile, int64_t depth) {
     --tile.split;
 }
 
-LogicalResult greta::takeAsked(Tile &tile, const Space &space,
-                               const Limits &limits, WhyNot whyNot,
-                               ArrayRef<const MatrixInstruction *> available) {
+LogicalResult greta::takeAsked(GemmKind &kind, const Space &space,
+                               const Limits &limits) {
   MatmulOp matmul = space.matmul;
   FailureOr<DictionaryAttr> config = configFor(matmul, limits.row);
   if (failed(config))
@@ -224,16 +223,16 @@ LogicalResult greta::takeAsked(Tile &tile, const Space &space,
       return success();
     config = toAttribute(matmul.getContext(), entry->config);
   }
-  Tile asked = tile;
+  Tile asked = kind.tile;
   std::optional<std::string> why =
-      takeAsked(asked, *config, tile.kindOfGemm(), available);
+      takeAsked(asked, *config, asked.kindOfGemm(), kind.available);
   if (!why) {
     fitParts(asked, matmul.getDepth());
-    if ((why = whyNot(asked)))
+    if ((why = kind.whyNot(asked)))
       why = "that does not fit: " + *why;
   }
   if (!why)
-    tile = asked;
+    kind.tile = asked;
   else if (isInSource)
     return matmul.emitOpError("has a 'greta.config' ") << *why;
   // An entry that ships is also for shapes near by, which it may not fit.

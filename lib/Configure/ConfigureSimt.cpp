@@ -19,9 +19,8 @@ static int64_t ldsBytes(const Problem &problem, const Tile &tile) {
          (tile.split > 1 ? meetingBytes : 0);
 }
 
-std::optional<std::string> greta::whyNotSimt(const Problem &problem,
-                                             const Limits &limits,
-                                             const Tile &tile) {
+static std::optional<std::string>
+whyNotSimt(const Problem &problem, const Limits &limits, const Tile &tile) {
   if (!llvm::isPowerOf2_64(tile.m) || !llvm::isPowerOf2_64(tile.k) ||
       (problem.head == 1 && !llvm::isPowerOf2_64(tile.n)))
     return "its tile is not made of powers of two";
@@ -49,7 +48,7 @@ std::optional<std::string> greta::whyNotSimt(const Problem &problem,
   return std::nullopt;
 }
 
-FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
+FailureOr<GemmKind> greta::simtKind(const Space &space, const Problem &problem,
                                     const Limits &limits) {
   MatmulOp matmul = space.matmul;
   int64_t largest = limits.wide ? 64 : 32;
@@ -62,8 +61,8 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
     while (rows > 4 && rows * columns > largest * largest)
       rows /= 2;
   }
-  Choice choice;
-  Tile &tile = choice.tile;
+  GemmKind kind;
+  Tile &tile = kind.tile;
   tile.m = rows;
   tile.n = columns;
   tile.k = std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1,
@@ -95,18 +94,24 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
                llvm::divideCeil(steps, split) * step +
            splitCycles(row, split, sums);
   };
-  double best = HUGE_VAL;
+  kind.cycles = HUGE_VAL;
   int64_t most = mostParts(m, n, problem, limits), chosen = 1;
   for (int64_t split = 1; split <= most; split *= 2) {
     double cycles = cyclesOf(problem.m, split);
-    if (cycles < best) {
-      best = cycles;
+    if (cycles < kind.cycles) {
+      kind.cycles = cycles;
       chosen = split;
     }
   }
   tile.split = partsOf(steps, chosen);
-  choice.cycles = [cyclesOf, chosen](int64_t given) {
+  kind.cyclesOf = [cyclesOf, chosen](const Tile &, int64_t given) {
     return cyclesOf(given, chosen);
   };
-  return choice;
+  kind.whyNot = [&](const Tile &tile) {
+    return whyNotSimt(problem, limits, tile);
+  };
+  static constexpr int64_t Tile::*parts[] = {&Tile::n, &Tile::k, &Tile::waves,
+                                             &Tile::m, &Tile::split};
+  kind.steps = parts;
+  return kind;
 }

@@ -103,9 +103,8 @@ static int64_t registersOf(const Space &space, int64_t rows, int64_t columns,
       run * (count * columns * storedBits(space) + rows * otherBits), 32);
 }
 
-std::optional<std::string> greta::whyNotSkinny(const Space &space,
-                                               const Limits &limits,
-                                               const Tile &tile) {
+static std::optional<std::string>
+whyNotSkinny(const Space &space, const Limits &limits, const Tile &tile) {
   MatmulOp matmul = space.matmul;
   int64_t rows = rowsOf(space);
   int64_t count = space.gemms().size();
@@ -140,7 +139,7 @@ std::optional<std::string> greta::whyNotSkinny(const Space &space,
   return std::nullopt;
 }
 
-std::optional<Choice> greta::chooseSkinny(const Space &space,
+std::optional<GemmKind> greta::skinnyKind(const Space &space,
                                           const Limits &limits) {
   MatmulOp matmul = space.matmul;
   if (!isSkinny(matmul))
@@ -230,8 +229,8 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     wavesAlongColumns =
         std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
 
-  Choice choice;
-  Tile &tile = choice.tile;
+  GemmKind kind;
+  Tile &tile = kind.tile;
   tile.waves = wavesAlongDepth * wavesAlongColumns;
   tile.m = rows;
   tile.n = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
@@ -280,7 +279,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   int64_t split = tile.split;
   double across = llvm::divideCeil(together, tile.n);
   waves = tile.waves;
-  choice.cycles = [=](int64_t given) {
+  kind.cyclesOf = [=](const Tile &, int64_t given) {
     if (!groups)
       return cycles * llvm::divideCeil(given, rows);
     if (!isDynamic)
@@ -289,5 +288,14 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     return std::max(cyclesOf(tiles, split), tiles * issueOfOne) +
            cyclesOfEmptySlots(groups, given, rows, across, waves, limits);
   };
-  return choice;
+  kind.cycles = kind.cyclesOf(tile, expectedRows(matmul));
+  kind.whyNot = [&](const Tile &tile) {
+    return whyNotSkinny(space, limits, tile);
+  };
+  // It has all of M.
+  static constexpr int64_t Tile::*steps[] = {&Tile::n,     &Tile::k,
+                                             &Tile::waves, &Tile::unroll,
+                                             &Tile::run,   &Tile::split};
+  kind.steps = steps;
+  return kind;
 }

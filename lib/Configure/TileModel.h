@@ -117,13 +117,6 @@ void forEachTile(const Problem &problem, const Limits &limits,
                  llvm::ArrayRef<const MatrixInstruction *> available,
                  llvm::function_ref<void(const Tile &, double)> visit);
 
-/// The best tile by the model, of which `cycles` gets its time; none where
-/// there is no instruction.
-std::optional<Tile>
-bestTile(const Problem &problem, const Limits &limits,
-         llvm::ArrayRef<const MatrixInstruction *> available,
-         double *cycles = nullptr);
-
 /// A tile's schedule as the loop over K has it.
 tile::PipelineAttr pipelineOf(mlir::MLIRContext *context,
                               const Problem &problem, const Tile &tile,
