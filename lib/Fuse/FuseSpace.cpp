@@ -342,12 +342,37 @@ groupRows(int64_t rank, ArrayRef<Mapping> mappings,
   return groups;
 }
 
-static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
-                                     AffineMap shape) {
+namespace {
+/// Finds the space of a kernel's region.
+class SpaceAnalysis {
+public:
+  SpaceAnalysis(KernelOp kernel, Region &region, AffineMap shape)
+      : kernel(kernel), region(region) {
+    llvm::append_range(space.shape, shape.getResults());
+    rank = space.rank();
+  }
+  FailureOr<Space> run();
+
+private:
+  LogicalResult noteOps();
+  LogicalResult noteOp(Operation &op);
+  void noteView(Value value, const Mapping &mapping);
+  void noteOperand(Value value, const Mapping &mapping);
+  LogicalResult noteValues();
+  void noteGemm();
+
+  KernelOp kernel;
+  Region &region;
   Space space;
-  llvm::append_range(space.shape, shape.getResults());
-  int64_t rank = space.rank();
-  auto isArgument = [](Value v) { return isa<BlockArgument>(v); };
+  int64_t rank = 0;
+  SmallVector<Mapping> mappings; // of operands
+  llvm::SmallDenseSet<int64_t> apart;
+};
+} // namespace
+
+static bool isArgument(Value v) { return isa<BlockArgument>(v); }
+
+LogicalResult SpaceAnalysis::noteOps() {
   llvm::SmallPtrSet<Operation *, 8> ofOperands;
   for (auto matmul : region.front().getOps<MatmulOp>())
     for (unsigned number : {0u, 1u})
@@ -358,101 +383,123 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
                                   "before");
   for (Operation &op : region.front()) {
     space.hasReduction |= !ofOperands.contains(&op) && numReductions(&op) > 0;
-    space.hasSoftmax |= isa<SoftmaxOp>(op);
-    auto constant = dyn_cast<arith::ConstantOp>(op);
-    bool isSplat = constant && isa<SplatElementsAttr>(constant.getValue());
-    if (!isRowOp(&op) && !isElementwise(&op) && !isSplat &&
-        !isa<YieldOp, BroadcastOp>(op))
-      return op.emitOpError(
-          "has no place in a kernel; greta-fuse puts row ops, "
-          "elementwise work, broadcasts and splats there");
-    if (auto matmul = dyn_cast<MatmulOp>(op)) {
-      if (space.second || (space.matmul && !sharesLoop(space.matmul, matmul)))
-        return op.emitOpError("is another GEMM of its kernel; two may be "
-                              "in one, of the same 'a' and the same types");
-      (space.matmul ? space.second : space.matmul) = matmul;
-    }
-    if (auto heads = dyn_cast<HeadsOp>(op)) {
-      if (!heads.getValue().getDefiningOp<MatmulOp>())
-        return op.emitOpError("splits the columns of something that is no "
-                              "GEMM; expand the tensor before the kernel");
-      space.heads = heads;
-    }
-    if (auto rope = dyn_cast<RopeOp>(op)) {
-      Space::Pairs pairs = rope.pairsAreNeighbours() ? Space::Pairs::Neighbours
-                                                     : Space::Pairs::Halves;
-      if (space.pairs != Space::Pairs::None && space.pairs != pairs)
-        return op.emitOpError("has another style than a rope before it in the "
-                              "same space; put it into another");
-      space.pairs = pairs;
-    }
+    if (failed(noteOp(op)))
+      return failure();
   }
-  SmallVector<Mapping> mappings;
   space.isFlat = !space.hasReduction && !space.matmul &&
                  space.pairs == Space::Pairs::None &&
                  region.front().getOps<DequantOp>().empty();
-  llvm::SmallDenseSet<int64_t> apart;
-  auto noteView = [&](Value value, const Mapping &mapping) {
-    unsigned input = cast<BlockArgument>(value).getArgNumber();
-    if (!kernel.getView(input))
-      return;
-    ArrayRef<AffineExpr> extents =
-        cast<AffineMapAttr>(kernel.getShapes()[input]).getValue().getResults();
-    TensorLayout layout = TensorLayout::of(kernel, input);
-    for (unsigned i = 1; i < mapping.size(); ++i)
-      if (layout.strides[i - 1] != layout.strides[i] * extents[i]) {
-        apart.insert(mapping[i]);
-        space.isFlat = false;
-      }
-  };
-  auto note = [&](Value value, const Mapping &mapping) {
-    if (!isa<BlockArgument>(value))
-      return;
-    mappings.push_back(mapping);
-    noteView(value, mapping);
-    unsigned bits =
-        cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
-    space.narrowest = std::min(space.narrowest, bits);
-    if (static_cast<int64_t>(mapping.size()) == rank)
-      ++space.fullOperands;
-    else if (!mapping.empty())
+  return success();
+}
+
+LogicalResult SpaceAnalysis::noteOp(Operation &op) {
+  space.hasSoftmax |= isa<SoftmaxOp>(op);
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  bool isSplat = constant && isa<SplatElementsAttr>(constant.getValue());
+  if (!isRowOp(&op) && !isElementwise(&op) && !isSplat &&
+      !isa<YieldOp, BroadcastOp>(op))
+    return op.emitOpError("has no place in a kernel; greta-fuse puts row ops, "
+                          "elementwise work, broadcasts and splats there");
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    if (space.second || (space.matmul && !sharesLoop(space.matmul, matmul)))
+      return op.emitOpError("is another GEMM of its kernel; two may be "
+                            "in one, of the same 'a' and the same types");
+    (space.matmul ? space.second : space.matmul) = matmul;
+  }
+  if (auto heads = dyn_cast<HeadsOp>(op)) {
+    if (!heads.getValue().getDefiningOp<MatmulOp>())
+      return op.emitOpError("splits the columns of something that is no "
+                            "GEMM; expand the tensor before the kernel");
+    space.heads = heads;
+  }
+  if (auto rope = dyn_cast<RopeOp>(op)) {
+    Space::Pairs pairs = rope.pairsAreNeighbours() ? Space::Pairs::Neighbours
+                                                   : Space::Pairs::Halves;
+    if (space.pairs != Space::Pairs::None && space.pairs != pairs)
+      return op.emitOpError("has another style than a rope before it in the "
+                            "same space; put it into another");
+    space.pairs = pairs;
+  }
+  return success();
+}
+
+void SpaceAnalysis::noteView(Value value, const Mapping &mapping) {
+  unsigned input = cast<BlockArgument>(value).getArgNumber();
+  if (!kernel.getView(input))
+    return;
+  ArrayRef<AffineExpr> extents =
+      cast<AffineMapAttr>(kernel.getShapes()[input]).getValue().getResults();
+  TensorLayout layout = TensorLayout::of(kernel, input);
+  for (unsigned i = 1; i < mapping.size(); ++i)
+    if (layout.strides[i - 1] != layout.strides[i] * extents[i]) {
+      apart.insert(mapping[i]);
       space.isFlat = false;
-  };
+    }
+}
+
+static unsigned elementBits(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
+}
+
+void SpaceAnalysis::noteOperand(Value value, const Mapping &mapping) {
+  if (!isArgument(value))
+    return;
+  mappings.push_back(mapping);
+  noteView(value, mapping);
+  space.narrowest = std::min(space.narrowest, elementBits(value));
+  if (static_cast<int64_t>(mapping.size()) == rank)
+    ++space.fullOperands;
+  else if (!mapping.empty())
+    space.isFlat = false;
+}
+
+LogicalResult SpaceAnalysis::noteValues() {
   OperandRange yielded = region.front().getTerminator()->getOperands();
   Operation *culprit = nullptr;
   if (failed(walkDemands(
-          yielded, rank, [](Value) { return true; }, note, &culprit)))
+          yielded, rank, [](Value) { return true; },
+          [&](Value value, const Mapping &mapping) {
+            noteOperand(value, mapping);
+          },
+          &culprit)))
     return culprit->emitOpError("has a result that is not of its space's "
                                 "shape; put it into another kernel");
   for (Value value : yielded) {
-    space.narrowest = std::min(
-        space.narrowest,
-        cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
+    space.narrowest = std::min(space.narrowest, elementBits(value));
     space.fullOperands += !isPerRow(value, rank);
   }
-  // M goes on in the batch only where neither B nor A's order parts them. A
-  // space with heads has no batch.
-  if (space.matmul && !space.heads) {
-    mappings.push_back({rank - 1});
-    if (space.matmul.hasBatchedB())
-      llvm::append_range(mappings.back(),
-                         llvm::seq<int64_t>(0, space.matmul.getBatchRank()));
-    if (space.matmul.getTransposeA())
-      mappings.push_back({rank - 2});
-    Mapping rows = identityMapping(rank);
-    rows.back() = rank; // K
-    for (MatmulOp gemm : space.gemms()) {
-      if (isArgument(gemm.getA()) && !gemm.getTransposeA())
-        noteView(gemm.getA(), rows);
-      // Only the batch of B and of a transposed A are rows of the space.
-      for (Value operand : {Value(gemm.getA()), Value(gemm.getB())}) {
-        int64_t operandRank =
-            cast<RankedTensorType>(operand.getType()).getRank();
-        if (isArgument(operand) && operandRank == rank)
-          noteView(operand, identityMapping(rank - 2));
-      }
+  return success();
+}
+
+/// M goes on in the batch only where neither B nor A's order parts them. A
+/// space with heads has no batch.
+void SpaceAnalysis::noteGemm() {
+  if (!space.matmul || space.heads)
+    return;
+  mappings.push_back({rank - 1});
+  if (space.matmul.hasBatchedB())
+    llvm::append_range(mappings.back(),
+                       llvm::seq<int64_t>(0, space.matmul.getBatchRank()));
+  if (space.matmul.getTransposeA())
+    mappings.push_back({rank - 2});
+  Mapping rows = identityMapping(rank);
+  rows.back() = rank; // K
+  for (MatmulOp gemm : space.gemms()) {
+    if (isArgument(gemm.getA()) && !gemm.getTransposeA())
+      noteView(gemm.getA(), rows);
+    // Only the batch of B and of a transposed A are rows of the space.
+    for (Value operand : {Value(gemm.getA()), Value(gemm.getB())}) {
+      int64_t operandRank = cast<RankedTensorType>(operand.getType()).getRank();
+      if (isArgument(operand) && operandRank == rank)
+        noteView(operand, identityMapping(rank - 2));
     }
   }
+}
+
+FailureOr<Space> SpaceAnalysis::run() {
+  if (failed(noteOps()) || failed(noteValues()))
+    return failure();
+  noteGemm();
   space.groups = groupRows(rank, mappings, apart);
   if (space.heads)
     space.groups = {{0}, {1}};
@@ -522,7 +569,7 @@ FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
                << value.getType()
                << " and another shape; put them into two spaces";
     }
-    FailureOr<Space> space = analyzeSpace(kernel, region, shape);
+    FailureOr<Space> space = SpaceAnalysis(kernel, region, shape).run();
     if (failed(space))
       return failure();
     spaces.push_back(std::move(*space));

@@ -38,7 +38,11 @@ public:
   LogicalResult run();
 
 private:
+  SmallVector<Type> collectBuffers(SmallVector<Type> &pointers);
+  void emitFunction(ImplicitLocOpBuilder &b, ArrayRef<Type> pointers);
   void emitBody(ImplicitLocOpBuilder &b);
+  tile::LaunchOp emitLaunch(ImplicitLocOpBuilder &b, ArrayRef<Type> results);
+  void replaceKernel(tile::LaunchOp launch);
   std::unique_ptr<Emitter> emitterOf(const EmitterContext &context);
   Value linearIndex(ImplicitLocOpBuilder &b);
   const CacheUpdate *updateOf(unsigned result) const {
@@ -205,19 +209,12 @@ DictionaryAttr KernelConverter::launchConfig() {
   return entries.getDictionary(kernel.getContext());
 }
 
-LogicalResult KernelConverter::run() {
-  FailureOr<SmallVector<Space>> analyzed = analyzeSpaces(kernel);
-  if (failed(analyzed))
-    return failure();
-  spaces = std::move(*analyzed);
-  if (failed(checkSchedule(kernel, spaces)))
-    return failure();
-  schedule = kernel.getScheduleAttr().getValue();
-
+/// The types of the launch's results, memory that nobody uses afterwards
+/// included; `pointers` gets the function's arguments.
+SmallVector<Type> KernelConverter::collectBuffers(SmallVector<Type> &pointers) {
   buffers.insert_range(kernel.getInputs());
   for (const CacheUpdate &update : updates)
     buffers.insert_range(ValueRange{update.cache, update.slots});
-  SmallVector<Type> pointers;
   auto addPointer = [&](Value tensor) {
     pointers.push_back(tile::PtrType::get(getElementTypeOrSelf(tensor)));
   };
@@ -244,9 +241,12 @@ LogicalResult KernelConverter::run() {
     if (!scratch.empty())
       zeroed.push_back(results.size() - 1);
   }
-  auto function = kernel->getParentOfType<func::FuncOp>();
-  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
-  b.setInsertionPoint(function);
+  return results;
+}
+
+void KernelConverter::emitFunction(ImplicitLocOpBuilder &b,
+                                   ArrayRef<Type> pointers) {
+  b.setInsertionPoint(kernel->getParentOfType<func::FuncOp>());
   func = tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
                               schedule.numWaves(), schedule.waveSize);
   if (schedule.waves)
@@ -261,7 +261,10 @@ LogicalResult KernelConverter::run() {
   auto end = tile::ReturnOp::create(b);
   b.setInsertionPoint(end);
   emitBody(b);
+}
 
+tile::LaunchOp KernelConverter::emitLaunch(ImplicitLocOpBuilder &b,
+                                           ArrayRef<Type> results) {
   unsigned numSymbols = 0;
   for (AffineMap shape : kernel.getShapes().getAsValueRange<AffineMapAttr>())
     numSymbols = std::max(numSymbols, shape.getNumSymbols());
@@ -285,12 +288,15 @@ LogicalResult KernelConverter::run() {
   for (AffineExpr extent : scratchExtents)
     shapes.push_back(AffineMapAttr::get(mapOf(extent)));
   b.setInsertionPoint(kernel);
-  auto launch = tile::LaunchOp::create(
+  return tile::LaunchOp::create(
       b, results, name, buffers.getArrayRef(), mapOf(grid),
       mapOf(scalars->expressions()),
       hasTied ? b.getDenseI64ArrayAttr(tied) : nullptr,
       zeroed.empty() ? nullptr : b.getDenseI64ArrayAttr(zeroed),
       b.getArrayAttr(shapes), launchConfig());
+}
+
+void KernelConverter::replaceKernel(tile::LaunchOp launch) {
   for (OpResult result : kernel->getResults()) {
     Value made = launch.getResult(result.getResultNumber());
     if (const CacheUpdate *update = updateOf(result.getResultNumber())) {
@@ -309,6 +315,21 @@ LogicalResult KernelConverter::run() {
     result.replaceAllUsesWith(made);
   }
   kernel.erase();
+}
+
+LogicalResult KernelConverter::run() {
+  FailureOr<SmallVector<Space>> analyzed = analyzeSpaces(kernel);
+  if (failed(analyzed))
+    return failure();
+  spaces = std::move(*analyzed);
+  if (failed(checkSchedule(kernel, spaces)))
+    return failure();
+  schedule = kernel.getScheduleAttr().getValue();
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
+  SmallVector<Type> pointers;
+  SmallVector<Type> results = collectBuffers(pointers);
+  emitFunction(b, pointers);
+  replaceKernel(emitLaunch(b, results));
   return success();
 }
 

@@ -356,6 +356,15 @@ private:
   Operand operandOf(MatmulOp op, unsigned number, mlir::AffineExpr depth);
   void exchange(Operand &operand);
   mlir::Value emitOperand(mlir::Value v);
+  /// An iteration of computeLoop: the sums that `gemm` carries and the products
+  /// of the blocks at `k`.
+  llvm::SmallVector<mlir::Value> addBlocks(mlir::scf::ForOp gemm, mlir::Value k,
+                                           Operand &operandA,
+                                           Operand &operandB);
+  /// Behind the loop: joins the sums of a block's parts along K, and scales
+  /// them as A's norm says.
+  llvm::SmallVector<mlir::Value>
+  finishSums(llvm::SmallVector<mlir::Value> results);
   /// The norm that a GEMM's A is; null: it is none.
   RmsNormOp normOfA() {
     return MatmulOp(space.matmul).getA().getDefiningOp<RmsNormOp>();
@@ -367,6 +376,15 @@ private:
 
   // Convolutions (GretaToTileConvolution.cpp).
   mlir::Value computePatches(PatchesOp op);
+  struct Patches;
+  Patches sizesOf(PatchesOp op);
+  void locateRows(Patches &patches);
+  /// Elements from index 0 to `index` along a dimension of the images.
+  mlir::Value elementsTo(const Patches &patches, mlir::Value index,
+                         unsigned dim);
+  /// A number of elements in the type that all images are counted in.
+  mlir::Value counted(const Patches &patches, mlir::Value v);
+  mlir::Value plus(const Patches &patches, mlir::Value x, mlir::Value y);
 
   // Grouped GEMMs (GretaToTileGroups.cpp).
   bool isGrouped() const {
@@ -398,7 +416,21 @@ private:
   bool hasDepth(const Mapping &mapping) const {
     return llvm::is_contained(mapping, depthId());
   }
+  /// How blocks of A and B lie, the type of sums, and their dimensions that a
+  /// product adds up.
+  struct SkinnyLoop {
+    Mapping a, w;
+    mlir::RankedTensorType type;
+    llvm::SmallVector<int64_t> summed = {};
+  };
   llvm::SmallVector<mlir::Value> computeSkinny();
+  /// Adds the products of `count` blocks along K to the sums `from`, all of
+  /// them loaded before the first is multiplied; the last one of masked blocks
+  /// is not full.
+  llvm::SmallVector<mlir::Value> addSkinnyBlocks(const SkinnyLoop &skinny,
+                                                 mlir::ValueRange from,
+                                                 mlir::Value first,
+                                                 int64_t count, bool masked);
   mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
   /// Words, zeros and scales of a block, words of its upper bits or null, and
   /// minima or null; beside minima, zeros are the middle of all weights.

@@ -19,130 +19,166 @@
 using namespace mlir;
 using namespace greta;
 
-Value SpaceEmitter::computePatches(PatchesOp op) {
-  auto argument = cast<BlockArgument>(op.getX());
-  TensorLayout layout = layoutOf(argument);
-  ArrayRef<AffineExpr> size =
-      shapeOfArgument(argument.getArgNumber()).getResults();
-  // The GEMM's M, which blocks of A have first.
-  const int64_t rowId = MatmulOp(space.matmul).getBatchRank();
-  const Dim &row = dims[0], &depth = dims[depthDim];
-  const SmallVector<int64_t> column = {row.extent, 1}, line = {1, depth.extent};
-  const SmallVector<int64_t> whole = {row.extent, depth.extent};
-  auto like = [&](Value scalar, ArrayRef<int64_t> shape) {
-    return splat(scalar, shape);
-  };
-  auto constants = [&](int64_t value, ArrayRef<int64_t> shape) {
-    return constant(block(shape, b.getI32Type()), value);
-  };
-  auto positionsAlong = [&](unsigned dim) {
-    return (size[1 + dim] + op.shiftOf(dim)).floorDiv(op.strideOf(dim)) + 1;
-  };
-  auto perRow = [&](unsigned part, llvm::function_ref<Value()> compute) {
-    return memoize(op.getOperation(), part, {rowId}, compute);
-  };
+/// The sizes and strides of the images of `op`, and what follows from a block's
+/// rows, before the loop over K.
+struct SpaceEmitter::Patches {
+  PatchesOp op;
+  TensorLayout layout;
+  ArrayRef<AffineExpr> size;
+  /// Whether indices along a dimension of the images count elements in i32: of
+  /// all images, and of what taps see of one. Images of unknown number may
+  /// reach beyond that, and one image may, if it is large or its extents are
+  /// unknown.
+  bool isSmall = false, fits[4] = {};
+  /// How many elements all images reach over.
+  AffineExpr total = {};
+  /// For each row, where its first tap is along rows and columns of the image,
+  /// and how many elements that is behind `pointer`.
+  Value first[2] = {}, offset = {}, pointer = {};
+};
 
-  // Before the loop: for each row its position, where the first tap is, and the
-  // offset of that in the image.
-  Value position = perRow(0, [&]() -> Value {
-    Value at = iota(column, 0);
-    if (row.offset)
-      at = add(at, like(row.offset, column));
-    if (!row.masked)
-      return at;
-    Value last = sub(scalars.get(b, row.size), i32(b, 1));
-    return minU(at, like(last, column));
-  });
-  auto splitPosition = [&](unsigned dim) -> std::pair<Value, Value> {
-    Value columns = like(scalars.get(b, positionsAlong(1)), column);
-    if (dim == 1)
-      return {div(position, columns), rem(position, columns)};
-    Value rows = like(scalars.get(b, positionsAlong(0)), column);
-    Value all = div(position, columns);
-    return {div(all, rows), rem(all, rows)};
-  };
-  Value first[2];
-  for (unsigned dim : {0u, 1u})
-    first[dim] = perRow(1 + dim, [&]() -> Value {
-      Value at = splitPosition(dim).second;
-      at = mul(at, constants(op.strideOf(dim), column));
-      return sub(at, constants(op.paddingBefore(dim), column));
-    });
-  // Images of unknown number may reach beyond what i32 counts, and what taps
-  // see of one image may, if it is large or its extents are unknown.
-  AffineExpr total = fixed(1), channelsApart = size[3] * layout.strides[3],
+static bool isAtMost(AffineExpr count, int64_t most) {
+  auto constant = dyn_cast<AffineConstantExpr>(count);
+  return constant && constant.getValue() <= most;
+}
+
+SpaceEmitter::Patches SpaceEmitter::sizesOf(PatchesOp op) {
+  auto argument = cast<BlockArgument>(op.getX());
+  Patches patches = {op, layoutOf(argument),
+                     shapeOfArgument(argument.getArgNumber()).getResults()};
+  ArrayRef<AffineExpr> size = patches.size, strides = patches.layout.strides;
+  AffineExpr total = fixed(1), channelsApart = size[3] * strides[3],
              seen = channelsApart;
   for (unsigned dim = 0; dim < 4; ++dim)
-    total = total + (size[dim] - 1) * layout.strides[dim];
+    total = total + (size[dim] - 1) * strides[dim];
   for (unsigned dim : {0u, 1u})
     seen =
         seen + (size[1 + dim] + op.paddingBefore(dim) + op.paddingBehind(dim)) *
-                   layout.strides[1 + dim];
-  auto isAtMost = [](AffineExpr count, int64_t most) {
-    auto constant = dyn_cast<AffineConstantExpr>(count);
-    return constant && constant.getValue() <= most;
+                   strides[1 + dim];
+  patches.total = total;
+  patches.isSmall = isAtMost(total, INT32_MAX);
+  bool isImageSmall = patches.isSmall || isAtMost(seen, INT32_MAX);
+  patches.fits[0] = patches.isSmall;
+  patches.fits[1] = patches.fits[2] = isImageSmall;
+  patches.fits[3] = patches.isSmall || isAtMost(channelsApart, INT32_MAX);
+  return patches;
+}
+
+Value SpaceEmitter::elementsTo(const Patches &patches, Value index,
+                               unsigned dim) {
+  AffineExpr expr = patches.layout.strides[dim];
+  bool fits = patches.fits[dim];
+  Value stride = fits ? scalars.get(b, expr) : large(expr);
+  if (isa<RankedTensorType>(index.getType()))
+    stride = splat(stride, Emitter::shapeOf(index));
+  return mul(fits ? index : large(index), stride);
+}
+
+Value SpaceEmitter::plus(const Patches &patches, Value x, Value y) {
+  if (x.getType() == y.getType())
+    return add(x, y);
+  return add(counted(patches, x), counted(patches, y));
+}
+
+Value SpaceEmitter::counted(const Patches &patches, Value v) {
+  bool isCounted = patches.isSmall || getElementTypeOrSelf(v).isInteger(64);
+  return isCounted ? v : large(v);
+}
+
+void SpaceEmitter::locateRows(Patches &patches) {
+  PatchesOp op = patches.op;
+  // The GEMM's M, which blocks of A have first.
+  const int64_t rowId = MatmulOp(space.matmul).getBatchRank();
+  const Dim &row = dims[0];
+  const SmallVector<int64_t> column = {row.extent, 1};
+  auto perRow = [&](unsigned part, llvm::function_ref<Value()> compute) {
+    return memoize(op.getOperation(), part, {rowId}, compute);
   };
-  const bool isSmall = isAtMost(total, INT32_MAX);
-  const bool isImageSmall = isSmall || isAtMost(seen, INT32_MAX);
-  const bool fits[] = {isSmall, isImageSmall, isImageSmall,
-                       isSmall || isAtMost(channelsApart, INT32_MAX)};
-  auto counted = [&](Value v) {
-    return isSmall || getElementTypeOrSelf(v).isInteger(64) ? v : large(v);
+  Value position = perRow(0, [&]() -> Value {
+    Value at = iota(column, 0);
+    if (row.offset)
+      at = add(at, splat(row.offset, column));
+    if (!row.masked)
+      return at;
+    Value last = sub(scalars.get(b, row.size), i32(b, 1));
+    return minU(at, splat(last, column));
+  });
+  auto positionsAlong = [&](unsigned dim) {
+    return splat(scalars.get(b, (patches.size[1 + dim] + op.shiftOf(dim))
+                                        .floorDiv(op.strideOf(dim)) +
+                                    1),
+                 column);
   };
-  // Elements from index 0 to `index` along a dimension of the images.
-  auto elementsTo = [&](Value index, unsigned dim) -> Value {
-    AffineExpr expr = layout.strides[dim];
-    Value stride = fits[dim] ? scalars.get(b, expr) : large(expr);
-    if (isa<RankedTensorType>(index.getType()))
-      stride = like(stride, Emitter::shapeOf(index));
-    return mul(fits[dim] ? index : large(index), stride);
+  auto splitPosition = [&](unsigned dim) -> std::pair<Value, Value> {
+    Value columns = positionsAlong(1);
+    if (dim == 1)
+      return {div(position, columns), rem(position, columns)};
+    Value rows = positionsAlong(0);
+    Value all = div(position, columns);
+    return {div(all, rows), rem(all, rows)};
   };
-  auto plus = [&](Value x, Value y) {
-    return x.getType() == y.getType() ? add(x, y) : add(counted(x), counted(y));
+  auto constants = [&](int64_t value) {
+    return constant(block(column, b.getI32Type()), value);
   };
-  Value offset = perRow(3, [&]() -> Value {
-    Value sum = elementsTo(splitPosition(0).first, 0);
+  for (unsigned dim : {0u, 1u})
+    patches.first[dim] = perRow(1 + dim, [&]() -> Value {
+      Value at = splitPosition(dim).second;
+      at = mul(at, constants(op.strideOf(dim)));
+      return sub(at, constants(op.paddingBefore(dim)));
+    });
+  patches.offset = perRow(3, [&]() -> Value {
+    Value sum = elementsTo(patches, splitPosition(0).first, 0);
     for (unsigned dim : {0u, 1u})
-      sum = plus(sum, elementsTo(first[dim], 1 + dim));
+      sum =
+          plus(patches, sum, elementsTo(patches, patches.first[dim], 1 + dim));
     return sum;
   });
-  Value pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
+  patches.pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
+    auto argument = cast<BlockArgument>(op.getX());
     Value at = pointerOf(argument);
     int64_t bytes =
         tile::bytesInMemory(getElementTypeOrSelf(argument.getType()));
     if (auto whole = dyn_cast<BlockArgument>(at);
-        whole && isAtMost(total, INT32_MAX / bytes))
+        whole && isAtMost(patches.total, INT32_MAX / bytes))
       cast<tile::FuncOp>(whole.getOwner()->getParentOp())
           .setArgAttr(whole.getArgNumber(), tile::pointerRangeName,
                       b.getUnitAttr());
-    auto stride = cast<AffineConstantExpr>(layout.strides[3]);
+    auto stride = cast<AffineConstantExpr>(patches.layout.strides[3]);
     for (const Dim &group : batch)
       at = advance(at, mul(large(group.offset),
                            i64(op.getChannels() * stride.getValue())));
     return at;
   });
+}
+
+Value SpaceEmitter::computePatches(PatchesOp op) {
+  Patches patches = sizesOf(op);
+  locateRows(patches);
+  const Dim &row = dims[0], &depth = dims[depthDim];
+  const SmallVector<int64_t> column = {row.extent, 1}, line = {1, depth.extent};
+  const SmallVector<int64_t> whole = {row.extent, depth.extent};
 
   // In the loop: the block's tap and channel, or those of each column.
   const int64_t channels = op.getChannels();
   const bool isOfOneTap = channels % depth.extent == 0;
-  ArrayRef<int64_t> shape = line;
   Value k = depth.offset ? depth.offset : i32(b, 0);
-  auto number = [&](int64_t value) {
-    return isOfOneTap ? i32(b, value) : constants(value, shape);
+  auto number = [&](int64_t value) -> Value {
+    return isOfOneTap ? i32(b, value)
+                      : constant(block(line, b.getI32Type()), value);
   };
   if (!isOfOneTap)
-    k = add(like(k, shape), iota(shape, 1));
+    k = add(splat(k, line), iota(line, 1));
   Value tap = div(k, number(channels));
   Value moves[2] = {
       mul(div(tap, number(op.kernelExtent(1))), number(op.dilationOf(0))),
       mul(rem(tap, number(op.kernelExtent(1))), number(op.dilationOf(1)))};
-  Value shift = elementsTo(rem(k, number(channels)), 3);
+  Value shift = elementsTo(patches, rem(k, number(channels)), 3);
   for (unsigned dim : {0u, 1u})
-    shift = plus(shift, elementsTo(moves[dim], 1 + dim));
+    shift = plus(patches, shift, elementsTo(patches, moves[dim], 1 + dim));
   auto wide = [&](Value v) { return broadcast(v, whole); };
   ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
   auto all = [&](Value v) {
-    return isOfOneTap ? like(v, column) : broadcast(v, whole);
+    return isOfOneTap ? splat(v, column) : broadcast(v, whole);
   };
   Value mask;
   auto require = [&](Value condition) {
@@ -154,26 +190,28 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
     bool isKnown = isa<AffineConstantExpr>(extent);
     Value bound = scalars.get(b, isKnown ? extent : extent - 1);
     return compare(isKnown ? Predicate::ult : Predicate::ule, at,
-                   like(bound, tested));
+                   splat(bound, tested));
   };
   for (unsigned dim : {0u, 1u})
     if (op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0)
-      require(isBelow(add(broadcast(first[dim], tested), all(moves[dim])),
-                      size[1 + dim]));
+      require(
+          isBelow(add(broadcast(patches.first[dim], tested), all(moves[dim])),
+                  patches.size[1 + dim]));
   if (depth.masked)
     require(wide(
-        compare(Predicate::slt, k, like(scalars.get(b, depth.size), shape))));
+        compare(Predicate::slt, k, splat(scalars.get(b, depth.size), line))));
   // An element outside is the image's first, and then zero: no load is in a
   // branch.
-  Value at = add(broadcast(offset, tested), all(counted(shift)));
+  Value at =
+      add(broadcast(patches.offset, tested), all(counted(patches, shift)));
   if (mask)
     at = select(mask, at,
                 arith::ConstantOp::create(
                     b, b.getZeroAttr(cast<RankedTensorType>(at.getType()))));
-  Value places = wide(advance(pointer, at));
+  Value places = wide(advance(patches.pointer, at));
   if (isOfOneTap)
-    places = advance(places, wide(elementsTo(iota(line, 1), 3)));
-  auto type = blockType(identity, getElementTypeOrSelf(argument.getType()));
+    places = advance(places, wide(elementsTo(patches, iota(line, 1), 3)));
+  auto type = blockType(identity, getElementTypeOrSelf(op.getX().getType()));
   Value loaded = gather(type, places, Value());
   if (!mask)
     return loaded;

@@ -162,13 +162,76 @@ Value SpaceEmitter::computeMatmul(MatmulOp op) {
   return sums.lookup(op);
 }
 
+SmallVector<Value> SpaceEmitter::addBlocks(scf::ForOp gemm, Value k,
+                                           Operand &operandA,
+                                           Operand &operandB) {
+  MatmulOp op = space.matmul;
+  auto emitBlock = [&](Operand &operand, Value v) {
+    exchange(operand);
+    dims[depthDim].offset = k;
+    loop = gemm;
+    Value block = emitOperand(v);
+    loop = nullptr;
+    exchange(operand);
+    return block;
+  };
+  Value left = emitBlock(operandA, op.getA());
+  auto multiply = [&](Value left, Value right, Value sum) -> Value {
+    return tile::DotOp::create(b, sum.getType(), left, right, sum,
+                               config.matrix);
+  };
+  // By bf16x3, the small products first.
+  bool inThree = bool(op.getPrecision());
+  std::pair<Value, Value> leftParts;
+  if (inThree)
+    leftParts = inParts(left);
+  int64_t parts = partsOfDepth();
+  SmallVector<Value> next;
+  for (auto [each, sum] : llvm::zip(space.gemms(), gemm.getRegionIterArgs())) {
+    Value right = emitBlock(operandB, each.getB());
+    if (parts > 1)
+      right = reshape(right, {parts, config.depth / parts, shapeOf(right)[1]});
+    if (!inThree) {
+      next.push_back(multiply(left, right, sum));
+      continue;
+    }
+    auto [high, low] = inParts(right);
+    Value part = multiply(leftParts.second, high, sum);
+    part = multiply(leftParts.first, low, part);
+    next.push_back(multiply(leftParts.first, high, part));
+  }
+  if (RmsNormOp norm = normOfA()) {
+    exchange(operandA);
+    next.push_back(
+        addSquares(norm, identity, gemm.getRegionIterArgs().back(), {1}));
+    exchange(operandA);
+  }
+  return next;
+}
+
+SmallVector<Value> SpaceEmitter::finishSums(SmallVector<Value> results) {
+  if (partsOfDepth() > 1)
+    for (Value &sum : results)
+      sum = reshape(reduce(Combine::Add, sum, 0),
+                    ArrayRef(shapeOf(sum)).drop_front());
+  RmsNormOp norm = normOfA();
+  if (!norm)
+    return results;
+  Value squares = results.pop_back_val();
+  auto rows = block({dims[0].extent, 1}, b.getF32Type());
+  squares = reduce(Combine::Add, squares, 1);
+  Value scale = scaleOf(norm, tile::ConvertLayoutOp::create(b, rows, squares),
+                        norm.getEps());
+  for (Value &sum : results)
+    sum = fmul(sum, broadcast(scale, shapeOf(sum)));
+  return results;
+}
+
 SmallVector<Value> SpaceEmitter::computeLoop() {
-  SmallVector<MatmulOp, 2> gemms = space.gemms();
   MatmulOp op = space.matmul;
   SmallVector<int64_t> extents = {dims[0].extent, blockColumns()};
-  int64_t parts = partsOfDepth();
-  if (parts > 1)
-    extents.insert(extents.begin(), parts);
+  if (partsOfDepth() > 1)
+    extents.insert(extents.begin(), partsOfDepth());
   auto type = block(extents, op.getSumType());
   // A dynamic K is that of operands as they are stored.
   AffineExpr depth = fixed(op.getDepth());
@@ -176,7 +239,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     depth = shapeOfArgument(cast<BlockArgument>(op.getA()).getArgNumber())
                 .getResult(op.dimKOfA());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  SmallVector<Value> zeros(gemms.size(), zero);
+  SmallVector<Value> zeros(space.gemms().size(), zero);
   // There may be nothing to load.
   if (depth == fixed(0))
     return zeros;
@@ -194,8 +257,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     b.setInsertionPointToEnd(filled.thenBlock());
   }
   // Sums of a norm's squares: a lane adds up what it loads at a time.
-  RmsNormOp norm = normOfA();
-  if (norm)
+  if (normOfA())
     zeros.push_back(
         neutral(Combine::Add,
                 block({dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
@@ -214,61 +276,9 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   Value k = gemm.getInductionVar();
   if (begin)
     k = add(begin, k);
-  auto emitBlock = [&](Operand &operand, Value v) {
-    exchange(operand);
-    dims[depthDim].offset = k;
-    loop = gemm;
-    Value block = emitOperand(v);
-    loop = nullptr;
-    exchange(operand);
-    return block;
-  };
-  Value left = emitBlock(operandA, op.getA());
-  auto multiply = [&](Value left, Value right, Value sum) -> Value {
-    return tile::DotOp::create(b, type, left, right, sum, config.matrix);
-  };
-  // By bf16x3, the small products first.
-  bool inThree = bool(op.getPrecision());
-  std::pair<Value, Value> leftParts;
-  if (inThree)
-    leftParts = inParts(left);
-  SmallVector<Value> next;
-  for (auto [each, sum] : llvm::zip(gemms, gemm.getRegionIterArgs())) {
-    Value right = emitBlock(operandB, each.getB());
-    if (parts > 1)
-      right = reshape(right, {parts, config.depth / parts, shapeOf(right)[1]});
-    if (!inThree) {
-      next.push_back(multiply(left, right, sum));
-      continue;
-    }
-    auto [high, low] = inParts(right);
-    Value part = multiply(leftParts.second, high, sum);
-    part = multiply(leftParts.first, low, part);
-    next.push_back(multiply(leftParts.first, high, part));
-  }
-  if (norm) {
-    exchange(operandA);
-    next.push_back(
-        addSquares(norm, identity, gemm.getRegionIterArgs().back(), {1}));
-    exchange(operandA);
-  }
-  scf::YieldOp::create(b, next);
+  scf::YieldOp::create(b, addBlocks(gemm, k, operandA, operandB));
   if (filled)
     return filled.getResults();
-  SmallVector<Value> results = gemm.getResults();
   b.setInsertionPointAfter(gemm);
-  if (parts > 1)
-    for (Value &sum : results)
-      sum =
-          reshape(reduce(Combine::Add, sum, 0), ArrayRef(extents).drop_front());
-  if (!norm)
-    return results;
-  Value squares = results.pop_back_val();
-  auto rows = block({dims[0].extent, 1}, b.getF32Type());
-  squares = reduce(Combine::Add, squares, 1);
-  Value scale = scaleOf(norm, tile::ConvertLayoutOp::create(b, rows, squares),
-                        norm.getEps());
-  for (Value &sum : results)
-    sum = fmul(sum, broadcast(scale, type.getShape()));
-  return results;
+  return finishSums(gemm.getResults());
 }

@@ -148,75 +148,76 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
   return add(products, times(scales, std::ldexp(1.0, -format.sumExponent())));
 }
 
-SmallVector<Value> SpaceEmitter::computeSkinny() {
+/// Weights that `gemm` multiplies as they are packed; null: it has none.
+static DequantOp packedWeights(MatmulOp gemm) {
+  if (!gemm.getType().getElementType().isF16())
+    return nullptr;
+  return gemm.getB().getDefiningOp<DequantOp>();
+}
+
+SmallVector<Value> SpaceEmitter::addSkinnyBlocks(const SkinnyLoop &skinny,
+                                                 ValueRange from, Value first,
+                                                 int64_t count, bool masked) {
+  MatmulOp op = space.matmul;
   SmallVector<MatmulOp, 2> gemms = space.gemms();
+  SmallVector<Value> next(from);
+  SmallVector<Scope> scopes(count);
+  SmallVector<SmallVector<PackedBlocks, 2>> weights(count);
+  auto enter = [&](int64_t i) {
+    std::swap(inner, scopes[i]);
+    Value step = i32(b, i * dims[depthDim].extent);
+    dims[depthDim].offset = first;
+    if (i > 0)
+      dims[depthDim].offset = add(first, step);
+    dims[depthDim].masked = masked && i + 1 == count;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    enter(i);
+    Seen seen;
+    for (MatmulOp gemm : gemms) {
+      DequantOp packed = packedWeights(gemm);
+      weights[i].push_back(packed ? loadDequant(packed, /*inGemm=*/true,
+                                                /*inParts=*/true)
+                                  : PackedBlocks());
+      if (!packed)
+        loadLeaves(gemm.getB(), skinny.w, seen);
+    }
+    loadLeaves(op.getA(), skinny.a, seen);
+    std::swap(inner, scopes[i]);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    enter(i);
+    Value left = value(op.getA(), skinny.a);
+    for (auto [gemm, blocks, sum] : llvm::zip(gemms, weights[i], next)) {
+      if (DequantOp packed = packedWeights(gemm)) {
+        sum = addPackedProducts(left, packed.getRow(), blocks, sum,
+                                skinny.summed);
+        continue;
+      }
+      Value right = value(gemm.getB(), skinny.w);
+      if (dims[depthDim].masked && !isa<BlockArgument>(gemm.getB()))
+        right = maskDepth(right);
+      sum = tile::ContractOp::create(b, skinny.type, left, right, sum,
+                                     skinny.summed);
+    }
+    if (RmsNormOp norm = normOfA())
+      next.back() = addSquares(norm, skinny.a, next.back(), skinny.summed);
+    std::swap(inner, scopes[i]);
+  }
+  return next;
+}
+
+SmallVector<Value> SpaceEmitter::computeSkinny() {
   MatmulOp op = space.matmul;
   Mapping columns;
   for (int64_t dim = op.getBatchRank() + 1; dim < space.rank(); ++dim)
     columns.push_back(dim);
-  Mapping a = matrixMapping(op, 0, {}), w = matrixMapping(op, 1, columns);
-  Type element = op.getSumType();
-  SmallVector<int64_t> shape = shapeOf(identity), summed;
+  SmallVector<int64_t> shape = shapeOf(identity);
   shape[depthDim] = dims[depthDim].extent;
+  SkinnyLoop skinny = {matrixMapping(op, 0, {}), matrixMapping(op, 1, columns),
+                       block(shape, op.getSumType())};
   for (unsigned dim = depthDim + 1; dim < dims.size(); ++dim)
-    summed.push_back(dim);
-  auto type = block(shape, element);
-  // Weights that are multiplied as they are packed.
-  auto packedOf = [](MatmulOp gemm) -> DequantOp {
-    if (!gemm.getType().getElementType().isF16())
-      return nullptr;
-    return gemm.getB().getDefiningOp<DequantOp>();
-  };
-
-  RmsNormOp norm = normOfA();
-
-  // Blocks from `first` (in runs), the last one of them maybe not full.
-  auto emitBlocks = [&](ValueRange from, Value first, int64_t count,
-                        bool masked) {
-    SmallVector<Value> next(from);
-    SmallVector<Scope> scopes(count);
-    SmallVector<SmallVector<PackedBlocks, 2>> weights(count);
-    auto enter = [&](int64_t i) {
-      std::swap(inner, scopes[i]);
-      Value step = i32(b, i * dims[depthDim].extent);
-      dims[depthDim].offset = first;
-      if (i > 0)
-        dims[depthDim].offset = add(first, step);
-      dims[depthDim].masked = masked && i + 1 == count;
-    };
-    for (int64_t i = 0; i < count; ++i) {
-      enter(i);
-      Seen seen;
-      for (MatmulOp gemm : gemms) {
-        DequantOp packed = packedOf(gemm);
-        weights[i].push_back(packed ? loadDequant(packed, /*inGemm=*/true,
-                                                  /*inParts=*/true)
-                                    : PackedBlocks());
-        if (!packed)
-          loadLeaves(gemm.getB(), w, seen);
-      }
-      loadLeaves(op.getA(), a, seen);
-      std::swap(inner, scopes[i]);
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      enter(i);
-      Value left = value(op.getA(), a);
-      for (auto [gemm, blocks, sum] : llvm::zip(gemms, weights[i], next)) {
-        if (DequantOp packed = packedOf(gemm)) {
-          sum = addPackedProducts(left, packed.getRow(), blocks, sum, summed);
-          continue;
-        }
-        Value right = value(gemm.getB(), w);
-        if (dims[depthDim].masked && !isa<BlockArgument>(gemm.getB()))
-          right = maskDepth(right);
-        sum = tile::ContractOp::create(b, type, left, right, sum, summed);
-      }
-      if (norm)
-        next.back() = addSquares(norm, a, next.back(), summed);
-      std::swap(inner, scopes[i]);
-    }
-    return next;
-  };
+    skinny.summed.push_back(dim);
 
   // Parts are whole blocks.
   int64_t size =
@@ -228,11 +229,13 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   };
   int64_t step = dims[depthDim].extent * config.unroll;
   int64_t looped = size / step > 1 ? size / step * step : 0;
-  SmallVector<Value> next(gemms.size(),
-                          arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  SmallVector<Value> next(
+      space.gemms().size(),
+      arith::ConstantOp::create(b, b.getZeroAttr(skinny.type)));
+  RmsNormOp norm = normOfA();
   if (norm) {
-    SmallVector<int64_t> squares = shapeOf(a);
-    for (int64_t dim : summed)
+    SmallVector<int64_t> squares = shapeOf(skinny.a);
+    for (int64_t dim : skinny.summed)
       squares[dim] = 1;
     next.push_back(neutral(Combine::Add, block(squares, b.getF32Type())));
   }
@@ -240,17 +243,18 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
     loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step), next);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
-    scf::YieldOp::create(b, emitBlocks(loop.getRegionIterArgs(),
-                                       fromBegin(loop.getInductionVar()),
-                                       config.unroll, /*masked=*/false));
+    scf::YieldOp::create(b, addSkinnyBlocks(skinny, loop.getRegionIterArgs(),
+                                            fromBegin(loop.getInductionVar()),
+                                            config.unroll,
+                                            /*masked=*/false));
     next = loop.getResults();
   }
   loop = nullptr;
   inner = Scope();
   int64_t rest = size - looped, extent = dims[depthDim].extent;
-  next = emitBlocks(next, fromBegin(i32(b, looped)),
-                    llvm::divideCeil(rest, extent),
-                    /*masked=*/rest % extent != 0);
+  next = addSkinnyBlocks(skinny, next, fromBegin(i32(b, looped)),
+                         llvm::divideCeil(rest, extent),
+                         /*masked=*/rest % extent != 0);
   dims[depthDim].offset = Value();
   dims[depthDim].masked = false;
   for (Value &sum : next)

@@ -78,17 +78,40 @@ static void addSources(Value value, Operation &first,
       addSources(operand, first, sources);
 }
 
+namespace {
 /// Accesses with MMAs between them: reads of shared memory, which feed what
 /// comes next, then stores, then loads. Reads that feed these very MMAs
 /// come a few MMAs ahead; loads that do come before all of them.
-static void interleave(ScheduleOp op) {
-  OpBuilder builder(op);
-  constexpr unsigned numKinds = 5;
-  std::array<unsigned, numKinds> count = {};
-  Operation *first = nullptr;
-  SmallVector<MmaOp> mmas;
+class Interleaver {
+public:
+  explicit Interleaver(ScheduleOp op) : op(op), builder(op) {}
+  void run();
+
+private:
+  void collect();
+  unsigned &left(ScheduleKind kind) {
+    return count[static_cast<unsigned>(kind)];
+  }
+  void take(ScheduleKind kind, unsigned wanted);
+  void takeMmas(unsigned wanted);
+  void multiply(unsigned n);
+  void mix(ScheduleKind kind);
+
+  ScheduleOp op;
+  OpBuilder builder;
+  static constexpr unsigned numKinds = 5;
+  std::array<unsigned, numKinds> count = {}; // that no group has yet
+  Operation *first = nullptr;                // of the stretch
+  SmallVector<MmaOp> mmas;                   // from the last to the first
   SmallVector<Operation *> loads;
-  bool isPutTogether = false;
+  bool isPutTogether = false;  // what is stored
+  SmallVector<unsigned> reads; // that each MMA adds to those before it
+  bool justInTime = false, hidesWork = false;
+  unsigned accesses = 0, early = 0, done = 0, mixed = 0, asked = 0;
+};
+} // namespace
+
+void Interleaver::collect() {
   Block *block = op->getBlock();
   for (auto it = op->getIterator(); it != block->begin();) {
     Operation &before = *--it;
@@ -109,87 +132,87 @@ static void interleave(ScheduleOp op) {
             .Case([](SharedStoreOp) { return ScheduleKind::SharedStore; })
             .Default([](Operation *) { return std::nullopt; });
     if (kind)
-      ++count[static_cast<unsigned>(*kind)];
+      ++left(*kind);
   }
-  auto left = [&](ScheduleKind kind) -> unsigned & {
-    return count[static_cast<unsigned>(kind)];
-  };
   llvm::SmallDenseSet<Operation *> sources;
   for (MmaOp mma : mmas)
     for (Value operand : mma->getOperands())
       addSources(operand, *first, sources);
   left(ScheduleKind::Load) = llvm::count_if(
       loads, [&](Operation *load) { return !sources.contains(load); });
-  auto take = [&](ScheduleKind kind, unsigned wanted) {
-    unsigned n = std::min(wanted, left(kind));
-    if (n)
-      ScheduleGroupOp::create(builder, op.getLoc(), kind, n);
-    left(kind) -= n;
-  };
+}
+
+void Interleaver::take(ScheduleKind kind, unsigned wanted) {
+  unsigned n = std::min(wanted, left(kind));
+  if (n)
+    ScheduleGroupOp::create(builder, op.getLoc(), kind, n);
+  left(kind) -= n;
+}
+
+/// MMAs, each with the work for what is stored next that it hides.
+void Interleaver::takeMmas(unsigned wanted) {
+  int64_t hidden = op.getCompute().value_or(0);
+  if (!hidden || !left(ScheduleKind::SharedStore))
+    return take(ScheduleKind::Mma, wanted);
+  for (; wanted && left(ScheduleKind::Mma); --wanted) {
+    take(ScheduleKind::Mma, 1);
+    ScheduleGroupOp::create(builder, op.getLoc(), ScheduleKind::Compute,
+                            hidden);
+  }
+}
+
+/// MMAs, with their reads before them where they have some.
+void Interleaver::multiply(unsigned n) {
+  constexpr unsigned ahead = 4;
+  while (n) {
+    unsigned at = mmas.size() - left(ScheduleKind::Mma), wanted = 0;
+    unsigned run = justInTime ? 0 : n;
+    for (; run < n; ++run) {
+      auto next = ArrayRef(reads).take_front(at + run + ahead + 1);
+      unsigned due = std::accumulate(next.begin(), next.end(), 0u);
+      if (run && due > asked)
+        break;
+      wanted += due - asked;
+      asked = due;
+    }
+    take(ScheduleKind::SharedLoad, wanted);
+    takeMmas(run);
+    n = left(ScheduleKind::Mma) ? n - run : 0;
+  }
+}
+
+void Interleaver::mix(ScheduleKind kind) {
+  while (left(kind)) {
+    unsigned due = (++done * early + (hidesWork ? accesses - 1 : 0)) / accesses;
+    multiply(due - mixed);
+    mixed = due;
+    take(kind, 1);
+  }
+}
+
+void Interleaver::run() {
+  collect();
   // Operands that nothing aligns come in many narrow loads; LLVM takes minutes
   // to put hundreds of groups in order, and there is nothing to be hidden
   // under.
   constexpr unsigned most = 32;
   if (left(ScheduleKind::Load) > most || left(ScheduleKind::SharedStore) > most)
     return;
-  // MMAs, each with the work for what is stored next that it hides.
-  auto takeMmas = [&](unsigned wanted) {
-    int64_t hidden = op.getCompute().value_or(0);
-    if (!hidden || !left(ScheduleKind::SharedStore))
-      return take(ScheduleKind::Mma, wanted);
-    for (; wanted && left(ScheduleKind::Mma); --wanted) {
-      take(ScheduleKind::Mma, 1);
-      ScheduleGroupOp::create(builder, op.getLoc(), ScheduleKind::Compute,
-                              hidden);
-    }
-  };
-  // The reads that each MMA adds to those before it.
   llvm::SmallDenseSet<Operation *> known;
-  SmallVector<unsigned> reads;
   for (MmaOp mma : llvm::reverse(mmas))
     reads.push_back(addReads(mma.getA(), *first, known) +
                     addReads(mma.getB(), *first, known));
-  bool justInTime = llvm::any_of(reads, [](unsigned n) { return n > 0; });
+  justInTime = llvm::any_of(reads, [](unsigned n) { return n > 0; });
   // Reads are wanted soonest, and stores have to arrive before the barrier, so
   // accesses come in the first seven tenths of the MMAs (of 1/2 to 1 the best
   // on gfx90a and gfx942; gfx950 has 0.8 % less than with 3/4).
-  unsigned early = mmas.size() * 7 / 10, done = 0, mixed = 0;
-  unsigned accesses =
-      left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);
+  early = mmas.size() * 7 / 10;
+  accesses = left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);
   if (!justInTime)
     accesses += left(ScheduleKind::SharedLoad);
   // MMAs that wait for their reads in any case should not wait for what stores
   // put together, too.
-  bool hidesWork = justInTime && isPutTogether;
-  unsigned asked = 0;
-  // MMAs, with their reads before them where they have some.
-  constexpr unsigned ahead = 4;
-  auto multiply = [&](unsigned n) {
-    while (n) {
-      unsigned at = mmas.size() - left(ScheduleKind::Mma), wanted = 0;
-      unsigned run = justInTime ? 0 : n;
-      for (; run < n; ++run) {
-        auto next = ArrayRef(reads).take_front(at + run + ahead + 1);
-        unsigned due = std::accumulate(next.begin(), next.end(), 0u);
-        if (run && due > asked)
-          break;
-        wanted += due - asked;
-        asked = due;
-      }
-      take(ScheduleKind::SharedLoad, wanted);
-      takeMmas(run);
-      n = left(ScheduleKind::Mma) ? n - run : 0;
-    }
-  };
-  auto mix = [&](ScheduleKind kind) {
-    while (left(kind)) {
-      unsigned due =
-          (++done * early + (hidesWork ? accesses - 1 : 0)) / accesses;
-      multiply(due - mixed);
-      mixed = due;
-      take(kind, 1);
-    }
-  };
+  hidesWork = justInTime && isPutTogether;
   if (!justInTime)
     mix(ScheduleKind::SharedLoad);
   mix(ScheduleKind::SharedStore);
@@ -204,7 +227,7 @@ struct InterleavePass
     getOperation().walk([](Block *block) {
       sinkFragments(*block);
       for (auto op : llvm::make_early_inc_range(block->getOps<ScheduleOp>())) {
-        interleave(op);
+        Interleaver(op).run();
         op.erase();
       }
     });

@@ -33,6 +33,13 @@ private:
     bool Open = false;  // ends in a runtime array
   };
 
+  // Decorations come before what they decorate.
+  struct Decorations {
+    std::map<uint32_t, uint32_t> Offsets; // by member
+    uint32_t Stride = 0, BuiltIn = 0;
+    bool HasBuiltIn = false, IsBlock = false, NoContraction = false;
+  };
+
   template <typename... Parts> [[noreturn]] void bad(const Parts &...P) const {
     fail(GRETA_ERROR_BAD_PACKAGE, "'", K.File, "': word ", At, ": ",
          Row ? Row->Name : "SPIR-V", ": ", P...);
@@ -95,6 +102,11 @@ private:
   void needCapability(uint32_t Capability, const char *What) const;
   void checkIntType() const;
   void checkFloatType() const;
+  /// The facts of a type that one with the facts `F` holds, which take them in.
+  const TypeFacts &holds(TypeFacts &F, uint32_t Type) const;
+  TypeFacts checkStructType(const Decorations &D) const;
+  TypeFacts checkPointerType() const;
+  TypeFacts checkMatrixType() const;
   void checkTypeInstruction();
   void checkMatrixSize() const;
   void checkConstant();
@@ -136,12 +148,6 @@ private:
   std::string Text;               // its string
   bool Aligned = false;           // its memory operands say so
 
-  // Decorations come before what they decorate.
-  struct Decorations {
-    std::map<uint32_t, uint32_t> Offsets; // by member
-    uint32_t Stride = 0, BuiltIn = 0;
-    bool HasBuiltIn = false, IsBlock = false, NoContraction = false;
-  };
   std::unordered_map<uint32_t, Decorations> Decorated;
   std::vector<uint32_t> Named; // targets of names
 

@@ -129,21 +129,74 @@ void ModuleChecker::checkFloatType() const {
   }
 }
 
+const ModuleChecker::TypeFacts &ModuleChecker::holds(TypeFacts &F,
+                                                     uint32_t Type) const {
+  const TypeFacts &Element = Types.at(Type);
+  need(Element.Size, "of a type without a size");
+  need(!isLogicalPointer(Type), "of pointers that are no addresses");
+  F.Depth = std::max(F.Depth, Element.Depth + 1);
+  F.Laid &= Element.Laid;
+  return Element;
+}
+
+ModuleChecker::TypeFacts
+ModuleChecker::checkStructType(const Decorations &D) const {
+  TypeFacts F;
+  need(!Operands.empty(), "without members");
+  for (size_t I = 0; I < Operands.size(); ++I) {
+    const TypeFacts &Member = holds(F, Operands[I]);
+    F.Open |= Member.Open;
+    need(!Member.Open || I + 1 == Operands.size(),
+         "a member behind one without an end");
+    auto Offset = D.Offsets.find(static_cast<uint32_t>(I));
+    F.Laid &= Offset != D.Offsets.end() && Offset->second >= F.Size;
+    F.Size = std::max<uint64_t>(
+                 F.Size, Offset == D.Offsets.end() ? 0 : Offset->second) +
+             Member.Size;
+    need(F.Size <= maxTypeBytes, "too large");
+  }
+  return F;
+}
+
+ModuleChecker::TypeFacts ModuleChecker::checkPointerType() const {
+  uint32_t Class = Operands[0];
+  TypeFacts F;
+  const TypeFacts &Pointee = holds(F, Operands[1]);
+  bool Explicit = Class == StorageClassPushConstant ||
+                  Class == StorageClassPhysicalStorageBuffer;
+  need(Explicit || Class == StorageClassInput ||
+           Class == StorageClassWorkgroup || Class == StorageClassFunction,
+       "a storage class that GRETA's compiler does not use");
+  need(!Explicit || Pointee.Laid, "to a type without offsets or strides");
+  need(!Pointee.Open || Class == StorageClassPhysicalStorageBuffer,
+       "to elements without an end");
+  return {8, 1, true, false};
+}
+
+ModuleChecker::TypeFacts ModuleChecker::checkMatrixType() const {
+  needCapability(CapabilityCooperativeMatrixKHR, "a cooperative matrix");
+  uint32_t C = code(Operands[0]);
+  need(C == OpTypeInt || C == OpTypeFloat, "of what is no number");
+  if (C == OpTypeFloat && count(Operands[0]) == 4)
+    needCapability(CapabilityBFloat16CooperativeMatrixKHR, "of bfloat16");
+  need(constant(Operands[1]) == ScopeSubgroup,
+       "a scope other than the subgroup");
+  checkMatrixSize();
+  TypeFacts F;
+  F.Size = holds(F, Operands[0]).Size * constant(Operands[2]) *
+           constant(Operands[3]);
+  F.Laid = false;
+  return F;
+}
+
 void ModuleChecker::checkTypeInstruction() {
   TypeFacts F;
-  auto Holds = [&](uint32_t T) -> const TypeFacts & {
-    const TypeFacts &Element = Types.at(T);
-    need(Element.Size, "of a type without a size");
-    need(!isLogicalPointer(T), "of pointers that are no addresses");
-    F.Depth = std::max(F.Depth, Element.Depth + 1);
-    F.Laid &= Element.Laid;
-    return Element;
-  };
   auto Found = Decorated.find(Result);
   const Decorations &D =
       Found == Decorated.end() ? Decorations() : Found->second;
   switch (Op) {
   case OpTypeVoid:
+  case OpTypeFunction:
     break;
   case OpTypeBool:
     F.Size = 4;
@@ -162,11 +215,11 @@ void ModuleChecker::checkTypeInstruction() {
     need(C == OpTypeInt || C == OpTypeFloat || C == OpTypeBool,
          "of what is no scalar");
     need(Operands[1] >= 2 && Operands[1] <= 4, "not 2 to 4 components");
-    F.Size = Holds(Operands[0]).Size * Operands[1];
+    F.Size = holds(F, Operands[0]).Size * Operands[1];
     break;
   }
   case OpTypeArray: {
-    const TypeFacts &Element = Holds(Operands[0]);
+    const TypeFacts &Element = holds(F, Operands[0]);
     uint64_t Count = constant(Operands[1]);
     need(Count && !Element.Open, "no elements, or elements without an end");
     F.Laid &= D.Stride >= Element.Size;
@@ -174,57 +227,20 @@ void ModuleChecker::checkTypeInstruction() {
     break;
   }
   case OpTypeRuntimeArray:
-    need(!Holds(Operands[0]).Open, "elements without an end");
+    need(!holds(F, Operands[0]).Open, "elements without an end");
     F.Laid &= D.Stride >= Types.at(Operands[0]).Size;
     F.Size = std::max<uint64_t>(D.Stride, 1);
     F.Open = true;
     break;
-  case OpTypeStruct: {
-    need(!Operands.empty(), "without members");
-    for (size_t I = 0; I < Operands.size(); ++I) {
-      const TypeFacts &Member = Holds(Operands[I]);
-      F.Open |= Member.Open;
-      need(!Member.Open || I + 1 == Operands.size(),
-           "a member behind one without an end");
-      auto Offset = D.Offsets.find(static_cast<uint32_t>(I));
-      F.Laid &= Offset != D.Offsets.end() && Offset->second >= F.Size;
-      F.Size = std::max<uint64_t>(
-                   F.Size, Offset == D.Offsets.end() ? 0 : Offset->second) +
-               Member.Size;
-      need(F.Size <= maxTypeBytes, "too large");
-    }
+  case OpTypeStruct:
+    F = checkStructType(D);
     break;
-  }
-  case OpTypePointer: {
-    uint32_t Class = Operands[0];
-    const TypeFacts &Pointee = Holds(Operands[1]);
-    F = {8, 1, true, false};
-    bool Explicit = Class == StorageClassPushConstant ||
-                    Class == StorageClassPhysicalStorageBuffer;
-    need(Explicit || Class == StorageClassInput ||
-             Class == StorageClassWorkgroup || Class == StorageClassFunction,
-         "a storage class that GRETA's compiler does not use");
-    need(!Explicit || Pointee.Laid, "to a type without offsets or strides");
-    need(!Pointee.Open || Class == StorageClassPhysicalStorageBuffer,
-         "to elements without an end");
+  case OpTypePointer:
+    F = checkPointerType();
     break;
-  }
-  case OpTypeFunction:
+  case OpTypeCooperativeMatrixKHR:
+    F = checkMatrixType();
     break;
-  case OpTypeCooperativeMatrixKHR: {
-    needCapability(CapabilityCooperativeMatrixKHR, "a cooperative matrix");
-    uint32_t C = code(Operands[0]);
-    need(C == OpTypeInt || C == OpTypeFloat, "of what is no number");
-    if (C == OpTypeFloat && count(Operands[0]) == 4)
-      needCapability(CapabilityBFloat16CooperativeMatrixKHR, "of bfloat16");
-    need(constant(Operands[1]) == ScopeSubgroup,
-         "a scope other than the subgroup");
-    checkMatrixSize();
-    F.Size =
-        Holds(Operands[0]).Size * constant(Operands[2]) * constant(Operands[3]);
-    F.Laid = false;
-    break;
-  }
   default:
     bad("stands outside of a function");
   }
