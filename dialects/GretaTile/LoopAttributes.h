@@ -24,9 +24,9 @@ inline constexpr llvm::StringLiteral stagesName = "greta_tile.stages";
 /// should be.
 inline constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
 
-/// Unit, on a masked load that runs ahead of its turn: what is masked off may
-/// come as anything, because who takes it selects. To select at once would be
-/// to wait for it.
+/// Unit, on a masked load that runs ahead of its iteration: what is masked off
+/// may come as anything, because who takes it selects. To select at once would
+/// be to wait for it.
 inline constexpr llvm::StringLiteral aheadName = "greta_tile.ahead";
 
 /// Unit, on a load of the first blocks of a GEMM's loop, which stands in front

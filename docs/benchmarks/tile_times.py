@@ -166,11 +166,11 @@ def resources(chip, shape, config, bits=16):
 
 # lds, lds_gfx950 and cache are LoopRates' ldsBytes, and cacheBytes as a part of the unit's share. What a family fixes is in FIXED.
 START = {
-    "cdna": dict(issue=1, lds=155, lds_gfx950=169, cache=0.88, busiest=1, others=0.06, turn=227, turn_direct=440, hidden=0.14, latency=340, latency_few=0,
+    "cdna": dict(issue=1, lds=155, lds_gfx950=169, cache=0.88, busiest=1, others=0.06, iteration=227, iteration_direct=440, hidden=0.14, latency=340, latency_few=0,
                  latency_direct=700, behind=0.2, contention=0.5, crowded=0.06, ends=2650, meeting=1400, part_bytes=40),
-    "rdna": dict(issue=0, lds=256, lds_gfx950=1, cache=0.85, busiest=1, others=0.06, turn=81, turn_direct=0, hidden=0, latency=401, latency_few=0,
+    "rdna": dict(issue=0, lds=256, lds_gfx950=1, cache=0.85, busiest=1, others=0.06, iteration=81, iteration_direct=0, hidden=0, latency=401, latency_few=0,
                  latency_direct=0, behind=0.25, contention=0.46, crowded=0.1, ends=1260, meeting=2880, part_bytes=82),
-    "nvidia": dict(issue=0, lds=128, lds_gfx950=1, cache=1, busiest=0.6, others=0.3, turn=1260, turn_direct=0, hidden=0, latency=1200, latency_few=1400,
+    "nvidia": dict(issue=0, lds=128, lds_gfx950=1, cache=1, busiest=0.6, others=0.3, iteration=1260, iteration_direct=0, hidden=0, latency=1200, latency_few=1400,
                    latency_direct=0, behind=0.1, contention=1, crowded=0, ends=1100, meeting=16300, part_bytes=104),
 }  # fmt: skip
 FIXED = {"cdna": ("issue", "busiest", "others", "cache"), "rdna": ("busiest", "others", "lds", "lds_gfx950"), "nvidia": ("busiest", "others", "lds", "lds_gfx950", "cache", "latency", "behind", "contention", "part_bytes")}
@@ -185,14 +185,14 @@ def model(f, q):
 
     busiest, others = parts(matrix, shared, cached)
     own, own_others = parts(matrix * f["share"], shared * f["halves"], cached * f["halves"])
-    beside = np.maximum(0, np.where(f["direct"] > 0, q["turn_direct"], q["turn"]) - q["hidden"] * matrix * f["share"])
+    beside = np.maximum(0, np.where(f["direct"] > 0, q["iteration_direct"], q["iteration"]) - q["hidden"] * matrix * f["share"])
     alone = q["busiest"] * own + q["others"] * own_others + beside
     latency = np.where(f["direct"] > 0, q["latency_direct"] / np.maximum(1, f["stages"] - 1), q["latency"]) + f["few"] * q["latency_few"]
     alone = np.maximum(alone, latency + q["behind"] * (own + own_others))
 
     def together(n):
-        turn = np.maximum(alone + q["contention"] * (n - 1) * busiest, n * (q["busiest"] * busiest + q["crowded"] * others))
-        return f["steps"] * turn + q["ends"] + (f["split"] > 1) * (q["meeting"] + (f["split"] + 1) * f["elements"] * 4 * n / q["part_bytes"])
+        iteration = np.maximum(alone + q["contention"] * (n - 1) * busiest, n * (q["busiest"] * busiest + q["crowded"] * others))
+        return f["steps"] * iteration + q["ends"] + (f["split"] > 1) * (q["meeting"] + (f["split"] + 1) * f["elements"] * 4 * n / q["part_bytes"])
 
     full = np.floor(f["groups"] / f["resident"])
     left = f["groups"] - full * f["resident"]
@@ -245,8 +245,8 @@ def fit(options):
     for seed in range(4):
         pick, q = random.Random(seed), dict(start)
         least = judged(q)
-        for turn in range(options.turns):
-            spread = 0.2 if turn < options.turns / 3 else 0.06
+        for iteration in range(options.iterations):
+            spread = 0.2 if iteration < options.iterations / 3 else 0.06
             other = q | {name: q[name] * math.exp(pick.gauss(0, spread)) for name in names if pick.random() < 0.4}
             if (here := judged(other)) < least:
                 q, least = other, here
@@ -268,7 +268,7 @@ def main():
     parser.add_argument("--shapes", type=int, default=12)
     parser.add_argument("--tiles", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--turns", type=int, default=6000)
+    parser.add_argument("--iterations", type=int, default=6000)
     options = parser.parse_args()
     {"collect": collect, "fit": fit}[options.step](options)
 

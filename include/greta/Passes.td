@@ -256,9 +256,9 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
 }
 
 def GretaTileInductionsPass : Pass<"greta-tile-inductions", "::greta::tile::FuncOp"> {
-  let summary = "Compute what loops carry from the turn's number";
+  let summary = "Compute what loops carry from the iteration's number";
   let description = [{
-    Carried integers and pointers that advance by the same amount each turn, and whose last value nobody needs, follow from the turn's number instead; a loop over blocks of a
+    Carried integers and pointers that advance by the same amount each iteration, and whose last value nobody needs, follow from the iteration's number instead; a loop over blocks of a
     fixed size counts their elements, so that what is known of its counter is known of the elements.
 
     ```mlir
@@ -305,17 +305,17 @@ def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp">
 def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
   let summary = "Keep what a loop loads for its dots in flight";
   let description = [{
-    Blocks that a loop loads for its dots go through locals in shared memory, after elementwise work on them; the loads run ahead of the turn that
-    multiplies them, under whatever else the body computes. Beyond the end they load the last turn's blocks again, so that the body has no branch. The attribute
+    Blocks that a loop loads for its dots go through locals in shared memory, after elementwise work on them; the loads run ahead of the iteration that
+    multiplies them, under whatever else the body computes. Beyond the end they load the last iteration's blocks again, so that the body has no branch. The attribute
     `greta_tile.pipeline` says how; loops without it are pipelined as the target's shared memory allows, if they write no memory. Numbers that addresses of
-    loads follow from, like entries of a table of pages, are loaded one turn before those.
+    loads follow from, like entries of a table of pages, are loaded one iteration before those.
 
     ```mlir
     scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }
     // becomes, with one stage
     scf.for %k iter_args(%c, %a, %b) {
       local_store %a; local_store %b
-      %a1 = load; %b1 = load           // of the next turn
+      %a1 = load; %b1 = load           // of the next iteration
       scf.for %s iter_args(%d) { %x = local_load; %y = local_load; dot %x, %y, %d }
     }
     ```
@@ -355,7 +355,7 @@ def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp">
     Takes one lane's program (`greta-tile-distribute`) and inserts the fewest `greta_tile.barrier`s that order what lanes read and write: between an
     access and one that may meet it in the same stage of the same array, or in bytes that two arrays share (`greta-tile-plan-memory`), around loops
     too. Barriers that stand there count. For `ptr_load_shared` the barrier before what it has loaded is used waits, and leaves in flight what
-    was issued later. On Vulkan a barrier in a loop stands in front of loads from global memory that are for the next turn.
+    was issued later. On Vulkan a barrier in a loop stands in front of loads from global memory that are for the next iteration.
 
     ```mlir
     scf.for %i {

@@ -111,7 +111,7 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
   forEachInRegisters(problem, limits, available, visit);
   TileModel model(problem, limits);
   const TileFacts &facts = limits.row.tiles;
-  // Short turns only wait.
+  // Short iterations only wait.
   const int64_t leastDepth = limits.wide && problem.k >= 32 ? 32 : 1;
   bool direct = model.directBytes() > 0;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,

@@ -78,13 +78,14 @@ FailureOr<GemmKind> greta::simtKind(const Space &space, const Problem &problem,
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
            << "target has " << limits.ldsBytes << "; take another target";
-  // A lane does one a cycle, and the turn's barriers and loads come beside.
+  // A lane does one a cycle, and the iteration's barriers and loads come
+  // beside.
   int64_t m = rows, n = columns;
   int64_t steps = llvm::divideCeil(problem.k, tile.k);
   double perCycle =
       double(limits.row.simdsPerUnit) * limits.wave / limits.row.waveCycles;
-  double step =
-      problem.count * m * n * tile.k / perCycle + limits.row.tiles.loop.turn;
+  double step = problem.count * m * n * tile.k / perCycle +
+                limits.row.tiles.loop.iteration;
   double acrossN = llvm::divideCeil(problem.n, n);
   double sums = double(problem.count) * rows * columns;
   auto cyclesOf = [&row = limits.row, m, acrossN, steps, step,

@@ -122,7 +122,7 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
   auto lower = getConstantIntValue(loop.getLowerBound()),
        upper = getConstantIntValue(loop.getUpperBound()),
        step = getConstantIntValue(loop.getStep());
-  int64_t turns =
+  int64_t iterations =
       lower && upper && step
           ? std::max<int64_t>(1, llvm::divideCeil(*upper - *lower, *step))
           : llvm::divideCeil(guess, tile.k);
@@ -130,7 +130,7 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
   Type element = body.operandOf(body.dots.front(), 0).type.getElementType();
   Problem problem{across * tile.m,
                   across * tile.n,
-                  turns * tile.k,
+                  iterations * tile.k,
                   bytesInMemory(element),
                   sources[0].isAlongK,
                   sources[1].isAlongK,
@@ -220,7 +220,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   };
   SmallVector<std::pair<Tile, double>> fitting;
   // Registers that the model spares are taken where nothing else fits, but for
-  // sums of a turn beside those that are carried.
+  // sums of an iteration beside those that are carried.
   bool isScaled = problem.sums > int64_t(body.chains.size());
   const int64_t usual = row.tiles.stages;
   SmallVector<std::pair<int64_t, bool>> ways; // stages; direct loads

@@ -156,14 +156,15 @@ std::optional<std::string> TileModel::whyNotDirect(const Tile &tile) const {
   if (!bytes)
     return "its 'direct' loads need a target that has them, and operands as "
            "they are in memory, with aligned rows along K";
-  int64_t turn = tile.waves * limits.wave * bytes / problem.bytes;
+  int64_t iteration = tile.waves * limits.wave * bytes / problem.bytes;
   for (auto [extent, rowsAlongK, distance] :
        {std::tuple(tile.m, problem.rowsOfA, problem.rowOfA),
         {tile.n, problem.rowsOfB, problem.rowOfB}}) {
     auto [rows, length] =
         rowsAlongK ? std::pair(extent, tile.k) : std::pair(tile.k, extent);
-    if (!llvm::isPowerOf2_64(length) || turn % length || rows * length % turn)
-      return "its 'direct' loads, " + std::to_string(turn) +
+    if (!llvm::isPowerOf2_64(length) || iteration % length ||
+        rows * length % iteration)
+      return "its 'direct' loads, " + std::to_string(iteration) +
              " numbers at a time, are not whole blocks of whole rows";
     // As greta-tile-distribute has it.
     constexpr int64_t most = int64_t(1) << 30;

@@ -74,8 +74,8 @@ private:
   /// along K, or by transposed loads.
   bool isReadAsStored(bool rowsAlongK) const;
   std::optional<std::string> whyNotDirect(const Tile &tile) const;
-  /// Bytes that a turn reads from shared memory and brings there; what lanes
-  /// read in less than 16 bytes counts as if it were 16.
+  /// Bytes that an iteration reads from shared memory and brings there; what
+  /// lanes read in less than 16 bytes counts as if it were 16.
   double ldsTraffic(const Tile &tile) const;
   /// The extents that a workgroup's waves spread over.
   int64_t simds() const {

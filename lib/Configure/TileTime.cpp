@@ -2,20 +2,20 @@
 //
 // In: a problem, a tile that fits, a target row. Out: cycles of the whole GEMM.
 //
-// A loop is what a turn of one workgroup asks of a compute unit: matrix
+// A loop is what an iteration of one workgroup asks of a compute unit: matrix
 // instructions, shared memory, the second cache, each in cycles of the whole
 // unit, and how long it takes where the workgroup is alone on the unit. The
 // workgroups that a unit holds share its parts:
 //
-//   turn  = max(alone + contention * (together - 1) * busiest,
+//   iteration  = max(alone + contention * (together - 1) * busiest,
 //               together * (busiest + crowded * the other parts))
 //   time  = sum over what a unit gets, `resident` workgroups at a time, of
-//             turns * turn + ends
+//             iterations * iteration + ends
 //
 // or what memory takes for the operands; of the shorter, `crowded` shows.
 // `alone` is
 //
-//   max(busiest + others + turn, latency + behind * what the unit does)
+//   max(busiest + others + iteration, latency + behind * what the unit does)
 //
 // for operands that pass through shared memory: either the unit's busiest part
 // keeps the next block waiting, or memory does. Every coefficient is the row's
@@ -33,7 +33,7 @@ using namespace greta;
 namespace {
 /// The cycles of a whole compute unit that one iteration of a workgroup's loop
 /// needs.
-struct Turn {
+struct Iteration {
   double matrix = 0, shared = 0, cached = 0;
   double busiest() const { return std::max({matrix, shared, cached}); }
   double others() const { return matrix + shared + cached - busiest(); }
@@ -42,18 +42,18 @@ struct Turn {
 
 /// The cycles that `groups` workgroups of a unit take for an iteration; `alone`
 /// is that of one that has the unit to itself.
-static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
-                            double alone, double turns, double groups,
+static double cyclesOfLoops(const LoopRates &rates, const Iteration &iteration,
+                            double alone, double iterations, double groups,
                             double resident,
                             llvm::function_ref<double(double)> ends) {
   double total = 0;
   for (double left = groups; left > 0; left -= resident) {
     double together = std::min(left, resident);
-    double next =
-        std::max(alone + rates.contention * (together - 1) * turn.busiest(),
-                 together * (rates.busiest * turn.busiest() +
-                             rates.crowded * turn.others()));
-    total += turns * next + ends(together);
+    double next = std::max(alone + rates.contention * (together - 1) *
+                                       iteration.busiest(),
+                           together * (rates.busiest * iteration.busiest() +
+                                       rates.crowded * iteration.others()));
+    total += iterations * next + ends(together);
   }
   return total;
 }
@@ -111,7 +111,7 @@ static double linesOfSlice(const MatrixInstruction &mi, double rows,
 }
 
 /// Without shared memory: the first cache brings what waves multiply by lines,
-/// and the scales and zeros of packed weights by words; a wave's next turn
+/// and the scales and zeros of packed weights by words; a wave's next iteration
 /// comes when its loads are back.
 double TileModel::cyclesInRegisters(const Tile &tile) const {
   const StreamRates &rates = row.tiles.stream;
@@ -124,18 +124,19 @@ double TileModel::cyclesInRegisters(const Tile &tile) const {
        linesOfSlice(mi, columns, tile.slice * problem.loaded[1] / 8.0));
   if (problem.group)
     cached += (1 + problem.hasZeros) * rates.perWord * columns / 8;
-  Turn turn;
-  turn.cached = tile.waves * cached;
-  turn.matrix = tile.waves * (m / mi.m) * (columns / mi.n) *
-                (tile.slice / mi.k) * double(mi.cycles) / simds();
+  Iteration iteration;
+  iteration.cached = tile.waves * cached;
+  iteration.matrix = tile.waves * (m / mi.m) * (columns / mi.n) *
+                     (tile.slice / mi.k) * double(mi.cycles) / simds();
   double alone = rates.latency + rates.loads * cached;
-  double turns = llvm::divideCeil(problem.k, tile.k);
+  double iterations = llvm::divideCeil(problem.k, tile.k);
   double groups = perUnit(tile);
   // Workgroups begin as others end.
   double resident =
       double(row.vgprs.perSimd) * simds() / (registers(tile) * tile.waves);
-  double loops = turns * std::max(groups * turn.busiest(),
-                                  std::max(1.0, groups / resident) * alone);
+  double loops =
+      iterations * std::max(groups * iteration.busiest(),
+                            std::max(1.0, groups / resident) * alone);
   double sums = tile.slice < tile.k
                     ? double(tile.k / tile.slice) * columns * m / rates.sums
                     : 0;
@@ -154,19 +155,21 @@ double TileModel::cycles(const Tile &tile) const {
   const LoopRates &rates = row.tiles.loop;
   const MatrixInstruction &mi = *tile.instruction;
   const double count = problem.count;
-  Turn turn;
-  turn.matrix = problem.numDots() * (tile.m / mi.m) * (tile.n / mi.n) *
-                (tile.k / mi.k) * (mi.cycles + rates.issue) / simds();
-  turn.shared = ldsTraffic(tile) / rates.ldsBytes;
-  turn.cached = tile.k / 8.0 / rates.cacheBytes *
-                (double(std::min(problem.m, tile.m)) * problem.loaded[0] +
-                 count * std::min(problem.n, tile.n) * problem.loaded[1]);
+  Iteration iteration;
+  iteration.matrix = problem.numDots() * (tile.m / mi.m) * (tile.n / mi.n) *
+                     (tile.k / mi.k) * (mi.cycles + rates.issue) / simds();
+  iteration.shared = ldsTraffic(tile) / rates.ldsBytes;
+  iteration.cached = tile.k / 8.0 / rates.cacheBytes *
+                     (double(std::min(problem.m, tile.m)) * problem.loaded[0] +
+                      count * std::min(problem.n, tile.n) * problem.loaded[1]);
   // Few waves have but some of the matrix units, and of the halves of a unit.
   double share = double(simds()) / std::min(tile.waves, simds());
   double halves = std::min<double>(share, row.unitsPerWorkgroup);
-  Turn own = {turn.matrix * share, turn.shared * halves, turn.cached * halves};
-  double beside = std::max(0.0, (tile.direct ? rates.turnDirect : rates.turn) -
-                                    rates.hidden * own.matrix);
+  Iteration own = {iteration.matrix * share, iteration.shared * halves,
+                   iteration.cached * halves};
+  double beside =
+      std::max(0.0, (tile.direct ? rates.iterationDirect : rates.iteration) -
+                        rates.hidden * own.matrix);
   double alone =
       rates.busiest * own.busiest() + rates.others * own.others() + beside;
   // Lanes with unequal shares of a block load less than 16 bytes at a time.
@@ -181,10 +184,10 @@ double TileModel::cycles(const Tile &tile) const {
     latency += rates.latencyFew;
   alone =
       std::max(alone, latency + rates.behind * (own.busiest() + own.others()));
-  double turns =
+  double iterations =
       llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
   double total = cyclesOfLoops(
-      rates, turn, alone, turns, perUnit(tile), resident(tile),
+      rates, iteration, alone, iterations, perUnit(tile), resident(tile),
       [&](double together) {
         return rates.ends +
                splitCycles(row, tile.split, tile.m * tile.n * count * together);

@@ -138,12 +138,12 @@ void Emitter::goOnIf(Value condition) {
 
 scf::ForOp Emitter::loopOver(
     Value from, Value to, int64_t step, ValueRange carried,
-    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> turn) {
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> iteration) {
   auto loop = scf::ForOp::create(b, from, to, i32(b, step), carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next =
-      turn(loop.getInductionVar(), loop.getRegionIterArgs());
+      iteration(loop.getInductionVar(), loop.getRegionIterArgs());
   if (!carried.empty())
     scf::YieldOp::create(b, next);
   return loop;

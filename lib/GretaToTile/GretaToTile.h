@@ -221,14 +221,14 @@ protected:
   /// counts this one at `counter`, and leaves the builder where only the last
   /// of `expected` goes on, which sees what the others have stored.
   void goOnAsLast(mlir::Value counter, mlir::Value expected);
-  /// A loop whose turns make of its counter and what it carries what it carries
-  /// on.
+  /// A loop whose iterations make of its counter and what it carries what it
+  /// carries on.
   mlir::scf::ForOp
   loopOver(mlir::Value from, mlir::Value to, int64_t step,
            mlir::ValueRange carried,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
                                                              mlir::ValueRange)>
-               turn);
+               iteration);
 };
 
 /// The elements of the scratch memory of a space whose work is split, a buffer
@@ -314,7 +314,7 @@ private:
   mlir::scf::ForOp loopOverColumns(
       mlir::ValueRange carried,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)>
-          turn);
+          iteration);
   void emitStage(unsigned stage);
   void emitOutputs();
   mlir::Value reduceAll(mlir::Operation *op, unsigned index, mlir::Value block);

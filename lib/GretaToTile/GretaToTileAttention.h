@@ -101,7 +101,7 @@ protected:
   /// A loop that carries a state, of which some fields may be null.
   template <typename State>
   State carry(mlir::Value from, mlir::Value to, int64_t step, State state,
-              llvm::function_ref<State(mlir::Value, State)> turn,
+              llvm::function_ref<State(mlir::Value, State)> iteration,
               mlir::scf::ForOp *made = nullptr) {
     auto valuesOf = [](State state) {
       llvm::SmallVector<mlir::Value> values;
@@ -121,7 +121,7 @@ protected:
     };
     auto loop = loopOver(from, to, step, valuesOf(state),
                          [&](mlir::Value at, mlir::ValueRange args) {
-                           return valuesOf(turn(at, stateOf(args)));
+                           return valuesOf(iteration(at, stateOf(args)));
                          });
     if (made)
       *made = loop;
@@ -242,7 +242,7 @@ private:
   State loadPart(mlir::Value number);
 
   mlir::Value exponential(mlir::Value x);
-  /// The shape of a block in the loop: of every tile of keys of a turn.
+  /// The shape of a block in the loop: of every tile of keys of an iteration.
   llvm::SmallVector<int64_t> ofTurn(llvm::ArrayRef<int64_t> shape) const {
     llvm::SmallVector<int64_t> all;
     if (together > 1)
@@ -262,7 +262,7 @@ private:
   /// Whether what no row sees is masked in every tile. Each loop would begin by
   /// waiting for memory, and for a few rows' logits that costs more.
   bool isOneLoop() const { return config.loop || (table && together > 1); }
-  /// Keys of a turn.
+  /// Keys of an iteration.
   int64_t span() const { return keys * together; }
 
   mlir::Value sinks, table, kScale, vScale; // null: the op has none
@@ -270,7 +270,7 @@ private:
   int64_t keyGroup = 0, valueGroup = 0;
   int64_t keyHeads;
   int64_t tileRows, rows; // of a tile: of each head, and all
-  int64_t keys, together; // of a tile; tiles of a turn
+  int64_t keys, together; // of a tile; tiles of an iteration
   int64_t waves;
 
   // This workgroup: its first row, and its heads' tensors.

@@ -302,19 +302,20 @@ AttentionBackwardEmitter::visitTogether(const Range &range, Tile sums) {
   Value step = i32(b, others), count = i32(b, heads);
   Value begin = div(range.begin, step);
   Value end = div(add(range.end, i32(b, others - 1)), step);
-  return carry<Tile>(
-      mul(begin, count), mul(end, count), 1, sums, [&](Value turn, Tile sums) {
-        if (ofKeys)
-          locateQueries(add(queryHead, rem(turn, count)));
-        Value at = mul(div(turn, count), step);
-        auto masked = [&](Value weights) {
-          return maskPartial(weights, at, range,
+  return carry<Tile>(mul(begin, count), mul(end, count), 1, sums,
+                     [&](Value iteration, Tile sums) {
+                       if (ofKeys)
+                         locateQueries(add(queryHead, rem(iteration, count)));
+                       Value at = mul(div(iteration, count), step);
+                       auto masked = [&](Value weights) {
+                         return maskPartial(
+                             weights, at, range,
                              (ofKeys ? keysBehind() : keysBefore()).has_value(),
                              !ofKeys || keysBefore(),
                              [&] { return ofMet(weights, at); });
-        };
-        return visitTile(at, /*isBounded=*/true, masked, sums);
-      });
+                       };
+                       return visitTile(at, /*isBounded=*/true, masked, sums);
+                     });
 }
 
 AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {

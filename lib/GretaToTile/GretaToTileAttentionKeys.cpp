@@ -46,8 +46,8 @@ AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
   return paged;
 }
 
-/// Offsets of a turn's keys in a cache, or in its scales. An entry that is no
-/// page is some page, since an unchecked read may not leave the cache.
+/// Offsets of an iteration's keys in a cache, or in its scales. An entry that
+/// is no page is some page, since an unchecked read may not leave the cache.
 Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
   const Tensor &cache = keyRows;
   SmallVector<int64_t> shape = {span()};
@@ -142,7 +142,7 @@ Value AttentionEmitter::loadRows(const Tensor &cache, Value groupScales,
                : widened(rows);
 }
 
-/// D by the keys of a turn.
+/// D by the keys of an iteration.
 Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   if (table)
     return loadRows(keyRows, kScale, keyGroup, /*isTransposed=*/true);
@@ -152,7 +152,7 @@ Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   return widened(load(keyRows, place));
 }
 
-/// The keys of a turn by D.
+/// The keys of an iteration by D.
 Value AttentionEmitter::loadValues(Value key, bool isMasked) {
   if (table)
     return loadRows(valueRows, vScale, valueGroup, /*isTransposed=*/false);
@@ -188,7 +188,7 @@ Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
                 keysOfTurn.isValid);
 }
 
-/// A number of each of a turn's tiles, in a block of `shape` of each.
+/// A number of each of an iteration's tiles, in a block of `shape` of each.
 Value AttentionEmitter::perTile(Value v, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> all = ofTurn(shape), ones(all.size(), 1);
   ones.front() = together;

@@ -1,8 +1,8 @@
 //===- GretaToTileAttentionSplit.cpp - keys that several go over ----------===//
 //
 // Few queries are limited by loading keys and values, which takes the whole
-// device. A workgroup's turn may have several tiles of keys (`unroll`), for
-// each of which there are waves that keep maxima, sums and results of their
+// device. A workgroup's iteration may have several tiles of keys (`unroll`),
+// for each of which there are waves that keep maxima, sums and results of their
 // own; and a tile of queries may have several workgroups, each with a part of
 // the keys (`split`). Two results of the same rows meet so:
 //
@@ -43,7 +43,7 @@ AffineExpr AttentionEmitter::parts() const {
   return atLeastOne(split.floorDiv(atLeastOne(tiles())));
 }
 
-/// A block of a turn's keys along `dim`, by the tiles that they are.
+/// A block of an iteration's keys along `dim`, by the tiles that they are.
 Value AttentionEmitter::apart(Value v, unsigned dim) {
   if (together == 1)
     return v;
@@ -60,7 +60,7 @@ Value AttentionEmitter::apart(Value v, unsigned dim) {
   return transpose(v, order);
 }
 
-/// The same for each of a turn's tiles.
+/// The same for each of an iteration's tiles.
 Value AttentionEmitter::repeated(Value v) {
   if (together == 1)
     return v;
@@ -135,10 +135,10 @@ void AttentionEmitter::takePart(Range &range) {
   };
   Value one = i32(b, 1), step = i32(b, span());
   Value count = most(sub(range.end, range.begin), i32(b, 0));
-  Value turns = whole(count, step);
-  Value turnsOfPart = most(whole(turns, small(parts())), one);
-  usedParts = most(whole(turns, turnsOfPart), one);
-  Value extent = mul(turnsOfPart, step);
+  Value iterations = whole(count, step);
+  Value iterationsOfPart = most(whole(iterations, small(parts())), one);
+  usedParts = most(whole(iterations, iterationsOfPart), one);
+  Value extent = mul(iterationsOfPart, step);
   Value begin = add(range.begin, mul(part, extent));
   Value end = add(begin, extent);
   auto within = [&](Value x) { return least(most(x, begin), end); };

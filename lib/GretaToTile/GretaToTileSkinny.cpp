@@ -12,8 +12,8 @@
 //
 // The run is what a lane loads at once; lanes, then waves, lie along the rest
 // of the depth, then along N. The kernel goes over the depth in blocks, several
-// of them per turn of its loop so that many loads are under way; sums stay in
-// the lanes and meet after the loop. Then the rest of the space continues on
+// of them per iteration of its loop so that many loads are under way; sums stay
+// in the lanes and meet after the loop. Then the rest of the space continues on
 // [M, N, 1, 1].
 //
 // B may be computed: elementwise work is done on the block that was loaded.

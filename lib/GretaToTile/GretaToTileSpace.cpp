@@ -448,13 +448,13 @@ Value SpaceEmitter::reduceAll(Operation *op, unsigned index, Value block) {
 
 scf::ForOp SpaceEmitter::loopOverColumns(
     ValueRange carried,
-    llvm::function_ref<SmallVector<Value>(ValueRange)> turn) {
+    llvm::function_ref<SmallVector<Value>(ValueRange)> iteration) {
   scf::ForOp done =
       loopOver(i32(b, 0), scalars.get(b, dims[columnDim].size), config.columns,
                carried, [&](Value column, ValueRange values) {
                  loop = cast<scf::ForOp>(b.getInsertionBlock()->getParentOp());
                  dims[columnDim].offset = column;
-                 return turn(values);
+                 return iteration(values);
                });
   loop = nullptr;
   return done;

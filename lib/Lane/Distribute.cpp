@@ -399,11 +399,12 @@ LogicalResult Distributor::distributeWhile(Operation *op) {
     }
     return all;
   };
-  SmallVector<Type> turn, passed;
-  SmallVector<unsigned> turnCounts, counts;
-  LaneValues inits = enter(regions[0], loop.getInits(),
-                           loop.getBeforeArguments(), turn, turnCounts);
-  carriedTypes[op] = turn;
+  SmallVector<Type> iteration, passed;
+  SmallVector<unsigned> iterationCounts, counts;
+  LaneValues inits =
+      enter(regions[0], loop.getInits(), loop.getBeforeArguments(), iteration,
+            iterationCounts);
+  carriedTypes[op] = iteration;
   LaneValues results;
   {
     OpBuilder::InsertionGuard guard(builder);

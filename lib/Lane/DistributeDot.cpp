@@ -1,12 +1,12 @@
 //===- DistributeDot.cpp - products of one lane ---------------------------===//
 //
 // A dot is a chain of multiply-adds, or one greta_tile.mma per tile of its
-// accumulator and step along K. With `step` the chain is a loop, whose turns
-// find their operands in shared memory:
+// accumulator and step along K. With `step` the chain is a loop, whose
+// iterations find their operands in shared memory:
 //
 //   %c = greta_tile.dot %a, %b, %acc {step = 2} : tensor<..x64xf32>, ..
 //     →  shared_store of %a and %b
-//        scf.for %turn = 0 to 32 iter_args(%c0 = %acc0, ..)
+//        scf.for %iteration = 0 to 32 iter_args(%c0 = %acc0, ..)
 //          %a0 = shared_load .. ; %b0 = shared_load ..
 //          math.fma %a0, %b0, %c0 ..
 //

@@ -36,19 +36,20 @@ static void distribute(KernelEmitter &emitter, ValueRange results,
   }
 }
 
-/// Drivers unroll loops of known length whole; RADV does so with 64 turns,
+/// Drivers unroll loops of known length whole; RADV does so with 64 iterations,
 /// finds the loads of several loops over a row equal, and keeps the row in
 /// registers that it does not have.
 static spirv::LoopControl loopControl(scf::ForOp op) {
   constexpr unsigned mostUnrolled = 16;
-  std::optional<APInt> turns = op.getStaticTripCount();
-  return turns && turns->ugt(mostUnrolled) ? spirv::LoopControl::DontUnroll
-                                           : spirv::LoopControl::None;
+  std::optional<APInt> iterations = op.getStaticTripCount();
+  return iterations && iterations->ugt(mostUnrolled)
+             ? spirv::LoopControl::DontUnroll
+             : spirv::LoopControl::None;
 }
 
 namespace {
-/// The blocks of a structured loop: `header` takes what a turn begins with, the
-/// loop's own blocks come behind it.
+/// The blocks of a structured loop: `header` takes what an iteration begins
+/// with, the loop's own blocks come behind it.
 struct LoopBlocks {
   Block *header, *latch, *merge;
   SmallVector<Block *, 2> body;
@@ -73,8 +74,8 @@ static LoopBlocks addLoopBlocks(KernelEmitter &emitter, spirv::LoopOp loop,
   return blocks;
 }
 
-/// Ends a loop's body with `next` for the next turn, and with `first`, which
-/// is built in the latch.
+/// Ends a loop's body with `next` for the next iteration, and with `first`,
+/// which is built in the latch.
 static void closeTurn(KernelEmitter &emitter, const LoopBlocks &blocks,
                       PartList next, llvm::function_ref<Value()> first) {
   ImplicitLocOpBuilder &b = emitter.b;

@@ -304,7 +304,8 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned ldsBanks, unsigned xcds,
 /// many. The fit hardly tells these numbers, such that large tiles of gfx950
 /// alone take direct loads (share of llvm-mca at 4096x4096x4096: 0.958, 0.935
 /// without).
-TileFacts tilesOfCdna(double ldsBytes, double cacheBytes, double turnDirect) {
+TileFacts tilesOfCdna(double ldsBytes, double cacheBytes,
+                      double iterationDirect) {
   TileFacts tiles;
   tiles.schedulesLoops = true;
   // Registers that LLVM needs beside the estimate; if they are too few, the
@@ -322,8 +323,8 @@ TileFacts tilesOfCdna(double ldsBytes, double cacheBytes, double turnDirect) {
   loop.cacheBytes = cacheBytes;
   // loops: mean error 5.2 %, the tile it takes 1.9 % slower than the best.
   loop.others = 0.06;
-  loop.turn = 227;
-  loop.turnDirect = turnDirect;
+  loop.iteration = 227;
+  loop.iterationDirect = iterationDirect;
   loop.hidden = 0.14;
   loop.narrow = 4;
   loop.latency = 340;
@@ -342,8 +343,8 @@ TileFacts tilesOfCdna(double ldsBytes, double cacheBytes, double turnDirect) {
 /// place of 16, with heads of 64 elements and of 128, 0.70 and 0.82 of the time
 /// on gfx942, 0.70 and 0.84 on gfx90a, 0.54 and 1.05 on gfx950; on gfx1100 1.20
 /// and 0.96, so that RDNA keeps 16.
-TileFacts tilesBeforeGfx950(double cacheBytes, double turnDirect) {
-  TileFacts tiles = tilesOfCdna(155, cacheBytes, turnDirect);
+TileFacts tilesBeforeGfx950(double cacheBytes, double iterationDirect) {
+  TileFacts tiles = tilesOfCdna(155, cacheBytes, iterationDirect);
   tiles.attention.vgprsOfBytes = 0.55;
   return tiles;
 }
@@ -414,7 +415,7 @@ TileFacts greta::detail::tilesOfRdna(unsigned copies) {
   // loops: mean error 5.5 %, the tile it takes 1.9 % slower than the best. WMMA
   // occupies the vector unit back to back, so nothing is lost at issue.
   loop.others = 0.06;
-  loop.turn = 81;
+  loop.iteration = 81;
   loop.narrow = 4;
   loop.latency = 401;
   loop.behind = 0.25;

@@ -189,8 +189,8 @@ struct Unit {
 /// (h200_tuning.json and lib/Configure/Measured.json, by
 /// docs/benchmarks/tile_times.py: mean error 10 %, the tile it takes 2.4 %
 /// slower than the best; the model before 12 and 2.7 %). A latency beside the
-/// turn's own work, and workgroups that overlap, fit better (8 %), but take
-/// small tiles, which nobody has measured.
+/// iteration's own work, and workgroups that overlap, fit better (8 %), but
+/// take small tiles, which nobody has measured.
 TileFacts tilesOfDriver() {
   TileFacts tiles;
   tiles.stages = 1;
@@ -202,7 +202,7 @@ TileFacts tilesOfDriver() {
   // a quarter faster than 16. Twice the rows for a wave, and half the waves,
   // reach 301 TFLOP/s where heads have 64 elements; with 8 waves 265, with 16
   // rows 212. Gradients of keys and values of 128 elements meet 252 TFLOP/s
-  // with 32 queries a turn, 200 with 16.
+  // with 32 queries an iteration, 200 with 16.
   AttentionFacts &attention = tiles.attention;
   attention.vgprs = 0.95;
   attention.vgprsOfWave = attention.vgprsOfGradients = 1.05;
@@ -213,7 +213,7 @@ TileFacts tilesOfDriver() {
   LoopRates &loop = tiles.loop;
   loop.busiest = 0.6;
   loop.others = 0.3;
-  loop.turn = 1260;
+  loop.iteration = 1260;
   loop.latency = 1200;
   loop.latencyFew = 1400;
   loop.behind = 0.1;
@@ -273,7 +273,7 @@ TileFacts tilesOfRadv() {
   loop.ldsBytes = 80;
   loop.cacheBytes = 54;
   loop.others = 0.25;
-  loop.turn = 250;
+  loop.iteration = 250;
   loop.latency = 120;
   loop.behind = 0.22;
   loop.contention = 0.8;

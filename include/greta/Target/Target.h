@@ -87,11 +87,12 @@ struct LoopRates {
   double issue = 0;        // of a matrix instruction, beside its own cycles
   double ldsBytes = 128;   // a cycle, that shared memory moves
   double cacheBytes = 128; // a cycle, that the second cache brings
-  // A turn of a workgroup that has the unit to itself.
-  double busiest = 1;       // part of its busiest unit's time that it takes
-  double others = 0;        // part of the others' time
-  double turn = 0;          // barriers and first reads
-  double turnDirect = 0;    // the same where loads go straight to shared memory
+  // An iteration of a workgroup that has the unit to itself.
+  double busiest = 1;   // part of its busiest unit's time that it takes
+  double others = 0;    // part of the others' time
+  double iteration = 0; // barriers and first reads
+  double iterationDirect =
+      0;                    // the same where loads go straight to shared memory
   double hidden = 0;        // of that, by this part of the matrix time
   double narrow = 1;        // times longer where lanes share blocks unequally
   double latency = 0;       // from a load to its store to shared memory
@@ -101,7 +102,7 @@ struct LoopRates {
   // Several workgroups on a unit.
   double contention = 0; // part of the busiest unit's time that each other adds
   double crowded = 0;    // part of the others' time that a full unit shows
-  // Beside the turns.
+  // Beside the iterations.
   double ends = 0;       // before and behind a workgroup's loop
   double partial = 1.04; // times longer for each side with a partial block
   double meeting = 0;    // of the parts of a split GEMM
@@ -114,7 +115,7 @@ struct LoopRates {
 struct StreamRates {
   double line = 0;     // for each cache line of a wave's load; 0: no such loops
   double perWord = 0;  // of scales, or of zeros, for a wave's 8 columns
-  double latency = 0;  // of a turn of one wave
+  double latency = 0;  // of an iteration of one wave
   double loads = 0;    // times longer than its loads alone
   double ends = 0;     // of a workgroup
   double start = 0;    // of the launch
@@ -149,7 +150,7 @@ struct AttentionFacts {
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
                              // where heads have up to 64 elements
   unsigned wavesOfFew = 1;   // for each SIMD, where queries are few
-  unsigned keysOfFew = 64;   // at most, of a turn of few queries
+  unsigned keysOfFew = 64;   // at most, of an iteration of few queries
   bool skipsRescale = true;  // where no row's maximum moves: a branch
 };
 

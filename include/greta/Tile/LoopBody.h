@@ -1,8 +1,8 @@
 //===- LoopBody.h - what a loop's body loads and computes -------*- C++ -*-===//
 //
 // In: a loop of block tensors with layouts. Out: its body taken apart into what
-// may run ahead of its turn, which is loads of dots' operands and elementwise
-// work on them, and what has to wait for it.
+// may run ahead of its iteration, which is loads of dots' operands and
+// elementwise work on them, and what has to wait for it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_TILE_LOOPBODY_H
@@ -26,21 +26,22 @@ bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 /// run beside the lanes: Vulkan's drivers were always slower with it.
 int64_t askedStages(mlir::scf::ForOp loop, const TargetRow &row);
 
-/// An operand of dots that follows from what the body loads and from the turn's
-/// number: its value before and its type after it is laid out for the dots.
+/// An operand of dots that follows from what the body loads and from the
+/// iteration's number: its value before and its type after it is laid out for
+/// the dots.
 struct LoadedOperand {
   mlir::Value source;
   mlir::RankedTensorType type;
   unsigned kDim;
-  bool isFixed = false; // the same in every turn
+  bool isFixed = false; // the same in every iteration
 
   int64_t depth() const { return type.getDimSize(kDim); }
   /// The repetitions of the dots' layout along K.
   int64_t tileDepth() const;
 };
 
-/// Dots that add to each other's result, each once a turn: from `init`, which
-/// no dot of the turn makes, to `last`.
+/// Dots that add to each other's result, each once an iteration: from `init`,
+/// which no dot of the iteration makes, to `last`.
 struct DotChain {
   mlir::Value init;
   tile::DotOp last;
@@ -65,7 +66,7 @@ struct LoopBody {
   /// The ops that make operands, in the order of the body: loads, ops that only
   /// their addresses need, and ops on the loaded values, with the sums of them.
   llvm::SmallVector<mlir::Operation *> loads, addresses, prepare;
-  /// All that operands are made of which every turn has, apart from those.
+  /// All that operands are made of which every iteration has, apart from those.
   llvm::SmallVector<mlir::Operation *> fixed;
   /// Contracts that add what is loaded to a carried value, and where that is
   /// carried; where all others are.

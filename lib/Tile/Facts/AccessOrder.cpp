@@ -545,10 +545,10 @@ void AccessOrder::visitLoop(Operation *loop, State &state) {
     state = entry;
     state.insert(round.begin(), round.end());
     State end;
-    if (auto turns = dyn_cast<scf::WhileOp>(loop)) {
-      visit(*turns.getBeforeBody(), state);
+    if (auto iterations = dyn_cast<scf::WhileOp>(loop)) {
+      visit(*iterations.getBeforeBody(), state);
       end = state;
-      visit(*turns.getAfterBody(), end);
+      visit(*iterations.getAfterBody(), end);
     } else {
       visit(*cast<scf::ForOp>(loop).getBody(), state);
       end = state;

@@ -364,7 +364,7 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     Layout layout = layoutOf(number);
     wanted[&dot->getOpOperand(number)] = layout;
     // Nothing brings the operands from other lanes, or they stay in registers
-    // over a loop's turns: they are loaded there.
+    // over a loop's iterations: they are loaded there.
     auto loop = dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
     if (regrouped.contains(dot) && number == 1)
       assignRegrouped(dot, layout);

@@ -28,9 +28,9 @@ mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
                                           llvm::ArrayRef<int64_t> shape,
                                           tile::FuncOp kernel, int64_t acrossN);
 
-/// How many K a turn of a lane's multiply-adds takes; 0: all, without a loop.
-/// 4096 of 8 bytes each are the 32 KiB of an RDNA or CDNA instruction cache.
-/// Beyond them operands fill no registers, either.
+/// How many K an iteration of a lane's multiply-adds takes; 0: all, without a
+/// loop. 4096 of 8 bytes each are the 32 KiB of an RDNA or CDNA instruction
+/// cache. Beyond them operands fill no registers, either.
 int64_t stepAlongK(tile::DotOp dot, const Layout &acc);
 
 /// The layout in which a dot takes operand 0 (A) or 1 (B) beside the

@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Whether nothing in the turn itself takes what is loaded.
+/// Whether nothing in the iteration itself takes what is loaded.
 static bool isForNextTurn(PtrLoadOp load) {
   SetVector<Operation *> users;
   getForwardSlice(load.getOperation(), &users);
@@ -38,9 +38,9 @@ static bool isForNextTurn(PtrLoadOp load) {
 
 /// The place of a barrier before `op`: in a loop in a loop, and where drivers
 /// compile, in any, it stands before the loads from global memory for the next
-/// turn, which run under the matrix instructions behind it. The H200's driver
-/// waits at a barrier for loads in front of it: flash attention 261 TFLOP/s in
-/// place of 305. LLVM needs more registers for loads behind it.
+/// iteration, which run under the matrix instructions behind it. The H200's
+/// driver waits at a barrier for loads in front of it: flash attention 261
+/// TFLOP/s in place of 305. LLVM needs more registers for loads behind it.
 static Operation *placeOf(Operation *op, const TargetRow &row) {
   Operation *place = op;
   if (isa<scf::ForOp>(op->getParentOp()) &&

@@ -5,11 +5,11 @@
 //
 // An array is in use from its first access to its last, and all through the
 // loops that have one of them, but for those around all of its accesses: where
-// the first one is a store that each turn of theirs executes, a turn begins
-// anew. Two arrays share for
-// nothing where a barrier stands between their uses anyway. Elsewhere sharing
-// costs a barrier, which greta-tile-barriers puts there when it runs again:
-// that is done where more workgroups fit on a compute unit then, or one at all.
+// the first one is a store that each iteration of theirs executes, an iteration
+// begins anew. Two arrays share for nothing where a barrier stands between
+// their uses anyway. Elsewhere sharing costs a barrier, which
+// greta-tile-barriers puts there when it runs again: that is done where more
+// workgroups fit on a compute unit then, or one at all.
 //
 // On AMD shared memory is bytes. In SPIR-V it is variables, which only arrays
 // of one element type can share.

@@ -13,7 +13,7 @@
 //
 // A loop's state comes round: its body is followed with what its end leaves
 // until that no longer changes. Stages are numbers modulo their count, so that
-// the loop's `stage` and the next turn's `1 - stage` are known to differ.
+// the loop's `stage` and the next iteration's `1 - stage` are known to differ.
 //
 // The addresses within a stage are not looked at, nor which lane has them.
 //
@@ -343,8 +343,9 @@ std::optional<SharedOrder::Need> SharedOrder::visitAccess(Operation *op,
     isPassed &= arrives && !meets && p.passed && p.level == level;
     late.push_back(&p);
   }
-  // Reads of what the last turn stored wait at its end, and before the loop:
-  // LLVM moves matrix instructions across a barrier, but not around the loop.
+  // Reads of what the last iteration stored wait at its end, and before the
+  // loop: LLVM moves matrix instructions across a barrier, but not around the
+  // loop.
   if (isRound && isa<scf::ForOp>(op->getParentOp()) && !access.writes &&
       llvm::all_of(late, [&](Pending *p) {
         return p->level < level || (p->isRound && p->age == none);
@@ -407,8 +408,8 @@ std::optional<SharedOrder::Need> SharedOrder::visitLoop(Operation *op,
                                                         State &state) {
   auto loop = dyn_cast<scf::ForOp>(op);
   Block &first = op->getRegion(0).front();
-  // First what its own turns leave, so that a barrier that they need anyway
-  // counts for what was pending before; then with that.
+  // First what its own iterations leave, so that a barrier that they need
+  // anyway counts for what was pending before; then with that.
   State round, end;
   for (bool withBefore : {false, true}) {
     State before;
@@ -418,8 +419,8 @@ std::optional<SharedOrder::Need> SharedOrder::visitLoop(Operation *op,
     }
     // An access that once seemed to come round may be ordered in the next
     // iteration.
-    constexpr unsigned fewTurns = 8;
-    for (unsigned turn = 0;; ++turn) {
+    constexpr unsigned fewIterations = 8;
+    for (unsigned iteration = 0;; ++iteration) {
       State now = before;
       join(now, round);
       if (std::optional<Need> need = visit(first, now))
@@ -437,7 +438,7 @@ std::optional<SharedOrder::Need> SharedOrder::visitLoop(Operation *op,
       bool changed = join(both, now);
       if (!changed)
         break;
-      round = turn < fewTurns ? std::move(now) : std::move(both);
+      round = iteration < fewIterations ? std::move(now) : std::move(both);
     }
   }
   // A while loop's condition is looked at at least once.

@@ -59,7 +59,7 @@ private:
     Stage stage;
     /// Depth of the region from which it comes.
     unsigned level;
-    /// From the turn of the loop before this one.
+    /// From the iteration of the loop before this one.
     bool isRound = false;
     bool reads = false;
     /// By atomic additions, which need no order among each other.

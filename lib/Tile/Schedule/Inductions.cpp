@@ -1,10 +1,11 @@
 //===- Inductions.cpp - greta-tile-inductions -----------------------------===//
 //
-// In: a block program whose loops carry integers and pointers from turn to
-// turn. Out: what advances by the same amount each turn is computed from the
-// turn's number, so that an address is a base, what is uniform and an index,
-// and nothing of it stays in registers; and loops that count blocks count
-// elements, so that what is known of their counter is known of the elements.
+// In: a block program whose loops carry integers and pointers from iteration to
+// iteration. Out: what advances by the same amount each iteration is computed
+// from the iteration's number, so that an address is a base, what is uniform
+// and an index, and nothing of it stays in registers; and loops that count
+// blocks count elements, so that what is known of their counter is known of the
+// elements.
 //
 //   scf.for %i = 0 to (K + 31) / 32 iter_args(%p = %p0) {
 //     .. %i * 32 .. ; %n = ptr_add %p, splat(%s); yield %n }
@@ -116,8 +117,8 @@ static std::optional<Growth> growthOf(BlockArgument carried, scf::ForOp loop) {
   return growth;
 }
 
-/// Computes a carried value from the turn's number; the argument is carried
-/// unchanged then, and canonicalisation removes it.
+/// Computes a carried value from the iteration's number; the argument is
+/// carried unchanged then, and canonicalisation removes it.
 static void compute(BlockArgument carried, const Growth &growth,
                     scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
@@ -135,7 +136,7 @@ static void compute(BlockArgument carried, const Growth &growth,
   Value count = loop.getInductionVar(), lower = loop.getLowerBound();
   if (getConstantIntValue(lower) != 0)
     count = arith::SubIOp::create(b, count, lower);
-  // Whole multiples of the step are of the turn's number.
+  // Whole multiples of the step are of the iteration's number.
   int64_t constant = growth.constant;
   auto step = getConstantIntValue(loop.getStep());
   if (step && constant % *step == 0)

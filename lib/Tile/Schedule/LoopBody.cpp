@@ -93,9 +93,10 @@ private:
   llvm::MapVector<Operation *, Origin> contracts;
 };
 
-/// Whether a value follows from the turn's number, from what is outside and
-/// from what is loaded, by ops without effects. Loaded blocks go to `origin`;
-/// without one the value is of an address, and what is loaded is part of it.
+/// Whether a value follows from the iteration's number, from what is outside
+/// and from what is loaded, by ops without effects. Loaded blocks go to
+/// `origin`; without one the value is of an address, and what is loaded is part
+/// of it.
 bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getOwner() != block || arg == loop.getInductionVar();
@@ -328,8 +329,8 @@ void LoopBody::Analysis::separateFixed() {
     });
 }
 
-/// Puts the dots into chains; fails where one needs what the turn computes from
-/// another, or takes what is not loaded.
+/// Puts the dots into chains; fails where one needs what the iteration computes
+/// from another, or takes what is not loaded.
 LogicalResult LoopBody::Analysis::setChains() {
   // In the order of the body a dot comes after the one that it continues.
   for (DotOp dot : block->getOps<DotOp>()) {
@@ -351,8 +352,8 @@ LogicalResult LoopBody::Analysis::setChains() {
   return success();
 }
 
-/// What the turn needs beside its dots: for what it carries, and for what it
-/// writes.
+/// What the iteration needs beside its dots: for what it carries, and for what
+/// it writes.
 void LoopBody::Analysis::setRest() {
   OpSet needed;
   SmallVector<Operation *> worklist{block->getTerminator()};

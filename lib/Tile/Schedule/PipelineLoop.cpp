@@ -12,7 +12,7 @@
 // that the locals have:
 //
 //   one   a barrier on both sides of the store; the load of the next block
-//         runs under this turn's computation
+//         runs under this iteration's computation
 //   two   the next block is stored while this one is multiplied, so that one
 //         barrier is enough; it stands before the products of the block's last
 //         slice, and, where the body is a GEMM's, each slice's operands are
@@ -24,9 +24,10 @@
 // has ended, as many blocks ahead as there are stages. The barrier waits for
 // the next block's loads and leaves the later ones in flight.
 //
-// Operands that are the same in every turn are loaded and stored before the
-// loop. Turns beyond the end load the last one's blocks again, so that the body
-// has no branch; where there may be no turn, a branch stands around the whole.
+// Operands that are the same in every iteration are loaded and stored before
+// the loop. Iterations beyond the end load the last one's blocks again, so that
+// the body has no branch; where there may be no iteration, a branch stands
+// around the whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -144,7 +145,7 @@ LogicalResult LoopPipeliner::placeOperands() {
 }
 
 //===----------------------------------------------------------------------===//
-// Turns
+// Iterations
 //===----------------------------------------------------------------------===//
 
 std::optional<int64_t> LoopPipeliner::length() {
@@ -175,14 +176,14 @@ void LoopPipeliner::chooseClamp() {
     clamp = Clamp::Unsigned;
 }
 
-Value LoopPipeliner::clampedAfter(Value k, int64_t turns) {
-  if (!turns)
+Value LoopPipeliner::clampedAfter(Value k, int64_t iterations) {
+  if (!iterations)
     return k;
   if (clamp == Clamp::Signed)
-    return arith::MinSIOp::create(b, turnAfter(k, turns), last);
+    return arith::MinSIOp::create(b, iterationAfter(k, iterations), last);
   if (clamp == Clamp::Unsigned)
-    return arith::MinUIOp::create(b, turnAfter(k, turns), last);
-  for (; turns; --turns) {
+    return arith::MinUIOp::create(b, iterationAfter(k, iterations), last);
+  for (; iterations; --iterations) {
     Value left = arith::SubIOp::create(b, last, k);
     k = arith::AddIOp::create(b, k,
                               arith::MinUIOp::create(b, left, loop.getStep()));
@@ -190,12 +191,12 @@ Value LoopPipeliner::clampedAfter(Value k, int64_t turns) {
   return k;
 }
 
-Value LoopPipeliner::turnAfter(Value k, int64_t turns) {
+Value LoopPipeliner::iterationAfter(Value k, int64_t iterations) {
   Value distance = loop.getStep();
   if (auto step = getConstantIntValue(distance))
-    distance = turns == 1 ? distance : number(turns * *step);
-  else if (turns != 1)
-    distance = arith::MulIOp::create(b, distance, number(turns));
+    distance = iterations == 1 ? distance : number(iterations * *step);
+  else if (iterations != 1)
+    distance = arith::MulIOp::create(b, distance, number(iterations));
   return b.createOrFold<arith::AddIOp>(k, distance);
 }
 
@@ -230,8 +231,8 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     return flow;
   }
   int64_t depth = body.operands.front().depth();
-  IRMapping turn = beginTurn(k, flow.carried);
-  SmallVector<Value> sums = chainInits(turn);
+  IRMapping iteration = beginIteration(k, flow.carried);
+  SmallVector<Value> sums = chainInits(iteration);
   if (!readsAhead()) {
     // With several stages tile by tile along K, so that few operands are in
     // registers at a time.
@@ -253,7 +254,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
       schedule.setCompute(attr.getHidden());
     flow.parts = following;
   }
-  flow.carried = endTurn(turn, sums);
+  flow.carried = endIteration(iteration, sums);
   return flow;
 }
 
@@ -285,8 +286,8 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   if (readsAhead())
     llvm::append_range(inits,
                        emitReads(body.dots, zero, zero, attr.getSlice()));
-  // As many blocks a turn as there are stages where their number is known to be
-  // a multiple: the stages are constants then.
+  // As many blocks an iteration as there are stages where their number is known
+  // to be a multiple: the stages are constants then.
   auto known = length(), step = getConstantIntValue(loop.getStep());
   bool whole = stages == 1 || (body.isGemm && known && *known && step &&
                                *known % (stages * *step) == 0);
@@ -296,7 +297,7 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   unsigned inFlight = direct ? 0 : body.loads.size();
   auto outer = scf::ForOp::create(
       b, first, loop.getUpperBound(),
-      whole && stages > 1 ? turnAfter(number(0), stages) : loop.getStep(),
+      whole && stages > 1 ? iterationAfter(number(0), stages) : loop.getStep(),
       inits);
   outer->setAttr(rolledName, b.getUnitAttr());
   // A loop that carries nothing comes with its terminator.
@@ -319,7 +320,7 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   Value stage = whole ? zero : carried.back();
   flow = emitStep(k, stage, flow);
   for (int64_t block = 1; whole && block < stages; ++block)
-    flow = emitStep(turnAfter(k, block), i32(block), flow);
+    flow = emitStep(iterationAfter(k, block), i32(block), flow);
   SmallVector<Value> results;
   for (ValueRange values : {flow.carried, flow.sums, flow.loaded, flow.parts})
     llvm::append_range(results, values);
@@ -329,7 +330,7 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 
-/// Before a loop without turns nothing may be loaded.
+/// Before a loop without iterations nothing may be loaded.
 void LoopPipeliner::guard() {
   Value some = arith::CmpIOp::create(
       b, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
@@ -359,11 +360,11 @@ LogicalResult LoopPipeliner::run() {
   // From a negative number the distance may be none of the type.
   chooseClamp();
   Value distance = arith::SubIOp::create(b, end, number(1));
-  Value turns =
+  Value iterations =
       clamp == Clamp::Any
           ? arith::DivUIOp::create(b, distance, loop.getStep()).getResult()
           : arith::DivSIOp::create(b, distance, loop.getStep()).getResult();
-  last = arith::MulIOp::create(b, turns, loop.getStep());
+  last = arith::MulIOp::create(b, iterations, loop.getStep());
   if (!lower || *lower)
     last = arith::AddIOp::create(b, last, loop.getLowerBound());
   emitFixed();

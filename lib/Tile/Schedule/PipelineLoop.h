@@ -2,8 +2,8 @@
 //
 // In: a loop over block tensors with layouts, what its body is made of, and how
 // it is to be pipelined. Out: the same with its operands in locals and its
-// loads ahead of the turns that use them. PipelineLoop.cpp has the schedules,
-// PipelineParts.cpp what they are put together from.
+// loads ahead of the iterations that use them. PipelineLoop.cpp has the
+// schedules, PipelineParts.cpp what they are put together from.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
@@ -51,7 +51,7 @@ private:
                llvm::SmallVectorImpl<mlir::Value> &sums);
   mlir::Value asStored(const Placed &place, mlir::Value block);
   void emitStores(mlir::ValueRange prepared, mlir::Value stage);
-  /// Operands that are the same in every turn, as they are stored.
+  /// Operands that are the same in every iteration, as they are stored.
   void emitFixed();
   /// Loads straight to shared memory.
   void emitDirect(mlir::Value k, mlir::Value stage);
@@ -75,7 +75,7 @@ private:
   bool isShortOfRegisters() const {
     return !body.fixed.empty() && !body.isLoadedWhole();
   }
-  /// The first one has the next turn's loads and stores to hide.
+  /// The first one has the next iteration's loads and stores to hide.
   void endStretch(bool isFirst = false) {
     if (isShortOfRegisters() || (isFirst && !body.isLoadedWhole()) ||
         isStagedGemm())
@@ -86,13 +86,13 @@ private:
   llvm::SmallVector<mlir::Value> emitSlices(
       llvm::ArrayRef<tile::DotOp> dots, mlir::Value stage, int64_t slice,
       mlir::ValueRange accumulators, llvm::function_ref<void()> fill = [] {});
-  /// What a turn computes before a GEMM's dots and, with their sums, behind
-  /// them, from what is carried to what it carries.
-  mlir::IRMapping beginTurn(mlir::Value k, mlir::ValueRange carried);
-  llvm::SmallVector<mlir::Value> chainInits(mlir::IRMapping &turn);
-  llvm::SmallVector<mlir::Value> endTurn(mlir::IRMapping &turn,
-                                         mlir::ValueRange sums);
-  /// The body's own turn; `fill` comes before the first product.
+  /// What an iteration computes before a GEMM's dots and, with their sums,
+  /// behind them, from what is carried to what it carries.
+  mlir::IRMapping beginIteration(mlir::Value k, mlir::ValueRange carried);
+  llvm::SmallVector<mlir::Value> chainInits(mlir::IRMapping &iteration);
+  llvm::SmallVector<mlir::Value> endIteration(mlir::IRMapping &iteration,
+                                              mlir::ValueRange sums);
+  /// The body's own iteration; `fill` comes before the first product.
   llvm::SmallVector<mlir::Value> emitCompute(mlir::Value k, mlir::Value stage,
                                              mlir::ValueRange carried,
                                              llvm::function_ref<void()> fill);
@@ -100,10 +100,10 @@ private:
                       mlir::IRMapping &mapping,
                       llvm::function_ref<bool()> fill);
   /// The counter of the iteration so many after another.
-  mlir::Value turnAfter(mlir::Value k, int64_t turns);
+  mlir::Value iterationAfter(mlir::Value k, int64_t iterations);
   /// There, or where the last one begins: beyond the end the last block comes
   /// again and is not used.
-  mlir::Value clampedAfter(mlir::Value k, int64_t turns);
+  mlir::Value clampedAfter(mlir::Value k, int64_t iterations);
   void chooseClamp();
   /// The values that pass from iteration to iteration: `sums` are those up to
   /// this one's K tile and up to each that is prepared ahead.
@@ -117,12 +117,12 @@ private:
   mlir::Value i32(int64_t value) {
     return mlir::arith::ConstantIntOp::create(b, value, 32);
   }
-  /// A number of the type that turns are counted in.
+  /// A number of the type that iterations are counted in.
   mlir::Value number(int64_t value) {
     return mlir::arith::ConstantIntOp::create(
         b, loop.getInductionVar().getType(), value);
   }
-  /// From the first turn to the end, where that is known.
+  /// From the first iteration to the end, where that is known.
   std::optional<int64_t> length();
 
   mlir::scf::ForOp loop;
@@ -131,9 +131,9 @@ private:
   const TargetRow &row;
   mlir::ImplicitLocOpBuilder b;
   llvm::SmallVector<Placed> placed; // of each operand
-  mlir::Value last;                 // where the last turn begins
-  /// Whether a counter that is some turns ahead is still a signed number, an
-  /// unsigned one, or neither for all that is known.
+  mlir::Value last;                 // where the last iteration begins
+  /// Whether a counter that is some iterations ahead is still a signed number,
+  /// an unsigned one, or neither for all that is known.
   enum class Clamp { Signed, Unsigned, Any } clamp = Clamp::Any;
 };
 

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// With what holds of the turns of a loop, of which bounds of accesses are
+/// With what holds of the iterations of a loop, of which bounds of accesses are
 /// made; where they are constants their ranges say so.
 IRMapping LoopPipeliner::emitAddresses(Value k) {
   using Predicate = arith::CmpIPredicate;
@@ -61,16 +61,16 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
       loads.push_back(cast<LoadScatteredOp>(op));
   if (loads.empty())
     return;
-  IRMapping turn = emitAddresses(k);
+  IRMapping iteration = emitAddresses(k);
   Value isPartial;
   SmallVector<Value> blocks;
   for (LoadScatteredOp load : loads) {
     auto type = cast<RankedTensorType>(load.getResult().getType());
     auto bounds = getMaskBounds(load.getMask());
     for (const MaskBound &bound : bounds->bounds) {
-      Value within = turn.lookupOrDefault(*bound.scalarBound());
+      Value within = iteration.lookupOrDefault(*bound.scalarBound());
       if (Value first = *bound.scalarOffset()) {
-        Value offset = turn.lookupOrDefault(first);
+        Value offset = iteration.lookupOrDefault(first);
         Type type = within.getType().getIntOrFloatBitWidth() <
                             offset.getType().getIntOrFloatBitWidth()
                         ? offset.getType()
@@ -99,10 +99,10 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
   for (auto [load, block] : llvm::zip(loads, blocks)) {
     Value other = load.getOther();
     other = other
-                ? turn.lookupOrDefault(other)
+                ? iteration.lookupOrDefault(other)
                 : arith::ConstantOp::create(b, b.getZeroAttr(block.getType()));
-    block = arith::SelectOp::create(b, turn.lookupOrDefault(load.getMask()),
-                                    block, other);
+    block = arith::SelectOp::create(
+        b, iteration.lookupOrDefault(load.getMask()), block, other);
   }
   scf::YieldOp::create(b, blocks);
   for (auto [load, block] : llvm::zip(loads, branch.getResults()))
@@ -278,36 +278,37 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   return product;
 }
 
-IRMapping LoopPipeliner::beginTurn(Value k, ValueRange carried) {
-  IRMapping turn;
-  turn.map(loop.getInductionVar(), k);
+IRMapping LoopPipeliner::beginIteration(Value k, ValueRange carried) {
+  IRMapping iteration;
+  iteration.map(loop.getInductionVar(), k);
   for (auto [place, value] : llvm::zip(body.carried, carried))
-    turn.map(loop.getRegionIterArg(place), value);
+    iteration.map(loop.getRegionIterArg(place), value);
   for (Operation *op : body.before)
-    b.clone(*op, turn);
-  return turn;
+    b.clone(*op, iteration);
+  return iteration;
 }
 
-SmallVector<Value> LoopPipeliner::chainInits(IRMapping &turn) {
+SmallVector<Value> LoopPipeliner::chainInits(IRMapping &iteration) {
   return llvm::map_to_vector(body.chains, [&](const DotChain &chain) {
-    return turn.lookupOrDefault(chain.init);
+    return iteration.lookupOrDefault(chain.init);
   });
 }
 
-SmallVector<Value> LoopPipeliner::endTurn(IRMapping &turn, ValueRange sums) {
+SmallVector<Value> LoopPipeliner::endIteration(IRMapping &iteration,
+                                               ValueRange sums) {
   for (auto [chain, sum] : llvm::zip(body.chains, sums))
-    turn.map(DotOp(chain.last).getResult(), sum);
+    iteration.map(DotOp(chain.last).getResult(), sum);
   for (Operation *op : body.after)
-    b.clone(*op, turn);
+    b.clone(*op, iteration);
   return llvm::map_to_vector(body.carried, [&](unsigned place) {
-    return turn.lookupOrDefault(loop.getYieldedValues()[place]);
+    return iteration.lookupOrDefault(loop.getYieldedValues()[place]);
   });
 }
 
 SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
                                               ValueRange carried,
                                               llvm::function_ref<void()> fill) {
-  IRMapping mapping = beginTurn(k, carried);
+  IRMapping mapping = beginIteration(k, carried);
   bool isFilled = false;
   for (Operation *op : body.compute) {
     auto dot = dyn_cast<DotOp>(op);
@@ -322,5 +323,5 @@ SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
                   return true;
                 }));
   }
-  return endTurn(mapping, /*sums=*/{});
+  return endIteration(mapping, /*sums=*/{});
 }

@@ -14,8 +14,8 @@ using namespace greta::tile;
 
 using Slice = llvm::SetVector<Operation *>;
 
-/// Adds what a value follows from, in order; whether that is the turn's number,
-/// what is outside, and nothing that is loaded.
+/// Adds what a value follows from, in order; whether that is the iteration's
+/// number, what is outside, and nothing that is loaded.
 static bool collect(Value value, scf::ForOp loop, Slice &slice) {
   if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
     return true;
@@ -69,9 +69,9 @@ void greta::prefetchIndices(scf::ForOp loop) {
 
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Value number = loop.getInductionVar();
-  auto clone = [&](unsigned i, Value turn) {
+  auto clone = [&](unsigned i, Value iteration) {
     IRMapping mapping;
-    mapping.map(number, turn);
+    mapping.map(number, iteration);
     for (Operation *op : slices[i])
       b.clone(*op, mapping);
     return cast<LoadScatteredOp>(b.clone(*loads[i], mapping));
@@ -85,7 +85,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
   bool isNatural = lowest && lowest->first >= 0;
   for (unsigned i = 0; i != loads.size(); ++i) {
     LoadScatteredOp load = clone(i, loop.getLowerBound());
-    // Before a loop without turns nothing may be loaded.
+    // Before a loop without iterations nothing may be loaded.
     b.setInsertionPoint(load);
     Value mask = hasTurns;
     auto type = dyn_cast<RankedTensorType>(load.getType());

@@ -1,8 +1,8 @@
 //===- PrefetchIndices.h - what addresses follow from, ahead ----*- C++ -*-===//
 //
 // In: a loop whose loads' addresses follow from loaded numbers, like the
-// entries of a table of pages. Out: those numbers are carried from the turn
-// before, so that no load waits for another of its turn.
+// entries of a table of pages. Out: those numbers are carried from the
+// iteration before, so that no load waits for another of its iteration.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_TILE_SCHEDULE_PREFETCHINDICES_H

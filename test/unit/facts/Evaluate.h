@@ -1,7 +1,7 @@
 //===- Evaluate.h - a block program's integers by hand ----------*- C++ -*-===//
 //
 // Runs the integer ops of a block program on numbers and shows every result to
-// whoever asks, each turn of a loop anew.
+// whoever asks, each iteration of a loop anew.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_TEST_UNIT_FACTS_EVALUATE_H

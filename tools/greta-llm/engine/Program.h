@@ -78,8 +78,8 @@ public:
   Blocks loop(const Block &from, const Block &to, int64_t step,
               const Blocks &initial,
               const std::function<Blocks(Block, Blocks)> &body);
-  // Turns until `body` says false; what it gives last to the next turn is the
-  // result.
+  // Iterations until `body` says false; what it gives last to the next
+  // iteration is the result.
   Block repeat(const Block &initial,
                const std::function<std::pair<Block, Block>(Block)> &body);
 
