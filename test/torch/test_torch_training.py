@@ -280,3 +280,62 @@ def test_statistics_of_batch_norm_on_the_cpu(rdna):
     cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)  # as where no kernel is made
     op.redispatch(cpu, x.to("rdna"), None, None, mean, variance, True, 0.5, 1e-5)
     assert torch.equal(mean.cpu(), x.mean(0) / 2)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float16", "bfloat16"))
+@pytest.mark.parametrize("shape, isNear, isAffine", (((6, 24, 33, 20), True, True), ((37, 200), True, True), ((3, 5, 7, 2), True, False), ((2, 2050, 1, 3), True, True), ((6, 24, 9, 20), False, True), ((5, 3, 131), False, False)))
+def test_batch_norm_in_training(rdna, dtype, shape, isNear, isAffine):
+    """Results, gradients and running statistics are float64's at each of three calls of a kind, of which the third repeats what was recorded; numbers far from zero keep their digits."""
+    torch = rdna
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    center = 1000 if dtype == "float32" else 4
+    x, dy = ((torch.randn(shape) + at).to(kind) for at in (center, 0))
+    if isNear and len(shape) == 4:
+        x, dy = (one.contiguous(memory_format=torch.channels_last) for one in (x, dy))
+    weight, bias, mean, variance = (torch.rand(shape[1]) + 0.5 for _ in range(4))
+    from greta.torch import _dispatch
+
+    def repeated():
+        return [sum(key[0] == id(op) for key in _dispatch._fast) for op in (torch.ops.aten.native_batch_norm.default, torch.ops.aten.native_batch_norm_backward.default)]
+
+    before = repeated()
+    limit = dict(float32=1e-4, float16=2e-3, bfloat16=1.6e-2)[dtype]  # f32: the mean's last place is 6e-5
+    for turn in range(3):
+        results = []
+        for convert in (lambda one: one.double(), lambda one: one.to("rdna")):
+            given = [convert(one + turn).requires_grad_() for one in ([x, weight, bias] if isAffine else [x])]
+            running = [convert(one).clone() for one in (mean, variance)]
+            out = torch.nn.functional.batch_norm(given[0], *running, *given[1:], training=True, momentum=0.25)
+            out.backward(convert(dy))
+            results.append([out, *running, *(one.grad for one in given)])
+        for one, other in zip(*results):
+            error = (other.detach().cpu().double() - one.detach()).norm() / one.norm()
+            assert error < limit, error
+        assert results[1][0].stride() == x.stride()
+    assert all(now > once for now, once in zip(repeated(), before))
+
+
+def test_batch_norm_module(rdna):
+    """A cumulative average, whose momentum is another at each step; no running statistics; parameters of f16; a gradient in another order than x."""
+    torch = rdna
+    torch.manual_seed(0)
+    for settings, kind in ((dict(momentum=None), torch.float32), (dict(track_running_stats=False), torch.float32), (dict(affine=False), torch.float32), (dict(), torch.float16)):
+        modules = [torch.nn.BatchNorm2d(8, **settings).to(to) for to in (torch.float64, kind)]
+        modules[1].to("rdna")
+        for _ in range(3):
+            x = (torch.randn(4, 8, 5, 6) + 2).to(kind).contiguous(memory_format=torch.channels_last)
+            dy = torch.randn(4, 8, 5, 6).to(kind)
+            inputs = [x.double().requires_grad_(), x.to("rdna").requires_grad_()]
+            outs = [module(one) for module, one in zip(modules, inputs)]
+            for out, one in zip(outs, (dy.double(), dy.to("rdna"))):
+                out.backward(one)
+            pairs = [tuple(outs), tuple(one.grad for one in inputs)]
+            pairs += [(one.grad, other.grad) for one, other in zip(*(module.parameters() for module in modules))]
+            pairs += list(zip(*(module.buffers() for module in modules)))
+            for one, other in pairs:
+                error = (other.detach().cpu().double() - one.detach().double()).norm() / one.detach().double().norm()
+                assert error < (4e-3 if kind == torch.float16 else 1e-5), error
+    modules[1].eval()
+    modules[0].eval()
+    assert (modules[1](inputs[1]).detach().cpu().double() - modules[0](inputs[0]).detach()).abs().max() < 2e-2

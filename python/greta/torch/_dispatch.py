@@ -137,14 +137,14 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _complex, _eager, _fused, _operators, _optimizers, _products, _random, _recurrent  # noqa: F401 -- some add to the table
+        from . import _batch_norm, _complex, _eager, _fused, _operators, _optimizers, _products, _random, _recurrent  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
             result = NotImplemented
             if own is not None:
                 run = functools.partial(own, *args, **kwargs)
-                result = _run_and_record(op, found, run) if op in _products.RECORDED else run()
+                result = _run_and_record(op, found, run) if op in _operators.recorded else run()
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
         if result is not NotImplemented:
