@@ -137,3 +137,31 @@ def test_what_cannot_be_recorded(rdna, recorded, monkeypatch):
     for seed in range(4):
         assert function(torch.full((4,), float(seed), device="rdna")).cpu().tolist() == [2 * seed + 1] * 4
     assert torch._dynamo.utils.counters["inductor"]["cudagraph_skips"] == before + 1
+
+
+def test_other_threads_while_a_call_is_recorded(rdna, recorded):
+    """A graph has its own call's work alone, and other threads' work is done."""
+    import threading
+
+    torch = rdna
+    wrong, done = [], threading.Event()
+
+    def other():
+        k = 0
+        while not done.is_set():
+            k += 1
+            if (torch.full((64,), k % 100, device="rdna") + 1).cpu().tolist() != [k % 100 + 1] * 64:
+                wrong.append(k)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        for n in range(12):
+            function = torch.compile(lambda x, n=n: torch.sin(x) * 2 + n, mode="reduce-overhead")
+            for seed in range(3):
+                x = torch.full((8,), seed / 4)
+                torch.testing.assert_close(function(x.to("rdna")).cpu(), torch.sin(x) * 2 + n, rtol=1e-5, atol=1e-5)
+    finally:
+        done.set()
+        thread.join()
+    assert not wrong and recorded["recorded"] >= 1

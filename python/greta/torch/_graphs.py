@@ -7,6 +7,7 @@ anybody has is written over. Arguments that are such results themselves, as back
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, Callable, Sequence
 
@@ -61,7 +62,7 @@ class GraphedFunction:
             return self._call(arguments)
 
     def _call(self, arguments: list[Any]) -> Any:
-        if self.is_off:
+        if self.is_off or not any(isinstance(one, torch.Tensor) for one in arguments):
             return self.model(arguments)
         sizes = tuple(one for one in arguments if not isinstance(one, torch.Tensor))
         if sizes not in self.recordings:
@@ -94,6 +95,11 @@ class GraphedFunction:
         log_cudagraph_skip_and_bump_counter(why)
 
 
+@functools.cache
+def _stream_of(device: torch.device) -> Any:
+    return torch.rdna.Stream(device)
+
+
 class Recording:
     """A recorded call, and where it reads and writes."""
 
@@ -114,8 +120,10 @@ class Recording:
             else:
                 given[number] = compile_fx.static_input(one)
                 self.copied.append((number, given[number], compile_fx.get_expanded_dims(one)))
+        self.device = next(one.device for one in arguments if isinstance(one, torch.Tensor) and one.device.type == NAME)
         self.graph = torch.accelerator.Graph()
-        with self.graph:
+        # Not from the stream in use: what other threads ask of that would be recorded, too.
+        with torch.rdna.device(self.device), torch.rdna.stream(_stream_of(self.device)), self.graph:
             results = model(list(given))
         self.is_single = isinstance(results, torch.Tensor)
         self.results = [results] if self.is_single else list(results)
@@ -146,8 +154,9 @@ class Recording:
     def replay(self, arguments: Sequence[Any]) -> Any:
         for number, place, expanded in self.copied:
             self.copy(place, arguments[number], expanded)
-        self.lending.move_away()
-        self.graph.replay()
+        with torch.rdna.device(self.device):
+            self.lending.move_away()
+            self.graph.replay()
         self.missed = 0
         results = list(self.results)
         for place, one in zip(self.made, self.lending.lend()):
