@@ -403,7 +403,11 @@ GRETA_API const char *greta_package_manifest(const greta_package *package);
  * forces that one, and it is an error when the device cannot run it. */
 enum {
   GRETA_LOAD_CAPTURE_STATISTICS = 1, /* ask the driver for its statistics */
-  GRETA_LOAD_NATIVE_CODE = 2         /* variants for the host are allowed */
+  GRETA_LOAD_NATIVE_CODE = 2,        /* variants for the host are allowed */
+  /* Kernels of ranges that no launch has met yet are not loaded: a launch that
+   * meets a new one takes as long as the driver compiles, and may fail as a
+   * load does. Launch once before a capture. */
+  GRETA_LOAD_LAZILY = 4
 };
 GRETA_API greta_status greta_function_load(greta_device *device,
                                            const greta_package *package,

@@ -224,11 +224,12 @@ greta_status greta_function_load(greta_device *D, const greta_package *P,
   Trace::Call Traced("greta_function_load");
   return guarded([&] {
     need(Out, "function") = nullptr;
-    if (Flags &
-        ~uint32_t(GRETA_LOAD_CAPTURE_STATISTICS | GRETA_LOAD_NATIVE_CODE))
+    if (Flags & ~uint32_t(GRETA_LOAD_CAPTURE_STATISTICS |
+                          GRETA_LOAD_NATIVE_CODE | GRETA_LOAD_LAZILY))
       fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown load flags ", Flags);
     LoadOptions Options;
     Options.CaptureStatistics = Flags & GRETA_LOAD_CAPTURE_STATISTICS;
+    Options.Lazily = Flags & GRETA_LOAD_LAZILY;
     Options.NativeCode =
         need(D, "device").AllowsNative || (Flags & GRETA_LOAD_NATIVE_CODE);
     *Out = new greta_function{

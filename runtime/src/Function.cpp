@@ -117,51 +117,62 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
          "'; it has ", Names);
   }
   Chosen = &chooseVariant(Dev, *Decl, Variant, Options.NativeCode);
-  load(*Chosen, nullptr, Options.CaptureStatistics);
+  CaptureStatistics = Options.CaptureStatistics;
+  All.emplace_back(*Chosen, nullptr);
   // The device may lack what a range needs.
   for (const Range &R : Chosen->Ranges)
     if (whyNot(Dev, *Decl, R.What, Options.NativeCode).empty())
-      load(R.What, &R, Options.CaptureStatistics);
+      All.emplace_back(R.What, &R);
+  if (!Options.Lazily)
+    kernels();
 }
 
-void Function::load(const Variant &From, const Range *Of,
-                    bool CaptureStatistics) {
-  Loaded &L = All.emplace_back(Loaded{&From, Of, {}, {}});
-  for (const KernelDecl &K : From.Kernels) {
-    L.Kernels.push_back(
-        Dev->loadKernel(From, K, Pkg->Objects.at(K.File), CaptureStatistics));
-    L.Kernels.back()->Name = K.Entry;
-  }
-  L.Lives.resize(From.Temps.size());
+Function::Loaded::Loaded(const Variant &From, const Range *Of)
+    : From(From), Of(Of), Lives(From.Temps.size()) {
   for (size_t K = 0; K < From.Kernels.size(); ++K) {
     for (const KernelArg &A : From.Kernels[K].Args)
       if (A.Which == KernelArg::Temp)
-        L.Lives[A.Index] = {std::min(L.Lives[A.Index].First, K), K};
+        Lives[A.Index] = {std::min(Lives[A.Index].First, K), K};
     // A log is cleared before the first kernel and read after the last.
     if (const auto &Log = From.Kernels[K].Log)
-      L.Lives[Log->Temp] = {0, SIZE_MAX};
+      Lives[Log->Temp] = {0, SIZE_MAX};
   }
-  for (size_t T = 0; T < L.Lives.size(); ++T)
+  for (size_t T = 0; T < Lives.size(); ++T)
     if (From.Temps[T].IsZeroed)
-      L.Lives[T] = {0, SIZE_MAX};
+      Lives[T] = {0, SIZE_MAX};
+}
+
+const Function::Loaded &Function::load(const Loaded &L) const {
+  std::call_once(L.Once, [&] {
+    std::vector<KernelRef> Kernels;
+    for (const KernelDecl &K : L.From.Kernels) {
+      Kernels.push_back(Dev->loadKernel(L.From, K, Pkg->Objects.at(K.File),
+                                        CaptureStatistics));
+      Kernels.back()->Name = K.Entry;
+    }
+    L.Kernels = std::move(Kernels);
+  });
+  return L;
 }
 
 std::vector<KernelRef> Function::kernels() const {
   std::vector<KernelRef> Kernels;
-  for (const Loaded &L : All)
+  for (const Loaded &L : All) {
+    load(L);
     Kernels.insert(Kernels.end(), L.Kernels.begin(), L.Kernels.end());
+  }
   return Kernels;
 }
 
 bool Function::hasLog() const {
   auto Logs = [](const KernelDecl &K) { return K.Log.has_value(); };
   return std::any_of(All.begin(), All.end(), [&](const Loaded &L) {
-    return std::any_of(L.From->Kernels.begin(), L.From->Kernels.end(), Logs);
+    return std::any_of(L.From.Kernels.begin(), L.From.Kernels.end(), Logs);
   });
 }
 
 const Function::Loaded &
-Function::kernelsFor(const std::vector<int64_t> &Symbols) const {
+Function::choiceFor(const std::vector<int64_t> &Symbols) const {
   auto Holds = [&](const Range::Condition &C) {
     int64_t Value = C.Value.evaluate(Symbols);
     return C.Least <= Value && Value <= C.Most;
@@ -258,7 +269,7 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 // Temporaries that no kernel needs at the same time share their bytes.
 // Temporaries that hold zeros between launches do not, nor do logs.
 void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L) const {
-  const std::vector<TensorDecl> &Temps = L.From->Temps;
+  const std::vector<TensorDecl> &Temps = L.From.Temps;
   const std::vector<Life> &Lives = L.Lives;
   constexpr uint64_t alignment = 256;
   C.Temps.clear();
@@ -371,7 +382,7 @@ void Function::prepare(Stream &S, Call &C) const {
     if (Decl->Results[I].Tied)
       copyTied(C, I);
   }
-  const Loaded &What = kernelsFor(C.Symbols);
+  const Loaded &What = load(choiceFor(C.Symbols));
   placeTemporaries(S, C, What);
   for (size_t I = 0; I < What.Kernels.size(); ++I)
     addKernel(S, C, What, I);
@@ -391,7 +402,7 @@ void Function::prepare(Stream &S, Call &C) const {
 
 void Function::addKernel(Stream &S, Call &C, const Loaded &From,
                          size_t Index) const {
-  const KernelDecl &K = From.From->Kernels[Index];
+  const KernelDecl &K = From.From.Kernels[Index];
   Launch L{&From.Kernels[Index], {}, {}, {}, {}};
   bool Empty = false;
   for (int D = 0; D < 3; ++D) {
@@ -462,7 +473,7 @@ Extent Function::extentOf(const Loaded &L, const KernelArg &A,
                           const Use &U) const {
   const TensorDecl &T = A.Which == KernelArg::Arg      ? Decl->Args[A.Index]
                         : A.Which == KernelArg::Result ? Decl->Results[A.Index]
-                                                       : L.From->Temps[A.Index];
+                                                       : L.From.Temps[A.Index];
   return {(*U.Of)->Address + U.Begin, U.End - U.Begin,
           std::max<uint64_t>(T.Bits / 8, 1),
           T.Tied ? Decl->Args[*T.Tied].Name : T.Name};
@@ -473,7 +484,7 @@ Use Function::useOf(Stream &S, const Call &C, const Loaded &L,
                     const KernelArg &A) const {
   if (A.Which == KernelArg::Temp) {
     const Call::Place &P = C.Temps[A.Index];
-    bool IsZeroed = L.From->Temps[A.Index].IsZeroed;
+    bool IsZeroed = L.From.Temps[A.Index].IsZeroed;
     const MemoryRef &Own = IsZeroed ? C.Zeroed : C.Scratch,
                     &Shared = IsZeroed ? S.Zeroed : S.Scratch;
     return {S.Capturing ? &Own : &Shared, P.Offset, P.Offset + P.Bytes, true};

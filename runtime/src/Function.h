@@ -5,6 +5,9 @@
 
 #include "Log.h"
 
+#include <deque>
+#include <mutex>
+
 namespace greta::rt {
 
 // The variant that `D` runs: docs/internals/package.md, "Choice". A non-empty
@@ -20,7 +23,7 @@ std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
                    const Variant &V, bool NativeCode);
 
 struct LoadOptions {
-  bool CaptureStatistics = false, NativeCode = false;
+  bool CaptureStatistics = false, NativeCode = false, Lazily = false;
 };
 
 struct TensorArg {
@@ -56,7 +59,8 @@ struct Call {
   MemoryRef Scratch, Zeroed; // of a launch that a graph records
 };
 
-// Loaded once, it does not change: streams of several threads share it.
+// Streams of several threads share it. Kernels are loaded with it or, where it
+// is loaded lazily, by the first launch that needs them; nothing else changes.
 class Function {
 public:
   Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
@@ -65,7 +69,7 @@ public:
 
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }
-  // The kernels of the variant, then those of its ranges.
+  // The kernels of the variant, then those of its ranges; loads what is not.
   std::vector<KernelRef> kernels() const;
   // Whether kernels print or assert.
   bool hasLog() const;
@@ -86,17 +90,22 @@ private:
   struct Life {
     size_t First = SIZE_MAX, Last = 0;
   };
+  // The kernels of one choice.
   struct Loaded {
-    const Variant *From; // the variant, or what a range has in its place
+    Loaded(const Variant &From, const Range *Of);
+
+    const Variant &From; // the variant, or what a range has in its place
     const Range *Of;     // that range
-    std::vector<KernelRef> Kernels;
     std::vector<Life> Lives;
+    mutable std::once_flag Once; // for what follows
+    mutable std::vector<KernelRef> Kernels;
   };
 
-  void load(const Variant &From, const Range *Of, bool CaptureStatistics);
-  // The kernels for these values: those of the first range that holds them,
-  // else the variant's own.
-  const Loaded &kernelsFor(const std::vector<int64_t> &Symbols) const;
+  // Loads the kernels of `L`, unless they are loaded.
+  const Loaded &load(const Loaded &L) const;
+  // The choice for these values: that of the first range that holds them, else
+  // the variant's own.
+  const Loaded &choiceFor(const std::vector<int64_t> &Symbols) const;
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;
   void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index) const;
@@ -110,7 +119,8 @@ private:
   std::shared_ptr<const Package> Pkg; // owns Decl and Chosen
   const FunctionDecl *Decl;
   const Variant *Chosen;
-  std::vector<Loaded> All; // the variant's own, then those of its ranges
+  bool CaptureStatistics;
+  std::deque<Loaded> All; // the variant's own, then those of its ranges
 };
 
 } // namespace greta::rt

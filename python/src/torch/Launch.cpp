@@ -33,8 +33,8 @@ const Kernel::Loaded &Kernel::on(Device &device) {
   if (loaded.size() <= index)
     loaded.resize(index + 1);
   if (!loaded[index])
-    loaded[index] =
-        std::make_unique<Loaded>(device.runtime().load(package, name));
+    loaded[index] = std::make_unique<Loaded>(device.runtime().load(
+        package, name, /*variant=*/"", GRETA_LOAD_LAZILY));
   return *loaded[index];
 }
 

@@ -150,7 +150,7 @@ TEST_P(Launches, ShareTemporaries) {
 
 // scale once, y = 2 x + 1, or twice where m is 2 to 5. No device runs what is
 // there for 4 and 5 first.
-Bytes scaledByRange() {
+Bytes scaledByRange(const std::string &Entry = "") {
   nlohmann::json M = manifest(), F, Twice;
   for (const nlohmann::json &G : M["functions"]) {
     if (G["name"] == "scale")
@@ -172,6 +172,8 @@ Bytes scaledByRange() {
                  {"requires", T["requires"]},
                  {"temps", T["temps"]},
                  {"kernels", T["kernels"]}};
+    if (!Entry.empty())
+      Range["kernels"][0]["entry"] = Entry;
     nlohmann::json Wider = Range;
     Wider["when"] = {{"m", 3, 5}};
     V["ranges"] = {Never, Range, Wider};
@@ -186,14 +188,16 @@ TEST_P(Launches, TakeTheRangeOfTheirSymbols) {
   Bytes Data = scaledByRange();
   greta::Package P(Data.data(), Data.size());
   greta::Stream S = R->stream();
-  greta::Function F = R->load(P, "by_range");
+  greta::Function Eager = R->load(P, "by_range"),
+                  Lazy = R->load(P, "by_range", "", GRETA_LOAD_LAZILY);
   constexpr int64_t most = 8 * 2000;
   greta::Buffer A = R->allocate(most * 4), B = R->allocate(most * 4);
   std::vector<float> X(most, 3), Y(most);
   S.write(A, X.data(), most * 4);
+  const greta::Function *F = &Eager;
   auto Run = [&](int64_t Rows, int64_t Columns, bool IsGraph) {
     auto Launch = [&] {
-      F.launch(S, {{&A, {Rows, Columns}}}, {{&B, {Rows, Columns}}});
+      F->launch(S, {{&A, {Rows, Columns}}}, {{&B, {Rows, Columns}}});
     };
     std::vector<float> Nothing(most, -1);
     S.write(B, Nothing.data(), most * 4);
@@ -204,17 +208,40 @@ TEST_P(Launches, TakeTheRangeOfTheirSymbols) {
     S.read(B, Y.data(), most * 4);
     return Y[static_cast<size_t>(Rows * Columns) - 1];
   };
-  for (bool IsGraph : {false, true}) {
-    EXPECT_EQ(Run(1, 64, IsGraph), 7);
-    EXPECT_EQ(Run(2, 64, IsGraph), 15);
-    EXPECT_EQ(Run(3, 64, IsGraph), 15);
-    EXPECT_EQ(Run(4, 64, IsGraph), 15);
-    EXPECT_EQ(Run(5, 64, IsGraph), 15);
-    EXPECT_EQ(Run(6, 64, IsGraph), 7);
-    // Both conditions of the one, and the one of the other.
-    EXPECT_EQ(Run(2, 999, IsGraph), 7);
-    EXPECT_EQ(Run(3, 999, IsGraph), 15);
-  }
+  for (const greta::Function *Each : {&Eager, &Lazy})
+    for (bool IsGraph : {false, true}) {
+      F = Each;
+      EXPECT_EQ(Run(1, 64, IsGraph), 7);
+      EXPECT_EQ(Run(2, 64, IsGraph), 15);
+      EXPECT_EQ(Run(3, 64, IsGraph), 15);
+      EXPECT_EQ(Run(4, 64, IsGraph), 15);
+      EXPECT_EQ(Run(5, 64, IsGraph), 15);
+      EXPECT_EQ(Run(6, 64, IsGraph), 7);
+      // Both conditions of the one, and the one of the other.
+      EXPECT_EQ(Run(2, 999, IsGraph), 7);
+      EXPECT_EQ(Run(3, 999, IsGraph), 15);
+    }
+}
+
+// A range's kernel has no code: what is loaded lazily runs elsewhere, and says
+// so each time that a launch meets the range.
+TEST_P(Launches, LoadKernelsOfRangesLazily) {
+  if (std::string(GetParam()) == "host")
+    GTEST_SKIP() << "no such form: the host's variants have no ranges";
+  Bytes Data = scaledByRange(/*Entry=*/"absent");
+  greta::Package P(Data.data(), Data.size());
+  EXPECT_THROW(R->load(P, "by_range"), greta::Error);
+  greta::Function F = R->load(P, "by_range", "", GRETA_LOAD_LAZILY);
+  greta::Stream S = R->stream();
+  greta::Buffer A = R->allocate(256), B = R->allocate(256);
+  auto Launch = [&](int64_t Rows) {
+    F.launch(S, {{&A, {Rows, 8}}}, {{&B, {Rows, 8}}});
+    S.synchronize();
+  };
+  Launch(1);
+  EXPECT_THROW(Launch(3), greta::Error);
+  EXPECT_THROW(Launch(3), greta::Error);
+  Launch(6);
 }
 
 // Reads what it finds in a temporary that holds zeros, leaves other numbers
