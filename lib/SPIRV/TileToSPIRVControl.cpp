@@ -38,11 +38,21 @@ static void distribute(KernelEmitter &emitter, ValueRange results,
 
 /// Drivers unroll loops of known length whole; RADV does so with 64 iterations,
 /// finds the loads of several loops over a row equal, and keeps the row in
-/// registers that it does not have.
-static spirv::LoopControl loopControl(scf::ForOp op) {
-  constexpr unsigned mostUnrolled = 16;
+/// registers that it does not have. NVIDIA's unrolls others as well, and a loop
+/// that exceeds the instruction cache is slower than one that branches: one
+/// with barriers, over which nothing moves, gains nothing before that.
+static spirv::LoopControl loopControl(scf::ForOp op, Region &body) {
+  constexpr unsigned mostIterations = 16;
+  constexpr unsigned mostOps = 2000, mostOpsOfBarriers = 500;
   std::optional<APInt> iterations = op.getStaticTripCount();
-  return iterations && iterations->ugt(mostUnrolled)
+  unsigned ops = 0;
+  bool hasBarrier = false;
+  body.walk([&](Operation *op) {
+    ++ops;
+    hasBarrier |= isa<spirv::ControlBarrierOp>(op);
+  });
+  bool isLarge = ops > (hasBarrier ? mostOpsOfBarriers : mostOps);
+  return isLarge || (iterations && iterations->ugt(mostIterations))
              ? spirv::LoopControl::DontUnroll
              : spirv::LoopControl::None;
 }
@@ -105,7 +115,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   SmallVector<Type> types(ValueRange(start).getTypes());
   start.insert(start.begin(), getScalar(op.getLowerBound()));
 
-  auto loop = spirv::LoopOp::create(b, types, loopControl(op));
+  auto loop = spirv::LoopOp::create(b, types, spirv::LoopControl::None);
   OpBuilder::InsertionGuard guard(b);
   LoopBlocks blocks = addLoopBlocks(*this, loop, start, 1);
 
@@ -133,6 +143,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
 
   b.setInsertionPointToEnd(blocks.merge);
   spirv::MergeOp::create(b, carried);
+  loop.setLoopControl(loopControl(op, loop.getBody()));
   b.setInsertionPointAfter(loop);
   distribute(*this, op.getResults(), loop.getResults());
   return success();

@@ -121,3 +121,31 @@ greta_tile.func @while(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size 
   greta_tile.ptr_store %r#1, %x[%r#0] align 4 : vector<2xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
+
+// Drivers may not unroll a loop whose body is large: one of more than 500 ops where it has barriers, of more than 2000 where it has none.
+
+// CHECK-LABEL: spirv.module @large
+// CHECK: spirv.mlir.loop ->
+// CHECK: spirv.mlir.loop control(DontUnroll) ->
+// CHECK: spirv.ControlBarrier
+// CHECK: spirv.mlir.loop control(DontUnroll) ->
+greta_tile.func @large(%n: i32) attributes {wave_size = 8 : i32, waves = 8 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %v = arith.constant dense<0.0> : vector<512xf32>
+  %a = scf.for %i = %c0 to %n step %c1 iter_args(%x = %v) -> (vector<512xf32>) : i32 {
+    %y = math.exp %x : vector<512xf32>
+    scf.yield %y : vector<512xf32>
+  }
+  %b = scf.for %i = %c0 to %n step %c1 iter_args(%x = %v) -> (vector<512xf32>) : i32 {
+    greta_tile.barrier
+    %y = math.exp %x : vector<512xf32>
+    scf.yield %y : vector<512xf32>
+  }
+  %w = arith.constant dense<0.0> : vector<2048xf32>
+  %c = scf.for %i = %c0 to %n step %c1 iter_args(%x = %w) -> (vector<2048xf32>) : i32 {
+    %y = math.exp %x : vector<2048xf32>
+    scf.yield %y : vector<2048xf32>
+  }
+  greta_tile.return
+}
