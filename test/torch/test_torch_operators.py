@@ -317,15 +317,15 @@ def test_calls_that_do_more_than_launch(rdna):
     for name, (call, isWhole) in calls.items():
         call()
         short.resize_(3)
-        with _torch.Recorder([x, y, out, short]) as recorder:
-            replay = recorder.replay(call())
-        assert (replay is not None) == isWhole, name
+        with _torch.PlanRecorder([x, y, out, short]) as recorder:
+            plan = recorder.plan(call())
+        assert (plan is not None) == isWhole, name
         if isWhole:
             values = [torch.randn(6) for _ in range(3)]
             tensors = [*(one.to("rdna") for one in values), short]
             results = values[0] + values[1]
             results = results * values[0] if "made" in name else results
-            got = replay(tensors)
+            got = plan(tensors)
             torch.testing.assert_close(got.cpu(), results)
             assert (got is tensors[2]) == ("made" not in name)
 

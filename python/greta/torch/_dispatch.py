@@ -16,7 +16,7 @@ from .. import _torch
 from ._device import NAME, made_for_all_streams, target_of
 
 _fast: dict[Any, Any] = {}  # what calls of an operator and a key (`_torch.key_of`) come to, once it was compiled
-_recorded: dict[Any, bool] = {}  # by operator and key: whether the launches of a call were recorded; the first compiles, the second is
+_recorded: dict[Any, bool] = {}  # by operator and key: whether a call was recorded yet. The first one compiles, so the second one is recorded
 _kept: set[Any] = set()  # operators in it, whose ids are not used again
 _MOST_FAST = 1 << 15
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)
@@ -107,10 +107,10 @@ def _run_and_record(op: Any, found: Any, run: Any) -> Any:
         _kept.add(op)
         return run()
     _recorded[key] = True
-    with _torch.Recorder(found[1]) as recorder:
+    with _torch.PlanRecorder(found[1]) as recorder:
         result = run()
         if result is not NotImplemented:
-            _remember(op, found, recorder.replay(result))
+            _remember(op, found, recorder.plan(result))
     return result
 
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CallPlan.h"
 #include "Devices.h"
 #include "Generator.h"
-#include "Recording.h"
 #include "Tensors.h"
 
 #include <ATen/EmptyTensor.h>
@@ -39,7 +39,7 @@ public:
     if (!bytes)
       return {nullptr, nullptr, &release, place};
     Block *block = device(index).allocate(bytes, currentStream(index));
-    Recording::made(block, bytes);
+    PlanRecorder::made(block, bytes);
     return dataOf(block);
   }
 
@@ -361,7 +361,7 @@ const at::Generator &torch_device::defaultGenerator(DeviceIndex index) {
 }
 
 void torch_device::resizeStorage(const c10::Storage &storage, size_t bytes) {
-  Recording::didMore();
+  PlanRecorder::didMore();
   c10::DeviceGuard guard(storage.device());
   c10::DataPtr grown = allocator.allocate(bytes);
   if (size_t kept = std::min(bytes, storage.nbytes()))

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Copies.h"
-#include "Recording.h"
+#include "CallPlan.h"
 #include "Tensors.h"
 
 #include <ATen/Functions.h>
@@ -166,7 +166,7 @@ static void copyBytes(const at::Tensor &to, const at::Tensor &from) {
   c10::DeviceIndex there = from.device().index(), here = to.device().index();
   if (target.block == source.block && target.offset == source.offset)
     return;
-  Recording::didMore();
+  PlanRecorder::didMore();
   if (there != here) {
     source.block->isShared |= source.block->stream != currentStream(there);
     target.block->isShared |= target.block->stream != currentStream(here);
@@ -189,7 +189,7 @@ static void copyBytes(const at::Tensor &to, const at::Tensor &from) {
 
 static void writeBytes(const at::Tensor &to, const at::Tensor &from,
                        size_t bytes) {
-  Recording::didMore();
+  PlanRecorder::didMore();
   Place target = placeOf(to);
   target.block->isShared |=
       target.block->stream != currentStream(to.device().index());
@@ -201,7 +201,7 @@ static void writeBytes(const at::Tensor &to, const at::Tensor &from,
 
 static void readBytes(const at::Tensor &to, const at::Tensor &from,
                       size_t bytes, bool mayReturn) {
-  Recording::didMore();
+  PlanRecorder::didMore();
   Place source = placeOf(from);
   source.block->isShared |=
       source.block->stream != currentStream(from.device().index());
@@ -356,7 +356,7 @@ void torch_device::fillTensor(const at::Tensor &to, const at::Scalar &value) {
       to.storage_offset() * size + length == to.storage().nbytes())
     length = (length + 3) / 4 * 4;
   if (isOneWord && isDense(to) && place.offset % 4 == 0 && length % 4 == 0) {
-    Recording::didMore();
+    PlanRecorder::didMore();
     c10::DeviceIndex index = to.device().index();
     place.block->isShared |= place.block->stream != currentStream(index);
     uint32_t repeated;

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Recording.h"
+#include "CallPlan.h"
 
 #include <cstdlib>
 #include <cstring>

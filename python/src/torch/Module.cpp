@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Session.h"
+#include "CallPlan.h"
 #include "DLPack.h"
 #include "Distributed.h"
 #include "Generator.h"
 #include "Lending.h"
-#include "Recording.h"
 #include "Tensors.h"
 
 #include <ATen/dlpack.h>
@@ -111,9 +111,9 @@ void callFunction(Kernel &kernel, nb::sequence arguments,
 }
 
 /// The launches of a call, for calls with the same key.
-class Replay {
+class BoundPlan {
 public:
-  Replay(Plan plan, std::vector<nb::object> kernels, bool isOne)
+  BoundPlan(CallPlan plan, std::vector<nb::object> kernels, bool isOne)
       : plan(std::move(plan)), kernels(std::move(kernels)), isOne(isOne) {}
 
   nb::object operator()(nb::list tensors) const {
@@ -135,25 +135,25 @@ public:
   }
 
 private:
-  Plan plan;
+  CallPlan plan;
   std::vector<nb::object> kernels; // kept
   bool isOne;
 };
 
 /// `with` records the calls in it.
-class Recorder {
+class BoundRecorder {
 public:
-  explicit Recorder(nb::list tensors) : tensors(tensorsOf(tensors)) {}
+  explicit BoundRecorder(nb::list tensors) : tensors(tensorsOf(tensors)) {}
 
-  Recorder &enter() {
-    recording.emplace(tensors);
+  BoundRecorder &enter() {
+    recorder.emplace(tensors);
     return *this;
   }
-  void exit(nb::args) { recording.reset(); }
+  void exit(nb::args) { recorder.reset(); }
 
   /// None where the launches do not repeat the calls.
-  nb::object replay(nb::object result) const {
-    TORCH_CHECK(recording, "nothing is being recorded");
+  nb::object plan(nb::object result) const {
+    TORCH_CHECK(recorder, "nothing is being recorded");
     bool isOne = THPVariable_Check(result.ptr());
     nb::list all;
     if (isOne)
@@ -165,21 +165,21 @@ public:
       results.push_back(one.is_none() ? std::nullopt
                                       : std::optional<at::Tensor>(
                                             THPVariable_Unpack(one.ptr())));
-    std::optional<Plan> plan = recording->plan(results);
+    std::optional<CallPlan> made = recorder->plan(results);
     std::vector<nb::object> kernels;
-    for (Kernel *kernel : recording->kernels()) {
+    for (Kernel *kernel : recorder->kernels()) {
       kernels.push_back(nb::find(kernel));
       if (!kernels.back().is_valid())
         return nb::none();
     }
-    if (!plan)
+    if (!made)
       return nb::none();
-    return nb::cast(Replay(std::move(*plan), std::move(kernels), isOne));
+    return nb::cast(BoundPlan(std::move(*made), std::move(kernels), isOne));
   }
 
 private:
   std::vector<at::Tensor> tensors;
-  std::optional<Recording> recording;
+  std::optional<PlanRecorder> recorder;
 };
 
 /// A key tells calls of an operator apart: by types, sizes, strides and
@@ -356,7 +356,7 @@ static void bindDevices(nb::module_ &m) {
   m.def(
       "take_numbers",
       [](nb::handle generator, int index, uint64_t count) {
-        Recording::didMore();
+        PlanRecorder::didMore();
         at::Generator of = generator.is_none()
                                ? defaultGenerator(index)
                                : THPGenerator_Unwrap(generator.ptr());
@@ -478,14 +478,15 @@ NB_MODULE(_torch, m) {
            "Launches a function of greta's dialect on the device and in the "
            "stream in use; tensors lie as its are, and begin at multiples of "
            "16 bytes");
-  nb::class_<Replay>(m, "Replay", "The launches of a call")
-      .def("__call__", &Replay::operator(), "tensors"_a,
+  nb::class_<BoundPlan>(m, "CallPlan", "The launches of a call")
+      .def("__call__", &BoundPlan::operator(), "tensors"_a,
            "For tensors that lie as the call's do: results as the call's");
-  nb::class_<Recorder>(m, "Recorder", "Records what is launched in `with`")
+  nb::class_<BoundRecorder>(m, "PlanRecorder",
+                            "Records what is launched in `with`")
       .def(nb::init<nb::list>(), "tensors"_a)
-      .def("__enter__", &Recorder::enter, nb::rv_policy::reference)
-      .def("__exit__", &Recorder::exit)
-      .def("replay", &Recorder::replay, "result"_a,
+      .def("__enter__", &BoundRecorder::enter, nb::rv_policy::reference)
+      .def("__exit__", &BoundRecorder::exit)
+      .def("plan", &BoundRecorder::plan, "result"_a,
            "In `with`, its launches for a call of these tensors with this "
            "result, a tensor or several; None where more than launches has to "
            "be repeated");

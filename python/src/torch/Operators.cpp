@@ -7,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CallPlan.h"
 #include "Copies.h"
 #include "Generator.h"
-#include "Recording.h"
 #include "Tensors.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -77,7 +77,7 @@ static const at::Tensor &resize(const at::Tensor &self, IntArrayRef size,
   if (self.sizes() == size &&
       (!format || *format == at::MemoryFormat::Preserve))
     return self; // and its strides
-  Recording::didMore();
+  PlanRecorder::didMore();
   c10::TensorImpl *of = self.unsafeGetTensorImpl();
   of->set_sizes_contiguous(size);
   if (format && *format != at::MemoryFormat::Preserve)
@@ -89,7 +89,7 @@ static const at::Tensor &resize(const at::Tensor &self, IntArrayRef size,
 static at::Tensor &setStorage(at::Tensor &self, at::Storage source,
                               int64_t offset, IntArrayRef size,
                               IntArrayRef stride) {
-  Recording::didMore();
+  PlanRecorder::didMore();
   at::native::checkSetStorage(self, source, offset, size, stride, false);
   c10::TensorImpl *of = self.unsafeGetTensorImpl();
   of->set_storage_offset(offset);
@@ -208,7 +208,7 @@ bool torch_device::allowFallback(bool allowed) {
 }
 
 void torch_device::countFallback(const std::string &name) {
-  Recording::didMore();
+  PlanRecorder::didMore();
   TORCH_CHECK_NOT_IMPLEMENTED(
       isFallbackAllowed, name,
       " has no kernel for rdna and may not run on the CPU; "

@@ -1,11 +1,11 @@
-//===- Recording.h - what a call launches, to be launched again -----------===//
+//===- CallPlan.h - what a call launches, to be launched again ------------===//
 //
 // In: a call of an operator, while its thread launches kernels and makes
 // tensors. Out: the same launches for other tensors that lie as the call's do.
 //
 //===----------------------------------------------------------------------===//
-#ifndef GRETA_PYTHON_TORCH_RECORDING_H
-#define GRETA_PYTHON_TORCH_RECORDING_H
+#ifndef GRETA_PYTHON_TORCH_CALLPLAN_H
+#define GRETA_PYTHON_TORCH_CALLPLAN_H
 
 #include "Tensors.h"
 
@@ -13,13 +13,13 @@
 
 namespace greta::torch_device {
 
-/// Queues a launch, which recordings of this thread take down.
+/// Queues a launch, which the recorders of this thread take down.
 void enqueue(Kernel &kernel, Device &device, int64_t stream,
              const std::vector<Passed> &arguments,
              const std::vector<Passed> &results);
 
 /// The launches of a call.
-class Plan {
+class CallPlan {
 public:
   /// A result of the call: one of its tensors, a new one, or neither.
   struct Result {
@@ -36,7 +36,7 @@ public:
   std::vector<Result> results;
 
 private:
-  friend class Recording;
+  friend class PlanRecorder;
 
   struct Argument {
     std::optional<size_t> memory; // of the call's tensors, then what it made
@@ -55,14 +55,14 @@ private:
 };
 
 /// Records what its thread does while it lives.
-class Recording {
+class PlanRecorder {
 public:
-  explicit Recording(std::vector<at::Tensor> tensors);
-  ~Recording() { current = before; }
-  Recording(const Recording &) = delete;
+  explicit PlanRecorder(std::vector<at::Tensor> tensors);
+  ~PlanRecorder() { current = before; }
+  PlanRecorder(const PlanRecorder &) = delete;
 
   /// None where the launches alone do not repeat the call.
-  std::optional<Plan>
+  std::optional<CallPlan>
   plan(const std::vector<std::optional<at::Tensor>> &results) const;
   std::vector<Kernel *> kernels() const;
 
@@ -75,14 +75,15 @@ public:
 
 private:
   std::optional<size_t> memoryOf(const Block *block) const;
-  bool take(const std::vector<Passed> &passed, std::vector<Plan::Argument> &to);
+  bool take(const std::vector<Passed> &passed,
+            std::vector<CallPlan::Argument> &to);
 
-  static thread_local Recording *current;
-  Recording *before;
+  static thread_local PlanRecorder *current;
+  PlanRecorder *before;
   std::vector<at::Tensor> tensors;
   std::vector<Place> places;
   std::vector<Block *> blocks; // of the tensors, then of what was made
-  Plan taken;
+  CallPlan taken;
   bool isWhole = true;
 };
 

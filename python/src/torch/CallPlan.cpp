@@ -1,4 +1,4 @@
-//===- Recording.cpp - what a call launches, to be launched again ---------===//
+//===- CallPlan.cpp - what a call launches, to be launched again ----------===//
 //
 // In: launches and allocations of a thread. Out: a plan of them, in which
 // memory is the call's own tensors or what the call made:
@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Recording.h"
+#include "CallPlan.h"
 
 #include "Generator.h"
 
@@ -18,12 +18,12 @@
 using namespace greta;
 using namespace greta::torch_device;
 
-thread_local Recording *Recording::current = nullptr;
+thread_local PlanRecorder *PlanRecorder::current = nullptr;
 
 void torch_device::enqueue(Kernel &kernel, Device &device, int64_t stream,
                            const std::vector<Passed> &arguments,
                            const std::vector<Passed> &results) {
-  Recording::launched(kernel, device, arguments, results);
+  PlanRecorder::launched(kernel, device, arguments, results);
   auto listed = [&](const std::vector<Passed> &passed) {
     std::vector<greta_tensor> list;
     list.reserve(passed.size());
@@ -43,10 +43,10 @@ void torch_device::enqueue(Kernel &kernel, Device &device, int64_t stream,
 }
 
 //
-// Recording
+// PlanRecorder
 //
 
-Recording::Recording(std::vector<at::Tensor> given)
+PlanRecorder::PlanRecorder(std::vector<at::Tensor> given)
     : before(current), tensors(std::move(given)) {
   for (const at::Tensor &tensor : tensors) {
     places.push_back(placeOf(tensor));
@@ -62,8 +62,8 @@ Recording::Recording(std::vector<at::Tensor> given)
   current = this;
 }
 
-std::optional<size_t> Recording::memoryOf(const Block *block) const {
-  // Of two with one address the later one lives.
+std::optional<size_t> PlanRecorder::memoryOf(const Block *block) const {
+  // Memory that was made later may have the block of memory that is gone.
   for (size_t i = blocks.size(); i-- > tensors.size();)
     if (blocks[i] == block)
       return i;
@@ -73,10 +73,10 @@ std::optional<size_t> Recording::memoryOf(const Block *block) const {
   return std::nullopt;
 }
 
-bool Recording::take(const std::vector<Passed> &passed,
-                     std::vector<Plan::Argument> &to) {
+bool PlanRecorder::take(const std::vector<Passed> &passed,
+                        std::vector<CallPlan::Argument> &to) {
   for (const Passed &one : passed) {
-    Plan::Argument argument;
+    CallPlan::Argument argument;
     if (one.tensor.shape)
       argument.shape.assign(one.tensor.shape,
                             one.tensor.shape + one.tensor.rank);
@@ -96,8 +96,8 @@ bool Recording::take(const std::vector<Passed> &passed,
   return true;
 }
 
-void Recording::made(Block *block, size_t bytes) {
-  for (Recording *one = current; one; one = one->before) {
+void PlanRecorder::made(Block *block, size_t bytes) {
+  for (PlanRecorder *one = current; one; one = one->before) {
     one->isWhole =
         one->isWhole && block->device == one->tensors[0].device().index();
     one->blocks.push_back(block);
@@ -105,13 +105,13 @@ void Recording::made(Block *block, size_t bytes) {
   }
 }
 
-void Recording::launched(Kernel &kernel, const Device &device,
-                         const std::vector<Passed> &arguments,
-                         const std::vector<Passed> &results) {
-  for (Recording *one = current; one; one = one->before) {
+void PlanRecorder::launched(Kernel &kernel, const Device &device,
+                            const std::vector<Passed> &arguments,
+                            const std::vector<Passed> &results) {
+  for (PlanRecorder *one = current; one; one = one->before) {
     if (!one->isWhole)
       continue;
-    Plan::Step step{&kernel, {}, {}};
+    CallPlan::Step step{&kernel, {}, {}};
     one->isWhole = device.index == one->tensors[0].device().index() &&
                    one->take(arguments, step.arguments) &&
                    one->take(results, step.results);
@@ -119,25 +119,25 @@ void Recording::launched(Kernel &kernel, const Device &device,
   }
 }
 
-void Recording::didMore() {
-  for (Recording *one = current; one; one = one->before)
+void PlanRecorder::didMore() {
+  for (PlanRecorder *one = current; one; one = one->before)
     one->isWhole = false;
 }
 
-std::vector<Kernel *> Recording::kernels() const {
+std::vector<Kernel *> PlanRecorder::kernels() const {
   std::vector<Kernel *> list;
-  for (const Plan::Step &step : taken.steps)
+  for (const CallPlan::Step &step : taken.steps)
     list.push_back(step.kernel);
   return list;
 }
 
-std::optional<Plan>
-Recording::plan(const std::vector<std::optional<at::Tensor>> &results) const {
+std::optional<CallPlan> PlanRecorder::plan(
+    const std::vector<std::optional<at::Tensor>> &results) const {
   if (!isWhole)
     return std::nullopt;
-  Plan plan = taken;
+  CallPlan plan = taken;
   for (const std::optional<at::Tensor> &one : results) {
-    Plan::Result result;
+    CallPlan::Result result;
     if (one) {
       auto given =
           std::find_if(tensors.begin(), tensors.end(),
@@ -168,7 +168,7 @@ Recording::plan(const std::vector<std::optional<at::Tensor>> &results) const {
 //
 
 std::vector<at::Tensor>
-Plan::run(const std::vector<at::Tensor> &tensors) const {
+CallPlan::run(const std::vector<at::Tensor> &tensors) const {
   c10::DeviceIndex index = tensors[0].device().index();
   c10::DeviceGuard guard(tensors[0].device());
   Device &device = torch_device::device(index);
