@@ -161,13 +161,12 @@ def test_convolutions(rdna, transposed, shape, weight, options):
 def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, options, gradient):
     """Channels next to each other: results and gradients are those of float64, and packages compute what they should; also when the call is launched again."""
     torch = rdna
-    from greta.torch import _convolution, _dispatch
+    from greta import _torch
     from greta.torch import _convolution_packages as packages
 
     monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
     monkeypatch.setattr(packages, "_kernels", {})
-    for name in ("_fast", "_recorded"):
-        monkeypatch.setattr(_dispatch, name, {})
+    _torch.forget_call_plans()
     torch.manual_seed(0)
     kind = getattr(torch, dtype)
     limit = dict(float32=1e-5, float16=2e-3, bfloat16=1.6e-2)[dtype]
@@ -185,7 +184,8 @@ def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, optio
             error = (other.cpu().double() - one).norm() / one.norm()
             assert error < limit, error
     assert len(packages._kernels) == (1 + gradient if shape[1] % 8 == 0 else 0)
-    assert {key[0] for key in _dispatch._fast} >= {id(getattr(_convolution, name)) for name in ("convolution", "convolution_backward")}
+    plans = _torch.call_plans()
+    assert all(plans[f"aten::{name}_overrideable"] == (1, 1) for name in ("convolution", "convolution_backward")), plans
 
 
 def test_transposed_convolution_by_a_package(rdna, monkeypatch):
@@ -244,10 +244,10 @@ def test_what_is_added_to_a_product(rdna, shape, alpha, beta):
 def test_packages_of_products(rdna, monkeypatch):
     """The extents of a weight are in a package's types, rows are not; the rows that a weight's gradient sums are, twice."""
     torch = rdna
-    from greta.torch import _dispatch, _products
+    from greta import _torch
+    from greta.torch import _products
 
-    for name in ("_fast", "_recorded"):
-        monkeypatch.setattr(_dispatch, name, {})
+    _torch.forget_call_plans()
     monkeypatch.setattr(_products, "LEAST_FIXED", 0)
     monkeypatch.setattr(_products, "_fixed", {})
     compiled, compile_one = [], _products._compiled
@@ -266,11 +266,12 @@ def test_packages_of_products(rdna, monkeypatch):
     assert compiled == [(None, 24, 16)] * 2 + gradients + [(None, None, None)]
 
 
-def test_calls_are_found_again(rdna, monkeypatch):
-    """The third call of a kind takes a shorter way, with tensors of its own; other strides, numbers and shared memory are other kinds."""
+def test_calls_are_found_again(rdna):
+    """The third call of a kind is launched from C++, with tensors of its own; other strides, numbers and shared memory are other kinds."""
     torch = rdna
-    from greta.torch import _dispatch
+    from greta import _torch
 
+    _torch.forget_call_plans()
     generator, known = torch.Generator().manual_seed(0), []
     for _ in range(3):  # the first compiles, the second is recorded
         a, b, c, d = (torch.randn(shape, generator=generator) for shape in ((20, 12), (12, 16), (16,), (20, 12)))
@@ -285,49 +286,51 @@ def test_calls_are_found_again(rdna, monkeypatch):
         torch.add(x[0], x[1], out=x[0])
         for result, expected in [*pairs, (x, torch.cat([row[None], a[1:]]))]:
             torch.testing.assert_close(result.cpu(), expected, rtol=1e-4, atol=1e-4)
-        known.append(dict(_dispatch._fast))
-    assert known[1] == known[2] and any(key[0] == id(torch.ops.aten.mm.out) for key in known[1])
-    # One whose memory there is not takes the long way.
-    def fails(tensors):
-        raise torch.OutOfMemoryError
-
-    monkeypatch.setattr(_dispatch, "_fast", dict.fromkeys(_dispatch._fast, fails))
-    torch.testing.assert_close((x @ y).cpu(), x.cpu() @ b, rtol=1e-4, atol=1e-4)
+        known.append(_torch.call_plans())
+    kinds = [{name: kinds for name, (kinds, _) in one.items()} for one in known]
+    assert kinds[1] == kinds[2], known
+    for name in ("aten::mm.out", "aten::addmm.out", "aten::add.out"):
+        assert known[2][name][1] - known[1][name][1] >= kinds[1][name] > 1, known
 
 
 def test_calls_that_do_more_than_launch(rdna):
-    """Resizing, writing from the host, drawing numbers and memory of nobody's are not repeated by launches."""
+    """Resizing, writing from the host, drawing numbers and memory of nobody's are not repeated by launches; numbers, parts and one result twice are."""
     torch = rdna
     from greta import _torch
 
-    x, y, constant = (torch.arange(6.0, device="rdna") for _ in range(3))
-    out, short = torch.empty(6, device="rdna"), torch.empty(3, device="rdna")
+    constant = torch.arange(6.0, device="rdna")
     calls = {
-        "a launch": (lambda: torch.add(x, y, out=out), True),
-        "memory that is made": (lambda: (x + y) * x, True),
-        "resizing": (lambda: torch.mm(x[None], y[:, None], out=short), False),
-        "a copy from the host": (lambda: out.copy_(torch.ones(6)), False),
-        "a copy to the host": (lambda: torch.full((), out.sum().item(), device="rdna"), False),
-        "a fill": (lambda: out.fill_(1), False),
-        "random numbers": (lambda: torch.rand(6, device="rdna"), False),
-        "memory of nobody's": (lambda: x + constant, False),
-        "a part": (lambda: (x + y)[1:], False),
-        "one result twice": (lambda: (lambda one: (one, one.view(2, 3)))(x + y), False),
+        "a launch": (lambda x, y, out, short: torch.add(x, y, out=out), True),
+        "memory that is made": (lambda x, y, out, short: (x + y) * x, True),
+        "a number": (lambda x, y, out, short: (x + 0.75) * 3, True),
+        "memory that is free again": (lambda x, y, out, short: ((((x + y) * x + y) * y + x) * x, None)[0], True),
+        "a part": (lambda x, y, out, short: (x + y)[1:], True),
+        "one result twice": (lambda x, y, out, short: (lambda one: [one, one.view(2, 3)])(x + y), True),
+        "nothing": (lambda x, y, out, short: None, False),
+        "resizing": (lambda x, y, out, short: torch.mm(x[None], y[:, None], out=short), False),
+        "a copy from the host": (lambda x, y, out, short: out.copy_(torch.ones(6)), False),
+        "a copy to the host": (lambda x, y, out, short: torch.full((), x.sum().item(), device=x.device), False),
+        "a fill": (lambda x, y, out, short: out.fill_(1), False),
+        "random numbers": (lambda x, y, out, short: torch.rand(6, device=x.device), False),
+        "memory of nobody's": (lambda x, y, out, short: x + constant.to(x.device), False),
     }
-    for name, (call, isWhole) in calls.items():
-        call()
-        short.resize_(3)
-        with _torch.PlanRecorder([x, y, out, short]) as recorder:
-            plan = recorder.plan(call())
-        assert (plan is not None) == isWhole, name
-        if isWhole:
+    library, inPython = torch.library.Library("greta_test", "DEF"), torch.library.Library("greta_test", "IMPL")
+    for index, (name, (call, isWhole)) in enumerate(calls.items()):
+        returns = {"one result twice": "Tensor[]", "nothing": "()"}.get(name, "Tensor")
+        library.define(f"call{index}(Tensor x, Tensor y, Tensor(a!) out, Tensor(b!) short) -> {returns}")
+        inPython.impl(f"call{index}", call, "PrivateUse3")
+        operator = getattr(torch.ops.greta_test, f"call{index}")
+        for _ in range(4):  # the third and the fourth are repeated
             values = [torch.randn(6) for _ in range(3)]
-            tensors = [*(one.to("rdna") for one in values), short]
-            results = values[0] + values[1]
-            results = results * values[0] if "made" in name else results
-            got = plan(tensors)
-            torch.testing.assert_close(got.cpu(), results)
-            assert (got is tensors[2]) == ("made" not in name)
+            tensors = [one.to("rdna") for one in values]
+            results = operator(*tensors, torch.empty(3, device="rdna").resize_(3))
+            if isWhole:
+                expected = call(*values, None)
+                for one, other in zip(*((one if isinstance(one, list) else [one]) for one in (results, expected))):
+                    torch.testing.assert_close(one.cpu(), other)
+            if name == "a launch":
+                assert results is tensors[2]
+        assert _torch.call_plans().get(f"greta_test::call{index}") == ((1, 2) if isWhole else None), name
 
 
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):

@@ -233,7 +233,7 @@ def _backward(plan: _Plan, dy: torch.Tensor, x: torch.Tensor, weight: Any, mean:
     return out, grads[0] if mask[1] else None, grads[1] if mask[2] else None
 
 
-@implements(aten.native_batch_norm.default, isRecorded=True)
+@implements(aten.native_batch_norm.default)
 def _native_batch_norm(x: torch.Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, isTraining: bool, momentum: float, eps: float) -> Any:
     if not isTraining or (running_mean is None) != (running_var is None) or (running_mean is not None and running_mean.dtype != running_var.dtype):
         return NotImplemented
@@ -241,7 +241,7 @@ def _native_batch_norm(x: torch.Tensor, weight: Any, bias: Any, running_mean: An
     return NotImplemented if plan is None else _forward(plan, x, weight, bias, running_mean, running_var, float(momentum), float(eps))
 
 
-@implements(aten.native_batch_norm_backward.default, isRecorded=True)
+@implements(aten.native_batch_norm_backward.default)
 def _native_batch_norm_backward(dy: torch.Tensor, x: torch.Tensor, weight: Any, running_mean: Any, running_var: Any, mean: Any, invstd: Any, isTraining: bool, eps: float, mask: Any) -> Any:
     if not isTraining or mean is None or invstd is None or mean.dtype != torch.float32 or invstd.dtype != torch.float32 or dy.dtype != x.dtype or dy.shape != x.shape:
         return NotImplemented

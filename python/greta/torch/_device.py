@@ -125,7 +125,7 @@ def _stream(number: int, index: int) -> torch.Stream:
 def made_for_all_streams(index: int) -> Any:
     """Tensors that are made in here are complete behind it, also where a graph is being recorded: a stream of our own makes them."""
     own = _stream(_torch.own_stream, index)
-    with own:
+    with _torch.PauseOfRecorders(), own:
         yield
     own.synchronize()
 

@@ -1,6 +1,6 @@
 """What becomes of an operator that the device does not have by itself (python/src/torch/Operators.cpp has a few).
 
-First comes a kernel of our own (`_operators.py`), then what Inductor makes of the operator (`_eager.py`), then the CPU, counted, unless that is forbidden.
+A call whose launches were recorded is launched again from C++ (python/src/torch/Dispatch.cpp); all others come here by the key PrivateUse3. First comes a kernel of our own (`_operators.py`), then what Inductor makes of the operator (`_eager.py`), then the CPU, counted, unless that is forbidden.
 GRETA_TORCH_EAGER=cpu leaves the first two out.
 """
 
@@ -15,10 +15,6 @@ import torch
 from .. import _torch
 from ._device import NAME, made_for_all_streams, target_of
 
-_fast: dict[Any, Any] = {}  # what calls of an operator and a key (`_torch.key_of`) come to, once it was compiled
-_recorded: dict[Any, bool] = {}  # by operator and key: whether a call was recorded yet. The first one compiles, so the second one is recorded
-_kept: set[Any] = set()  # operators in it, whose ids are not used again
-_MOST_FAST = 1 << 15
 _CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse2)
 _compiles = os.environ.get("GRETA_TORCH_EAGER", "compile") != "cpu"
 
@@ -63,8 +59,8 @@ def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -
 
 
 @functools.lru_cache(None)
-def _number_of_graphs(word: str, value: Any, kind: torch.dtype, index: int) -> torch.Tensor:
-    """A number that replays of graphs read: it is written before, and stays."""
+def _number_for_all(word: str, value: Any, kind: torch.dtype, index: int) -> torch.Tensor:
+    """A number that replays of graphs and calls that are launched again read: it is written before, and stays."""
     with made_for_all_streams(index):
         return torch.full((), value, dtype=kind, device=torch.device(NAME, index))
 
@@ -72,7 +68,11 @@ def _number_of_graphs(word: str, value: Any, kind: torch.dtype, index: int) -> t
 def number_on(index: int, value: Any, kind: torch.dtype) -> torch.Tensor:
     """A number on a device, for the stream in use."""
     key = repr(value), value, kind, index
-    return _number_of_graphs(*key) if _torch.is_capturing(index) else _number(*key, _torch.raw_stream(index))
+    if not _torch.is_capturing(index) and not _torch.is_recording():
+        return _number(*key, _torch.raw_stream(index))
+    number = _number_for_all(*key)
+    _torch.reads_constant(number)
+    return number
 
 
 def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -90,46 +90,7 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(full)
 
 
-def _remember(op: Any, found: Any, fast: Any) -> None:
-    """The next calls of this kind are found by their key alone."""
-    if fast is not None and len(_fast) < _MOST_FAST:
-        _fast[id(op), found[0]] = fast
-        _kept.add(op)
-
-
-def _run_and_record(op: Any, found: Any, run: Any) -> Any:
-    """A call of kernels of our own, whose launches may become what the next calls of its kind come to."""
-    key = found and (id(op), found[0])
-    if found is None or _recorded.get(key, len(_recorded) >= _MOST_FAST):
-        return run()
-    if key not in _recorded:
-        _recorded[key] = False
-        _kept.add(op)
-        return run()
-    _recorded[key] = True
-    with _torch.PlanRecorder(found[1]) as recorder:
-        result = run()
-        if result is not NotImplemented:
-            _remember(op, found, recorder.plan(result))
-    return result
-
-
-def _found_again(op: Any, found: Any) -> Any:
-    """The result of a call that is known by its key, or NotImplemented."""
-    fast = _fast.get((id(op), found[0])) if found is not None else None
-    if fast is not None:
-        try:
-            return fast(found[1])
-        except torch.OutOfMemoryError:
-            pass  # there are ways that take less
-    return NotImplemented
-
-
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
-    found = _torch.key_of(args, kwargs)
-    result = _found_again(op, found)
-    if result is not NotImplemented:
-        return result
     device = _check_devices(op, kwargs.values(), _check_devices(op, args))
     for name in _targets(op) if kwargs else ():
         target = kwargs.get(name)
@@ -141,10 +102,7 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
-            result = NotImplemented
-            if own is not None:
-                run = functools.partial(own, *args, **kwargs)
-                result = _run_and_record(op, found, run) if op in _operators.recorded else run()
+            result = NotImplemented if own is None else own(*args, **kwargs)
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
         if result is not NotImplemented:
@@ -161,21 +119,16 @@ def run_on_cpu(op: Any, *args: Any) -> Any:
     return pytree.tree_map_only(torch.Tensor, lambda one: one.to(NAME), result)
 
 
-def _convolved(name: str, args: tuple[Any, ...]) -> Any:
+def _convolution(*args: Any) -> Any:
     from . import _convolution
 
-    function = getattr(_convolution, name)
-    found = _torch.key_of(args, {})
-    result = _found_again(function, found)
-    return _run_and_record(function, found, functools.partial(function, *args)) if result is NotImplemented else result
-
-
-def _convolution(*args: Any) -> Any:
-    return _convolved("convolution", args)
+    return _convolution.convolution(*args)
 
 
 def _convolution_backward(*args: Any) -> Any:
-    return _convolved("convolution_backward", args)
+    from . import _convolution
+
+    return _convolution.convolution_backward(*args)
 
 
 def _attention(*args: Any, **kwargs: Any) -> Any:
@@ -200,7 +153,7 @@ def register() -> None:
     """Registers the fallback of the device, and the operators that no fallback is asked for."""
     global _libraries
     _libraries = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]
-    _libraries[0].fallback(_fallback, "PrivateUse1")
+    _libraries[0].fallback(_fallback, "PrivateUse3")
     own = {
         "convolution_overrideable": _convolution,
         "convolution_backward_overrideable": _convolution_backward,
@@ -209,7 +162,7 @@ def register() -> None:
         "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
     }
     for name, function in own.items():
-        _libraries[1].impl(name, function, "PrivateUse1")
+        _libraries[1].impl(name, function, "PrivateUse3")
 
     def find_copy_kernel(*key: Any) -> Any:
         from . import _copy

@@ -22,7 +22,7 @@ import torch
 from .. import _torch
 from . import ops
 from ._device import NAME
-from ._dispatch import _remember
+from ._dispatch import number_on
 
 TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64}
 # Operators that _operators.py has: Inductor's graphs may call them.
@@ -281,24 +281,6 @@ class _Guarded:
 #
 
 
-class Fast:
-    """A call that was compiled, for others with the same key (`_torch.key_of`): their tensors are told by their places in it."""
-
-    def __init__(self, op: Any, compiled: Any, places: list[int], targets: list[int]):
-        self.callable = compiled.current_callable  # without what CompiledFxGraph does for the first call and for graphs that are debugged
-        self.places, self.targets = places, targets
-        returns = op._schema.returns
-        self.is_one = len(returns) == 1 and not isinstance(returns[0].type, torch.ListType)
-        self.is_list = len(returns) == 1 and not self.is_one
-
-    def __call__(self, tensors: list[torch.Tensor]) -> Any:
-        with torch._C._AutoDispatchBelowAutograd():
-            results = self.callable([tensors[place] for place in self.places])
-        if self.targets:
-            return tensors[self.targets[0]] if len(self.targets) == 1 else tuple(tensors[target] for target in self.targets)
-        return results[0] if self.is_one else list(results) if self.is_list else tuple(results)
-
-
 class Operator:
     """An operator with what was compiled for it."""
 
@@ -306,7 +288,6 @@ class Operator:
         self.op = op
         name = op._schema.name
         found = None if name in _REFUSED or name in EXTERN else _functional(op)
-        self.is_changed = functional is not None  # its arguments are not those of the call
         if functional is not None:
             found = functional, ["out"]
         self.functional, self.written = found or (None, [])
@@ -342,24 +323,12 @@ class Operator:
                 results = run(list(arguments.tensors))
         finally:
             active.pop()
-        self._remember(args, kwargs, run, arguments, targets)
         if targets:
             return targets[0] if len(targets) == 1 else tuple(targets)
         if len(self.op._schema.returns) == 1:
             is_list = isinstance(self.op._schema.returns[0].type, torch.ListType)
             return list(results) if is_list else results[0]
         return tuple(results)
-
-    def _remember(self, args: Sequence[Any], kwargs: dict[str, Any], run: Any, arguments: Arguments, targets: Sequence[torch.Tensor]) -> None:
-        """The next calls of this kind are found by their key alone."""
-        compiled = run.compiled if isinstance(run, _Guarded) else run
-        found = None if self.is_changed else _torch.key_of(tuple(args), kwargs)
-        if found is None or not hasattr(compiled, "current_callable"):
-            return
-        places = [next((place for place, one in enumerate(found[1]) if one is tensor), None) for tensor in (*arguments.tensors, *targets)]
-        if None not in places:  # all are the call's own, none a copy
-            count = len(arguments.tensors)
-            _remember(self.op, found, Fast(self.op, compiled, places[:count], places[count:]))
 
     def _find(self, arguments: Arguments, targets: Sequence[torch.Tensor]) -> Any:
         storages = {target.untyped_storage().data_ptr() for target in targets if target.numel()}
@@ -430,7 +399,7 @@ def run(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         number = args[place] if isinstance(place, int) else kwargs.get(place, 1)
         if number != 1 and args[0].is_floating_point() and kwargs["out"].dtype == args[0].dtype and not isinstance(number, complex):
             key, functional = (op, "number"), function
-            args = (*(one for index, one in enumerate(args) if index != place), torch.full((), number, dtype=args[0].dtype, device=args[0].device))
+            args = (*(one for index, one in enumerate(args) if index != place), number_on(args[0].device.index, number, args[0].dtype))
             kwargs = {name: value for name, value in kwargs.items() if name != place}
     found = _operators.get(key)
     if found is None:

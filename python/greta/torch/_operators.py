@@ -15,18 +15,15 @@ from . import _eager
 
 aten = torch.ops.aten
 table: dict[Any, Callable[..., Any]] = {}
-recorded: set[Any] = set()  # of them, whose launches are remembered
 TYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}  # that the kernels here make
 # Types whose products are dots of matrix units, summed in f32, and what sums those of the others.
 _DOTS = {torch.float16, torch.bfloat16, torch.float32}
 _SUMS = {torch.float64: tl.float64, torch.int64: tl.int64, torch.int32: tl.int32, torch.int16: tl.int32, torch.int8: tl.int32, torch.uint8: tl.int32}
 
 
-def implements(*ops: Any, isRecorded: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def implements(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         table.update(dict.fromkeys(ops, function))
-        if isRecorded:
-            recorded.update(ops)
         return function
 
     return add

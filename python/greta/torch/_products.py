@@ -291,12 +291,12 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
     return out
 
 
-@implements(aten.mm.out, aten.bmm.out, isRecorded=True)
+@implements(aten.mm.out, aten.bmm.out)
 def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
     return gemm(a, b, out)
 
 
-@implements(aten.addmm.out, aten.baddbmm.out, isRecorded=True)
+@implements(aten.addmm.out, aten.baddbmm.out)
 def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
     return gemm(a, b, out, added, alpha, beta)
 

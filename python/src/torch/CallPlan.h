@@ -18,29 +18,31 @@ void enqueue(Kernel &kernel, Device &device, int64_t stream,
              const std::vector<Passed> &arguments,
              const std::vector<Passed> &results);
 
+/// Sees to it that a kernel lives as long as the process; false where it
+/// cannot. Python, which has the kernels, sets it.
+void setKeepKernel(bool (*keep)(Kernel &));
+
 /// The launches of a call.
 class CallPlan {
 public:
-  /// A result of the call: one of its tensors, a new one, or neither.
-  struct Result {
-    std::optional<size_t> given, made;
-    c10::ScalarType type = c10::ScalarType::Undefined;
-    std::vector<int64_t> sizes, strides;
-  };
-
   /// Launches for tensors that lie as those of the recorded call, and returns
-  /// the results, undefined where they are not new. All memory is taken before
-  /// anything is launched.
+  /// results as the call did. All memory is taken before anything is launched.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &tensors) const;
-
-  std::vector<Result> results;
 
 private:
   friend class PlanRecorder;
 
+  /// A result of the call: one of its tensors, a new one, or none.
+  struct Result {
+    std::optional<size_t> given, made;
+    c10::ScalarType type = c10::ScalarType::Undefined;
+    std::vector<int64_t> sizes, strides;
+    int64_t offset = 0; // in elements
+  };
   struct Argument {
-    std::optional<size_t> memory; // of the call's tensors, then what it made
-    int64_t offset = 0;           // from the tensor's first element
+    /// Of the call's tensors, then of the plan's constants, then what it makes.
+    std::optional<size_t> memory;
+    int64_t offset = 0; // from the tensor's first element
     std::vector<int64_t> shape;
     size_t elementBytes = 0;
     std::optional<int64_t> number;
@@ -50,8 +52,13 @@ private:
     std::vector<Argument> arguments, results;
   };
 
-  std::vector<size_t> made; // bytes of the memory that the call made
+  /// Lets memory that is used at different times be one.
+  void shareMemory(size_t given);
+
+  std::vector<at::Tensor> constants;
+  std::vector<size_t> made; // bytes of the memory that the call makes
   std::vector<Step> steps;
+  std::vector<Result> results;
 };
 
 /// Records what its thread does while it lives.
@@ -61,10 +68,9 @@ public:
   ~PlanRecorder() { current = before; }
   PlanRecorder(const PlanRecorder &) = delete;
 
-  /// None where the launches alone do not repeat the call.
-  std::optional<CallPlan>
-  plan(const std::vector<std::optional<at::Tensor>> &results) const;
-  std::vector<Kernel *> kernels() const;
+  /// None where the launches alone do not repeat the call. Results may be
+  /// undefined.
+  std::optional<CallPlan> plan(const std::vector<at::Tensor> &results) const;
 
   static void made(Block *block, size_t bytes);
   static void launched(Kernel &kernel, const Device &device,
@@ -72,18 +78,34 @@ public:
                        const std::vector<Passed> &results);
   /// The thread has done what a plan does not repeat.
   static void didMore();
+  /// Launches may read this tensor, which stays as it is and is complete for
+  /// all streams.
+  static void reads(const at::Tensor &constant);
+  static bool isRecording() { return current; }
+
+  /// While it lives, its thread does what no recorder of it takes down.
+  class Pause {
+  public:
+    Pause() : paused(std::exchange(current, nullptr)) {}
+    ~Pause() { current = paused; }
+    Pause(const Pause &) = delete;
+
+  private:
+    PlanRecorder *paused;
+  };
 
 private:
-  std::optional<size_t> memoryOf(const Block *block) const;
+  std::optional<CallPlan::Argument> argumentOf(const Passed &passed) const;
   bool take(const std::vector<Passed> &passed,
-            std::vector<CallPlan::Argument> &to);
+            std::vector<CallPlan::Argument> &to) const;
+  std::optional<size_t> madeOf(const Block *block) const;
 
   static thread_local PlanRecorder *current;
   PlanRecorder *before;
   std::vector<at::Tensor> tensors;
   std::vector<Place> places;
-  std::vector<Block *> blocks; // of the tensors, then of what was made
-  CallPlan taken;
+  std::vector<Block *> blocks; // of what was made
+  CallPlan taken; // its arguments count what was made from `firstMade`
   bool isWhole = true;
 };
 

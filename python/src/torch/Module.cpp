@@ -8,6 +8,7 @@
 #include "../Session.h"
 #include "CallPlan.h"
 #include "DLPack.h"
+#include "Dispatch.h"
 #include "Distributed.h"
 #include "Generator.h"
 #include "Lending.h"
@@ -24,6 +25,7 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/api/include/torch/version.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <unordered_set>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -110,168 +112,29 @@ void callFunction(Kernel &kernel, nb::sequence arguments,
   launch(kernel, index, currentStream(index), operands(in), operands(out));
 }
 
-/// The launches of a call, for calls with the same key.
-class BoundPlan {
-public:
-  BoundPlan(CallPlan plan, std::vector<nb::object> kernels, bool isOne)
-      : plan(std::move(plan)), kernels(std::move(kernels)), isOne(isOne) {}
-
-  nb::object operator()(nb::list tensors) const {
-    std::vector<at::Tensor> given = tensorsOf(tensors), made;
-    {
-      nb::gil_scoped_release release;
-      made = plan.run(given);
-    }
-    nb::list results;
-    for (size_t i = 0; i < made.size(); ++i) {
-      if (plan.results[i].given)
-        results.append(tensors[*plan.results[i].given]);
-      else if (made[i].defined())
-        results.append(nb::steal(THPVariable_Wrap(made[i])));
-      else
-        results.append(nb::none());
-    }
-    return isOne ? nb::object(results[0]) : nb::object(nb::tuple(results));
-  }
-
-private:
-  CallPlan plan;
-  std::vector<nb::object> kernels; // kept
-  bool isOne;
-};
-
-/// `with` records the calls in it.
-class BoundRecorder {
-public:
-  explicit BoundRecorder(nb::list tensors) : tensors(tensorsOf(tensors)) {}
-
-  BoundRecorder &enter() {
-    recorder.emplace(tensors);
-    return *this;
-  }
-  void exit(nb::args) { recorder.reset(); }
-
-  /// None where the launches do not repeat the calls.
-  nb::object plan(nb::object result) const {
-    TORCH_CHECK(recorder, "nothing is being recorded");
-    bool isOne = THPVariable_Check(result.ptr());
-    nb::list all;
-    if (isOne)
-      all.append(result);
-    else
-      all = nb::list(result);
-    std::vector<std::optional<at::Tensor>> results;
-    for (nb::handle one : all)
-      results.push_back(one.is_none() ? std::nullopt
-                                      : std::optional<at::Tensor>(
-                                            THPVariable_Unpack(one.ptr())));
-    std::optional<CallPlan> made = recorder->plan(results);
-    std::vector<nb::object> kernels;
-    for (Kernel *kernel : recorder->kernels()) {
-      kernels.push_back(nb::find(kernel));
-      if (!kernels.back().is_valid())
-        return nb::none();
-    }
-    if (!made)
-      return nb::none();
-    return nb::cast(BoundPlan(std::move(*made), std::move(kernels), isOne));
-  }
-
-private:
-  std::vector<at::Tensor> tensors;
-  std::optional<PlanRecorder> recorder;
-};
-
-/// A key tells calls of an operator apart: by types, sizes, strides and
-/// alignments of tensors, by which of them share memory and how, and by all
-/// other arguments.
-class CallKey {
-public:
-  CallKey() { append(at::get_default_dtype_as_scalartype()); }
-
-  /// False: of this argument nothing short can be said.
-  bool add(nb::handle value) {
-    PyObject *object = value.ptr();
-    if (THPVariable_Check(object))
-      return add(THPVariable_Unpack(object), value);
-    if (object == Py_None || PyBool_Check(object) || THPDtype_Check(object)) {
-      append('o');
-      append(object);
-    } else if (PyLong_Check(object)) {
-      int overflow = 0;
-      append('i');
-      append(PyLong_AsLongLongAndOverflow(object, &overflow));
-      return !overflow;
-    } else if (PyFloat_Check(object)) {
-      append('f');
-      append(PyFloat_AS_DOUBLE(object));
-    } else if (PyUnicode_Check(object)) {
-      Py_ssize_t size = 0;
-      const char *text = PyUnicode_AsUTF8AndSize(object, &size);
-      append('s');
-      append(size);
-      bytes.append(text, size);
-    } else if (PyTuple_Check(object) || PyList_Check(object)) {
-      append('(');
-      append(PySequence_Fast_GET_SIZE(object));
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-        if (!add(PySequence_Fast_GET_ITEM(object, i)))
-          return false;
-    } else {
-      return false;
-    }
+/// The objects of Python that kernels are live as long as the process.
+bool keepForever(Kernel &kernel) {
+  static auto &kept = *new std::unordered_set<Kernel *>;
+  nb::gil_scoped_acquire acquire;
+  if (kept.count(&kernel))
     return true;
-  }
-
-  nb::object get() const {
-    return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), tensors);
-  }
-
-private:
-  template <typename T> void append(T value) {
-    bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
-  }
-
-  bool add(const at::Tensor &tensor, nb::handle object) {
-    if (tensor.device().type() != deviceType || tensor.is_neg() ||
-        tensor.layout() != at::kStrided || tensor.numel() == 0)
-      return false;
-    auto address = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
-    // DLPack gives memory a second storage, which may begin elsewhere in it.
-    const void *memory = tensor.storage().data();
-    auto first = std::find_if(places.begin(), places.end(), [&](auto &place) {
-      return place.first == memory || place.second == address;
-    });
-    append('t');
-    append(tensor.scalar_type());
-    append(tensor.device().index());
-    append(int(first - places.begin()));
-    append(first == places.end() ? address % 16 : address - first->second);
-    append(tensor.dim());
-    for (int64_t d = 0; d < tensor.dim(); ++d) {
-      append(tensor.size(d));
-      append(tensor.stride(d));
-    }
-    places.push_back({memory, address});
-    tensors.append(object);
-    return true;
-  }
-
-  std::string bytes;
-  std::vector<std::pair<const void *, uintptr_t>> places;
-  nb::list tensors;
-};
-
-nb::object keyOf(nb::tuple arguments, nb::dict named) {
-  CallKey key;
-  for (nb::handle one : arguments)
-    if (!key.add(one))
-      return nb::none();
-  for (auto [name, one] : named)
-    if (!key.add(name) || !key.add(one))
-      return nb::none();
-  return key.get();
+  nb::object object = nb::find(&kernel);
+  if (!object.is_valid())
+    return false;
+  object.release();
+  kept.insert(&kernel);
+  return true;
 }
+
+/// What is done in its `with` is not part of the calls around it.
+class PauseOfRecorders {
+public:
+  void enter() { pause.emplace(); }
+  void exit(nb::args) { pause.reset(); }
+
+private:
+  std::optional<PlanRecorder::Pause> pause;
+};
 
 nb::object &findKernel = *new nb::object; // Python has ended before globals do
 
@@ -457,9 +320,6 @@ NB_MODULE(_torch, m) {
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);
-  m.def("key_of", &keyOf, "arguments"_a, "named"_a,
-        "Bytes that tell kinds of calls apart, and a call's tensors; None "
-        "where an argument cannot be told in short");
   m.def("find_copy_kernel", [](nb::object find) {
     findKernel = std::move(find);
     setFindCopyKernel(&findCopyKernel);
@@ -478,18 +338,26 @@ NB_MODULE(_torch, m) {
            "Launches a function of greta's dialect on the device and in the "
            "stream in use; tensors lie as its are, and begin at multiples of "
            "16 bytes");
-  nb::class_<BoundPlan>(m, "CallPlan", "The launches of a call")
-      .def("__call__", &BoundPlan::operator(), "tensors"_a,
-           "For tensors that lie as the call's do: results as the call's");
-  nb::class_<BoundRecorder>(m, "PlanRecorder",
-                            "Records what is launched in `with`")
-      .def(nb::init<nb::list>(), "tensors"_a)
-      .def("__enter__", &BoundRecorder::enter, nb::rv_policy::reference)
-      .def("__exit__", &BoundRecorder::exit)
-      .def("plan", &BoundRecorder::plan, "result"_a,
-           "In `with`, its launches for a call of these tensors with this "
-           "result, a tensor or several; None where more than launches has to "
-           "be repeated");
+  nb::class_<PauseOfRecorders>(m, "PauseOfRecorders",
+                               "In `with`, the thread's calls are not recorded")
+      .def(nb::init<>())
+      .def("__enter__", &PauseOfRecorders::enter)
+      .def("__exit__", &PauseOfRecorders::exit);
+  setKeepKernel(&keepForever);
+  m.def("is_recording", &PlanRecorder::isRecording,
+        "Whether the thread's launches are recorded, to be launched again");
+  m.def(
+      "reads_constant",
+      [](nb::handle tensor) {
+        PlanRecorder::reads(THPVariable_Unpack(tensor.ptr()));
+      },
+      "tensor"_a,
+      "Launches that are recorded may read it: it stays as it is, and is "
+      "complete for all streams");
+  m.def("call_plans", &callPlans,
+        "By operator: how many kinds of calls are launched again without "
+        "Python, and how often that was done");
+  m.def("forget_call_plans", &forgetCallPlans);
   nb::class_<TensorLauncher>(m, "Launcher", "Launches kernels of one signature")
       .def(nb::init<const std::vector<std::string> &>(), "signature"_a)
       .def("__call__", &TensorLauncher::operator(), "grid_x"_a, "grid_y"_a,

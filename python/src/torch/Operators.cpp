@@ -1,9 +1,10 @@
 //===- Operators.cpp - the operators that torch's device has by itself ----===//
 //
 // In: calls of aten's operators on tensors of a device rdna. Out: memory,
-// views, copies and fills. All other operators come to the fallback that
-// greta/torch/_dispatch.py registers; it compiles them, or redispatches them
-// to the key PrivateUse2, whose fallback runs them on the CPU and counts.
+// views, copies and fills. All other operators come to the fallback of
+// Dispatch.cpp, and from there to that of greta/torch/_dispatch.py, which
+// compiles them, or redispatches them to the key PrivateUse2, whose fallback
+// runs them on the CPU and counts.
 //
 //===----------------------------------------------------------------------===//
 
