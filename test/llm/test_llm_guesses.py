@@ -114,11 +114,51 @@ def test_a_model_guesses_in_a_chat(made):
     assert {ran.returncode for ran in said} == {0} and len({ran.stdout for ran in said}) == 1 and said[0].stdout.strip(), said
 
 
+GUIDED = [
+    dict(grammar='root ::= ("abc" | "cab" | "b")*', logprobs=2),
+    dict(grammar="root ::= [a-c]{20} [d-f]{3}", temperature=0),
+    # No two tokens of it are the same, so nothing that is guessed fits.
+    dict(grammar='root ::= "abcdefghijklmnop"', prompt="abcdabcdabcdabcd"),
+    dict(response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "array", "items": {"enum": ["abab", "abc"]}, "minItems": 6, "maxItems": 6}}}),
+    dict(grammar="root ::= [a-f ]+", frequency_penalty=-0.4, temperature=0),
+]
+
+
+def test_guesses_under_a_grammar(made):
+    """Masks behind guesses are those that the answer has there without guesses."""
+    folder, package = made
+    bodies = [dict(prompt=PROMPT * 2, max_tokens=24, seed=i, temperature=0.8) | more for i, more in enumerate(GUIDED)]
+    said = []
+    for options in ((), ("--drafts=3",)):
+        server = Server(package, [folder / "large"], "--parallel=3", "--context=512", "--deterministic", *options)
+        with concurrent.futures.ThreadPoolExecutor(5) as pool:
+            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), bodies)])
+        if options:
+            right, guessed = server.metric("right_guesses_total"), server.metric("guessed_tokens_total")
+            assert 10 < right <= guessed and server.metric("requests_failed_total") == 0
+        server.end()
+    assert said[0] == said[1]
+
+
+def test_nobody_gives_pages_up_for_guesses(made):
+    """Two answers of 71 tokens behind nine fill their five pages; while the last tokens are checked, none needs a sixth one."""
+    folder, package = made
+    merged = {str(token): -100 for token in range(256, 296)}
+    body = dict(prompt=PROMPT, grammar="root ::= [a-c]{71}", max_tokens=200, temperature=0, logit_bias=merged)
+    server = Server(package, [folder / "large"], "--parallel=2", "--context=160", "--drafts=3", "--deterministic", "--no-prefix-cache")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda seed: server.complete(**body, seed=seed), range(2)))
+    assert [answer["usage"]["completion_tokens"] for answer in answers] == [71, 71]
+    assert server.metric("guessed_tokens_total") > 20 and server.metric("requests_preempted_total") == 0
+    server.end()
+
+
 @pytest.mark.parametrize("name", ["large", "other"])
 def test_a_model_guesses_for_a_server(made, name):
     """Sequences come and go, and share the steps' places."""
     folder, package = made
     prompts = [dict(prompt=list(range(i, 5 * i)), max_tokens=3 + 4 * i, seed=i, temperature=0.7 * (i % 2), logit_bias=NO_END) for i in range(1, 5)]
+    prompts.append(dict(prompts[1], grammar="root ::= [ -~]*"))
     said = []
     for options in ((), ("--drafts=3", f"--draft-model={folder / name}")):
         server = Server(package, [folder / "large"], "--parallel=3", "--context=128", "--deterministic", *options)

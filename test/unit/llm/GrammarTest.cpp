@@ -326,7 +326,7 @@ TEST(Grammar, EasyGuidesPassHardOnes) {
   std::shared_ptr<Guide> easy = guide("root ::= [a-z]*");
   for (int round = 0; round < 20; ++round) {
     for (auto &one : hard)
-      if (one->isReady())
+      if (one->isReady() || one->isUnasked())
         guides.ask(one);
     guides.ask(easy);
     // Whoever is before it has waited for as long as his own mask takes.
@@ -343,6 +343,82 @@ TEST(Grammar, EasyGuidesPassHardOnes) {
   EXPECT_LE(ready, 8);
   for (auto &one : hard)
     EXPECT_TRUE(one->isReady());
+}
+
+/// Masks behind guesses are those that the text would have there, and asking
+/// for them leaves it and its credit as they are.
+TEST(Grammar, MasksBehindGuesses) {
+  const std::vector<int32_t> ends = {0};
+  Grammar grammar = grammarOfGbnf("root ::= \"ab\" [c-f]{1,3} \"g\"");
+  Matcher one = matcher(grammar);
+  auto behind = [&](std::vector<std::string> texts) {
+    return one.masksBehind(texts, ends);
+  };
+  for (int turn = 0; turn < 2; ++turn) {
+    std::vector<std::vector<uint32_t>> masks = behind({"ab", "cd", "g", "g"});
+    ASSERT_EQ(masks.size(), 3u);
+    Matcher other = matcher(grammar);
+    const char *const texts[] = {"ab", "cd", "g"};
+    for (size_t i = 0; i < 3; ++i) {
+      ASSERT_TRUE(other.take(texts[i]));
+      EXPECT_EQ(masks[i], other.mask(ends));
+    }
+    EXPECT_EQ(masks[2][0] & 1, 1u);
+    EXPECT_EQ(one.mask(ends), matcher(grammar).mask(ends));
+  }
+  EXPECT_TRUE(behind({"b"}).empty() && behind({}).empty());
+  // What is hard is not guessed, and costs the text nothing.
+  Matcher hard = matcher(grammarOfGbnf(manyWays));
+  ASSERT_TRUE(hard.take(std::string(150, 'a')));
+  for (int i = 0; i < 100; ++i)
+    EXPECT_LT(hard.masksBehind(std::vector<std::string>(40, "a"), ends).size(),
+              40u);
+  EXPECT_FALSE(hard.mask(ends).empty());
+}
+
+/// Of guesses those are left that the grammar allows, up to where it ends.
+TEST(Grammar, GuidesCheckGuesses) {
+  Guides guides(0);
+  auto tokenOf = [](const char *text) {
+    for (size_t i = 0; i < tokenizer().size(); ++i)
+      if (tokenizer().bytesOf(static_cast<int32_t>(i)) == text)
+        return static_cast<int32_t>(i);
+    return -1;
+  };
+  int32_t a = tokenOf("a"), b = tokenOf("b"), end = 0;
+  ASSERT_TRUE(a > 0 && b > 0);
+  using Tokens = std::vector<int32_t>;
+  auto left = [&](const char *gbnf, const Tokens &guesses) {
+    Guide guide(std::make_shared<const Grammar>(grammarOfGbnf(gbnf)),
+                vocabulary(), {end});
+    std::shared_ptr<Guide> shared(&guide, [](Guide *) {});
+    auto held = shared; // somebody waits for it
+    guides.ask(shared);
+    EXPECT_TRUE(guides.computeNext() && guide.isReady());
+    EXPECT_TRUE(guide.guesses().empty() && guide.masksBehind().empty());
+    EXPECT_TRUE(guide.take("a"));
+    EXPECT_TRUE(!guide.isReady() && guide.isUnasked());
+    std::vector<std::string> texts;
+    for (int32_t token : guesses)
+      texts.push_back(tokenizer().bytesOf(token));
+    guide.guess(guesses, texts);
+    guides.ask(shared);
+    EXPECT_TRUE(guides.computeNext() && guide.isReady());
+    EXPECT_EQ(guide.problem(), "");
+    EXPECT_EQ(guide.masksBehind().size(), guide.guesses().size());
+    Tokens result = guide.guesses();
+    // Guesses are behind this text alone.
+    EXPECT_TRUE(guide.take("a") && guide.guesses().empty());
+    return result;
+  };
+  EXPECT_EQ(left("root ::= [ab]*", {a, b, a}), Tokens({a, b, a}));
+  EXPECT_EQ(left("root ::= [ab]*", {}), Tokens());
+  EXPECT_EQ(left("root ::= a* b?\na ::= \"a\"\nb ::= \"b\"", {a, b, a}),
+            Tokens({a, b}));
+  EXPECT_EQ(left("root ::= \"a\"+", {b, a}), Tokens());
+  // An end is no guess, nor is what would be behind it.
+  EXPECT_EQ(left("root ::= [ab]*", {a, end, a}), Tokens({a}));
+  EXPECT_EQ(left("root ::= \"aa\"", {a, a}), Tokens({a}));
 }
 
 /// New guides wait for as long as first masks take, not for nothing; and a walk

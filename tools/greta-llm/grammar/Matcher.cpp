@@ -14,7 +14,9 @@ constexpr size_t mostStates = 16384;      // that one mask or text may need
 constexpr size_t keptStates = 2048;       // from one token to the next
 constexpr size_t keptMasks = 32;          //
 constexpr int64_t mostCredit = 1'000'000; // nodes that one mask may look at
-constexpr int64_t creditOfMask = 50'000;  // and each one, on and on
+constexpr int64_t creditOfText = 50'000;  // and that each token adds
+// For masks behind guesses, all together: it is not the text's.
+constexpr int64_t creditOfGuesses = 50'000;
 constexpr int64_t bytesOfNode = 32; // that are walked in the time of a node
 
 [[noreturn]] void tooHard() {
@@ -183,16 +185,19 @@ void Matcher::forgetOthers() {
 
 const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
   worked = 0;
-  credit = std::min(credit + creditOfMask, mostCredit);
   if (states.size() > keptStates || masks.size() > keptMasks)
     forgetOthers();
-  auto [it, isNew] = masks.try_emplace(state);
-  std::vector<uint32_t> &words = it->second;
-  if (!isNew)
-    return words;
-  int64_t before = credit;
-  worked = before; // all of it, where that is not enough
-  words.assign(static_cast<size_t>(vocabulary->count + 31) / 32, 0);
+  return maskHere(ends);
+}
+
+/// The mask of the state at hand.
+const std::vector<uint32_t> &
+Matcher::maskHere(const std::vector<int32_t> &ends) {
+  if (auto it = masks.find(state); it != masks.end())
+    return it->second;
+  int64_t before = credit, workedBefore = worked;
+  worked += before; // all of it, where that is not enough
+  std::vector<uint32_t> words(static_cast<size_t>(vocabulary->count + 31) / 32);
   auto allow = [&](int32_t token) {
     words[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
   };
@@ -224,11 +229,34 @@ const std::vector<uint32_t> &Matcher::mask(const std::vector<int32_t> &ends) {
   if (mayEnd())
     for (int32_t end : ends)
       allow(end);
-  worked = before - credit + walked / bytesOfNode;
-  return words;
+  worked = workedBefore + before - credit + walked / bytesOfNode;
+  return masks.emplace(state, std::move(words)).first->second;
 }
 
-bool Matcher::take(const std::string &bytes) {
+std::vector<std::vector<uint32_t>>
+Matcher::masksBehind(const std::vector<std::string> &texts,
+                     const std::vector<int32_t> &ends) {
+  std::vector<std::vector<uint32_t>> behind;
+  int32_t here = state;
+  int64_t held = credit, end = worked + creditOfGuesses;
+  credit = std::min(held, creditOfGuesses);
+  try {
+    for (const std::string &text : texts) {
+      // More states or masks would soon be forgotten with the others.
+      if (states.size() > keptStates || masks.size() > keptMasks ||
+          worked >= end || !follow(text))
+        break;
+      behind.push_back(maskHere(ends));
+    }
+  } catch (const GrammarTooHard &) {
+    // The text may never come there.
+  }
+  state = here;
+  credit = held;
+  return behind;
+}
+
+bool Matcher::follow(const std::string &bytes) {
   for (char byte : bytes) {
     int32_t to = step(state, static_cast<unsigned char>(byte));
     if (to == nowhere)
@@ -236,6 +264,11 @@ bool Matcher::take(const std::string &bytes) {
     state = to;
   }
   return true;
+}
+
+bool Matcher::take(const std::string &bytes) {
+  credit = std::min(credit + creditOfText, mostCredit);
+  return follow(bytes);
 }
 
 } // namespace greta::llm

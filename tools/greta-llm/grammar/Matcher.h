@@ -9,7 +9,7 @@
 // nowhere nothing behind it is walked.
 //
 // Time and memory are bounded, time by a credit of nodes to look at, which
-// grows with each mask. What a client's grammar would need more for ends its
+// grows with each text. What a client's grammar would need more for ends its
 // request with an error.
 #ifndef GRETA_LLM_MATCHER_H
 #define GRETA_LLM_MATCHER_H
@@ -54,8 +54,14 @@ public:
   // The tokens that may come next, as words of 32 bits. `ends` are there where
   // the text may end. They are there until the next mask.
   const std::vector<uint32_t> &mask(const std::vector<int32_t> &ends);
-  // Nodes that the last mask looked at, and for its walk over the vocabulary as
-  // many as take that long.
+  // The masks behind the first of these texts, the first two, and so on: as
+  // many as fit the grammar and are easy. Where the text is, and what work it
+  // may still ask for, stays as it is.
+  std::vector<std::vector<uint32_t>>
+  masksBehind(const std::vector<std::string> &texts,
+              const std::vector<int32_t> &ends);
+  // Nodes that the last mask looked at, with those of the masks behind it, and
+  // for walks over the vocabulary as many as take that long.
   int64_t lastWork() const { return worked; }
   // Goes on behind these bytes; false where they do not fit. A token that the
   // mask allows takes no work.
@@ -85,6 +91,8 @@ private:
   int32_t frame(int32_t node, int32_t below);
   int32_t stateOf(std::vector<Way> open);
   int32_t step(int32_t from, unsigned char byte);
+  bool follow(const std::string &bytes);
+  const std::vector<uint32_t> &maskHere(const std::vector<int32_t> &ends);
   void forgetOthers();
   Way moved(Way way, Matcher &old);
 

@@ -95,8 +95,10 @@ void Scheduler::release(Job &job) {
 void Scheduler::grow() {
   for (size_t i = 0; i < running.size(); ++i) {
     Job &job = *running[i];
-    // A step leaves where the next one begins, so it needs that page, too.
-    int64_t needed = std::min(job.queued + 1, job.request.most);
+    // A step leaves where the next one begins, so it needs that page, too. Of
+    // a step with guesses one token is sure.
+    int64_t needed =
+        std::min((drafts ? job.made : job.queued) + 1, job.request.most);
     int64_t more = std::min(needed + growth, job.request.most);
     while (job.answer && !job.isInPrompt() &&
            !engine.extend(job.place, job.sequence, needed, more)) {
@@ -107,9 +109,9 @@ void Scheduler::grow() {
     }
     // Guesses have the pages that nobody else needs.
     if (drafts && job.answer && !job.isInPrompt())
-      (void)engine.extend(job.place, job.sequence,
-                          std::min(needed + mostGuesses, job.request.most),
-                          more);
+      (void)engine.extend(
+          job.place, job.sequence,
+          std::min(job.queued + 1 + mostGuesses, job.request.most), more);
   }
 }
 
@@ -125,10 +127,10 @@ void Scheduler::preempt(Job &job) {
   }
   auto again = std::make_shared<Job>(std::move(job.request), job.answer);
   again->guide = std::move(job.guide);
-  if (again->guide && isDeterministic) {
+  if (again->guide && isDeterministic)
     makeGuide(*again);
+  if (again->guide && (isDeterministic || again->guide->isUnasked()))
     guides.ask(again->guide);
-  }
   again->said = job.said;
   again->before = job.before;
   again->held = std::move(job.held);

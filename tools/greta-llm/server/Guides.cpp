@@ -7,7 +7,19 @@
 
 namespace greta::llm {
 
+static bool allows(const std::vector<uint32_t> &mask, int32_t token) {
+  auto number = static_cast<size_t>(token);
+  return number / 32 < mask.size() && (mask[number / 32] >> number % 32 & 1);
+}
+
+static bool isEmpty(const std::vector<uint32_t> &mask) {
+  return std::all_of(mask.begin(), mask.end(),
+                     [](uint32_t word) { return word == 0; });
+}
+
 bool Guide::take(const std::string &bytes) {
+  isBehind = true;
+  guess({}, {});
   try {
     if (!matcher.take(bytes))
       throw std::runtime_error("a token does not fit the grammar");
@@ -17,12 +29,33 @@ bool Guide::take(const std::string &bytes) {
   return why.empty();
 }
 
+void Guide::guess(std::vector<int32_t> tokens, std::vector<std::string> texts) {
+  guessed = std::move(tokens);
+  guessedTexts = std::move(texts);
+  behind.clear();
+}
+
+/// Of the guesses it leaves those that may come, and behind which something
+/// may. An end is none: nothing follows it.
+void Guide::checkGuesses() {
+  behind = matcher.masksBehind(guessedTexts, ends);
+  size_t count = 0;
+  const std::vector<uint32_t> *before = words;
+  for (; count < behind.size(); before = &behind[count++])
+    if (!allows(*before, guessed[count]) ||
+        std::find(ends.begin(), ends.end(), guessed[count]) != ends.end() ||
+        isEmpty(behind[count]))
+      break;
+  guessed.resize(count);
+  behind.resize(count);
+}
+
 void Guide::compute() {
   try {
     words = &matcher.mask(ends);
-    if (std::all_of(words->begin(), words->end(),
-                    [](uint32_t word) { return word == 0; }))
+    if (isEmpty(*words))
       throw std::runtime_error("no token of the model fits the grammar here");
+    checkGuesses();
   } catch (const std::exception &problem) {
     why = problem.what();
   }
@@ -50,7 +83,7 @@ Guides::~Guides() {
 }
 
 void Guides::ask(std::shared_ptr<Guide> guide) {
-  guide->ready = guide->isLate = false;
+  guide->ready = guide->isLate = guide->isBehind = false;
   {
     std::lock_guard<std::mutex> lock(mutex);
     guide->due = work + (guide->isNew ? firstWork : guide->matcher.lastWork());

@@ -28,10 +28,20 @@ public:
         const SortedVocabulary &vocabulary, std::vector<int32_t> ends)
       : matcher(std::move(grammar), vocabulary), ends(std::move(ends)) {}
 
-  bool isReady() const { return ready; }
+  bool isReady() const { return ready && !isBehind; }
+  // The text went on since the last mask was asked for.
+  bool isUnasked() const { return isBehind; }
   // Says why there is no mask; "" if there is one. The guide has to be ready.
   const std::string &problem() const { return why; }
   const std::vector<uint32_t> &mask() const { return *words; }
+  // The text may go on with these tokens, which stand for these bytes. For the
+  // next mask, which is asked for then.
+  void guess(std::vector<int32_t> tokens, std::vector<std::string> texts);
+  // Those of them that the masks before them allow, and the masks behind each.
+  const std::vector<int32_t> &guesses() const { return guessed; }
+  const std::vector<std::vector<uint32_t>> &masksBehind() const {
+    return behind;
+  }
   // Goes on behind the bytes of a token that the mask allows; then ask for the
   // next mask. Else there is a problem.
   bool take(const std::string &bytes);
@@ -42,10 +52,15 @@ public:
 private:
   friend class Guides;
   void compute();
+  void checkGuesses();
 
   Matcher matcher;
   const std::vector<int32_t> ends;
   const std::vector<uint32_t> *words = nullptr;
+  std::vector<int32_t> guessed;
+  std::vector<std::string> guessedTexts;
+  std::vector<std::vector<uint32_t>> behind;
+  bool isBehind = false;
   std::string why;
   int64_t due = 0;
   bool isNew = true; // it has had no mask

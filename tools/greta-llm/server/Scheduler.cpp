@@ -364,7 +364,8 @@ void Scheduler::takeAll(const std::shared_ptr<Job> &job, Step &step,
   }
   if (!step.guesses.empty())
     job->queued = job->made;
-  if (job->answer && job->guide)
+  // Where somebody guesses, queueCheck asks with guesses.
+  if (job->answer && job->guide && !drafts)
     guides.ask(job->guide);
 }
 

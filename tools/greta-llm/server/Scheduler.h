@@ -26,7 +26,9 @@
 // With guesses (Guesses.cpp) a step has several tokens of a sequence, of which
 // the later ones are what its text probably goes on with. Those that the model
 // says, too, are taken, so a step brings up to as many tokens. Such a step is
-// queued when the tokens before it are read.
+// queued when the tokens before it are read. A guess under a grammar is checked
+// where the masks before and behind it are there: helpers make these together
+// with the mask of the next token.
 //
 // Kernels for few sequences are faster than those for many, and round their
 // sums in another order: an answer depends on its neighbours by that. A
@@ -215,6 +217,11 @@ private:
   std::vector<std::vector<int32_t>>
   guessesFor(const std::vector<std::shared_ptr<Job>> &jobs,
              const std::vector<Engine::Checked> &texts);
+  size_t rowsForGuesses(size_t jobs) const;
+  void askGuide(const Job &job, std::vector<int32_t> guesses);
+  void addToCheck(const std::shared_ptr<Job> &job, Engine::Checked text,
+                  std::vector<int32_t> guesses, Step &step,
+                  std::vector<Engine::Checked> &all);
   bool queuePrompts(bool othersWait);
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
   void awaitMasks();
