@@ -7,6 +7,7 @@ import dataclasses
 import json
 import random
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -19,6 +20,7 @@ from test_llm_serve import DEVICE, Server, events
 
 LARGE = dataclasses.replace(A, layers=1)
 SMALL = dataclasses.replace(LARGE, width=32, hidden=64, heads=2, key_heads=1)
+LARGE32 = dataclasses.replace(LARGE, head_size=32)
 NO_END = {"296": -100}  # of the tokenizer below
 # Small models go on repeating themselves.
 PROMPT = "abcabcabc"
@@ -189,6 +191,40 @@ def test_other_tokens(made, tmp_path, change, says):
     (tmp_path / "m" / "tokenizer.json").write_text(json.dumps(tokenizer))
     ran = llm("generate", package, folder / "large", f"--device={DEVICE}", "-q", "-p", "a", "--drafts=3", f"--draft-model={tmp_path / 'm'}")
     assert ran.returncode == 1 and re.search(f"m: {says}\n", ran.stderr) and ran.stderr.count("\n") == 1, ran.stderr
+
+
+def test_a_model_that_has_less(made, tmp_path):
+    """A model guesses up to the end of its own context, and its heads need not have whole groups of the cache's 8 bits."""
+    folder, _ = made
+    models.write_safetensors(tmp_path / "m", LARGE32, models.random_weights(LARGE32, 7))
+    shutil.copytree(folder / "small", tmp_path / "short")
+    config = json.loads((tmp_path / "short" / "config.json").read_text())
+    (tmp_path / "short" / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 20}))
+    (tmp_path / "m" / "tokenizer.json").write_text((folder / "large" / "tokenizer.json").read_text())
+    ran = llm("compile", tmp_path / "m", "--targets=gfx942", "--batch=1,4", "--kv-cache=q8_0", "-o", tmp_path / "m.greta")
+    assert ran.returncode == 0, ran.stderr
+    words = ("generate", tmp_path / "m.greta", tmp_path / "m", f"--device={DEVICE}", "--kv-cache=q8_0", "-p", "abcdefghij", "-n", 24, "--ignore-eos", "--temp=0")
+    said = [llm(*words, *options) for options in ([], *(["--drafts=3", f"--draft-model={path}"] for path in (folder / "small", tmp_path / "short")))]
+    assert [ran.returncode for ran in said] == [0, 0, 0] and len({ran.stdout for ran in said}) == 1, [ran.stderr for ran in said]
+    long, short = (int(re.search(r"drafts: \d+ of (\d+) ", ran.stderr)[1]) for ran in said[1:])
+    # It stops where 10 of the 24 tokens are made.
+    assert 10 <= short <= 30 < long
+
+
+def test_new_texts_in_parts(made):
+    """A new text has its guesses when the other model has evaluated it, in parts; answers stay what they are."""
+    folder, package = made
+    bodies = [dict(prompt=list(range(10)), max_tokens=60)] + [dict(prompt=[(7 * i + j) % 250 for j in range(100)], max_tokens=20) for i in range(2)]
+    said = []
+    for options in ((), ("--drafts=3", f"--draft-model={folder / 'large'}", "--prompt-ms=0.001")):
+        server = Server(package, [folder / "large"], "--parallel=3", "--context=1024", "--deterministic", *options)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body, temperature=0, logit_bias=NO_END), bodies)])
+        if options:
+            # All are right that nothing is left out of.
+            assert server.metric("right_guesses_total") > 30 and server.metric("requests_failed_total") == 0
+        server.end()
+    assert said[0] == said[1]
 
 
 def test_a_model_without_guesses(made):

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 using greta::llm::draftOf;
+using greta::llm::partsOf;
 using greta::llm::sharesOf;
 using Tokens = std::vector<int32_t>;
 
@@ -27,7 +28,7 @@ TEST(Drafts, EachHasItsOwnPast) {
   greta::llm::OwnPast past;
   Tokens first = {1, 2, 3, 1, 2}, second = {5, 6, 7};
   std::vector<Tokens> guesses =
-      past.guess({{4, &first, 2}, {0, &second, 3}, {1, &first, 1}});
+      past.guess({{4, &first, 2}, {0, &second, 3}, {1, &first, 1}}, 64);
   EXPECT_EQ(guesses, (std::vector<Tokens>{{3, 1}, {}, {3}}));
 }
 
@@ -42,4 +43,15 @@ TEST(Drafts, SharesOfRoom) {
   // Else alike; what some do not want is for the others, the first ones first.
   EXPECT_EQ(sharesOf({3, 3, 3}, 5), Shares({2, 2, 1}));
   EXPECT_EQ(sharesOf({1, 7, 7}, 6), Shares({1, 3, 2}));
+}
+
+TEST(Drafts, PartsOfTexts) {
+  using Parts = std::vector<size_t>;
+  EXPECT_EQ(partsOf({}, 64), Parts());
+  EXPECT_EQ(partsOf({0, 7, 300, 2}, 1000), Parts({0, 7, 300, 2}));
+  // Those that guess already do not wait for those that do not.
+  EXPECT_EQ(partsOf({300, 2, 16, 100}, 64), Parts({0, 2, 16, 64}));
+  EXPECT_EQ(partsOf({300, 2, 36}, 64), Parts({28, 2, 36}));
+  EXPECT_EQ(partsOf({16, 32, 33}, 0), Parts({16, 32, 0}));
+  EXPECT_EQ(partsOf({200, 200}, 300), Parts({200, 100}));
 }

@@ -113,7 +113,8 @@ int64_t Engine::generateWithDrafts(const Sequence &sequence,
     }
     int64_t room = std::min({options.drafts, most - made - 1, places.size - 1});
     std::vector<int32_t> draft =
-        drafts.guess({{0, &tokens, static_cast<size_t>(room)}}).front();
+        drafts.guess({{0, &tokens, static_cast<size_t>(room)}}, SIZE_MAX)
+            .front();
     size_t size = tokens.size();
     tokens.insert(tokens.end(), draft.begin(), draft.end());
     checked.count = draft.size() + 1;

@@ -30,12 +30,14 @@ const Model &checkTokens(const Model &model, const Tokenizer &large) {
   return model;
 }
 
-/// It runs on one device, from a package of its own.
+/// It runs on one device, from a package of its own. Its keys and values stay
+/// in full, which every model has.
 Options optionsOf(const Options &options, int64_t context) {
   Options own = options;
   own.model = options.draftModel;
   own.synthetic.clear();
   own.package.clear();
+  own.kvCache.clear();
   if (!own.devices.empty())
     own.device = own.devices.front();
   own.devices.clear();
@@ -78,9 +80,9 @@ DraftModel::DraftModel(const Options &options, const Tokenizer &large,
   engine.warmUp();
 }
 
-/// Queues the first guess for a text. False: there is none, because the text is
-/// too long for the model or its cache.
-bool DraftModel::begin(const Asked &asked, Engine::Chosen &first) {
+/// Keeps the keys that are still the text's, and returns how many tokens it
+/// misses, of which the last one always is.
+size_t DraftModel::keep(const Asked &asked) {
   const std::vector<int32_t> &tokens = *asked.tokens;
   Text &text = texts[static_cast<size_t>(asked.slot)];
   size_t common = 0;
@@ -89,44 +91,70 @@ bool DraftModel::begin(const Asked &asked, Engine::Chosen &first) {
     ++common;
   text.tokens.resize(common);
   text.sequence.length = static_cast<int64_t>(common);
-  auto most = static_cast<int64_t>(asked.most),
-       more = static_cast<int64_t>(tokens.size() - common);
-  bool isKnown =
-      std::all_of(tokens.begin() + static_cast<ptrdiff_t>(common), tokens.end(),
-                  [&](int32_t one) { return one < engine.vocabulary(); });
-  if (!most || !isKnown ||
-      text.sequence.length + more + most > model.config.context ||
-      !engine.reserve(text.sequence, more + most))
-    return false;
-  engine.append(text.sequence, tokens.data() + common, tokens.size() - common);
-  text.tokens = tokens;
+  return tokens.size() - common;
+}
+
+/// How many guesses the model can make behind a text: none for one that is too
+/// long or has other tokens.
+size_t DraftModel::room(const Asked &asked) const {
+  const std::vector<int32_t> &tokens = *asked.tokens;
+  size_t begin = texts[static_cast<size_t>(asked.slot)].tokens.size();
+  auto longest = static_cast<size_t>(model.config.context);
+  if (tokens.size() >= longest ||
+      !std::all_of(tokens.begin() + static_cast<ptrdiff_t>(begin), tokens.end(),
+                   [&](int32_t one) { return one < engine.vocabulary(); }))
+    return 0;
+  return std::min(asked.most, longest - tokens.size());
+}
+
+/// Queues a part of what a text misses and, behind all of it, the first guess.
+/// Returns how many guesses there will be.
+size_t DraftModel::begin(const Asked &asked, size_t part,
+                         Engine::Chosen &first) {
+  const std::vector<int32_t> &tokens = *asked.tokens;
+  Text &text = texts[static_cast<size_t>(asked.slot)];
+  size_t begin = text.tokens.size(), most = room(asked);
+  auto pages = static_cast<int64_t>(tokens.size() - begin + most);
+  if (!most || !part || !engine.reserve(text.sequence, pages))
+    return 0;
+  auto from = tokens.begin() + static_cast<ptrdiff_t>(begin);
+  engine.append(text.sequence, tokens.data() + begin, part);
+  text.tokens.insert(text.tokens.end(), from,
+                     from + static_cast<ptrdiff_t>(part));
+  if (text.tokens.size() < tokens.size())
+    return 0;
   Sampling likeliest;
   likeliest.temperature = 0;
-  first = engine.begin(asked.slot, text.sequence, tokens, likeliest, most);
-  return true;
+  first = engine.begin(asked.slot, text.sequence, tokens, likeliest,
+                       static_cast<int64_t>(most));
+  return most;
 }
 
 std::vector<std::vector<int32_t>>
-DraftModel::guess(const std::vector<Asked> &asked) {
+DraftModel::guess(const std::vector<Asked> &asked, size_t most) {
   std::vector<std::vector<int32_t>> guesses(asked.size());
   std::vector<Engine::Chosen> firsts(asked.size()), others;
-  std::vector<bool> isBegun(asked.size());
-  size_t longest = 1;
-  for (size_t i = 0; i < asked.size(); ++i) {
-    isBegun[i] = begin(asked[i], firsts[i]);
-    if (isBegun[i])
-      longest = std::max(longest, asked[i].most);
+  std::vector<size_t> missing, counts;
+  for (const Asked &one : asked) {
+    size_t misses = keep(one);
+    missing.push_back(room(one) ? misses : 0);
   }
+  std::vector<size_t> parts = partsOf(missing, most);
+  for (size_t i = 0; i < asked.size(); ++i)
+    counts.push_back(begin(asked[i], parts[i], firsts[i]));
   // Each step has the next guess for all that want one more.
+  size_t longest = 1;
+  for (size_t count : counts)
+    longest = std::max(longest, count);
   while (others.size() + 1 < longest)
     others.push_back(engine.step());
   for (size_t i = 0; i < asked.size(); ++i) {
-    if (!isBegun[i])
+    if (!counts[i])
       continue;
     int64_t slot = asked[i].slot;
     std::vector<int32_t> &guess = guesses[i];
     guess.push_back(firsts[i][slot]);
-    for (size_t step = 0; guess.size() < asked[i].most; ++step)
+    for (size_t step = 0; guess.size() < counts[i]; ++step)
       guess.push_back(others[step][slot]);
     // The last one's keys would be the next step's.
     std::vector<int32_t> &held = texts[static_cast<size_t>(slot)].tokens;

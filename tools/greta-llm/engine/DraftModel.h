@@ -25,8 +25,8 @@ public:
   DraftModel(const Options &options, const Tokenizer &large, int64_t vocabulary,
              int64_t context, int64_t slots);
 
-  std::vector<std::vector<int32_t>>
-  guess(const std::vector<Asked> &texts) override;
+  std::vector<std::vector<int32_t>> guess(const std::vector<Asked> &texts,
+                                          size_t most) override;
   bool costs() const override { return true; }
   void end(int64_t slot) override;
   void forget() override;
@@ -36,7 +36,9 @@ private:
     Sequence sequence;
     std::vector<int32_t> tokens; // whose keys the cache has
   };
-  bool begin(const Asked &asked, Engine::Chosen &first);
+  size_t keep(const Asked &asked);
+  size_t room(const Asked &asked) const;
+  size_t begin(const Asked &asked, size_t part, Engine::Chosen &first);
 
   Model model;
   const int64_t largeVocabulary;

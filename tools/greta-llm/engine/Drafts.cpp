@@ -2,6 +2,7 @@
 #include "engine/Drafts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace greta::llm {
 
@@ -29,7 +30,7 @@ std::vector<int32_t> draftOf(const std::vector<int32_t> &tokens, size_t most) {
 }
 
 std::vector<std::vector<int32_t>>
-OwnPast::guess(const std::vector<Asked> &texts) {
+OwnPast::guess(const std::vector<Asked> &texts, size_t) {
   std::vector<std::vector<int32_t>> guesses;
   for (const Asked &text : texts)
     guesses.push_back(draftOf(*text.tokens, text.most));
@@ -48,6 +49,26 @@ std::vector<size_t> sharesOf(const std::vector<size_t> &wanted, size_t room) {
       }
   }
   return shares;
+}
+
+// Texts that have guesses miss no more.
+constexpr size_t few = 32;
+
+std::vector<size_t> partsOf(const std::vector<size_t> &missing, size_t most) {
+  std::vector<size_t> parts(missing.size()), order(missing.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return missing[a] != missing[b] ? missing[a] < missing[b] : a < b;
+  });
+  for (size_t i : order) {
+    if (missing[i] <= few) {
+      parts[i] = missing[i];
+      continue;
+    }
+    parts[i] = std::min(missing[i], most);
+    most -= parts[i];
+  }
+  return parts;
 }
 
 } // namespace greta::llm

@@ -17,6 +17,11 @@ std::vector<int32_t> draftOf(const std::vector<int32_t> &tokens, size_t most);
 // more, as long as there is room.
 std::vector<size_t> sharesOf(const std::vector<size_t> &wanted, size_t room);
 
+// How many tokens of each text are evaluated now, where each misses so many:
+// all of a few, and of those that miss many, those with the fewest first, as
+// many as fit into `most` tokens together.
+std::vector<size_t> partsOf(const std::vector<size_t> &missing, size_t most);
+
 // It guesses for several texts at once.
 class Drafts {
 public:
@@ -27,9 +32,10 @@ public:
     size_t most;
   };
   virtual ~Drafts() = default;
-  // Guesses for each text, in their order.
+  // Guesses for each text, in their order. Where others wait for them, new
+  // texts have some `most` tokens evaluated, and no guesses before all are.
   virtual std::vector<std::vector<int32_t>>
-  guess(const std::vector<Asked> &texts) = 0;
+  guess(const std::vector<Asked> &texts, size_t most) = 0;
   // Says whether guesses that nobody checks have cost something.
   virtual bool costs() const = 0;
   // A slot's text has ended.
@@ -41,8 +47,8 @@ public:
 // It guesses by draftOf().
 class OwnPast : public Drafts {
 public:
-  std::vector<std::vector<int32_t>>
-  guess(const std::vector<Asked> &texts) override;
+  std::vector<std::vector<int32_t>> guess(const std::vector<Asked> &texts,
+                                          size_t most) override;
   bool costs() const override { return false; }
   void end(int64_t) override {}
   void forget() override {}

@@ -251,17 +251,21 @@ void Scheduler::setBegin(Step &step) {
   step.begin = step.behind ? unreadBegin : seconds();
 }
 
-/// Parts of prompts, for as many tokens as a turn may take. False: there are no
-/// prompts.
+/// How many tokens of prompts a turn may take.
+size_t Scheduler::tokensOfTurn(bool othersWait) const {
+  size_t chunk = static_cast<size_t>(engine.chunk());
+  if (!othersWait || promptSeconds <= 0)
+    return chunk;
+  double part = promptSeconds / (tokenSeconds > 0 ? tokenSeconds : firstGuess);
+  if (part >= static_cast<double>(chunk))
+    return chunk;
+  return std::min(chunk,
+                  std::max(leastPart, static_cast<size_t>(part) / 16 * 16));
+}
+
+/// Parts of prompts for one turn. False: there are no prompts.
 bool Scheduler::queuePrompts(bool othersWait) {
-  size_t chunk = static_cast<size_t>(engine.chunk()), budget = chunk;
-  if (othersWait && promptSeconds > 0) {
-    double part =
-        promptSeconds / (tokenSeconds > 0 ? tokenSeconds : firstGuess);
-    if (part < static_cast<double>(chunk))
-      budget = std::min(
-          chunk, std::max(leastPart, static_cast<size_t>(part) / 16 * 16));
-  }
+  size_t budget = tokensOfTurn(othersWait);
   int parts = 0;
   for (; parts < mostParts && budget; ++parts) {
     std::shared_ptr<Job> job = nextPrompt();

@@ -222,6 +222,7 @@ private:
   void addToCheck(const std::shared_ptr<Job> &job, Engine::Checked text,
                   std::vector<int32_t> guesses, Step &step,
                   std::vector<Engine::Checked> &all);
+  size_t tokensOfTurn(bool othersWait) const;
   bool queuePrompts(bool othersWait);
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
   void awaitMasks();
