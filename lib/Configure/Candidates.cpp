@@ -90,7 +90,7 @@ struct Candidates {
 
 /// Adds the choice in some orders of its blocks and slices, then other tiles by
 /// the model's cycles.
-static void addTiles(const GemmKind &kind, const Problem &problem,
+static void addTiles(const KernelKind &kind, const Problem &problem,
                      const Limits &limits, Candidates &candidates) {
   // The order of blocks says nothing to the model, nor does the length of the
   // loop over slices.
@@ -122,7 +122,7 @@ static void addTiles(const GemmKind &kind, const Problem &problem,
 
 /// Adds what is one step from the choice, a factor of two in one of its parts,
 /// then two steps, ..
-static void addNeighbours(const GemmKind &kind, Candidates &candidates) {
+static void addNeighbours(const KernelKind &kind, Candidates &candidates) {
   std::vector<Tile> tiles = {kind.tile};
   for (size_t from = 0; from < tiles.size() && !candidates.isFull(); ++from)
     for (int64_t Tile::*part : kind.steps)
@@ -139,11 +139,11 @@ static void addNeighbours(const GemmKind &kind, Candidates &candidates) {
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   Problem problem = problemOf(space);
-  std::optional<GemmKind> kind = skinnyKind(space, limits);
+  std::optional<KernelKind> kind = skinnyKind(space, limits);
   if (!kind)
     kind = matrixKind(space, problem, limits);
   if (!kind) {
-    FailureOr<GemmKind> simt = simtKind(space, problem, limits);
+    FailureOr<KernelKind> simt = simtKind(space, problem, limits);
     if (failed(simt))
       return failure();
     kind = std::move(*simt);

@@ -118,29 +118,30 @@ mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
 mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
                                    mlir::MLIRContext *context);
 
-/// A kind of kernel for a space's GEMM on a target: which tiles it may have,
-/// and their time. It refers to what it was made from.
-struct GemmKind {
-  Tile tile;         // the model's best
+/// A kind of kernel for a space's GEMM or attention on a target: which tiles it
+/// may have, and a GEMM's time. It refers to what it was made from.
+struct KernelKind {
+  TileKind kind;
+  Tile tile = {};    // the model's best
   double cycles = 0; // of the GEMM with it
   /// The cycles of a GEMM with so many rows.
-  std::function<double(const Tile &, int64_t)> cyclesOf;
+  std::function<double(const Tile &, int64_t)> cyclesOf = {};
   /// Why a tile that is asked for cannot be; none: it can.
-  std::function<std::optional<std::string>(const Tile &)> whyNot;
-  llvm::SmallVector<const MatrixInstruction *> available; // to its tiles
+  std::function<std::optional<std::string>(const Tile &)> whyNot = {};
+  llvm::SmallVector<const MatrixInstruction *> available = {}; // to its tiles
   /// What tells a tile from its neighbours; empty: tiles are enumerated.
-  llvm::ArrayRef<int64_t Tile::*> steps;
+  llvm::ArrayRef<int64_t Tile::*> steps = {};
 };
 
 /// A skinny GEMM, which is limited by memory; none where the GEMM does not suit
 /// it.
-std::optional<GemmKind> skinnyKind(const Space &space, const Limits &limits);
+std::optional<KernelKind> skinnyKind(const Space &space, const Limits &limits);
 /// By matrix instructions; none where no tile of one fits.
-std::optional<GemmKind> matrixKind(const Space &space, const Problem &problem,
-                                   const Limits &limits);
+std::optional<KernelKind> matrixKind(const Space &space, const Problem &problem,
+                                     const Limits &limits);
 /// By SIMT FMAs, which every target has.
-mlir::FailureOr<GemmKind> simtKind(const Space &space, const Problem &problem,
-                                   const Limits &limits);
+mlir::FailureOr<KernelKind> simtKind(const Space &space, const Problem &problem,
+                                     const Limits &limits);
 
 /// Columns that rope puts into one lane.
 inline int64_t columnsOfPair(const Space &space) {
@@ -154,16 +155,10 @@ const TuningEntry *measuredFor(const Space &space, const Limits &limits);
 /// Parts of a GEMM that may be asked for.
 constexpr int64_t mostSplit = 1024;
 
-/// Replaces parts of `tile` by those that `config` has for its kind; why that
-/// cannot be, as "whose ..".
-std::optional<std::string>
-takeAsked(Tile &tile, mlir::DictionaryAttr config, TileKind kind,
-          llvm::ArrayRef<const MatrixInstruction *> available = {});
-
-/// Replaces parts of a kind's tile by those of the GEMM's `greta.config`, else
-/// of the tuning database. One that does not fit is an error in a source and a
-/// remark about the database.
-mlir::LogicalResult takeAsked(GemmKind &kind, const Space &space,
+/// Replaces parts of a kind's tile by those of the op's `greta.config`, else,
+/// of a GEMM, of the tuning database. One that does not fit is an error in a
+/// source and a remark about the database.
+mlir::LogicalResult takeAsked(KernelKind &kind, const Space &space,
                               const Limits &limits);
 
 /// A GEMM's tile as a configuration.

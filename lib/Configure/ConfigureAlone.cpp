@@ -53,12 +53,6 @@ static int64_t lanesOf(int64_t waves, const Limits &limits) {
   return waves * (limits.wave == 1 ? 32 : limits.wave);
 }
 
-/// Bytes of shared memory that elements of so many bits take with the padding
-/// of their rows.
-static int64_t paddedBytes(int64_t elements, int64_t bits) {
-  return elements * bits / 8 * 17 / 16;
-}
-
 static Choice chooseUpdate(const Space &space, const Limits &limits) {
   Choice choice;
   choice.tile.waves =
@@ -70,80 +64,18 @@ static Choice chooseUpdate(const Space &space, const Limits &limits) {
   return choice;
 }
 
-namespace {
-/// A tile of queries and one of keys, of heads of `size` elements.
-struct Blocks {
-  int64_t queries, keys, size, bits;
-  int64_t copies;        // that lanes have of an operand's elements
-  int64_t perLogit;      // what is computed at a time, in f32
-  bool inShared = false; // queries
-
-  /// Registers of a lane, of 32 bits: the result and logits; queries, keys and
-  /// values, and weights.
-  int64_t registers(int64_t lanes, bool ofWave) const {
-    int64_t columns = llvm::PowerOf2Ceil(size);
-    int64_t wide = queries * (columns + perLogit * keys);
-    int64_t ofQueries = inShared ? 0 : copies * queries;
-    int64_t narrow = columns * (ofQueries + 2 * (ofWave ? copies : 1) * keys) +
-                     copies * queries * keys;
-    return (wide + narrow * bits / 32) / lanes;
-  }
-  /// Bytes of shared memory, with padding: keys and values pass through it, and
-  /// weights of f32, whose operands no lane has where it sums.
-  int64_t bytes() const {
-    int64_t elements = (2 * keys + (inShared ? queries : 0)) * size;
-    if (bits == 32)
-      elements += queries * keys;
-    return paddedBytes(elements, bits);
-  }
-};
-} // namespace
-
-static bool hasMaskOperand(Operation *op) {
-  auto attention = dyn_cast<AttentionOp>(op);
-  return attention && attention.getMask();
-}
-
-/// Whether each key, or each value, has a scale of its own.
-static bool hasScales(Operation *op) {
-  auto has = [&](auto attention) {
-    return differByKey(op, attention.getKScale()) ||
-           differByKey(op, attention.getVScale());
+/// What is computed of each logit at a time, in f32: it; where some are left
+/// out, what they are compared by; scales, where keys or values have their own.
+static int64_t partsOfLogit(Operation *op) {
+  auto count = [&](auto attention, bool hasMask) -> int64_t {
+    bool hasScales = differByKey(op, attention.getKScale()) ||
+                     differByKey(op, attention.getVScale());
+    return 1 + 2 * hasMask + hasScales;
   };
+  bool hasWindow = op->hasAttr("window");
   if (auto attention = dyn_cast<AttentionOp>(op))
-    return has(attention);
-  return has(cast<PagedAttentionOp>(op));
-}
-
-namespace {
-/// The rows of the smallest instruction, 0: there is none, and the copies that
-/// lanes have of its operands' elements.
-struct OfInstruction {
-  int64_t rows = 0, copies = 1;
-  bool isLoadedWhole = false; // by drivers
-};
-} // namespace
-
-/// For heads of `size` elements; `inRegisters`: operands come there, as those
-/// of few queries do.
-static OfInstruction instructionOf(Type element, int64_t size,
-                                   const Limits &limits,
-                                   bool inRegisters = false) {
-  OfInstruction found;
-  for (const MatrixInstruction *mi : instructionsFor(
-           element, element, limits.matrix, limits.row, inRegisters))
-    if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
-        (!found.rows || mi->m < found.rows))
-      found = {mi->m, copiesInLanes(*mi),
-               mi->name == "coopmat" && !limits.row.loadsElements(*mi)};
-  return found;
-}
-
-/// The `share` of a lane's registers.
-static int64_t availableRegisters(const Limits &limits, double share) {
-  int64_t available =
-      limits.wide ? limits.row.vgprs.perWave * share : registersOfCpu;
-  return available - limits.spareRegisters;
+    return count(attention, hasWindow || attention.getMask());
+  return count(cast<PagedAttentionOp>(op), hasWindow);
 }
 
 /// The columns of a block that has a head's elements in each row: whole tiles
@@ -155,167 +87,224 @@ static int64_t columnsOf(RankedTensorType queries) {
   return llvm::alignTo(size, size <= largeHead ? 16 : 64);
 }
 
-static Choice chooseAttention(const Space &space, const Limits &limits) {
-  RankedTensorType type = queryTypeOf(space.alone);
-  auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
-  bool isPaged = isa<PagedAttentionOp>(space.alone);
-  int64_t size = columnsOf(type);
-  int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
-  Type element = type.getElementType();
-  // Few queries: heads that read the same keys together.
-  int64_t count = expectedQueries(space.alone);
-  bool isFew = !ShapedType::isDynamic(count) && count <= mostFewQueries;
-  int64_t heads = isFew ? llvm::PowerOf2Ceil(shared) : 1;
-  int64_t rowsOfFew = heads;
-  if (isFew) // there may be none
-    rowsOfFew *= llvm::PowerOf2Ceil(std::max<int64_t>(1, count));
-  bool isSmall = isFew && rowsOfFew <= leastOfSimt;
-  auto [leastRows, copies, isLoadedWhole] =
-      instructionOf(element, size, limits, /*inRegisters=*/isSmall);
-  bool isWide = limits.wide && leastRows > 0;
-  const AttentionFacts &facts = limits.row.tiles.attention;
-  Choice choice;
-  Tile &tile = choice.tile;
-  // Multiply-adds are unrolled: larger tiles are too much code.
-  int64_t tilesOfWave = size <= smallHead ? facts.tilesOfSmall : 1;
-  tile.waves = isWide ? wavesOfMatrix / tilesOfWave : wavesOfSimt;
-  int64_t lanes = lanesOf(tile.waves, limits);
-  int64_t available = availableRegisters(limits, facts.vgprs);
-  int64_t mostRows = isWide ? lanes * tilesOfWave / 2 : rowsOfSimt;
-  int64_t mostKeys = isWide ? keysOfMatrix : keysOfSimt;
-  if (isFew) {
-    mostRows = std::min(mostRows, rowsOfFew);
-    tile.waves = std::min<int64_t>(tile.waves, wavesThatMeet);
-    lanes = lanesOf(tile.waves, limits);
-    mostKeys = std::min<int64_t>(mostKeys, facts.keysOfFew);
+namespace {
+/// The rows that attention or its gradients keep, those that their loop goes
+/// over, and what a workgroup needs for both.
+struct Blocks {
+  const Limits &limits;
+  int64_t size, bits;         // of a head, of an element
+  int64_t leastRows = 0;      // of the smallest instruction; 0: there is none
+  int64_t copies = 1;         // that lanes have of its operands' elements
+  bool isLoadedWhole = false; // by drivers
+  bool isWide;                // matrix instructions on a GPU
+  int64_t own = 0, others, lanes;
+  int64_t operands = 1, sums = 1; // own tensors, what is added up for own rows
+  int64_t perLogit = 1;           // what is computed at a time, in f32
+  int64_t orders = 2;             // of other rows in shared memory
+  int64_t loaded = 2;             // blocks of other rows in registers
+  bool weightsMeet = false;       // in shared memory, where lanes have no sums
+  bool ownAreShared = false;      // in shared memory, not in registers
+
+  /// `inRegisters`: operands come there, as those of few queries do.
+  Blocks(Operation *op, const Limits &limits, bool inRegisters = false)
+      : limits(limits), size(columnsOf(queryTypeOf(op))) {
+    Type element = queryTypeOf(op).getElementType();
+    bits = element.getIntOrFloatBitWidth();
+    for (const MatrixInstruction *mi : instructionsFor(
+             element, element, limits.matrix, limits.row, inRegisters)) {
+      if (!mi->accLayout.isKnown() || size % mi->n || size % mi->k ||
+          (leastRows && mi->m >= leastRows))
+        continue;
+      leastRows = mi->m;
+      copies = copiesInLanes(*mi);
+      isLoadedWhole = mi->name == "coopmat" && !limits.row.loadsElements(*mi);
+    }
+    isWide = limits.wide && leastRows;
+    others = leastRows ? leastOfMatrix : leastOfSimt;
+    lanes = lanesOf(isWide ? wavesOfMatrix : wavesOfSimt, limits);
   }
-  const int64_t leastKeys = leastRows ? leastOfMatrix : leastOfSimt;
-  const int64_t least =
-      isSmall && leastRows <= leastOfSimt ? leastOfSimt : leastKeys;
-  mostRows = std::max(mostRows, least);
-  // Logits; where some are left out, what they are compared by; where tokens
-  // have scales, these.
-  bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
-  int64_t perLogit = 1 + 2 * hasMask + hasScales(space.alone);
-  Blocks blocks{mostRows, leastKeys, size, type.getElementTypeBitWidth(),
-                copies,   perLogit};
-  while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
-    blocks.queries /= 2;
-  Blocks ofWave = blocks;
-  // No tile of keys leaves registers for queries.
-  if (isWide && !isFew && facts.wholeOperands && !isLoadedWhole &&
-      blocks.registers(lanes, /*ofWave=*/false) > available) {
-    blocks.inShared = true;
-    while (blocks.queries > leastRows && blocks.bytes() > limits.ldsBytes) {
-      blocks.queries /= 2;
+
+  int64_t waves() const { return lanes / lanesOf(1, limits); }
+  /// The `share` of a lane's registers that may be taken.
+  int64_t available(double share) const {
+    return (limits.wide ? int64_t(limits.row.vgprs.perWave * share)
+                        : registersOfCpu) -
+           limits.spareRegisters;
+  }
+  /// Registers of a lane, of 32 bits.
+  int64_t registers() const {
+    int64_t columns = llvm::PowerOf2Ceil(size);
+    int64_t kept = ownAreShared ? 0 : operands;
+    // One sum at a time where own rows are in shared memory.
+    int64_t atOnce = ownAreShared ? 1 : sums;
+    int64_t wide = own * (atOnce * columns + perLogit * others);
+    int64_t narrow = copies * own * (kept * columns + atOnce * others) +
+                     loaded * others * columns;
+    return (wide + narrow * bits / 32) / lanes;
+  }
+  /// Bytes of shared memory with the padding of rows.
+  int64_t bytes() const {
+    int64_t rows = orders * others + (ownAreShared ? operands * own : 0);
+    int64_t elements = rows * size + (weightsMeet ? own * others : 0);
+    return elements * bits / 8 * 17 / 16;
+  }
+  bool fitsMemory() const { return bytes() <= limits.ldsBytes; }
+  /// Halves own rows down to `least`, and their lanes, until memory suffices.
+  void shareOwn(int64_t least) {
+    ownAreShared = true;
+    for (; own > least && !fitsMemory(); own /= 2)
       lanes /= 2;
+  }
+  /// Doubles the other rows up to `most` while registers and memory suffice.
+  void growOthers(int64_t most, int64_t available) {
+    for (; others < most; others *= 2) {
+      Blocks more = *this;
+      more.others *= 2;
+      if (more.registers() > available || !more.fitsMemory())
+        return;
     }
   }
-  for (Blocks more = blocks; more.keys < mostKeys; blocks = more) {
-    more.keys *= 2;
-    if (more.registers(lanes, /*ofWave=*/false) > available ||
-        more.bytes() > limits.ldsBytes)
-      break;
+  /// The choice with these blocks; a tile has the queries of `heads` heads.
+  Choice choice(Tile tile, int64_t heads = 1) const {
+    tile.m = own;
+    tile.n = size;
+    tile.k = others;
+    Choice choice;
+    choice.tile = tile;
+    choice.space.rows = {1, heads, 1};
+    choice.space.loop = ownAreShared;
+    return choice;
   }
-  auto fitsWave = [&](double share) {
-    return ofWave.registers(lanesOf(1, limits), /*ofWave=*/true) <=
-           share * limits.row.vgprs.perWave;
+};
+} // namespace
+
+/// Gives each wave keys of its own, as many as its registers take, where the
+/// fewest fit and results can meet in shared memory. The number of waves; 0:
+/// they do not.
+static int64_t splitKeys(Blocks &blocks, bool areBytes) {
+  const Limits &limits = blocks.limits;
+  const AttentionFacts &facts = limits.row.tiles.attention;
+  Blocks ofWave = blocks;
+  ofWave.lanes = lanesOf(1, limits);
+  ofWave.loaded *= ofWave.copies;
+  auto fits = [&](double share) {
+    return ofWave.registers() <= share * limits.row.vgprs.perWave;
   };
-  // Their results of f32 meet in shared memory, with a row's sums.
-  int64_t meeting = 4 * ofWave.queries * (size + 8);
+  // Results of f32 meet, with a row's sums.
+  int64_t meeting = 4 * blocks.own * (blocks.size + 8);
   int64_t together = std::min<int64_t>(
       wavesThatMeet, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
-  if (isFew && isWide && together > 1 && fitsWave(facts.vgprsOfFewest)) {
-    // Waves have keys of their own.
-    blocks = ofWave;
-    ofWave.keys *= 2;
-    if (fitsWave(keys.getElementType().isInteger() ? facts.vgprsOfBytes
-                                                   : facts.vgprsOfWave))
-      blocks = ofWave;
-    tile.waves = tile.unroll = together;
-  } else if (leastRows && !isFew) {
-    // Waves have rows of their own.
-    tile.waves = std::clamp<int64_t>(blocks.queries / leastRows, 1, tile.waves);
+  if (!blocks.isWide || together <= 1 || !fits(facts.vgprsOfFewest))
+    return 0;
+  ofWave.others *= 2;
+  if (fits(areBytes ? facts.vgprsOfBytes : facts.vgprsOfWave))
+    blocks.others = ofWave.others;
+  return together;
+}
+
+/// The rows of a tile of few queries, those of `heads` heads that read the same
+/// keys; 0: queries are many.
+static int64_t fewRows(Operation *op, RankedTensorType keys, int64_t &heads) {
+  int64_t count = expectedQueries(op);
+  if (ShapedType::isDynamic(count) || count > mostFewQueries)
+    return 0;
+  int64_t ofKeys = keys.getDimSize(isa<PagedAttentionOp>(op) ? 2 : 1);
+  heads = llvm::PowerOf2Ceil(queryTypeOf(op).getDimSize(1) / ofKeys);
+  return heads * llvm::PowerOf2Ceil(std::max<int64_t>(1, count));
+}
+
+static Choice chooseAttention(const Space &space, const Limits &limits) {
+  Operation *op = space.alone;
+  auto keys = cast<RankedTensorType>(op->getOperand(1).getType());
+  int64_t heads = 1, few = fewRows(op, keys, heads);
+  bool isSmall = few && few <= leastOfSimt;
+  Blocks blocks(op, limits, /*inRegisters=*/isSmall);
+  const int64_t leastRows = blocks.leastRows;
+  const int64_t least =
+      isSmall && leastRows <= leastOfSimt ? leastOfSimt : blocks.others;
+  const AttentionFacts &facts = limits.row.tiles.attention;
+  blocks.own = rowsOfSimt;
+  if (blocks.isWide) {
+    blocks.own = blocks.lanes / 2;
+    blocks.lanes /= blocks.size <= smallHead ? facts.tilesOfSmall : 1;
   }
-  if (isFew)
+  if (few) {
+    blocks.own = std::min(blocks.own, few);
+    blocks.lanes = std::min(blocks.lanes, lanesOf(wavesThatMeet, limits));
+  }
+  blocks.own = std::max(blocks.own, least);
+  blocks.perLogit = partsOfLogit(op);
+  blocks.weightsMeet = blocks.bits == 32;
+  while (blocks.own > least && !blocks.fitsMemory())
+    blocks.own /= 2;
+  int64_t available = blocks.available(facts.vgprs);
+  int64_t mostKeys = blocks.isWide ? keysOfMatrix : keysOfSimt;
+  Tile tile;
+  tile.waves = blocks.waves();
+  if (few) {
+    if (int64_t waves = splitKeys(blocks, keys.getElementType().isInteger()))
+      tile.waves = tile.unroll = waves;
+    else
+      blocks.growOthers(std::min<int64_t>(mostKeys, facts.keysOfFew),
+                        available);
     tile.split = std::clamp<int64_t>(
         facts.wavesOfFew * limits.simds / tile.waves, 1, mostSplit);
-  tile.m = blocks.queries;
-  tile.n = size;
-  tile.k = blocks.keys;
-  choice.space.rows = {1, heads, 1};
-  choice.space.loop = blocks.inShared;
-  return choice;
+    return blocks.choice(tile, heads);
+  }
+  // No tile of keys leaves registers for queries.
+  if (blocks.isWide && facts.wholeOperands && !blocks.isLoadedWhole &&
+      blocks.registers() > available)
+    blocks.shareOwn(leastRows);
+  blocks.growOthers(mostKeys, available);
+  // Waves have rows of their own.
+  if (leastRows)
+    tile.waves = std::clamp<int64_t>(blocks.own / leastRows, 1, tile.waves);
+  return blocks.choice(tile);
 }
 
 /// Rows that a workgroup adds up, as many to a wave as an instruction has: they
 /// stay in its registers with the sums. Then the largest tile of others, of
 /// which shared memory has both orders.
 static Choice chooseBackward(const Space &space, const Limits &limits) {
-  RankedTensorType type = queryTypeOf(space.alone);
-  int64_t size = columnsOf(type), bits = type.getElementTypeBitWidth();
-  OfInstruction instruction =
-      instructionOf(type.getElementType(), size, limits);
-  bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
+  Blocks blocks(space.alone, limits);
+  const int64_t leastRows = blocks.leastRows;
   const AttentionFacts &facts = limits.row.tiles.attention;
-  int64_t sums = isOfKeys(space.alone) ? 2 : 1;
-  Choice choice;
-  Tile &tile = choice.tile;
-  tile.waves = isWide ? wavesOfMatrix : wavesOfSimt;
-  int64_t rows = isWide ? tile.waves * instruction.rows : rowsOfSimt;
-  if (hasMatrix) {
+  blocks.operands = blocks.perLogit = 2;
+  blocks.sums = isOfKeys(space.alone) ? 2 : 1;
+  blocks.orders = 2 + blocks.sums;
+  blocks.weightsMeet = !leastRows;
+  blocks.own = blocks.isWide ? blocks.waves() * leastRows : rowsOfSimt;
+  Tile tile;
+  tile.waves = blocks.waves();
+  if (leastRows) {
     // On the H200 316 TFLOP/s in place of 286; keys have too many sums.
-    int64_t ofWave = sums == 1 && size <= smallHead ? facts.tilesOfSmall : 1;
+    int64_t ofWave =
+        blocks.sums == 1 && blocks.size <= smallHead ? facts.tilesOfSmall : 1;
     tile.waves =
-        std::clamp<int64_t>(rows / (ofWave * instruction.rows), 1, tile.waves);
+        std::clamp<int64_t>(blocks.own / (ofWave * leastRows), 1, tile.waves);
   }
+  blocks.lanes = lanesOf(tile.waves, limits);
+  // What is on its way, and the operand of a dot, which each wave has.
+  auto setLoaded = [&] {
+    blocks.loaded = 2 + (facts.wholeOperands ? blocks.copies * tile.waves : 0);
+  };
+  setLoaded();
   int64_t available =
-      availableRegisters(limits, isWide ? facts.vgprsOfGradients : facts.vgprs);
-  bool inShared = false; // own rows
-  // Bytes of shared memory: both orders of what the loop goes over, and weights
-  // that no lane has where it multiplies them.
-  auto bytes = [&](int64_t others) {
-    int64_t elements = (2 + sums) * others * size +
-                       (hasMatrix ? 0 : rows * others) +
-                       (inShared ? 2 * rows * size : 0);
-    return paddedBytes(elements, bits);
-  };
-  // Sums and logits in f32, one sum at a time where own rows are in shared
-  // memory; own rows, weights, what is on its way, and the operand of a dot,
-  // which each wave has.
-  auto registers = [&](int64_t others) {
-    int64_t columns = llvm::PowerOf2Ceil(size), copies = instruction.copies;
-    int64_t atOnce = inShared ? 1 : sums;
-    int64_t wide = rows * (atOnce * columns + 2 * others);
-    int64_t loaded = 2 + (facts.wholeOperands ? copies * tile.waves : 0);
-    int64_t narrow =
-        copies * rows * ((inShared ? 0 : 2) * columns + atOnce * others) +
-        loaded * others * columns;
-    return (wide + narrow * bits / 32) / lanesOf(tile.waves, limits);
-  };
-  int64_t others = hasMatrix ? leastOfMatrix : leastOfSimt;
-  // Some spilled registers cost less than rows in shared memory.
+      blocks.available(blocks.isWide ? facts.vgprsOfGradients : facts.vgprs);
+  // Some spilled registers cost less than rows in shared memory, which are only
+  // more code if registers do not suffice then either.
   auto spills = [&] {
-    return registers(others) > available * facts.overGradients;
+    return blocks.registers() > available * facts.overGradients;
   };
-  if (isWide && facts.wholeOperands && spills()) {
-    inShared = true;
-    // If that is not enough either, it is only more code.
-    inShared = !spills();
+  if (blocks.isWide && facts.wholeOperands && spills()) {
+    blocks.ownAreShared = true;
+    if ((blocks.ownAreShared = !spills()))
+      blocks.shareOwn(blocks.own / tile.waves);
   }
-  for (; inShared && tile.waves > 1 && bytes(others) > limits.ldsBytes;
-       rows /= 2)
-    tile.waves /= 2;
-  while (others < (isWide ? keysOfMatrix : keysOfSimt) &&
-         bytes(2 * others) <= limits.ldsBytes &&
-         registers(2 * others) <= available)
-    others *= 2;
-  tile.m = rows;
-  tile.n = size;
-  tile.k = others;
-  choice.space.rows = {1, 1, 1};
-  choice.space.loop = inShared;
-  return choice;
+  tile.waves = blocks.waves();
+  setLoaded();
+  blocks.growOthers(blocks.isWide ? keysOfMatrix : keysOfSimt, available);
+  return blocks.choice(tile);
 }
 
 FailureOr<Choice> greta::chooseAlone(const Space &space, const Limits &limits) {
@@ -324,17 +313,12 @@ FailureOr<Choice> greta::chooseAlone(const Space &space, const Limits &limits) {
   bool isBackward = isa<AttentionBackwardOp>(space.alone);
   Choice choice = isBackward ? chooseBackward(space, limits)
                              : chooseAttention(space, limits);
+  KernelKind kind{isBackward ? AttentionGradients : Attention, choice.tile};
   // A family's variant without matrix instructions keeps the choice.
-  if (!limits.matrix.empty() || limits.row.matrix.empty()) {
-    FailureOr<DictionaryAttr> asked = configFor(space.alone, limits.row);
-    if (failed(asked))
-      return failure();
-    if (*asked)
-      if (std::optional<std::string> why = takeAsked(
-              choice.tile, *asked, isBackward ? AttentionGradients : Attention))
-        return space.alone->emitOpError("has a 'greta.config' ") << *why;
-  }
-  const Tile &tile = choice.tile;
+  if ((!limits.matrix.empty() || limits.row.matrix.empty()) &&
+      failed(takeAsked(kind, space, limits)))
+    return failure();
+  const Tile &tile = choice.tile = kind.tile;
   SpaceSchedule &blocks = choice.space;
   blocks.rows[2] = std::max<int64_t>(1, tile.m / blocks.rows[1]);
   blocks.columns = tile.n;

@@ -180,10 +180,10 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
           }
 }
 
-std::optional<GemmKind> greta::matrixKind(const Space &space,
-                                          const Problem &problem,
-                                          const Limits &limits) {
-  GemmKind kind;
+std::optional<KernelKind> greta::matrixKind(const Space &space,
+                                            const Problem &problem,
+                                            const Limits &limits) {
+  KernelKind kind{MatrixGemm};
   kind.available = instructionsFor(space.matmul, limits);
   kind.cycles = HUGE_VAL;
   auto take = [&](const Tile &tile, double cycles) {
@@ -385,7 +385,7 @@ static void setBlocks(Choice &choice, const Space &space,
 /// straight from memory and the model has that faster. All GEMMs that share a
 /// launch do as the first.
 static bool suitsMatrix(const Space &space, const Problem &problem,
-                        const Limits &limits, const GemmKind &skinny) {
+                        const Limits &limits, const KernelKind &skinny) {
   if (limits.lead)
     return limits.lead->instruction;
   // Heads split the columns, which computed operands do not expect.
@@ -400,15 +400,15 @@ static bool suitsMatrix(const Space &space, const Problem &problem,
     return entry->config.get("instruction");
   if (!limits.wide)
     return false;
-  std::optional<GemmKind> matrix = matrixKind(space, problem, limits);
+  std::optional<KernelKind> matrix = matrixKind(space, problem, limits);
   return matrix && matrix->cycles < skinny.cycles;
 }
 
 /// The kind of a space's GEMM, with the tile asked for, else one that was
 /// measured, else the model's.
-static FailureOr<GemmKind> kindOf(const Space &space, const Problem &problem,
-                                  const Limits &limits) {
-  std::optional<GemmKind> kind = skinnyKind(space, limits);
+static FailureOr<KernelKind> kindOf(const Space &space, const Problem &problem,
+                                    const Limits &limits) {
+  std::optional<KernelKind> kind = skinnyKind(space, limits);
   bool isAsked = true;
   if (!kind || suitsMatrix(space, problem, limits, *kind)) {
     MatmulOp matmul = space.matmul;
@@ -425,7 +425,7 @@ static FailureOr<GemmKind> kindOf(const Space &space, const Problem &problem,
                    : instructionsFor(matmul, Limits(limits.row, true)).empty();
   }
   if (!kind) {
-    FailureOr<GemmKind> simt = simtKind(space, problem, limits);
+    FailureOr<KernelKind> simt = simtKind(space, problem, limits);
     if (failed(simt))
       return failure();
     kind = std::move(*simt);
@@ -441,7 +441,7 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
   bool isLed = limits.isLedByMatrix();
   if (!isLed)
     problem.n = std::max(problem.n, limits.columns);
-  FailureOr<GemmKind> kind = kindOf(space, problem, limits);
+  FailureOr<KernelKind> kind = kindOf(space, problem, limits);
   if (failed(kind))
     return failure();
   Choice choice;

@@ -168,9 +168,11 @@ static std::optional<std::string> takePart(Tile &tile, NamedAttribute entry,
   return std::nullopt;
 }
 
-std::optional<std::string>
-greta::takeAsked(Tile &tile, DictionaryAttr config, TileKind kind,
-                 ArrayRef<const MatrixInstruction *> available) {
+/// Replaces parts of `tile` by those that `config` has for its kind; why that
+/// cannot be, as "whose ..".
+static std::optional<std::string>
+takeConfig(Tile &tile, DictionaryAttr config, TileKind kind,
+           ArrayRef<const MatrixInstruction *> available) {
   if (Attribute extents = config.get("tile"))
     if (std::optional<std::string> why = takeExtents(tile, extents, kind))
       return why;
@@ -210,23 +212,24 @@ static void fitParts(Tile &tile, int64_t depth) {
     --tile.split;
 }
 
-LogicalResult greta::takeAsked(GemmKind &kind, const Space &space,
+LogicalResult greta::takeAsked(KernelKind &kind, const Space &space,
                                const Limits &limits) {
   MatmulOp matmul = space.matmul;
-  FailureOr<DictionaryAttr> config = configFor(matmul, limits.row);
+  Operation *op = matmul ? matmul : space.alone;
+  FailureOr<DictionaryAttr> config = configFor(op, limits.row);
   if (failed(config))
     return failure();
   bool isInSource = *config != nullptr;
   if (!isInSource) {
-    const TuningEntry *entry = measuredFor(space, limits);
+    const TuningEntry *entry = matmul ? measuredFor(space, limits) : nullptr;
     if (!entry)
       return success();
-    config = toAttribute(matmul.getContext(), entry->config);
+    config = toAttribute(op->getContext(), entry->config);
   }
   Tile asked = kind.tile;
   std::optional<std::string> why =
-      takeAsked(asked, *config, asked.kindOfGemm(), kind.available);
-  if (!why) {
+      takeConfig(asked, *config, kind.kind, kind.available);
+  if (!why && matmul) {
     fitParts(asked, matmul.getDepth());
     if ((why = kind.whyNot(asked)))
       why = "that does not fit: " + *why;
@@ -234,10 +237,10 @@ LogicalResult greta::takeAsked(GemmKind &kind, const Space &space,
   if (!why)
     kind.tile = asked;
   else if (isInSource)
-    return matmul.emitOpError("has a 'greta.config' ") << *why;
+    return op->emitOpError("has a 'greta.config' ") << *why;
   // An entry that ships is also for shapes near by, which it may not fit.
   else if (limits.tuning)
-    matmul.emitRemark("the tuning database has a configuration for ")
+    op->emitRemark("the tuning database has a configuration for ")
         << limits.row.name << " " << *why << "; the model's choice is taken";
   return success();
 }

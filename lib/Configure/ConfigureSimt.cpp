@@ -48,8 +48,9 @@ whyNotSimt(const Problem &problem, const Limits &limits, const Tile &tile) {
   return std::nullopt;
 }
 
-FailureOr<GemmKind> greta::simtKind(const Space &space, const Problem &problem,
-                                    const Limits &limits) {
+FailureOr<KernelKind> greta::simtKind(const Space &space,
+                                      const Problem &problem,
+                                      const Limits &limits) {
   MatmulOp matmul = space.matmul;
   int64_t largest = limits.wide ? 64 : 32;
   auto extent = [&](int64_t size) {
@@ -61,7 +62,7 @@ FailureOr<GemmKind> greta::simtKind(const Space &space, const Problem &problem,
     while (rows > 4 && rows * columns > largest * largest)
       rows /= 2;
   }
-  GemmKind kind;
+  KernelKind kind{SimtGemm};
   Tile &tile = kind.tile;
   tile.m = rows;
   tile.n = columns;

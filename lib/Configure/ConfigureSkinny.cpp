@@ -139,8 +139,8 @@ whyNotSkinny(const Space &space, const Limits &limits, const Tile &tile) {
   return std::nullopt;
 }
 
-std::optional<GemmKind> greta::skinnyKind(const Space &space,
-                                          const Limits &limits) {
+std::optional<KernelKind> greta::skinnyKind(const Space &space,
+                                            const Limits &limits) {
   MatmulOp matmul = space.matmul;
   if (!isSkinny(matmul))
     return std::nullopt;
@@ -229,7 +229,7 @@ std::optional<GemmKind> greta::skinnyKind(const Space &space,
     wavesAlongColumns =
         std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
 
-  GemmKind kind;
+  KernelKind kind{SkinnyGemm};
   Tile &tile = kind.tile;
   tile.waves = wavesAlongDepth * wavesAlongColumns;
   tile.m = rows;
