@@ -139,61 +139,153 @@ whyNotSkinny(const Space &space, const Limits &limits, const Tile &tile) {
   return std::nullopt;
 }
 
-std::optional<KernelKind> greta::skinnyKind(const Space &space,
-                                            const Limits &limits) {
+static int64_t ceilPower(int64_t n) {
+  return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
+}
+
+/// GEMMs of a batch, of which a dynamic one may have one; of a grouped GEMM
+/// the tiles of `rows` rows that are expected not to be empty.
+static int64_t batchOf(const Space &space, int64_t rows) {
   MatmulOp matmul = space.matmul;
-  if (!isSkinny(matmul))
-    return std::nullopt;
-  MLIRContext *context = matmul.getContext();
-  unsigned group = groupOfRows(space);
-  int64_t rows = rowsOf(space);
-  int64_t columns = matmul.getType().getShape().back();
-  // Workgroups for every GEMM of a batch; a dynamic one may have one.
-  int64_t batch = 1;
-  for (unsigned before = 0; before < group; ++before)
-    batch *= std::max<int64_t>(
-        1, constantOf(space.rows(before, context)).value_or(1));
-  // The tiles of a grouped GEMM that are expected not to be empty.
-  int64_t groups = matmul.getNumGroups();
-  if (groups) {
+  if (int64_t groups = matmul.getNumGroups()) {
     int64_t all = expectedRows(matmul);
-    batch = std::clamp<int64_t>(llvm::divideCeil(2 * all, rows), 1,
-                                std::min(groups, all));
+    return std::clamp<int64_t>(llvm::divideCeil(2 * all, rows), 1,
+                               std::min(groups, all));
   }
-  // A lane has both columns of a pair.
-  int64_t pair = columnsOfPair(space);
-  int64_t depth = matmul.getDepth();
-  bool alongDepth = matmul.getTransposeB();
+  int64_t batch = 1;
+  for (unsigned before = 0; before < groupOfRows(space); ++before)
+    batch *= std::max<int64_t>(
+        1, constantOf(space.rows(before, matmul.getContext())).value_or(1));
+  return batch;
+}
 
-  int64_t bits = storedBits(space), unit = unitOfWeights(space);
-  int64_t count = space.gemms().size();
-  int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
-  // Upper bits in words of their own come beside.
-  int64_t wide = 128 / llvm::bit_floor<uint64_t>(bits);
-  int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
-  const SkinnyRates &rates = limits.row.tiles.skinny;
-  if (rows <= 4 && alongDepth)
-    waves = std::min<int64_t>(waves, rates.mostWaves);
-  if (limits.lead)
-    waves = limits.lead->waves;
-  auto ceilPower = [](int64_t n) -> int64_t {
-    return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
-  };
+namespace {
+/// The cycles of a skinny GEMM, of `batch` or of as many groups as have rows.
+struct SkinnyTime {
+  const TargetRow *row;
+  int64_t split = 1;
+  double sums;    // of a workgroup
+  double loading; // of one GEMM's B
+  double busy;    // the share of the waves that the device wants, by one GEMM
+  double issue;   // of one GEMM's multiply-adds and loads of A
 
-  // How much of the depth and of N a lane has at a time, and how many lanes
-  // and waves lie along each.
-  int64_t run = 1, lanesAlongDepth, wavesAlongDepth = 1, columnsPerLane;
-  if (alongDepth) {
+  double toLoad(double batch) const {
+    return batch * loading / std::min(1.0, batch * busy * split) +
+           splitCycles(*row, split, sums);
+  }
+  double of(double batch) const {
+    return std::max(toLoad(batch), batch * issue);
+  }
+};
+
+/// How a skinny GEMM's workgroup lies over B: how much of the depth and of N a
+/// lane has at a time, and how many lanes and waves are along each.
+struct SkinnyTile {
+  const Space &space;
+  const Limits &limits;
+  const SkinnyRates &rates;
+  MatmulOp matmul;
+  int64_t rows, depth, columns;
+  int64_t together; // columns, with those of GEMMs that share the launch
+  int64_t count;    // GEMMs of one A
+  int64_t batch;    // GEMMs, or tiles of groups that are expected to have rows
+  int64_t pair;     // columns that a lane has together
+  int64_t bits, otherBits; // of B's elements as they are stored, of A's
+  int64_t unit;            // packed weights of a word; 0: none
+  int64_t wide;            // elements of B that a lane loads at once
+  int64_t waves;
+  int64_t run = 1, lanesAlongDepth, wavesAlongDepth = 1;
+  int64_t columnsPerLane, lanesAlongColumns, wavesAlongColumns;
+
+  SkinnyTile(const Space &space, const Limits &limits)
+      : space(space), limits(limits), rates(limits.row.tiles.skinny),
+        matmul(space.matmul), rows(rowsOf(space)), depth(matmul.getDepth()),
+        columns(matmul.getType().getShape().back()),
+        together(std::max(columns, limits.columns)),
+        count(space.gemms().size()), batch(batchOf(space, rows)),
+        pair(columnsOfPair(space)), bits(storedBits(space)),
+        otherBits(matmul.getA().getType().getElementTypeBitWidth()),
+        unit(unitOfWeights(space)),
+        // Upper bits in words of their own come beside.
+        wide(128 / llvm::bit_floor<uint64_t>(bits)),
+        waves(std::max<int64_t>(1, limits.shareBlock / limits.wave)) {
+    bool alongDepth = matmul.getTransposeB();
+    if (rows <= 4 && alongDepth)
+      waves = std::min<int64_t>(waves, rates.mostWaves);
+    if (limits.lead)
+      waves = limits.lead->waves;
+    if (alongDepth)
+      placeAlongDepth();
+    else
+      placeAlongColumns();
+    placeWaves();
+  }
+
+  Tile tile() const {
+    Tile tile;
+    tile.waves = wavesAlongDepth * wavesAlongColumns;
+    tile.m = rows;
+    tile.n = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
+    int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
+    tile.run = run;
+    tile.k = blockRuns * run;
+    int64_t registers = registersOf(space, rows, columnsPerLane, run);
+    // A power of two, which is likely to divide.
+    int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
+    tile.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
+                                    llvm::divideCeil(depth / run, blockRuns));
+    return tile;
+  }
+
+  SkinnyTime time(const Tile &tile) const {
+    SkinnyTime time;
+    time.row = &limits.row;
+    time.sums = double(rows) * tile.n;
+    time.busy = double(wavesAcross()) * wavesAlongDepth /
+                (double(limits.simds) * wavesPerSimd);
+    time.loading = double(together) * depth * bits / 8 /
+                   (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
+    // Issue cycles for one row: the FMAs plus the loads of A.
+    double perWeight =
+        (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
+    time.issue = perWeight * rows * count * together * depth /
+                 (limits.wave * double(limits.simds));
+    // Parts of the depth fill a device that waves along it do not.
+    constexpr int64_t most = 64;
+    bool splits = limits.wide && !limits.columns && canSplit(space);
+    SkinnyTime trial = time;
+    for (trial.split = 2;
+         splits && trial.split <= most && depth % (tile.k * trial.split) == 0;
+         trial.split *= 2)
+      if (trial.toLoad(batch) < time.toLoad(batch))
+        time = trial;
+    return time;
+  }
+
+private:
+  int64_t wavesAcross() const {
+    return llvm::divideCeil(together, columnsPerLane * lanesAlongColumns);
+  }
+  /// Whether so many waves along the depth leave SIMDs with too few.
+  bool leavesIdle(int64_t alongDepth) const {
+    return batch * wavesAcross() * alongDepth < limits.simds * wavesPerSimd;
+  }
+  void placeAlongDepth() {
     run = std::min(wide, powerPart(depth));
     while (run > std::max<int64_t>(unit, 1) &&
            rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
+    lanesAlongColumns = limits.wave / lanesAlongDepth;
     columnsPerLane = rows <= 4     ? rates.columns
                      : limits.wide ? sumRegisters / 16
                                    : 1;
     columnsPerLane = std::max<int64_t>(pair, columnsPerLane / count);
-  } else {
+    while (columnsPerLane > pair && leavesIdle(waves))
+      columnsPerLane /= 2;
+  }
+
+  void placeAlongColumns() {
     bool areHalves = space.pairs == Space::Pairs::Halves;
     int64_t inRow =
         space.heads ? space.headSize() / (areHalves ? 2 : 1) : columns;
@@ -201,94 +293,54 @@ std::optional<KernelKind> greta::skinnyKind(const Space &space,
                                            areHalves ? 1 : pair);
     columnsPerLane = areHalves ? 2 * neighbours : neighbours;
     // A cache line of 128 bytes.
-    int64_t lanesAlongColumns =
+    int64_t lanesOfLine =
         std::min(limits.wave, std::max<int64_t>(1, 1024 / (bits * neighbours)));
-    lanesAlongDepth = limits.wave / lanesAlongColumns;
+    lanesAlongDepth = limits.wave / lanesOfLine;
+    lanesAlongColumns = limits.wave / lanesAlongDepth;
   }
-  int64_t lanesAlongColumns = limits.wave / lanesAlongDepth;
-  int64_t runs = depth / run;
-  // With those of GEMMs that share the launch.
-  int64_t together = std::max(columns, limits.columns);
-  auto wavesAcross = [&]() -> int64_t {
-    return llvm::divideCeil(together, columnsPerLane * lanesAlongColumns);
-  };
-  auto wavesNeeded = [&]() -> int64_t { return batch * wavesAcross(); };
-  if (alongDepth)
-    while (columnsPerLane > pair &&
-           wavesNeeded() * waves < limits.simds * wavesPerSimd)
-      columnsPerLane /= 2;
-  // Lanes that cannot add up by themselves: neighbours still load neighbours.
-  if (limits.wave == 1)
-    wavesAlongDepth = std::min<int64_t>({8, waves, ceilPower(runs)});
-  while (wavesAlongDepth < waves &&
-         wavesNeeded() * wavesAlongDepth < limits.simds * wavesPerSimd &&
-         lanesAlongDepth * wavesAlongDepth * 2 <= runs)
-    wavesAlongDepth *= 2;
-  int64_t wavesAlongColumns = waves / wavesAlongDepth;
-  if (!limits.lead)
-    wavesAlongColumns =
-        std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
 
-  KernelKind kind{SkinnyGemm};
-  Tile &tile = kind.tile;
-  tile.waves = wavesAlongDepth * wavesAlongColumns;
-  tile.m = rows;
-  tile.n = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
-  int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
-  tile.run = run;
-  tile.k = blockRuns * run;
-  int64_t registers = registersOf(space, rows, columnsPerLane, run);
-  // A power of two, which is likely to divide.
-  int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
-  tile.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
-                                  llvm::divideCeil(runs, blockRuns));
-
-  // Parts of the depth fill a device that waves along it do not.
-  double busyOfOne = double(wavesAcross()) * wavesAlongDepth /
-                     (double(limits.simds) * wavesPerSimd);
-  double loadingOfOne = double(together) * depth * bits / 8 /
-                        (1000.0 * limits.row.bandwidthGBs) *
-                        limits.row.clockMHz;
-  double sums = double(rows) * tile.n;
-  // Issue cycles for one row: the FMAs plus the loads of A.
-  double perWeight =
-      (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
-  double issueOfOne = perWeight * rows * count * together * depth /
-                      (limits.wave * double(limits.simds));
-  auto cyclesOf = [=, &row = limits.row](double batch, int64_t split) {
-    return batch * loadingOfOne / std::min(1.0, batch * busyOfOne * split) +
-           splitCycles(row, split, sums);
-  };
-  double best = HUGE_VAL;
-  constexpr int64_t most = 64;
-  bool splits = !limits.columns && canSplit(space);
-  int64_t wanted = limits.wide && splits ? most : 1;
-  for (int64_t split = 1;
-       split == 1 || (split <= wanted && depth % (tile.k * split) == 0);
-       split *= 2) {
-    double cycles = cyclesOf(batch, split);
-    if (cycles >= best)
-      continue;
-    best = cycles;
-    tile.split = split;
+  void placeWaves() {
+    int64_t runs = depth / run;
+    // Lanes that cannot add up by themselves: neighbours still load neighbours.
+    if (limits.wave == 1)
+      wavesAlongDepth = std::min<int64_t>({8, waves, ceilPower(runs)});
+    while (wavesAlongDepth < waves && leavesIdle(wavesAlongDepth) &&
+           lanesAlongDepth * wavesAlongDepth * 2 <= runs)
+      wavesAlongDepth *= 2;
+    wavesAlongColumns = waves / wavesAlongDepth;
+    if (!limits.lead)
+      wavesAlongColumns =
+          std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
   }
-  double cycles = std::max(best, batch * issueOfOne);
+};
+} // namespace
+
+std::optional<KernelKind> greta::skinnyKind(const Space &space,
+                                            const Limits &limits) {
+  MatmulOp matmul = space.matmul;
+  if (!isSkinny(matmul))
+    return std::nullopt;
+  SkinnyTile skinny(space, limits);
+  KernelKind kind{SkinnyGemm, skinny.tile()};
+  SkinnyTime time = skinny.time(kind.tile);
+  kind.tile.split = time.split;
   // More rows than were expected load B again. Each row is likely to be of
   // another group.
+  int64_t rows = skinny.rows, groups = matmul.getNumGroups();
+  double cycles = time.of(skinny.batch);
   bool isDynamic = matmul.getType().isDynamicDim(matmul.getBatchRank());
-  int64_t split = tile.split;
-  double across = llvm::divideCeil(together, tile.n);
-  waves = tile.waves;
+  double across = llvm::divideCeil(skinny.together, kind.tile.n);
+  int64_t waves = kind.tile.waves;
   kind.cyclesOf = [=](const Tile &, int64_t given) {
     if (!groups)
       return cycles * llvm::divideCeil(given, rows);
     if (!isDynamic)
       return cycles;
     double tiles = rows == 1 ? given : std::min(given, groups);
-    return std::max(cyclesOf(tiles, split), tiles * issueOfOne) +
+    return time.of(tiles) +
            cyclesOfEmptySlots(groups, given, rows, across, waves, limits);
   };
-  kind.cycles = kind.cyclesOf(tile, expectedRows(matmul));
+  kind.cycles = kind.cyclesOf(kind.tile, expectedRows(matmul));
   kind.whyNot = [&](const Tile &tile) {
     return whyNotSkinny(space, limits, tile);
   };
