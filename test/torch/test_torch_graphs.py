@@ -1,6 +1,9 @@
 """torch.compile(mode="reduce-overhead") on rdna: recorded calls give what calls give, whoever keeps results."""
 
 import copy
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -167,3 +170,75 @@ def test_other_threads_while_a_call_is_recorded(rdna, recorded, monkeypatch):
         x = torch.full((8,), seed / 4)
         torch.testing.assert_close(function(x.to("rdna")).cpu(), torch.sin(x) * 2, rtol=1e-5, atol=1e-5)
     assert results == [[6] * 64] * 2 and recorded == {"recorded": 1, "replayed": 3}
+
+
+def test_results_that_other_libraries_have(rdna, recorded):
+    """What DLPack gives away keeps its numbers when the next replay comes, and is the tensor's own memory."""
+    import greta
+
+    torch = rdna
+    function = torch.compile(lambda x: x * 2 + 1, mode="reduce-overhead")
+
+    def on_host(one):
+        return (one.numpy() if isinstance(one, greta.Array) else one.cpu().numpy()).tolist()
+
+    for take in (lambda one: greta.from_dlpack(one, device="vulkan"), torch.from_dlpack):
+        for seed in range(3):
+            result = function(torch.full((256,), float(seed), device="rdna"))
+        taken = take(result)
+        function(torch.full((256,), 77.0, device="rdna"))
+        torch.rdna.synchronize()
+        assert result.tolist() == [5] * 256 and on_host(taken) == [5] * 256
+        result.add_(1)
+        torch.rdna.synchronize()
+        assert on_host(taken) == [6] * 256
+    assert recorded["recorded"] == 1 and recorded["replayed"] >= 5
+
+
+def test_no_user_gets_the_stream_of_recordings(rdna, recorded, monkeypatch):
+    """However many streams there are, no graph is recorded from one that others may use meanwhile."""
+    import greta.torch._graphs as graphs
+
+    torch = rdna
+    made, recorded_on, make = {torch.rdna.Stream().stream_id for _ in range(40)}, [], graphs.Recording.__init__
+
+    def noting(self, model, *arguments):
+        def noted(given):
+            recorded_on.append(torch.rdna.current_stream().stream_id)
+            return model(given)
+
+        make(self, noted, *arguments)
+
+    monkeypatch.setattr(graphs.Recording, "__init__", noting)
+    function = torch.compile(lambda x: torch.cos(x) - 1, mode="reduce-overhead")
+    for _ in range(3):
+        function(torch.ones(8, device="rdna"))
+    made |= {torch.rdna.Stream().stream_id for _ in range(40)}
+    assert len(made) <= 32 and len(recorded_on) == 1 and recorded_on[0] not in made
+
+
+ON_A_SECOND_DEVICE = """
+import torch
+import greta.torch
+
+torch.rdna.set_fallback(False)
+function = torch.compile(lambda x: x * 2 + 1, mode="reduce-overhead")
+kept = []
+for seed in range(5):
+    for name in ("rdna:1", "rdna:0"):
+        kept.append((name, seed, function(torch.full((8,), float(seed), device=name))))
+for name, seed, result in kept:
+    assert str(result.device) == name and result.tolist() == [2 * seed + 1] * 8, (name, seed, result)
+assert torch.rdna.current_device() == 0
+replays = [one.replay for one in __import__("gc").get_objects() if type(one).__name__ == "Recording"]
+assert len(replays) == 2, replays
+"""
+
+
+def test_a_second_device(rdna):
+    """While the first is the one in use. Both are the same lavapipe, opened twice."""
+    if not hasattr(rdna.accelerator, "Graph"):
+        pytest.skip("this torch has no torch.accelerator.Graph")
+    environment = {**os.environ, "GRETA_TORCH_DEVICES": "vulkan:0,vulkan:0"}
+    done = subprocess.run([sys.executable, "-c", ON_A_SECOND_DEVICE], capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -23,6 +23,8 @@ def _device(self: torch.Tensor) -> tuple[Any, int]:
 
 
 def _capsule(self: torch.Tensor, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+    if self.device.type == NAME:
+        _torch.move_away(self)  # from memory of a graph, which its next replay writes
     if self.device.type != NAME or dl_device is None or dl_device[0] == DLDeviceType.kDLExtDev:
         return _capsule_of_torch(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     if self.requires_grad:

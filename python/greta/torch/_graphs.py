@@ -14,7 +14,7 @@ from typing import Any, Callable, Sequence
 import torch
 
 from .. import _torch
-from ._device import NAME
+from ._device import NAME, _stream
 
 _MOST_SIZES = 16  # recordings of one function: each has memory of its own
 _MOST_TIMES = 8  # a recording is made again where what it reads lies elsewhere, so often
@@ -97,7 +97,8 @@ class GraphedFunction:
 
 @functools.cache
 def _stream_of(device: torch.device) -> Any:
-    return torch.rdna.Stream(device)
+    """The stream that recordings are made from: none that torch.rdna.Stream gives, since a user's work on it would be recorded, too."""
+    return _stream(_torch.reserve_stream(device.index), device.index)
 
 
 class Recording:

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DLPack.h"
+#include "Lending.h"
 #include "Tensors.h"
 
 #include <ATen/EmptyTensor.h>
@@ -53,6 +54,7 @@ DLManagedTensor *torch_device::exportTensor(const at::Tensor &tensor) {
   if (!tensor.numel())
     return device(index).runtime().allocate(16).exportDLPack(
         type->package, tensor.sizes().vec());
+  Lending::moveAway(tensor);
   Place place = placeOf(tensor);
   place.block->isShared = true; // the next tensor does not get it
   device(index).synchronize();

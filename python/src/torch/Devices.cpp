@@ -141,14 +141,33 @@ Queue &torch_device::Device::queue(int64_t stream) {
 
 int64_t torch_device::Device::makeStream() {
   // As torch's other devices do, streams come from a pool and are given again.
-  constexpr size_t first = ownStream + 1, most = 32;
+  constexpr size_t most = 32;
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    if (pool.size() >= most)
+      return pool[nextOfPool++ % most];
+  }
+  int64_t stream = reserveStream();
+  std::lock_guard<std::mutex> guard(lock);
+  pool.push_back(stream);
+  return stream;
+}
+
+int64_t torch_device::Device::reserveStream() {
   const Runtime &opened = runtime();
   std::lock_guard<std::mutex> guard(lock);
-  static size_t next = 0;
-  if (queues.size() == first + most)
-    return first + next++ % most;
+  if (!released.empty()) {
+    int64_t stream = released.back();
+    released.pop_back();
+    return stream;
+  }
   queues.push_back(std::make_unique<Queue>(opened.stream()));
   return static_cast<int64_t>(queues.size()) - 1;
+}
+
+void torch_device::Device::releaseStream(int64_t stream) {
+  std::lock_guard<std::mutex> guard(lock);
+  released.push_back(stream);
 }
 
 size_t torch_device::Device::streamCount() {

@@ -76,7 +76,11 @@ public:
 
   const Runtime &runtime();
   Queue &queue(int64_t stream);
+  /// One of the streams that users share.
   int64_t makeStream();
+  /// A stream that nobody else gets until it is released.
+  int64_t reserveStream();
+  void releaseStream(int64_t stream);
   size_t streamCount();
   /// Waits for all of its streams.
   void synchronize();
@@ -119,6 +123,8 @@ private:
   std::shared_ptr<const Runtime> opened;
   int forksBefore = 0; // it was opened
   std::vector<std::unique_ptr<Queue>> queues;
+  std::vector<int64_t> pool, released; // streams of users, and of nobody
+  size_t nextOfPool = 0;
   std::multimap<uint64_t, std::unique_ptr<Block>> blocks; // by address
   std::map<Bin, std::vector<Buffer>> bins;
   std::map<int64_t, std::shared_ptr<GraphMemory>> captures; // by stream

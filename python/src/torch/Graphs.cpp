@@ -50,19 +50,25 @@ std::vector<at::Tensor> greta::torch_device::Lending::lend() {
   return made;
 }
 
+static void moveStorage(c10::StorageImpl &storage) {
+  if (storage.data_ptr().get_deleter() != &giveBack)
+    return;
+  c10::DeviceGuard guard(storage.device());
+  c10::DataPtr own = storageAllocator()->allocate(storage.nbytes());
+  if (storage.nbytes())
+    storageAllocator()->copy_data(own.get(), storage.data(), storage.nbytes());
+  storage.set_data_ptr_noswap(std::move(own));
+}
+
 void greta::torch_device::Lending::moveAway() {
-  for (auto &weak : lent) {
-    c10::intrusive_ptr<c10::StorageImpl> storage = weak.lock();
-    if (!storage || storage->data_ptr().get_deleter() != &giveBack)
-      continue;
-    c10::DeviceGuard guard(storage->device());
-    c10::DataPtr own = storageAllocator()->allocate(storage->nbytes());
-    if (storage->nbytes())
-      storageAllocator()->copy_data(own.get(), storage->data(),
-                                    storage->nbytes());
-    storage->set_data_ptr_noswap(std::move(own));
-  }
+  for (auto &weak : lent)
+    if (c10::intrusive_ptr<c10::StorageImpl> storage = weak.lock())
+      moveStorage(*storage);
   lent.clear();
+}
+
+void greta::torch_device::Lending::moveAway(const at::TensorBase &tensor) {
+  moveStorage(*tensor.storage().unsafeGetStorageImpl());
 }
 
 bool greta::torch_device::Lending::isLent(const at::TensorBase &tensor) {

@@ -24,6 +24,9 @@ public:
   /// Gives those that were lent last and are in use, views of them included,
   /// memory of their own with what is in them, in the stream in use.
   void moveAway();
+  /// Gives a tensor whose memory was lent memory of its own now, in the stream
+  /// in use: for those who will read it where no replay can know of them.
+  static void moveAway(const at::TensorBase &tensor);
   /// Whether a tensor's memory was lent.
   static bool isLent(const at::TensorBase &tensor);
 

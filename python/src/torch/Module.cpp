@@ -291,14 +291,23 @@ static void bindLending(nb::module_ &m) {
             return tensors;
           },
           "Tensors over the same memory with storages of their own")
-      .def("move_away", &Lending::moveAway,
+      .def("move_away", nb::overload_cast<>(&Lending::moveAway),
            "Gives those lent last that are in use memory of their own");
+  m.def(
+      "move_away",
+      [](nb::handle tensor) {
+        Lending::moveAway(THPVariable_Unpack(tensor.ptr()));
+      },
+      "tensor"_a, "Gives a tensor memory of its own if a graph's was lent");
   m.def(
       "is_lent",
       [](nb::handle tensor) {
         return Lending::isLent(THPVariable_Unpack(tensor.ptr()));
       },
       "tensor"_a, "Whether a tensor's memory is a graph's");
+  m.def(
+      "reserve_stream", [](int index) { return device(index).reserveStream(); },
+      "index"_a, "The number of a stream that users do not get");
 }
 
 NB_MODULE(_torch, m) {
