@@ -239,39 +239,26 @@ Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
     require(spirv::Capability::RoundingModeRTE);
     return value;
   };
-  // GLSL's FMax and FMin leave open what becomes of NaN.
-  auto extremum = [&](Value extreme, bool propagate) {
+  using namespace spirv;
+  if (Value value =
+          emitByRow<Row<arith::AddFOp, FAddOp>, Row<arith::SubFOp, FSubOp>,
+                    Row<arith::MulFOp, FMulOp>>(op, x))
+    return rounded(value);
+  if (Value extreme = emitByRow<
+          Row<arith::MaximumFOp, GLFMaxOp>, Row<arith::MinimumFOp, GLFMinOp>,
+          Row<arith::MaxNumFOp, GLFMaxOp>, Row<arith::MinNumFOp, GLFMinOp>>(
+          op, x)) {
+    // GLSL's FMax and FMin leave open what becomes of NaN.
+    bool propagate = isa<arith::MaximumFOp, arith::MinimumFOp>(op);
     if (hasFlag(op, arith::FastMathFlags::nnan) ||
         (hasNumberExtrema && !propagate))
       return extreme;
-    Value onFirst = propagate ? x[0] : x[1], onSecond = propagate ? x[1] : x[0];
-    Value first = select(isNaN(x[0]), onFirst, extreme);
-    return select(isNaN(x[1]), onSecond, first);
-  };
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<arith::AddFOp>(
-          [&](auto) { return rounded(same<spirv::FAddOp>(x[0], x[1])); })
-      .Case<arith::SubFOp>(
-          [&](auto) { return rounded(same<spirv::FSubOp>(x[0], x[1])); })
-      .Case<arith::MulFOp>(
-          [&](auto) { return rounded(same<spirv::FMulOp>(x[0], x[1])); })
-      .Case<arith::DivFOp>([&](auto) {
-        return fromF32(same<spirv::FDivOp>(toF32(x[0]), toF32(x[1])), scalar);
-      })
-      .Case<arith::NegFOp>([&](auto) { return same<spirv::FNegateOp>(x[0]); })
-      .Case<arith::MaximumFOp>([&](auto) {
-        return extremum(same<spirv::GLFMaxOp>(x[0], x[1]), true);
-      })
-      .Case<arith::MinimumFOp>([&](auto) {
-        return extremum(same<spirv::GLFMinOp>(x[0], x[1]), true);
-      })
-      .Case<arith::MaxNumFOp>([&](auto) {
-        return extremum(same<spirv::GLFMaxOp>(x[0], x[1]), false);
-      })
-      .Case<arith::MinNumFOp>([&](auto) {
-        return extremum(same<spirv::GLFMinOp>(x[0], x[1]), false);
-      })
-      .Default([](auto) { return Value(); });
+    Value first = select(isNaN(x[0]), x[propagate ? 0 : 1], extreme);
+    return select(isNaN(x[1]), x[propagate ? 1 : 0], first);
+  }
+  if (isa<arith::DivFOp>(op))
+    return fromF32(same<FDivOp>(toF32(x[0]), toF32(x[1])), scalar);
+  return isa<arith::NegFOp>(op) ? same<FNegateOp>(x[0]) : Value();
 }
 
 /// A comparison by one instruction.
