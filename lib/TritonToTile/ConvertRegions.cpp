@@ -97,26 +97,24 @@ static SmallVector<Type> typesWithFlags(Operation *op, size_t numFlags) {
   return types;
 }
 
-LogicalResult OpConverter::convert(ReduceOp op) {
+template <typename ToT, typename OpT, typename... ArgsT>
+LogicalResult OpConverter::convertCombining(OpT op, ArgsT... args) {
   SmallVector<Value> values = op.getValues();
   FailureOr<SmallVector<StringAttr>> messages = flagAsserts(op, values);
   if (failed(messages) || failed(isolate(op)))
     return failure();
-  auto reduce = tile::ReduceOp::create(b, typesWithFlags(op, messages->size()),
-                                       values, op.getAxis());
-  reduce.getCombiner().takeBody(op.getCombiner());
-  return replaceCombining(op, reduce, *messages);
+  auto made = ToT::create(b, typesWithFlags(op, messages->size()), values,
+                          op.getAxis(), args...);
+  made.getCombiner().takeBody(op.getCombiner());
+  return replaceCombining(op, made, *messages);
+}
+
+LogicalResult OpConverter::convert(ReduceOp op) {
+  return convertCombining<tile::ReduceOp>(op);
 }
 
 LogicalResult OpConverter::convert(ScanOp op) {
-  SmallVector<Value> values = op.getValues();
-  FailureOr<SmallVector<StringAttr>> messages = flagAsserts(op, values);
-  if (failed(messages) || failed(isolate(op)))
-    return failure();
-  auto scan = tile::ScanOp::create(b, typesWithFlags(op, messages->size()),
-                                   values, op.getAxis(), op.getReverse());
-  scan.getCombiner().takeBody(op.getCombiner());
-  return replaceCombining(op, scan, *messages);
+  return convertCombining<tile::ScanOp>(op, op.getReverse());
 }
 
 //===----------------------------------------------------------------------===//

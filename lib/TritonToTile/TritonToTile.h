@@ -94,6 +94,8 @@ private:
   llvm::LogicalResult convert(MapElementwiseOp op);
   mlir::FailureOr<llvm::SmallVector<mlir::StringAttr>>
   flagAsserts(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &values);
+  template <typename ToT, typename OpT, typename... ArgsT>
+  llvm::LogicalResult convertCombining(OpT op, ArgsT... args);
   /// Gives `op` the first results of `made`, and asserts of the others.
   llvm::LogicalResult
   replaceCombining(mlir::Operation *op, mlir::Operation *made,
