@@ -139,15 +139,13 @@ static void addNeighbours(const KernelKind &kind, Candidates &candidates) {
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   Problem problem = problemOf(space);
-  std::optional<KernelKind> kind = skinnyKind(space, limits);
-  if (!kind)
-    kind = matrixKind(space, problem, limits);
-  if (!kind) {
-    FailureOr<KernelKind> simt = simtKind(space, problem, limits);
-    if (failed(simt))
-      return failure();
-    kind = std::move(*simt);
-  }
+  std::optional<KernelKind> best = skinnyKind(space, limits);
+  if (!best)
+    best = matrixKind(space, problem, limits);
+  FailureOr<KernelKind> kind =
+      best ? std::move(*best) : simtKind(space, problem, limits);
+  if (failed(kind))
+    return failure();
   Candidates candidates{count};
   candidates.add(kind->tile);
   if (kind->steps.empty())

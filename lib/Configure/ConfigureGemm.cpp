@@ -424,15 +424,11 @@ static FailureOr<KernelKind> kindOf(const Space &space, const Problem &problem,
     isAsked = kind ? !limits.isLedByMatrix()
                    : instructionsFor(matmul, Limits(limits.row, true)).empty();
   }
-  if (!kind) {
-    FailureOr<KernelKind> simt = simtKind(space, problem, limits);
-    if (failed(simt))
-      return failure();
-    kind = std::move(*simt);
-  }
-  if (isAsked && failed(takeAsked(*kind, space, limits)))
+  FailureOr<KernelKind> chosen =
+      kind ? std::move(*kind) : simtKind(space, problem, limits);
+  if (succeeded(chosen) && isAsked && failed(takeAsked(*chosen, space, limits)))
     return failure();
-  return std::move(*kind);
+  return chosen;
 }
 
 FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
