@@ -467,27 +467,10 @@ LogicalResult KernelEmitter::emitWideDivision(Operation *op) {
   upper =
       same<spirv::ShiftRightLogicalOp>(upper, constInt(upper.getType(), 32));
   Value fits = compare<spirv::IEqualOp>(upper, constInt(upper.getType(), 0));
-  SmallVector<Type> types(ValueRange(xs).getTypes());
-  auto selection =
-      spirv::SelectionOp::create(b, types, spirv::SelectionControl::None);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    Region &region = selection.getBody();
-    Block *header = b.createBlock(&region), *near = b.createBlock(&region),
-          *far = b.createBlock(&region), *merge = b.createBlock(&region);
-    for (Type type : types)
-      merge->addArgument(type, op->getLoc());
-    b.setInsertionPointToEnd(header);
-    spirv::BranchConditionalOp::create(b, fits, near, ValueRange(), far,
-                                       ValueRange());
-    b.setInsertionPointToEnd(near);
-    spirv::BranchOp::create(b, merge, emitAll(narrow));
-    b.setInsertionPointToEnd(far);
-    spirv::BranchOp::create(b, merge, emitAll(wide));
-    b.setInsertionPointToEnd(merge);
-    spirv::MergeOp::create(b, merge->getArguments());
-  }
-  set(op->getResult(0), PartList(selection.getResults()));
+  set(op->getResult(0),
+      *emitSelection(
+          ValueRange(xs).getTypes(), fits, [&] { return emitAll(narrow); },
+          [&] { return emitAll(wide); }));
   return success();
 }
 

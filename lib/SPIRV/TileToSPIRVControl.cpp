@@ -188,42 +188,56 @@ LogicalResult KernelEmitter::emitWhile(scf::WhileOp op) {
   return success();
 }
 
-LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
-  SmallVector<Type> types;
-  for (Type type : op.getResultTypes())
-    llvm::append_range(types, carriedTypes(type));
+FailureOr<PartList> KernelEmitter::emitSelection(TypeRange types,
+                                                 Value condition, Arm onTrue,
+                                                 Arm onFalse) {
+  Location loc = b.getLoc();
   auto selection =
       spirv::SelectionOp::create(b, types, spirv::SelectionControl::None);
   OpBuilder::InsertionGuard guard(b);
   Region &region = selection.getBody();
-  Block *header = b.createBlock(&region);
-  Block *thenBlock = b.createBlock(&region);
-  Block *elseBlock =
-      op.getElseRegion().empty() ? nullptr : b.createBlock(&region);
-  Block *merge = b.createBlock(&region);
+  Block *header = b.createBlock(&region), *trueBlock = b.createBlock(&region),
+        *falseBlock = onFalse ? b.createBlock(&region) : nullptr,
+        *merge = b.createBlock(&region);
   for (Type type : types)
-    merge->addArgument(type, op.getLoc());
-
+    merge->addArgument(type, loc);
   b.setInsertionPointToEnd(header);
-  spirv::BranchConditionalOp::create(
-      b, getScalar(op.getCondition()), thenBlock, ValueRange(),
-      elseBlock ? elseBlock : merge, ValueRange());
-  auto emitArm = [&](Block *block, Block *source) -> LogicalResult {
+  spirv::BranchConditionalOp::create(b, condition, trueBlock, ValueRange(),
+                                     falseBlock ? falseBlock : merge,
+                                     ValueRange());
+  for (auto [block, arm] :
+       {std::pair(trueBlock, onTrue), {falseBlock, onFalse}}) {
+    if (!block)
+      continue;
     b.setInsertionPointToEnd(block);
-    if (failed(emitBlock(*source)))
+    FailureOr<PartList> parts = arm();
+    if (failed(parts))
       return failure();
-    b.setLoc(op.getLoc());
-    spirv::BranchOp::create(
-        b, merge, flatten(*this, source->getTerminator()->getOperands()));
-    return success();
-  };
-  if (failed(emitArm(thenBlock, op.thenBlock())) ||
-      (elseBlock && failed(emitArm(elseBlock, op.elseBlock()))))
-    return failure();
+    b.setLoc(loc);
+    spirv::BranchOp::create(b, merge, *parts);
+  }
   b.setInsertionPointToEnd(merge);
   spirv::MergeOp::create(b, merge->getArguments());
-  b.setInsertionPointAfter(selection);
-  distribute(*this, op.getResults(), selection.getResults());
+  return PartList(selection.getResults());
+}
+
+LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    llvm::append_range(types, carriedTypes(type));
+  auto emitArm = [&](Block *source) -> FailureOr<PartList> {
+    if (failed(emitBlock(*source)))
+      return failure();
+    return flatten(*this, source->getTerminator()->getOperands());
+  };
+  auto onTrue = [&] { return emitArm(op.thenBlock()); };
+  auto onFalse = [&] { return emitArm(op.elseBlock()); };
+  FailureOr<PartList> results =
+      emitSelection(types, getScalar(op.getCondition()), onTrue,
+                    op.getElseRegion().empty() ? Arm() : Arm(onFalse));
+  if (failed(results))
+    return failure();
+  distribute(*this, op.getResults(), *results);
   return success();
 }
 

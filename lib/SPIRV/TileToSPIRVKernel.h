@@ -58,6 +58,12 @@ public:
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitWhile(mlir::scf::WhileOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  /// What one of two branches has at its end, of `types`; without `onFalse`
+  /// there is nothing.
+  using Arm = llvm::function_ref<mlir::FailureOr<PartList>()>;
+  mlir::FailureOr<PartList> emitSelection(mlir::TypeRange types,
+                                          mlir::Value condition, Arm onTrue,
+                                          Arm onFalse);
   void finishModule();
 
   //===--- Groups of ops; `unknown` for ops that are not of the group ----===//
@@ -191,8 +197,7 @@ public:
   void setMaximum(mlir::Value value, const llvm::APInt &maximum);
   void noteRange(mlir::Operation *op);
 
-  //===--- Memory (TileToSPIRVMemory.cpp)
-  //----------------------------------===//
+  //===--- Memory (TileToSPIRVMemory.cpp) ---------------------------------===//
   mlir::LogicalResult emitAccess(mlir::Operation *op, mlir::Value base,
                                  mlir::Value offset, mlir::Type type,
                                  int64_t align, mlir::Value stored);
@@ -241,8 +246,7 @@ public:
                                          mlir::Value stored);
   mlir::LogicalResult emitFragmentProduct(tile::MmaOp op);
 
-  //===--- State
-  //------------------------------------------------------------===//
+  //===--- State ----------------------------------------------------------===//
   tile::FuncOp kernel;
   const bool hasNumberExtrema; // of a number and NaN, see TileToSPIRV.h
   mlir::ImplicitLocOpBuilder b;
