@@ -203,6 +203,8 @@ public:
                                  int64_t align, mlir::Value stored);
   mlir::Value lanePointer(mlir::Value base, mlir::Value offset,
                           unsigned elementBytes, int64_t &constantBytes);
+  /// A pointer to what lies so many bytes behind an address.
+  mlir::Value pointerTo(mlir::Type type, mlir::Value address, int64_t bytes);
   mlir::LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
   /// To an element of an array in shared memory.
   mlir::Value sharedPointer(mlir::Value array, mlir::Value index);

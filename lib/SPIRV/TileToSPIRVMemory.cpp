@@ -178,6 +178,14 @@ Value KernelEmitter::lanePointer(Value base, Value offset,
   return address;
 }
 
+Value KernelEmitter::pointerTo(Type type, Value address, int64_t bytes) {
+  if (bytes)
+    address = same<spirv::IAddOp>(address, constInt(b.getI64Type(), bytes));
+  return make<spirv::ConvertUToPtrOp>(
+      spirv::PointerType::get(type, spirv::StorageClass::PhysicalStorageBuffer),
+      address);
+}
+
 LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
                                         Type type, int64_t align,
                                         Value stored) {
@@ -220,13 +228,7 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
     if (bytesOf(unit) == 1)
       require(spirv::Capability::StorageBuffer8BitAccess);
 
-    Value at = address;
-    if (int64_t constant = constantBytes + done)
-      at = same<spirv::IAddOp>(at, constInt(b.getI64Type(), constant));
-    Value pointer = make<spirv::ConvertUToPtrOp>(
-        spirv::PointerType::get(accessed,
-                                spirv::StorageClass::PhysicalStorageBuffer),
-        at);
+    Value pointer = pointerTo(accessed, address, constantBytes + done);
     auto access = spirv::MemoryAccess::Aligned;
     if (hasFences && !isReadonly)
       access = access | spirv::MemoryAccess::NonPrivatePointer;

@@ -64,14 +64,7 @@ FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
   int64_t constantBytes = 0;
   Value address = lanePointer(op.getBase(), op.getOffset(),
                               tile::bytesInMemory(element), constantBytes);
-  if (constantBytes)
-    address =
-        same<spirv::IAddOp>(address, constInt(b.getI64Type(), constantBytes));
-  Value pointer = make<spirv::ConvertUToPtrOp>(
-      spirv::PointerType::get(element,
-                              spirv::StorageClass::PhysicalStorageBuffer),
-      address);
-  return AtomicPlace{pointer, *scope};
+  return AtomicPlace{pointerTo(element, address, constantBytes), *scope};
 }
 
 template <typename OpT>
