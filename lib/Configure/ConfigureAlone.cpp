@@ -64,8 +64,9 @@ static Choice chooseUpdate(const Space &space, const Limits &limits) {
   return choice;
 }
 
-/// What is computed of each logit at a time, in f32: it; where some are left
-/// out, what they are compared by; scales, where keys or values have their own.
+/// Counts what is computed of each logit at a time, in f32: itself, what it is
+/// compared by where some are left out, and scales where keys or values have
+/// their own.
 static int64_t partsOfLogit(Operation *op) {
   auto count = [&](auto attention, bool hasMask) -> int64_t {
     bool hasScales = differByKey(op, attention.getKScale()) ||
@@ -179,8 +180,8 @@ struct Blocks {
 } // namespace
 
 /// Gives each wave keys of its own, as many as its registers take, where the
-/// fewest fit and results can meet in shared memory. The number of waves; 0:
-/// they do not.
+/// fewest fit and results can meet in shared memory. Returns the number of
+/// waves; 0 if they do not.
 static int64_t splitKeys(Blocks &blocks, bool areBytes) {
   const Limits &limits = blocks.limits;
   const AttentionFacts &facts = limits.row.tiles.attention;
@@ -202,8 +203,8 @@ static int64_t splitKeys(Blocks &blocks, bool areBytes) {
   return together;
 }
 
-/// The rows of a tile of few queries, those of `heads` heads that read the same
-/// keys; 0: queries are many.
+/// Returns the rows of a tile of few queries, which are those of `heads` heads
+/// that read the same keys; 0 if queries are many.
 static int64_t fewRows(Operation *op, RankedTensorType keys, int64_t &heads) {
   int64_t count = expectedQueries(op);
   if (ShapedType::isDynamic(count) || count > mostFewQueries)
@@ -284,7 +285,7 @@ static Choice chooseBackward(const Space &space, const Limits &limits) {
         std::clamp<int64_t>(blocks.own / (ofWave * leastRows), 1, tile.waves);
   }
   blocks.lanes = lanesOf(tile.waves, limits);
-  // What is on its way, and the operand of a dot, which each wave has.
+  // Each wave has what is on its way, and the operand of a dot.
   auto setLoaded = [&] {
     blocks.loaded = 2 + (facts.wholeOperands ? blocks.copies * tile.waves : 0);
   };

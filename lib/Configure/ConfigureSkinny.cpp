@@ -143,8 +143,8 @@ static int64_t ceilPower(int64_t n) {
   return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
 }
 
-/// GEMMs of a batch, of which a dynamic one may have one; of a grouped GEMM
-/// the tiles of `rows` rows that are expected not to be empty.
+/// Counts the GEMMs of a batch, of which a dynamic one may have one, or the
+/// tiles of `rows` rows of a grouped GEMM that are expected not to be empty.
 static int64_t batchOf(const Space &space, int64_t rows) {
   MatmulOp matmul = space.matmul;
   if (int64_t groups = matmul.getNumGroups()) {
@@ -160,7 +160,8 @@ static int64_t batchOf(const Space &space, int64_t rows) {
 }
 
 namespace {
-/// The cycles of a skinny GEMM, of `batch` or of as many groups as have rows.
+/// A skinny GEMM takes the cycles of loading or of issuing, whichever are more.
+/// Its `batch` counts GEMMs, or groups that have rows.
 struct SkinnyTime {
   const TargetRow *row;
   int64_t split = 1;
@@ -178,8 +179,8 @@ struct SkinnyTime {
   }
 };
 
-/// How a skinny GEMM's workgroup lies over B: how much of the depth and of N a
-/// lane has at a time, and how many lanes and waves are along each.
+/// A skinny GEMM's workgroup lies over B as this says: a lane has so much of
+/// the depth and of N at a time, and so many lanes and waves are along each.
 struct SkinnyTile {
   const Space &space;
   const Limits &limits;

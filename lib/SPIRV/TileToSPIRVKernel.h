@@ -58,8 +58,8 @@ public:
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitWhile(mlir::scf::WhileOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
-  /// What one of two branches has at its end, of `types`; without `onFalse`
-  /// there is nothing.
+  /// Emits both branches, and returns what the one that is taken has at its
+  /// end, of `types`. There may be no `onFalse`, and no results then.
   using Arm = llvm::function_ref<mlir::FailureOr<PartList>()>;
   mlir::FailureOr<PartList> emitSelection(mlir::TypeRange types,
                                           mlir::Value condition, Arm onTrue,
@@ -203,7 +203,7 @@ public:
                                  int64_t align, mlir::Value stored);
   mlir::Value lanePointer(mlir::Value base, mlir::Value offset,
                           unsigned elementBytes, int64_t &constantBytes);
-  /// A pointer to what lies so many bytes behind an address.
+  /// Makes a pointer to what lies so many bytes behind an address.
   mlir::Value pointerTo(mlir::Type type, mlir::Value address, int64_t bytes);
   mlir::LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
   /// To an element of an array in shared memory.
