@@ -238,7 +238,7 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
     for (size_t i = 0; i < some; ++i) {
       if (!source.pack(row, i, at))
         fail("the weight '" + name +
-             "' has a scale of MXFP4 above 2^15, which f16 does not have");
+             "' has numbers of MXFP4 beyond 65504, which f16 does not have");
       for (size_t p = 0; p < parts.size(); ++p)
         at[p] += parts[p].rowBytes;
     }

@@ -153,7 +153,7 @@ namespace {
 // greta.dequant's words hold, and what each group of them has.
 struct Block {
   uint8_t numbers[256];
-  float scales[16], minima[16];
+  float scales[16], minima[16] = {};
   int exponent; // of MXFP4's scale, plus 127
 };
 } // namespace
@@ -392,23 +392,39 @@ void limitToF16(float *numbers, int64_t count) {
       numbers[i] = std::clamp(numbers[i], -largestF16, largestF16);
 }
 
-/// A scale with which no number of the group is an infinity of f16. A file's
-/// scale is rounded, and may make one: 65504 / 127 is 516 there.
-static float limitedScale(float scale, const WeightFormat &as,
-                          const uint8_t *numbers, int64_t count) {
+/// The number of f16 that is next to a finite one, or the largest.
+static float heldInF16(float value) {
+  return std::clamp(fromF16(toF16(value)), -largestF16, largestF16);
+}
+
+/// A finite scale, as f16 has it, with which a number of this size and what is
+/// added to it are no infinity of f16. A file's scale is rounded, and may make
+/// one: 65504 / 127 is 516 there.
+static float limitedScale(float scale, double largest, double added) {
+  double held = heldInF16(scale), end = held * largest + added;
+  if (std::abs(end) <= largestF16)
+    return static_cast<float>(held);
+  double most =
+      std::abs(std::copysign(double(largestF16), end) - added) / largest;
+  uint16_t bits = toF16(static_cast<float>(most));
+  if (fromF16(bits) > most)
+    --bits;
+  return std::copysign(fromF16(bits), scale);
+}
+
+/// Puts a group's scale, and its minimum if it has one, into the range of f16.
+/// Numbers beyond it are files' roundings, which become its largest ones.
+static void limitGroup(const WeightFormat &as, const uint8_t *numbers,
+                       int64_t count, float &scale, float &minimum) {
   constexpr float largestOfAll = 256; // of every format
-  float held = std::abs(fromF16(toF16(scale)));
-  if (!std::isfinite(scale) || held * largestOfAll <= largestF16)
-    return scale;
+  if (!std::isfinite(scale) || !std::isfinite(minimum) ||
+      std::abs(scale) * largestOfAll + std::abs(minimum) <= largestF16)
+    return;
   float largest = 0;
   for (int64_t i = 0; i < count; ++i)
     largest = std::max(largest, std::abs(decode(as, numbers[i])));
-  if (largest == 0 || held * largest <= largestF16)
-    return scale;
-  uint16_t bits = toF16(largestF16 / largest);
-  if (fromF16(bits) * largest > largestF16)
-    --bits;
-  return std::copysign(fromF16(bits), scale);
+  minimum = heldInF16(minimum);
+  scale = limitedScale(scale, largest, minimum);
 }
 
 static void putF16(float value, int64_t i, uint8_t *to) {
@@ -433,6 +449,18 @@ static void packWords(const WeightFormat &as, const uint8_t *numbers,
 /// Powers of two that f16 has, plus 127 (docs/reference/Greta.md).
 constexpr int leastExponent = 103, largestExponent = 142;
 
+/// Finds the exponent with which a block of MXFP4 is held; false where f16 has
+/// none, or not all of the block's numbers.
+static bool holdExponent(const WeightFormat &as, Block &block) {
+  float largest = 0;
+  for (int i = 0; i < 32; ++i)
+    largest = std::max(largest, std::abs(decode(as, block.numbers[i])));
+  if (largest == 0 || block.exponent < leastExponent)
+    block.exponent = 0;
+  return block.exponent <= largestExponent &&
+         block.scales[0] * largest <= largestF16;
+}
+
 bool packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to) {
   const FormatInfo &info = infoOf(format);
@@ -441,8 +469,7 @@ bool packRow(Format format, const uint8_t *row, int64_t columns,
   for (int64_t first = 0; first < columns; first += info.block) {
     Block block;
     readBlock(format, row, block);
-    if (as.scale == WeightFormat::Scale::E8M0 &&
-        block.exponent > largestExponent)
+    if (as.scale == WeightFormat::Scale::E8M0 && !holdExponent(as, block))
       return false;
     row += info.bytes;
     packWords(as, block.numbers, info.block, 0, as.bits,
@@ -452,15 +479,13 @@ bool packRow(Format format, const uint8_t *row, int64_t columns,
                 to[1] + first * as.highBits / 8);
     for (int64_t i = 0; i < info.block / info.group; ++i) {
       int64_t group = first / info.group + i;
-      if (as.scale == WeightFormat::Scale::E8M0)
-        scales[group] = static_cast<uint8_t>(
-            block.exponent < leastExponent ? 0 : block.exponent);
-      else
-        putF16(as.zeros == WeightFormat::Zeros::Minima
-                   ? block.scales[i]
-                   : limitedScale(block.scales[i], as,
-                                  block.numbers + i * info.group, info.group),
-               group, scales);
+      if (as.scale == WeightFormat::Scale::E8M0) {
+        scales[group] = static_cast<uint8_t>(block.exponent);
+        continue;
+      }
+      limitGroup(as, block.numbers + i * info.group, info.group,
+                 block.scales[i], block.minima[i]);
+      putF16(block.scales[i], group, scales);
       if (as.zeros == WeightFormat::Zeros::Minima)
         putF16(block.minima[i], group, to.back());
     }
@@ -538,13 +563,20 @@ void packGrouped(const Stored &stored, int64_t n, const PackedRow &to) {
     numbers[static_cast<size_t>(k)] = static_cast<uint8_t>(row.weight(k));
   const WeightFormat &as = *findWeightFormat("gptq4");
   packWords(as, numbers.data(), stored.columns(), 0, as.bits, to[0]);
-  numbers.assign(static_cast<size_t>((groups + 7) / 8 * 8), 0);
+  int64_t size = stored.grouped.group;
+  std::vector<uint8_t> zeros(static_cast<size_t>((groups + 7) / 8 * 8));
   for (int64_t group = 0; group < groups; ++group) {
-    uint16_t scale = row.scale(group);
-    memcpy(to[1] + 2 * group, &scale, 2);
-    numbers[static_cast<size_t>(group)] = static_cast<uint8_t>(row.zero(group));
+    int zero = row.zero(group), largest = 0;
+    auto first = numbers.begin() + group * size;
+    std::for_each(first, first + size, [&](int number) {
+      largest = std::max(largest, std::abs(number - zero));
+    });
+    float scale = fromF16(row.scale(group));
+    putF16(std::isfinite(scale) ? limitedScale(scale, largest, 0) : scale,
+           group, to[1]);
+    zeros[static_cast<size_t>(group)] = static_cast<uint8_t>(zero);
   }
-  packWords(as, numbers.data(), groups, 0, as.bits, to[2]);
+  packWords(as, zeros.data(), groups, 0, as.bits, to[2]);
 }
 
 } // namespace greta::llm

@@ -184,7 +184,10 @@ inline const WeightFormat *packedFormat(Format format) {
   const char *name = infoOf(format).packed;
   return name ? findWeightFormat(name) : nullptr;
 }
-// False: a weight of MXFP4 is beyond f16. Scales below 2^-24 become 0.
+// False: a number of MXFP4 is beyond f16. Scales below 2^-24 become 0. In all
+// other formats no finite group has numbers beyond f16: its minimum becomes the
+// largest number of f16, and its scale one with which no number is beyond it.
+// A group whose ends are a little too large so moves by no more than that.
 bool packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to);
 
