@@ -305,7 +305,9 @@ def test_large_vocabulary(tmp_path, monkeypatch):
 
 def test_missing(tmp_path):
     refused_model("cannot open: No such file or directory", tmp_path / "none.gguf")
-    refused_model("cannot open: No such file or directory", tmp_path)
+    refused_model("is a folder without config.json; name a .gguf file, or a folder with safetensors and config.json", tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(bytes(16))
+    refused_model("is no GGUF file; of safetensors name the folder, with their config.json", tmp_path / "model.safetensors")
     refused("name one model: a .gguf file, a folder with safetensors, or --synthetic=NAME", "compile", "--mlir")
     refused("no such model; there are tiny", "compile", "--synthetic=huge", "--mlir")
     refused("the format 'q3' is not one of", "compile", "--synthetic=tiny:q3", "--mlir")

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 
 namespace greta::llm {
@@ -251,7 +252,10 @@ struct Head {
 Head readHead(const Mapping &file, json &tokenizer) {
   const std::string &path = file.path();
   if (file.size() < 4 || memcmp(file.data(), "GGUF", 4) != 0)
-    fail(path + ": is no GGUF file");
+    fail(path + ": is no GGUF file" +
+         (std::filesystem::path(path).extension() == ".safetensors"
+              ? "; of safetensors name the folder, with their config.json"
+              : ""));
   Reader reader(file);
   reader.number<uint32_t>();
   uint32_t version = reader.number<uint32_t>();

@@ -514,6 +514,9 @@ void readSafetensors(Model &model) {
   namespace fs = std::filesystem;
   fs::path folder = model.path;
   std::string configPath = folder / "config.json";
+  if (!fs::exists(configPath))
+    fail(model.path + ": is a folder without config.json; name a .gguf file, "
+                      "or a folder with safetensors and config.json");
   json config = readJson(configPath);
   model.config = configOf(configPath, config);
   model.pairsAreNeighbours = model.config.has(PairsInFiles);

@@ -393,6 +393,13 @@ void returnMemory() {
 #endif
 }
 
+/// Signals wait until there is somebody to answer.
+bool isEndAsked() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
+                                       sigismember(&pending, SIGINT) == 1);
+}
+
 } // namespace
 
 int serve(const Options &options) {
@@ -413,9 +420,7 @@ int serve(const Options &options) {
       model, options,
       isEncoder ? std::vector<int64_t>()
                 : batchesFor(options.parallel * (options.drafts + 1)));
-  sigset_t pending;
-  if (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
-                                    sigismember(&pending, SIGINT) == 1))
+  if (isEndAsked())
     return 0; // while the kernels were compiled
   if (isEncoder) {
     Encoder encoder(model, package, engineOptions);
@@ -424,6 +429,8 @@ int serve(const Options &options) {
   Engine engine(model, package, engineOptions);
   std::unique_ptr<Drafts> drafts =
       draftsFor(options, tokenizer, engine, options.parallel);
+  if (isEndAsked())
+    return 0; // while models were loaded
   engine.warmUp();
   return Server(options, model, engine, tokenizer, drafts.get()).run();
 }
