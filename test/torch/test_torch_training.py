@@ -104,6 +104,31 @@ def test_fused_optimizers(rdna, name, options):
     assert not torch.rdna.fallbacks()
 
 
+def test_scales_grow_and_shrink(rdna):
+    """A scale grows after two steps without an infinity, if it stays finite, and shrinks at one; each call is the CPU's."""
+    torch = rdna
+    for first in (4.0, 3e38):
+        states = {device: [torch.full((), first, device=device), torch.zeros((), dtype=torch.int32, device=device)] for device in ("cpu", "rdna")}
+        for found in (0, 0, 0, 1, 0, 0, 1, 1, 0):
+            for device, (scale, good) in states.items():
+                torch._amp_update_scale_(scale, good, torch.full((), float(found), device=device), 2.0, 0.5, 2)
+            assert [one.item() for one in states["rdna"]] == [one.item() for one in states["cpu"]]
+
+
+def test_results_that_are_numbers(rdna):
+    """Attention's sizes, which it returns beside tensors, are the same where its call is launched again."""
+    torch = rdna
+    from greta import _torch
+
+    _torch.forget_call_plans()
+    for _ in range(3):
+        q, k, v = (torch.randn(2, 3, length, 16) for length in (5, 7, 7))
+        results = torch.ops.aten._scaled_dot_product_fused_attention_overrideable(*(one.to("rdna") for one in (q, k, v)))
+        torch.testing.assert_close(results[0].cpu(), torch.nn.functional.scaled_dot_product_attention(q, k, v), rtol=1e-4, atol=1e-5)
+        assert results[2] is None and results[4:6] == (5, 7)
+    assert _torch.call_plans()["aten::_scaled_dot_product_fused_attention_overrideable"] == (1, 1)
+
+
 @pytest.mark.parametrize("bad", (None, float("inf"), float("nan")))
 def test_gradients_lose_their_scale(rdna, bad):
     """One infinity or NaN anywhere is marked; the gradients lie in any order, with gaps too, and what is in the gaps stays."""

@@ -298,14 +298,25 @@ def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending:
 #
 
 
+@triton.jit(do_not_specialize=["growth", "backoff", "interval"])
+def scale_kernel(scale, good, found, growth, backoff, interval):
+    """Shrinks the scale where an infinity was found, and lets it grow after `interval` steps without one, if it stays finite."""
+    old = tl.load(scale)
+    steps = tl.load(good) + 1
+    overflowed = tl.load(found) != 0.0
+    isDue = steps == interval
+    larger = old * growth
+    kept = tl.where(isDue & (larger < float("inf")), larger, old)
+    tl.store(scale, tl.where(overflowed, old * backoff, kept))
+    tl.store(good, tl.where(overflowed | isDue, 0, steps))
+
+
 @implements(aten._amp_update_scale_.default)
-def _update_scale(scale: torch.Tensor, good: torch.Tensor, found: torch.Tensor, growth: float, backoff: float, interval: int) -> torch.Tensor:
-    overflowed = found != 0
-    grown = good + 1
-    isDue = grown == interval
-    larger = scale * growth
-    scale.copy_(torch.where(overflowed, scale * backoff, torch.where(isDue & torch.isfinite(larger), larger, scale)))
-    good.copy_(torch.where(overflowed | isDue, torch.zeros_like(good), grown))
+def _update_scale(scale: torch.Tensor, good: torch.Tensor, found: torch.Tensor, growth: float, backoff: float, interval: int) -> Any:
+    if scale.dtype != torch.float32 or good.dtype != torch.int32 or found.dtype != torch.float32:
+        return NotImplemented
+    with torch.rdna.device(scale.device):
+        scale_kernel[(1,)](scale, good, found, growth, backoff, interval)
     return scale
 
 

@@ -115,10 +115,13 @@ private:
   std::vector<std::pair<const void *, uintptr_t>> places;
 };
 
-/// What one return of an operator comes to among the results of its plan.
+/// What one return of an operator comes to: tensors among the results of its
+/// plan, or a number. Numbers do not depend on the values in tensors, which a
+/// recorded call has not read.
 struct Return {
-  bool isList;
+  enum class Kind { Tensor, List, Number } kind;
   size_t count;
+  IValue number;
 };
 
 struct Planned {
@@ -141,7 +144,7 @@ public:
     std::lock_guard<std::shared_mutex> guard(lock);
     if (calls.size() >= most)
       calls.clear();
-    return ++calls[key] == 2;
+    return ++calls[std::hash<std::string>()(key)] == 2;
   }
 
   void add(const std::string &key, std::shared_ptr<const Planned> planned) {
@@ -171,7 +174,9 @@ public:
 private:
   static constexpr size_t most = 1 << 15;
   std::shared_mutex lock;
-  std::unordered_map<std::string, int> calls;
+  // By the key's hash: numbers that are others in each call, as a learning
+  // rate's, leave no long keys.
+  std::unordered_map<size_t, int> calls;
   std::unordered_map<std::string, std::shared_ptr<const Planned>> plans;
 };
 
@@ -195,10 +200,11 @@ static bool runPlan(const Planned &planned, torch::jit::Stack *stack,
   torch::jit::drop(*stack, arguments);
   auto next = results.begin();
   for (const Return &one : planned.returns) {
-    if (one.isList)
+    if (one.kind == Return::Kind::List)
       stack->emplace_back(std::vector<at::Tensor>(next, next + one.count));
     else
-      stack->emplace_back(*next);
+      stack->push_back(one.kind == Return::Kind::Tensor ? IValue(*next)
+                                                        : one.number);
     next += one.count;
   }
   return true;
@@ -216,11 +222,13 @@ static std::shared_ptr<Planned> planOf(const c10::OperatorHandle &op,
        torch::jit::last(stack, op.schema().returns().size())) {
     if (one.isTensor()) {
       results.push_back(one.toTensor());
-      planned->returns.push_back({false, 1});
+      planned->returns.push_back({Return::Kind::Tensor, 1, {}});
     } else if (one.isTensorList()) {
       std::vector<at::Tensor> list = one.toTensorVector();
       results.insert(results.end(), list.begin(), list.end());
-      planned->returns.push_back({true, list.size()});
+      planned->returns.push_back({Return::Kind::List, list.size(), {}});
+    } else if (one.isInt() || one.isDouble() || one.isBool()) {
+      planned->returns.push_back({Return::Kind::Number, 0, one});
     } else {
       return nullptr;
     }
@@ -263,11 +271,13 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOrRecord>());
 }
 
-// Kernels for every device, which say that there is none, go before fallbacks.
+// Operators that have kernels for every device, which go before fallbacks: they
+// say that there is none, or compose the operator of others, as a cast.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const char *name :
-       {"convolution_overrideable", "convolution_backward_overrideable",
-        "native_group_norm", "_scaled_dot_product_fused_attention_overrideable",
+       {"_to_copy", "convolution_overrideable",
+        "convolution_backward_overrideable", "native_group_norm",
+        "_scaled_dot_product_fused_attention_overrideable",
         "_scaled_dot_product_fused_attention_overrideable_backward"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&runOrRecord>());
 }
