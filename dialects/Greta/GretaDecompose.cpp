@@ -270,6 +270,9 @@ SmallVector<Value> QuantizeRowsOp::decompose(OpBuilder &builder) {
   return {y, column};
 }
 
+/// The sum over one rank.
+SmallVector<Value> AllReduceOp::decompose(OpBuilder &) { return {getX()}; }
+
 SmallVector<Value> SwigluOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getGate());
   return {rows.map({getGate(), getUp()}, rows.elementType(),

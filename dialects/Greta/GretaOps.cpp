@@ -7,6 +7,7 @@
 
 #include "Checks.h"
 #include "Greta/Greta.h"
+#include "GretaTile/GretaTile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -85,6 +86,19 @@ LogicalResult LayerNormOp::verify() {
 LogicalResult SoftmaxOp::verify() {
   if (failed(checkPlain(*this)) || failed(checkRows(*this, "x", getX())))
     return failure();
+  return checkSameType(*this, "result", getType(), "x", getX().getType());
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkFloat(*this, "x", getX())))
+    return failure();
+  if (auto shape = getShape();
+      shape &&
+      (shape->getNumDims() || shape->getNumResults() != getType().getRank() ||
+       !tile::keepsExtents(getType(), *shape)))
+    return emitOpError() << "'shape' is " << getShapeAttr()
+                         << ", not the extents of " << getType()
+                         << " over the function's symbols";
   return checkSameType(*this, "result", getType(), "x", getX().getType());
 }
 
@@ -462,6 +476,11 @@ LayerNormOp::reifyResultShapes(OpBuilder &builder,
 LogicalResult
 SoftmaxOp::reifyResultShapes(OpBuilder &builder,
                              ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLike(builder, getLoc(), getX(), shapes);
+}
+LogicalResult
+AllReduceOp::reifyResultShapes(OpBuilder &builder,
+                               ReifiedRankedShapedTypeDims &shapes) {
   return reifyLike(builder, getLoc(), getX(), shapes);
 }
 LogicalResult RopeOp::reifyResultShapes(OpBuilder &builder,

@@ -207,6 +207,30 @@ def Greta_GroupedMatmulOp : Greta_Op<"grouped_matmul"> {
   let results = (outs AnyRankedTensor:$result);
 }
 
+def Greta_AllReduceOp : Greta_Op<"all_reduce"> {
+  let summary = "Sum over the ranks of a communicator";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `x` | any, f32, f16 or bf16 |
+    | result | the type of `x` |
+
+    `y` is the sum of the `x` of all ranks, as `greta_comm_all_reduce` makes it: through the host's memory in f32, in the order of the ranks, rounded once. Over one rank it is `x`. All ranks launch the same function with the same
+    shapes, and get the same bits. A launch needs a communicator (`greta_function_set_comm`). The sum stands between two kernels, so what is before it and what is behind it do not fuse.
+    The `host` target has no ranks.
+
+    `shape` is what `greta-fuse` notes: the extents over the symbols of the function.
+
+    Source: Message Passing Interface Forum, "MPI: A Message-Passing Interface Standard", 1994, MPI_Allreduce.
+
+    ```mlir
+    %0 = greta.all_reduce %x : tensor<?x4096xf32> -> tensor<?x4096xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, OptionalAttr<AffineMapAttr>:$shape);
+  let results = (outs AnyRankedTensor:$result);
+}
+
 def Greta_QuantizeRowsOp : Greta_Op<"quantize_rows"> {
   let summary = "Rows as 8 bits with a scale each";
   let description = [{

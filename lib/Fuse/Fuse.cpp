@@ -5,6 +5,8 @@
 //
 //   args -> greta.kernel, view, greta.kernel, ... -> return
 //
+// Sums over ranks stay between them.
+//
 // Nothing of the old body stays: sizes of views are computed from dimensions of
 // the arguments.
 //
@@ -38,6 +40,7 @@ public:
 
 private:
   void emitKernel(ArrayRef<Cluster> clusters);
+  void emitSum(AllReduceOp sum);
   void emitSpace(const Cluster &cluster, Region &region,
                  const IRMapping &arguments);
   Value materialize(Value value);
@@ -165,12 +168,23 @@ void Emitter::emitKernel(ArrayRef<Cluster> clusters) {
     buffers.map(output, result);
 }
 
+void Emitter::emitSum(AllReduceOp sum) {
+  buffers.map(sum.getResult(),
+              AllReduceOp::create(
+                  builder, sum.getLoc(), sum.getType(), materialize(sum.getX()),
+                  AffineMapAttr::get(shapeOf(sum.getResult()))));
+}
+
 void Emitter::run(const KernelPlan &plan) {
   SmallVector<Operation *> old;
   for (Operation &op : function.getBody().front().without_terminator())
     old.push_back(&op);
-  for (ArrayRef<Cluster> clusters : plan)
-    emitKernel(clusters);
+  for (ArrayRef<Cluster> clusters : plan) {
+    if (auto sum = dyn_cast<AllReduceOp>(clusters.front().ops.front()))
+      emitSum(sum);
+    else
+      emitKernel(clusters);
+  }
   for (OpOperand &operand : terminator->getOpOperands())
     operand.set(materialize(operand.get()));
   for (Operation *op : llvm::reverse(old))

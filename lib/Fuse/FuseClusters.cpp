@@ -12,6 +12,9 @@
 //   3. Clusters that depend on the same kernels share a launch, side by side:
 //      row ops, and GEMMs of one A.
 //
+// A sum over ranks is a cluster of its own, which no kernel computes. All ranks
+// have them in one order, the function's, so each depends on the one before.
+//
 // A cluster is tried by putting it together and looking whether it still holds:
 // one space, no cycle among clusters, not too many buffers.
 //
@@ -86,6 +89,8 @@ private:
   Shapes &shapes;
   std::vector<Cluster> clusters; // merged ones are left empty
   llvm::DenseMap<Operation *, int> clusterOf;
+  /// Of each sum over ranks the one before.
+  llvm::DenseMap<Operation *, Operation *> sumBefore;
 };
 } // namespace
 
@@ -108,6 +113,8 @@ SmallVector<Clusterer::Source> Clusterer::sources(Operation *op) {
   SmallVector<Source> out;
   for (Value operand : op->getOperands())
     addSources(operand, false, out);
+  if (Operation *before = sumBefore.lookup(op))
+    out.push_back({clusterOf.at(before), true});
   return out;
 }
 
@@ -228,7 +235,10 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
 /// Whether the cluster, as it stands, can be one space of a kernel.
 bool Clusterer::holds(int cluster) {
   const Cluster &candidate = clusters[cluster];
-  if (candidate.ops.size() > 1 && llvm::any_of(candidate.ops, isAlone))
+  if (candidate.ops.size() > 1 &&
+      llvm::any_of(candidate.ops, [](Operation *op) {
+        return isAlone(op) || isa<AllReduceOp>(op);
+      }))
     return false;
   SmallVector<Value> yielded = outputs(cluster);
   llvm::SetVector<Value> used = buffers(cluster);
@@ -443,9 +453,10 @@ bool Clusterer::sharesLaunch(int cluster, int other) {
         return matmul;
     return nullptr;
   };
-  if (isAlone(clusters[cluster].ops.front()) ||
-      isAlone(clusters[other].ops.front()))
-    return false;
+  for (int number : {cluster, other})
+    if (Operation *op = clusters[number].ops.front();
+        isAlone(op) || isa<AllReduceOp>(op))
+      return false;
   MatmulOp first = gemmOf(cluster), second = gemmOf(other);
   if (!first || !second)
     return !first && !second;
@@ -518,9 +529,16 @@ KernelPlan Clusterer::schedule() {
 
 KernelPlan Clusterer::run() {
   SmallVector<Operation *> ops;
-  for (Operation &op : function.getBody().front())
+  Operation *sum = nullptr;
+  for (Operation &op : function.getBody().front()) {
     if (isCompute(&op))
       ops.push_back(&op);
+    if (isa<AllReduceOp>(op)) {
+      if (sum)
+        sumBefore[&op] = sum;
+      sum = &op;
+    }
+  }
   for (Operation *op : ops)
     place(op);
   while (mergeIntoConsumers())

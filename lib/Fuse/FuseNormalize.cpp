@@ -34,7 +34,7 @@ bool greta::isView(Operation *op) {
 
 bool greta::isCompute(Operation *op) {
   return isRowOp(op) || isElementwise(op) || isAlone(op) ||
-         isa<GroupedMatmulOp, QuantizeRowsOp, Conv2dOp>(op) ||
+         isa<GroupedMatmulOp, QuantizeRowsOp, Conv2dOp, AllReduceOp>(op) ||
          reductionKind(op);
 }
 
@@ -163,16 +163,20 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
 }
 
 /// A transparent value gets a buffer where only buffers will do: under a view
-/// and as operand of a GEMM or a convolution.
+/// and as operand of a GEMM, a convolution or a sum over ranks, which takes no
+/// slice of one either.
 static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : function.getBody().front()) {
-    unsigned numBuffers = isAlone(&op) || isa<MatmulOp, PatchesOp>(op)
-                              ? op.getNumOperands()
-                          : isView(&op) ? 1
-                                        : 0;
+    unsigned numBuffers =
+        isAlone(&op) || isa<MatmulOp, PatchesOp, AllReduceOp>(op)
+            ? op.getNumOperands()
+        : isView(&op) ? 1
+                      : 0;
     for (OpOperand &operand : op.getOpOperands().take_front(numBuffers)) {
       Value source = operand.get();
-      if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
+      bool isSlice = isa<AllReduceOp>(op) && isStrided(source);
+      if (!isSlice &&
+          (!source.getDefiningOp() || !isTransparent(source.getDefiningOp())))
         continue;
       OpBuilder builder(&op);
       Value copy = BroadcastOp::create(

@@ -183,7 +183,8 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
   }
   // The others are row ops: the result has the first operand's type, and
   // so has every operand of its rank.
-  if (!isa<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp, SwigluOp>(op))
+  if (!isa<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp, SwigluOp, AllReduceOp>(
+          op))
     return;
   for (Value operand : op->getOperands())
     if (operand.getType() == op->getResult(0).getType())

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Host/Host.h"
+#include "Greta/Greta.h"
 #include "HostEmit.h"
 #include "greta/Interface/Launches.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,6 +26,11 @@ LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
            << func.getSymName()
            << "' launches block programs, which have no form for the host; "
               "take vulkan in its place, which runs on the CPU, too";
+  if (!func.getOps<AllReduceOp>().empty())
+    return func.emitError("function '")
+           << func.getSymName()
+           << "' sums over ranks, which the host target does not have; take "
+              "vulkan in its place, which runs on the CPU, too";
   FunctionSpec spec = getFunctionSpec(func);
   if (host::architecture().empty())
     return func.emitError("the host target knows x86-64 and aarch64, not this "

@@ -9,6 +9,8 @@
 // gone. So nothing may use it behind the launch, and where it is an argument of
 // the function, what came of it is a result, which the runtime ties to it.
 //
+// A sum over ranks takes the memory of a kernel's result that nobody else uses.
+//
 // Updates of a KV cache write in place by the same rule: nobody else uses the
 // cache, and where it is an argument, what came of it is a result. Elsewhere
 // they get a copy.
@@ -54,12 +56,28 @@ static bool isReturned(Value updated) {
   });
 }
 
+static bool hasOneUse(Value value) {
+  return llvm::count_if(value.getUses(), [](OpOperand &use) {
+           return !isa<tensor::DimOp>(use.getOwner());
+         }) == 1;
+}
+
+/// Whether nobody but the sum sees what a kernel computed.
+static bool sumsInPlace(AllReduceOp sum) {
+  Value value = sum.getX();
+  for (; hasOneUse(value); value = value.getDefiningOp()->getOperand(0)) {
+    Operation *op = value.getDefiningOp();
+    if (auto launch = dyn_cast_or_null<tile::LaunchOp>(op))
+      return !launch.getTiedOperand(cast<OpResult>(value).getResultNumber());
+    if (isa_and_nonnull<AllReduceOp>(op))
+      return true;
+    if (!op || !isView(op))
+      return false;
+  }
+  return false;
+}
+
 bool greta::updatesInPlace(OpResult made) {
-  auto hasOneUse = [](Value value) {
-    return llvm::count_if(value.getUses(), [](OpOperand &use) {
-             return !isa<tensor::DimOp>(use.getOwner());
-           }) == 1;
-  };
   Value cache = getUpdated(made)->get();
   if (isa<BlockArgument>(cache))
     return hasOneUse(cache) && isReturned(made);
@@ -79,6 +97,8 @@ static Value before(Value tensor) {
     return op->getOperand(0);
   if (OpOperand *cache = op ? getUpdated(cast<OpResult>(tensor)) : nullptr)
     return updatesInPlace(cast<OpResult>(tensor)) ? cache->get() : Value();
+  if (auto sum = dyn_cast_or_null<AllReduceOp>(op))
+    return sumsInPlace(sum) ? sum.getX() : Value();
   auto launch = dyn_cast_or_null<tile::LaunchOp>(op);
   if (!launch)
     return {};

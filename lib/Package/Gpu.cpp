@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gpu.h"
+#include "Greta/Greta.h"
 #include "greta/AMDGPU/Hsaco.h"
 #include "greta/Interface/Launches.h"
 #include "greta/Package/Frontend.h"
@@ -139,12 +140,16 @@ public:
   SmallVector<TensorSpec> temps;
 
 private:
-  /// A temporary is a launch's result.
+  /// A temporary is a launch's result, or a sum over ranks.
   static TensorSpec specOf(Value value) {
     auto result = cast<OpResult>(value);
-    auto launch = cast<tile::LaunchOp>(result.getOwner());
     TensorSpec spec;
     spec.elementType = cast<RankedTensorType>(value.getType()).getElementType();
+    if (auto sum = dyn_cast<AllReduceOp>(result.getOwner())) {
+      spec.shape = llvm::to_vector(sum.getShape()->getResults());
+      return spec;
+    }
+    auto launch = cast<tile::LaunchOp>(result.getOwner());
     AffineMap shape = launch.getShapeOf(result.getResultNumber());
     spec.shape = llvm::to_vector(shape.getResults());
     spec.isZeroed = launch.isZeroed(result.getResultNumber());
@@ -192,7 +197,16 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
   StringRef unit;
   // A kernel that is launched again is compiled once.
   llvm::StringMap<CompiledKernel> compiled;
-  for (auto launch : func.getOps<tile::LaunchOp>()) {
+  for (Operation &op : func.getOps()) {
+    if (auto sum = dyn_cast<AllReduceOp>(op)) {
+      variant.requires_.communicator = true;
+      variant.sums.push_back({unsigned(variant.kernels.size()),
+                              buffers.place(sum.getX()),
+                              buffers.place(sum.getResult())});
+    }
+    auto launch = dyn_cast<tile::LaunchOp>(op);
+    if (!launch)
+      continue;
     CompiledKernel &kernel =
         variant.kernels.emplace_back(compiled.lookup(launch.getKernel()));
     kernel.args.clear();

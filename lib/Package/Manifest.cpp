@@ -123,6 +123,8 @@ static Json requirements(const Requirements &needs) {
     json["shared_bytes"] = needs.sharedBytes;
   if (needs.computeUnits)
     json["compute_units"] = needs.computeUnits;
+  if (needs.communicator)
+    json["communicator"] = true;
   for (const CoopMatrixShape &shape : needs.coopmat)
     json["coopmat"].push_back({{"m", shape.m},
                                {"n", shape.n},
@@ -244,6 +246,10 @@ static void setKernels(Json &json, const CompiledVariant &variant,
         variant, kernel, isAlone ? stem : stem + "." + std::to_string(index),
         members));
   }
+  for (const RankSum &sum : what.sums)
+    json["sums"].push_back({{"after", sum.after},
+                            {"from", kernelArg(sum.from)},
+                            {"to", kernelArg(sum.to)}});
 }
 
 static Json functionJson(const CompiledFunction &function, Members &members) {

@@ -32,11 +32,16 @@ static bool isSame(const CompiledKernel &a, const CompiledKernel &b) {
          a.block == b.block && llvm::equal(a.args, b.args, same);
 }
 
+static bool isSame(const RankSum &a, const RankSum &b) {
+  return a.after == b.after && isSame(a.from, b.from) && isSame(a.to, b.to);
+}
+
 /// Whether a launch does the same.
 static bool isSame(const CompiledKernels &a, const CompiledKernels &b) {
   auto same = [](const auto &x, const auto &y) { return isSame(x, y); };
   return llvm::equal(a.temps, b.temps, same) &&
-         llvm::equal(a.kernels, b.kernels, same);
+         llvm::equal(a.kernels, b.kernels, same) &&
+         llvm::equal(a.sums, b.sums, same);
 }
 
 LogicalResult greta::addRanges(ModuleOp module, const TargetRow &row,

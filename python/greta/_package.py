@@ -13,6 +13,7 @@ import numpy as np
 from . import _runtime
 from ._runtime import Error
 from ._arrays import Array, as_dtype, asarray, empty
+from ._communicator import Communicator
 from ._devices import device as find_device
 
 
@@ -20,7 +21,8 @@ class Function:
     """A function of a package. Called with arrays, of the host or of the device in use, it returns arrays on the device.
 
     A scalar argument takes a number. A result that begins as an argument is that argument in another array, or in the one given as `out`,
-    which may be the argument itself; kernels of Triton change their arguments in place and return them.
+    which may be the argument itself; kernels of Triton change their arguments in place and return them. A function of greta.all_reduce sums
+    over the ranks of `comm`, on its device; the other ranks call it, too.
     """
 
     def __init__(self, package: Package, description: dict[str, Any]):
@@ -34,15 +36,15 @@ class Function:
         """The name of the variant that runs on the device in use."""
         return self._function.variant(find_device())
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        place = find_device()
+    def __call__(self, *arguments: Any, out: Any = None, comm: Communicator | None = None) -> Any:
+        place = find_device() if comm is None else comm.device
         declared = self._description["args"]
         if len(arguments) != len(declared):
             names = ", ".join(one["name"] for one in declared)
             raise Error(f"'{self.name}' takes {len(declared)} arguments ({names}), {len(arguments)} given")
         given = [self._argument(index, value, place) for index, value in enumerate(arguments)]
         results = [self._result(index, given, arguments, out, place) for index in range(len(self._description["results"]))]
-        self._function.launch(place, given, results)
+        self._function.launch(place, given, results, comm)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _argument(self, index: int, value: Any, place: _runtime.Device) -> Any:

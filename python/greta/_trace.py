@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import package_type
+from ._communicator import Communicator
 from ._devices import is_checked
 from ._runtime import Error
 
@@ -93,6 +94,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.arguments: list[Value] = []
+        self.comm: Communicator | None = None  # that it sums over
         self._lines: list[str] = []
         self._callers: list[tuple[str, int]] = []  # that wrote each line
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._arrays import Array, asarray, package_type
+from ._communicator import Communicator
 from ._compile import CompileError, compile_cached
 from ._devices import device as find_device
 from ._devices import targets
@@ -299,6 +300,16 @@ def attention(
     return _named("attention", [q, k, v], attributes, named, lambda values: [(values[0].shape, values[0].type), (values[0].shape[:3], "f32")][: 1 + with_lse])
 
 
+def all_reduce(x: Any, comm: Communicator) -> Any:
+    """The sum of x over the ranks, in f32, f16 or bf16; all call the function that has it."""
+    if not isinstance(x, Value):
+        return comm.all_reduce(asarray(x))
+    if x.trace.comm not in (None, comm):
+        raise Error("a function sums over the ranks of one communicator")
+    x.trace.comm = comm
+    return x.trace.op("all_reduce", [x], "", x.shape, x.type)
+
+
 def attention_backward(
     q: Any,
     k: Any,
@@ -367,7 +378,7 @@ class function:
         results = self._fn(*values, **constants)
         several = isinstance(results, (tuple, list))
         text = trace.text(self._fn.__name__.strip("_<>") or "function", [trace.value(one) for one in (results if several else (results,))])
-        given = _compiled_from(trace, text)(*(one for one in arrays if isinstance(one, Array)))
+        given = _compiled_from(trace, text)(*(one for one in arrays if isinstance(one, Array)), comm=trace.comm)
         return given if not several or isinstance(given, tuple) else (given,)
 
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Communicator.h"
 #include "DLPack.h"
 #include "Describe.h"
-#include "Session.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -349,18 +349,28 @@ static void bindPackages(nb::module_ &m) {
       .def(
           "launch",
           [](PackageFunction &f, Device &device, nb::sequence arguments,
-             nb::sequence results) {
+             nb::sequence results, Communicator *over) {
             const std::shared_ptr<Session> &session = device.session();
             const Loaded &loaded = f.on(session);
             Tensors in(loaded.arguments, arguments);
             Tensors out(loaded.results, results);
-            session->queue->run([&](greta::Stream &stream) {
-              check(greta_function_launch(loaded.function.get(), stream.get(),
-                                          in.data(), in.size(), out.data(),
-                                          out.size()));
+            greta_function *function = loaded.function.get();
+            auto launch = [&](greta_stream *stream) {
+              return greta_function_launch(function, stream, in.data(),
+                                           in.size(), out.data(), out.size());
+            };
+            if (!over || !loaded.function.sums())
+              return session->queue->run(
+                  [&](greta::Stream &stream) { check(launch(stream.get())); });
+            over->run([&](greta_comm *comm, greta_stream *stream) {
+              std::lock_guard<std::mutex> guard(loaded.communicator);
+              check(greta_function_set_comm(function, comm));
+              greta_status status = launch(stream);
+              greta_function_set_comm(function, nullptr);
+              return status;
             });
           },
-          "device"_a, "arguments"_a, "results"_a);
+          "device"_a, "arguments"_a, "results"_a, "over"_a.none() = nb::none());
 }
 
 NB_MODULE(_runtime, m) {

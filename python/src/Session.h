@@ -52,6 +52,8 @@ struct Loaded {
 
   greta::Function function;
   std::vector<TensorInfo> arguments, results;
+  /// Held while it has a launch's communicator.
+  mutable std::mutex communicator;
 };
 
 struct Session {

@@ -429,6 +429,16 @@ GRETA_API greta_status greta_function_result(const greta_function *function,
 GRETA_API greta_status greta_function_result_shape(
     const greta_function *function, const greta_tensor *arguments,
     size_t argument_count, size_t index, int64_t *shape, size_t *bytes);
+/* A function of greta.all_reduce sums over the ranks of a communicator of its
+ * device; without one a launch of it is GRETA_ERROR_INVALID_ARGUMENT. All ranks
+ * launch it in the same order among their other collectives, with the same
+ * shapes. The function keeps the communicator until it gets another, or NULL,
+ * and takes one at a time at which nobody launches it. Other functions take one
+ * and do without. */
+GRETA_API greta_status greta_function_set_comm(greta_function *function,
+                                               greta_comm *comm);
+/* Whether it sums over ranks. */
+GRETA_API int greta_function_sums(const greta_function *function);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. A result that is tied to an argument is the
  * argument's memory, which changes in place, or memory of its own, which gets a

@@ -358,6 +358,11 @@ public:
                                       shape.data(), &bytes));
     return {std::move(shape), bytes};
   }
+  // The ranks that a function with greta.all_reduce sums over.
+  void setComm(const Comm &comm) {
+    check(greta_function_set_comm(get(), comm.get()));
+  }
+  bool sums() const { return greta_function_sums(get()); }
   void launch(Stream &stream, const std::vector<Tensor> &arguments,
               const std::vector<Tensor> &results) const {
     std::vector<greta_tensor> a = rawTensors(arguments),

@@ -77,6 +77,7 @@ struct greta_package {
 struct greta_function {
   std::shared_ptr<greta::rt::Device> Device;
   std::shared_ptr<const greta::rt::Function> Impl;
+  std::shared_ptr<greta::rt::comm::Comm> Comm; // that it sums over
 };
 
 namespace greta::rt {
@@ -149,8 +150,15 @@ template <typename T> T taken(const T *In, const char *What) {
   return Value;
 }
 
-// Queues a call, whose arguments and results are in S.Prepared.
-void queueCall(greta_stream &S, const Function &F);
+// Queues a call, whose arguments and results are in S.Prepared; `C` is null
+// where it has no sums over ranks.
+void queueCall(greta_stream &S, const Function &F,
+               const std::shared_ptr<comm::Comm> &C);
+// Queues a collective behind the stream's work.
+void queueCollective(const std::shared_ptr<comm::Comm> &C, greta_stream &S,
+                     comm::Collective What);
+// What a communicator calls the type; throws if it adds up no such.
+comm::Element elementOf(const char *DType);
 // Queues a step that a stream took before.
 void queueStep(greta_stream &S, const Step &What);
 

@@ -26,9 +26,7 @@ void greta_stream::settle() {
 
 void greta_stream::tell() { Told.tell(); }
 
-namespace {
-
-Element elementOf(const char *DType) {
+Element greta::rt::elementOf(const char *DType) {
   std::string Name = &need(DType, "dtype");
   constexpr std::pair<const char *, Element> all[] = {{"f32", Element::F32},
                                                       {"f16", Element::F16},
@@ -38,10 +36,44 @@ Element elementOf(const char *DType) {
     if (Name == Known)
       return E;
   fail(GRETA_ERROR_INVALID_ARGUMENT,
-       "reductions are of f32, f16, bf16 or i32, "
-       "not of ",
-       printable(Name));
+       "reductions are of f32, f16, bf16 or i32, not of ", printable(Name));
 }
+
+// Behind what the stream has queued. Of collectives that follow each other in
+// one stream only the first waits for the stream.
+void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
+                                Collective What) {
+  if (C->isSmall(What)) {
+    if (!S.Impl->Capturing)
+      S.endRepeats();
+    S.settle();
+    C->queueSmall(*S.Impl, What);
+    S.Told.add(C);
+    return;
+  }
+  if (S.Impl->Capturing)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record ",
+         comm::name(What.What), "; end it before, and begin another behind it");
+  S.endRepeats();
+  bool OnDevice = C->ordersOnDevice(What);
+  if (S.By != C || OnDevice != bool(S.Behind->Until))
+    S.settle();
+  if (!S.Behind && OnDevice) {
+    if (!S.Ready)
+      S.Ready = S.Device->createCounter();
+    What.After = S.Ready;
+    What.AfterValue = ++S.ReadyValue;
+    S.Impl->raise(What.After, What.AfterValue);
+  } else if (!S.Behind) {
+    What.Ready = S.Device->createEvent();
+    S.Impl->record(*What.Ready);
+    S.Impl->flush();
+  }
+  S.Behind = C->queue(std::move(What));
+  S.By = C;
+}
+
+namespace {
 
 Reduction reductionOf(greta_comm_reduction Op) {
   if (Op != GRETA_COMM_SUM && Op != GRETA_COMM_MAX)
@@ -60,39 +92,6 @@ size_t times(size_t A, size_t B) {
   if (__builtin_mul_overflow(A, B, &Product))
     fail(GRETA_ERROR_INVALID_ARGUMENT, A, " times ", B, " is too much");
   return Product;
-}
-
-// Behind what the stream has queued. Of collectives that follow each other in
-// one stream only the first waits for the stream.
-void queueOn(greta_comm &C, greta_stream &S, Collective What) {
-  if (C.Impl->isSmall(What)) {
-    if (!S.Impl->Capturing)
-      S.endRepeats();
-    S.settle();
-    C.Impl->queueSmall(*S.Impl, What);
-    S.Told.add(C.Impl);
-    return;
-  }
-  if (S.Impl->Capturing)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record ",
-         comm::name(What.What), "; end it before, and begin another behind it");
-  S.endRepeats();
-  bool OnDevice = C.Impl->ordersOnDevice(What);
-  if (S.By != C.Impl || OnDevice != bool(S.Behind->Until))
-    S.settle();
-  if (!S.Behind && OnDevice) {
-    if (!S.Ready)
-      S.Ready = S.Device->createCounter();
-    What.After = S.Ready;
-    What.AfterValue = ++S.ReadyValue;
-    S.Impl->raise(What.After, What.AfterValue);
-  } else if (!S.Behind) {
-    What.Ready = S.Device->createEvent();
-    S.Impl->record(*What.Ready);
-    S.Impl->flush();
-  }
-  S.Behind = C.Impl->queue(std::move(What));
-  S.By = C.Impl;
 }
 
 // A collective of two buffers. Each rank's part of `From` is `Gives` times as
@@ -134,7 +133,7 @@ greta_status collective(const char *Call, greta_comm *C, greta_stream *S,
     }
     What.To = To->Impl;
     What.ToOffset = ToOffset;
-    queueOn(*C, *S, std::move(What));
+    queueCollective(C->Impl, *S, std::move(What));
   });
 }
 
@@ -298,7 +297,7 @@ greta_status greta_comm_exchange(greta_comm *C, greta_stream *S,
       What.Transfers.push_back(
           {T.buffer->Impl, T.offset, T.bytes, T.peer, T.receives != 0});
     }
-    queueOn(*C, *S, std::move(What));
+    queueCollective(C->Impl, *S, std::move(What));
   });
 }
 

@@ -87,14 +87,44 @@ const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
 } // namespace
 
 namespace {
-void queuePrepared(greta_stream &S) {
+
+comm::Collective collectiveOf(const Call::Sum &Sum) {
+  comm::Collective Made;
+  Made.What = comm::Kind::AllReduce;
+  Made.Type = elementOf(Sum.DType->c_str());
+  Made.Count = Sum.Count;
+  Made.From = *Sum.From.Of;
+  Made.FromOffset = Sum.From.Begin;
+  Made.To = *Sum.To.Of;
+  Made.ToOffset = Sum.To.Begin;
+  return Made;
+}
+
+// Of one rank the sum is the tensor itself.
+void queueSum(greta_stream &S, const std::shared_ptr<comm::Comm> &By,
+              const Call::Sum &Sum) {
+  if (By->Size > 1)
+    return queueCollective(By, S, collectiveOf(Sum));
+  if (*Sum.From.Of != *Sum.To.Of || Sum.From.Begin != Sum.To.Begin)
+    S.Impl->copy(*Sum.To.Of, Sum.To.Begin, *Sum.From.Of, Sum.From.Begin,
+                 Sum.To.End - Sum.To.Begin);
+}
+
+void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
   Call &C = S.Prepared;
+  auto Sum = C.Sums.begin();
+  auto QueueSums = [&](size_t After) {
+    for (; Sum != C.Sums.end() && Sum->After == After; ++Sum)
+      queueSum(S, By, *Sum);
+  };
   for (const Call::Copy &Tied : C.Copies)
     S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
                  Tied.From->Offset, Tied.To->Bytes);
   for (const LogOfLaunch &Log : C.Logs)
     clearLog(*S.Impl, Log);
   for (const Launch &L : C.Launches) {
+    QueueSums(static_cast<size_t>(&L - C.Launches.data()));
+    S.settle();
     const std::string &Name = (*L.Code)->Name;
     if (!S.Profiling) {
       S.Traced.launch(*S.Device, *S.Impl, Name, [&] { S.Impl->launch(L); });
@@ -107,6 +137,7 @@ void queuePrepared(greta_stream &S) {
     S.Impl->record(*T.End);
     S.Times.push_back(std::move(T));
   }
+  QueueSums(C.Launches.size());
   S.Impl->kick();
   std::string Failed;
   for (const LogOfLaunch &Log : C.Logs)
@@ -118,10 +149,23 @@ void queuePrepared(greta_stream &S) {
 }
 } // namespace
 
-void greta::rt::queueCall(greta_stream &S, const Function &F) {
-  F.prepare(*S.Impl, S.Prepared);
+// A graph has all of a function or nothing of it.
+static void checkRecorded(const Function &F, const comm::Comm &By,
+                          const Call &C) {
+  for (const Call::Sum &Sum : C.Sums)
+    if (By.Size > 1 && !By.isSmall(collectiveOf(Sum)))
+      fail(GRETA_ERROR_UNSUPPORTED, "a graph cannot record function '",
+           F.decl().Name, "', which sums ", Sum.Count, " elements of ",
+           *Sum.DType, " over ranks; launch it");
+}
+
+void greta::rt::queueCall(greta_stream &S, const Function &F,
+                          const std::shared_ptr<comm::Comm> &By) {
+  F.prepare(*S.Impl, S.Prepared, F.hasSums() && By->wantsSharedMemory());
+  if (S.Impl->Capturing && !S.Prepared.Sums.empty())
+    checkRecorded(F, *By, S.Prepared);
   try {
-    queuePrepared(S);
+    queuePrepared(S, By);
   } catch (...) {
     MemoryRef &Zeroed = S.Impl->Zeroed;
     if (Zeroed && !S.Impl->Capturing && !S.Impl->restoreZeros(Zeroed))
@@ -139,7 +183,7 @@ void greta::rt::queueStep(greta_stream &S, const Step &What) {
     auto F = R.object<const Function>();
     R.tensors(S.Prepared.Args, Memories);
     R.tensors(S.Prepared.Results, Memories);
-    return queueCall(S, *F);
+    return queueCall(S, *F, nullptr); // none of these sums
   }
   case Step::Copy: {
     auto To = R.object<Memory>();
@@ -233,10 +277,25 @@ greta_status greta_function_load(greta_device *D, const greta_package *P,
     Options.NativeCode =
         need(D, "device").AllowsNative || (Flags & GRETA_LOAD_NATIVE_CODE);
     *Out = new greta_function{
-        D->Impl, std::make_shared<Function>(D->Impl, need(P, "package").Impl,
-                                            &need(Name, "name"),
-                                            Variant ? Variant : "", Options)};
+        D->Impl,
+        std::make_shared<Function>(D->Impl, need(P, "package").Impl,
+                                   &need(Name, "name"), Variant ? Variant : "",
+                                   Options),
+        nullptr};
   });
+}
+
+greta_status greta_function_set_comm(greta_function *F, greta_comm *C) {
+  return guarded([&] {
+    need(F, "function");
+    if (C)
+      checkSameDevice(C->Impl->On, F->Device);
+    F->Comm = C ? C->Impl : nullptr;
+  });
+}
+
+int greta_function_sums(const greta_function *F) {
+  return F && F->Impl->hasSums();
 }
 
 void greta_function_destroy(greta_function *F) {
@@ -301,6 +360,10 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     if (need(S, "stream").Device != F->Device)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
            ", the function was loaded for ", F->Device->Spec);
+    if (Impl.hasSums() && !F->Comm)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Impl.decl().Name,
+           "' sums over ranks; give it a communicator with "
+           "greta_function_set_comm");
     S->settle();
     Call &C = S->Prepared;
     takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument",
@@ -311,7 +374,7 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot be profiled while it is recorded");
     if (S->Repeats && !S->Impl->Capturing) {
-      if (S->Profiling || Impl.hasLog()) {
+      if (S->Profiling || Impl.hasLog() || Impl.hasSums()) {
         S->Repeats->end();
       } else {
         S->Next.clear();
@@ -328,7 +391,7 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
                     "result", C.Results);
       }
     }
-    queueCall(*S, Impl);
+    queueCall(*S, Impl, F->Comm);
   });
 }
 

@@ -137,6 +137,14 @@ Function::Loaded::Loaded(const Variant &From, const Range *Of)
     if (const auto &Log = From.Kernels[K].Log)
       Lives[Log->Temp] = {0, SIZE_MAX};
   }
+  // What a sum reads and writes is there with the kernels on both sides of it.
+  for (const SumDecl &S : From.Sums)
+    for (const KernelArg &A : {S.From, S.To})
+      if (A.Which == KernelArg::Temp) {
+        Life &Of = Lives[A.Index];
+        size_t Before = S.After ? S.After - 1 : 0;
+        Of = {std::min(Of.First, Before), std::max(Of.Last, S.After)};
+      }
   for (size_t T = 0; T < Lives.size(); ++T)
     if (From.Temps[T].IsZeroed)
       Lives[T] = {0, SIZE_MAX};
@@ -168,6 +176,12 @@ bool Function::hasLog() const {
   auto Logs = [](const KernelDecl &K) { return K.Log.has_value(); };
   return std::any_of(All.begin(), All.end(), [&](const Loaded &L) {
     return std::any_of(L.From.Kernels.begin(), L.From.Kernels.end(), Logs);
+  });
+}
+
+bool Function::hasSums() const {
+  return std::any_of(All.begin(), All.end(), [](const Loaded &L) {
+    return L.From.Requires.Communicator;
   });
 }
 
@@ -268,7 +282,8 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 
 // Temporaries that no kernel needs at the same time share their bytes.
 // Temporaries that hold zeros between launches do not, nor do logs.
-void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L) const {
+void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
+                                bool Shares) const {
   const std::vector<TensorDecl> &Temps = L.From.Temps;
   const std::vector<Life> &Lives = L.Lives;
   constexpr uint64_t alignment = 256;
@@ -293,17 +308,23 @@ void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L) const {
     Ends[T.IsZeroed] =
         std::max(Ends[T.IsZeroed], P.Offset + std::max<uint64_t>(P.Bytes, 1));
   }
-  auto Grow = [&](MemoryRef &Memory, uint64_t Bytes) {
-    if (!Bytes || (Memory && Memory->Size >= Bytes))
+  auto Grow = [&](MemoryRef &Memory, uint64_t Bytes, bool Shared) {
+    if (!Bytes ||
+        (Memory && Memory->Size >= Bytes && (!Shared || Memory->isShared())))
       return false;
-    Memory = Dev->allocate(Bytes);
+    // Shared memory takes the place of any other: functions that sum and those
+    // that do not take turns.
+    if (Shared && Memory)
+      Bytes = std::max<uint64_t>(Bytes, Memory->Size);
+    Memory = Shared ? Dev->allocateShared(GRETA_FD_OPAQUE, Bytes)
+                    : Dev->allocate(Bytes);
     return true;
   };
   if (S.Capturing)
     C.Scratch = C.Zeroed = nullptr;
-  Grow(S.Capturing ? C.Scratch : S.Scratch, Ends[0]);
+  Grow(S.Capturing ? C.Scratch : S.Scratch, Ends[0], Shares);
   MemoryRef &Zeroed = S.Capturing ? C.Zeroed : S.Zeroed;
-  if (!Grow(Zeroed, Ends[1]))
+  if (!Grow(Zeroed, Ends[1], false))
     return;
   clear(Zeroed);
   if (S.Capturing)
@@ -359,13 +380,14 @@ void Function::copyTied(Call &C, size_t Index) const {
     C.Copies.push_back({&Result, &From});
 }
 
-void Function::prepare(Stream &S, Call &C) const {
+void Function::prepare(Stream &S, Call &C, bool Shares) const {
   bindSymbols(C.Args, C.Symbols);
   if (C.Results.size() != Decl->Results.size())
     fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",
          Decl->Results.size(), " results, ", C.Results.size(), " given");
   C.Copies.clear();
   C.Launches.clear();
+  C.Sums.clear();
   C.Logs.clear();
   C.Blocks.clear();
   C.Uses.clear();
@@ -383,9 +405,14 @@ void Function::prepare(Stream &S, Call &C) const {
       copyTied(C, I);
   }
   const Loaded &What = load(choiceFor(C.Symbols));
-  placeTemporaries(S, C, What);
-  for (size_t I = 0; I < What.Kernels.size(); ++I)
-    addKernel(S, C, What, I);
+  placeTemporaries(S, C, What, Shares);
+  auto Sum = What.From.Sums.begin(), End = What.From.Sums.end();
+  for (size_t I = 0; I <= What.Kernels.size(); ++I) {
+    for (; Sum != End && Sum->After == I; ++Sum)
+      addSum(S, C, What, *Sum);
+    if (I < What.Kernels.size())
+      addKernel(S, C, What, I);
+  }
   // The lists stay where they are from here on.
   const uint8_t *Block = C.Blocks.data();
   const Use *Uses = C.Uses.data();
@@ -469,11 +496,37 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
   C.Logs.push_back({*Words.Of, Words.Begin, &K});
 }
 
+void Function::addSum(Stream &S, Call &C, const Loaded &L,
+                      const SumDecl &D) const {
+  const TensorDecl &From = tensorOf(*Decl, L.From, D.From),
+                   &To = tensorOf(*Decl, L.From, D.To);
+  Call::Sum Made{C.Launches.size(), &To.DType, 0, useOf(S, C, L, D.From),
+                 useOf(S, C, L, D.To)};
+  uint64_t Bytes = Made.To.End - Made.To.Begin, Element = To.Bits / 8;
+  if (Bytes != Made.From.End - Made.From.Begin)
+    fail(GRETA_ERROR_BAD_PACKAGE, "function '", Decl->Name,
+         "' sums tensors of ", Made.From.End - Made.From.Begin, " bytes into ",
+         Bytes);
+  for (const auto &[T, Place] :
+       {std::pair(&From, Made.From.Begin), std::pair(&To, Made.To.Begin)})
+    if (Place % Element)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "'", T->Name, "' of function '",
+           Decl->Name, "' is summed over ranks; its offset ", Place,
+           " is not a multiple of ", Element);
+  bool Overlaps = *Made.From.Of == *Made.To.Of &&
+                  Made.From.Begin < Made.To.End &&
+                  Made.To.Begin < Made.From.End;
+  if (Overlaps && Made.From.Begin != Made.To.Begin)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "'", From.Name, "' and '", To.Name,
+         "' of function '", Decl->Name, "' overlap; pass one place, or two");
+  Made.Count = Bytes / Element;
+  if (Made.Count)
+    C.Sums.push_back(Made);
+}
+
 Extent Function::extentOf(const Loaded &L, const KernelArg &A,
                           const Use &U) const {
-  const TensorDecl &T = A.Which == KernelArg::Arg      ? Decl->Args[A.Index]
-                        : A.Which == KernelArg::Result ? Decl->Results[A.Index]
-                                                       : L.From.Temps[A.Index];
+  const TensorDecl &T = tensorOf(*Decl, L.From, A);
   return {(*U.Of)->Address + U.Begin, U.End - U.Begin,
           std::max<uint64_t>(T.Bits / 8, 1),
           T.Tied ? Decl->Args[*T.Tied].Name : T.Name};

@@ -45,6 +45,14 @@ struct Call {
   };
   std::vector<Copy> Copies; // of arguments to results that are tied to them
   std::vector<Launch> Launches;
+  // A sum over ranks, behind so many of the launches.
+  struct Sum {
+    size_t After;
+    const std::string *DType;
+    uint64_t Count; // of elements
+    Use From, To;
+  };
+  std::vector<Sum> Sums;
   std::vector<LogOfLaunch> Logs; // of the launches that print or assert
 
   // The storage that the pointers above point into.
@@ -73,6 +81,8 @@ public:
   std::vector<KernelRef> kernels() const;
   // Whether kernels print or assert.
   bool hasLog() const;
+  // Whether a launch sums over ranks.
+  bool hasSums() const;
 
   // Sets the values of the symbols; every shape is checked against the
   // declaration.
@@ -82,8 +92,9 @@ public:
                                    const std::vector<int64_t> &Symbols) const;
   // The operations that one call on `S` queues, in order, from C's arguments
   // and results. All is built before the first is queued, so that a bad value
-  // leaves nothing half done.
-  void prepare(Stream &S, Call &C) const;
+  // leaves nothing half done. `Shares`: the temporaries lie in memory that is
+  // shared with the library that sums.
+  void prepare(Stream &S, Call &C, bool Shares = false) const;
 
 private:
   // The first and the last kernel that touches a temporary.
@@ -109,10 +120,11 @@ private:
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;
   void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index) const;
+  void addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D) const;
   Use useOf(Stream &S, const Call &C, const Loaded &L,
             const KernelArg &A) const;
   Extent extentOf(const Loaded &L, const KernelArg &A, const Use &U) const;
-  void placeTemporaries(Stream &S, Call &C, const Loaded &L) const;
+  void placeTemporaries(Stream &S, Call &C, const Loaded &L, bool Shares) const;
   void clear(const MemoryRef &Memory) const;
 
   std::shared_ptr<Device> Dev;

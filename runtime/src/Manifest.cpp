@@ -173,11 +173,15 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
     static const std::set<std::string> Vulkan = {
         "subgroup_size", "features", "subgroup_ops",
         "shared_bytes",  "coopmat",  "layouts"};
-    bool OfGpu = Key == "compute_units" && Backend != "host";
+    bool OfGpu =
+        (Key == "compute_units" || Key == "communicator") && Backend != "host";
     if (!OfGpu && (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch"))
       Q.Unknown = printable(Key);
-    if (OfGpu)
+  }
+  if (Backend != "host") {
+    if (R.has("compute_units"))
       Q.ComputeUnits = small(R.at("compute_units"), 1 << 20);
+    Q.Communicator = R.has("communicator") && R.at("communicator").boolean();
   }
   if (Backend != "vulkan") {
     Q.Arch = R.at("arch").name();
@@ -352,6 +356,31 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   return K;
 }
 
+SumDecl sum(const Reader &R, const FunctionDecl &F, const Variant &V,
+            const std::vector<std::string> &Symbols) {
+  size_t Least = V.Sums.empty() ? 0 : V.Sums.back().After;
+  SumDecl S{R.at("after").integer(Least, V.Kernels.size()), {}, {}};
+  auto Place = [&](const char *Key) {
+    KernelArg A = kernelArg(R.at(Key), F, V, Symbols);
+    if (A.Which != KernelArg::Arg && A.Which != KernelArg::Result &&
+        A.Which != KernelArg::Temp)
+      R.at(Key).bad("not a tensor");
+    const TensorDecl &T = tensorOf(F, V, A);
+    if (T.DType != "f32" && T.DType != "f16" && T.DType != "bf16")
+      R.at(Key).bad("sums are of f32, f16 or bf16, not of ", T.DType);
+    if (T.IsZeroed)
+      R.at(Key).bad("the temporary is to hold zeros");
+    return A;
+  };
+  S.From = Place("from");
+  S.To = Place("to");
+  if (S.To.Which == KernelArg::Arg)
+    R.at("to").bad("an argument is not written");
+  if (tensorOf(F, V, S.From).DType != tensorOf(F, V, S.To).DType)
+    R.bad("'from' and 'to' differ in their dtypes");
+  return S;
+}
+
 // Reads the members that a variant and each of its ranges have.
 void code(const Reader &R, const FunctionDecl &F, Variant &V,
           const std::vector<std::string> &Symbols,
@@ -361,8 +390,13 @@ void code(const Reader &R, const FunctionDecl &F, Variant &V,
     V.Temps.push_back(tensor(T, Symbols, /*Named=*/false));
     V.Temps.back().IsZeroed = T.has("zeroed") && T.at("zeroed").boolean();
   }
-  for (const Reader &K : R.at("kernels").list(1))
+  for (const Reader &K : R.at("kernels").list(R.has("sums") ? 0 : 1))
     V.Kernels.push_back(kernel(K, F, V, Symbols, Hashes));
+  for (const Reader &S : R.optionalList("sums"))
+    V.Sums.push_back(sum(S, F, V, Symbols));
+  // A reader that knows no sums leaves the variant alone for what it requires.
+  if (V.Requires.Communicator != !V.Sums.empty())
+    R.bad("there are 'sums' if and only if 'communicator' is required");
   if (V.Backend == "host" && V.Kernels.size() != 1)
     R.at("kernels").bad("a host variant has exactly one kernel");
 }
@@ -473,6 +507,13 @@ FunctionDecl function(const Reader &R,
 }
 
 } // namespace
+
+const TensorDecl &tensorOf(const FunctionDecl &F, const Variant &V,
+                           const KernelArg &A) {
+  return A.Which == KernelArg::Arg      ? F.Args[A.Index]
+         : A.Which == KernelArg::Result ? F.Results[A.Index]
+                                        : V.Temps[A.Index];
+}
 
 std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args) {
   std::vector<uint32_t> Offsets;

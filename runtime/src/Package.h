@@ -58,6 +58,7 @@ struct Requirements {
   uint32_t SubgroupSize = 0; // 0: the module uses no subgroup operations
   uint64_t SharedBytes = 0;
   uint32_t ComputeUnits = 0; // at least
+  bool Communicator = false; // a launch sums over ranks
   std::vector<std::string> Features, SubgroupOps;
   std::vector<CoopShape> Coopmat;
   std::vector<CoopLayout> Layouts;
@@ -105,6 +106,12 @@ struct KernelDecl {
   std::optional<LogDecl> Log;
 };
 
+// A sum over ranks, behind so many of the kernels: of tensors of one dtype.
+struct SumDecl {
+  size_t After;
+  KernelArg From, To;
+};
+
 struct Range;
 
 struct Variant {
@@ -113,6 +120,7 @@ struct Variant {
   uint32_t ComputeUnits = 0; // that it was tuned for; 0: any
   std::vector<TensorDecl> Temps;
   std::vector<KernelDecl> Kernels;
+  std::vector<SumDecl> Sums; // in their order
   std::vector<Range> Ranges; // that have kernels of their own
 };
 
@@ -139,6 +147,10 @@ struct FunctionDecl {
   bool InPlace = false; // arguments are memory and may overlap
   std::vector<Variant> Variants;
 };
+
+// The tensor that an argument of a kernel is, no scalar.
+const TensorDecl &tensorOf(const FunctionDecl &F, const Variant &V,
+                           const KernelArg &A);
 
 struct Package {
   std::string ManifestText;

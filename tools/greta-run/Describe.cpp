@@ -80,6 +80,24 @@ std::string describeKernel(const json &K) {
          ", matrix units busy for " + Share + " % of its time\n";
 }
 
+// The kernels of a launch, and the sums over ranks between them.
+std::string describeKernels(const json &Of) {
+  auto Place = [](const json &Tensor) {
+    return Tensor["kind"].get<std::string>() + " " + Tensor["index"].dump();
+  };
+  std::string Text;
+  const json &Kernels = Of["kernels"];
+  for (size_t I = 0; I <= Kernels.size(); ++I) {
+    for (const json &S : Of.value("sums", json::array()))
+      if (S["after"] == I)
+        Text += "    sum over ranks: " + Place(S["from"]) + " to " +
+                Place(S["to"]) + "\n";
+    if (I < Kernels.size())
+      Text += describeKernel(Kernels[I]);
+  }
+  return Text;
+}
+
 } // namespace
 
 std::string flat(const json &Object) {
@@ -104,16 +122,14 @@ std::string describeFunction(const json &F, const json *Device) {
     Text += "  " + Id + ": " + V["backend"].get<std::string>() + ", " +
             std::to_string(Kernels) + (Kernels == 1 ? " kernel" : " kernels") +
             ", needs " + V["requires"].dump() + "\n";
-    for (const json &K : V["kernels"])
-      Text += describeKernel(K);
+    Text += describeKernels(V);
     for (const json &R : V.value("ranges", json::array())) {
       Text +=
           "    for " + conditions(R["when"]) +
           (R["requires"] == V["requires"] ? ""
                                           : ", needs " + R["requires"].dump()) +
           "\n";
-      for (const json &K : R["kernels"])
-        Text += describeKernel(K);
+      Text += describeKernels(R);
     }
     if (!Device || !Device->contains(Id))
       continue;

@@ -123,6 +123,13 @@ Session::Session(greta::Runtime &Runtime, const greta::Package &Package,
     : Runtime(Runtime), Function(Runtime.load(Package, Name, Variant)),
       Stream(Runtime.stream()) {
   checkInputs(Function, Inputs);
+  if (Function.sums()) { // over this rank alone
+    greta_comm_id Id = greta::Comm::uniqueId();
+    greta_comm_options How{};
+    How.id = &Id;
+    How.size = 1;
+    Function.setComm(Runtime.comm(How));
+  }
   for (const Input &In : Inputs)
     Arguments.push_back(In.IsScalar ? scalarOf(In)
                                     : greta::Tensor(nullptr, In.Shape));

@@ -30,8 +30,9 @@ int64_t alignmentOf(mlir::Value tensor);
 /// operand.
 bool updatesInPlace(mlir::OpResult made);
 
-/// The value whose memory a tensor has: through views, updates in place, and
-/// through launches from a result to the operand that it is tied to.
+/// The value whose memory a tensor has: through views, updates in place, sums
+/// over ranks of what nobody else uses, and through launches from a result to
+/// the operand that it is tied to.
 mlir::Value memoryOf(mlir::Value tensor);
 
 /// The argument whose memory a function's result has, by tied launches and

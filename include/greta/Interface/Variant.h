@@ -99,6 +99,12 @@ struct CompiledKernel {
   llvm::SmallVector<PassedOver, 0> passedOver;
 };
 
+/// A sum over ranks, behind so many kernels; its places are tensors.
+struct RankSum {
+  unsigned after;
+  KernelArg from, to;
+};
+
 /// One VK_KHR_cooperative_matrix shape, subgroup scope.
 struct CoopMatrixShape {
   unsigned m, n, k;
@@ -121,14 +127,16 @@ struct Requirements {
   llvm::SmallVector<std::string> subgroupOps;
   int64_t sharedBytes = 0;
   int64_t computeUnits = 0; // at least
+  bool communicator = false;
   llvm::SmallVector<CoopMatrixShape> coopmat;
   llvm::SmallVector<CoopMatrixLayout> layouts;
 };
 
-/// The kernels and temporaries of a launch.
+/// The kernels, sums and temporaries of a launch.
 struct CompiledKernels {
   llvm::SmallVector<TensorSpec> temps;
   llvm::SmallVector<CompiledKernel, 1> kernels;
+  llvm::SmallVector<RankSum, 0> sums; // in their order
 };
 
 /// Its kernels and temporaries if `extent` is from `least` to `most`.

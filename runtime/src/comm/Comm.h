@@ -94,6 +94,8 @@ public:
   virtual std::shared_ptr<Counter> counter() const { return nullptr; }
   // Another rank has none.
   virtual void dropCounter() {}
+  // Whether it takes memory that is shared as it is, and other by a copy.
+  virtual bool wantsSharedMemory() const { return false; }
 };
 
 std::unique_ptr<Transport> makeHostTransport(std::shared_ptr<Device> D,
@@ -124,6 +126,8 @@ public:
   ~Comm();
   Comm(const Comm &) = delete;
 
+  // Whether it takes memory that is shared as it is, and other by a copy.
+  bool wantsSharedMemory() const { return Way->wantsSharedMemory(); }
   // Whether the device orders it and its stream.
   bool ordersOnDevice(const Collective &C) const;
   std::shared_ptr<Ticket> queue(Collective C);

@@ -84,6 +84,7 @@ public:
   void abort() override;
   std::shared_ptr<Counter> counter() const override { return Raised; }
   void dropCounter() override { Raised = nullptr; }
+  bool wantsSharedMemory() const override { return WantsShared; }
 
 private:
   struct Bounce { // of memory that NCCL does not reach
@@ -125,6 +126,7 @@ private:
   ncclComm_t Handle = nullptr;
   std::unique_ptr<Stream> Copies;
   std::shared_ptr<Counter> Raised;
+  bool WantsShared = false;
   std::atomic<bool> IsAborted{false}, Closing{false};
   std::mutex AbortLock;
   std::atomic<int64_t> InsideSince{0};  // when a call of NCCL's began
@@ -144,6 +146,7 @@ NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
   try {
     auto Current = A->use();
     tryCounters();
+    WantsShared = !A->address(D->allocate(4));
     Watcher = std::thread([this] { watch(); });
   } catch (...) {
     abortNccl();

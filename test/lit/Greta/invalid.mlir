@@ -318,3 +318,21 @@ func.func @not_a_tensor(%x: memref<4x8xf32>) {
   %0 = "greta.softmax"(%x) : (memref<4x8xf32>) -> tensor<4x8xf32>
   return
 }
+// -----
+func.func @sum_of_integers(%x: tensor<4xi32>) {
+  // expected-error @below {{'greta.all_reduce' op 'x' has element type 'i32'; it takes f32, f16 or bf16: convert with arith before this op}}
+  %0 = greta.all_reduce %x : tensor<4xi32> -> tensor<4xi32>
+  return
+}
+// -----
+func.func @sum_of_another_type(%x: tensor<4xf16>) {
+  // expected-error @below {{'greta.all_reduce' op 'result' has type 'tensor<4xf32>'; it must be 'tensor<4xf16>', the type of 'x'}}
+  %0 = greta.all_reduce %x : tensor<4xf16> -> tensor<4xf32>
+  return
+}
+// -----
+func.func @sum_of_a_shape(%x: tensor<?x8xf16>) {
+  // expected-error @below {{'shape' is affine_map<()[s0] -> (s0, 4)>, not the extents of 'tensor<?x8xf16>' over the function's symbols}}
+  %0 = greta.all_reduce %x {shape = affine_map<()[s0] -> (s0, 4)>} : tensor<?x8xf16> -> tensor<?x8xf16>
+  return
+}

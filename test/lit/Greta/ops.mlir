@@ -100,3 +100,12 @@ func.func @formats(%q: tensor<?x40xi32>, %h: tensor<?x20xi32>, %s: tensor<?x20xf
   %1 = greta.dequant %q, %t {format = "q8_0", group = 32} : tensor<?x40xi32>, tensor<?x5xf16> -> tensor<?x160xf16>
   return %0, %1 : tensor<?x320xf16>, tensor<?x160xf16>
 }
+
+// CHECK-LABEL: func.func @ranks(
+// CHECK: greta.all_reduce %{{.*}} : tensor<?x4096xbf16> -> tensor<?x4096xbf16>
+// CHECK: greta.all_reduce %{{.*}} : tensor<f32> -> tensor<f32>
+func.func @ranks(%x: tensor<?x4096xbf16>, %y: tensor<f32>) -> (tensor<?x4096xbf16>, tensor<f32>) {
+  %0 = greta.all_reduce %x : tensor<?x4096xbf16> -> tensor<?x4096xbf16>
+  %1 = greta.all_reduce %y : tensor<f32> -> tensor<f32>
+  return %0, %1 : tensor<?x4096xbf16>, tensor<f32>
+}

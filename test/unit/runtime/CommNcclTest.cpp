@@ -175,6 +175,34 @@ TEST_F(CommNccl, TakesVulkanMemory) {
   EXPECT_EQ(Calls("cuImportExternalMemory"), Calls("cuDestroyExternalMemory"));
 }
 
+// Functions that sum have their temporaries in memory that NCCL takes as it is,
+// also behind those that do not.
+TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
+  Bytes Data = package(sumManifest());
+  greta::Package P(Data.data(), Data.size());
+  ranks("vulkan", 2, [&](Rank &Own) {
+    greta::Function Plain = Own.R.load(P, "twice_scaled"),
+                    F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    constexpr int64_t most = 20000;
+    greta::Buffer A = Own.R.allocate(most * 4), B = Own.R.allocate(most * 4);
+    std::vector<float> X(most, 1), Y(most);
+    Own.S.write(A, X.data(), most * 4);
+    for (int64_t Count : {1000, 20000, 50}) {
+      Plain.launch(Own.S, {{&A, {1, most}}}, {{&B, {1, most}}});
+      for (int I = 0; I < 2; ++I)
+        F.launch(Own.S, {{&A, {1, Count}}}, {{&B, {1, Count}}});
+      Own.S.read(B, Y.data(), most * 4);
+      for (int64_t I = 0; I < most; ++I)
+        ASSERT_EQ(Y[static_cast<size_t>(I)], I < Count ? 13 : 7) << I;
+    }
+  });
+  // Its test, and the launches. Of each rank the test's four copies were
+  // imported, and the temporaries, which grew twice.
+  EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 6));
+  EXPECT_EQ(Calls("cuImportExternalMemory"), 2 * (4 + 2));
+}
+
 TEST_F(CommNccl, IsLeftOutWhereItComputesWrong) {
   Enable(Uuid, WrongSums);
   greta_set_log_callback([](greta_log_level, const char *, void *) {}, nullptr);

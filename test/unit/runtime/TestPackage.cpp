@@ -173,6 +173,35 @@ json manifest() {
           {"functions", {F, Twice, Subgroup, InPlace}}};
 }
 
+json sumManifest(bool InPlace) {
+  json M = manifest(), F;
+  for (const json &G : M["functions"])
+    if (G["name"] == "twice_scaled")
+      F = G;
+  F["name"] = "summed";
+  for (json &V : F["variants"]) {
+    V["requires"]["communicator"] = true;
+    if (!InPlace) {
+      V["temps"].push_back(V["temps"][0]);
+      V["kernels"][1]["args"][0] = arg("temp", 1);
+    }
+    V["sums"] = {{{"after", 1},
+                  {"from", arg("temp", 0)},
+                  {"to", arg("temp", InPlace ? 0 : 1)}}};
+  }
+  json Alone = F;
+  Alone["name"] = "sum";
+  for (json &V : Alone["variants"]) {
+    V["kernels"] = json::array();
+    V["temps"] = json::array();
+    V["sums"] = {
+        {{"after", 0}, {"from", arg("arg", 0)}, {"to", arg("result", 0)}}};
+  }
+  M["functions"].push_back(F);
+  M["functions"].push_back(Alone);
+  return M;
+}
+
 Bytes package(json Manifest) {
   std::map<std::string, Bytes> Objects;
   auto Complete = [&](json &Kernels) {

@@ -31,6 +31,11 @@ Bytes zip(const std::vector<Member> &Members);
 // 2 * x[n] + 1 of x and the scalar n, with y tied to x.
 nlohmann::json manifest();
 
+// Also `summed`: twice_scaled with a sum over ranks behind its first kernel, y
+// = 2 sum(2 x + 1) + 1, from one temporary into another, or in place; and
+// `sum`, without kernels.
+nlohmann::json sumManifest(bool InPlace = false);
+
 // The package of a manifest: its objects are fixtures, and the hashes are
 // filled in where they are "".
 Bytes package(nlohmann::json Manifest = manifest());

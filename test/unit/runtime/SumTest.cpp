@@ -1,0 +1,256 @@
+// SumTest.cpp: functions that sum over ranks between two kernels.
+#include "CommTest.h"
+#include "Error.h"
+#include "Package.h"
+
+using namespace greta_test;
+using nlohmann::json;
+
+namespace {
+
+greta::Package packageOf(const json &M) {
+  Bytes Data = package(M);
+  return greta::Package(Data.data(), Data.size());
+}
+
+std::vector<float> rankValues(uint32_t Rank, size_t Count) {
+  std::vector<float> X(Count);
+  for (size_t I = 0; I < Count; ++I)
+    X[I] = static_cast<float>(valueOf(Rank, I, 1));
+  return X;
+}
+
+float sumOf(uint32_t Ranks, size_t I) {
+  float All = 0;
+  for (uint32_t R = 0; R < Ranks; ++R)
+    All += static_cast<float>(valueOf(R, I, 1));
+  return All;
+}
+
+class Sums : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    try {
+      greta::Runtime R(GetParam());
+    } catch (const greta::Error &E) {
+      GTEST_SKIP() << E.what();
+    }
+  }
+};
+
+// A rank's function on its own memory.
+struct Use {
+  Use(Rank &Own, const greta::Package &P, const char *Name)
+      : Own(Own), F(Own.R.load(P, Name)) {
+    F.setComm(Own.C);
+  }
+  void launch(int64_t Count) {
+    size_t Bytes = static_cast<size_t>(Count) * 4;
+    if (!A.get() || Size < Bytes) {
+      A = Own.R.allocate(Bytes);
+      B = Own.R.allocate(Bytes);
+      Size = Bytes;
+    }
+    std::vector<float> X = rankValues(Own.Number, static_cast<size_t>(Count));
+    Own.S.write(A, X.data(), Bytes);
+    F.launch(Own.S, {{&A, {1, Count}}}, {{&B, {1, Count}}});
+  }
+  std::vector<float> read(int64_t Count) {
+    std::vector<float> Y(static_cast<size_t>(Count));
+    Own.S.read(B, Y.data(), Y.size() * 4);
+    return Y;
+  }
+  Rank &Own;
+  greta::Function F;
+  greta::Buffer A, B;
+  size_t Size = 0;
+};
+
+TEST_P(Sums, StandBetweenKernels) {
+  for (bool InPlace : {false, true}) {
+    greta::Package P = packageOf(sumManifest(InPlace));
+    for (uint32_t Size : {1u, 2u, 4u})
+      ranks(GetParam(), Size, [&](Rank &Own) {
+        Use Of(Own, P, "summed"), Alone(Own, P, "sum");
+        EXPECT_TRUE(Of.F.sums());
+        // The stream's temporaries grow in between, and two calls follow each
+        // other without a wait.
+        for (int64_t Count : {1, 1001, 7, 20003}) {
+          Of.launch(Count);
+          Alone.launch(Count);
+          std::vector<float> Y = Of.read(Count), Z = Alone.read(Count);
+          for (size_t I = 0; I < Y.size(); ++I) {
+            float Sum = sumOf(Own.Size, I);
+            ASSERT_EQ(Y[I], 2 * (2 * Sum + static_cast<float>(Own.Size)) + 1);
+            ASSERT_EQ(Z[I], Sum);
+          }
+        }
+      });
+  }
+}
+
+TEST_P(Sums, AreRefusedWithoutACommunicator) {
+  greta::Package P = packageOf(sumManifest());
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    greta::Function F = Own.R.load(P, "summed"), Other = Own.R.load(P, "scale");
+    EXPECT_FALSE(Other.sums());
+    Other.setComm(Own.C); // which it does not need
+    greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
+    auto Launch = [&] { F.launch(Own.S, {{&A, {1, 16}}}, {{&B, {1, 16}}}); };
+    EXPECT_REFUSED("function 'summed' sums over ranks; give it a communicator "
+                   "with greta_function_set_comm",
+                   Launch());
+    F.setComm(Own.C);
+    Launch();
+    greta::check(greta_function_set_comm(F.get(), nullptr));
+    EXPECT_REFUSED("give it a communicator", Launch());
+    // A graph has all of a function or nothing, and goes on.
+    F.setComm(Own.C);
+    Other.launch(Own.S, {{&A, {1, 16}}}, {{&B, {1, 16}}});
+    greta::Graph G = Own.S.capture([&] {
+      std::string Why = refusal(Launch, GRETA_ERROR_UNSUPPORTED);
+      EXPECT_NE(Why.find("a graph cannot record function 'summed', which sums "
+                         "16 elements of f32 over ranks; launch it"),
+                std::string::npos)
+          << Why;
+      Other.launch(Own.S, {{&A, {1, 16}}}, {{&B, {1, 16}}});
+    });
+    Own.S.launch(G);
+    Launch();
+    Own.S.synchronize();
+  });
+}
+
+// Over one rank a graph records it: there is nothing to wait for.
+TEST_P(Sums, OfOneRankAreRecorded) {
+  greta::Package P = packageOf(sumManifest());
+  ranks(GetParam(), 1, [&](Rank &Own) {
+    Use Of(Own, P, "summed");
+    Of.launch(100);
+    std::vector<float> Want = Of.read(100), Zero(100);
+    greta::Graph G = Own.S.capture(
+        [&] { Of.F.launch(Own.S, {{&Of.A, {1, 100}}}, {{&Of.B, {1, 100}}}); });
+    Own.S.write(Of.B, Zero.data(), 400);
+    Own.S.launch(G);
+    EXPECT_EQ(Of.read(100), Want);
+  });
+}
+
+// Sequences that repeat are not taken for graphs, and kernels are timed.
+TEST_P(Sums, InStreamsThatRepeatAndProfile) {
+  greta::Package P = packageOf(sumManifest());
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    Use Of(Own, P, "summed");
+    greta::check(greta_stream_set_auto_graph(Own.S.get(), 1));
+    for (int I = 0; I < 4; ++I) {
+      Of.launch(50);
+      EXPECT_EQ(Of.read(50)[3], 2 * (2 * sumOf(2, 3) + 2) + 1);
+    }
+    EXPECT_EQ(greta_stream_replayed(Own.S.get()), 0u);
+    greta::check(greta_stream_set_auto_graph(Own.S.get(), 0));
+    greta::check(greta_stream_set_profiling(Own.S.get(), 1));
+    Of.launch(50);
+    EXPECT_EQ(Of.read(50)[3], 2 * (2 * sumOf(2, 3) + 2) + 1);
+    size_t Count = 0;
+    greta::check(greta_stream_times(Own.S.get(), nullptr, &Count));
+    EXPECT_EQ(Count, 2u);
+  });
+}
+
+TEST_P(Sums, ALostRankIsAnError) {
+  greta::Package P = packageOf(sumManifest());
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    Use Of(Own, P, "summed");
+    Of.launch(50);
+    Of.read(50);
+    if (Own.Number == 1)
+      return Own.C.abort();
+    EXPECT_NE(refusal(
+                  [&] {
+                    for (;;) {
+                      Of.launch(50);
+                      Of.read(50);
+                    }
+                  },
+                  GRETA_ERROR_PEER_LOST)
+                  .find("rank 1 ended it"),
+              std::string::npos);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Sums, testing::Values("vulkan", "sim:gfx942"),
+                         deviceName);
+
+TEST(SumManifest, IsChecked) {
+  EXPECT_EQ(complaintOf(package(sumManifest())), "");
+  const struct {
+    const char *Where, *Value, *Says;
+  } Cases[] = {
+      {"/sums", "7", "sums: not a list"},
+      {"/sums", "[]", "if and only if"},
+      {"/requires/communicator", "false", "if and only if"},
+      {"/requires/communicator", "1", "neither true nor false"},
+      {"/sums/0/after", "3", "not an integer from 0 to 2"},
+      {"/sums/0/after", "-1", "not an integer from 0 to 2"},
+      {"/sums/0/from", "7", "from: not an object"},
+      {"/sums/0/from/index", "2", "there are 2 of kind 'temp'"},
+      {"/sums/0/from", R"({"kind": "i32", "value": 1})", "not a tensor"},
+      {"/sums/0/from", R"({"kind": "i64", "value": "m"})", "not a tensor"},
+      {"/sums/0/to", R"({"kind": "arg", "index": 0})",
+       "an argument is not written"},
+      {"/temps/0/dtype", "\"f16\"", "differ in their dtypes"},
+      {"/temps/0/dtype", "\"i32\"", "sums are of f32, f16 or bf16, not of i32"},
+      {"/temps/0/zeroed", "true", "the temporary is to hold zeros"},
+  };
+  for (const auto &C : Cases) {
+    json M = sumManifest();
+    json &V = M["functions"][4]["variants"][0];
+    json Damaged = V;
+    Damaged[json::json_pointer(C.Where)] = json::parse(C.Value);
+    V = Damaged;
+    std::string Got = complaintOf(package(M));
+    EXPECT_NE(Got.find(C.Says), std::string::npos)
+        << C.Where << " = " << C.Value << ": " << Got;
+  }
+  // Sums are in their order, and the host has none.
+  json M = sumManifest();
+  json &V = M["functions"][4]["variants"][0];
+  V["sums"].push_back(V["sums"][0]);
+  V["sums"][1]["after"] = 0;
+  EXPECT_NE(complaintOf(package(M)).find("not an integer from 1 to 2"),
+            std::string::npos);
+  json Moved = sumManifest();
+  Moved["functions"][0]["variants"][2]["sums"] = {
+      {{"after", 0},
+       {"from", {{"kind", "arg"}, {"index", 0}}},
+       {"to", {{"kind", "result"}, {"index", 0}}}}};
+  EXPECT_NE(complaintOf(package(Moved)).find("if and only if"),
+            std::string::npos);
+}
+
+// A package that a launch finds out: tensors of two sizes.
+TEST_P(Sums, OfTwoSizesAreRefused) {
+  json M = sumManifest();
+  for (json &V : M["functions"][4]["variants"])
+    V["temps"][1]["shape"] = {"n"};
+  greta::Package P = packageOf(M);
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    greta::Function F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
+    EXPECT_NE(refusal([&] { F.launch(Own.S, {{&A, {2, 8}}}, {{&B, {2, 8}}}); },
+                      GRETA_ERROR_BAD_PACKAGE)
+                  .find("sums tensors of 64 bytes into 32"),
+              std::string::npos);
+    // Arguments that overlap the result only in part.
+    greta::Function Sum = Own.R.load(P, "sum");
+    Sum.setComm(Own.C);
+    greta::Buffer All = Own.R.allocate(64);
+    EXPECT_REFUSED("'x' and 'y' of function 'sum' overlap",
+                   Sum.launch(Own.S, {{&All, {1, 8}}}, {{&All, {1, 8}, 16}}));
+    Sum.launch(Own.S, {{&All, {1, 8}}}, {{&All, {1, 8}}});
+    Own.S.synchronize();
+  });
+}
+
+} // namespace
