@@ -144,8 +144,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   for (const greta::Function &function : joinLatents)
     checkArguments(function, stage.first);
   for (const Step &step : steps) {
-    for (const auto *some :
-         {&step.layers, &step.experts, &step.latents, &step.mlps})
+    for (const auto *some : {&step.layers, &step.experts, &step.latents})
       for (const auto &[i, function] : *some)
         checkArguments(function, layerOfClass(i));
     for (const greta::Function &head : step.head)
@@ -285,8 +284,6 @@ std::map<std::string, std::string> Engine::variants() const {
       all[expertsFunction(i, step.size)] = experts.variant();
     for (const auto &[i, latents] : step.latents)
       all[latentFunction(i, step.size)] = latents.variant();
-    for (const auto &[i, mlp] : step.mlps)
-      all[mlpFunction(i, step.size)] = mlp.variant();
     for (const greta::Function &head : step.head)
       all[headFunction(step.size)] = head.variant();
   }
@@ -366,7 +363,7 @@ KvCache Engine::kvCacheOfPackage() const {
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
-  Step step{size, {}, {}, {}, {}, {}};
+  Step step{size, {}, {}, {}, {}};
   for (size_t i = 0; i < classes.first.size(); ++i) {
     if (layerOfClass(i) < 0)
       continue;
@@ -376,8 +373,6 @@ Engine::Step Engine::loadStep(int64_t size) {
       step.experts.emplace(i, load(expertsFunction(i, size)));
     if (model.config.has(LatentKeys))
       step.latents.emplace(i, load(latentFunction(i, size)));
-    if (hasSums())
-      step.mlps.emplace(i, load(mlpFunction(i, size)));
   }
   if (stage.isLast)
     step.head.push_back(load(headFunction(size)));
@@ -395,7 +390,7 @@ Engine::Inputs Engine::inputsOf(int64_t count) const {
 // The rest of a layer with experts, behind its own function.
 void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
                           int64_t layer) {
-  const Buffer &to = x[hasSums() ? 0 : (layer + 1) % 2];
+  const Buffer &to = x[(layer + 1) % 2];
   std::vector<greta::Tensor> ordered;
   for (const char *name :
        {"pair_weights", "pair_places", "expert_offsets", "pair_rows"})
@@ -414,7 +409,7 @@ void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
 // The beginning of a layer of latents, before its own function.
 void Engine::queueLatents(const greta::Function &function, const Inputs &inputs,
                           int64_t layer) {
-  const Buffer &from = x[hasSums() ? 0 : layer % 2];
+  const Buffer &from = x[layer % 2];
   std::vector<greta::Tensor> made;
   for (const char *name : latentResults)
     made.push_back(bindLatent(name, inputs.tokens));
@@ -425,8 +420,9 @@ void Engine::queueLatents(const greta::Function &function, const Inputs &inputs,
                bindLatent("latent_queries", inputs.tokens)});
 }
 
-// Queues the layers, which leave their result in x[lastX()]. Devices that have
-// parts of each add up their results behind attention, and behind the MLP.
+// Queues the layers, which leave their result in x[lastX()]. The functions of
+// devices that have parts of each add up behind attention and behind the MLP;
+// behind experts, whose rows a block program adds, it is done here.
 void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
   int64_t tokens = inputs.tokens, half = c.pairs();
@@ -439,12 +435,11 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   for (int64_t layer = stage.first; layer < stage.end; ++layer) {
     size_t i = static_cast<size_t>(layer);
     const greta::Function &function = step.layers.at(classes.classOf[i]);
-    std::vector<greta::Tensor> results = {
-        {&x[hasSums() ? 1 : (layer + 1) % 2], {tokens, c.width}}};
-    std::vector<greta::Tensor> ofMlp = {{&x[0], {tokens, c.width}}};
+    const Buffer &from = x[layer % 2], &to = x[(layer + 1) % 2];
+    std::vector<greta::Tensor> results = {{&to, {tokens, c.width}}};
     if (c.hasExperts(layer))
       for (const char *name : {"normed", "router_logits"})
-        (hasSums() ? ofMlp : results).push_back(bindPairs(name, tokens));
+        results.push_back(bindPairs(name, tokens));
     if (c.has(LatentKeys)) {
       queueLatents(step.latents.at(classes.classOf[i]), inputs, layer);
     } else {
@@ -452,19 +447,15 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
         if (greta::Tensor tensor = bindCache(name, layer); tensor.buffer)
           results.push_back(tensor);
     }
-    function.launch(
-        stream,
-        bindAll(function, layer, inputs, x[hasSums() ? 0 : layer % 2], 0),
-        results);
-    if (hasSums()) {
-      reduce(x[1], tokens);
-      const greta::Function &mlp = step.mlps.at(classes.classOf[i]);
-      mlp.launch(stream, bindAll(mlp, layer, inputs, x[1], 0), ofMlp);
-    }
-    if (c.hasExperts(layer))
-      queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
+    together([&] {
+      function.launch(stream, bindAll(function, layer, inputs, from, 0),
+                      results);
+    });
+    if (!c.hasExperts(layer))
+      continue;
+    queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
     if (hasSums())
-      reduce(x[0], tokens);
+      reduce(to, tokens);
   }
 }
 

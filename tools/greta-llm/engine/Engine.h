@@ -205,7 +205,7 @@ private:
   struct Step {
     int64_t size; // 0: any number of one sequence
     // By class, of those that the device has and that have some.
-    std::map<size_t, greta::Function> layers, experts, latents, mlps;
+    std::map<size_t, greta::Function> layers, experts, latents;
     std::vector<greta::Function> head; // of the last stage
   };
   // The arrays of an input, in the order in which they lie in its buffer.
@@ -313,9 +313,7 @@ private:
   void together(const std::function<void()> &what) const;
   Buffer allocateX(int64_t tokens);
   void reduce(const Buffer &from, int64_t tokens);
-  size_t lastX() const {
-    return hasSums() ? 0 : static_cast<size_t>(model.config.layers % 2);
-  }
+  size_t lastX() const { return static_cast<size_t>(model.config.layers % 2); }
 
   std::unique_ptr<Model> shard; // of several devices
   const Model &model;

@@ -203,8 +203,11 @@ std::map<std::string, std::string> factsOf(const Model &model, Element element,
     facts["output"] = describeMatrices(model, element, {{"output", "output"}});
   if (cache != KvCache::Full)
     facts[kvCacheFact] = nameOf(cache);
-  if (c.shards > 1)
+  if (c.shards > 1) {
     facts["devices"] = std::to_string(c.shards);
+    // Packages of before had sums between functions.
+    facts["sums over devices"] = "in layers";
+  }
   if (!c.biases.empty() && c.biases != biasesOfQkv)
     facts["biases"] = joined({c.biases.begin(), c.biases.end()});
   addUnusual(c, facts);

@@ -299,6 +299,11 @@ Value Writer::residual(Function &f, const Value &x, Value more,
   return f.elementwise("arith.addf", {f.scaled(x, share()), more});
 }
 
+// The sum over devices that have a part of each layer.
+Value Writer::summed(Function &f, const Value &y) const {
+  return config.shards > 1 ? f.op("greta.all_reduce", {y}, y.type) : y;
+}
+
 // The results are what experts are added to, what they and the router read,
 // and the router's logits.
 std::vector<Value> Writer::toExperts(const Layer &in, const Value &x,
@@ -337,26 +342,14 @@ std::string Writer::layer(const std::string &name, int64_t layer,
     results.insert(results.end(), caches.begin(), caches.end());
     return f.finish(results);
   };
-  Value middle = residual(f, x, project(in, attended, "attn_output", "f32"),
-                          "post_attention_norm");
-  if (config.shards > 1)
-    return finished({middle});
+  Value middle =
+      summed(f, residual(f, x, project(in, attended, "attn_output", "f32"),
+                         "post_attention_norm"));
   Value inner = config.has(Parallel) ? normed : input(f, middle, "ffn_norm");
   if (config.hasExperts(layer))
     return finished(toExperts(in, middle, inner));
-  Value y = residual(f, middle, mlp(in, inner), "post_ffw_norm");
-  return finished({y});
-}
-
-std::string Writer::mlp(const std::string &name, int64_t layer,
-                        int64_t tokens) const {
-  Function f(name, tokens);
-  Value x = f.argument("x", {{tokens, config.width}, "f32"});
-  Layer in{f, layer, tokens, false, {}, {}, {}, {}, {}};
-  Value inner = input(f, x, "ffn_norm");
-  if (config.hasExperts(layer))
-    return f.finish(toExperts(in, x, inner));
-  return f.finish({residual(f, x, mlp(in, inner), "post_ffw_norm")});
+  return finished(
+      {summed(f, residual(f, middle, mlp(in, inner), "post_ffw_norm"))});
 }
 
 std::string Writer::head(const std::string &name, int64_t tokens) const {
@@ -494,11 +487,6 @@ std::string latentFunction(size_t layerClass, int64_t tokens) {
          (tokens ? std::to_string(tokens) : "n");
 }
 
-std::string mlpFunction(size_t layerClass, int64_t tokens) {
-  return "mlp" + std::to_string(layerClass) + "_" +
-         (tokens ? std::to_string(tokens) : "n");
-}
-
 std::string headFunction(int64_t tokens) {
   return "head_" + (tokens ? std::to_string(tokens) : "n");
 }
@@ -526,9 +514,6 @@ std::string writeModule(const Model &model, Element element, KvCache cache,
     if (model.config.has(LatentKeys))
       text += writer.latent(latentFunction(c, isPrompt ? 0 : tokens),
                             classes.first[c], tokens);
-    if (model.config.shards > 1)
-      text += writer.mlp(mlpFunction(c, isPrompt ? 0 : tokens),
-                         classes.first[c], tokens);
     if (model.config.hasExperts(classes.first[c]))
       text += writer.experts(expertsFunction(c, isPrompt ? 0 : tokens),
                              classes.first[c], tokens);

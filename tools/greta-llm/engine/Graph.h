@@ -6,16 +6,14 @@
 //                tables or vectors of their own, for any number of tokens
 //   sample       the next tokens of any number of sequences (Sampling.h)
 //   promptC      a layer of class C (layers whose weights are held alike), for
-//                any number of tokens of one sequence
+//                any number of tokens of one sequence; if several devices
+//                compute it together, it sums x over them behind attention and
+//                behind the MLP
 //   layerC_T     the same for T tokens of T sequences
 //   expertsC_T, expertsC_n, experts_order and experts_add
 //                the rest of a layer with experts (Experts.h)
 //   latentC_T, latentC_n and latent_join
 //                what is before attention in a layer of latents (Latent.h)
-//   mlpC_T, mlpC_n
-//                the MLP of a layer that several devices compute together, or
-//                what is before experts: they add up x behind the layer's
-//                function, and behind this or the experts
 //   head_T       the last norm and the logits of T tokens; head_n of any number
 //
 // An encoder has others (EncoderGraph.cpp).
@@ -67,7 +65,6 @@ std::string promptFunction(size_t layerClass);
 std::string expertsFunction(size_t layerClass, int64_t tokens);
 std::string latentFunction(size_t layerClass, int64_t tokens);
 std::string headFunction(int64_t tokens);
-std::string mlpFunction(size_t layerClass, int64_t tokens);
 constexpr const char *encodeFirstFunction = "encode_first";
 
 // `sizes` are the numbers of tokens with functions of their own.

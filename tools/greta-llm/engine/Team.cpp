@@ -128,6 +128,11 @@ void Engine::join() {
   how.rank = static_cast<uint32_t>(options.number);
   how.size = static_cast<uint32_t>(options.devices.size());
   comm = std::make_unique<greta::Comm>(runtime.comm(how));
+  if (!hasSums())
+    return;
+  for (Step &step : steps)
+    for (auto &[i, layer] : step.layers)
+      layer.setComm(*comm);
 }
 
 // After an error the others would wait for what does not come.

@@ -29,8 +29,6 @@ public:
   // The functions of an encoder (EncoderGraph.cpp).
   std::string encodeFirst() const;
   std::string encodeLayer(const std::string &name, int64_t layer) const;
-  // The second part of a layer of several devices.
-  std::string mlp(const std::string &name, int64_t layer, int64_t tokens) const;
 
 private:
   // The values of a layer that its parts share.
@@ -92,6 +90,7 @@ private:
   double share() const { return 1 / static_cast<double>(config.shards); }
   Value biased(Function &f, const Value &y, Value bias,
                const std::string &weight) const;
+  Value summed(Function &f, const Value &y) const;
   std::vector<Value> toExperts(const Layer &in, const Value &x,
                                const Value &inner) const;
   Value residual(Function &f, const Value &x, Value more,
