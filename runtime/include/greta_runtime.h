@@ -495,9 +495,11 @@ GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
  * does not order them (docs/guide/runtime.md) the first call that queues such a
  * thing, or waits, waits for the collective. So a thread that has several ranks
  * queues a collective for all of them before it does anything else with their
- * streams. Graphs record what a kernel does (GRETA_COMM_KERNEL), and nothing
- * else; every rank launches them as often. A failure is told by the call that
- * waits as above, or by whoever waits for the stream or an event behind it.
+ * streams. Graphs record them: what a kernel does (GRETA_COMM_KERNEL) is a part
+ * of the graph, at others it is cut, and a launch queues its parts and them in
+ * turn. A graph keeps the communicators; every rank launches it as often. A
+ * failure is told by the call that waits as above, or by whoever waits for the
+ * stream or an event behind it.
  *
  * When a rank's process ends, or it does not come within the time-out, the
  * collective is GRETA_ERROR_PEER_LOST on every rank, and so is every later

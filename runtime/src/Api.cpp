@@ -346,6 +346,7 @@ greta_status greta_graph_begin(greta_stream *S) {
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "the stream is already recording a graph");
     S->endRepeats();
+    S->Recorded.clear();
     S->Impl->beginCapture();
     S->Impl->Capturing = true;
   });
@@ -358,7 +359,10 @@ greta_status greta_graph_end(greta_stream *S, greta_graph **Out) {
     if (!need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is not recording a graph");
     S->Impl->Capturing = false;
-    *Out = new greta_graph{S->Device, S->Impl->endCapture()};
+    std::vector<greta_graph_part> Parts;
+    Parts.swap(S->Recorded);
+    Parts.push_back({S->Impl->endCapture(), nullptr, {}});
+    *Out = new greta_graph{S->Device, std::move(Parts)};
   });
 }
 
@@ -366,12 +370,18 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
   Trace::Call Traced("greta_graph_launch");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
-    if (S->Impl->Capturing)
-      return G->Impl->launch(*S->Impl);
-    S->endRepeats();
-    S->settle();
-    S->Traced.launch(*S->Device, *S->Impl, "graph",
-                     [&] { G->Impl->launch(*S->Impl); });
+    if (!S->Impl->Capturing)
+      S->endRepeats();
+    for (const greta_graph_part &Part : G->Parts) {
+      S->settle();
+      if (S->Impl->Capturing)
+        Part.Impl->launch(*S->Impl);
+      else
+        S->Traced.launch(*S->Device, *S->Impl, "graph",
+                         [&] { Part.Impl->launch(*S->Impl); });
+      if (Part.By)
+        queueCollective(Part.By, *S, Part.What);
+    }
   });
 }
 

@@ -14,6 +14,14 @@
 #include <cstring>
 #include <new>
 
+// A graph between collectives: what the back end recorded, and the collective
+// behind it, but for the last one.
+struct greta_graph_part {
+  std::shared_ptr<greta::rt::Graph> Impl;
+  std::shared_ptr<greta::rt::comm::Comm> By;
+  greta::rt::comm::Collective What;
+};
+
 struct greta_device {
   std::shared_ptr<greta::rt::Device> Impl;
   bool AllowsNative; // it is the host and was asked for by name
@@ -54,6 +62,8 @@ struct greta_stream {
   std::shared_ptr<greta::rt::Counter> Ready;
   uint64_t ReadyValue = 0;
   greta::rt::comm::Comms Told;
+  // While a graph is recorded: what was recorded before the last collective.
+  std::vector<greta_graph_part> Recorded;
   // Before what is to run behind the last collective; throws its failure.
   void settle();
   // When all is done; throws the failure of those that the device orders.
@@ -66,7 +76,7 @@ struct greta_event {
 };
 struct greta_graph {
   std::shared_ptr<greta::rt::Device> Device;
-  std::shared_ptr<greta::rt::Graph> Impl;
+  std::vector<greta_graph_part> Parts;
 };
 struct greta_comm {
   std::shared_ptr<greta::rt::comm::Comm> Impl;
@@ -154,7 +164,7 @@ template <typename T> T taken(const T *In, const char *What) {
 // where it has no sums over ranks.
 void queueCall(greta_stream &S, const Function &F,
                const std::shared_ptr<comm::Comm> &C);
-// Queues a collective behind the stream's work.
+// Queues a collective behind the stream's work, or records it.
 void queueCollective(const std::shared_ptr<comm::Comm> &C, greta_stream &S,
                      comm::Collective What);
 // What a communicator calls the type; throws if it adds up no such.

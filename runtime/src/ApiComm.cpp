@@ -39,6 +39,23 @@ Element greta::rt::elementOf(const char *DType) {
        "reductions are of f32, f16, bf16 or i32, not of ", printable(Name));
 }
 
+// No back end records the collective: the graph is one until here, and another
+// behind it.
+static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
+                Collective What) {
+  C->check();
+  try {
+    S.Recorded.push_back({S.Impl->endCapture(), C, std::move(What)});
+    // Kernels of the same function go on behind it.
+    S.Impl->RecordedZeroed = S.Recorded.back().Impl->Zeroed;
+    S.Impl->beginCapture();
+  } catch (...) {
+    S.Impl->Capturing = false;
+    S.Recorded.clear();
+    throw;
+  }
+}
+
 // Behind what the stream has queued. Of collectives that follow each other in
 // one stream only the first waits for the stream.
 void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
@@ -52,8 +69,7 @@ void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
     return;
   }
   if (S.Impl->Capturing)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record ",
-         comm::name(What.What), "; end it before, and begin another behind it");
+    return cut(C, S, std::move(What));
   S.endRepeats();
   bool OnDevice = C->ordersOnDevice(What);
   if (S.By != C || OnDevice != bool(S.Behind->Until))

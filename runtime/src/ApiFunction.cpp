@@ -149,21 +149,9 @@ void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
 }
 } // namespace
 
-// A graph has all of a function or nothing of it.
-static void checkRecorded(const Function &F, const comm::Comm &By,
-                          const Call &C) {
-  for (const Call::Sum &Sum : C.Sums)
-    if (By.Size > 1 && !By.isSmall(collectiveOf(Sum)))
-      fail(GRETA_ERROR_UNSUPPORTED, "a graph cannot record function '",
-           F.decl().Name, "', which sums ", Sum.Count, " elements of ",
-           *Sum.DType, " over ranks; launch it");
-}
-
 void greta::rt::queueCall(greta_stream &S, const Function &F,
                           const std::shared_ptr<comm::Comm> &By) {
   F.prepare(*S.Impl, S.Prepared, F.hasSums() && By->wantsSharedMemory());
-  if (S.Impl->Capturing && !S.Prepared.Sums.empty())
-    checkRecorded(F, *By, S.Prepared);
   try {
     queuePrepared(S, By);
   } catch (...) {

@@ -32,10 +32,6 @@ TEST(Comm, RefusesWhatIsNoCollective) {
     EXPECT_REFUSED("is none of 2 ranks", Own.C.broadcast(Own.S, A, B, 4, 2));
     EXPECT_REFUSED("is none of 2 ranks", Own.C.send(Own.S, A, 4, 2));
     EXPECT_REFUSED("times", Own.C.allReduce(Own.S, A, B, SIZE_MAX, "f32"));
-    Own.S.capture([&] {
-      EXPECT_REFUSED("a graph cannot record all_reduce",
-                     Own.C.allReduce(Own.S, A, B, 1, "f32"));
-    });
     Own.C.allReduce(Own.S, A, B, 16, "f32"); // it works still
     Own.S.synchronize();
   });

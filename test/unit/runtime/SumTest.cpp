@@ -104,20 +104,41 @@ TEST_P(Sums, AreRefusedWithoutACommunicator) {
     Launch();
     greta::check(greta_function_set_comm(F.get(), nullptr));
     EXPECT_REFUSED("give it a communicator", Launch());
-    // A graph has all of a function or nothing, and goes on.
-    F.setComm(Own.C);
-    Other.launch(Own.S, {{&A, {1, 16}}}, {{&B, {1, 16}}});
-    greta::Graph G = Own.S.capture([&] {
-      std::string Why = refusal(Launch, GRETA_ERROR_UNSUPPORTED);
-      EXPECT_NE(Why.find("a graph cannot record function 'summed', which sums "
-                         "16 elements of f32 over ranks; launch it"),
-                std::string::npos)
-          << Why;
-      Other.launch(Own.S, {{&A, {1, 16}}}, {{&B, {1, 16}}});
+  });
+}
+
+// A graph is one before each sum and one behind it.
+TEST_P(Sums, AreRecorded) {
+  greta::Package P = packageOf(sumManifest());
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    constexpr int64_t count = 500;
+    Use Of(Own, P, "summed"), Alone(Own, P, "sum");
+    Of.launch(count);
+    std::vector<float> Want = Of.read(count);
+    greta::Buffer Copy = Own.R.allocate(count * 4);
+    greta::Graph Inner = Own.S.capture([&] {
+      Of.F.launch(Own.S, {{&Of.A, {1, count}}}, {{&Of.B, {1, count}}});
+      Own.S.copy(Copy, Of.B, count * 4);
     });
-    Own.S.launch(G);
-    Launch();
-    Own.S.synchronize();
+    // Two sums that follow each other, in a graph that has the other one.
+    greta::Graph G = Own.S.capture([&] {
+      Own.S.launch(Inner);
+      Alone.F.launch(Own.S, {{&Of.A, {1, count}}}, {{&Of.B, {1, count}}});
+      Own.C.allReduce(Own.S, Of.B, Of.B, count, "f32");
+    });
+    std::vector<float> Zero(count), First(count), Second(count);
+    for (int I = 0; I < 3; ++I) {
+      for (greta::Buffer *B : {&Copy, &Of.B})
+        Own.S.write(*B, Zero.data(), count * 4);
+      Own.S.launch(G);
+      Own.S.launch(Inner); // on its own
+      Own.S.launch(G);
+      Own.S.read(Copy, First.data(), count * 4);
+      Own.S.read(Of.B, Second.data(), count * 4);
+      EXPECT_EQ(First, Want);
+      for (size_t J = 0; J < Second.size(); ++J)
+        ASSERT_EQ(Second[J], 2 * sumOf(2, J));
+    }
   });
 }
 

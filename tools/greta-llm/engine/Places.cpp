@@ -127,7 +127,7 @@ void Engine::runStep(int64_t batch, int64_t count) {
   const Step &step = stepFor(options.keepsSize ? places.size : count);
   computedRows += step.size;
   receiveResidual(step.size);
-  if (!options.usesGraphs || hasSums()) { // no graph has sums over devices
+  if (!options.usesGraphs) {
     queueStep(batch, step);
   } else {
     greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
