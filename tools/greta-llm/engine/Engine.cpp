@@ -110,7 +110,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     return runtime.allocate(static_cast<size_t>(elements) * bytes);
   };
   for (greta::Buffer &buffer : x)
-    buffer = allocateX(chunk);
+    buffer = allocateForOthers(static_cast<size_t>(chunk * c.width) * 4);
   if (withExperts >= 0)
     makePairs();
   std::vector<std::string> names(std::begin(latentResults),
@@ -210,11 +210,14 @@ void Engine::makePairs() {
 void Engine::makeTurns() {
   int64_t half = model.config.pairs();
   for (const Rope &rope : model.config.ropes) {
-    auto allocate = [&](int64_t rows) {
-      return runtime.allocate(static_cast<size_t>(rows * half) * 4);
+    auto bytes = [&](int64_t rows) {
+      return static_cast<size_t>(rows * half) * 4;
     };
-    turns.push_back({allocate(options.chunk), allocate(options.chunk),
-                     allocate(positions), allocate(positions)});
+    // The next stage gets the cosines and sines of a step.
+    turns.push_back({allocateForOthers(bytes(options.chunk)),
+                     allocateForOthers(bytes(options.chunk)),
+                     runtime.allocate(bytes(positions)),
+                     runtime.allocate(bytes(positions))});
     Rope::Tables tables = rope.tables(positions, half);
     stream.write(turns.back().cosTable, tables.cosines.data(),
                  tables.cosines.size() * 4);

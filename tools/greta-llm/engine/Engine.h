@@ -311,7 +311,7 @@ private:
   // An error that the others bring about is told in the words of the one that
   // has failed.
   void together(const std::function<void()> &what) const;
-  Buffer allocateX(int64_t tokens);
+  Buffer allocateForOthers(size_t bytes);
   void reduce(const Buffer &from, int64_t tokens);
   size_t lastX() const { return static_cast<size_t>(model.config.layers % 2); }
 

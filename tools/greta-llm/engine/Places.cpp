@@ -54,7 +54,7 @@ void Engine::makePlaces(int64_t sequences) {
        {&places.wantsLogits, &places.isMasked, &places.waits})
     some->assign(static_cast<size_t>(sequences), false);
   places.batches.resize(static_cast<size_t>(batches));
-  places.input = runtime.allocate(inputsOfPlaces().bytes());
+  places.input = allocateForOthers(inputsOfPlaces().bytes());
   places.rows =
       runtime.allocate(static_cast<size_t>(places.lines * SamplingWords) * 4);
   places.masks = runtime.allocate(

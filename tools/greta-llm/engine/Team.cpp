@@ -92,9 +92,9 @@ void Follower::run(const std::function<std::unique_ptr<Engine>()> &make) {
   }
 }
 
-// Sums over devices are in place, of memory that NCCL takes as it is.
-greta::Buffer Engine::allocateX(int64_t tokens) {
-  size_t bytes = static_cast<size_t>(tokens * model.config.width) * 4;
+// NCCL takes this memory as it is, where other memory is copied and the host
+// waits for the copy.
+greta::Buffer Engine::allocateForOthers(size_t bytes) {
   if (isShared())
     try {
       return runtime.allocateShared(GRETA_FD_OPAQUE, bytes);
