@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -33,6 +34,40 @@ def triton_device(request):
     greta.triton.activate(request.param)
     yield request.param
     greta.triton.deactivate()
+
+
+@pytest.fixture
+def hosts():
+    """As three hosts: commands that enter each one's network and name, and the first one's address. The first routes between the others."""
+    names = [f"greta{os.getpid()}-{n}" for n in range(3)]
+    if not shutil.which("ip"):
+        pytest.skip("network namespaces: there is no ip (iproute2)")
+
+    def ip(*words):
+        ran = subprocess.run(["ip", *words], capture_output=True, text=True)
+        if ran.returncode:
+            pytest.skip(f"network namespaces: {ran.stderr.strip()}")
+
+    made = []
+    try:
+        for n, name in enumerate(names):
+            ip("netns", "add", name)
+            made.append(name)
+            ip("-n", name, "link", "set", "lo", "up")
+            if n == 0:
+                continue
+            ip("-n", names[0], "link", "add", f"v{n}", "type", "veth", "peer", "name", "e0", "netns", name)
+            ip("-n", names[0], "addr", "add", f"10.77.{n}.1/24", "dev", f"v{n}")
+            ip("-n", names[0], "link", "set", f"v{n}", "up")
+            ip("-n", name, "addr", "add", f"10.77.{n}.2/24", "dev", "e0")
+            ip("-n", name, "link", "set", "e0", "up")
+            ip("-n", name, "route", "add", "default", "via", f"10.77.{n}.1")
+        subprocess.run(["ip", "netns", "exec", names[0], "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"], check=True)
+        rename = 'hostname "$0" && exec "$@"'
+        yield [["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", rename, name] for name in names], "10.77.1.1"
+    finally:
+        for name in made:
+            subprocess.run(["ip", "netns", "del", name], check=False)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Communicators: collectives of ranks of one host, each with its device, on arrays. docs/guide/python.md has an example."""
+"""Communicators: collectives of ranks, each with its device, on arrays. docs/guide/python.md has an example."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def unique_id() -> bytes:
 
 
 class Communicator(_runtime.Communicator):
-    """A rank among `size`; made when all ranks have come, by the same `id` or the same `path`.
+    """A rank among `size`; made when all ranks have come, by the same `id`, `path` or `address`.
 
+    Ranks of one host have an id or a path; ranks of several have rank 0's address, host:port, and an id beside it keeps others out.
     Ranks of one process have a device each. All call the same collectives in the same order, and arrays lie on the rank's device. A collective
     is an operation of the stream in use. When a rank is gone, or does not come within `timeout` seconds, every rank's calls are greta.Error.
     """
@@ -35,13 +36,14 @@ class Communicator(_runtime.Communicator):
         *,
         id: bytes | None = None,
         path: str | os.PathLike[str] | None = None,
+        address: str | None = None,
         device: str | Device | None = None,
         timeout: float = 120,
         staging_bytes: int = 0,
         ways: Iterable[str] | None = None,
     ):
-        if (id is None) == (path is None):
-            raise Error("ranks find each other by an id or by a path: give one of them")
+        if (path is not None) == (id is not None or address is not None):
+            raise Error("ranks find each other by an id or a path, or by an address if they are on several hosts: give one of them")
         if timeout <= 0 or rank < 0 or size < 0 or staging_bytes < 0:
             raise Error("a rank, a size, a time-out and staging are not negative")
         chosen = set(ways or _WAYS)
@@ -49,7 +51,7 @@ class Communicator(_runtime.Communicator):
             raise Error(f"no collectives go by '{min(unknown)}'; there are {', '.join(_WAYS)}")
         self.device, self.rank, self.size = find_device(device), rank, size
         flags = sum(_WAYS[way] for way in chosen)
-        super().__init__(self.device, rank, size, id, os.fspath(path) if path else "", max(1, int(timeout * 1000)), staging_bytes, flags)
+        super().__init__(self.device, rank, size, id, os.fspath(path) if path else "", address or "", max(1, int(timeout * 1000)), staging_bytes, flags)
 
     @property
     def info(self) -> dict[str, Any]:

@@ -25,8 +25,8 @@ void greta::python::bindCommunicators(nb::module_ &m) {
   });
   nb::class_<Communicator>(m, "Communicator", "A rank of a communicator")
       .def(nb::init<Device &, uint32_t, uint32_t, std::optional<nb::bytes>,
-                    std::string, uint64_t, uint64_t, uint32_t>(),
-           "device"_a, "rank"_a, "size"_a, "id"_a.none(), "path"_a,
+                    std::string, std::string, uint64_t, uint64_t, uint32_t>(),
+           "device"_a, "rank"_a, "size"_a, "id"_a.none(), "path"_a, "address"_a,
            "milliseconds"_a, "staging_bytes"_a, "ways"_a)
       .def("close", &Communicator::close)
       .def("abort", &Communicator::abort)

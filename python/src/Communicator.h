@@ -45,9 +45,11 @@ class Communicator {
 public:
   Communicator(Device &device, uint32_t rank, uint32_t size,
                std::optional<nb::bytes> id, const std::string &path,
-               uint64_t milliseconds, uint64_t stagingBytes, uint32_t ways)
+               const std::string &address, uint64_t milliseconds,
+               uint64_t stagingBytes, uint32_t ways)
       : session(device.session()),
-        own(session, id ? std::string(id->c_str(), id->size()) : path) {
+        own(session,
+            id ? std::string(id->c_str(), id->size()) : path + address) {
     greta_comm_id name{};
     if (id && id->size() != sizeof(name.bytes))
       throw nb::value_error("an id has 16 bytes, of unique_id()");
@@ -56,6 +58,7 @@ public:
     greta_comm_options options{};
     options.id = id ? &name : nullptr;
     options.path = path.empty() ? nullptr : path.c_str();
+    options.address = address.empty() ? nullptr : address.c_str();
     options.rank = rank;
     options.size = size;
     options.timeout_milliseconds = milliseconds;

@@ -483,12 +483,13 @@ GRETA_API greta_status greta_stream_set_auto_graph(greta_stream *stream,
 /* How many calls ran as parts of such graphs. */
 GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
 
-/* Communicators: collectives of the ranks of one host, which are threads or
- * processes with a device each (two ranks may have the same). All ranks make
- * one with the same id or path and size, each with its own rank, and call the
- * same collectives in the same order. They find each other by an id, which one
- * of them makes and gives to the others, or by the path of a file that rank 0
- * writes and removes.
+/* Communicators: collectives of ranks, which are threads or processes with a
+ * device each (two ranks may have the same). All ranks make one with the same
+ * id, path or address and size, each with its own rank, and call the same
+ * collectives in the same order. Ranks of one host find each other by an id,
+ * which one of them makes and gives to the others, or by the path of a file
+ * that rank 0 writes and removes. Ranks of several hosts do by the address at
+ * which rank 0 listens, and, if all give it, by an id, which keeps others out.
  *
  * A collective is an operation of its stream: it begins when what was queued
  * before it is done, and what is queued behind it comes later. Where the device
@@ -518,7 +519,7 @@ enum {
 };
 typedef struct greta_comm_options {
   size_t struct_size;
-  const greta_comm_id *id; /* or a path */
+  const greta_comm_id *id; /* or a path, or an address */
   const char *path;
   uint32_t rank;
   uint32_t size;
@@ -529,6 +530,11 @@ typedef struct greta_comm_options {
    * much for each rank between pairs; with NCCL it is given back. */
   uint64_t staging_bytes;
   greta_comm_ways ways; /* that may be taken; 0: all */
+  /* Of rank 0, which listens there until all have come: host:port, also for
+   * ranks that are on one host and are to be as if they were on several. UCX
+   * carries what they say (libucp.so.0, or $GRETA_UCX_LIBRARY), to whoever can
+   * reach them, and nothing is encrypted: the network is to be a trusted one. */
+  const char *address;
 } greta_comm_options;
 GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);
 /* Waits for all ranks. Of the ways that every rank has it takes the first, in

@@ -133,6 +133,8 @@ template <typename T> T &need(T *Pointer, const char *What) {
 // Structs whose `struct_size` says how much of them the caller knows
 // (greta_runtime.h, "ABI"). One that grows gets its first size here.
 template <typename T> constexpr size_t firstSize = sizeof(T);
+template <> // before `address`
+inline constexpr size_t firstSize<greta_comm_options> = 56;
 
 template <typename T> void checkSize(const T *Struct, const char *What) {
   if (size_t Size = need(Struct, What).struct_size; Size < firstSize<T>)

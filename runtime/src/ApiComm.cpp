@@ -188,13 +188,19 @@ greta_status greta_comm_create(greta_device *D,
     need(Out, "comm") = nullptr;
     greta_comm_options Taken = taken(Options, "options");
     Comm::Options O;
-    if (!Taken.id == !Taken.path)
+    if (Taken.path ? Taken.id || Taken.address : !Taken.id && !Taken.address)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
-           "ranks find each other by an id or by a path");
+           "ranks find each other by an id or by a path, and on several hosts "
+           "by an address");
+    if (Taken.address && !*Taken.address)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "'' is no address: it is host:port of rank 0");
     if (Taken.id)
-      memcpy(O.Id.data(), Taken.id->bytes, O.Id.size());
-    else
-      O.Path = Taken.path;
+      memcpy(O.At.Name.data(), Taken.id->bytes, O.At.Name.size());
+    if (Taken.path)
+      O.At.Path = Taken.path;
+    if (Taken.address)
+      O.At.Address = Taken.address;
     O.Rank = Taken.rank;
     O.Size = Taken.size;
     O.TimeoutMs = std::min<uint64_t>(Taken.timeout_milliseconds, INT32_MAX);

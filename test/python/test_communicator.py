@@ -1,5 +1,7 @@
 """greta.Communicator: ranks that are threads with a device each, and ranks that are processes."""
 
+import os
+import socket
 import subprocess
 import sys
 import threading
@@ -144,3 +146,51 @@ def test_processes(tmp_path):
         assert other.wait(60) == 0
         with pytest.raises(greta.Error, match="rank 1 is gone"):
             c.all_reduce(x).numpy()
+
+
+NETWORK = """
+import sys, numpy as np, greta
+c = greta.Communicator(int(sys.argv[2]), 3, address=sys.argv[1], device="host", timeout=60)
+assert c.info["way"] == "host" and c.info["between_hosts"].startswith("UCX"), c.info
+x = greta.asarray(np.arange(300001, dtype=np.float32) % 100 + c.rank, device="host")
+assert (c.all_reduce(x).numpy() == 3 * (np.arange(300001) % 100) + 3).all()
+assert (c.all_gather(x[:5]).numpy() == np.concatenate([np.arange(5) + r for r in range(3)])).all()
+if c.rank == 2:
+    sys.exit()
+try:
+    c.all_reduce(x).numpy()
+except greta.Error as error:
+    assert "rank 2 is gone" in str(error) or "has ended" in str(error), error
+else:
+    raise AssertionError("a rank is gone")
+"""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_hosts_by_an_address():
+    address = f"127.0.0.1:{free_port()}"
+    processes = [subprocess.Popen([sys.executable, "-c", NETWORK, address, str(rank)]) for rank in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    with pytest.raises(greta.Error, match="is no address"):
+        greta.Communicator(0, 2, address="localhost", device="host")
+
+
+def test_hosts_without_ucx():
+    """The error says what is missing."""
+    code = "import greta; greta.Communicator(0, 1, address='127.0.0.1:1', device='host')"
+    ran = subprocess.run([sys.executable, "-c", code], env=os.environ | {"GRETA_UCX_LIBRARY": "/nowhere.so"}, capture_output=True, text=True)
+    assert ran.returncode and "ranks on several hosts need UCX (libucp.so.0): /nowhere.so" in ran.stderr, ran.stderr
+
+
+def test_hosts_in_networks_of_their_own(hosts):
+    """Ranks reach each other by the network alone: UCX is told to use TCP."""
+    enter, address = hosts
+    environment = os.environ | {"UCX_TLS": "tcp"}
+    at = f"{address}:29655"
+    processes = [subprocess.Popen([*enter[rank], sys.executable, "-c", NETWORK, at, str(rank)], env=environment) for rank in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]

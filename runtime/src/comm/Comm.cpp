@@ -31,7 +31,7 @@ const char *name(Kind What) {
 
 Comm::Comm(std::shared_ptr<Device> D, const Options &O)
     : On(std::move(D)), Rank(O.Rank), Size(O.Size),
-      G(std::make_unique<Group>(O.Id, O.Path, O.Rank, O.Size,
+      G(std::make_unique<Group>(O.At, O.Rank, O.Size,
                                 O.TimeoutMs ? O.TimeoutMs : 120000,
                                 O.StagingBytes)) {
   try {
@@ -128,7 +128,7 @@ void Comm::choose(uint32_t Ways) {
   else
     Left["nccl"] = Lacks;
   if (Way) {
-    if (Rank == 0)
+    if (Rank == 0 || G->isSpread())
       G->freeSlots();
     return;
   }
@@ -238,6 +238,8 @@ void Comm::chooseSmall() {
   std::string Why;
   std::unique_ptr<SmallReduce> Made;
   try {
+    if (G->isSpread())
+      fail(GRETA_ERROR_UNSUPPORTED, "ranks share no memory of a host");
     if (std::count(All.begin(), All.end(), Own) > 1)
       fail(GRETA_ERROR_UNSUPPORTED, "several ranks are on one device");
     if (Info.value("family", "") == "vulkan:lavapipe")
@@ -361,6 +363,7 @@ void Comm::abort(const std::string &Why) { G->abort(Why); }
 
 void Comm::describe(nlohmann::json &Out) {
   Out = {{"rank", Rank}, {"size", Size}, {"way", WayName}, {"left_out", Left}};
+  Out["between_hosts"] = G->library();
   Out["staging"] = G->slotBytes();
   Out["kernel_bytes"] = Small ? SmallReduce::mostBytes : 0;
   std::lock_guard<std::mutex> Guard(Lock);

@@ -115,8 +115,7 @@ class SmallReduce;
 class Comm {
 public:
   struct Options {
-    Group::Id Id;
-    std::string Path;
+    Group::Place At;
     uint32_t Rank = 0, Size = 1;
     uint64_t TimeoutMs = 0;
     size_t StagingBytes = 0;

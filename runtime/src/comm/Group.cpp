@@ -1,9 +1,11 @@
 // Group.cpp: see Group.h.
 #include "comm/Group.h"
 #include "Files.h"
+#include "comm/Wire.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -24,7 +26,7 @@
 namespace greta::rt::comm {
 namespace {
 
-constexpr uint32_t magic = 0x67636d32;        // changes with the layout below
+constexpr uint32_t magic = 0x67636d33;        // changes with the layout below
 constexpr size_t dataUnit = size_t(64) << 10; // pages of every driver
 constexpr size_t leastSlotBytes = size_t(64) << 10;
 constexpr size_t usualSlotBytes = size_t(4) << 20;
@@ -146,6 +148,10 @@ struct Group::Forks {
 // In the forked process: what uses the rank finds a communicator that has
 // ended.
 void Group::leaveFork() {
+  if (W) {
+    W->leaveFork();
+    (void)W.release(); // its thread is the parent's
+  }
   close(std::exchange(Fd, -1));
   if (mmap(Map->Begin, Map->Bytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
@@ -161,20 +167,62 @@ Group::Id Group::newId() {
   return Made;
 }
 
-Group::Group(const Id &Given, const std::string &Path, uint32_t Rank,
-             uint32_t Size, uint64_t TimeoutMs, size_t StagingBytes)
+// What comes from ranks of other hosts, which may be anything.
+struct Group::Ears : Wire::Owner {
+  explicit Ears(Group &G) : G(G) {}
+  bool set(uint32_t From, uint64_t At, uint64_t Value) override {
+    using Word = std::atomic<uint64_t>;
+    static_assert(sizeof(Word) == 8 && Word::is_always_lock_free);
+    if (At % sizeof(Word) || At >= offsetof(State, Words))
+      return false;
+    *reinterpret_cast<Word *>(reinterpret_cast<char *>(&G.of(From)) + At) =
+        Value;
+    return true;
+  }
+  char *place(uint32_t From, Wire::What Kind, uint64_t At,
+              uint64_t Bytes) override {
+    auto IsIn = [&](size_t Begin, size_t Size) {
+      return Bytes && At >= Begin && Bytes <= Size &&
+             At - Begin <= Size - Bytes;
+    };
+    size_t Words = offsetof(State, Words);
+    if (Kind == Wire::What::Text)
+      return IsIn(Words, sizeof(State::Words))
+                 ? reinterpret_cast<char *>(&G.of(From)) + At
+                 : nullptr;
+    return IsIn(G.slotAt(From, 0), slots * G.SlotBytes) ||
+                   IsIn(G.resultAt(0), slots * G.SlotBytes) ||
+                   IsIn(G.pairAt(From, G.Rank, 0), slots * G.pairBytes())
+               ? G.data() + At
+               : nullptr;
+  }
+  void ended(const std::string &Why) override { G.end(Why); }
+  Group &G;
+};
+
+Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
+             size_t StagingBytes)
     : Rank(Rank), Size(Size), Timeout(TimeoutMs),
-      Name(hex(Given.data(), Given.size())) {
+      Name(hex(At.Name.data(), At.Name.size())) {
+  const std::string &Path = At.Path;
   if (!Size || Size > maxRanks || Rank >= Size)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " of ", Size,
          ": there are 1 to ", maxRanks, " ranks, from 0 on");
+  if (StagingBytes > mostSlotBytes)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "staging of ", StagingBytes,
+         " bytes; the most is ", mostSlotBytes);
+  size_t Wanted = roundUp(
+      std::max(StagingBytes ? StagingBytes : usualSlotBytes, leastSlotBytes),
+      dataUnit);
   try {
-    if (Rank == 0) {
+    if (!At.Address.empty()) {
+      connect(At, Wanted);
+    } else if (Rank == 0) {
       if (!Path.empty()) {
         Id Fresh = newId();
         Name = hex(Fresh.data(), Fresh.size());
       }
-      create(StagingBytes);
+      create(Wanted);
       if (!Path.empty()) {
         PathFile = Path;
         if (!writeFileAtomically(Path, Name.data(), Name.size()))
@@ -192,12 +240,13 @@ Group::Group(const Id &Given, const std::string &Path, uint32_t Rank,
       }
     }
     Forks::all().add(this);
-    own().Presence = State::Joined;
+    set(own().Presence, State::Joined);
     meet("");
   } catch (...) {
     Forks::all().remove(this);
     if (Map)
       abort(concat("rank ", Rank, " could not join"));
+    W.reset();
     if (Rank == 0 && !File.empty())
       unlink(File.c_str());
     if (!PathFile.empty())
@@ -207,7 +256,7 @@ Group::Group(const Id &Given, const std::string &Path, uint32_t Rank,
     throw;
   }
   // Nobody has to find it any more, and nothing is left behind.
-  if (Rank == 0)
+  if (Rank == 0 && !File.empty())
     unlink(File.c_str());
   if (!PathFile.empty())
     unlink(PathFile.c_str());
@@ -217,18 +266,51 @@ Group::~Group() {
   Forks::all().remove(this);
   if (Fd < 0)
     return; // a forked process has no rank
-  own().Presence = State::Left;
+  set(own().Presence, State::Left);
+  W.reset();
   close(Fd);
 }
 
+// Memory of this rank's own, and the other ranks of the address.
+void Group::connect(const Place &At, size_t Wanted) {
+  uint64_t Staging = Wanted;
+  W = std::make_unique<Wire>(At.Address, At.Name, Rank, Size, Timeout, Staging);
+  SlotBytes = Staging;
+  if (!SlotBytes || SlotBytes > mostSlotBytes || SlotBytes % dataUnit)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 has staging of ", SlotBytes,
+         " bytes");
+  Fd = memfd_create("greta-comm", MFD_CLOEXEC);
+  int Problem =
+      Fd < 0 ? errno : posix_fallocate(Fd, 0, static_cast<off_t>(fileBytes()));
+  if (Problem)
+    fail(GRETA_ERROR_OUT_OF_MEMORY, "no memory for ", fileBytes(),
+         " bytes of staging: ", strerror(Problem));
+  map();
+  Heard = std::make_unique<Ears>(*this);
+  W->start(*Heard);
+}
+
+std::string Group::library() const { return W ? W->library() : ""; }
+
+void Group::tell(std::atomic<uint64_t> &Word, uint64_t Value,
+                 std::optional<uint32_t> To) {
+  Word = Value;
+  if (!W)
+    return;
+  auto At = static_cast<uint64_t>(reinterpret_cast<char *>(&Word) -
+                                  reinterpret_cast<char *>(&own()));
+  for (uint32_t R = 0; R < Size; ++R)
+    if (!To || *To == R)
+      W->send(R, Wire::What::Word, At, Value);
+}
+
+void Group::give(uint32_t To, size_t At, size_t Bytes) {
+  if (W && Bytes)
+    W->send(To, Wire::What::Data, At, Bytes, data() + At);
+}
+
 // The segment with room for the slots, as large as the folder allows.
-void Group::create(size_t StagingBytes) {
-  if (StagingBytes > mostSlotBytes)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "staging of ", StagingBytes,
-         " bytes; the most is ", mostSlotBytes);
-  size_t Wanted = roundUp(
-      std::max(StagingBytes ? StagingBytes : usualSlotBytes, leastSlotBytes),
-      dataUnit);
+void Group::create(size_t Wanted) {
   std::string Reason;
   for (const std::string &Folder : folders()) {
     removeStale(Folder);
@@ -285,7 +367,7 @@ bool Group::find(const std::string &Path, std::string &Why) {
     Name.assign(Text.begin(), Text.end());
   }
   Why = concat("there is no segment greta-comm-", Name,
-               " (is rank 0 on another host?)");
+               " (is rank 0 on another host? then ranks need its address)");
   for (const std::string &Folder : folders()) {
     File = Folder + "/" + prefix + Name;
     Fd = open(File.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -397,6 +479,8 @@ size_t Group::pairAt(uint32_t From, uint32_t To, uint64_t Step) const {
 }
 
 bool Group::isAlive(uint32_t R) const {
+  if (W)
+    return !W->isGone(R);
   struct flock Lock = byteOf(R, F_WRLCK);
   return fcntl(Fd, F_OFD_GETLK, &Lock) || Lock.l_type != F_UNLCK;
 }
@@ -406,17 +490,29 @@ std::vector<std::string> Group::meet(const std::string &Word) {
   const uint32_t Way = Trying.exchange(0);
   State &Own = own();
   snprintf(Own.Words[Meetings % 2], wordBytes, "%s", Word.c_str());
-  Own.Meetings = ++Meetings;
+  for (uint32_t R = 0; R < Size && W; ++R)
+    W->sendText(R, Wire::What::Text,
+                offsetof(State, Words) + Meetings % 2 * wordBytes,
+                std::string(Own.Words[Meetings % 2], wordBytes));
+  set(Own.Meetings, ++Meetings);
   wait([&](uint32_t R) { return of(R).Meetings < Meetings; },
        "a meeting of all ranks");
   Trying = Way;
   std::vector<std::string> Heard;
   for (uint32_t R = 0; R < Size; ++R)
-    Heard.emplace_back(of(R).Words[(Meetings - 1) % 2]);
+    Heard.emplace_back(of(R).Words[(Meetings - 1) % 2],
+                       strnlen(of(R).Words[(Meetings - 1) % 2], wordBytes));
   return Heard;
 }
 
 void Group::abort(const std::string &Why) {
+  end(Why);
+  for (uint32_t R = 0; R < Size && W; ++R)
+    W->sendText(R, Wire::What::End, 0, Why.substr(0, wordBytes - 1));
+}
+
+// On this host.
+void Group::end(const std::string &Why) {
   Control &C = *Map->control();
   uint32_t Nobody = 0;
   if (!C.Aborts.compare_exchange_strong(Nobody, 1))
@@ -442,8 +538,9 @@ void Group::checkEnded() {
 }
 
 bool Group::isGone(uint32_t R) {
-  uint32_t Presence = of(R).Presence;
-  return Presence == State::Left || (Presence == State::Joined && !isAlive(R));
+  uint64_t Presence = of(R).Presence;
+  return Presence == State::Left ||
+         ((Presence == State::Joined || W) && !isAlive(R));
 }
 
 void Group::check(const std::function<bool(uint32_t)> &WaitsFor,

@@ -10,6 +10,10 @@
 //
 // Each rank locks its byte of the file. The kernel drops the lock when the
 // process ends, however it ends, so the others see that it is gone.
+//
+// Ranks of several hosts have such memory each, of which a rank keeps what it
+// reads up to date: whoever changes something tells the others (set, give), and
+// a Wire carries it.
 #ifndef GRETA_RUNTIME_COMM_GROUP_H
 #define GRETA_RUNTIME_COMM_GROUP_H
 
@@ -27,6 +31,8 @@
 #include <vector>
 
 namespace greta::rt::comm {
+
+class Wire;
 
 // Waits for something that another thread or process does: first busy, then
 // with other threads on this processor, then asleep.
@@ -56,8 +62,9 @@ public:
   // A rank's part of the control block; others only read it.
   struct alignas(128) State {
     enum : uint32_t { Absent, Joined, Left };
-    std::atomic<uint32_t> Presence;
-    std::atomic<uint32_t> GaveUp; // the last way that it did not take
+    // Other ranks' messages name these words by their place, up to Words.
+    std::atomic<uint64_t> Presence;
+    std::atomic<uint64_t> GaveUp; // the last way that it did not take
     std::atomic<uint64_t> Meetings;
     // Steps of collectives, since the beginning: given to the others, reduced,
     // and taken from the others.
@@ -73,9 +80,14 @@ public:
   static Id newId();
 
   // Joins. The ranks find each other by the id, or by a file at `Path` that
-  // rank 0 writes. Throws when not all came in time.
-  Group(const Id &Name, const std::string &Path, uint32_t Rank, uint32_t Size,
-        uint64_t TimeoutMs, size_t StagingBytes);
+  // rank 0 writes, or, on several hosts, by the address at which rank 0
+  // listens. Throws when not all came in time.
+  struct Place {
+    Id Name{};
+    std::string Path, Address;
+  };
+  Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
+        size_t StagingBytes);
   ~Group();
   Group(const Group &) = delete;
 
@@ -83,6 +95,20 @@ public:
   const std::chrono::milliseconds Timeout;
   State &of(uint32_t R);
   State &own() { return of(Rank); }
+
+  // A word of this rank's, for all or for one to see.
+  void set(std::atomic<uint64_t> &Word, uint64_t Value) {
+    tell(Word, Value, {});
+  }
+  void set(std::atomic<uint64_t> &Word, uint64_t Value, uint32_t To) {
+    tell(Word, Value, To);
+  }
+  // What this rank has written at a place of data(), before it sets the word
+  // that says so. It stays until all have taken it.
+  void give(uint32_t To, size_t At, size_t Bytes);
+  // Whether ranks are on several hosts, by this library.
+  bool isSpread() const { return W != nullptr; }
+  std::string library() const;
 
   size_t slotBytes() const { return SlotBytes; }
   size_t pairBytes() const;
@@ -112,7 +138,7 @@ public:
   std::chrono::milliseconds trial() const {
     return std::min(Timeout / 2, std::chrono::milliseconds(30000));
   }
-  void giveUp() { own().GaveUp = Trying.load(); }
+  void giveUp() { set(own().GaveUp, Trying); }
   // Gives back the memory of slots, results and pairs, which no rank uses.
   void freeSlots();
   // Throws if the communicator has ended.
@@ -131,7 +157,12 @@ private:
   struct Control;
   struct Mapping;
   struct Forks;
-  void create(size_t StagingBytes);
+  struct Ears;
+  void connect(const Place &At, size_t SlotBytes);
+  void create(size_t Wanted);
+  void tell(std::atomic<uint64_t> &Word, uint64_t Value,
+            std::optional<uint32_t> To);
+  void end(const std::string &Why);
   void leaveFork();
   bool find(const std::string &Path, std::string &Why);
   bool isAlive(uint32_t R) const;
@@ -145,6 +176,8 @@ private:
   uint64_t Meetings = 0;
   std::atomic<uint32_t> Trying{0}; // NCCL's watching thread reads it, too
   std::shared_ptr<Mapping> Map;
+  std::unique_ptr<Ears> Heard;
+  std::unique_ptr<Wire> W;
 };
 
 } // namespace greta::rt::comm

@@ -1,5 +1,5 @@
 // HostTransport.cpp: collectives through the host's memory, for any devices of
-// one host.
+// one host, or of several whose memories the Group keeps alike.
 //
 //   step t of a collective, a slot's worth of it:
 //     give    each rank's device copies its part into the rank's slot
@@ -151,6 +151,8 @@ private:
   size_t pitch() const { return StepCount * bytesOf(C.Type); }
   std::vector<Piece> given(uint64_t T) const;
   std::vector<Piece> taken(uint64_t T) const;
+  std::pair<size_t, size_t> partOf(uint32_t R, uint64_t T) const;
+  void sendGiven(uint64_t T);
   void reduceStep(uint64_t T);
 
   Host &H;
@@ -201,17 +203,42 @@ std::vector<Piece> CollectiveFlow::taken(uint64_t T) const {
   return Pieces;
 }
 
+// The elements of a slot that a rank reduces.
+std::pair<size_t, size_t> CollectiveFlow::partOf(uint32_t R, uint64_t T) const {
+  size_t End = countOf(T);
+  if (C.What == Kind::ReduceScatter)
+    return {0, End};
+  size_t Unit = partUnit / bytesOf(C.Type);
+  size_t Part = ceilDiv(ceilDiv(End, G.Size), Unit) * Unit;
+  size_t Begin = std::min(End, R * Part);
+  return {Begin, std::min(End, Begin + Part)};
+}
+
+// To ranks of other hosts, each what it reads.
+void CollectiveFlow::sendGiven(uint64_t T) {
+  if (!G.isSpread())
+    return;
+  std::vector<Piece> Pieces = given(T);
+  for (uint32_t R = 0; R < G.Size; ++R) {
+    if (C.What == Kind::AllReduce) {
+      auto [Begin, End] = partOf(R, T);
+      size_t E = bytesOf(C.Type);
+      G.give(R, Pieces.front().Staged + Begin * E, (End - Begin) * E);
+    } else if (C.What == Kind::ReduceScatter || C.What == Kind::AllToAll) {
+      G.give(R, Pieces[R].Staged, Pieces[R].Bytes);
+    } else {
+      for (const Piece &P : Pieces)
+        G.give(R, P.Staged, P.Bytes);
+    }
+  }
+}
+
 // This rank's part of the result.
 void CollectiveFlow::reduceStep(uint64_t T) {
-  size_t E = bytesOf(C.Type), Begin = 0, End = countOf(T), Offset = 0;
-  if (C.What == Kind::ReduceScatter) {
-    Offset = G.Rank * pitch();
-  } else {
-    size_t Unit = partUnit / E;
-    size_t Part = ceilDiv(ceilDiv(End, G.Size), Unit) * Unit;
-    Begin = std::min(End, G.Rank * Part);
-    End = std::min(End, Begin + Part);
-  }
+  size_t E = bytesOf(C.Type);
+  size_t Offset = C.What == Kind::ReduceScatter ? G.Rank * pitch() : 0;
+  const std::pair<size_t, size_t> Part = partOf(G.Rank, T);
+  const size_t Begin = Part.first, End = Part.second;
   auto Reduce = [&](size_t From, size_t To) {
     std::array<const char *, Group::maxRanks> Parts;
     for (uint32_t R = 0; R < G.Size; ++R)
@@ -241,8 +268,9 @@ bool CollectiveFlow::advance() {
     uint64_t T = Out.Done - 1;
     for (const Piece &P : given(T))
       H.Memory.publish(P.Staged, P.Bytes);
-    Own.Doing[(First + T) % Lane::slots] = Doing;
-    Own.Given = First + T + 1;
+    sendGiven(T);
+    G.set(Own.Doing[(First + T) % Lane::slots], Doing);
+    G.set(Own.Given, First + T + 1);
     Moved = true;
   }
   if (uint64_t T = Reduced;
@@ -255,7 +283,13 @@ bool CollectiveFlow::advance() {
              " elements");
     if (C.What == Kind::AllReduce || C.What == Kind::ReduceScatter)
       reduceStep(T);
-    Own.Reduced = First + ++Reduced;
+    if (C.What == Kind::AllReduce) {
+      auto [Begin, End] = partOf(G.Rank, T);
+      size_t E = bytesOf(C.Type);
+      for (uint32_t R = 0; R < G.Size; ++R)
+        G.give(R, G.resultAt(First + T) + Begin * E, (End - Begin) * E);
+    }
+    G.set(Own.Reduced, First + ++Reduced);
     Moved = true;
   }
   if (uint64_t T = In.Issued;
@@ -266,7 +300,7 @@ bool CollectiveFlow::advance() {
     Moved = true;
   }
   if (In.poll()) {
-    Own.Taken = First + In.Done;
+    G.set(Own.Taken, First + In.Done);
     Moved = true;
   }
   return Moved;
@@ -310,15 +344,17 @@ public:
       }
       if (P.L.poll()) {
         uint64_t Step = P.L.Done - 1;
-        if (!P.T.Receives)
-          H.Memory.publish(
-              stagedAt(P, Step),
-              std::min(G.pairBytes(), P.T.Bytes - Step * G.pairBytes()));
-        if (!P.T.Receives)
-          G.own().PairBytes[P.T.Peer][(P.First + Step) % Lane::slots] =
-              P.T.Bytes;
-        (P.T.Receives ? G.own().PairTaken : G.own().PairGiven)[P.T.Peer] =
-            P.First + P.L.Done;
+        Group::State &Own = G.own();
+        if (!P.T.Receives) {
+          size_t Bytes =
+              std::min(G.pairBytes(), P.T.Bytes - Step * G.pairBytes());
+          H.Memory.publish(stagedAt(P, Step), Bytes);
+          G.give(P.T.Peer, stagedAt(P, Step), Bytes);
+          G.set(Own.PairBytes[P.T.Peer][(P.First + Step) % Lane::slots],
+                P.T.Bytes, P.T.Peer);
+        }
+        G.set((P.T.Receives ? Own.PairTaken : Own.PairGiven)[P.T.Peer],
+              P.First + P.L.Done, P.T.Peer);
         Moved = true;
       }
     }

@@ -337,9 +337,9 @@ bool NcclTransport::progress() {
   while (!Launched.empty() && finish(Launched.front())) {
     const Collective &C = Launched.front().C;
     for (const Transfer &T : C.Transfers)
-      ++G.own().Ended[T.Peer];
+      G.set(G.own().Ended[T.Peer], G.own().Ended[T.Peer] + 1, T.Peer);
     for (uint32_t R = 0; C.What != Kind::Exchange && R < G.Size; ++R)
-      ++G.own().Ended[R];
+      G.set(G.own().Ended[R], G.own().Ended[R] + 1, R);
     Launched.pop_front();
     ++Done;
     Moved = true;

@@ -1,5 +1,5 @@
 // CommErrorTest.cpp: what communicators refuse, and ranks that are late, differ
-// or go: an error on every rank in bounded time.
+// or go: an error on every rank in bounded time, on one host and on several.
 #include "CommTest.h"
 #include "comm/Group.h"
 
@@ -12,8 +12,12 @@ using namespace greta_test;
 
 namespace {
 
-TEST(Comm, RefusesWhatIsNoCollective) {
-  ranks("host", 2, [](Rank &Own) {
+class CommErrors : public testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, CommErrors,
+                         testing::Values("host", "host@hosts"), ranksName);
+
+TEST_P(CommErrors, RefusesWhatIsNoCollective) {
+  ranks(GetParam(), 2, [](Rank &Own) {
     greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
     greta_comm *C = Own.C.get();
     greta_stream *S = Own.S.get();
@@ -35,6 +39,9 @@ TEST(Comm, RefusesWhatIsNoCollective) {
     Own.C.allReduce(Own.S, A, B, 16, "f32"); // it works still
     Own.S.synchronize();
   });
+}
+
+TEST(Comm, RefusesWhatIsNoRank) {
   greta::Runtime R("host");
   greta_comm_id Id = greta::Comm::uniqueId();
   greta_comm_options O = options(1, 1, Id);
@@ -55,12 +62,12 @@ TEST(Comm, RefusesWhatIsNoCollective) {
 }
 
 // A rank that does not come is an error on both, and so is all that follows.
-TEST(Comm, TimeOutsEndItOnEveryRank) {
+TEST_P(CommErrors, TimeOutsEndItOnEveryRank) {
   greta_comm_options Usual{};
   Usual.timeout_milliseconds = 300;
   std::atomic<bool> Late{false};
   ranks(
-      "host", 2,
+      GetParam(), 2,
       [&](Rank &Own) {
         greta::Buffer A = Own.R.allocate(64);
         auto Sum = [&] {
@@ -82,8 +89,8 @@ TEST(Comm, TimeOutsEndItOnEveryRank) {
       Usual);
 }
 
-TEST(Comm, RanksThatDifferAreTold) {
-  ranks("host", 2, [](Rank &Own) {
+TEST_P(CommErrors, RanksThatDifferAreTold) {
+  ranks(GetParam(), 2, [](Rank &Own) {
     greta::Buffer A = Own.R.allocate(64);
     std::string Why;
     try {
@@ -96,8 +103,8 @@ TEST(Comm, RanksThatDifferAreTold) {
   });
 }
 
-TEST(Comm, AbortEndsItOnEveryRank) {
-  ranks("host", 2, [](Rank &Own) {
+TEST_P(CommErrors, AbortEndsItOnEveryRank) {
+  ranks(GetParam(), 2, [](Rank &Own) {
     greta::Buffer A = Own.R.allocate(64);
     if (Own.Number == 1)
       return Own.C.abort();
@@ -112,8 +119,8 @@ TEST(Comm, AbortEndsItOnEveryRank) {
   });
 }
 
-TEST(Comm, TransfersOfTwoSizesAreTold) {
-  ranks("host", 2, [](Rank &Own) {
+TEST_P(CommErrors, TransfersOfTwoSizesAreTold) {
+  ranks(GetParam(), 2, [](Rank &Own) {
     greta::Buffer A = Own.R.allocate(64);
     std::string Why;
     try {
@@ -165,9 +172,9 @@ TEST(Comm, ARankThatGoesDuringCreationIsTold) {
   greta::Runtime R("host");
   greta_comm_id Id = greta::Comm::uniqueId();
   std::thread Other([&] {
-    greta::rt::comm::Group::Id Name;
-    memcpy(Name.data(), Id.bytes, Name.size());
-    greta::rt::comm::Group(Name, "", 1, 2, enough, 0);
+    greta::rt::comm::Group::Place At;
+    memcpy(At.Name.data(), Id.bytes, At.Name.size());
+    greta::rt::comm::Group(At, 1, 2, enough, 0);
   });
   std::string Why =
       refusal([&] { R.comm(options(0, 2, Id)); }, GRETA_ERROR_PEER_LOST);
@@ -176,8 +183,8 @@ TEST(Comm, ARankThatGoesDuringCreationIsTold) {
 }
 
 // In the middle of something, wherever that is.
-TEST(Comm, AbortWhileAllGoOn) {
-  ranks("host", 3, [](Rank &Own) {
+TEST_P(CommErrors, AbortWhileAllGoOn) {
+  ranks(GetParam(), 3, [](Rank &Own) {
     greta::Buffer A = Own.R.allocate(256 << 10);
     std::thread Ends;
     if (Own.Number == 1)
@@ -222,15 +229,20 @@ TEST(Comm, AForkedProcessIsNoRank) {
   Own.S.synchronize();
 }
 
+// At a path or at an address.
+greta_comm_options oneOfThree(uint32_t Number, const char *Place) {
+  greta_comm_options O{};
+  (Place[0] == '/' ? O.path : O.address) = Place;
+  O.rank = Number;
+  O.size = 3;
+  O.staging_bytes = 1;
+  return O;
+}
+
 // The process of the next test does one collective and ends in the
 // middle of the second. A process that it has forked goes on, and is no rank.
 TEST(Comm, DISABLED_ProcessThatEnds) {
-  greta_comm_options O{};
-  O.path = getenv("GRETA_TEST_COMM_PATH");
-  O.rank = 2;
-  O.size = 3;
-  O.staging_bytes = 1;
-  Rank Own("host", O);
+  Rank Own("host", oneOfThree(2, getenv("GRETA_TEST_COMM_PLACE")));
   greta::Buffer A = Own.R.allocate(64 << 20);
   Own.C.allReduce(Own.S, A, A, 16, "f32");
   Own.S.synchronize();
@@ -242,19 +254,15 @@ TEST(Comm, DISABLED_ProcessThatEnds) {
   kill(getpid(), SIGKILL);
 }
 
-TEST(Comm, AProcessThatEndsIsAnErrorOnEveryRank) {
-  std::string Path = temporaryFolder() + "/ends";
+TEST_P(CommErrors, AProcessThatEndsIsAnErrorOnEveryRank) {
+  std::string Place =
+      strcmp(GetParam(), "host") ? freeAddress() : temporaryFolder() + "/ends";
   pid_t Child = startTest("Comm.DISABLED_ProcessThatEnds",
-                          "GRETA_TEST_COMM_PATH=" + Path);
+                          "GRETA_TEST_COMM_PLACE=" + Place);
   std::vector<std::thread> Threads;
   for (uint32_t N = 0; N < 2; ++N)
     Threads.emplace_back([&, N] {
-      greta_comm_options O{};
-      O.path = Path.c_str();
-      O.rank = N;
-      O.size = 3;
-      O.staging_bytes = 1;
-      Rank Own("host", O);
+      Rank Own("host", oneOfThree(N, Place.c_str()));
       greta::Buffer A = Own.R.allocate(64 << 20);
       Own.C.allReduce(Own.S, A, A, 16, "f32");
       Own.S.synchronize();

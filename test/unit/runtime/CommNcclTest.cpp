@@ -24,11 +24,11 @@ TEST(CommKernel, MeetsAnotherRankInTheHostsMemory) {
   } catch (const Error &E) {
     GTEST_SKIP() << E.what();
   }
-  Group::Id Id = Group::newId();
+  const Group::Place At{Group::newId(), {}, {}};
   std::unique_ptr<Group> Other;
   std::thread Joins(
-      [&] { Other = std::make_unique<Group>(Id, "", 1, 2, enough, 1); });
-  Group Own(Id, "", 0, 2, enough, 1);
+      [&] { Other = std::make_unique<Group>(At, 1, 2, enough, 1); });
+  Group Own(At, 0, 2, enough, 1);
   Joins.join();
   SmallReduce Kernel(D, Own);
   auto *Boxes = reinterpret_cast<uint64_t *>(Own.data() + Own.boxesAt() +

@@ -13,8 +13,9 @@ namespace {
 class EveryComm : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
+    std::string Where = GetParam();
     try {
-      greta::Runtime R(GetParam());
+      greta::Runtime R(Where.substr(0, Where.find('@')));
     } catch (const greta::Error &E) {
       GTEST_SKIP() << E.what();
     }
@@ -80,8 +81,9 @@ TEST_P(EveryComm, TakesItsPlaceInTheStream) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EveryComm,
-                         testing::Values("host", "vulkan", "sim:gfx942"),
-                         deviceName);
+                         testing::Values("host", "vulkan", "sim:gfx942",
+                                         "host@hosts", "vulkan@hosts"),
+                         ranksName);
 
 TEST(Comm, DevicesOfAnyKindTogether) {
   const char *Specs[] = {"host", "vulkan", "sim:gfx942"};

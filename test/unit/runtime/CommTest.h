@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <netinet/in.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -40,10 +42,31 @@ inline greta_comm_options options(uint32_t Number, uint32_t Size,
   return O;
 }
 
-// Runs Body(rank) in a thread for each rank.
+// An address of this host that nobody else listens at.
+inline std::string freeAddress() {
+  int Fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in A{};
+  A.sin_family = AF_INET;
+  A.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t Length = sizeof(A);
+  EXPECT_EQ(bind(Fd, reinterpret_cast<sockaddr *>(&A), Length), 0);
+  EXPECT_EQ(getsockname(Fd, reinterpret_cast<sockaddr *>(&A), &Length), 0);
+  close(Fd);
+  return "127.0.0.1:" + std::to_string(ntohs(A.sin_port));
+}
+
+inline std::string ranksName(const testing::TestParamInfo<const char *> &I) {
+  return deviceName(I).substr(0, strcspn(I.param, "@")) +
+         (strchr(I.param, '@') ? "_hosts" : "");
+}
+
+// Runs Body(rank) in a thread for each rank; on "device@hosts" the ranks are as
+// if each was on a host of its own.
 template <typename Body>
-void ranks(const std::string &Spec, uint32_t Size, Body B,
+void ranks(const std::string &Where, uint32_t Size, Body B,
            greta_comm_options Usual = {}) {
+  const std::string Spec = Where.substr(0, Where.find('@'));
+  const std::string Address = Spec == Where ? "" : freeAddress();
   greta_comm_id Id = greta::Comm::uniqueId();
   std::vector<std::thread> Threads;
   for (uint32_t N = 0; N < Size; ++N)
@@ -51,6 +74,8 @@ void ranks(const std::string &Spec, uint32_t Size, Body B,
       try {
         greta_comm_options O = options(N, Size, Id);
         O.ways = Usual.ways;
+        if (!Address.empty())
+          O.address = Address.c_str();
         if (Usual.timeout_milliseconds)
           O.timeout_milliseconds = Usual.timeout_milliseconds;
         Rank Own(Spec, O);

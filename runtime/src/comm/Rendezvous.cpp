@@ -1,0 +1,338 @@
+// Rendezvous.cpp: see Rendezvous.h. Whoever reaches the port can write to it,
+// so every size is checked, and a stranger's connection is closed and keeps
+// nobody waiting.
+#include "comm/Rendezvous.h"
+#include "Error.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+namespace greta::rt::comm {
+namespace {
+
+constexpr uint64_t magic = 0x31746e65'72657467; // changes with what is sent
+constexpr size_t mostWordBytes = size_t(64) << 10;
+constexpr size_t mostStrangers = 256;
+using Clock = Group::Clock;
+
+struct Hello { // of a rank; its word follows
+  uint64_t Magic;
+  Group::Id Name;
+  uint32_t Rank, Size, WordBytes, Unused;
+};
+struct Answer { // rank 0's; a refusal, or the words of all, follow
+  uint64_t Magic, Staging;
+  uint32_t Refused, TextBytes;
+};
+
+std::string problem() { return strerror(errno); }
+
+struct Resolved {
+  explicit Resolved(const std::string &Address, bool Listens) {
+    size_t Colon = Address.rfind(':');
+    std::string Host = Address.substr(0, Colon), Port;
+    if (Colon != std::string::npos)
+      Port = Address.substr(Colon + 1);
+    if (Host.size() >= 2 && Host.front() == '[' && Host.back() == ']')
+      Host = Host.substr(1, Host.size() - 2);
+    if (Host.empty() || Port.empty() || Port.size() > 5 ||
+        Port.find_first_not_of("0123456789") != std::string::npos ||
+        std::stoul(Port) - 1 >= 65535)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "'", printable(Address),
+           "' is no address: it is host:port of rank 0");
+    addrinfo Hints{};
+    Hints.ai_socktype = SOCK_STREAM;
+    Hints.ai_flags = AI_NUMERICSERV | (Listens ? AI_PASSIVE : 0);
+    if (int Code = getaddrinfo(Host.c_str(), Port.c_str(), &Hints, &First))
+      fail(GRETA_ERROR_NOT_FOUND, "the host of '", printable(Address),
+           "' was not found: ", gai_strerror(Code));
+  }
+  ~Resolved() { freeaddrinfo(First); }
+  Resolved(const Resolved &) = delete;
+  addrinfo *First = nullptr;
+};
+
+// A host that loses its power sends nothing any more; the kernel asks.
+void keepAlive(int Fd) {
+  auto Set = [&](int Level, int Name, int Value) {
+    (void)setsockopt(Fd, Level, Name, &Value, sizeof(Value));
+  };
+  Set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  Set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  Set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  Set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  Set(IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+class Deadline {
+public:
+  explicit Deadline(std::chrono::milliseconds Time)
+      : End(Clock::now() + Time) {}
+  int left() const {
+    return static_cast<int>(std::max<int64_t>(
+        0, std::chrono::duration_cast<std::chrono::milliseconds>(End -
+                                                                 Clock::now())
+               .count()));
+  }
+  bool isOver() const { return Clock::now() >= End; }
+
+private:
+  Clock::time_point End;
+};
+
+// All of it, or why not.
+std::string move(const Socket &S, char *Data, size_t Bytes, bool Sends,
+                 const Deadline &D) {
+  for (size_t Done = 0; Done < Bytes;) {
+    pollfd P{S.get(), static_cast<short>(Sends ? POLLOUT : POLLIN), 0};
+    if (poll(&P, 1, D.left()) <= 0) {
+      if (D.isOver())
+        return "it did not answer in time";
+      continue;
+    }
+    ssize_t N = Sends ? send(S.get(), Data + Done, Bytes - Done,
+                             MSG_NOSIGNAL | MSG_DONTWAIT)
+                      : recv(S.get(), Data + Done, Bytes - Done, MSG_DONTWAIT);
+    if (N > 0)
+      Done += static_cast<size_t>(N);
+    else if (N == 0)
+      return "the connection has ended";
+    else if (errno != EAGAIN && errno != EINTR)
+      return problem();
+  }
+  return "";
+}
+
+std::string sendAll(const Socket &S, std::string Text, const Deadline &D) {
+  return move(S, Text.data(), Text.size(), true, D);
+}
+
+template <typename T> std::string bytesOf(const T &Value) {
+  return std::string(reinterpret_cast<const char *>(&Value), sizeof(Value));
+}
+
+// Rank 0's side: who connects is a stranger until its hello and word are there.
+class Listener {
+public:
+  Listener(const std::string &Address, const Group::Id &Name, uint32_t Size,
+           const Deadline &D)
+      : Name(Name), Size(Size), D(D), Sockets(Size), Words(Size) {
+    Resolved Where(Address, /*Listens=*/true);
+    std::string Why;
+    for (addrinfo *A = Where.First; A && !Listening; A = A->ai_next) {
+      Socket S(socket(A->ai_family,
+                      A->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                      A->ai_protocol));
+      int On = 1;
+      if (S &&
+          !setsockopt(S.get(), SOL_SOCKET, SO_REUSEADDR, &On, sizeof(On)) &&
+          !bind(S.get(), A->ai_addr, A->ai_addrlen) &&
+          !listen(S.get(), SOMAXCONN))
+        Listening = std::move(S);
+      else
+        Why = problem();
+    }
+    if (!Listening)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 cannot listen at ",
+           printable(Address), ": ", Why);
+  }
+
+  Met run(const std::string &Word, uint64_t Staging) {
+    Words[0] = Word;
+    for (uint32_t Came = 1; Came < Size;) {
+      std::vector<pollfd> Polled = {{Listening.get(), POLLIN, 0}};
+      for (const Stranger &S : Strangers)
+        Polled.push_back({S.At.get(), POLLIN, 0});
+      int Found = poll(Polled.data(), Polled.size(), D.left());
+      if (D.isOver())
+        failFor(Came);
+      if (Found <= 0)
+        continue;
+      for (size_t I = Strangers.size(); I-- > 0;)
+        if (Polled[I + 1].revents && !hear(Strangers[I], Came))
+          Strangers.erase(Strangers.begin() + static_cast<ptrdiff_t>(I));
+      if (Polled[0].revents)
+        accept();
+    }
+    std::string All;
+    for (const std::string &W : Words)
+      All += bytesOf(static_cast<uint32_t>(W.size())) + W;
+    Answer A{magic, Staging, 0, static_cast<uint32_t>(All.size())};
+    for (uint32_t R = 1; R < Size; ++R)
+      if (std::string Why = sendAll(Sockets[R], bytesOf(A) + All, D);
+          !Why.empty())
+        fail(GRETA_ERROR_PEER_LOST, "rank ", R, " is gone: ", Why);
+    return {std::move(Words), std::move(Sockets), Staging};
+  }
+
+private:
+  struct Stranger {
+    Socket At;
+    std::string Said;
+  };
+
+  [[noreturn]] void failFor(uint32_t Came) {
+    uint32_t R = 1;
+    while (Sockets[R])
+      ++R;
+    fail(GRETA_ERROR_PEER_LOST, "rank 0 has waited for rank ", R, ": ", Came,
+         " of ", Size, " ranks came in time");
+  }
+
+  void accept() {
+    Socket S(accept4(Listening.get(), nullptr, nullptr,
+                     SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!S)
+      return;
+    keepAlive(S.get());
+    if (Strangers.size() == mostStrangers)
+      Strangers.erase(Strangers.begin());
+    Strangers.push_back({std::move(S), ""});
+  }
+
+  // Whether it stays a stranger.
+  bool hear(Stranger &S, uint32_t &Came) {
+    char Buffer[4096];
+    ssize_t N = recv(S.At.get(), Buffer, sizeof(Buffer), 0);
+    if (N <= 0)
+      return N < 0 && (errno == EAGAIN || errno == EINTR);
+    S.Said.append(Buffer, static_cast<size_t>(N));
+    if (S.Said.size() < sizeof(Hello))
+      return true;
+    Hello H;
+    memcpy(&H, S.Said.data(), sizeof(H));
+    if (H.Magic != magic || H.Name != Name || H.WordBytes > mostWordBytes ||
+        S.Said.size() > sizeof(H) + H.WordBytes)
+      return false;
+    if (S.Said.size() < sizeof(H) + H.WordBytes)
+      return true;
+    std::string Refusal;
+    if (H.Size != Size)
+      Refusal = concat("rank ", H.Rank, " is one of ", H.Size,
+                       ", rank 0 one of ", Size);
+    else if (!H.Rank || H.Rank >= Size || Sockets[H.Rank])
+      Refusal = concat("rank ", H.Rank, " has joined already");
+    if (!Refusal.empty()) {
+      Answer A{magic, 0, 1, static_cast<uint32_t>(Refusal.size())};
+      (void)sendAll(S.At, bytesOf(A) + Refusal,
+                    Deadline(std::chrono::milliseconds(1000)));
+      return false;
+    }
+    Words[H.Rank] = S.Said.substr(sizeof(H));
+    Sockets[H.Rank] = std::move(S.At);
+    ++Came;
+    return false;
+  }
+
+  const Group::Id Name;
+  const uint32_t Size;
+  const Deadline &D;
+  Socket Listening;
+  std::vector<Stranger> Strangers;
+  std::vector<Socket> Sockets;
+  std::vector<std::string> Words;
+};
+
+Socket connectOnce(const Resolved &Where, const Deadline &D, std::string &Why) {
+  for (addrinfo *A = Where.First; A; A = A->ai_next) {
+    Socket S(socket(A->ai_family, A->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                    A->ai_protocol));
+    if (!S) {
+      Why = problem();
+      continue;
+    }
+    int Code = connect(S.get(), A->ai_addr, A->ai_addrlen) ? errno : 0;
+    if (Code == EINPROGRESS) {
+      pollfd P{S.get(), POLLOUT, 0};
+      socklen_t Length = sizeof(Code);
+      if (poll(&P, 1, std::min(D.left(), 5000)) <= 0)
+        Code = ETIMEDOUT;
+      else if (getsockopt(S.get(), SOL_SOCKET, SO_ERROR, &Code, &Length))
+        Code = errno;
+    }
+    if (!Code) {
+      keepAlive(S.get());
+      return S;
+    }
+    Why = strerror(Code);
+  }
+  return Socket();
+}
+
+Met join(const std::string &Address, const Hello &H, const std::string &Word,
+         const Deadline &D) {
+  Resolved Where(Address, /*Listens=*/false);
+  std::string Why = "no time";
+  auto Fail = [&] {
+    fail(GRETA_ERROR_PEER_LOST, "rank ", H.Rank, " of ", H.Size,
+         " has waited for rank 0 at ", printable(Address), ": ", Why);
+  };
+  while (true) {
+    // Rank 0 may listen later, and another communicator may have had the port.
+    Socket S = connectOnce(Where, D, Why);
+    Answer A{};
+    auto Receive = [&](void *To, size_t Bytes) {
+      Why = move(S, static_cast<char *>(To), Bytes, false, D);
+      return Why.empty();
+    };
+    if (S && (Why = sendAll(S, bytesOf(H) + Word, D)).empty() &&
+        Receive(&A, sizeof(A))) {
+      if (A.Magic != magic ||
+          A.TextBytes > Group::maxRanks * (mostWordBytes + 4))
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "what listens at ",
+             printable(Address), " is no rank 0 of this version");
+      std::string Text(A.TextBytes, 0);
+      if (!Receive(Text.data(), Text.size()))
+        Fail();
+      if (A.Refused)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, printable(Text));
+      Met Made;
+      Made.Staging = A.Staging;
+      for (size_t At = 0; Made.Words.size() < H.Size;) {
+        uint32_t Bytes = 0;
+        if (Text.size() - At >= sizeof(Bytes))
+          memcpy(&Bytes, &Text[At], sizeof(Bytes));
+        At += sizeof(Bytes);
+        if (At > Text.size() || Bytes > Text.size() - At)
+          fail(GRETA_ERROR_INVALID_ARGUMENT, "what rank 0 says ends early");
+        Made.Words.push_back(Text.substr(At, Bytes));
+        At += Bytes;
+      }
+      Made.Sockets.resize(H.Size);
+      Made.Sockets[0] = std::move(S);
+      return Made;
+    }
+    if (D.isOver())
+      Fail();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+} // namespace
+
+void Socket::close() {
+  if (Fd >= 0)
+    ::close(std::exchange(Fd, -1));
+}
+
+Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
+               uint32_t Size, std::chrono::milliseconds Timeout,
+               const std::string &Word, uint64_t Staging) {
+  Deadline D(Timeout);
+  if (Word.size() > mostWordBytes)
+    fail(GRETA_ERROR_INTERNAL, "a rank's address has ", Word.size(), " bytes");
+  if (Rank == 0)
+    return Listener(Address, Name, Size, D).run(Word, Staging);
+  Hello H{magic, Name, Rank, Size, static_cast<uint32_t>(Word.size()), 0};
+  return join(Address, H, Word, D);
+}
+
+} // namespace greta::rt::comm

@@ -1,0 +1,45 @@
+// Rendezvous.h: ranks of several hosts find each other over TCP. In: the
+// address of rank 0, which listens there, and a word of each rank. Out: the
+// words of all, and the connections, which stay open: one that ends says that
+// its rank is gone.
+#ifndef GRETA_RUNTIME_COMM_RENDEZVOUS_H
+#define GRETA_RUNTIME_COMM_RENDEZVOUS_H
+
+#include "comm/Group.h"
+
+#include <utility>
+
+namespace greta::rt::comm {
+
+class Socket {
+public:
+  explicit Socket(int Fd = -1) : Fd(Fd) {}
+  Socket(Socket &&Other) noexcept : Fd(std::exchange(Other.Fd, -1)) {}
+  Socket &operator=(Socket &&Other) noexcept {
+    std::swap(Fd, Other.Fd);
+    return *this;
+  }
+  ~Socket() { close(); }
+  void close();
+  int get() const { return Fd; }
+  explicit operator bool() const { return Fd >= 0; }
+
+private:
+  int Fd;
+};
+
+struct Met {
+  std::vector<std::string> Words; // of the ranks, in their order
+  // By rank: rank 0 has one to each other rank, which have one to rank 0.
+  std::vector<Socket> Sockets;
+  uint64_t Staging = 0; // what rank 0 said
+};
+
+// `Address` is host:port or [host]:port. Ranks whose id or size are not rank
+// 0's are refused; throws when not all ranks came in time.
+Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
+               uint32_t Size, std::chrono::milliseconds Timeout,
+               const std::string &Word, uint64_t Staging);
+
+} // namespace greta::rt::comm
+#endif

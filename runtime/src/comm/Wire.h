@@ -1,0 +1,119 @@
+// Wire.h: what ranks on several hosts say to each other, by UCX. In: words and
+// bytes of a rank, in an order for each other rank. Out: the same at the other
+// one, in that order, and which ranks are gone.
+//
+// One thread does all that UCX does. A message is a head, and behind it the
+// bytes that it announces. What a head says is checked before anything is
+// received: the ranks' ports are open to whoever reaches them.
+#ifndef GRETA_RUNTIME_COMM_WIRE_H
+#define GRETA_RUNTIME_COMM_WIRE_H
+
+#include "comm/Group.h"
+#include "comm/Rendezvous.h"
+#include "comm/UcxApi.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace greta::rt::comm {
+
+struct Ucx;
+
+class Wire {
+public:
+  enum class What : uint32_t {
+    Word,   // a word of the rank's state gets a value
+    Text,   // bytes of the rank's state
+    Data,   // bytes of the group's memory
+    End,    // the communicator has ended; the reason
+    Leaves, // nothing follows
+    Heard   // all until `Leaves` has come
+  };
+  // What comes for the owner, on the wire's thread.
+  struct Owner {
+    virtual ~Owner() = default;
+    // Whether a rank may set this word.
+    virtual bool set(uint32_t From, uint64_t At, uint64_t Value) = 0;
+    // The place for bytes of a rank; null if it may not write there.
+    virtual char *place(uint32_t From, What Kind, uint64_t At,
+                        uint64_t Bytes) = 0;
+    virtual void ended(const std::string &Why) = 0;
+  };
+
+  // Meets the other ranks. `Staging` becomes what rank 0 says.
+  Wire(const std::string &Address, const Group::Id &Name, uint32_t Rank,
+       uint32_t Size, std::chrono::milliseconds Timeout, uint64_t &Staging);
+  // Waits a while for the others to have heard all.
+  ~Wire();
+  Wire(const Wire &) = delete;
+
+  void start(Owner &For);
+  // `Bytes`, if there are any, stay as they are until the other rank has them.
+  void send(uint32_t To, What Kind, uint64_t At, uint64_t Value,
+            const char *Bytes = nullptr);
+  // The same with bytes of its own.
+  void sendText(uint32_t To, What Kind, uint64_t At, std::string Text);
+  bool isGone(uint32_t R) const { return Peers[R].IsGone; }
+  std::string library() const;
+  // In a forked process, which has none of the threads: the connections are
+  // closed there, so that they end with the rank.
+  void leaveFork();
+
+private:
+  struct Head {
+    What Kind;
+    uint32_t Unused;
+    uint64_t At, Value; // of bytes: their number
+  };
+  struct Message {
+    Head H;
+    std::string Own;
+    const char *Bytes;
+    void *Requests[2];
+  };
+  struct Peer {
+    ucp_ep_h End = nullptr;
+    Head H{};
+    std::string Text; // of a reason that comes
+    void *Request = nullptr;
+    bool InBody = false, HasHeard = false;
+    // Since when its end is known: what it sent before may still come.
+    std::optional<Group::Clock::time_point> Lost;
+    std::atomic<bool> IsGone{false};
+  };
+
+  void push(uint32_t To, Message M);
+  void run();
+  bool post();
+  bool sweep();
+  bool receive(uint32_t R);
+  void expect(uint32_t R, void *To, size_t Bytes);
+  bool accept(uint32_t R);
+  void watch();
+  void lose(uint32_t R);
+  bool hasFailed(uint32_t R, const std::string &Why);
+  bool isQuiet() const;
+  void sleep();
+  void destroy();
+  static void onError(void *Of, ucp_ep_h, ucs_status_t);
+
+  const uint32_t Rank, Size;
+  std::shared_ptr<Ucx> U;
+  ucp_context_h Context = nullptr;
+  ucp_worker_h Worker = nullptr;
+  int WorkerFd = -1;
+  Met All;
+  std::deque<Peer> Peers;
+  Owner *For = nullptr;
+  std::deque<Message> Under; // way
+  std::mutex Lock;
+  std::deque<std::pair<uint32_t, Message>> Box;
+  std::atomic<bool> IsFull{false}; // the box
+  std::atomic<bool> Sleeps{false}, Closing{false};
+  std::thread Thread;
+};
+
+} // namespace greta::rt::comm
+#endif

@@ -1,0 +1,181 @@
+// CommNetworkTest.cpp: ranks that find each other by an address, and what comes
+// from a network: strangers, and ranks that say what no rank says.
+#include "CommTest.h"
+#include "Error.h"
+#include "comm/Wire.h"
+
+#include <chrono>
+
+using namespace greta_test;
+using namespace greta::rt::comm;
+
+namespace {
+
+Group::Place placeAt(const std::string &Address) {
+  Group::Place At;
+  At.Address = Address;
+  return At;
+}
+
+TEST(CommNetwork, RefusesWhatIsNoAddress) {
+  greta::Runtime R("host");
+  greta_comm_id Id = greta::Comm::uniqueId();
+  greta_comm_options O = options(0, 2, Id);
+  O.timeout_milliseconds = 200;
+  for (const char *Wrong :
+       {"", "localhost", "localhost:", ":29500", "localhost:0",
+        "localhost:65536", "localhost:1x", "[]:1"}) {
+    O.address = Wrong;
+    EXPECT_REFUSED("is no address", R.comm(O)) << Wrong;
+  }
+  O.address = "192.0.2.1:29500"; // of no host
+  EXPECT_REFUSED("cannot listen at", R.comm(O));
+  std::string Nobody = freeAddress();
+  O.address = Nobody.c_str();
+  EXPECT_NE(refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST)
+                .find("waited for rank 1: 1 of 2 ranks"),
+            std::string::npos);
+  O.rank = 1;
+  EXPECT_NE(refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST)
+                .find("has waited for rank 0 at"),
+            std::string::npos);
+}
+
+// The second rank 1, one of another size, and one with another id.
+TEST(CommNetwork, TheOthersGoOnWithoutWhoIsNone) {
+  std::string Address = freeAddress();
+  auto Join = [&](uint32_t Number, uint32_t Size, uint64_t Milliseconds,
+                  uint8_t Name = 0) {
+    Group::Place At = placeAt(Address);
+    At.Name[3] = Name;
+    std::string Why;
+    try {
+      Group G(At, Number, Size, Milliseconds, 1);
+      EXPECT_EQ(G.meet(std::to_string(Number))[1], "1");
+    } catch (const greta::rt::Error &E) {
+      Why = E.what();
+    }
+    return Why;
+  };
+  std::vector<std::thread> Right;
+  Right.emplace_back([&] { EXPECT_EQ(Join(0, 3, enough), ""); });
+  Right.emplace_back([&] { EXPECT_EQ(Join(1, 3, enough), ""); });
+  EXPECT_NE(Join(2, 4, enough).find("one of 4, rank 0 one of 3"),
+            std::string::npos);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_NE(Join(1, 3, enough).find("rank 1 has joined already"),
+            std::string::npos);
+  EXPECT_NE(Join(2, 3, 200, 9).find("has waited for rank 0"),
+            std::string::npos);
+  Right.emplace_back([&] { EXPECT_EQ(Join(2, 3, enough), ""); });
+  for (std::thread &T : Right)
+    T.join();
+}
+
+// One says nothing, one says what is no hello, and one half of a hello.
+TEST(CommNetwork, StrangersKeepNobodyWaiting) {
+  std::string Address = freeAddress();
+  std::vector<std::thread> Threads;
+  Threads.emplace_back([&] { Group(placeAt(Address), 0, 2, enough, 1); });
+  sockaddr_in To{};
+  To.sin_family = AF_INET;
+  To.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  To.sin_port = htons(
+      static_cast<uint16_t>(std::stoi(Address.substr(Address.find(':') + 1))));
+  std::vector<Socket> Strangers;
+  for (const std::string &Said :
+       {std::string(), std::string(5000, 'x'), std::string("greten1"),
+        std::string(40, '\xff')}) {
+    Socket S(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    while (connect(S.get(), reinterpret_cast<sockaddr *>(&To), sizeof(To)))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    send(S.get(), Said.data(), Said.size(), MSG_NOSIGNAL);
+    Strangers.push_back(std::move(S));
+  }
+  Threads.emplace_back([&] { Group(placeAt(Address), 1, 2, enough, 1); });
+  for (std::thread &T : Threads)
+    T.join();
+}
+
+struct Deaf : Wire::Owner {
+  bool set(uint32_t, uint64_t, uint64_t) override { return true; }
+  char *place(uint32_t, Wire::What Kind, uint64_t, uint64_t Bytes) override {
+    return Kind == Wire::What::Text && Bytes <= sizeof(Room) ? Room : nullptr;
+  }
+  void ended(const std::string &) override {}
+  char Room[4096];
+};
+
+// What a rank writes or announces beyond its own memory ends the communicator,
+// and nothing is written.
+TEST(CommNetwork, WhatARankSaysIsChecked) {
+  using What = Wire::What;
+  const uint64_t Words = offsetof(Group::State, Words);
+  struct {
+    What Kind;
+    uint64_t At, Value;
+    const char *Says;
+  } Cases[] = {
+      {What::Word, Words, 1, "no word of its own"},
+      {What::Word, 4, 1, "no word of its own"},
+      {What::Word, UINT64_MAX - 7, 1, "no word of its own"},
+      {What::Data, UINT64_MAX, 2, "beyond its own memory"},
+      {What::Data, 0, 64, "beyond its own memory"}, // rank 0's
+      {What::Data, 4 * (64 << 10), UINT64_MAX, "beyond its own memory"},
+      {What::Data, 4 * (64 << 10), (4 * 64 << 10) + 1, "beyond its own memory"},
+      {What::Data, 4 * (64 << 10), 0, "beyond its own memory"},
+      {What::Text, Words - 8, 16, "beyond its own memory"},
+      {What::Text, Words, 1025, "beyond its own memory"},
+      {What::End, 0, UINT64_MAX, "no reason"},
+      {static_cast<What>(77), 0, 0, "no message"},
+  };
+  for (auto &[Kind, At, Value, Says] : Cases) {
+    std::string Address = freeAddress();
+    Deaf Owner;
+    std::thread Other([&, Kind = Kind, At = At, Value = Value] {
+      uint64_t Staging = 0;
+      Wire W(Address, {}, 1, 2, std::chrono::milliseconds(enough), Staging);
+      W.start(Owner);
+      W.send(0, Kind, At, Value);
+    });
+    std::string Why;
+    try {
+      Group G(placeAt(Address), 0, 2, enough, 1);
+    } catch (const greta::rt::Error &E) {
+      Why = E.what();
+    }
+    Other.join();
+    EXPECT_NE(Why.find(Says), std::string::npos) << Why;
+  }
+}
+
+// What a rank has sent arrives, however soon it leaves.
+TEST(CommNetwork, LeavingLosesNothing) {
+  for (uint32_t Turn = 0; Turn < 10; ++Turn)
+    ranks("host@hosts", 2, [&](Rank &Own) {
+      constexpr size_t bytes = 1 << 20;
+      greta::Buffer A = Own.R.allocate(bytes);
+      if (Own.Number == 0) {
+        Own.S.fill(A, bytes, Turn + 1);
+        Own.C.send(Own.S, A, bytes, 1);
+        Own.S.synchronize();
+        return;
+      }
+      Own.C.receive(Own.S, A, bytes, 0);
+      std::vector<uint32_t> Got(bytes / 4);
+      Own.S.read(A, Got.data(), bytes);
+      EXPECT_EQ(Got, std::vector<uint32_t>(bytes / 4, Turn + 1));
+    });
+}
+
+TEST(CommNetwork, IsSaidInTheInfo) {
+  ranks("host@hosts", 2, [](Rank &Own) {
+    EXPECT_NE(Own.C.info().find("\"between_hosts\": \"UCX 1."),
+              std::string::npos)
+        << Own.C.info();
+    EXPECT_NE(Own.C.info().find("ranks share no memory of a host"),
+              std::string::npos);
+  });
+}
+
+} // namespace
