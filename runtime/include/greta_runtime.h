@@ -533,7 +533,8 @@ typedef struct greta_comm_options {
   /* Of rank 0, which listens there until all have come: host:port, also for
    * ranks that are on one host and are to be as if they were on several. UCX
    * carries what they say (libucp.so.0, or $GRETA_UCX_LIBRARY), to whoever can
-   * reach them, and nothing is encrypted: the network is to be a trusted one. */
+   * reach them, and nothing is encrypted: the network is to be a trusted one.
+   */
   const char *address;
 } greta_comm_options;
 GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);

@@ -10,6 +10,8 @@
 #include <ATen/Functions.h>
 #include <c10/core/DeviceGuard.h>
 #include <fstream>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <torch/csrc/utils/pybind.h>
 #include <unistd.h>
 
@@ -111,6 +113,36 @@ std::string hostName() {
   return std::string(name.c_str()) + " " + boot;
 }
 
+/// Where other hosts reach this one, with a port that is free: it has the
+/// address from which it would write to the host of the store.
+std::string ownAddress() {
+  const char *master = secure_getenv("MASTER_ADDR");
+  TORCH_CHECK(master, "the ranks are on several hosts, and MASTER_ADDR does "
+                      "not say where these meet");
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  int code = getaddrinfo(master, "9", &hints, &found);
+  TORCH_CHECK(!code, "MASTER_ADDR ", master, ": ", gai_strerror(code));
+  sockaddr_storage own = {};
+  auto *address = reinterpret_cast<sockaddr *>(&own);
+  socklen_t length = sizeof(own);
+  int to = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  int port = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool ok = !::connect(to, found->ai_addr, found->ai_addrlen) &&
+            !getsockname(to, address, &length);
+  reinterpret_cast<sockaddr_in *>(&own)->sin_port = 0; // IPv6 has it there, too
+  ok = ok && !bind(port, address, length) &&
+       !getsockname(port, address, &length);
+  char host[NI_MAXHOST] = "", service[NI_MAXSERV] = "";
+  ok = ok && !getnameinfo(address, length, host, sizeof(host), service,
+                          sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV);
+  freeaddrinfo(found);
+  close(to);
+  close(port);
+  TORCH_CHECK(ok, "this host has no address to reach MASTER_ADDR ", master);
+  return "[" + std::string(host) + "]:" + service;
+}
+
 } // namespace
 
 //
@@ -156,18 +188,16 @@ void Collectives::shutdown() {
   lastWatch.swap(watch);
 }
 
-// The communicator is of one host: ranks of others would wait for each other
-// until the time-out.
-void Collectives::checkHosts() {
+bool Collectives::areOnOneHost() {
   auto key = [](int rank) { return "greta/host/" + std::to_string(rank); };
   std::string own = hostName();
   store->set(key(rank_), std::vector<uint8_t>(own.begin(), own.end()));
+  bool areAll = true;
   for (int rank = 0; rank < size_; ++rank) {
     std::vector<uint8_t> other = store->get(key(rank));
-    TORCH_CHECK(std::string(other.begin(), other.end()) == own,
-                "the backend greta is for ranks of one host: ranks ", rank_,
-                " and ", rank, " are on two");
+    areAll &= std::string(other.begin(), other.end()) == own;
   }
+  return areAll;
 }
 
 void Collectives::connect(c10::DeviceIndex index) {
@@ -177,7 +207,17 @@ void Collectives::connect(c10::DeviceIndex index) {
                 int(watch->index), ", the tensors are on rdna:", int(index));
     return;
   }
-  checkHosts();
+  std::string address;
+  if (!areOnOneHost()) {
+    const std::string key = "greta/address";
+    if (rank_ == 0) {
+      address = ownAddress();
+      store->set(key, std::vector<uint8_t>(address.begin(), address.end()));
+    } else {
+      std::vector<uint8_t> its = store->get(key);
+      address.assign(its.begin(), its.end());
+    }
+  }
   greta_comm_id id = {};
   const std::string key = "greta/id";
   if (rank_ == 0) {
@@ -192,6 +232,7 @@ void Collectives::connect(c10::DeviceIndex index) {
   }
   greta_comm_options options = {};
   options.id = &id;
+  options.address = address.empty() ? nullptr : address.c_str();
   options.rank = uint32_t(rank_);
   options.size = uint32_t(size_);
   options.timeout_milliseconds =

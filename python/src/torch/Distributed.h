@@ -179,7 +179,7 @@ private:
   void addExchange(Work &work, const at::Tensor &to, const at::Tensor &from,
                    int peer);
   void connect(c10::DeviceIndex index);
-  void checkHosts();
+  bool areOnOneHost();
 
   const c10::intrusive_ptr<c10d::Store> store;
   std::mutex lock; // guards what follows
