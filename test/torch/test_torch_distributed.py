@@ -412,11 +412,21 @@ def test_a_late_rank_is_an_error(ranks):
     ranks(late)
 
 
+def guide_program(tmp_path, name="train.py"):
+    text = (ROOT / "docs" / "guide" / "torch.md").read_text()
+    program = tmp_path / name
+    program.write_text(re.search(rf"```python\n(# {re.escape(name)}\n.*?)```", text, re.DOTALL)[1])
+    return program
+
+
+def check_losses(out):
+    losses = [float(line.split()[1]) for line in out.splitlines()]
+    assert len(losses) == 10 and losses[-1] < losses[0]
+
+
 def test_torchrun(rdna, tmp_path):
     """The guide's program."""
-    text = (ROOT / "docs" / "guide" / "torch.md").read_text()
-    program = tmp_path / "train.py"
-    program.write_text(re.search(r"```python\n(# train.py\n.*?)```", text, re.DOTALL)[1])
+    program = guide_program(tmp_path)
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", program],
         capture_output=True,
@@ -425,5 +435,28 @@ def test_torchrun(rdna, tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    losses = [float(line.split()[1]) for line in done.stdout.splitlines()]
-    assert len(losses) == 10 and losses[-1] < losses[0]
+    check_losses(done.stdout)
+
+
+def test_torchrun_on_two_hosts(rdna, tmp_path, hosts):
+    """The same, where ranks reach each other by the network alone."""
+    enter, address = hosts
+    program = guide_program(tmp_path)
+    words = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", f"--master-addr={address}", "--master-port=29656"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "UCX_TLS": "tcp"}
+    nodes = [
+        subprocess.Popen([*enter[rank], *words, f"--node-rank={rank}", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    said = [node.communicate(timeout=240) for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], said[0][1] + said[1][1]
+    check_losses(said[0][0])
+
+
+def test_ray(rdna, tmp_path):
+    """The guide's program for Ray, which the environment of the tests does not have."""
+    pytest.importorskip("ray")
+    program = guide_program(tmp_path, "train_ray.py")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=400, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    check_losses(done.stdout)
