@@ -217,6 +217,51 @@ def test_no_user_gets_the_stream_of_recordings(rdna, recorded, monkeypatch):
     assert len(made) <= 32 and len(recorded_on) == 1 and recorded_on[0] not in made
 
 
+def test_two_threads_record(rdna, recorded, monkeypatch):
+    """While one thread records a call, another's recording waits, and neither gives graphs up."""
+    import threading
+    import time
+
+    import greta.torch._graphs as graphs
+
+    torch = rdna
+    functions = [torch.compile(lambda x: torch.sin(x) * 3, mode="reduce-overhead"), torch.compile(lambda x: torch.cos(x) * 5, mode="reduce-overhead")]
+    x, make, threads, results = torch.full((16,), 0.5, device="rdna"), graphs.Recording.__init__, [], []
+    for function in functions:
+        function(x)  # compiled; the next call of each is recorded
+
+    def with_another(self, model, *arguments):
+        def both(given):
+            if not threads:
+                threads.append(threading.Thread(target=lambda: results.append(functions[1](x).tolist())))
+                threads[0].start()
+                time.sleep(0.5)
+            return model(given)
+
+        make(self, both, *arguments)
+
+    monkeypatch.setattr(graphs.Recording, "__init__", with_another)
+    before = torch._dynamo.utils.counters["inductor"]["cudagraph_skips"]
+    first = functions[0](x).tolist()
+    threads[0].join()
+    assert recorded == {"recorded": 2, "replayed": 2} and torch._dynamo.utils.counters["inductor"]["cudagraph_skips"] == before
+    assert first == pytest.approx((torch.sin(x.cpu()) * 3).tolist()) and results[0] == pytest.approx((torch.cos(x.cpu()) * 5).tolist())
+
+
+def test_what_carries_out_operators_is_not_compiled(rdna):
+    """After a graph break Dynamo looks at all frames; those of the device's operators are none of the model's."""
+    from torch._dynamo.utils import counters
+
+    torch = rdna
+    torch._dynamo.reset()
+    counters.clear()
+    function = torch.compile(lambda x: x[(x > 0.5).nonzero()[:, 0]].sum() + x.sum())
+    for size in (5, 7):
+        x = torch.linspace(0, 1, size)
+        assert function(x.to("rdna")).item() == pytest.approx((x[x > 0.5].sum() + x.sum()).item())
+    assert [reason for reason in counters["graph_break"] if "nonzero" not in reason] == []
+
+
 ON_A_SECOND_DEVICE = """
 import torch
 import greta.torch

@@ -149,24 +149,27 @@ def _group_norm(*args: Any) -> Any:
     return _operators.group_norm(*args)
 
 
+def _find_copy_kernel(*key: Any) -> Any:
+    from . import _copy
+
+    return _copy.find(*key)
+
+
+_own = {
+    "convolution_overrideable": _convolution,
+    "convolution_backward_overrideable": _convolution_backward,
+    "native_group_norm": _group_norm,
+    "_scaled_dot_product_fused_attention_overrideable": _attention,
+    "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
+}
+implementations = (_fallback, *_own.values(), _find_copy_kernel)  # what torch's dispatcher and copies call
+
+
 def register() -> None:
     """Registers the fallback of the device, and the operators that no fallback is asked for."""
     global _libraries
     _libraries = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]
     _libraries[0].fallback(_fallback, "PrivateUse3")
-    own = {
-        "convolution_overrideable": _convolution,
-        "convolution_backward_overrideable": _convolution_backward,
-        "native_group_norm": _group_norm,
-        "_scaled_dot_product_fused_attention_overrideable": _attention,
-        "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
-    }
-    for name, function in own.items():
+    for name, function in _own.items():
         _libraries[1].impl(name, function, "PrivateUse3")
-
-    def find_copy_kernel(*key: Any) -> Any:
-        from . import _copy
-
-        return _copy.find(*key)
-
-    _torch.find_copy_kernel(find_copy_kernel)
+    _torch.find_copy_kernel(_find_copy_kernel)

@@ -95,6 +95,9 @@ class GraphedFunction:
         log_cudagraph_skip_and_bump_counter(why)
 
 
+_recording = threading.RLock()  # recordings share a device's stream, so that threads make them one after another
+
+
 @functools.cache
 def _stream_of(device: torch.device) -> Any:
     """The stream that recordings are made from: none that torch.rdna.Stream gives, since a user's work on it would be recorded, too."""
@@ -124,7 +127,7 @@ class Recording:
         self.device = next(one.device for one in arguments if isinstance(one, torch.Tensor) and one.device.type == NAME)
         self.graph = torch.accelerator.Graph()
         # Not from the stream in use: what other threads ask of that would be recorded, too.
-        with torch.rdna.device(self.device), torch.rdna.stream(_stream_of(self.device)), self.graph:
+        with _recording, torch.rdna.device(self.device), torch.rdna.stream(_stream_of(self.device)), self.graph:
             results = model(list(given))
         self.is_single = isinstance(results, torch.Tensor)
         self.results = [results] if self.is_single else list(results)

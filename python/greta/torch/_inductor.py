@@ -15,7 +15,7 @@ import torch
 
 from .. import _torch
 from .._compile import user_cache
-from . import _graphs, ops
+from . import _dispatch, _graphs, ops
 from ._device import NAME, target_of
 from ._imports import after_import
 
@@ -27,6 +27,7 @@ def register() -> None:
     _use_own_cache()
     after_import("triton", _activate)
     after_import("torch._dynamo.device_interface", _register_interface_later)
+    after_import("torch._dynamo.eval_frame", _skip_operators)
     after_import("torch._inductor.compile_fx", _register_code_generation)
 
 
@@ -34,6 +35,15 @@ def _activate(_: Any) -> None:
     from . import _driver
 
     _driver.activate()
+
+
+def _skip_operators(_: Any) -> None:
+    """What carries out operators is not to be compiled: after a graph break Dynamo looks at every frame, unless it is told to run a function and all below as they are."""
+    from torch._C._dynamo import eval_frame
+
+    skip = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
+    for function in _dispatch.implementations:
+        eval_frame.set_code_exec_strategy(function.__code__, skip)
 
 
 def _register_interface_later(module: Any) -> None:
