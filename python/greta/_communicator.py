@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _runtime
-from ._arrays import Array, empty
+from ._arrays import Array, empty, package_type
 from ._devices import device as find_device
 from ._runtime import Device, Error
 
 _WAYS = {"nccl": 1, "host": 2, "kernel": 4}
-_REDUCTIONS = {"sum": 0, "max": 1}
+_REDUCTIONS = {"sum": 0, "max": 1, "min": 2, "product": 3, "average": 4}
 
 
 def unique_id() -> bytes:
@@ -59,15 +59,15 @@ class Communicator(_runtime.Communicator):
         return json.loads(self._info())
 
     def all_reduce(self, array: Array, op: str = "sum", out: Array | None = None) -> Array:
-        """Sums or maxima over the ranks; `out` may be the array itself."""
+        """Reduces over the ranks by "sum", "max", "min", "product" or "average"; `out` may be the array itself."""
         out = self._result(array, array.shape, out)
-        self._all_reduce(out, array, self._reduction(op, array))
+        self._all_reduce(out, array, *self._reduction(op, array))
         return out
 
     def reduce_scatter(self, array: Array, op: str = "sum", out: Array | None = None) -> Array:
         """Reduces like all_reduce and returns this rank's `size`-th of the rows."""
         out = self._result(array, (self._part(array), *array.shape[1:]), out)
-        self._reduce_scatter(out, array, self._reduction(op, array))
+        self._reduce_scatter(out, array, *self._reduction(op, array))
         return out
 
     def all_gather(self, array: Array, out: Array | None = None) -> Array:
@@ -131,9 +131,14 @@ class Communicator(_runtime.Communicator):
         return out
 
     @staticmethod
-    def _reduction(op: str, array: Array) -> int:
+    def _reduction(op: str, array: Array) -> tuple[str, int]:
+        """The names of the type and the reduction to the runtime, which has one unsigned type; sums and products of the others wrap as those of signed ones do."""
         if op not in _REDUCTIONS:
             raise Error(f"no reduction is '{op}'; there are {', '.join(_REDUCTIONS)}")
-        if op == "max" and array.dtype.kind == "u":
-            raise Error(f"maxima are of signed types, not of {array.dtype}")
-        return _REDUCTIONS[op]
+        if array.dtype.kind == "b":
+            raise Error("reductions are of numbers, not of bool")
+        if array.dtype == "uint8":
+            return "u8", _REDUCTIONS[op]
+        if array.dtype.kind == "u" and op not in ("sum", "product"):
+            raise Error(f"'{op}' is not of {array.dtype}; it is of signed types and uint8")
+        return package_type(array.dtype), _REDUCTIONS[op]

@@ -33,24 +33,26 @@ void greta::python::bindCommunicators(nb::module_ &m) {
       .def("_info", &Communicator::info)
       .def(
           "_all_reduce",
-          [](Communicator &c, Array &to, const Array &from, uint32_t op) {
+          [](Communicator &c, Array &to, const Array &from,
+             const std::string &type, uint32_t op) {
             c.run([&](greta_comm *comm, greta_stream *stream) {
               return greta_comm_all_reduce(
                   comm, stream, to.buffer->get(), to.offset, from.buffer->get(),
-                  from.offset, size_t(from.count()), from.type.c_str(), op);
+                  from.offset, size_t(from.count()), type.c_str(), op);
             });
           },
-          "to"_a, "of"_a, "op"_a)
+          "to"_a, "of"_a, "type"_a, "op"_a)
       .def(
           "_reduce_scatter",
-          [](Communicator &c, Array &to, const Array &from, uint32_t op) {
+          [](Communicator &c, Array &to, const Array &from,
+             const std::string &type, uint32_t op) {
             c.run([&](greta_comm *comm, greta_stream *stream) {
               return greta_comm_reduce_scatter(
                   comm, stream, to.buffer->get(), to.offset, from.buffer->get(),
-                  from.offset, size_t(to.count()), from.type.c_str(), op);
+                  from.offset, size_t(to.count()), type.c_str(), op);
             });
           },
-          "to"_a, "of"_a, "op"_a)
+          "to"_a, "of"_a, "type"_a, "op"_a)
       .def(
           "_all_gather",
           [](Communicator &c, Array &to, const Array &from) {

@@ -558,12 +558,20 @@ GRETA_API greta_status greta_comm_abort(greta_comm *comm);
  * they are if greta_buffer_create_shared made them with GRETA_FD_OPAQUE, else
  * by way of a copy.
  *
- * Reductions of `count` elements of `dtype`, f32, f16, bf16 or i32. Through the
- * host's memory they are made in the order of the ranks, floats in f32 and
- * rounded once, and so depend on nothing else; sums of i32 wrap. A maximum with
- * a NaN may be one. */
+ * Reductions of `count` elements of `dtype`: f16, bf16, f32, f64, i8, u8, i32
+ * or i64. Through the host's memory they are made in the order of the ranks,
+ * f16 and bf16 in f32 and rounded once, and so depend on nothing else; sums and
+ * products of integers wrap, and an average of integers is their sum, divided
+ * towards zero. A maximum or minimum with a NaN may be one. The kernel makes
+ * sums and maxima of f16, bf16, f32 and i32. */
 typedef uint32_t greta_comm_reduction;
-enum { GRETA_COMM_SUM = 0, GRETA_COMM_MAX = 1 };
+enum {
+  GRETA_COMM_SUM = 0,
+  GRETA_COMM_MAX = 1,
+  GRETA_COMM_MIN = 2,
+  GRETA_COMM_PRODUCT = 3,
+  GRETA_COMM_AVERAGE = 4
+};
 GRETA_API greta_status greta_comm_all_reduce(
     greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
     const greta_buffer *from, size_t from_offset, size_t count,

@@ -28,15 +28,14 @@ void greta_stream::tell() { Told.tell(); }
 
 Element greta::rt::elementOf(const char *DType) {
   std::string Name = &need(DType, "dtype");
-  constexpr std::pair<const char *, Element> all[] = {{"f32", Element::F32},
-                                                      {"f16", Element::F16},
-                                                      {"bf16", Element::BF16},
-                                                      {"i32", Element::I32}};
-  for (const auto &[Known, E] : all)
-    if (Name == Known)
-      return E;
-  fail(GRETA_ERROR_INVALID_ARGUMENT,
-       "reductions are of f32, f16, bf16 or i32, not of ", printable(Name));
+  std::string Known;
+  for (size_t I = 0; I < elements.size(); ++I) {
+    if (Name == elements[I].Name)
+      return static_cast<Element>(I);
+    Known += std::string(I ? ", " : "") + elements[I].Name;
+  }
+  fail(GRETA_ERROR_INVALID_ARGUMENT, "reductions are of ", Known, ", not of ",
+       printable(Name));
 }
 
 // No back end records the collective: the graph is one until here, and another
@@ -92,9 +91,9 @@ void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
 namespace {
 
 Reduction reductionOf(greta_comm_reduction Op) {
-  if (Op != GRETA_COMM_SUM && Op != GRETA_COMM_MAX)
+  if (Op >= reductionCount)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown reduction ", Op);
-  return Op == GRETA_COMM_MAX ? Reduction::Max : Reduction::Sum;
+  return static_cast<Reduction>(Op);
 }
 
 void checkPeer(const Comm &C, uint32_t Rank, const char *What) {

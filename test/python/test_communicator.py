@@ -87,9 +87,10 @@ def test_what_is_refused():
     def body(c):
         x = greta.zeros((5, 2), device=c.device)
         for says, call in (
-            ("no reduction is 'min'", lambda: c.all_reduce(x, "min")),
-            ("maxima are of signed types", lambda: c.all_reduce(greta.zeros(4, np.uint32, c.device), "max")),
-            ("reductions are of f32, f16, bf16 or i32", lambda: c.all_reduce(greta.zeros(4, np.float64, c.device))),
+            ("no reduction is 'xor'", lambda: c.all_reduce(x, "xor")),
+            ("'max' is not of uint32", lambda: c.all_reduce(greta.zeros(4, np.uint32, c.device), "max")),
+            ("not of bool", lambda: c.all_reduce(greta.zeros(4, bool, c.device))),
+            ("reductions are of u8, i8, i32, i64, f16, bf16, f32, f64, not of i16", lambda: c.all_reduce(greta.zeros(4, np.int16, c.device))),
             ("5 rows are no multiple of 2 ranks", lambda: c.reduce_scatter(x)),
             ("5 rows are no multiple of 2 ranks", lambda: c.all_to_all(x)),
             ("`out` is float32", lambda: c.all_reduce(x, out=x[1:])),

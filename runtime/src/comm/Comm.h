@@ -46,7 +46,7 @@ struct Transfer {
 
 struct Collective {
   Kind What = Kind::Exchange;
-  Element Type = Element::Byte;
+  Element Type = Element::U8;
   Reduction Op = Reduction::Sum;
   uint32_t Root = 0;
   // Elements that each rank gives (AllReduce, AllGather, Broadcast), gets

@@ -11,13 +11,22 @@ namespace greta::rt::comm {
 
 enum ncclResult_t : int { ncclSuccess = 0, ncclSystemError = 2 };
 enum ncclDataType_t : int {
+  ncclInt8 = 0,
   ncclUint8 = 1,
   ncclInt32 = 2,
+  ncclInt64 = 4,
   ncclFloat16 = 6,
   ncclFloat32 = 7,
+  ncclFloat64 = 8,
   ncclBfloat16 = 9
 };
-enum ncclRedOp_t : int { ncclSum = 0, ncclMax = 2 };
+enum ncclRedOp_t : int {
+  ncclSum = 0,
+  ncclProd = 1,
+  ncclMax = 2,
+  ncclMin = 3,
+  ncclAvg = 4
+};
 using ncclComm_t = struct NcclCommHandle *;
 using ncclStream_t = void *; // cudaStream_t, hipStream_t
 struct ncclUniqueId {

@@ -11,6 +11,7 @@
 #include "comm/NcclApi.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
@@ -55,21 +56,12 @@ std::shared_ptr<Nccl> library(const Device &D) {
   return Library;
 }
 
-ncclDataType_t typeOf(Element E) {
-  switch (E) {
-  case Element::I32:
-    return ncclInt32;
-  case Element::F16:
-    return ncclFloat16;
-  case Element::BF16:
-    return ncclBfloat16;
-  case Element::F32:
-    return ncclFloat32;
-  case Element::Byte:
-    break;
-  }
-  return ncclUint8;
-}
+// In the order of Element, and of Reduction.
+constexpr std::array<ncclDataType_t, elements.size()> types = {
+    ncclUint8,   ncclInt8,     ncclInt32,   ncclInt64,
+    ncclFloat16, ncclBfloat16, ncclFloat32, ncclFloat64};
+constexpr std::array<ncclRedOp_t, reductionCount> reductions = {
+    ncclSum, ncclMax, ncclMin, ncclProd, ncclAvg};
 
 class NcclTransport : public Transport {
 public:
@@ -458,8 +450,8 @@ void NcclTransport::copy(Operation &Op, bool Back) {
 
 void NcclTransport::start(const Collective &C) {
   ncclStream_t S = A->stream();
-  ncclDataType_t Type = typeOf(C.Type);
-  ncclRedOp_t Op = C.Op == Reduction::Max ? ncclMax : ncclSum;
+  ncclDataType_t Type = types[static_cast<size_t>(C.Type)];
+  ncclRedOp_t Op = reductions[static_cast<size_t>(C.Op)];
   size_t Part = C.bytes();
   if (C.What == Kind::Exchange || C.What == Kind::AllToAll) {
     N->check(N->ncclGroupStart(), name(C.What));

@@ -6,22 +6,23 @@
 #include <chrono>
 #include <cstring>
 #include <system_error>
+#include <type_traits>
 
 namespace greta::rt::comm {
 namespace {
 
 #define GRETA_INLINE inline __attribute__((always_inline))
 
-struct F32 {
-  using Stored = float;
-  using Sum = float;
-  static GRETA_INLINE float load(float V) { return V; }
-  static GRETA_INLINE float store(float V) { return V; }
+template <typename T> struct Exact {
+  using Stored = T;
+  using Wide = T;
+  static GRETA_INLINE T load(T V) { return V; }
+  static GRETA_INLINE T store(T V) { return V; }
 };
 
 struct F16 {
   using Stored = uint16_t;
-  using Sum = float;
+  using Wide = float;
   static GRETA_INLINE float load(uint16_t V) {
     _Float16 H;
     memcpy(&H, &V, sizeof(H));
@@ -37,7 +38,7 @@ struct F16 {
 
 struct BF16 {
   using Stored = uint16_t;
-  using Sum = float;
+  using Wide = float;
   static GRETA_INLINE float load(uint16_t V) {
     uint32_t Bits = uint32_t(V) << 16;
     float F;
@@ -53,98 +54,125 @@ struct BF16 {
   }
 };
 
-// Sums wrap, as NumPy's do.
-struct I32 {
-  using Stored = uint32_t;
-  using Sum = uint32_t;
-  static GRETA_INLINE uint32_t load(uint32_t V) { return V; }
-  static GRETA_INLINE uint32_t store(uint32_t V) { return V; }
-};
+// The type whose sums and products wrap, as NumPy's do, instead of overflowing.
+template <typename W>
+using Wrapping =
+    typename std::conditional_t<std::is_integral_v<W>, std::make_unsigned<W>,
+                                std::enable_if<true, W>>::type;
 
-GRETA_INLINE float larger(float A, float B) { return A > B || A != A ? A : B; }
-GRETA_INLINE uint32_t larger(uint32_t A, uint32_t B) {
-  return static_cast<int32_t>(A) > static_cast<int32_t>(B) ? A : B;
-}
+// What two elements become, and what their reduction over all ranks does.
+struct SumOf {
+  template <typename W> static GRETA_INLINE W join(W A, W B) {
+    return static_cast<W>(Wrapping<W>(A) + Wrapping<W>(B));
+  }
+  template <typename W> static GRETA_INLINE W end(W All, size_t) { return All; }
+};
+struct AverageOf : SumOf {
+  template <typename W> static GRETA_INLINE W end(W All, size_t Ranks) {
+    if constexpr (std::is_integral_v<W>)
+      return static_cast<W>(int64_t(All) / static_cast<int64_t>(Ranks));
+    else
+      return All / static_cast<W>(Ranks);
+  }
+};
+struct ProductOf : SumOf {
+  template <typename W> static GRETA_INLINE W join(W A, W B) {
+    return static_cast<W>(Wrapping<W>(A) * Wrapping<W>(B));
+  }
+};
+struct MaxOf : SumOf {
+  template <typename W> static GRETA_INLINE W join(W A, W B) {
+    return A > B || A != A ? A : B;
+  }
+};
+struct MinOf : SumOf {
+  template <typename W> static GRETA_INLINE W join(W A, W B) {
+    return A < B || A != A ? A : B;
+  }
+};
 
 // In blocks whose sums stay in the first cache.
 constexpr size_t blockElements = 1024;
 
-template <typename T, bool Max>
+template <typename T, typename Op>
 GRETA_INLINE void reduceAll(const char *const *Parts, size_t Ranks, char *To,
                             size_t Count) {
   using Stored = typename T::Stored;
-  std::array<typename T::Sum, blockElements> Sum;
+  std::array<typename T::Wide, blockElements> All;
   for (size_t At = 0; At < Count; At += blockElements) {
     size_t N = std::min(blockElements, Count - At);
     for (size_t R = 0; R < Ranks; ++R) {
       auto *From = reinterpret_cast<const Stored *>(Parts[R]) + At;
       if (R == 0)
         for (size_t I = 0; I < N; ++I)
-          Sum[I] = T::load(From[I]);
-      else if (Max)
-        for (size_t I = 0; I < N; ++I)
-          Sum[I] = larger(Sum[I], T::load(From[I]));
+          All[I] = T::load(From[I]);
       else
         for (size_t I = 0; I < N; ++I)
-          Sum[I] += T::load(From[I]);
+          All[I] = Op::join(All[I], T::load(From[I]));
     }
     auto *Out = reinterpret_cast<Stored *>(To) + At;
     for (size_t I = 0; I < N; ++I)
-      Out[I] = T::store(Sum[I]);
+      Out[I] = T::store(Op::end(All[I], Ranks));
   }
 }
 
-template <bool Max>
-GRETA_INLINE void reduceAny(Element Type, const char *const *Parts,
-                            size_t Ranks, char *To, size_t Count) {
-  switch (Type) {
-  case Element::F32:
-    return reduceAll<F32, Max>(Parts, Ranks, To, Count);
-  case Element::F16:
-    return reduceAll<F16, Max>(Parts, Ranks, To, Count);
-  case Element::BF16:
-    return reduceAll<BF16, Max>(Parts, Ranks, To, Count);
-  case Element::I32:
-    return reduceAll<I32, Max>(Parts, Ranks, To, Count);
-  case Element::Byte:
-    return;
-  }
-}
+using Function = void (*)(const char *const *, size_t, char *, size_t);
 
-void reducePlain(Element Type, Reduction Op, const char *const *Parts,
-                 size_t Ranks, char *To, size_t Count) {
-  if (Op == Reduction::Max)
-    reduceAny<true>(Type, Parts, Ranks, To, Count);
-  else
-    reduceAny<false>(Type, Parts, Ranks, To, Count);
+template <typename T, typename Op>
+void reducePlain(const char *const *Parts, size_t Ranks, char *To,
+                 size_t Count) {
+  reduceAll<T, Op>(Parts, Ranks, To, Count);
 }
 
 #if defined(__x86_64__)
 // The same, with vectors of eight and conversions of halves in hardware.
-__attribute__((target("avx2,f16c"))) void reduceAvx2(Element Type, Reduction Op,
-                                                     const char *const *Parts,
-                                                     size_t Ranks, char *To,
-                                                     size_t Count) {
-  if (Op == Reduction::Max)
-    reduceAny<true>(Type, Parts, Ranks, To, Count);
-  else
-    reduceAny<false>(Type, Parts, Ranks, To, Count);
+template <typename T, typename Op>
+__attribute__((target("avx2,f16c"))) void
+reduceAvx2(const char *const *Parts, size_t Ranks, char *To, size_t Count) {
+  reduceAll<T, Op>(Parts, Ranks, To, Count);
 }
 #endif
+
+struct Entry {
+  Function Plain, Avx2;
+};
+template <typename T, typename Op> constexpr Entry entry() {
+#if defined(__x86_64__)
+  return {&reducePlain<T, Op>, &reduceAvx2<T, Op>};
+#else
+  return {&reducePlain<T, Op>, &reducePlain<T, Op>};
+#endif
+}
+
+// Reductions in the order of Reduction, of types in the order of Element.
+using Row = std::array<Entry, reductionCount>;
+template <typename T> constexpr Row row() {
+  return {entry<T, SumOf>(), entry<T, MaxOf>(), entry<T, MinOf>(),
+          entry<T, ProductOf>(), entry<T, AverageOf>()};
+}
+constexpr std::array<Row, elements.size()> table = {
+    row<Exact<uint8_t>>(), row<Exact<int8_t>>(), row<Exact<int32_t>>(),
+    row<Exact<int64_t>>(), row<F16>(),           row<BF16>(),
+    row<Exact<float>>(),   row<Exact<double>>()};
+
+bool hasAvx2() {
+#if defined(__x86_64__)
+  static const bool Has = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  }();
+  return Has;
+#else
+  return false;
+#endif
+}
 
 } // namespace
 
 void reduce(Element Type, Reduction Op, const char *const *Parts, size_t Ranks,
             char *To, size_t Count) {
-#if defined(__x86_64__)
-  static const bool HasAvx2 = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  }();
-  if (HasAvx2)
-    return reduceAvx2(Type, Op, Parts, Ranks, To, Count);
-#endif
-  reducePlain(Type, Op, Parts, Ranks, To, Count);
+  const Entry &E = table[static_cast<size_t>(Type)][static_cast<size_t>(Op)];
+  (hasAvx2() ? E.Avx2 : E.Plain)(Parts, Ranks, To, Count);
 }
 
 Helpers::Helpers(unsigned Count) {

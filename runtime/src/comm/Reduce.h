@@ -1,10 +1,11 @@
-// Reduce.h: sums and maxima on the host. In: the same elements of several
-// ranks. Out: for each element the sum or the maximum in the order of the
-// ranks, floats in f32 and rounded once, so that it is the same for every
-// division of the work.
+// Reduce.h: reductions on the host. In: the same elements of several ranks.
+// Out: for each element its reduction in the order of the ranks, f16 and bf16
+// in f32 and rounded once, so that it is the same for every division of the
+// work.
 #ifndef GRETA_RUNTIME_COMM_REDUCE_H
 #define GRETA_RUNTIME_COMM_REDUCE_H
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -16,14 +17,27 @@
 
 namespace greta::rt::comm {
 
-enum class Element : uint8_t { Byte, I32, F16, BF16, F32 };
-enum class Reduction : uint8_t { Sum, Max };
-
+// Bytes that only move are U8.
+enum class Element : uint8_t { U8, I8, I32, I64, F16, BF16, F32, F64 };
+struct ElementInfo {
+  const char *Name;
+  size_t Bytes;
+};
+constexpr std::array<ElementInfo, 8> elements = {{{"u8", 1},
+                                                  {"i8", 1},
+                                                  {"i32", 4},
+                                                  {"i64", 8},
+                                                  {"f16", 2},
+                                                  {"bf16", 2},
+                                                  {"f32", 4},
+                                                  {"f64", 8}}};
 constexpr size_t bytesOf(Element E) {
-  return E == Element::Byte                        ? 1
-         : E == Element::F16 || E == Element::BF16 ? 2
-                                                   : 4;
+  return elements[static_cast<size_t>(E)].Bytes;
 }
+
+// Numbered as greta_comm_reduction is.
+enum class Reduction : uint8_t { Sum, Max, Min, Product, Average };
+constexpr size_t reductionCount = 5;
 
 // `To` may be none of the parts.
 void reduce(Element Type, Reduction Op, const char *const *Parts, size_t Ranks,

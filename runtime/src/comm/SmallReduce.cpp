@@ -13,6 +13,7 @@ struct Arguments {
 };
 static_assert(sizeof(Arguments) == 72);
 constexpr uint32_t wordsOfAWorkgroup = 1024;
+constexpr uint32_t noNumber = ~0u;
 
 uint32_t numberOf(Element Type) {
   switch (Type) {
@@ -23,10 +24,10 @@ uint32_t numberOf(Element Type) {
   case Element::BF16:
     return 2;
   case Element::I32:
-  case Element::Byte:
-    break;
+    return 3;
+  default:
+    return noNumber;
   }
-  return 3;
 }
 
 // Streams and graphs that keep it keep what it was imported from.
@@ -38,6 +39,12 @@ MemoryRef importBoxes(Device &D, const Group &G) {
 }
 
 } // namespace
+
+bool SmallReduce::takes(const Collective &C) {
+  return C.What == Kind::AllReduce && C.bytes() <= mostBytes &&
+         C.bytes() % 4 == 0 && numberOf(C.Type) != noNumber &&
+         (C.Op == Reduction::Sum || C.Op == Reduction::Max);
+}
 
 SmallReduce::SmallReduce(std::shared_ptr<Device> Owner, Group &G)
     : D(std::move(Owner)), Rank(G.Rank), Ranks(G.Size),

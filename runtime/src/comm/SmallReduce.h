@@ -13,11 +13,8 @@ public:
   static constexpr size_t mostBytes = Group::boxWords * 4;
   // Throws if the device has no such kernel.
   SmallReduce(std::shared_ptr<Device> D, Group &G);
-  // The same on all ranks.
-  static bool takes(const Collective &C) {
-    return C.What == Kind::AllReduce && C.bytes() <= mostBytes &&
-           C.bytes() % 4 == 0;
-  }
+  // Sums and maxima of four types; the same on all ranks.
+  static bool takes(const Collective &C);
   // Queues it, or records it; after so many looks for a rank it gives up.
   void queue(Stream &S, const Collective &C, uint32_t Patience);
 

@@ -23,7 +23,7 @@ TEST_P(CommErrors, RefusesWhatIsNoCollective) {
     greta_stream *S = Own.S.get();
     EXPECT_REFUSED("leaves the buffer",
                    Own.C.allReduce(Own.S, A, B, 17, "f32"));
-    EXPECT_REFUSED("not of f64", Own.C.allReduce(Own.S, A, B, 1, "f64"));
+    EXPECT_REFUSED("not of i1", Own.C.allReduce(Own.S, A, B, 1, "i1"));
     EXPECT_REFUSED("unknown reduction",
                    Own.C.allReduce(Own.S, A, B, 1, "f32", 7));
     EXPECT_REFUSED("leaves the buffer", Own.C.allGather(Own.S, A, B, 33));

@@ -203,6 +203,18 @@ TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
   EXPECT_EQ(Calls("cuImportExternalMemory"), 2 * (4 + 2));
 }
 
+TEST_F(CommNccl, EveryReduction) {
+  ranks("vulkan", 2, [](Rank &Own) {
+    for (const char *Type : {"f32", "f64", "i8", "u8", "i32", "i64"})
+      for (greta_comm_reduction Op = GRETA_COMM_SUM; Op <= GRETA_COMM_AVERAGE;
+           ++Op) {
+        EXPECT_TRUE(isRight(Own, Reduce, 1001, Type, Op, 0, Op)) << Type << Op;
+        EXPECT_TRUE(isRight(Own, Scatter, 1001, Type, Op, 0, Op)) << Type << Op;
+      }
+  });
+  EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 30));
+}
+
 TEST_F(CommNccl, IsLeftOutWhereItComputesWrong) {
   Enable(Uuid, WrongSums);
   greta_set_log_callback([](greta_log_level, const char *, void *) {}, nullptr);

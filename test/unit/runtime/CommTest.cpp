@@ -41,6 +41,23 @@ TEST_P(EveryComm, CollectivesOfEveryType) {
     });
 }
 
+TEST_P(EveryComm, EveryReductionOfEveryType) {
+  for (uint32_t Size : {2u, 3u})
+    ranks(GetParam(), Size, [](Rank &Own) {
+      uint32_t Seed = 0;
+      for (Which What : {Reduce, Scatter})
+        for (const char *Type : everyType)
+          for (greta_comm_reduction Op = GRETA_COMM_SUM;
+               Op <= GRETA_COMM_AVERAGE; ++Op)
+            for (size_t Count : {1, 20003}) {
+              ++Seed;
+              EXPECT_TRUE(
+                  isRight(Own, What, Count, Type, Op, 0, Seed, Seed % 2))
+                  << What << " " << Type << " " << Count << " " << Op;
+            }
+    });
+}
+
 TEST_P(EveryComm, SequencesThatRanksDrawAlike) {
   ranks(GetParam(), 4, [](Rank &Own) {
     std::mt19937 Draw(5);

@@ -93,22 +93,51 @@ inline int valueOf(uint32_t Rank, size_t I, uint32_t Seed) {
   return static_cast<int>((I * 7 + Rank * 5 + Seed * 3) % 17) - 8;
 }
 
+constexpr const char *everyType[] = {"f32", "f16", "bf16", "f64",
+                                     "i8",  "u8",  "i32",  "i64"};
+
 inline size_t sizeOf(const std::string &Type) {
-  return Type == "f32" || Type == "i32" ? 4 : 2;
+  return Type.substr(1) == "8"             ? 1
+         : Type == "f16" || Type == "bf16" ? 2
+         : Type.substr(1) == "64"          ? 8
+                                           : 4;
+}
+
+inline bool isInteger(const std::string &Type) {
+  return Type[0] == 'i' || Type[0] == 'u';
+}
+
+// What an integer of the type makes of a value, which its bits may not hold.
+inline int wrapped(const std::string &Type, int Value) {
+  return Type == "i8"   ? static_cast<int8_t>(Value)
+         : Type == "u8" ? static_cast<uint8_t>(Value)
+                        : Value;
 }
 
 inline void put(std::vector<char> &To, size_t I, const std::string &Type,
-                int Value) {
+                double Value) {
+  auto Store = [&](auto Number) {
+    memcpy(&To[I * sizeof(Number)], &Number, sizeof(Number));
+  };
   auto Number = static_cast<float>(Value);
-  auto Half = static_cast<_Float16>(Number);
+  if (Type == "f64")
+    return Store(Value);
   if (Type == "f32")
-    memcpy(&To[I * 4], &Number, 4);
-  else if (Type == "i32")
-    memcpy(&To[I * 4], &Value, 4);
-  else if (Type == "f16")
-    memcpy(&To[I * 2], &Half, 2);
-  else // the upper half of a float
-    memcpy(&To[I * 2], reinterpret_cast<char *>(&Number) + 2, 2);
+    return Store(Number);
+  if (Type == "f16")
+    return Store(static_cast<_Float16>(Number));
+  if (Type == "bf16") { // the upper half of a float, to the nearest
+    uint32_t Bits;
+    memcpy(&Bits, &Number, 4);
+    return Store(
+        static_cast<uint16_t>((Bits + 0x7fff + (Bits >> 16 & 1)) >> 16));
+  }
+  auto Whole = static_cast<int64_t>(Value);
+  if (Type == "i32")
+    return Store(static_cast<int32_t>(Whole));
+  if (Type == "i64")
+    return Store(Whole);
+  Store(static_cast<uint8_t>(Whole));
 }
 
 inline std::vector<char> filled(uint32_t Rank, size_t Begin, size_t Count,
@@ -121,15 +150,22 @@ inline std::vector<char> filled(uint32_t Rank, size_t Begin, size_t Count,
 
 inline std::vector<char> reduced(uint32_t Ranks, size_t Begin, size_t Count,
                                  const std::string &Type, uint32_t Seed,
-                                 bool Max) {
+                                 greta_comm_reduction Op) {
   std::vector<char> All(Count * sizeOf(Type));
   for (size_t I = 0; I < Count; ++I) {
-    int Value = valueOf(0, Begin + I, Seed);
+    // A float: the product of nothing and a negative number has a sign.
+    double Value = wrapped(Type, valueOf(0, Begin + I, Seed));
     for (uint32_t R = 1; R < Ranks; ++R) {
-      int Next = valueOf(R, Begin + I, Seed);
-      Value = Max ? std::max(Value, Next) : Value + Next;
+      double Next = wrapped(Type, valueOf(R, Begin + I, Seed));
+      Value = Op == GRETA_COMM_MAX       ? std::max(Value, Next)
+              : Op == GRETA_COMM_MIN     ? std::min(Value, Next)
+              : Op == GRETA_COMM_PRODUCT ? Value * Next
+                                         : Value + Next;
     }
-    put(All, I, Type, Value);
+    int Divisor = Op == GRETA_COMM_AVERAGE ? static_cast<int>(Ranks) : 1;
+    put(All, I, Type,
+        isInteger(Type) ? wrapped(Type, static_cast<int>(Value)) / Divisor
+                        : Value / Divisor);
   }
   return All;
 }
@@ -138,8 +174,8 @@ enum Which : uint32_t { Reduce, Scatter, Gather, Cast, All, Ring, Last };
 
 // One collective on buffers of its own, or in place; true if it is right.
 inline bool isRight(Rank &Own, Which What, size_t Count,
-                    const std::string &Type, bool Max, uint32_t Root,
-                    uint32_t Seed, bool InPlace = false) {
+                    const std::string &Type, greta_comm_reduction Op,
+                    uint32_t Root, uint32_t Seed, bool InPlace = false) {
   uint32_t Me = Own.Number, N = Own.Size;
   size_t E = sizeOf(Type), Part = Count * E;
   size_t Gives = Count * (What == Scatter || What == All ? N : 1);
@@ -161,13 +197,13 @@ inline bool isRight(Rank &Own, Which What, size_t Count,
   switch (What) {
   case Reduce:
     greta::check(greta_comm_all_reduce(C, S, To.get(), 0, From.get(), 0, Count,
-                                       Type.c_str(), Max));
-    Want = reduced(N, 0, Count, Type, Seed, Max);
+                                       Type.c_str(), Op));
+    Want = reduced(N, 0, Count, Type, Seed, Op);
     break;
   case Scatter:
     greta::check(greta_comm_reduce_scatter(C, S, To.get(), ToAt, From.get(), 0,
-                                           Count, Type.c_str(), Max));
-    Want = reduced(N, Me * Count, Count, Type, Seed, Max);
+                                           Count, Type.c_str(), Op));
+    Want = reduced(N, Me * Count, Count, Type, Seed, Op);
     break;
   case Gather:
     greta::check(

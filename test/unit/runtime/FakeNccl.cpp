@@ -155,17 +155,23 @@ void queue(
   });
 }
 
-// f32 and i32; the tests use no others here.
 template <typename T>
-void sum(const std::vector<Given> &All, size_t Begin, void *To, size_t Count,
-         int Op) {
+void reduce(const std::vector<Given> &All, size_t Begin, void *To, size_t Count,
+            int Op) {
   std::vector<T> Sum(Count);
   for (size_t R = 0; R < All.size(); ++R)
     for (size_t I = 0; I < Count; ++I) {
       T V;
       memcpy(&V, All[R].From + (Begin + I) * sizeof(T), sizeof(T));
-      Sum[I] = R == 0 ? V : Op == 2 ? std::max(Sum[I], V) : Sum[I] + V;
+      Sum[I] = R == 0    ? V
+               : Op == 1 ? static_cast<T>(Sum[I] * V)
+               : Op == 2 ? std::max(Sum[I], V)
+               : Op == 3 ? std::min(Sum[I], V)
+                         : static_cast<T>(Sum[I] + V);
     }
+  if (Op == 4)
+    for (T &One : Sum)
+      One = static_cast<T>(One / static_cast<T>(All.size()));
   if (Mode == WrongSums && Count)
     Sum[Count - 1] += 1;
   memcpy(To, Sum.data(), Count * sizeof(T));
@@ -173,14 +179,29 @@ void sum(const std::vector<Given> &All, size_t Begin, void *To, size_t Count,
 
 void reduce(const std::vector<Given> &All, size_t Begin, void *To, size_t Count,
             int Type, int Op) {
-  if (Type == 2)
-    sum<int32_t>(All, Begin, To, Count, Op);
-  else
-    sum<float>(All, Begin, To, Count, Op);
+  switch (Type) {
+  case 0:
+    return reduce<int8_t>(All, Begin, To, Count, Op);
+  case 1:
+    return reduce<uint8_t>(All, Begin, To, Count, Op);
+  case 2:
+    return reduce<int32_t>(All, Begin, To, Count, Op);
+  case 4:
+    return reduce<int64_t>(All, Begin, To, Count, Op);
+  case 7:
+    return reduce<float>(All, Begin, To, Count, Op);
+  case 8:
+    return reduce<double>(All, Begin, To, Count, Op);
+  default: // halves, which the tests do not reduce here
+    abort();
+  }
 }
 
 size_t bytesOf(int Type) {
-  return Type == 1 ? 1 : Type == 6 || Type == 9 ? 2 : 4;
+  return Type < 2                 ? 1
+         : Type == 6 || Type == 9 ? 2
+         : Type == 2 || Type == 7 ? 4
+                                  : 8;
 }
 
 } // namespace
