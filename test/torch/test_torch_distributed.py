@@ -81,38 +81,43 @@ def values(torch, rank, dtype, shape=(6, 5)):
     return torch.from_numpy(generator.integers(-20, 20, shape)).to(dtype)
 
 
+def reduced(torch, every, op):
+    """What the tensors become, computed in f32 or wider and rounded once; integers wrap."""
+    (dtype,), Op = {one.dtype for one in every}, torch.distributed.ReduceOp
+    if dtype == torch.bool:
+        return torch.stack(every).any(0) if op in (Op.SUM, Op.MAX) else torch.stack(every).all(0)
+    wide = torch.stack(every).to(torch.float64 if dtype == torch.float64 else torch.float32 if dtype.is_floating_point else torch.int64)
+    result = {Op.MAX: wide.amax, Op.MIN: wide.amin, Op.PRODUCT: wide.prod}.get(op, wide.sum)(0)
+    if op == Op.AVG:
+        result = result / len(every) if dtype.is_floating_point else torch.div(result.to(dtype).long(), len(every), rounding_mode="trunc")
+    return result.to(dtype)
+
+
 def collectives(torch, dist, rank, size):
     def check(result, expected, dtype):
         assert result.dtype == dtype
         numpy.testing.assert_array_equal(result.cpu().double(), torch.as_tensor(expected).double())
 
-    reductions = {dist.ReduceOp.SUM: numpy.sum, dist.ReduceOp.MAX: numpy.max}
-    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32):
-        every = numpy.stack([values(torch, one, dtype).double().numpy() for one in range(size)])
-        own = values(torch, rank, dtype).to("rdna")
-        for op, reduce in reductions.items():
-            result = own.clone()
+    operations = [getattr(dist.ReduceOp, name) for name in ("SUM", "MAX", "MIN", "PRODUCT", "AVG")]
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool):
+        every = [values(torch, one, dtype) for one in range(size)]
+        own = every[rank].to("rdna")
+        for op in operations:
+            if op == dist.ReduceOp.AVG and dtype == torch.bool:
+                continue
+            expected, result = reduced(torch, every, op), own.clone()
             dist.all_reduce(result, op)
-            check(result, reduce(every, axis=0), dtype)
-            parts = every.reshape(size, size, -1)
+            check(result, expected, dtype)
+            part = expected.reshape(size, -1)[rank]
             result = torch.empty(30 // size, dtype=dtype, device="rdna")
             dist.reduce_scatter_tensor(result, own.flatten(), op)
-            check(result, reduce(parts, axis=0)[rank], dtype)
+            check(result, part, dtype)
             result = torch.empty_like(result)
             dist.reduce_scatter(result, list(own.flatten().chunk(size)), op)
-            check(result, reduce(parts, axis=0)[rank], dtype)
+            check(result, part, dtype)
         result = own.clone()
         dist.reduce(result, 1)
-        check(result, every.sum(axis=0) if rank == 1 else every[rank], dtype)
-    # Averages of multiples of the number of ranks are exact.
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        result = (values(torch, rank, dtype) * size).to("rdna")
-        dist.all_reduce(result, dist.ReduceOp.AVG)
-        check(result, sum(values(torch, one, dtype).double().numpy() for one in range(size)), dtype)
-        result, given = torch.empty(4, dtype=dtype, device="rdna"), torch.full((4 * size,), float(size * rank), dtype=dtype).to("rdna")
-        dist.reduce_scatter_tensor(result, given, dist.ReduceOp.AVG)
-        check(result, [sum(range(size))] * 4, dtype)
-        check(given, [size * rank] * 4 * size, dtype)
+        check(result, reduced(torch, every, dist.ReduceOp.SUM) if rank == 1 else every[rank], dtype)
 
     # What only moves is of any type.
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.uint8, torch.float64):
@@ -227,8 +232,8 @@ def asynchronous(torch, dist, rank, size):
         work.wait()
     assert (received.cpu() == other).all()
 
-    for op, dtype, message in ((dist.ReduceOp.MIN, torch.float32, "MIN"), (dist.ReduceOp.SUM, torch.int64, "Long"), (dist.ReduceOp.AVG, torch.int32, "averages")):
-        with pytest.raises((RuntimeError, NotImplementedError), match=message):
+    for op, dtype, message in ((dist.ReduceOp.BXOR, torch.int32, "bits"), (dist.ReduceOp.SUM, torch.int16, "Short"), (dist.ReduceOp.AVG, torch.bool, "averages")):
+        with pytest.raises((RuntimeError, TypeError), match=message):
             dist.all_reduce(torch.ones(3, dtype=dtype, device="rdna"), op)
     with pytest.raises(RuntimeError, match="do not fit"):
         dist.all_gather_into_tensor(torch.empty(5, device="rdna"), torch.empty(2, device="rdna"))
@@ -239,6 +244,25 @@ def asynchronous(torch, dist, rank, size):
 
 def test_asynchronous(ranks):
     ranks(asynchronous)
+
+
+def results_of_graphs(torch, dist, rank, size):
+    """A replay writes where the collective before it reads and writes, unless its tensor was moved."""
+    function, kept = torch.compile(lambda x: x + 1, mode="reduce-overhead"), []
+    for step in range(6):
+        result = function(torch.full((1 << 16,), 10.0 * step + rank, device="rdna"))
+        if rank == 1 and step > 2:
+            time.sleep(0.2)  # the other's collective is under way
+        kept.append((step, result, dist.all_reduce(result, async_op=True)))
+    for step, result, work in kept:
+        work.wait()
+        assert (result.cpu() == 20 * step + 3).all(), (step, result)
+
+
+def test_results_of_graphs(rdna, ranks):
+    if not hasattr(rdna.accelerator, "Graph"):
+        pytest.skip("this torch has no torch.accelerator.Graph")
+    ranks(results_of_graphs)
 
 
 #
@@ -422,6 +446,96 @@ def guide_program(tmp_path, name="train.py"):
 def check_losses(out):
     losses = [float(line.split()[1]) for line in out.splitlines()]
     assert len(losses) == 10 and losses[-1] < losses[0]
+
+
+def one_store(torch, dist, rank, size, file):
+    from greta import _torch
+
+    store = dist.FileStore(str(file), size)
+    for step in range(3):
+        backend = _torch.make_collectives(store, rank, size, 20.0)
+        if rank == 0:
+            time.sleep(0.5)  # the others look for its communicator before it has one
+        tensor = torch.full((4,), float(rank + step), device="rdna")
+        backend.allreduce([tensor]).wait()
+        assert tensor.tolist() == [2 * step + 1] * 4
+        del backend
+
+
+def test_groups_one_after_another_in_one_store(ranks, tmp_path):
+    ranks(one_store, file=tmp_path / "living")
+
+
+ALONE = """
+import os, sys, time
+import torch
+import torch.distributed as dist
+import greta.torch
+from greta import _torch
+
+tensor = torch.ones(1 << 22, device="rdna")
+backend, seen = _torch.make_collectives(dist.HashStore(), 0, 1, 60.0), []
+
+
+def begin(then):
+    backend.allreduce([tensor]).get_future().then(then)
+
+
+def late(_):
+    time.sleep(0.5)
+    seen.append(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param("begin(late)\ndel backend\nassert seen == [1]", id="the last reference goes, a callback is to come"),
+        pytest.param(
+            "holder = [backend]\nbegin(lambda _: (time.sleep(0.3), holder.clear()))\ndel backend\nwhile holder: time.sleep(0.01)\ntime.sleep(0.3)",
+            id="a callback has the last reference",
+        ),
+        pytest.param("begin(late)", id="the process ends meanwhile"),
+        pytest.param(
+            "begin(late)\ntry:\n    begin.__globals__['backend'].abort()\nfinally:\n    del backend",
+            id="after an abort",
+        ),
+        pytest.param(
+            """backend.allreduce([tensor]).wait()
+child = os.fork()
+if not child:
+    try:
+        backend.allreduce([tensor])
+    except RuntimeError as error:
+        assert "forked" in str(error), error
+        del backend
+        sys.exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+backend.allreduce([tensor]).wait()
+assert (tensor.cpu() == 1).all()""",
+            id="a copy of the process",
+        ),
+        pytest.param(
+            """for _ in range(2):
+    store = dist.HashStore()
+    dist.init_process_group(store=store, rank=0, world_size=1)
+    dist.all_reduce(tensor)
+    dist.barrier(device_ids=[0])
+    group = dist.group.WORLD
+    dist.destroy_process_group()
+    try:
+        group.allreduce([tensor])
+        raise AssertionError("it was destroyed")
+    except dist.DistBackendError as error:
+        assert "destroyed" in str(error), error""",
+            id="no backend is named",
+        ),
+    ],
+)
+def test_its_end(rdna, program):
+    done = subprocess.run([sys.executable, "-c", ALONE + program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_torchrun(rdna, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from datetime import timedelta
 from typing import Any
 
@@ -19,3 +20,4 @@ def register() -> None:
     """Groups that name no backend for rdna get this one."""
     if torch.distributed.is_available():
         torch.distributed.Backend.register_backend("greta", _make, devices=[NAME])
+        atexit.register(_torch.end_collectives)

@@ -27,33 +27,49 @@ const char *typeOf(const at::Tensor &tensor) {
   switch (tensor.scalar_type()) {
   case at::kFloat:
     return "f32";
+  case at::kDouble:
+    return "f64";
   case at::kHalf:
     return "f16";
   case at::kBFloat16:
     return "bf16";
   case at::kInt:
     return "i32";
+  case at::kLong:
+    return "i64";
+  case at::kChar:
+    return "i8";
+  case at::kByte:
+  case at::kBool:
+    return "u8";
   default:
     TORCH_CHECK_NOT_IMPLEMENTED(
         false,
-        "the backend greta reduces float32, float16, bfloat16 and int32, not ",
+        "the backend greta reduces float16, bfloat16, float32, float64, int8, "
+        "uint8, int32, int64 and bool, not ",
         tensor.scalar_type());
   }
 }
 
-greta_comm_reduction reductionOf(const ReduceOp &op) {
+// To torch a sum of bool is whether any is true, a product whether all are.
+greta_comm_reduction reductionOf(const ReduceOp &op, const at::Tensor &tensor) {
+  bool isBool = tensor.scalar_type() == at::kBool;
   switch (op) {
   case ReduceOp::SUM:
+    return isBool ? GRETA_COMM_MAX : GRETA_COMM_SUM;
   case ReduceOp::AVG:
-    return GRETA_COMM_SUM;
+    TORCH_CHECK_TYPE(!isBool, "there are no averages of bool");
+    return GRETA_COMM_AVERAGE;
   case ReduceOp::MAX:
     return GRETA_COMM_MAX;
+  case ReduceOp::MIN:
+    return GRETA_COMM_MIN;
+  case ReduceOp::PRODUCT:
+    return isBool ? GRETA_COMM_MIN : GRETA_COMM_PRODUCT;
   default:
     TORCH_CHECK_NOT_IMPLEMENTED(
-        false, "the backend greta reduces by SUM, AVG and MAX, not by ",
-        op == ReduceOp::MIN       ? "MIN"
-        : op == ReduceOp::PRODUCT ? "PRODUCT"
-                                  : "others");
+        false, "the backend greta reduces by SUM, AVG, MAX, MIN and PRODUCT, "
+               "not by bits nor by PREMUL_SUM");
   }
 }
 
@@ -143,6 +159,13 @@ std::string ownAddress() {
   return "[" + std::string(host) + "]:" + service;
 }
 
+/// A store may outlive its groups: the keys of each begin with how many this
+/// rank has made in it, which all ranks count alike.
+std::string prefixOf(c10d::Store &store, int rank) {
+  int64_t count = store.add("greta/groups/" + std::to_string(rank), 1);
+  return "greta/" + std::to_string(count) + "/";
+}
+
 } // namespace
 
 //
@@ -151,9 +174,8 @@ std::string ownAddress() {
 
 Collectives::Collectives(c10::intrusive_ptr<c10d::Store> store, int rank,
                          int size, Milliseconds timeout)
-    : c10d::Backend(rank, size), store(std::move(store)), timeout(timeout) {}
-
-Collectives::~Collectives() { shutdown(); }
+    : c10d::Backend(rank, size), store(std::move(store)),
+      prefix(prefixOf(*this->store, rank)), timeout(timeout) {}
 
 void Collectives::setTimeout(Milliseconds to) {
   std::lock_guard<std::mutex> guard(lock);
@@ -180,16 +202,32 @@ void Collectives::abort() {
     comm->abort();
 }
 
+// What is under way ends before, and its futures' callbacks may take Python's
+// lock, which the last reference to a group often goes with.
 void Collectives::shutdown() {
+  if (process != getpid()) {
+    // A copy that a fork made has neither threads to wait for nor the device.
+    comm.release();
+    new std::shared_ptr<Watch>(std::move(watch));
+    return;
+  }
+  std::unique_ptr<py::gil_scoped_release> released;
+  if (Py_IsInitialized() && PyGILState_Check())
+    released = std::make_unique<py::gil_scoped_release>();
   std::unique_ptr<Comm> lastComm;
-  std::unique_ptr<Watch> lastWatch; // ends first, and without the lock
-  std::lock_guard<std::mutex> guard(lock);
-  lastComm.swap(comm);
-  lastWatch.swap(watch);
+  std::shared_ptr<Watch> lastWatch;
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    isShut = true;
+    lastComm.swap(comm);
+    lastWatch.swap(watch);
+  }
+  if (lastWatch)
+    lastWatch->close();
 }
 
 bool Collectives::areOnOneHost() {
-  auto key = [](int rank) { return "greta/host/" + std::to_string(rank); };
+  auto key = [&](int rank) { return prefix + "host/" + std::to_string(rank); };
   std::string own = hostName();
   store->set(key(rank_), std::vector<uint8_t>(own.begin(), own.end()));
   bool areAll = true;
@@ -207,9 +245,14 @@ void Collectives::connect(c10::DeviceIndex index) {
                 int(watch->index), ", the tensors are on rdna:", int(index));
     return;
   }
+  TORCH_CHECK_WITH(DistBackendError, !isShut,
+                   "greta: this group of ranks was destroyed");
+  TORCH_CHECK_WITH(DistBackendError, process == getpid(),
+                   "greta: this group of ranks is of the process that this one "
+                   "was forked from");
   std::string address;
   if (!areOnOneHost()) {
-    const std::string key = "greta/address";
+    const std::string key = prefix + "address";
     if (rank_ == 0) {
       address = ownAddress();
       store->set(key, std::vector<uint8_t>(address.begin(), address.end()));
@@ -219,7 +262,7 @@ void Collectives::connect(c10::DeviceIndex index) {
     }
   }
   greta_comm_id id = {};
-  const std::string key = "greta/id";
+  const std::string key = prefix + "id";
   if (rank_ == 0) {
     id = Comm::uniqueId();
     store->set(key,
@@ -242,7 +285,7 @@ void Collectives::connect(c10::DeviceIndex index) {
   } catch (const Error &error) {
     C10_THROW_ERROR(DistBackendError, c10::str("greta: ", error.what()));
   }
-  watch = std::make_unique<Watch>(index);
+  watch = Watch::start(index);
 }
 
 //
@@ -314,9 +357,12 @@ Collectives::Handle Collectives::issue(WorkPtr work) {
   } catch (const Error &error) {
     C10_THROW_ERROR(DistBackendError, c10::str("greta: ", error.what()));
   }
-  Watch &follower = *watch;
-  guard.unlock();
-  follower.add(work);
+  // The watch cannot close before it has the work: with the lock, and in its
+  // own thread, where a callback may ask for the next one, without.
+  std::shared_ptr<Watch> follower = watch;
+  if (follower->isThisThread())
+    guard.unlock();
+  follower->add(work);
   return work;
 }
 
@@ -324,22 +370,11 @@ Collectives::Handle Collectives::issue(WorkPtr work) {
 // Parts of a work
 //
 
-/// What a rank gives to a sum: an average is the sum of the ranks' parts of it.
-static at::Tensor scaled(const at::Tensor &tensor, const ReduceOp &op,
-                         int size) {
-  if (op != ReduceOp::AVG)
-    return tensor;
-  TORCH_CHECK(at::isFloatingType(tensor.scalar_type()),
-              "averages are of floating types, not of ", tensor.scalar_type());
-  at::NoGradGuard guard;
-  return tensor.detach().div(size);
-}
-
 void Collectives::addAllReduce(Work &work, const at::Tensor &to,
                                const at::Tensor &from, const ReduceOp &op) {
-  auto reduction = reductionOf(op);
+  auto reduction = reductionOf(op, from);
   const char *type = typeOf(from);
-  Span in(work.given(scaled(from, op, size_))), out(to);
+  Span in(work.given(from)), out(to);
   size_t count = from.numel();
   work.operations.push_back([=](greta_comm *comm, greta_stream *stream) {
     check(greta_comm_all_reduce(comm, stream, out.buffer, out.offset, in.buffer,
@@ -350,9 +385,9 @@ void Collectives::addAllReduce(Work &work, const at::Tensor &to,
 void Collectives::addReduceScatter(Work &work, const at::Tensor &to,
                                    const at::Tensor &from, const ReduceOp &op) {
   checkAlike(from, to, size_);
-  auto reduction = reductionOf(op);
+  auto reduction = reductionOf(op, from);
   const char *type = typeOf(from);
-  Span in(work.given(scaled(from, op, size_))), out(to);
+  Span in(work.given(from)), out(to);
   size_t count = to.numel();
   work.operations.push_back([=](greta_comm *comm, greta_stream *stream) {
     check(greta_comm_reduce_scatter(comm, stream, out.buffer, out.offset,
@@ -632,12 +667,37 @@ Collectives::Handle Collectives::barrier(const c10d::BarrierOptions &o) {
   });
 }
 
+static std::mutex madeLock;
+static std::vector<c10::weak_intrusive_ptr<c10d::Backend>> &made() {
+  static auto &all = *new std::vector<c10::weak_intrusive_ptr<c10d::Backend>>;
+  return all;
+}
+
+void torch_device::endCollectives() {
+  py::gil_scoped_release released;
+  std::vector<c10::weak_intrusive_ptr<c10d::Backend>> all;
+  {
+    std::lock_guard<std::mutex> guard(madeLock);
+    all.swap(made());
+  }
+  for (auto &one : all)
+    if (auto backend = one.lock())
+      backend->shutdown();
+}
+
 PyObject *torch_device::makeCollectives(PyObject *store, int rank, int size,
                                         double seconds) {
   auto of = py::handle(store).cast<c10::intrusive_ptr<c10d::Store>>();
   auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::duration<double>(seconds));
-  c10::intrusive_ptr<c10d::Backend> made =
+  c10::intrusive_ptr<c10d::Backend> backend =
       c10::make_intrusive<Collectives>(std::move(of), rank, size, timeout);
-  return py::cast(std::move(made)).release().ptr();
+  {
+    std::lock_guard<std::mutex> guard(madeLock);
+    auto gone = [](const auto &one) { return one.expired(); };
+    made().erase(std::remove_if(made().begin(), made().end(), gone),
+                 made().end());
+    made().emplace_back(backend);
+  }
+  return py::cast(std::move(backend)).release().ptr();
 }

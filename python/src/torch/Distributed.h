@@ -21,6 +21,7 @@
 #include <deque>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <unistd.h>
 
 namespace greta::torch_device {
 
@@ -81,9 +82,15 @@ private:
 /// The thread that follows a backend's collectives, on one device.
 class Watch {
 public:
-  explicit Watch(c10::DeviceIndex index);
-  /// Returns when all have ended.
+  static std::shared_ptr<Watch> start(c10::DeviceIndex index);
   ~Watch();
+  /// Nothing is added any more. Returns when all that was has ended, but at
+  /// once in the thread itself: a future's callback may have had the last
+  /// reference to the backend.
+  void close();
+  bool isThisThread() const {
+    return std::this_thread::get_id() == thread.get_id();
+  }
   void add(c10::intrusive_ptr<Work> work);
   /// A stream that no collective is in.
   std::unique_ptr<Stream> takeStream();
@@ -91,6 +98,7 @@ public:
   const c10::DeviceIndex index;
 
 private:
+  explicit Watch(c10::DeviceIndex index);
   void run();
   void follow(Work &work);
   void settle(Work &work);
@@ -115,7 +123,9 @@ public:
 
   Collectives(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
               Milliseconds timeout);
-  ~Collectives() override;
+  ~Collectives() override { shutdown(); }
+  /// The last reference has gone; those that keep none from going are left.
+  void release_resources() override { shutdown(); }
 
   const std::string getBackendName() const override { return "greta"; }
   void setTimeout(Milliseconds to) override;
@@ -182,16 +192,21 @@ private:
   bool areOnOneHost();
 
   const c10::intrusive_ptr<c10d::Store> store;
-  std::mutex lock; // guards what follows
+  const std::string prefix; // of this group's keys in it
+  std::mutex lock;          // guards what follows
   Milliseconds timeout;
   uint64_t issued = 0;
   WorkPtr coalesced; // while calls are
   std::unique_ptr<Comm> comm;
-  std::unique_ptr<Watch> watch;
+  std::shared_ptr<Watch> watch;
+  bool isShut = false;
+  const pid_t process = getpid(); // whose threads follow the communicator
 };
 
 /// Python's object of a new backend, from its objects of c10d.
 PyObject *makeCollectives(PyObject *store, int rank, int size, double seconds);
+/// Ends the backends that there are, while Python still runs callbacks.
+void endCollectives();
 
 } // namespace greta::torch_device
 

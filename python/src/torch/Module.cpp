@@ -326,6 +326,7 @@ NB_MODULE(_torch, m) {
       },
       "store"_a, "rank"_a, "size"_a, "timeout"_a,
       "A backend of torch.distributed; the time-out is in seconds");
+  m.def("end_collectives", &endCollectives, "Ends its backends");
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);

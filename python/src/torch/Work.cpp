@@ -7,6 +7,7 @@
 
 #include "Copies.h"
 #include "Distributed.h"
+#include "Lending.h"
 
 #include <ATen/Functions.h>
 #include <c10/core/DeviceGuard.h>
@@ -38,6 +39,7 @@ void Work::use(const at::Tensor &tensor) {
   TORCH_CHECK(index == tensor.device().index(),
               "tensors of one collective are on rdna:", int(index), " and on ",
               tensor.device());
+  Lending::moveAway(tensor); // a replay does not wait for collectives
   kept.push_back(tensor);
 }
 
@@ -129,16 +131,26 @@ bool Work::wait(Milliseconds timeout) {
 //
 
 Watch::Watch(c10::DeviceIndex index)
-    : index(index), behind(device(index).makeStream()),
-      thread([this] { run(); }) {}
+    : index(index), behind(device(index).reserveStream()) {}
 
-Watch::~Watch() {
+std::shared_ptr<Watch> Watch::start(c10::DeviceIndex index) {
+  std::shared_ptr<Watch> made(new Watch(index));
+  made->thread = std::thread([made] { made->run(); });
+  return made;
+}
+
+Watch::~Watch() { device(index).releaseStream(behind); }
+
+void Watch::close() {
   {
     std::lock_guard<std::mutex> guard(lock);
     isClosing = true;
   }
   changed.notify_all();
-  thread.join();
+  if (isThisThread())
+    thread.detach();
+  else
+    thread.join();
 }
 
 std::unique_ptr<Stream> Watch::takeStream() {
@@ -152,7 +164,7 @@ std::unique_ptr<Stream> Watch::takeStream() {
 
 void Watch::add(c10::intrusive_ptr<Work> work) {
   // A future's callback runs in the thread, and may wait for what it begins.
-  if (std::this_thread::get_id() == thread.get_id()) {
+  if (isThisThread()) {
     follow(*work);
     settled.push_back(std::move(work));
     return;
