@@ -144,6 +144,11 @@ LogicalResult LaunchOp::verify() {
   unsigned axes = getGrid().getNumResults();
   if (axes < 1 || axes > 3)
     return emitOpError("has a grid of ") << axes << " axes; it is 1 to 3";
+  if (getResident() &&
+      (axes != 1 || !isa<AffineConstantExpr>(getGrid().getResult(0))))
+    return emitOpError("is resident with the grid ")
+           << getGridAttr()
+           << "; that of a resident launch is a constant along one axis";
   if (getTied() && getTied()->size() != getNumResults())
     return emitOpError("names ")
            << getTied()->size() << " tied operands for " << getNumResults()

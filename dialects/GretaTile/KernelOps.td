@@ -59,6 +59,8 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
     Results that `zeroed` numbers are scratch memory of the kernel, which holds zeros before every launch because each leaves zeros behind: counters on which
     workgroups meet. Nothing uses them.
 
+    A launch is `resident` if all its workgroups run at a time, which kernels with `grid_barrier` need. Its grid is a constant along one axis.
+
     ```mlir
     %sum = greta_tile.launch @accumulate grid affine_map<()[n] -> (n ceildiv 64)> scalars affine_map<()[n] -> (n)> (%x, %start, %scale) tied [1] shapes []
            : (tensor<?xf32>, tensor<f32>, f32) -> tensor<f32>
@@ -66,10 +68,11 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyTypeOf<[AnyRankedTensor, AnyScalar]>>:$operands,
                        AffineMapAttr:$grid, AffineMapAttr:$scalars, OptionalAttr<DenseI64ArrayAttr>:$tied,
-                       OptionalAttr<DenseI64ArrayAttr>:$zeroed, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
+                       OptionalAttr<DenseI64ArrayAttr>:$zeroed, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config,
+                       UnitAttr:$resident);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? (`zeroed` $zeroed^)? `shapes` $result_shapes attr-dict
+    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? (`zeroed` $zeroed^)? `shapes` $result_shapes (`resident` $resident^)? attr-dict
     `:` functional-type($operands, $results)
   }];
   let extraClassDeclaration = [{
@@ -80,6 +83,10 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
     }
     bool isZeroed(unsigned result) {
       return getZeroed() && ::llvm::is_contained(*getZeroed(), result);
+    }
+    /// The workgroups of a resident launch.
+    int64_t getResidents() {
+      return ::llvm::cast<::mlir::AffineConstantExpr>(getGrid().getResult(0)).getValue();
     }
     /// The shape of a result that is not tied.
     ::mlir::AffineMap getShapeOf(unsigned result);

@@ -23,6 +23,17 @@ void BarrierOp::build(OpBuilder &builder, OperationState &state, bool global) {
     state.getOrAddProperties<Properties>().setGlobal(builder.getUnitAttr());
 }
 
+LogicalResult GridBarrierOp::verify() {
+  if (!getCounter().getType().getElementType().isInteger(32))
+    return emitOpError("counts in ")
+           << getCounter().getType() << "; arrivals are i32";
+  auto kernel = dyn_cast<FuncOp>((*this)->getParentOp());
+  if (!kernel || !(*this)->getBlock()->isEntryBlock())
+    return emitOpError("stands in no kernel's entry block, so that some "
+                       "workgroups may never come there");
+  return success();
+}
+
 /// Arrays of i8 are bytes, which have any type.
 static bool isBytes(TypedValue<SharedType> array) {
   return array.getType().getElementType().isInteger(8);

@@ -174,6 +174,25 @@ def GretaTile_BarrierOp : GretaTile_Op<"barrier"> {
   let assemblyFormat = "(`in_flight` $in_flight^)? (`global` $global^)? attr-dict";
 }
 
+def GretaTile_GridBarrierOp : GretaTile_Op<"grid_barrier"> {
+  let summary = "All workgroups of a resident launch meet; global memory written before is visible after";
+  let description = [{
+    Stands in the entry block of a kernel whose launch is `resident`. `counter` points to a word that holds zero before the launch and counts arrivals: those at
+    this barrier are over when it holds `until`, the number of workgroups times that of barriers so far. With `last` nobody waits: who comes last sets
+    the word to zero for the next launch, and the kernel ends. Shared memory is visible after as behind `barrier`.
+
+    `greta-tile-expand-atomics` makes atomics, fences and barriers of it.
+
+    ```mlir
+    greta_tile.grid_barrier %counter until 264 : !greta_tile.ptr<i32>
+    greta_tile.grid_barrier %counter until 528 last : !greta_tile.ptr<i32>
+    ```
+  }];
+  let arguments = (ins GretaTile_PtrType:$counter, ConfinedAttr<I32Attr, [IntPositive]>:$until, UnitAttr:$last);
+  let assemblyFormat = "$counter `until` $until (`last` $last^)? attr-dict `:` type($counter)";
+  let hasVerifier = 1;
+}
+
 def GretaTile_ShuffleXorOp : GretaTile_Op<"shuffle_xor", [Pure, SameOperandsAndResultType]> {
   let summary = "The value of the lane whose id differs by the bits of a mask";
   let arguments = (ins AnyScalar:$value, ConfinedAttr<I32Attr, [IntPositive]>:$mask);

@@ -11,7 +11,15 @@
 //     condition(%old != %seen) %old
 //   }
 //
-// The first look is an atomic, too: a load would race with the others.
+// The first look is an atomic, too: a load would race with the others. A
+// meeting of all workgroups becomes its atomics and fences:
+//
+//   grid_barrier %met until 264
+//     →  fence release device; barrier global
+//        if first lane of the workgroup
+//          ptr_atomic_rmw add %met, 1
+//          while ptr_atomic_rmw or %met, 0 < 264
+//        barrier global; fence acquire device
 //
 //===----------------------------------------------------------------------===//
 
@@ -138,6 +146,75 @@ Value Word::update(llvm::function_ref<Value(OpBuilder &, Value)> build) {
   return extract(b, loop.getResult(0));
 }
 
+/// Whoever comes looks until the others have come, too.
+static void waitForArrivals(GridBarrierOp op, Value zero,
+                            ImplicitLocOpBuilder &b) {
+  Type type = zero.getType();
+  Value until =
+      arith::ConstantOp::create(b, b.getI32IntegerAttr(op.getUntil()));
+  scf::WhileOp::create(
+      b, TypeRange{}, ValueRange{},
+      [&](OpBuilder &at, Location loc, ValueRange) {
+        Value seen = PtrAtomicRmwOp::create(at, loc, type, AtomicKind::Or,
+                                            MemoryScope::Device,
+                                            op.getCounter(), zero, zero);
+        Value waits = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ult,
+                                            seen, until);
+        scf::ConditionOp::create(at, loc, waits, ValueRange());
+      },
+      [](OpBuilder &at, Location loc, ValueRange) {
+        scf::YieldOp::create(at, loc);
+      });
+}
+
+/// Who comes last leaves zero to the next launch: nobody looks any more.
+static void leave(GridBarrierOp op, Value before, Value zero,
+                  ImplicitLocOpBuilder &b) {
+  Value all =
+      arith::ConstantOp::create(b, b.getI32IntegerAttr(op.getUntil() - 1));
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, all);
+  scf::IfOp::create(b, isLast, [&](OpBuilder &at, Location loc) {
+    PtrAtomicRmwOp::create(at, loc, zero.getType(), AtomicKind::Xchg,
+                           MemoryScope::Device, op.getCounter(), zero, zero);
+    scf::YieldOp::create(at, loc);
+  });
+}
+
+static void expand(GridBarrierOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto barrier = [&] { BarrierOp::create(b, /*global=*/true); };
+  if (!op.getLast()) {
+    FenceOp::create(b, MemoryOrder::Release, MemoryScope::Device);
+    barrier();
+  }
+  auto constant = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  };
+  Value zero = constant(0);
+  Value number = arith::OrIOp::create(b, LaneIdOp::create(b, b.getI32Type()),
+                                      WaveIdOp::create(b, b.getI32Type()));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, zero);
+  Value one = constant(1);
+  scf::IfOp::create(b, isFirst, [&](OpBuilder &at, Location loc) {
+    ImplicitLocOpBuilder inner(loc, at);
+    Value before =
+        PtrAtomicRmwOp::create(inner, zero.getType(), AtomicKind::Add,
+                               MemoryScope::Device, op.getCounter(), zero, one);
+    if (op.getLast())
+      leave(op, before, zero, inner);
+    else
+      waitForArrivals(op, zero, inner);
+    scf::YieldOp::create(inner);
+  });
+  if (!op.getLast()) {
+    barrier();
+    FenceOp::create(b, MemoryOrder::Acquire, MemoryScope::Device);
+  }
+  op.erase();
+}
+
 namespace {
 struct ExpandAtomics
     : greta::impl::GretaTileExpandAtomicsPassBase<ExpandAtomics> {
@@ -146,6 +223,9 @@ struct ExpandAtomics
     const TargetRow *row = rowOfTarget(getOperation(), target);
     if (!row)
       return signalPassFailure();
+    for (auto barrier : llvm::make_early_inc_range(
+             getOperation().getBody().getOps<GridBarrierOp>()))
+      expand(barrier);
     getOperation()->walk([&](Operation *op) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       Value old;

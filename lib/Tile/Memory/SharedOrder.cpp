@@ -84,11 +84,12 @@ double SharedOrder::cost() const {
 }
 
 void SharedOrder::collect(Operation *op) {
-  bool isRelevant =
-      isa<BarrierOp>(op) || llvm::any_of(op->getRegions(), [&](Region &region) {
-        return llvm::any_of(region,
-                            [&](Block &b) { return relevant.contains(&b); });
-      });
+  bool isRelevant = isa<BarrierOp, GridBarrierOp>(op) ||
+                    llvm::any_of(op->getRegions(), [&](Region &region) {
+                      return llvm::any_of(region, [&](Block &b) {
+                        return relevant.contains(&b);
+                      });
+                    });
   auto array = llvm::find_if(op->getOperands(), [](Value operand) {
     return isa<SharedType>(operand.getType());
   });
@@ -293,6 +294,11 @@ std::optional<SharedOrder::Need> SharedOrder::visit(Operation *op,
     if (auto known = allowed.find(op); known != allowed.end())
       existing[op] = inFlight = fewer(inFlight, known->second);
     pass(op, inFlight, state);
+    return std::nullopt;
+  }
+  // Its workgroup's barriers wait for no direct loads.
+  if (isa<GridBarrierOp>(op)) {
+    pass(op, none, state);
     return std::nullopt;
   }
   if (!op->getNumRegions())

@@ -793,3 +793,32 @@ greta_tile.func @transposed_under_a_mask(%x: !greta_tile.ptr<f16>, %i: i32, %m: 
   %a = greta_tile.ptr_load %x[%i] mask %m transposed align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<i64>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{counts in '!greta_tile.ptr<i64>'; arrivals are i32}}
+  greta_tile.grid_barrier %x until 4 : !greta_tile.ptr<i64>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<i32>, %c: i1) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  scf.if %c {
+    // expected-error @+1 {{stands in no kernel's entry block, so that some workgroups may never come there}}
+    greta_tile.grid_barrier %x until 4 : !greta_tile.ptr<i32>
+  }
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>) -> tensor<1xf32> attributes {greta.symbols = [[0, 0]]} {
+  // expected-error @+1 {{is resident with the grid affine_map<()[s0] -> (s0)>; that of a resident launch is a constant along one axis}}
+  %a = greta_tile.launch @k grid affine_map<()[n] -> (n)> scalars affine_map<()[n] -> ()> (%x) shapes [affine_map<()[n] -> (1)>] resident : (tensor<?xf32>) -> tensor<1xf32>
+  return %a : tensor<1xf32>
+}
