@@ -349,6 +349,44 @@ def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> 
                         "row of the target table, which says how much shared memory there is and whether loads of a pipelined loop have masks">];
 }
 
+def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
+  let summary = "Launches of a function in a row become one whose workgroups stay";
+  let description = [{
+    Takes the lane level. Launches with constant grids, workgroups of one size and no log become one `resident` launch of as many workgroups as run at a time. Its kernel has
+    their bodies as phases, each a loop over its launch's grid, and a `greta_tile.grid_barrier` in front of a phase that touches what another since the last barrier wrote, or writes what
+    another read. Functions whose arguments are memory (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
+
+    ```mlir
+    %0 = greta_tile.launch @a grid affine_map<() -> (768)> ..
+    %1 = greta_tile.launch @b grid affine_map<() -> (264)> .. (%0)
+    // becomes, with residents=132
+    %0:3 = greta_tile.launch @f_joined0 grid affine_map<() -> (132)> .. zeroed [2] .. resident
+    greta_tile.func @f_joined0(..) ..  {
+      scf.for %tile = program_id 0 to 768 step 132 { .. }
+      greta_tile.grid_barrier %met until 132
+      scf.for %tile = program_id 0 to 264 step 132 { .. }
+      greta_tile.grid_barrier %met until 264 last
+    }
+    ```
+  }];
+  let options = [Option<"residents", "residents", "int64_t", /*default=*/"0", "workgroups that run at a time">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def GretaTileCheckJoinedPass : Pass<"greta-tile-check-joined", "::mlir::ModuleOp"> {
+  let summary = "Prove that kernels of resident launches wait for what comes, and for all that they need";
+  let description = [{
+    Takes the lane level, behind `greta-tile-join`, of which it knows nothing but the form. Fails unless, in each kernel of a `resident` launch,
+
+    - barriers over the grid stand in the entry block, count on from one to the next by the launch's workgroups, in one word that nobody else touches, and only the last, at the end, is `last`:
+      all workgroups come to all of them, so that every wait ends, and the next launch finds zero;
+    - what touches other memory is a loop from `program_id 0` by the launch's workgroups to a constant, so that each tile is done once;
+    - of two such loops between the same barriers neither writes through an argument that the other reads or writes;
+
+    and unless kernels of other launches have no barriers over the grid.
+  }];
+}
+
 def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp"> {
   let summary = "Put the lanes' accesses to shared memory in order";
   let description = [{
@@ -395,7 +433,7 @@ def GretaTileExpandAtomicsPass : Pass<"greta-tile-expand-atomics", "::greta::til
   let summary = "Atomics that the target lacks become loops around those that it has";
   let description = [{
     Takes the lane level. `ptr_atomic_rmw fadd` of a type that the target's row does not add in memory, and `ptr_atomic_cas` of 16 bits, become a loop that
-    replaces the word around the element by `ptr_atomic_cas` of 32 or 64 bits.
+    replaces the word around the element by `ptr_atomic_cas` of 32 or 64 bits. `grid_barrier` becomes atomics, fences and barriers.
 
     ```mlir
     %old = greta_tile.ptr_atomic_rmw fadd device %p[%i], %v : !greta_tile.ptr<f64> -> f64
