@@ -1,7 +1,8 @@
 //===- Launch.cpp - runs a kernel over its grid ---------------------------===//
 //
 // Worker threads take workgroups in order; of the workgroups that fail, the
-// first one is reported, whichever thread is faster.
+// first one is reported, whichever thread is faster. One thread runs resident
+// workgroups, all in turns.
 //
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
@@ -18,6 +19,15 @@
 using namespace greta::sim;
 using namespace llvm;
 
+/// The workgroups that run at a time.
+uint64_t Launch::mostResident(uint64_t lds) const {
+  unsigned waves =
+      unsigned((config.block.count() + info.waveSize - 1) / info.waveSize);
+  Residency one =
+      residency(chip, kernel.rsrc1, wave32, waves, uint32_t(lds), info.sgprs);
+  return uint64_t(one.workgroups) * one.units;
+}
+
 Error Launch::validate() {
   auto bad = [&](const Twine &t) {
     return createStringError("kernel '" + info.name + "': " + t);
@@ -32,6 +42,16 @@ Error Launch::validate() {
   if (lds > chip.ldsBytes)
     return bad(Twine(lds) + " bytes of LDS; " + chip.name + " has " +
                Twine(chip.ldsBytes));
+  if (config.resident && config.estimateOnly)
+    return bad("an estimate of some workgroups alone, which wait for the "
+               "others");
+  uint64_t fit = 0;
+  if (config.resident)
+    fit = mostResident(lds);
+  if (config.resident && b.count() && config.grid.count() > fit)
+    return bad(Twine(config.grid.count()) +
+               " workgroups that wait for each other; " + Twine(fit) +
+               " of them run at a time");
   if (config.kernarg.size() > 65536)
     return bad("more than 64 KiB of arguments");
   if (config.kernarg.size() < info.explicitKernargBytes)
@@ -46,9 +66,18 @@ Error Launch::validate() {
   return Error::success();
 }
 
-void Launch::work(unsigned worker) {
+/// A workgroup's waves, and what they run on.
+struct Launch::Place {
   Workgroup g;
+  std::unique_ptr<uint32_t, decltype(&std::free)> rows{nullptr, &std::free};
+  std::unique_ptr<Checker> checker;
   LaunchStats stats;
+  RunOptions options;
+  uint64_t at = 0; ///< the workgroup's number
+};
+
+bool Launch::prepare(Place &place) {
+  Workgroup &g = place.g;
   g.memory = device.memory.get();
   g.source = kernel.module().source();
   g.programBase = kernel.module().base;
@@ -58,30 +87,95 @@ void Launch::work(unsigned worker) {
   g.waves.resize(wavesPerGroup);
   // Rows of all waves; untouched ones cost nothing.
   size_t rowWords = size_t(row::Count) * MaxLanes;
-  std::unique_ptr<uint32_t, decltype(&std::free)> rows(
-      static_cast<uint32_t *>(std::calloc(rowWords * wavesPerGroup + 16, 4)),
-      &std::free);
-  if (!rows) {
+  place.rows.reset(
+      static_cast<uint32_t *>(std::calloc(rowWords * wavesPerGroup + 16, 4)));
+  if (!place.rows) {
     std::lock_guard<std::mutex> lock(errorLock);
     error = "out of memory";
     failed = 0;
-    return;
+    return false;
   }
   uint32_t *aligned = reinterpret_cast<uint32_t *>(
-      (reinterpret_cast<uintptr_t>(rows.get()) + 63) & ~uintptr_t(63));
-  std::unique_ptr<Checker> checker;
+      (reinterpret_cast<uintptr_t>(place.rows.get()) + 63) & ~uintptr_t(63));
   if (config.checks)
-    checker = std::make_unique<Checker>(g, config.checks, programs.get());
+    place.checker = std::make_unique<Checker>(g, config.checks, programs.get());
   for (unsigned k = 0; k < wavesPerGroup; ++k) {
     g.waves[k].v =
         reinterpret_cast<uint32_t (*)[MaxLanes]>(aligned + rowWords * k);
-    g.waves[k].checker = checker.get();
+    g.waves[k].checker = place.checker.get();
   }
-  bool only = config.estimate && config.estimateOnly;
-  uint64_t groups = only ? sample.size() : config.grid.count();
-  uint64_t instructions = 0;
+  return true;
+}
+
+/// Puts workgroup `at` of the grid there; `number`: of the scratch memory.
+void Launch::begin(Place &place, uint64_t at, unsigned number) {
+  Workgroup &g = place.g;
+  place.at = at;
+  auto found = llvm::lower_bound(sample, at);
+  GroupTrace *timeline = nullptr;
+  if (found != sample.end() && *found == at) {
+    timeline = &traces[size_t(found - sample.begin())];
+    timeline->waves.resize(wavesPerGroup);
+  }
+  for (Wave &w : g.waves) {
+    w.timeline = timeline;
+    w.stats = config.stats || timeline ? &place.stats : nullptr;
+  }
+  g.id[0] = uint32_t(at % config.grid.x) + config.first[0];
+  g.id[1] = uint32_t(at / config.grid.x % config.grid.y) + config.first[1];
+  g.id[2] = uint32_t(at / config.grid.x / config.grid.y) + config.first[2];
+  g.arrived = 0;
+  g.generation = 0;
+  // LDS starts with what others left there: nothing a kernel may rely on.
+  std::memset(g.lds.data(), 0xfb, g.lds.size());
+  if (place.checker)
+    place.checker->reset();
+  if (programs)
+    programs->begin(g.id, uint32_t(at));
   uint64_t waveScratch =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize;
+  for (unsigned k = 0; k < wavesPerGroup; ++k)
+    startWave(g, number, k,
+              scratch[number] ? scratch[number] + waveScratch * k : nullptr);
+  place.options = RunOptions();
+  place.options.checked = config.checks;
+  if (at == 0 && config.traceStream) {
+    place.options.trace = config.trace;
+    place.options.traceStream = config.traceStream;
+  }
+}
+
+/// Counts a workgroup that has ended.
+void Launch::end(Place &place) {
+  for (const Wave &w : place.g.waves)
+    executed += config.instructionBudget - w.budget;
+  ++place.stats.workgroups;
+  place.stats.waves += wavesPerGroup;
+  if (!place.g.failed)
+    return;
+  std::lock_guard<std::mutex> lock(errorLock);
+  if (place.at < failed) {
+    error = place.g.error;
+    failed = place.at;
+  }
+}
+
+/// Adds up what all workgroups of a place did.
+void Launch::collect(Place &place) {
+  std::lock_guard<std::mutex> lock(errorLock);
+  warnings.insert(place.g.warnings.begin(), place.g.warnings.end());
+  uint64_t *to = reinterpret_cast<uint64_t *>(&total);
+  const uint64_t *from = reinterpret_cast<const uint64_t *>(&place.stats);
+  for (size_t k = 0; k < sizeof(LaunchStats) / 8; ++k)
+    to[k] += from[k];
+}
+
+void Launch::work(unsigned worker) {
+  Place place;
+  if (!prepare(place))
+    return;
+  bool only = config.estimate && config.estimateOnly;
+  uint64_t groups = only ? sample.size() : config.grid.count();
   while (true) {
     uint64_t at = next.fetch_add(1);
     if (at >= groups)
@@ -90,56 +184,38 @@ void Launch::work(unsigned worker) {
       at = sample[at];
     if (at > failed)
       break;
-    auto found = llvm::lower_bound(sample, at);
-    GroupTrace *timeline = nullptr;
-    if (found != sample.end() && *found == at) {
-      timeline = &traces[size_t(found - sample.begin())];
-      timeline->waves.resize(wavesPerGroup);
-    }
-    for (Wave &w : g.waves) {
-      w.timeline = timeline;
-      w.stats = config.stats || timeline ? &stats : nullptr;
-    }
-    g.id[0] = uint32_t(at % config.grid.x) + config.first[0];
-    g.id[1] = uint32_t(at / config.grid.x % config.grid.y) + config.first[1];
-    g.id[2] = uint32_t(at / config.grid.x / config.grid.y) + config.first[2];
-    g.arrived = 0;
-    g.generation = 0;
-    // LDS starts with what others left there: nothing a kernel may rely on.
-    std::memset(g.lds.data(), 0xfb, g.lds.size());
-    if (checker)
-      checker->reset();
-    if (programs)
-      programs->begin(g.id, uint32_t(at));
-    for (unsigned k = 0; k < wavesPerGroup; ++k)
-      startWave(g, worker, k,
-                scratch[worker] ? scratch[worker] + waveScratch * k : nullptr);
-    RunOptions options;
-    options.checked = config.checks;
-    if (at == 0 && config.traceStream) {
-      options.trace = config.trace;
-      options.traceStream = config.traceStream;
-    }
-    bool good = runWorkgroup(g, options);
-    for (const Wave &w : g.waves)
-      instructions += config.instructionBudget - w.budget;
-    ++stats.workgroups;
-    stats.waves += wavesPerGroup;
-    if (!good) {
-      std::lock_guard<std::mutex> lock(errorLock);
-      if (at < failed) {
-        error = g.error;
-        failed = at;
-      }
-    }
+    begin(place, at, worker);
+    runWorkgroup(place.g, place.options);
+    end(place);
   }
-  std::lock_guard<std::mutex> lock(errorLock);
-  warnings.insert(g.warnings.begin(), g.warnings.end());
-  executed += instructions;
-  uint64_t *to = reinterpret_cast<uint64_t *>(&total);
-  const uint64_t *from = reinterpret_cast<const uint64_t *>(&stats);
-  for (size_t k = 0; k < sizeof(LaunchStats) / 8; ++k)
-    to[k] += from[k];
+  collect(place);
+}
+
+/// All workgroups in turns: short ones, since most of them look for the others
+/// most of the time.
+void Launch::workTogether() {
+  constexpr uint64_t turn = 4000;
+  std::vector<Place> places(config.grid.count());
+  for (auto [at, place] : llvm::enumerate(places)) {
+    if (!prepare(place))
+      return;
+    begin(place, at, unsigned(at));
+    place.options.turn = turn;
+  }
+  std::vector<Place *> left;
+  for (Place &place : places)
+    left.push_back(&place);
+  while (!left.empty() && failed == ~uint64_t(0))
+    llvm::erase_if(left, [&](Place *place) {
+      if (programs)
+        programs->resume(uint32_t(place->at));
+      if (runTurns(place->g, place->options))
+        return false;
+      end(*place);
+      return true;
+    });
+  for (Place &place : places)
+    collect(place);
 }
 
 /// Workgroup k of n out of the grid: evenly along its slowest dimension, since
@@ -307,7 +383,8 @@ Error Launch::run() {
   uint64_t scratchBytes =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize * wavesPerGroup;
   bool good = arguments && packet;
-  for (unsigned k = 0; k < threads; ++k) {
+  // Resident workgroups keep theirs, workers have one for all of theirs.
+  for (uint64_t k = 0; k < (config.resident ? groups : threads); ++k) {
     scratch.push_back(scratchBytes ? get(scratchBytes) : nullptr);
     good &= !scratchBytes || scratch.back();
   }
@@ -315,12 +392,16 @@ Error Launch::run() {
     return createStringError("kernel '" + info.name + "': out of memory");
   fillArguments();
 
-  std::vector<std::thread> pool;
-  for (unsigned k = 1; k < threads; ++k)
-    pool.emplace_back([this, k] { work(k); });
-  work(0);
-  for (std::thread &t : pool)
-    t.join();
+  if (config.resident) {
+    workTogether();
+  } else {
+    std::vector<std::thread> pool;
+    for (unsigned k = 1; k < threads; ++k)
+      pool.emplace_back([this, k] { work(k); });
+    work(0);
+    for (std::thread &t : pool)
+      t.join();
+  }
   if (config.stats)
     *config.stats = total;
   if (config.warnings)

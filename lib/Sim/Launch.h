@@ -25,10 +25,17 @@ public:
   llvm::Error run();
 
 private:
+  struct Place;
+  uint64_t mostResident(uint64_t lds) const;
   llvm::Error validate();
   void fillArguments();
   void fillHidden(const KernelArgument &a, uint8_t *p);
+  bool prepare(Place &place);
+  void begin(Place &place, uint64_t at, unsigned number);
+  void end(Place &place);
+  void collect(Place &place);
   void work(unsigned worker);
+  void workTogether();
   void setWorkItems(Wave &w);
   void setScalars(Wave &w, const Workgroup &g, unsigned worker, unsigned index,
                   uint8_t *memory);
@@ -48,7 +55,7 @@ private:
   uint32_t ldsBytes = 0;
   unsigned wavesPerGroup = 1;
   uint8_t *arguments = nullptr, *packet = nullptr;
-  std::vector<uint8_t *> scratch; ///< per worker
+  std::vector<uint8_t *> scratch; ///< per worker, or resident workgroup
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> failed{~uint64_t(0)}; ///< first workgroup to fail
   std::unique_ptr<ProgramChecker> programs;   ///< with CheckPrograms
@@ -58,7 +65,8 @@ private:
   LaunchStats total;
   Residency where;
   std::vector<uint64_t> sample; ///< workgroups that are recorded
-  uint64_t executed = 0;        ///< instructions of all workgroups that ran
+  std::atomic<uint64_t> executed{
+      0};               ///< instructions of all workgroups that ran
   bool hasEnds = false; ///< the first and the last are for the footprint only
   std::vector<GroupTrace> traces;
 };

@@ -15,8 +15,6 @@
 
 using namespace greta::sim;
 
-static constexpr uint64_t Turn = 100000;
-
 void Wave::applyMode() {
   // MODE: rounding f32 0-1, f64/f16 2-3; denormals f32 4-5, f64/f16 6-7;
   // dx10_clamp 8, ieee 9 (gfx12 has neither and behaves as with dx10_clamp).
@@ -102,11 +100,10 @@ static bool isVector(Unit u) {
 
 /// Executes one instruction; Full: with counts, checks and the trace.
 template <bool Full>
-static void step(Wave &w, const Inst &i, const RunOptions &options,
-                 uint64_t &trace) {
+static void step(Wave &w, const Inst &i, RunOptions &options) {
   if (Full) {
-    if (trace) {
-      --trace;
+    if (options.trace) {
+      --options.trace;
       *options.traceStream << "wave " << w.id << " exec ";
       options.traceStream->write_hex(w.exec)
           << "  " << w.program->text(i) << "\n";
@@ -125,22 +122,21 @@ static void step(Wave &w, const Inst &i, const RunOptions &options,
 }
 
 template <bool Full>
-static void runWave(Wave &w, const Inst *code, const RunOptions &options,
-                    uint64_t &trace) {
-  uint64_t turn = Turn;
+static void runWave(Wave &w, const Inst *code, RunOptions &options) {
+  uint64_t turn = options.turn;
   setControl(w.csr32);
   w.state = RunState::Running;
   while (w.state == RunState::Running) {
     const Inst &i = code[w.pc++];
     if (LLVM_LIKELY(!(w.mode & ModeVskip)) || !isVector(i.unit))
-      step<Full>(w, i, options, trace);
+      step<Full>(w, i, options);
     if (--turn == 0) {
       if (w.state == RunState::Running)
         w.state = RunState::Yield;
       break;
     }
   }
-  uint64_t used = Turn - turn;
+  uint64_t used = options.turn - turn;
   if (w.budget <= used && w.state != RunState::Fault &&
       w.state != RunState::Done)
     w.fault(code[w.pc],
@@ -148,56 +144,57 @@ static void runWave(Wave &w, const Inst *code, const RunOptions &options,
   w.budget -= std::min(w.budget, used);
 }
 
-bool greta::sim::runWorkgroup(Workgroup &g, const RunOptions &options) {
+bool greta::sim::runTurns(Workgroup &g, RunOptions &options) {
   uint32_t host = currentControl();
-  uint64_t trace = options.trace;
   bool full = options.checked || options.trace ||
               (!g.waves.empty() && g.waves[0].stats);
-  bool running = true;
-  while (running && !g.failed) {
-    running = false;
-    bool progress = false;
-    for (Wave &w : g.waves) {
-      if (w.state == RunState::Done)
+  bool running = false, progress = false;
+  for (Wave &w : g.waves) {
+    if (w.state == RunState::Done)
+      continue;
+    running = true;
+    if (w.state == RunState::Barrier) {
+      if (w.barrierGeneration > g.generation)
         continue;
-      running = true;
-      if (w.state == RunState::Barrier) {
-        if (w.barrierGeneration > g.generation)
-          continue;
-        if (w.checker)
-          w.checker->wait(w);
-      }
-      progress = true;
-      const Inst *code = w.program->code();
-      if (full)
-        runWave<true>(w, code, options, trace);
-      else
-        runWave<false>(w, code, options, trace);
-      if (w.state == RunState::Done) {
-        if (w.checker)
-          w.checker->ended(w);
-        completeBarrier(g);
-      }
-      if (g.failed)
-        break;
+      if (w.checker)
+        w.checker->wait(w);
     }
-    if (running && !progress && !g.failed) {
+    progress = true;
+    const Inst *code = w.program->code();
+    if (full)
+      runWave<true>(w, code, options);
+    else
+      runWave<false>(w, code, options);
+    if (w.state == RunState::Done) {
+      if (w.checker)
+        w.checker->ended(w);
       completeBarrier(g);
-      bool freed = false;
-      for (const Wave &w : g.waves)
-        freed |=
-            w.state == RunState::Barrier && w.barrierGeneration <= g.generation;
-      if (!freed) {
-        for (Wave &w : g.waves)
-          if (w.state == RunState::Barrier) {
-            w.fault(w.program->code()[w.pc - 1],
-                    "deadlock: the wave waits at a barrier that others never "
-                    "reach");
-            break;
-          }
-      }
+    }
+    if (g.failed)
+      break;
+  }
+  if (running && !progress && !g.failed) {
+    completeBarrier(g);
+    bool freed = false;
+    for (const Wave &w : g.waves)
+      freed |=
+          w.state == RunState::Barrier && w.barrierGeneration <= g.generation;
+    if (!freed) {
+      for (Wave &w : g.waves)
+        if (w.state == RunState::Barrier) {
+          w.fault(w.program->code()[w.pc - 1],
+                  "deadlock: the wave waits at a barrier that others never "
+                  "reach");
+          break;
+        }
     }
   }
   setControl(host);
+  return running && !g.failed;
+}
+
+bool greta::sim::runWorkgroup(Workgroup &g, RunOptions &options) {
+  while (runTurns(g, options))
+    ;
   return !g.failed;
 }

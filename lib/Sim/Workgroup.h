@@ -19,12 +19,15 @@ void waitBarrier(Wave &w, const Inst &i);
 /// The checks and recorders to run beside the instructions.
 struct RunOptions {
   bool checked = false;
+  uint64_t turn = 100000; ///< instructions of a wave before the next one's
   uint64_t trace = 0;
   llvm::raw_ostream *traceStream = nullptr;
 };
 
+/// Gives every wave a turn; false: all have ended, or one failed.
+bool runTurns(Workgroup &g, RunOptions &options);
 /// Runs all waves to their end, round-robin; false after a fault.
-bool runWorkgroup(Workgroup &g, const RunOptions &options);
+bool runWorkgroup(Workgroup &g, RunOptions &options);
 
 } // namespace greta::sim
 

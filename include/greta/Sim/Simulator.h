@@ -260,6 +260,8 @@ struct LaunchConfig {
   llvm::ArrayRef<uint32_t> userSgprs;
   llvm::ArrayRef<uint8_t> kernarg; ///< explicit arguments, packed by the ABI
   uint32_t dynamicLds = 0;
+  /// All workgroups run at a time, in turns: they may wait for each other.
+  bool resident = false;
   unsigned checks = CheckAll;
   /// The tensor of each explicit argument in order; empty: unknown.
   llvm::ArrayRef<ArgumentExtent> extents;

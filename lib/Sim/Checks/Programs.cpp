@@ -17,9 +17,18 @@ void ProgramChecker::begin(const uint32_t (&id)[3], uint32_t number) {
   if (ids.size() <= number)
     ids.resize(number + 1);
   ids[number] = {id[0], id[1], id[2]};
+  paused[current] = {interval, std::move(known)};
   current = number;
   interval = 1;
   known.clear();
+}
+
+void ProgramChecker::resume(uint32_t number) {
+  if (number == current)
+    return;
+  paused[current] = {interval, std::move(known)};
+  std::tie(interval, known) = std::move(paused[number]);
+  current = number;
 }
 
 std::string ProgramChecker::nameOf(uint32_t program) const {

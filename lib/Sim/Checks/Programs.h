@@ -1,6 +1,7 @@
 //===- Programs.h - what programs of a launch do to memory ------*- C++ -*-===//
 //
-// One for a launch with CheckPrograms, whose workgroups run one after another.
+// One for a launch with CheckPrograms, whose workgroups run one after another,
+// or, if they are resident, in turns.
 // In: every access to global memory. It reports
 //
 //   bounds   an access through an argument that leaves that argument's tensor,
@@ -25,6 +26,7 @@
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/DenseMap.h"
 #include <array>
+#include <map>
 #include <unordered_map>
 
 namespace greta::sim {
@@ -34,8 +36,10 @@ public:
   ProgramChecker(const MemoryMap &memory, Source *source,
                  llvm::ArrayRef<ArgumentExtent> arguments);
 
-  /// The next program runs; others are done.
+  /// A program begins, and runs.
   void begin(const uint32_t (&id)[3], uint32_t number);
+  /// One that began before runs on.
+  void resume(uint32_t number);
   /// Both are false after a fault.
   bool inBounds(Wave &w, const Inst &i, int lane, uint64_t address,
                 unsigned bytes, bool write);
@@ -84,6 +88,7 @@ private:
   std::vector<std::array<uint32_t, 3>> ids;                 ///< by program
   uint32_t current = 0, interval = 1;
   Clock known;
+  std::map<uint32_t, std::pair<uint32_t, Clock>> paused; ///< both, by program
 };
 
 } // namespace greta::sim

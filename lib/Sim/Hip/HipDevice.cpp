@@ -359,11 +359,11 @@ hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute,
     break;
   case hipDeviceAttributeCanMapHostMemory:
   case hipDeviceAttributeConcurrentKernels:
+  case hipDeviceAttributeCooperativeLaunch:
     *value = 1;
     break;
   case hipDeviceAttributeComputeCapabilityMinor:
   case hipDeviceAttributeManagedMemory:
-  case hipDeviceAttributeCooperativeLaunch:
   case hipDeviceAttributeIntegrated:
   case hipDeviceAttributeEccEnabled:
     *value = 0;

@@ -183,6 +183,44 @@ hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,
   return hipSuccess;
 }
 
+/// The values of `params` where the code object says that arguments are.
+static hipError_t packed(const KernelInfo &info, void **params, State &state,
+                         std::vector<uint8_t> &bytes) {
+  bytes.resize(info.explicitKernargBytes);
+  size_t n = 0;
+  for (const KernelArgument &a : info.args) {
+    if (llvm::StringRef(a.kind).starts_with("hidden_"))
+      continue;
+    if (!params || !params[n])
+      return state.report(hipErrorInvalidValue,
+                          "launch with too few kernelParams");
+    std::memcpy(bytes.data() + a.offset, params[n++], a.size);
+  }
+  return hipSuccess;
+}
+
+/// Headers before ROCm 5.5 do not have it.
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gx,
+                                            unsigned gy, unsigned gz,
+                                            unsigned bx, unsigned by,
+                                            unsigned bz, unsigned lds,
+                                            hipStream_t stream, void **params) {
+  ENTER();
+  if (!function)
+    return state.report(hipErrorInvalidHandle, "launch of a null function");
+  const Kernel *kernel = reinterpret_cast<const Kernel *>(function);
+  std::vector<uint8_t> bytes;
+  if (hipError_t e = packed(kernel->info(), params, state, bytes);
+      e != hipSuccess)
+    return e;
+  LaunchConfig config;
+  config.grid = {gx, gy, gz};
+  config.block = {bx, by, bz};
+  config.dynamicLds = lds;
+  config.resident = true;
+  return launch(kernel, config, std::move(bytes), stream);
+}
+
 hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gx,
                                  unsigned gy, unsigned gz, unsigned bx,
                                  unsigned by, unsigned bz, unsigned lds,
@@ -215,16 +253,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gx,
     const uint8_t *b = static_cast<const uint8_t *>(data);
     bytes.assign(b, b + size);
   } else {
-    bytes.resize(info.explicitKernargBytes);
-    size_t n = 0;
-    for (const KernelArgument &a : info.args) {
-      if (llvm::StringRef(a.kind).starts_with("hidden_"))
-        continue;
-      if (!params || !params[n])
-        return state.report(hipErrorInvalidValue,
-                            "launch with too few kernelParams");
-      std::memcpy(bytes.data() + a.offset, params[n++], a.size);
-    }
+    if (hipError_t e = packed(info, params, state, bytes); e != hipSuccess)
+      return e;
   }
   LaunchConfig config;
   config.grid = {gx, gy, gz};
