@@ -100,10 +100,10 @@ compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
   return success();
 }
 
-LogicalResult
-greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
-                       const CompileOptions &options,
-                       SmallVectorImpl<CompiledVariant> &variants) {
+static LogicalResult compileFor(OwningOpRef<ModuleOp> module,
+                                const TargetRow &row,
+                                const CompileOptions &options,
+                                SmallVectorImpl<CompiledVariant> &variants) {
   switch (row.backend) {
   case Backend::Host:
     return compileForHost(std::move(module), row, options,
@@ -121,6 +121,38 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
     return compileForVulkan(std::move(module), row, options, variants);
   }
   llvm_unreachable("a backend without a code generator");
+}
+
+/// The variants whose launches are joined stand in front of those that need no
+/// promise of the device. A function with kernels for ranges of rows has none:
+/// it is not for a single token.
+LogicalResult
+greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
+                       const CompileOptions &options,
+                       SmallVectorImpl<CompiledVariant> &variants) {
+  CompileOptions alone = options;
+  alone.joined = 0;
+  SmallVector<CompiledVariant, 2> plain, joined;
+  if (failed(compileFor(module->clone(), row, alone, plain)))
+    return failure();
+  bool hasRanges = llvm::any_of(
+      plain, [](const CompiledVariant &one) { return !one.ranges.empty(); });
+  if (options.joined && row.backend != Backend::Host && !hasRanges) {
+    CompileOptions together = options;
+    together.hasRanges = false;
+    if (failed(compileFor(std::move(module), row, together, joined)))
+      return failure();
+    llvm::erase_if(joined, [](const CompiledVariant &one) {
+      return !one.requires_.resident;
+    });
+    for (CompiledVariant &one : joined)
+      one.id += "-joined";
+  }
+  for (auto *list : {&joined, &plain})
+    llvm::append_range(variants,
+                       llvm::make_range(std::make_move_iterator(list->begin()),
+                                        std::make_move_iterator(list->end())));
+  return success();
 }
 
 FailureOr<SmallVector<CompiledFunction, 1>>

@@ -95,6 +95,11 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
       createGretaTileAssignLayoutsPass({target}));
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));
   passes.addPass(createGretaTileDistributePass({target}));
+  if (options.joined) {
+    passes.addPass(
+        createGretaTileJoinPass({options.joined * int64_t(row.computeUnits)}));
+    passes.addPass(createGretaTileCheckJoinedPass());
+  }
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.
   passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass({target}));
@@ -179,6 +184,22 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   return emitForGpu(*module, row, options, variant);
 }
 
+/// Fails where a resident launch has more workgroups than its code object lets
+/// run at a time.
+static LogicalResult checkResidents(tile::LaunchOp launch,
+                                    const KernelStats &stats, int64_t waves,
+                                    const TargetRow &row) {
+  int64_t fit = stats.occupancy * row.simdsPerUnit / waves * row.computeUnits;
+  if (launch.getResidents() <= fit)
+    return success();
+  return launch.emitError("'")
+         << launch.getKernel() << "' has " << launch.getResidents()
+         << " workgroups that wait for each other; its " << stats.vgprs
+         << " registers and " << stats.ldsBytes
+         << " bytes of shared memory let " << fit << " run at a time on "
+         << row.name << ": join for fewer workgroups on a compute unit";
+}
+
 LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
                                 const CompileOptions &options,
                                 CompiledVariant &variant) {
@@ -190,6 +211,11 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
 
   // Launches are read first: emitting replaces kernels.
   auto func = *module.getOps<func::FuncOp>().begin();
+  // Where none were joined, there is nothing that the plain variant has not.
+  if (options.joined &&
+      llvm::none_of(func.getOps<tile::LaunchOp>(),
+                    [](tile::LaunchOp launch) { return launch.getResident(); }))
+    return success();
   if (auto least = func->getAttrOfType<IntegerAttr>(computeUnitsName))
     variant.requires_.computeUnits = least.getValue().getZExtValue();
   Buffers buffers(func);
@@ -226,9 +252,20 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
     }
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();
+    kernel.isResident = launch.getResident();
     kernel.log = {};
     if (auto sites = code->getAttrOfType<ArrayAttr>(tile::logName))
       kernel.log = {buffers.place(launch.getResults().back()).index, sites};
+    if (kernel.isResident) {
+      Requirements &needs = variant.requires_;
+      needs.resident = std::max(needs.resident, launch.getResidents());
+      // On each of them fit so many, says the code object. HIP counts RDNA's
+      // in pairs.
+      if (row.isHip())
+        needs.computeUnits =
+            std::max<int64_t>(needs.computeUnits,
+                              row.computeUnits / (row.waveSize == 32 ? 2 : 1));
+    }
     if (!kernel.entry.empty())
       continue;
     if (unit.empty())
@@ -242,6 +279,10 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
       kernel.object = std::move(hsaco->object);
       kernel.stats = hsaco->stats;
       kernel.ldsBytes = hsaco->stats ? hsaco->stats->ldsBytes : 0;
+      if (kernel.isResident && kernel.stats &&
+          failed(
+              checkResidents(launch, *kernel.stats, code.getNumWaves(), row)))
+        return failure();
     } else {
       TimingScope timing = options.nest("emit SPIR-V");
       FailureOr<SpirvObject> spirv = emitSpirv(code, row, options.artifact);

@@ -125,6 +125,8 @@ static Json requirements(const Requirements &needs) {
     json["compute_units"] = needs.computeUnits;
   if (needs.communicator)
     json["communicator"] = true;
+  if (needs.resident)
+    json["resident"] = needs.resident;
   for (const CoopMatrixShape &shape : needs.coopmat)
     json["coopmat"].push_back({{"m", shape.m},
                                {"n", shape.n},
@@ -202,6 +204,8 @@ static Json kernelJson(const CompiledVariant &variant,
     grid.push_back(1);
   json["grid"] = grid;
   json["lds_bytes"] = kernel.ldsBytes;
+  if (kernel.isResident)
+    json["resident"] = true;
   json["args"] = Json::array();
   for (const KernelArg &arg : kernel.args)
     json["args"].push_back(kernelArg(arg));

@@ -301,6 +301,9 @@ public:
   virtual unsigned madeFor(const Variant &V) const { return 0; }
   // Compute units or multiprocessors; 0 where nobody says.
   virtual uint32_t computeUnits() const { return 0; }
+  // How many workgroups of a kernel that waits for all of its own run at a
+  // time, as far as somebody promises it.
+  virtual uint32_t residentWorkgroups() const { return 0; }
   // The subgroup size that this device takes by itself; 0 where there is none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;

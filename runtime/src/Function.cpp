@@ -20,6 +20,10 @@ std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
     Why =
         concat(Least, " compute units are needed, the device ",
                Units ? concat("has ", Units) : "does not say how many it has");
+  if (uint32_t All = V.Requires.Resident;
+      Why.empty() && All > D->residentWorkgroups())
+    Why = concat(All, " workgroups wait for each other, and nobody promises "
+                      "that the device runs so many at a time");
   if (Why.empty())
     Why = whyUnhealthy(D, F, V);
   if (!Why.empty() || V.Backend != "host")

@@ -174,13 +174,17 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
         "subgroup_size", "features", "subgroup_ops",
         "shared_bytes",  "coopmat",  "layouts"};
     bool OfGpu =
-        (Key == "compute_units" || Key == "communicator") && Backend != "host";
+        (Key == "compute_units" || Key == "communicator" ||
+         Key == "resident") &&
+        Backend != "host";
     if (!OfGpu && (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch"))
       Q.Unknown = printable(Key);
   }
   if (Backend != "host") {
     if (R.has("compute_units"))
       Q.ComputeUnits = small(R.at("compute_units"), 1 << 20);
+    if (R.has("resident"))
+      Q.Resident = small(R.at("resident"), 1 << 20);
     Q.Communicator = R.has("communicator") && R.at("communicator").boolean();
   }
   if (Backend != "vulkan") {
@@ -330,6 +334,9 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     K.Grid.push_back(G.expr(Symbols));
   if (R.has("lds_bytes"))
     K.LdsBytes = R.at("lds_bytes").integer(0, 1 << 20);
+  K.IsResident = R.has("resident") && R.at("resident").boolean();
+  if (K.IsResident && !V.Requires.Resident)
+    R.at("resident").bad("'requires' does not say of how many workgroups");
 
   if (V.Backend == "host") {
     // The host ABI is fixed: pointers of arguments and results, then symbols.

@@ -59,6 +59,7 @@ struct Requirements {
   uint64_t SharedBytes = 0;
   uint32_t ComputeUnits = 0; // at least
   bool Communicator = false; // a launch sums over ranks
+  uint32_t Resident = 0;     // workgroups that run at a time
   std::vector<std::string> Features, SubgroupOps;
   std::vector<CoopShape> Coopmat;
   std::vector<CoopLayout> Layouts;
@@ -102,6 +103,7 @@ struct KernelDecl {
   std::array<uint32_t, 3> Block;
   std::vector<Expr> Grid; // three
   uint64_t LdsBytes = 0;
+  bool IsResident = false; // its workgroups wait for each other
   std::vector<KernelArg> Args;
   std::optional<LogDecl> Log;
 };

@@ -43,6 +43,10 @@ struct LanesOptions : mlir::PassPipelineOptions<LanesOptions> {
   Option<bool> blocks{*this, "blocks",
                       llvm::cl::desc("the functions launch block programs"),
                       llvm::cl::init(false)};
+  Option<int64_t> joined{
+      *this, "joined",
+      llvm::cl::desc("join launches, for so many workgroups a compute unit"),
+      llvm::cl::init(0)};
 };
 } // namespace
 
@@ -66,8 +70,10 @@ static void registerLanesPipeline() {
         if (!options.blocks)
           passes.addNestedPass<mlir::func::FuncOp>(
               greta::createGretaAnnotateShapesPass());
+        greta::CompileOptions compile;
+        compile.joined = options.joined;
         greta::buildGpuPipeline(passes, **row, options.matrix, options.blocks,
-                                {});
+                                compile);
         return llvm::success();
       },
       [](llvm::function_ref<void(const mlir::detail::PassOptions &)> show) {

@@ -50,6 +50,11 @@ int main(int argc, char **argv) {
   app.add_flag("--checked", options.checked,
                "GPU kernels check the tables, lengths and slots of KV caches; "
                "the launch fails if one is wrong");
+  app.add_flag("--join{1}", options.joined,
+               "functions also have variants whose launches are one of "
+               "workgroups that stay, so many on each compute unit; devices "
+               "that promise to run them at a time take them")
+      ->check(CLI::Range(1, 32));
   app.add_flag("--line-tables", options.lineTables,
                "AMD code objects name the source lines that they come from; "
                "the code stays the same except for clauses of loads");

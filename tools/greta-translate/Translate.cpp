@@ -215,6 +215,7 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   how.timing = &timing;
   how.tuning = tuning ? &*tuning : nullptr;
   how.lineTables = options.lineTables;
+  how.joined = options.joined;
   how.hasRanges =
       options.action == Action::Package || options.action == Action::None;
   size_t done = 0, all = functions->size() * rows->size();

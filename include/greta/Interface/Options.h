@@ -26,6 +26,9 @@ struct CompileOptions {
   int64_t spareRegisters = 0;
   /// GEMMs with a dynamic M have kernels for ranges of M, too.
   bool hasRanges = true;
+  /// Launches of a function become one (greta-tile-join) whose workgroups, so
+  /// many on each compute unit, run at a time; 0: they stay.
+  int64_t joined = 0;
   /// AMD code objects say which lines of the source they come from.
   bool lineTables = false;
 

@@ -92,6 +92,7 @@ struct CompiledKernel {
   llvm::SmallVector<mlir::AffineExpr, 3> grid; // 1 to 3 axes, the rest are 1
   llvm::SmallVector<KernelArg> args;
   int64_t ldsBytes = 0;
+  bool isResident = false; // its workgroups run at a time
   /// Integers, strings and booleans by name; null: none.
   mlir::DictionaryAttr config;
   KernelLog log;
@@ -128,6 +129,7 @@ struct Requirements {
   int64_t sharedBytes = 0;
   int64_t computeUnits = 0; // at least
   bool communicator = false;
+  int64_t resident = 0;     // workgroups of a launch that run at a time
   llvm::SmallVector<CoopMatrixShape> coopmat;
   llvm::SmallVector<CoopMatrixLayout> layouts;
 };

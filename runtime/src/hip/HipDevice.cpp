@@ -71,7 +71,8 @@ struct HipEvent : Event {
 struct HipKernel : Kernel {
   HipKernel(CoreRef Owner, const KernelDecl &K,
             const std::vector<uint8_t> &Object)
-      : C(std::move(Owner)), Block(K.Block) {
+      : C(std::move(Owner)), Block(K.Block), IsResident(K.IsResident),
+        Offsets(argumentOffsets(K.Args)) {
     const Library &L = C->use();
     C->check(L.hipModuleLoadData(&Module, Object.data()), "loading '", K.File,
              "' on ", C->Spec);
@@ -91,6 +92,8 @@ struct HipKernel : Kernel {
   hipModule_t Module = nullptr;
   hipFunction_t Function = nullptr;
   std::array<uint32_t, 3> Block;
+  bool IsResident;
+  std::vector<uint32_t> Offsets; // of the arguments, and the block's size
 };
 
 struct HipStream;
@@ -273,6 +276,8 @@ private:
              Span<uint8_t> Block, Span<Extent> Extents) {
     if (Extents.Size)
       C->Lib->setArguments(Extents);
+    if (K.IsResident)
+      return startTogether(K, Grid, Block);
     size_t Size = Block.Size;
     void *Extra[] = {launchBufferPointer, const_cast<uint8_t *>(Block.Data),
                      launchBufferSize, &Size, launchEnd};
@@ -280,6 +285,18 @@ private:
                  K.Function, Grid[0], Grid[1], Grid[2], K.Block[0], K.Block[1],
                  K.Block[2], 0, Handle, nullptr, Extra),
              "launching '", K.Name, "' on ", C->Spec);
+  }
+  void startTogether(const HipKernel &K, const std::array<uint32_t, 3> &Grid,
+                     Span<uint8_t> Block) {
+    std::vector<void *> Arguments;
+    for (size_t I = 0; I + 1 < K.Offsets.size(); ++I)
+      Arguments.push_back(const_cast<uint8_t *>(Block.Data) + K.Offsets[I]);
+    C->use();
+    C->check(C->Lib->LaunchTogether(K.Function, Grid[0], Grid[1], Grid[2],
+                                    K.Block[0], K.Block[1], K.Block[2], 0,
+                                    Handle, Arguments.data()),
+             "launching '", K.Name, "', whose workgroups run together, on ",
+             C->Spec);
   }
   // Queues the operation, or records it.
   template <typename Operation> void add(Operation O) {
@@ -432,6 +449,11 @@ struct HipDevice : Device {
   }
   uint32_t computeUnits() const override {
     return C->Lib->computeUnits(C->Index);
+  }
+  // The compiler knows how many workgroups fit on the compute units that it
+  // also asks for, and the driver refuses more.
+  uint32_t residentWorkgroups() const override {
+    return C->Lib->launchesTogether(C->Index) ? UINT32_MAX : 0;
   }
   void describe(nlohmann::json &Out) override {
     Out = {{"spec", Spec},

@@ -17,7 +17,8 @@ constexpr size_t propertyBytes =
     8192;                         // more than any release's hipDeviceProp_t
 constexpr size_t nameBytes = 256; // its first member
 constexpr int computeUnitsAttribute =
-    63; // hipDeviceAttributeMultiprocessorCount
+    63;                               // hipDeviceAttributeMultiprocessorCount
+constexpr int togetherAttribute = 10; // hipDeviceAttributeCooperativeLaunch
 
 // Opens the first that loads; the reasons otherwise.
 void *openFirst(const std::vector<std::string> &Candidates,
@@ -60,6 +61,8 @@ Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
       reinterpret_cast<decltype(DeviceReset)>(dlsym(Handle, "hipDeviceReset"));
   Attribute = reinterpret_cast<decltype(Attribute)>(
       dlsym(Handle, "hipDeviceGetAttribute"));
+  LaunchTogether = reinterpret_cast<decltype(LaunchTogether)>(
+      dlsym(Handle, "hipModuleLaunchCooperativeKernel"));
   if (SetArguments)
     WantsArguments = reinterpret_cast<decltype(WantsArguments)>(
         dlsym(Handle, "greta_hip_sim_wants_arguments"));
@@ -213,6 +216,12 @@ uint32_t Library::computeUnits(int Device) const {
   bool Known = Attribute &&
                Attribute(&Units, computeUnitsAttribute, Device) == hipSuccess;
   return Known ? std::max(Units, 0) : 0;
+}
+
+bool Library::launchesTogether(int Device) const {
+  int Can = 0;
+  return LaunchTogether && Attribute &&
+         Attribute(&Can, togetherAttribute, Device) == hipSuccess && Can;
 }
 
 std::string Library::uuid(int Device) const {

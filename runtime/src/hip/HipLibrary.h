@@ -55,12 +55,19 @@ public:
   std::string arch(int Device) const;
   std::string marketingName(int Device) const;
   uint32_t computeUnits(int Device) const; // 0: not known
-  std::string uuid(int Device) const;      // 32 hexadecimal digits
+  // Whether all workgroups of a launch can be asked to run at a time; where
+  // they do not fit the launch fails.
+  bool launchesTogether(int Device) const;
+  std::string uuid(int Device) const; // 32 hexadecimal digits
 
 #define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
   GRETA_HIP_FUNCTIONS(X)
 #undef X
   std::string Path; // as opened
+  // Of ROCm 5.5 and later.
+  hipError_t (*LaunchTogether)(hipFunction_t, unsigned, unsigned, unsigned,
+                               unsigned, unsigned, unsigned, unsigned,
+                               hipStream_t, void **) = nullptr;
 
 private:
   explicit Library(void *Handle, std::string Path);
