@@ -96,8 +96,9 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));
   passes.addPass(createGretaTileDistributePass({target}));
   if (options.joined) {
-    passes.addPass(
-        createGretaTileJoinPass({options.joined * int64_t(row.computeUnits)}));
+    // Where nobody can wait for others, one workgroup does all.
+    int64_t residents = row.most.turns ? 1 : options.joined * row.computeUnits;
+    passes.addPass(createGretaTileJoinPass({residents}));
     passes.addPass(createGretaTileCheckJoinedPass());
   }
   // Memory is planned between barriers that are needed in any case, and those
@@ -259,12 +260,12 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
     if (kernel.isResident) {
       Requirements &needs = variant.requires_;
       needs.resident = std::max(needs.resident, launch.getResidents());
-      // On each of them fit so many, says the code object. HIP counts RDNA's
-      // in pairs.
+      // On each of them fit so many, says the code object. HIP counts those
+      // that share a workgroup as one.
       if (row.isHip())
         needs.computeUnits =
             std::max<int64_t>(needs.computeUnits,
-                              row.computeUnits / (row.waveSize == 32 ? 2 : 1));
+                              row.computeUnits / row.unitsPerWorkgroup);
     }
     if (!kernel.entry.empty())
       continue;

@@ -180,6 +180,11 @@ void addCompileOptions(CLI::App *verb, Options &options) {
                    "gets kernels of its own, for serve for example 1,2,4,8")
       ->delimiter(',')
       ->check(CLI::Range(1, 256));
+  verb->add_flag("--one-launch{1}", options.joined,
+                 "the kernels of a layer in one launch, of so many workgroups "
+                 "on each compute unit, for devices that promise to run all "
+                 "of them at a time")
+      ->check(CLI::Range(1, 32));
   verb->add_flag("--mlir", options.printsModule,
                  "print the functions instead of compiling them");
   verb->add_flag("-q,--quiet", options.isQuiet,

@@ -19,6 +19,7 @@ struct Options {
   std::vector<std::string> devices; // that compute the model together
   std::string split = "tensor";     // how they divide it
   int64_t shards = 1;               // the same, for compile
+  int64_t joined = 0;               // workgroups a compute unit, see --help
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, longest = 0, context = 0, chunk = 2048, repetitions = 5,
           window = 512, drafts = 0, port = 8080, parallel = 8, queue = 64,

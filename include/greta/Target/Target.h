@@ -183,6 +183,9 @@ struct CodeLimits {
   /// row in 1024.
   unsigned registers = 768;
   unsigned instructions = 65536; // those of a loop once
+  /// Vulkan: turns of all loops of a lane together, after which its driver ends
+  /// them; 0: as many as there are. Nobody waits in such a loop.
+  int64_t turns = 0;
 };
 
 struct TargetRow {
