@@ -263,9 +263,8 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
       // On each of them fit so many, says the code object. HIP counts those
       // that share a workgroup as one.
       if (row.isHip())
-        needs.computeUnits =
-            std::max<int64_t>(needs.computeUnits,
-                              row.computeUnits / row.unitsPerWorkgroup);
+        needs.computeUnits = std::max<int64_t>(
+            needs.computeUnits, row.computeUnits / row.unitsPerWorkgroup);
     }
     if (!kernel.entry.empty())
       continue;

@@ -304,6 +304,14 @@ public:
   // How many workgroups of a kernel that waits for all of its own run at a
   // time, as far as somebody promises it.
   virtual uint32_t residentWorkgroups() const { return 0; }
+  // Bytes that every such kernel is said to write, so that no two of a stream
+  // or a graph run at a time: each might get a part of the places.
+  const MemoryRef &meeting() {
+    std::lock_guard<std::mutex> Guard(MeetingLock);
+    if (!Meeting)
+      Meeting = allocate(4);
+    return Meeting;
+  }
   // The subgroup size that this device takes by itself; 0 where there is none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;
@@ -329,6 +337,8 @@ protected:
 
 private:
   std::shared_ptr<MemoryUse> Use = std::make_shared<MemoryUse>();
+  std::mutex MeetingLock;
+  MemoryRef Meeting;
 };
 
 // Each backend adds what it finds and why it finds nothing, and opens by index.

@@ -487,6 +487,8 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
   if (Chosen->Backend == "host")
     for (int64_t Value : C.Symbols)
       append(Block, Value);
+  if (K.IsResident)
+    C.Uses.push_back({&Dev->meeting(), 0, 4, true});
   L.Block.Size = Block.size() - Begin;
   L.Uses.Size = C.Uses.size() - FirstUse;
   L.Extents.Size = Checked ? K.Args.size() : 0;

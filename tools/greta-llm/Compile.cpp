@@ -294,9 +294,8 @@ int compile(const Options &options) {
   if (options.targets.empty() || options.output.empty())
     fail("say with --targets=gfx942,vulkan for what to compile, and with -o "
          "where to write the package");
-  int status =
-      translate(module, options.targets, options.output, options.isQuiet,
-                options.joined);
+  int status = translate(module, options.targets, options.output,
+                         options.isQuiet, options.joined);
   if (status == 0 && !options.isQuiet)
     printf("%s: activations in %s; %s\n", options.output.c_str(),
            nameOf(element), describeHeld(model, element).c_str());

@@ -15,6 +15,13 @@
 #include <thread>
 #include <unistd.h>
 
+// Headers before ROCm 5.5 do not have it.
+extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned,
+                                                       unsigned, unsigned,
+                                                       unsigned, unsigned,
+                                                       unsigned, unsigned,
+                                                       hipStream_t, void **);
+
 extern "C" int greta_hip_sim_set_chip(const char *chip);
 extern "C" const char *greta_hip_sim_last_error(void);
 
@@ -83,6 +90,24 @@ TEST_P(Hip, LaunchWithKernelParams) {
                            nullptr));
   OK(hipDeviceSynchronize());
   expectY(2, 1);
+}
+
+TEST_P(Hip, CooperativeLaunch) {
+  float a = 2;
+  int count = n, can = 0;
+  OK(hipDeviceGetAttribute(&can, hipDeviceAttributeCooperativeLaunch, 0));
+  EXPECT_EQ(can, 1);
+  void *params[] = {&y, &x, &a, &count};
+  OK(hipModuleLaunchCooperativeKernel(saxpy, 16, 1, 1, 64, 1, 1, 0, nullptr,
+                                      params));
+  OK(hipDeviceSynchronize());
+  expectY(2, 1);
+  EXPECT_NE(hipModuleLaunchCooperativeKernel(saxpy, 16, 1, 1, 64, 1, 1, 0,
+                                             nullptr, nullptr),
+            hipSuccess);
+  EXPECT_NE(hipModuleLaunchCooperativeKernel(nullptr, 16, 1, 1, 64, 1, 1, 0,
+                                             nullptr, params),
+            hipSuccess);
 }
 
 TEST_P(Hip, LaunchWithArgumentBuffer) {

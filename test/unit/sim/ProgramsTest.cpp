@@ -16,7 +16,7 @@ protected:
   /// The report of a launch of programs of one wave; `o` is an argument of
   /// `count` elements in an allocation that has as many on both sides.
   std::string run(const std::string &body, uint32_t programs, size_t count = 64,
-                  bool isWritten = true) {
+                  bool isWritten = true, bool isResident = false) {
     Bench b(GetParam(), "kernel void k(global int *o) {\n"
                         "  uint i = __builtin_amdgcn_workitem_id_x();\n"
                         "  uint p = __builtin_amdgcn_workgroup_id_x();\n" +
@@ -31,6 +31,8 @@ protected:
     ArgumentExtent extent{reinterpret_cast<uint64_t>(o), count * sizeof(int),
                           sizeof(int), "o"};
     b.config.extents = extent;
+    b.config.resident = isResident;
+    b.config.instructionBudget = 100000;
     return b.arg(o).launch({programs, 1, 1}, {32, 1, 1},
                            CheckAll | CheckPrograms);
   }
@@ -90,6 +92,39 @@ TEST_P(Programs, AtomicsOrder) {
                    "if (i == 0 && p == 1) o[0] = 5;",
                    2),
                "changes it with an atomic at ");
+}
+
+// What the first program writes the last one reads, and the other way round:
+// they run in turns.
+TEST_P(Programs, ResidentProgramsWaitForEachOther) {
+  auto meet = [](int order, const char *until) {
+    std::string fence = order ? "__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "
+                                "\"agent\");"
+                              : "";
+    return fence +
+           "if (i == 0) { __hip_atomic_fetch_add(o, 1, __ATOMIC_RELAXED, 4);"
+           " while (__hip_atomic_fetch_or(o, 0, __ATOMIC_RELAXED, 4) < " +
+           until + "); } __builtin_amdgcn_wave_barrier();" + fence;
+  };
+  std::string body = "if (i == 0) o[1 + p] = p;" + meet(1, "4") +
+                     "if (i == 0) o[8 + p] = o[1 + (p + 1) % 4];" +
+                     meet(1, "8") +
+                     "if (i == 0) o[1 + p] = o[8 + (p + 3) % 4];";
+  EXPECT_EQ(run(body, 4, 64, true, /*isResident=*/true), "");
+  // One after another they wait for ever.
+  expectReport(run(body, 4), "the wave used up its instruction budget");
+  // Without the first meeting a program reads what another may not have
+  // written yet.
+  body = "if (i == 0) { o[1 + p] = p; o[8 + p] = o[1 + (p + 3) % 4]; }" +
+         meet(1, "4");
+  expectReport(run(body, 4, 64, true, true),
+               "race: program (2, 0, 0) reads element 2 of 'o', and program "
+               "(1, 0, 0) wrote it at ");
+}
+
+TEST_P(Programs, NoMoreThanRunAtATime) {
+  expectReport(run("o[i] = 7;", 1 << 20, 64, true, true),
+               "1048576 workgroups that wait for each other; ");
 }
 
 TEST_P(Programs, UnwrittenMemory) {

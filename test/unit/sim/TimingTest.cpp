@@ -358,6 +358,23 @@ kernel void k(global f4 *p, global f4 *o) {
   return double(e.memoryCycles) / 2100 * 5300 / 1e3; // MHz, GB/s
 }
 
+TEST(Timing, ResidentWorkgroupsAreEstimatedTogether) {
+  Bench b("gfx942", "kernel void k(global int *o) { o[0] = 1; }");
+  CycleEstimate e;
+  b.config.estimate = &e;
+  b.config.resident = true;
+  b.config.estimateOnly = true;
+  std::string report =
+      b.arg(b.buffer<int>(1)).launch({4, 1, 1}, {64, 1, 1}, CheckNone);
+  EXPECT_NE(report.find("an estimate of some workgroups alone, which wait for "
+                        "the others"),
+            std::string::npos)
+      << report;
+  b.config.estimateOnly = false;
+  EXPECT_EQ(b.launch({4, 1, 1}, {64, 1, 1}, CheckNone), "");
+  EXPECT_GT(e.launchCycles, 0u);
+}
+
 // A workgroup reads 64 KB of its own, or half of that and 32 KB that all read.
 TEST(Timing, SharedOperandsCountOnce) {
   EXPECT_NEAR(footprint("(g * 64 + i) * 64 + t"), 608 * .065536, .1);
