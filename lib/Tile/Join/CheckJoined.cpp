@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GretaTile/GretaTile.h"
+#include "greta/Interface/Launches.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -57,15 +57,18 @@ struct Touched {
 
 class Checker {
 public:
-  Checker(FuncOp kernel, int64_t workgroups)
-      : kernel(kernel), workgroups(workgroups) {}
+  Checker(FuncOp kernel, LaunchOp launch)
+      : kernel(kernel), launch(launch), workgroups(launch.getResidents()) {}
   LogicalResult run();
 
 private:
+  LogicalResult checkMemory();
+  bool isZeroed(unsigned number);
   LogicalResult checkBarrier(GridBarrierOp barrier);
   LogicalResult checkPhase(Operation *op, const Touched &touched);
 
   FuncOp kernel;
+  LaunchOp launch;
   int64_t workgroups, arrived = 0;
   bool isOver = false;
   BlockArgument counter;
@@ -121,11 +124,37 @@ Touched::Touched(Operation *root, unsigned arguments, const Origins &origins)
   });
 }
 
+/// Arguments are told apart by their numbers, so that they have to be memory of
+/// their own.
+LogicalResult Checker::checkMemory() {
+  llvm::SmallDenseMap<Value, unsigned> known;
+  for (auto [number, operand] : llvm::enumerate(launch.getOperands())) {
+    auto [first, isNew] = known.try_emplace(memoryOf(operand), number);
+    if (!isNew && isa<RankedTensorType>(operand.getType()))
+      return launch.emitOpError("is resident and passes one tensor as operand ")
+             << first->second << " and as operand " << number;
+  }
+  return success();
+}
+
+/// Whether an argument is memory that holds zeros before every launch.
+bool Checker::isZeroed(unsigned number) {
+  unsigned next = launch.getNumOperands();
+  for (unsigned i = 0; i < launch.getNumResults(); ++i)
+    if (!launch.getTiedOperand(i) && next++ == number)
+      return launch.isZeroed(i);
+  return false;
+}
+
 LogicalResult Checker::checkBarrier(GridBarrierOp barrier) {
   auto argument = dyn_cast<BlockArgument>(barrier.getCounter());
   if (!argument || (counter && argument != counter))
     return barrier.emitOpError(
         "counts in another word than the barriers before it");
+  if (!isZeroed(argument.getArgNumber()))
+    return barrier.emitOpError("counts in argument ")
+           << argument.getArgNumber()
+           << ", in which the launch does not promise zeros";
   counter = argument;
   if (isOver)
     return barrier.emitOpError("stands behind the last barrier, whose counter "
@@ -182,6 +211,8 @@ LogicalResult Checker::checkPhase(Operation *op, const Touched &touched) {
 LogicalResult Checker::run() {
   if (!kernel.getBody().hasOneBlock())
     return kernel.emitOpError("has branches around barriers over the grid");
+  if (failed(checkMemory()))
+    return failure();
   Origins origins(kernel);
   for (Operation &op : kernel.getBody().front()) {
     if (auto barrier = dyn_cast<GridBarrierOp>(op)) {
@@ -217,9 +248,8 @@ struct CheckJoinedPass
         return WalkResult::advance();
       auto kernel = symbols.lookup<FuncOp>(launch.getKernel());
       resident.insert(kernel);
-      return Checker(kernel, launch.getResidents()).run().failed()
-                 ? WalkResult::interrupt()
-                 : WalkResult::advance();
+      return Checker(kernel, launch).run().failed() ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
     });
     if (walk.wasInterrupted())
       return signalPassFailure();

@@ -381,3 +381,31 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
+
+// -----
+
+// The next launch finds what this one left.
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  // expected-error @below {{counts in argument 1, in which the launch does not promise zeros}}
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<1xi32> {
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  return %0 : tensor<1xi32>
+}
+
+// -----
+
+// A view of a tensor is its memory, too.
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %view = tensor.cast %x : tensor<9xf32> to tensor<?xf32>
+  // expected-error @below {{is resident and passes one tensor as operand 0 and as operand 1}}
+  %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x, %view) tied [0, -1] zeroed [1] shapes [affine_map<() -> (1)>] resident
+    : (tensor<9xf32>, tensor<?xf32>) -> (tensor<9xf32>, tensor<1xi32>)
+  return %0#0 : tensor<9xf32>
+}
