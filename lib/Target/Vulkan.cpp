@@ -246,8 +246,9 @@ TileFacts tilesOfNvidia() {
   // 0.698; 4, 8 0.685; 4, 4 0.755 (57344 columns of 4 bits). For a row of A
   // 14336x4096 takes 5 us more, of packed weights 7.5.
   tiles.skinny = {4, 4, 2.7, 4.1};
-  // 8 sequences of 4096 keys of i8 take 81 us with 32 a wave, 43 with 16, which
-  // `vgprsOfBytes` leaves; of f8E4M3FN 78 and 163.
+  // 8 sequences of 4096 keys of i8 took 81 us with 32 a wave, 43 with 16, which
+  // `vgprsOfBytes` leaves; of f8E4M3FN 78 and 163. The driver unrolled the
+  // loop of 32, which it may not any more.
   // One token of Llama 3 8B behind 8192 others: 321 tokens/s with one wave, 376
   // with two. One token, 16384 keys: 26.7 and 24.4 us.
   tiles.attention.wavesOfFew = 2;
