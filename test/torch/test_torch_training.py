@@ -61,6 +61,24 @@ def test_a_transformer_block_trains(rdna, isCompiled):
     torch.testing.assert_close(parameters, others, rtol=1e-3, atol=1e-3)
 
 
+def test_compiled_convolutions_lie_as_images_do(rdna):
+    """Torch's fake convolutions of rdna, by which Inductor plans memory, have channels last where the kernels do."""
+    torch = rdna
+    nn = torch.nn
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3, stride=2), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    x, y = torch.randn(2, 3, 8, 8), torch.tensor([1, 3])
+    results = []
+    for device in ("cpu", "rdna"):
+        model = copy.deepcopy(net).to(device, memory_format=torch.channels_last)
+        call = torch.compile(model) if device == "rdna" else model
+        loss = nn.functional.cross_entropy(call(x.to(device, memory_format=torch.channels_last)), y.to(device))
+        loss.backward()
+        results.append((loss.item(), [one.grad.cpu() for one in model.parameters()]))
+    torch.testing.assert_close(results[1], results[0], rtol=1e-4, atol=1e-5)
+    assert not torch.rdna.fallbacks()
+
+
 def test_readme_trains(rdna, capsys):
     """README's program: its last loss is far below the first."""
     program = re.search(r"```python\n(import torch, greta.torch\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]

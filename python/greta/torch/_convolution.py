@@ -22,6 +22,7 @@ import triton.language as tl
 
 from . import _convolution_packages as packages
 from ._device import dot_tile
+from ._layouts import format_of
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 from ._products import gemm
 
@@ -491,8 +492,7 @@ def convolution(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilat
     else:
         extents = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d, _ in zip(batched.shape[2:], weight.shape[2:], *full)]
         channels = weight.shape[0]
-    format = torch.channels_last if dims == 2 and batched.is_contiguous(memory_format=torch.channels_last) and not batched.is_contiguous() else torch.contiguous_format
-    out = torch.empty((batched.shape[0], channels, *extents), dtype=x.dtype, device=x.device, memory_format=format)
+    out = torch.empty((batched.shape[0], channels, *extents), dtype=x.dtype, device=x.device, memory_format=format_of(batched))
     if out.numel():
         _Geometry(weight, stride, padding, dilation, groups).gather(out, batched, weight, bias, transposed)
     return out if isBatched else out[0]

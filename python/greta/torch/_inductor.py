@@ -1,7 +1,7 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
 Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch have lists of
-devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py).
+devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py), and torch's fake convolutions (_layouts.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from .. import _torch
 from .._compile import user_cache
-from . import _dispatch, _graphs, ops
+from . import _dispatch, _graphs, _layouts, ops
 from ._device import NAME, target_of
 from ._imports import after_import
 
@@ -28,6 +28,7 @@ def register() -> None:
     after_import("triton", _activate)
     after_import("torch._dynamo.device_interface", _register_interface_later)
     after_import("torch._dynamo.eval_frame", _skip_operators)
+    after_import("torch._subclasses.fake_impls", _layouts.tell)
     after_import("torch._inductor.compile_fx", _register_code_generation)
 
 
