@@ -62,6 +62,8 @@ static bool hasOneUse(Value value) {
          }) == 1;
 }
 
+bool greta::sumsOverRanks(Operation *op) { return isa<AllReduceOp>(op); }
+
 /// Whether nobody but the sum sees what a kernel computed.
 static bool sumsInPlace(AllReduceOp sum) {
   Value value = sum.getX();

@@ -131,7 +131,7 @@ void Launch::begin(Place &place, uint64_t at, unsigned number) {
   if (place.checker)
     place.checker->reset();
   if (programs)
-    programs->begin(g.id, uint32_t(at));
+    programs->begin(g.id, uint32_t(at), config.resident);
   uint64_t waveScratch =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize;
   for (unsigned k = 0; k < wavesPerGroup; ++k)

@@ -28,9 +28,9 @@ def _compiled(text: str, target: str) -> Function:
 
 
 def _compiled_from(trace: Trace, text: str) -> Function:
-    """The function that was traced, for the device in use. What the compiler refuses is said of the line of Python."""
+    """The function that was traced, for the device in use, or its communicator's. What the compiler refuses is said of the line of Python."""
     try:
-        return _compiled(text, targets(find_device()))
+        return _compiled(text, targets(find_device() if trace.comm is None else trace.comm.device))
     except CompileError as error:
         raise CompileError(trace.located(str(error))) from None
 
@@ -303,7 +303,7 @@ def attention(
 def all_reduce(x: Any, comm: Communicator) -> Any:
     """The sum of x over the ranks, in f32, f16 or bf16; all call the function that has it."""
     if not isinstance(x, Value):
-        return comm.all_reduce(asarray(x))
+        return comm.all_reduce(asarray(x, device=comm.device))
     if x.trace.comm not in (None, comm):
         raise Error("a function sums over the ranks of one communicator")
     x.trace.comm = comm

@@ -404,9 +404,10 @@ GRETA_API const char *greta_package_manifest(const greta_package *package);
 enum {
   GRETA_LOAD_CAPTURE_STATISTICS = 1, /* ask the driver for its statistics */
   GRETA_LOAD_NATIVE_CODE = 2,        /* variants for the host are allowed */
-  /* Kernels of ranges that no launch has met yet are not loaded: a launch that
-   * meets a new one takes as long as the driver compiles, and may fail as a
-   * load does. Launch once before a capture. */
+  /* No kernels are loaded with the function, neither the variant's own nor its
+   * ranges': a launch loads those that it needs, takes as long as the driver
+   * compiles them, and may fail as a load does. Launch once before a capture.
+   */
   GRETA_LOAD_LAZILY = 4
 };
 GRETA_API greta_status greta_function_load(greta_device *device,

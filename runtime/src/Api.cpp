@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <utility>
 
 using namespace greta::rt;
 
@@ -347,6 +348,7 @@ greta_status greta_graph_begin(greta_stream *S) {
            "the stream is already recording a graph");
     S->endRepeats();
     S->Recorded.clear();
+    S->RecordedBy = {};
     S->Impl->beginCapture();
     S->Impl->Capturing = true;
   });
@@ -362,7 +364,8 @@ greta_status greta_graph_end(greta_stream *S, greta_graph **Out) {
     std::vector<greta_graph_part> Parts;
     Parts.swap(S->Recorded);
     Parts.push_back({S->Impl->endCapture(), nullptr, {}});
-    *Out = new greta_graph{S->Device, std::move(Parts)};
+    *Out = new greta_graph{S->Device, std::move(Parts),
+                           std::exchange(S->RecordedBy, {})};
   });
 }
 
@@ -370,8 +373,11 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
   Trace::Call Traced("greta_graph_launch");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
-    if (!S->Impl->Capturing)
+    if (!S->Impl->Capturing) {
+      comm::Comms(G->By).tell(); // kernels would wait for a rank that is lost
       S->endRepeats();
+    }
+    (S->Impl->Capturing ? S->RecordedBy : S->Told).add(G->By);
     for (const greta_graph_part &Part : G->Parts) {
       S->settle();
       if (S->Impl->Capturing)

@@ -64,6 +64,8 @@ struct greta_stream {
   greta::rt::comm::Comms Told;
   // While a graph is recorded: what was recorded before the last collective.
   std::vector<greta_graph_part> Recorded;
+  // And those whose collectives are kernels of what is recorded.
+  greta::rt::comm::Comms RecordedBy;
   // Before what is to run behind the last collective; throws its failure.
   void settle();
   // When all is done; throws the failure of those that the device orders.
@@ -77,6 +79,7 @@ struct greta_event {
 struct greta_graph {
   std::shared_ptr<greta::rt::Device> Device;
   std::vector<greta_graph_part> Parts;
+  greta::rt::comm::Comms By; // those whose collectives are kernels of it
 };
 struct greta_comm {
   std::shared_ptr<greta::rt::comm::Comm> Impl;

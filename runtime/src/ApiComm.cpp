@@ -64,7 +64,7 @@ void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
       S.endRepeats();
     S.settle();
     C->queueSmall(*S.Impl, What);
-    S.Told.add(C);
+    (S.Impl->Capturing ? S.RecordedBy : S.Told).add(C);
     return;
   }
   if (S.Impl->Capturing)
@@ -220,7 +220,9 @@ greta_status greta_comm_info(greta_comm *C, char **Json) {
   return guarded([&] {
     nlohmann::json J;
     need(C, "comm").Impl->describe(J);
-    need(Json, "json") = copyString(J.dump(2));
+    // Words of another process may be no UTF-8.
+    need(Json, "json") = copyString(
+        J.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   });
 }
 

@@ -372,12 +372,13 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
         S->Next.tensors(C.Results);
         if (S->Repeats->takes(S->Next))
           return;
-        // Calls that were held back have been queued meanwhile.
-        takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true,
-                    "argument", C.Args);
-        takeTensors(Results, ResultCount, Impl.decl().Results, *F->Device, true,
-                    "result", C.Results);
       }
+      // Calls that were held back have been queued meanwhile, or recorded, with
+      // arguments of their own.
+      takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true,
+                  "argument", C.Args);
+      takeTensors(Results, ResultCount, Impl.decl().Results, *F->Device, true,
+                  "result", C.Results);
     }
     queueCall(*S, Impl, F->Comm);
   });

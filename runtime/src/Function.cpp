@@ -330,7 +330,12 @@ void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
   MemoryRef &Zeroed = S.Capturing ? C.Zeroed : S.Zeroed;
   if (!Grow(Zeroed, Ends[1], false))
     return;
-  clear(Zeroed);
+  try {
+    clear(Zeroed);
+  } catch (...) {
+    Zeroed = nullptr; // the next launch clears it
+    throw;
+  }
   if (S.Capturing)
     S.RecordedZeroed.push_back(Zeroed);
 }
@@ -408,6 +413,7 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
     if (Decl->Results[I].Tied)
       copyTied(C, I);
   }
+  checkOverlaps(C);
   const Loaded &What = load(choiceFor(C.Symbols));
   placeTemporaries(S, C, What, Shares);
   auto Sum = What.From.Sums.begin(), End = What.From.Sums.end();
@@ -431,6 +437,23 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
   }
 }
 
+// Phases of one launch have no barrier between tensors that the compiler takes
+// for different memory.
+void Function::checkOverlaps(const Call &C) const {
+  if (!Chosen->Requires.Resident)
+    return;
+  for (size_t I = 0; I < C.Results.size(); ++I)
+    for (size_t J = 0; !Decl->Results[I].Tied && J < C.Args.size(); ++J) {
+      const TensorArg &R = C.Results[I], &A = C.Args[J];
+      if (A.Buffer && *A.Buffer == *R.Buffer && A.Offset < R.Offset + R.Bytes &&
+          R.Offset < A.Offset + A.Bytes)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", I, " '",
+             Decl->Results[I].Name, "' overlaps argument ", J, " '",
+             Decl->Args[J].Name,
+             "'; a variant with joined launches needs other memory for it");
+    }
+}
+
 void Function::addKernel(Stream &S, Call &C, const Loaded &From,
                          size_t Index) const {
   const KernelDecl &K = From.From.Kernels[Index];
@@ -447,6 +470,11 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
   }
   if (Empty)
     return;
+  // Workgroups that wait for one that does not run would wait for ever.
+  if (K.IsResident && (L.Grid[0] > From.From.Requires.Resident ||
+                       L.Grid[1] != 1 || L.Grid[2] != 1))
+    fail(GRETA_ERROR_BAD_PACKAGE, "kernel '", K.Entry,
+         "' has more workgroups than its variant says run at a time");
   std::vector<uint8_t> &Block = C.Blocks;
   Block.resize((Block.size() + 7) / 8 * 8);
   size_t Begin = Block.size(), FirstUse = C.Uses.size();

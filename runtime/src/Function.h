@@ -119,6 +119,7 @@ private:
   const Loaded &choiceFor(const std::vector<int64_t> &Symbols) const;
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;
+  void checkOverlaps(const Call &C) const;
   void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index) const;
   void addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D) const;
   Use useOf(Stream &S, const Call &C, const Loaded &L,

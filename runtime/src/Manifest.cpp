@@ -173,10 +173,9 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
     static const std::set<std::string> Vulkan = {
         "subgroup_size", "features", "subgroup_ops",
         "shared_bytes",  "coopmat",  "layouts"};
-    bool OfGpu =
-        (Key == "compute_units" || Key == "communicator" ||
-         Key == "resident") &&
-        Backend != "host";
+    bool OfGpu = (Key == "compute_units" || Key == "communicator" ||
+                  Key == "resident") &&
+                 Backend != "host";
     if (!OfGpu && (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch"))
       Q.Unknown = printable(Key);
   }
@@ -404,6 +403,8 @@ void code(const Reader &R, const FunctionDecl &F, Variant &V,
   // A reader that knows no sums leaves the variant alone for what it requires.
   if (V.Requires.Communicator != !V.Sums.empty())
     R.bad("there are 'sums' if and only if 'communicator' is required");
+  if (V.Kernels.empty() && V.Sums.empty())
+    R.at("kernels").bad("it is empty, and there are no sums");
   if (V.Backend == "host" && V.Kernels.size() != 1)
     R.at("kernels").bad("a host variant has exactly one kernel");
 }

@@ -30,6 +30,10 @@ int64_t alignmentOf(mlir::Value tensor);
 /// operand.
 bool updatesInPlace(mlir::OpResult made);
 
+/// Whether the op is a sum over ranks, which is pure but takes memory that a
+/// launch has filled.
+bool sumsOverRanks(mlir::Operation *op);
+
 /// The value whose memory a tensor has: through views, updates in place, sums
 /// over ranks of what nobody else uses, and through launches from a result to
 /// the operand that it is tied to.

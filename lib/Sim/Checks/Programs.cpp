@@ -13,11 +13,13 @@ ProgramChecker::ProgramChecker(const MemoryMap &memory, Source *source,
       all.push_back(k);
 }
 
-void ProgramChecker::begin(const uint32_t (&id)[3], uint32_t number) {
+void ProgramChecker::begin(const uint32_t (&id)[3], uint32_t number,
+                           bool othersGoOn) {
   if (ids.size() <= number)
     ids.resize(number + 1);
   ids[number] = {id[0], id[1], id[2]};
-  paused[current] = {interval, std::move(known)};
+  if (othersGoOn)
+    paused[current] = {interval, std::move(known)};
   current = number;
   interval = 1;
   known.clear();

@@ -37,7 +37,8 @@ public:
                  llvm::ArrayRef<ArgumentExtent> arguments);
 
   /// A program begins, and runs.
-  void begin(const uint32_t (&id)[3], uint32_t number);
+  /// `othersGoOn`: the program before may be resumed.
+  void begin(const uint32_t (&id)[3], uint32_t number, bool othersGoOn);
   /// One that began before runs on.
   void resume(uint32_t number);
   /// Both are false after a fault.

@@ -133,7 +133,7 @@ bool Joiner::take(LaunchOp launch) {
       return false;
     for (Operation *op = launches.back()->getNextNode(); op != launch;
          op = op->getNextNode())
-      if (!isMemoryEffectFree(op))
+      if (!isMemoryEffectFree(op) || sumsOverRanks(op))
         return false;
   }
   // A result that takes the place of another in its memory has its type.

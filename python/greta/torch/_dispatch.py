@@ -58,7 +58,7 @@ def _number(word: str, value: Any, kind: torch.dtype, index: int, stream: int) -
     return torch.full((), value, dtype=kind, device=torch.device(NAME, index))
 
 
-@functools.lru_cache(None)
+@functools.lru_cache(4096)  # plans and graphs keep what they read
 def _number_for_all(word: str, value: Any, kind: torch.dtype, index: int) -> torch.Tensor:
     """A number that replays of graphs and calls that are launched again read: it is written before, and stays."""
     with made_for_all_streams(index):

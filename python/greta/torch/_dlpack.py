@@ -18,6 +18,15 @@ _HOST = (int(DLDeviceType.kDLCPU), 0)
 _device_of_torch, _capsule_of_torch = torch.Tensor.__dlpack_device__, torch.Tensor.__dlpack__
 
 
+_old_capsule_of_torch = torch.utils.dlpack.to_dlpack
+
+
+def _old_capsule(tensor: torch.Tensor) -> Any:
+    if tensor.device.type == NAME:
+        _torch.move_away(tensor)
+    return _old_capsule_of_torch(tensor)
+
+
 def _device(self: torch.Tensor) -> tuple[Any, int]:
     return (DLDeviceType.kDLExtDev, self.device.index) if self.device.type == NAME else _device_of_torch(self)
 
@@ -56,5 +65,6 @@ def from_dlpack(of: Any, device: Any = None) -> torch.Tensor:
 
 
 def register() -> None:
+    torch.to_dlpack = torch.utils.dlpack.to_dlpack = _old_capsule
     torch.Tensor.__dlpack_device__ = _device  # type: ignore[method-assign]
     torch.Tensor.__dlpack__ = _capsule  # type: ignore[method-assign]

@@ -70,9 +70,8 @@ PlanRecorder::PlanRecorder(std::vector<at::Tensor> given)
 }
 
 std::optional<size_t> PlanRecorder::madeOf(const Block *block) const {
-  // Memory that was made later may have the block of memory that is gone.
-  for (size_t i = blocks.size(); i-- > 0;)
-    if (blocks[i] == block)
+  for (size_t i = blocks.size(); block && i-- > 0;)
+    if (blocks[i] == block->number)
       return firstMade + i;
   return std::nullopt;
 }
@@ -123,7 +122,7 @@ void PlanRecorder::made(Block *block, size_t bytes) {
   for (PlanRecorder *one = current; one; one = one->before) {
     one->isWhole =
         one->isWhole && block->device == one->tensors[0].device().index();
-    one->blocks.push_back(block);
+    one->blocks.push_back(block->number);
     one->taken.made.push_back(bytes);
   }
 }

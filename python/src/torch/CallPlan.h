@@ -104,7 +104,7 @@ private:
   PlanRecorder *before;
   std::vector<at::Tensor> tensors;
   std::vector<Place> places;
-  std::vector<Block *> blocks; // of what was made
+  std::vector<uint64_t> blocks; // the numbers of what was made
   CallPlan taken; // its arguments count what was made from `firstMade`
   bool isWhole = true;
 };

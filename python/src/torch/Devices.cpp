@@ -281,6 +281,8 @@ Block *torch_device::Device::enter(Block block) {
   size_t bytes = block.requested;
   auto made = std::make_unique<Block>(std::move(block));
   Block *result = made.get();
+  static std::atomic<uint64_t> newest = 0;
+  result->number = ++newest;
   std::lock_guard<std::mutex> guard(lock);
   blocks.emplace(result->address, std::move(made));
   count(counters.allocation, 1);

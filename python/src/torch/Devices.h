@@ -65,6 +65,7 @@ struct Block {
   int64_t stream;                     // the one in use when it was made
   bool isShared;                      // another stream used it
   std::shared_ptr<GraphMemory> graph; // that it was made for
+  uint64_t number = 0;                // no other block of the process has it
   size_t size() const { return buffer.size(); }
 };
 

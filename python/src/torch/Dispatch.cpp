@@ -14,6 +14,7 @@
 #include "CallPlan.h"
 
 #include <atomic>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <shared_mutex>
 #include <torch/library.h>
 #include <unordered_map>
@@ -148,16 +149,18 @@ public:
   }
 
   void add(const std::string &key, std::shared_ptr<const Planned> planned) {
+    decltype(plans) old; // ends without the lock: tensors may take Python's
     std::lock_guard<std::shared_mutex> guard(lock);
     if (plans.size() >= most)
-      plans.clear();
-    plans[key] = std::move(planned);
+      old.swap(plans);
+    std::swap(plans[key], planned);
   }
 
   void clear() {
+    decltype(plans) old;
     std::lock_guard<std::shared_mutex> guard(lock);
     calls.clear();
-    plans.clear();
+    old.swap(plans);
   }
 
   std::map<std::string, std::pair<int64_t, int64_t>> counts() {
@@ -242,6 +245,9 @@ static std::shared_ptr<Planned> planOf(const c10::OperatorHandle &op,
 
 static void runOrRecord(const c10::OperatorHandle &op,
                         torch::jit::Stack *stack) {
+  // Operators that this one is made of compute in its types, and no key tells
+  // whether autocast is on.
+  c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
   size_t arguments = op.schema().arguments().size();
   CallKey key(op);
   auto given = torch::jit::last(*stack, arguments);

@@ -8,9 +8,15 @@
 #include "Distributed.h"
 
 #include <ATen/Functions.h>
+#include <algorithm>
 #include <c10/core/DeviceGuard.h>
+#include <cstring>
 #include <fstream>
+#include <ifaddrs.h>
+#include <iterator>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <torch/csrc/utils/pybind.h>
 #include <unistd.h>
@@ -129,6 +135,16 @@ std::string hostName() {
   return std::string(name.c_str()) + " " + boot;
 }
 
+bool isLoopback(const sockaddr *of) {
+  if (of->sa_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in *>(of)->sin_addr.s_addr) >>
+               24 ==
+           127;
+  return of->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(
+             &reinterpret_cast<const sockaddr_in6 *>(of)->sin6_addr);
+}
+
 /// Where other hosts reach this one, with a port that is free: it has the
 /// address from which it would write to the host of the store.
 std::string ownAddress() {
@@ -146,6 +162,18 @@ std::string ownAddress() {
   int port = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   bool ok = !::connect(to, found->ai_addr, found->ai_addrlen) &&
             !getsockname(to, address, &length);
+  // On its own host the name of the store's host may be the loopback's.
+  ifaddrs *all = nullptr;
+  if (ok && isLoopback(address) && !getifaddrs(&all)) {
+    for (ifaddrs *one = all; one; one = one->ifa_next)
+      if (one->ifa_addr && one->ifa_addr->sa_family == found->ai_family &&
+          (one->ifa_flags & IFF_UP) && !isLoopback(one->ifa_addr)) {
+        std::memcpy(&own, one->ifa_addr, length);
+        break;
+      }
+    freeifaddrs(all);
+  }
+  ok = ok && !isLoopback(address);
   reinterpret_cast<sockaddr_in *>(&own)->sin_port = 0; // IPv6 has it there, too
   ok = ok && !bind(port, address, length) &&
        !getsockname(port, address, &length);
@@ -254,11 +282,19 @@ void Collectives::connect(c10::DeviceIndex index) {
   if (!areOnOneHost()) {
     const std::string key = prefix + "address";
     if (rank_ == 0) {
-      address = ownAddress();
+      try {
+        address = ownAddress();
+      } catch (...) {
+        store->set(key, std::vector<uint8_t>()); // the others do not wait
+        throw;
+      }
       store->set(key, std::vector<uint8_t>(address.begin(), address.end()));
     } else {
       std::vector<uint8_t> its = store->get(key);
       address.assign(its.begin(), its.end());
+      TORCH_CHECK_WITH(
+          DistBackendError, !address.empty(),
+          "greta: rank 0 found no address for ranks of other hosts");
     }
   }
   greta_comm_id id = {};
@@ -280,12 +316,14 @@ void Collectives::connect(c10::DeviceIndex index) {
   options.size = uint32_t(size_);
   options.timeout_milliseconds =
       uint64_t(std::max<int64_t>(timeout.count(), 1));
+  std::unique_ptr<Comm> ready;
   try {
-    comm = std::make_unique<Comm>(device(index).runtime().comm(options));
+    ready = std::make_unique<Comm>(device(index).runtime().comm(options));
   } catch (const Error &error) {
     C10_THROW_ERROR(DistBackendError, c10::str("greta: ", error.what()));
   }
   watch = Watch::start(index);
+  comm = std::move(ready);
 }
 
 //
@@ -692,11 +730,13 @@ PyObject *torch_device::makeCollectives(PyObject *store, int rank, int size,
       std::chrono::duration<double>(seconds));
   c10::intrusive_ptr<c10d::Backend> backend =
       c10::make_intrusive<Collectives>(std::move(of), rank, size, timeout);
+  std::vector<c10::weak_intrusive_ptr<c10d::Backend>> gone; // end unlocked
   {
     std::lock_guard<std::mutex> guard(madeLock);
-    auto gone = [](const auto &one) { return one.expired(); };
-    made().erase(std::remove_if(made().begin(), made().end(), gone),
-                 made().end());
+    auto first = std::partition(made().begin(), made().end(),
+                                [](const auto &one) { return !one.expired(); });
+    std::move(first, made().end(), std::back_inserter(gone));
+    made().erase(first, made().end());
     made().emplace_back(backend);
   }
   return py::cast(std::move(backend)).release().ptr();

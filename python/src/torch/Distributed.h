@@ -125,7 +125,10 @@ public:
               Milliseconds timeout);
   ~Collectives() override { shutdown(); }
   /// The last reference has gone; those that keep none from going are left.
-  void release_resources() override { shutdown(); }
+  void release_resources() override {
+    shutdown();
+    store.reset(); // its server, or file, goes with the group
+  }
 
   const std::string getBackendName() const override { return "greta"; }
   void setTimeout(Milliseconds to) override;
@@ -191,9 +194,9 @@ private:
   void connect(c10::DeviceIndex index);
   bool areOnOneHost();
 
-  const c10::intrusive_ptr<c10d::Store> store;
-  const std::string prefix; // of this group's keys in it
-  std::mutex lock;          // guards what follows
+  c10::intrusive_ptr<c10d::Store> store; // until the last reference goes
+  const std::string prefix;              // of this group's keys in it
+  std::mutex lock;                       // guards what follows
   Milliseconds timeout;
   uint64_t issued = 0;
   WorkPtr coalesced; // while calls are

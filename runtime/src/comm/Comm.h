@@ -184,6 +184,10 @@ public:
     if (std::find(All.begin(), All.end(), C) == All.end())
       All.push_back(C);
   }
+  void add(const Comms &Others) {
+    for (const std::shared_ptr<Comm> &C : Others.All)
+      add(C);
+  }
   // Throws the failure of one; then, and if there is none, it is empty.
   void tell() {
     std::vector<std::shared_ptr<Comm>> Now;

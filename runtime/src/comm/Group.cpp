@@ -196,7 +196,14 @@ struct Group::Ears : Wire::Owner {
                ? G.data() + At
                : nullptr;
   }
-  void ended(const std::string &Why) override { G.end(Why); }
+  // The text came by the network.
+  void ended(const std::string &Why) override {
+    std::string Text = Why;
+    std::replace_if(
+        Text.begin(), Text.end(), [](char C) { return C < ' ' || C > '~'; },
+        '?');
+    G.end(Text);
+  }
   Group &G;
 };
 

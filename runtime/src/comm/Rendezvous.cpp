@@ -1,10 +1,11 @@
 // Rendezvous.cpp: see Rendezvous.h. Whoever reaches the port can write to it,
-// so every size is checked, and a stranger's connection is closed and keeps
-// nobody waiting.
+// so every size here is checked (UCX reads its own addresses), and a stranger's
+// connection is closed and keeps nobody waiting.
 #include "comm/Rendezvous.h"
 #include "Error.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
 #include <netdb.h>
@@ -14,6 +15,7 @@
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace greta::rt::comm {
 namespace {
@@ -54,6 +56,22 @@ struct Resolved {
     if (int Code = getaddrinfo(Host.c_str(), Port.c_str(), &Hints, &First))
       fail(GRETA_ERROR_NOT_FOUND, "the host of '", printable(Address),
            "' was not found: ", gai_strerror(Code));
+    // On the host itself its name is often a loopback address (127.0.1.1 on
+    // Debian), where no other host comes.
+    in6_addr Literal;
+    bool IsName = Host != "localhost" &&
+                  inet_pton(AF_INET, Host.c_str(), &Literal) != 1 &&
+                  inet_pton(AF_INET6, Host.c_str(), &Literal) != 1;
+    if (!Listens || !IsName || First->ai_family != AF_INET ||
+        ntohl(
+            reinterpret_cast<sockaddr_in *>(First->ai_addr)->sin_addr.s_addr) >>
+                24 !=
+            127)
+      return;
+    freeaddrinfo(std::exchange(First, nullptr));
+    if (int Code = getaddrinfo(nullptr, Port.c_str(), &Hints, &First))
+      fail(GRETA_ERROR_NOT_FOUND,
+           "no address to listen at: ", gai_strerror(Code));
   }
   ~Resolved() { freeaddrinfo(First); }
   Resolved(const Resolved &) = delete;
@@ -198,6 +216,13 @@ private:
     Strangers.push_back({std::move(S), ""});
   }
 
+  // Whether the process at the other end is gone; it may come again.
+  static bool hasEnded(const Socket &S) {
+    char C;
+    ssize_t N = recv(S.get(), &C, 1, MSG_PEEK | MSG_DONTWAIT);
+    return N == 0 || (N < 0 && errno != EAGAIN && errno != EINTR);
+  }
+
   // Whether it stays a stranger.
   bool hear(Stranger &S, uint32_t &Came) {
     char Buffer[4096];
@@ -218,7 +243,8 @@ private:
     if (H.Size != Size)
       Refusal = concat("rank ", H.Rank, " is one of ", H.Size,
                        ", rank 0 one of ", Size);
-    else if (!H.Rank || H.Rank >= Size || Sockets[H.Rank])
+    else if (!H.Rank || H.Rank >= Size ||
+             (Sockets[H.Rank] && !hasEnded(Sockets[H.Rank])))
       Refusal = concat("rank ", H.Rank, " has joined already");
     if (!Refusal.empty()) {
       Answer A{magic, 0, 1, static_cast<uint32_t>(Refusal.size())};
@@ -227,8 +253,8 @@ private:
       return false;
     }
     Words[H.Rank] = S.Said.substr(sizeof(H));
+    Came += !Sockets[H.Rank];
     Sockets[H.Rank] = std::move(S.At);
-    ++Came;
     return false;
   }
 

@@ -221,7 +221,7 @@ void Wire::run() {
       watch();
     }
     if (Closing) {
-      if (!Since)
+      if (!Since || Any) // as long as bytes move
         Since = Now;
       if (isQuiet() || Now - *Since > leaving)
         return;

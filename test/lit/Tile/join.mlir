@@ -111,3 +111,17 @@ func.func @memory(%x: tensor<4xf32>) -> (tensor<1xf32>, tensor<1xf32>) attribute
   %b = greta_tile.launch @any grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<4xf32>) -> tensor<1xf32>
   return %a, %b : tensor<1xf32>, tensor<1xf32>
 }
+
+// A sum over ranks stands between what is joined before it and behind it.
+// CHECK-LABEL: func.func @summed
+// CHECK: %[[A:.*]]:{{[0-9]+}} = greta_tile.launch @summed_joined0
+// CHECK: %[[SUM:.*]] = greta.all_reduce %[[A]]
+// CHECK: greta_tile.launch @summed_joined1 {{.*}}(%[[SUM]])
+func.func @summed(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %a = greta_tile.launch @read grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %b = greta_tile.launch @read grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %sum = greta.all_reduce %b : tensor<1xf32> -> tensor<1xf32>
+  %c = greta_tile.launch @read grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%sum) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %d = greta_tile.launch @read grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%c) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  return %d : tensor<1xf32>
+}

@@ -178,6 +178,33 @@ TEST_P(Sums, InStreamsThatRepeatAndProfile) {
   });
 }
 
+// Calls that were held back are queued by the call that sums, which keeps its
+// own arguments.
+TEST_P(Sums, BehindCallsThatAreHeldBack) {
+  greta::Package P = packageOf(sumManifest());
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    Use Of(Own, P, "summed");
+    greta::Function Scale = Own.R.load(P, "twice_scaled");
+    Of.launch(50);
+    constexpr int64_t more = 3000;
+    greta::Buffer From = Own.R.allocate(more * 4),
+                  To = Own.R.allocate(more * 4), Results[4];
+    for (greta::Buffer &One : Results)
+      One = Own.R.allocate(50 * 4);
+    greta::check(greta_stream_set_auto_graph(Own.S.get(), 1));
+    for (greta::Buffer &One : Results) {
+      Scale.launch(Own.S, {{&From, {1, more}}}, {{&To, {1, more}}});
+      Of.F.launch(Own.S, {{&Of.A, {1, 50}}}, {{&One, {1, 50}}});
+      Own.S.synchronize();
+    }
+    for (greta::Buffer &One : Results) {
+      std::vector<float> Y(50);
+      Own.S.read(One, Y.data(), Y.size() * 4);
+      EXPECT_EQ(Y[3], 2 * (2 * sumOf(2, 3) + 2) + 1);
+    }
+  });
+}
+
 TEST_P(Sums, ALostRankIsAnError) {
   greta::Package P = packageOf(sumManifest());
   ranks(GetParam(), 2, [&](Rank &Own) {
