@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -47,6 +48,14 @@ def hosts():
         ran = subprocess.run(["ip", *words], capture_output=True, text=True)
         if ran.returncode:
             pytest.skip(f"network namespaces: {ran.stderr.strip()}")
+        return ran.stdout
+
+    def wait_for_link(name, device):
+        """The kernel finds a carrier a while after both ends are up."""
+        end = time.monotonic() + 20
+        while "state UP" not in ip("-n", name, "-o", "link", "show", device):
+            assert time.monotonic() < end, f"{device} of {name} has no carrier"
+            time.sleep(0.02)
 
     made = []
     try:
@@ -62,6 +71,8 @@ def hosts():
             ip("-n", name, "addr", "add", f"10.77.{n}.2/24", "dev", "e0")
             ip("-n", name, "link", "set", "e0", "up")
             ip("-n", name, "route", "add", "default", "via", f"10.77.{n}.1")
+            wait_for_link(name, "e0")
+            wait_for_link(names[0], f"v{n}")
         subprocess.run(["ip", "netns", "exec", names[0], "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"], check=True)
         rename = 'hostname "$0" && exec "$@"'
         yield [["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", rename, name] for name in names], "10.77.1.1"

@@ -129,7 +129,7 @@ struct Requirements {
   int64_t sharedBytes = 0;
   int64_t computeUnits = 0; // at least
   bool communicator = false;
-  int64_t resident = 0;     // workgroups of a launch that run at a time
+  int64_t resident = 0; // workgroups of a launch that run at a time
   llvm::SmallVector<CoopMatrixShape> coopmat;
   llvm::SmallVector<CoopMatrixLayout> layouts;
 };
