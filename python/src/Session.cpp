@@ -11,11 +11,6 @@
 using namespace greta;
 using namespace greta::python;
 
-static uint64_t nextId() {
-  static std::atomic<uint64_t> count;
-  return ++count;
-}
-
 int64_t greta::python::scalarBits(const std::string &type, nb::handle value) {
   int64_t bits = 0;
   if (type[0] == 'i') {
@@ -50,7 +45,7 @@ static bool checksPrograms(const std::string &spec) {
 }
 
 Session::Session(const std::string &spec)
-    : isChecked(checksPrograms(spec)), id(nextId()), runtime(spec),
+    : isChecked(checksPrograms(spec)), runtime(spec),
       queue(std::make_shared<Queue>(runtime.stream())) {}
 
 Buffer Session::takeMemory(size_t bytes) {
@@ -156,14 +151,14 @@ PackageFunction::~PackageFunction() {
 }
 
 const Loaded &PackageFunction::on(const std::shared_ptr<Session> &session) {
-  if (session->id == lastId)
+  if (!lastOn.owner_before(session) && !session.owner_before(lastOn))
     return *last;
   std::unique_ptr<Loaded> &loaded = session->functions[this];
   if (!loaded) {
     loaded = std::make_unique<Loaded>(session->runtime.load(*package, name));
     sessions.push_back(session);
   }
-  lastId = session->id;
+  lastOn = session;
   last = loaded.get();
   return *loaded;
 }

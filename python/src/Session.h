@@ -70,7 +70,6 @@ struct Session {
 
   /// Whether launches are checked: GRETA_CHECK, where the device is simulated.
   const bool isChecked;
-  const uint64_t id;              // no other session of the process has it
   const pid_t process = getpid(); // another's is of no use after a fork
   greta::Runtime runtime;
   std::shared_ptr<Queue> queue; // the one in use
@@ -147,7 +146,9 @@ public:
 
 private:
   std::vector<std::weak_ptr<Session>> sessions;
-  uint64_t lastId = 0;
+  // Not its address, which another may have later, nor a number: the module of
+  // torch's device makes sessions, too, and has counters of its own.
+  std::weak_ptr<Session> lastOn;
   const Loaded *last = nullptr;
 };
 
