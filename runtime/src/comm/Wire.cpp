@@ -57,7 +57,8 @@ struct Ucx {
 
 namespace {
 
-constexpr std::chrono::milliseconds grace(200), leaving(2000);
+constexpr std::chrono::milliseconds grace(200), leaving(2000),
+    leavingAtMost(60000);
 constexpr size_t mostTextBytes = Group::wordBytes;
 // The sender, and whether it is a head or what follows.
 ucp_tag_t tagOf(uint32_t Rank, bool Body) {
@@ -205,7 +206,7 @@ void Wire::run() {
   for (uint32_t R = 0; R < Size; ++R)
     if (R != Rank)
       expect(R, nullptr, 0);
-  std::optional<Group::Clock::time_point> Since;
+  std::optional<Group::Clock::time_point> Began, Since; // of leaving
   auto Looked = Group::Clock::now(), Moved = Looked;
   for (Patience P;;) {
     bool Any = post();
@@ -221,9 +222,11 @@ void Wire::run() {
       watch();
     }
     if (Closing) {
+      if (!Began)
+        Began = Now;
       if (!Since || Any) // as long as bytes move
         Since = Now;
-      if (isQuiet() || Now - *Since > leaving)
+      if (isQuiet() || Now - *Since > leaving || Now - *Began > leavingAtMost)
         return;
     }
     if (Any) {
