@@ -409,3 +409,33 @@ func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
     : (tensor<9xf32>, tensor<?xf32>) -> (tensor<9xf32>, tensor<1xi32>)
   return %0#0 : tensor<9xf32>
 }
+
+// -----
+
+// Two words count, so that nobody knows who has come.
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %other: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  greta_tile.grid_barrier %met until 4 : !greta_tile.ptr<i32>
+  // expected-error @below {{counts in another word than the barriers before it}}
+  greta_tile.grid_barrier %other until 8 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [0, 1] shapes [affine_map<() -> (1)>, affine_map<() -> (1)>] resident
+    : (tensor<9xf32>) -> (tensor<1xi32>, tensor<1xi32>)
+  return %x : tensor<9xf32>
+}
+
+// -----
+
+// Only one block is looked at.
+// expected-error @below {{has branches around barriers over the grid}}
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
+  cf.br ^end
+^end:
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [0] shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  return %x : tensor<9xf32>
+}

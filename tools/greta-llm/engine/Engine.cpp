@@ -345,17 +345,7 @@ greta::Function loadFunction(greta::Runtime &runtime,
 
 greta::Function Engine::load(const std::string &name) {
   progress.say("loading kernels: " + name);
-  greta::Function made = loadFunction(runtime, package, packagePath, name);
-  const std::string joined = "-joined";
-  std::string variant = made.variant();
-  bool isJoined =
-      variant.size() > joined.size() &&
-      !variant.compare(variant.size() - joined.size(), joined.size(), joined);
-  if (isJoined && std::count(options.devices.begin(), options.devices.end(),
-                             options.device) > 1)
-    fail("--devices names " + options.device +
-         " twice, and kernels of --one-launch need all of it");
-  return made;
+  return loadFunction(runtime, package, packagePath, name);
 }
 
 Element Engine::elementOfPackage() {
