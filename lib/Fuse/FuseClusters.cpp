@@ -89,7 +89,7 @@ private:
   Shapes &shapes;
   std::vector<Cluster> clusters; // merged ones are left empty
   llvm::DenseMap<Operation *, int> clusterOf;
-  /// Of each sum over ranks the one before.
+  /// The sum over ranks that comes before each.
   llvm::DenseMap<Operation *, Operation *> sumBefore;
 };
 } // namespace

@@ -130,6 +130,8 @@ LogicalResult
 greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
                        const CompileOptions &options,
                        SmallVectorImpl<CompiledVariant> &variants) {
+  if (!options.joined || row.backend == Backend::Host)
+    return compileFor(std::move(module), row, options, variants);
   CompileOptions alone = options;
   alone.joined = 0;
   SmallVector<CompiledVariant, 2> plain, joined;
@@ -137,7 +139,7 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
     return failure();
   bool hasRanges = llvm::any_of(
       plain, [](const CompiledVariant &one) { return !one.ranges.empty(); });
-  if (options.joined && row.backend != Backend::Host && !hasRanges) {
+  if (!hasRanges) {
     CompileOptions together = options;
     together.hasRanges = false;
     if (failed(compileFor(std::move(module), row, together, joined)))

@@ -96,7 +96,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));
   passes.addPass(createGretaTileDistributePass({target}));
   if (options.joined) {
-    // Where nobody can wait for others, one workgroup does all.
+    // One workgroup does all if none can wait for others.
     int64_t residents = row.most.turns ? 1 : options.joined * row.computeUnits;
     passes.addPass(createGretaTileJoinPass({residents}));
     passes.addPass(createGretaTileCheckJoinedPass());
@@ -212,7 +212,7 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
 
   // Launches are read first: emitting replaces kernels.
   auto func = *module.getOps<func::FuncOp>().begin();
-  // Where none were joined, there is nothing that the plain variant has not.
+  // If no launches were joined, the plain variant is the same.
   if (options.joined &&
       llvm::none_of(func.getOps<tile::LaunchOp>(),
                     [](tile::LaunchOp launch) { return launch.getResident(); }))

@@ -172,7 +172,7 @@ void queueCall(greta_stream &S, const Function &F,
 // Queues a collective behind the stream's work, or records it.
 void queueCollective(const std::shared_ptr<comm::Comm> &C, greta_stream &S,
                      comm::Collective What);
-// What a communicator calls the type; throws if it adds up no such.
+// The element type of a reduction; throws if there are none of this dtype.
 comm::Element elementOf(const char *DType);
 // Queues a step that a stream took before.
 void queueStep(greta_stream &S, const Step &What);

@@ -28,12 +28,12 @@ void greta_stream::tell() { Told.tell(); }
 
 Element greta::rt::elementOf(const char *DType) {
   std::string Name = &need(DType, "dtype");
-  std::string Known;
-  for (size_t I = 0; I < elements.size(); ++I) {
+  for (size_t I = 0; I < elements.size(); ++I)
     if (Name == elements[I].Name)
       return static_cast<Element>(I);
-    Known += std::string(I ? ", " : "") + elements[I].Name;
-  }
+  std::string Known;
+  for (const ElementInfo &One : elements)
+    Known += concat(Known.empty() ? "" : ", ", One.Name);
   fail(GRETA_ERROR_INVALID_ARGUMENT, "reductions are of ", Known, ", not of ",
        printable(Name));
 }

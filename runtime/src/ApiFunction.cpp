@@ -100,7 +100,7 @@ comm::Collective collectiveOf(const Call::Sum &Sum) {
   return Made;
 }
 
-// Of one rank the sum is the tensor itself.
+// The sum of a single rank is the tensor itself.
 void queueSum(greta_stream &S, const std::shared_ptr<comm::Comm> &By,
               const Call::Sum &Sum) {
   if (By->Size > 1)

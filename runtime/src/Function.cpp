@@ -141,7 +141,7 @@ Function::Loaded::Loaded(const Variant &From, const Range *Of)
     if (const auto &Log = From.Kernels[K].Log)
       Lives[Log->Temp] = {0, SIZE_MAX};
   }
-  // What a sum reads and writes is there with the kernels on both sides of it.
+  // A sum's tensors live with the kernels on both sides of it.
   for (const SumDecl &S : From.Sums)
     for (const KernelArg &A : {S.From, S.To})
       if (A.Which == KernelArg::Temp) {

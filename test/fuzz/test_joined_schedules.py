@@ -108,7 +108,7 @@ def start():
 
 
 def sequential(items):
-    """What the phases compute one after another, all tiles of each."""
+    """The memory behind the phases, which run one after another, all tiles of each."""
     memory = start()
     for number, item in enumerate(items):
         if isinstance(item, Phase):

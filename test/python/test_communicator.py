@@ -4,13 +4,13 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import greta
+from ranks import ranks
 
 DEVICES = ("host", "vulkan", "sim:gfx942")
 RANK = """
@@ -25,26 +25,6 @@ assert (c.all_reduce(x).numpy() == 2 * np.arange(10)).all()
 def chip():
     """One chip is simulated at a time, and a test before may have left another."""
     greta.set_device("sim:gfx942")
-
-
-def ranks(body, devices=DEVICES, **options):
-    """body(communicator) in a thread for each device."""
-    name, failures = greta.unique_id(), []
-
-    def run(rank):
-        try:
-            with greta.Communicator(rank, len(devices), id=name, device=devices[rank], timeout=60, staging_bytes=1, **options) as c:
-                body(c)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(len(devices))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def values(rank, rows, dtype):
@@ -78,7 +58,7 @@ def test_collectives():
             assert (c.receive(y, 0).numpy() == 0).all()
         assert c.all_gather(x[3]).shape == (n,)
 
-    ranks(body)
+    ranks(body, DEVICES, staging_bytes=1)
 
 
 def test_what_is_refused():
@@ -104,7 +84,7 @@ def test_what_is_refused():
         with pytest.raises(greta.Error, match="is closed"):
             c.all_reduce(x)
 
-    ranks(body, DEVICES[:2], ways=["host"])
+    ranks(body, DEVICES[:2], staging_bytes=1, ways=["host"])
     for says, options in (
         ("give one of them", {}),
         ("no collectives go by 'rccl'", {"id": greta.unique_id(), "ways": ["host", "rccl"]}),
@@ -134,7 +114,7 @@ def test_abort_ends_it_on_every_rank():
             while True:
                 c.all_reduce(greta.zeros(4, device=c.device)).numpy()
 
-    ranks(body, DEVICES[:2], ways=["host"])
+    ranks(body, DEVICES[:2], staging_bytes=1, ways=["host"])
 
 
 def test_processes(tmp_path):

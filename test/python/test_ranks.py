@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 import greta
 from greta import ops
+from ranks import ranks
 
 TYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 UNITS = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
@@ -112,26 +112,6 @@ def test_processes(package, tmp_path, device, size):
             check(lambda i, rank: np.load(tmp_path / f"{type_}-{rows}-{i}-{rank}.npy").astype(float), size, type_, rows)
 
 
-def threads(body, devices=("vulkan", "sim:gfx942")):
-    """body(communicator) in a thread for each device."""
-    name, failures = greta.unique_id(), []
-
-    def run(rank):
-        try:
-            with greta.Communicator(rank, len(devices), id=name, device=devices[rank], timeout=60) as c:
-                body(c)
-        except BaseException as error:
-            failures.append(error)
-
-    all_ = [threading.Thread(target=run, args=(rank,)) for rank in range(len(devices))]
-    for thread in all_:
-        thread.start()
-    for thread in all_:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 @greta.function
 def half_layer(a, w, x, n, comm):
     total = ops.all_reduce(ops.matmul(a, w, transpose_b=True) + x, comm)
@@ -147,7 +127,7 @@ def test_one_rank_in_a_function(monkeypatch, tmp_path):
         total, normed = half_layer(a, w, x, n, comm=c)
         assert exceeds(total.numpy(), 1, "f32", 37) < 1
         assert np.abs(normed.numpy() - norm(total.numpy().astype(float), n)).max() < 1e-5
-        # Of an array it is the communicator's own.
+        # An array is summed by the communicator itself.
         assert (ops.all_reduce(x, c).numpy() == x).all()
         with greta.Communicator(0, 1, id=greta.unique_id(), device="vulkan") as other:
             both = greta.function(lambda x: ops.all_reduce(ops.all_reduce(x, c), other))
@@ -165,7 +145,7 @@ def test_devices_of_two_kinds(package):
         assert results[0].lies_on(c.device)
         sums[c.rank] = [one.numpy().astype(float) for one in results]
 
-    threads(body)
+    ranks(body, ("vulkan", "sim:gfx942"))
     check(lambda i, rank: sums[rank][i], 2, "f32", 37)
 
 

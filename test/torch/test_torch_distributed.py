@@ -82,7 +82,7 @@ def values(torch, rank, dtype, shape=(6, 5)):
 
 
 def reduced(torch, every, op):
-    """What the tensors become, computed in f32 or wider and rounded once; integers wrap."""
+    """The reduced tensors, computed in f32 or wider and rounded once; integers wrap."""
     (dtype,), Op = {one.dtype for one in every}, torch.distributed.ReduceOp
     if dtype == torch.bool:
         return torch.stack(every).any(0) if op in (Op.SUM, Op.MAX) else torch.stack(every).all(0)

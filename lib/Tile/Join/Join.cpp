@@ -56,7 +56,7 @@ static std::optional<int64_t> workgroupsOf(LaunchOp launch) {
 
 namespace {
 
-/// What a phase does with a tensor's memory, or a scalar of the function.
+/// A phase reads or writes a tensor's memory, or takes a scalar.
 struct Use {
   Value memory; // the first value that has it
   bool isWritten;
@@ -250,7 +250,7 @@ void Joiner::setAttributes(FuncOp kernel) {
                   std::gcd(mine.getInt(), cast<IntegerAttr>(other).getInt())));
       }
     }
-    // What a phase reads another may write.
+    // Another phase may write a tensor that one reads.
     if (isMemory && isa<PtrType>(argument.type)) {
       kept.erase(readonlyName);
       if (!argument.isWritten)
@@ -370,7 +370,7 @@ LaunchOp Joiner::createLaunch(FuncOp kernel) {
   types.push_back(RankedTensorType::get({1}, b.getI32Type()));
   tied.push_back(-1);
   shapes.push_back(AffineMapAttr::get(map(b.getAffineConstantExpr(1))));
-  // What was written in an operand's memory.
+  // A written operand has a result in its memory.
   for (auto [i, memory] : llvm::enumerate(operands))
     if (Argument &argument = memories[memory]; argument.isWritten) {
       argument.tied = types.size();
@@ -455,7 +455,7 @@ struct JoinPass : greta::impl::GretaTileJoinPassBase<JoinPass> {
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal() && !func->hasAttr(inPlaceName))
         joinIn(func, symbols);
-    // What nobody launches any more.
+    // Nobody launches the phases' kernels any more.
     llvm::StringSet<> launched;
     getOperation().walk(
         [&](LaunchOp launch) { launched.insert(launch.getKernel()); });

@@ -39,7 +39,7 @@ def _activate(_: Any) -> None:
 
 
 def _skip_operators(_: Any) -> None:
-    """What carries out operators is not to be compiled: after a graph break Dynamo looks at every frame, unless it is told to run a function and all below as they are."""
+    """Keeps Dynamo from compiling the functions that carry out operators: after a graph break it looks at every frame, unless it is told to run a function and all below as they are."""
     from torch._C._dynamo import eval_frame
 
     skip = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)

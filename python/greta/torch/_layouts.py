@@ -24,21 +24,20 @@ def tell(fake_impls: Any) -> None:
     aten = torch.ops.aten
     table = fake_impls.op_implementations_dict
 
-    def with_layout(theirs: Any, position: int) -> Any:
+    def with_layout(theirs: Any, first: int) -> Any:
         def fake(mode: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
             result = theirs(mode, op, *args, **kwargs)
-            x = args[position] if len(args) > position else kwargs["input"]
+            x, weight = (args[place] if len(args) > place else kwargs[name] for place, name in enumerate(("input", "weight"), first))
             if x.fake_device.type != NAME:
                 return result
             with mode:
-                if position == 0:
+                if isinstance(result, torch.Tensor):
                     return result.contiguous(memory_format=format_of(x))
-                weight = args[2] if len(args) > 2 else kwargs["weight"]
-                likes = (x, weight)
-                return (*(None if one is None else torch.empty_like(like) for one, like in zip(result, likes)), result[2])
+                likes = (x, weight, result[2])
+                return tuple(None if one is None else torch.empty_like(like) for one, like in zip(result, likes))
 
         return fake
 
-    for op in aten.convolution.default, aten._convolution.default, aten._convolution.deprecated:
-        table[op] = with_layout(table[op], 0)
-    table[aten.convolution_backward.default] = with_layout(table[aten.convolution_backward.default], 1)
+    # The images' place among the arguments.
+    for op, first in (aten.convolution.default, 0), (aten._convolution.default, 0), (aten._convolution.deprecated, 0), (aten.convolution_backward.default, 1):
+        table[op] = with_layout(table[op], first)

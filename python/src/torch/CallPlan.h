@@ -40,7 +40,8 @@ private:
     int64_t offset = 0; // in elements
   };
   struct Argument {
-    /// Of the call's tensors, then of the plan's constants, then what it makes.
+    /// Counts the call's tensors, then the plan's constants, then what it
+    /// makes.
     std::optional<size_t> memory;
     int64_t offset = 0; // from the tensor's first element
     std::vector<int64_t> shape;

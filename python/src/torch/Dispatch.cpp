@@ -116,9 +116,9 @@ private:
   std::vector<std::pair<const void *, uintptr_t>> places;
 };
 
-/// What one return of an operator comes to: tensors among the results of its
-/// plan, or a number. Numbers do not depend on the values in tensors, which a
-/// recorded call has not read.
+/// One return of an operator: tensors among the results of its plan, or a
+/// number. Numbers do not depend on the values in tensors, which a recorded
+/// call has not read.
 struct Return {
   enum class Kind { Tensor, List, Number } kind;
   size_t count;

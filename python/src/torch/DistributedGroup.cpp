@@ -44,7 +44,7 @@ bool isLoopback(const sockaddr *of) {
              &reinterpret_cast<const sockaddr_in6 *>(of)->sin6_addr);
 }
 
-/// Where other hosts reach this one, with a port that is free: it has the
+/// Finds an address at which other hosts reach this one, with a free port: the
 /// address from which it would write to the host of the store.
 std::string ownAddress() {
   const char *master = secure_getenv("MASTER_ADDR");
@@ -125,8 +125,8 @@ void Collectives::abort() {
     comm->abort();
 }
 
-// What is under way ends before, and its futures' callbacks may take Python's
-// lock, which the last reference to a group often goes with.
+// Collectives that are under way end first. Callbacks of their futures may take
+// Python's lock, which the caller holds where the last reference goes.
 void Collectives::shutdown() {
   if (process != getpid()) {
     // A copy that a fork made has neither threads to wait for nor the device.

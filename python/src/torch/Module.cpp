@@ -126,7 +126,7 @@ bool keepForever(Kernel &kernel) {
   return true;
 }
 
-/// What is done in its `with` is not part of the calls around it.
+/// The recorders of calls leave out the work in its `with`.
 class PauseOfRecorders {
 public:
   void enter() { pause.emplace(); }

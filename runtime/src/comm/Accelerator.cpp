@@ -1,27 +1,13 @@
 // Accelerator.cpp: see Accelerator.h. CUDA's driver is opened with dlopen; HIP
 // is what the device runs on.
 #include "comm/Accelerator.h"
-#include "Process.h"
+#include "Libraries.h"
 #include "comm/NcclApi.h"
 
 #include <cstring>
-#include <dlfcn.h>
 #include <unistd.h>
 
 namespace greta::rt::comm {
-
-void *openLibrary(const char *Variable,
-                  const std::vector<std::string> &Candidates) {
-  const char *Named = environment(Variable);
-  std::string Reasons;
-  for (const std::string &Path :
-       Named && *Named ? std::vector<std::string>{Named} : Candidates) {
-    if (void *Handle = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL))
-      return Handle;
-    Reasons += concat(Reasons.empty() ? "" : "; ", dlerror());
-  }
-  fail(GRETA_ERROR_NOT_FOUND, Reasons);
-}
 
 namespace {
 
@@ -32,9 +18,7 @@ struct Driver {
   Driver() {
     void *Handle = openLibrary("GRETA_CUDA_LIBRARY", {"libcuda.so.1"});
 #define X(Name, Symbol, ...)                                                   \
-  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Symbol));             \
-  if (!Name)                                                                   \
-    fail(GRETA_ERROR_NOT_FOUND, "CUDA's driver has no " #Symbol);
+  bindFunction(Name, Handle, #Symbol, "CUDA's driver");
     GRETA_CUDA_FUNCTIONS(X)
 #undef X
     check(cuInit(0), "cuInit");

@@ -7,11 +7,6 @@
 
 namespace greta::rt::comm {
 
-// The first of the libraries that loads, or what $Variable names; throws the
-// reasons. They are never closed, as they keep threads.
-void *openLibrary(const char *Variable,
-                  const std::vector<std::string> &Candidates);
-
 class Accelerator {
 public:
   virtual ~Accelerator() = default;

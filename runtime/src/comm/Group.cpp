@@ -167,7 +167,7 @@ Group::Id Group::newId() {
   return Made;
 }
 
-// What comes from ranks of other hosts, which may be anything.
+// Takes words and bytes from ranks of other hosts, which may send anything.
 struct Group::Ears : Wire::Owner {
   explicit Ears(Group &G) : G(G) {}
   bool set(uint32_t From, uint64_t At, uint64_t Value) override {
@@ -299,8 +299,8 @@ void Group::connect(const Place &At, size_t Wanted) {
 
 std::string Group::library() const { return W ? W->library() : ""; }
 
-void Group::tell(std::atomic<uint64_t> &Word, uint64_t Value,
-                 std::optional<uint32_t> To) {
+void Group::set(std::atomic<uint64_t> &Word, uint64_t Value,
+                std::optional<uint32_t> To) {
   Word = Value;
   if (!W)
     return;

@@ -96,15 +96,11 @@ public:
   State &of(uint32_t R);
   State &own() { return of(Rank); }
 
-  // A word of this rank's, for all or for one to see.
-  void set(std::atomic<uint64_t> &Word, uint64_t Value) {
-    tell(Word, Value, {});
-  }
-  void set(std::atomic<uint64_t> &Word, uint64_t Value, uint32_t To) {
-    tell(Word, Value, To);
-  }
-  // What this rank has written at a place of data(), before it sets the word
-  // that says so. It stays until all have taken it.
+  // Sets a word of this rank's, for all or for one to see.
+  void set(std::atomic<uint64_t> &Word, uint64_t Value,
+           std::optional<uint32_t> To = {});
+  // Sends bytes that this rank has written at a place of data(), before it sets
+  // the word that says so. They stay until all have taken them.
   void give(uint32_t To, size_t At, size_t Bytes);
   // Whether ranks are on several hosts, by this library.
   bool isSpread() const { return W != nullptr; }
@@ -160,8 +156,6 @@ private:
   struct Ears;
   void connect(const Place &At, size_t SlotBytes);
   void create(size_t Wanted);
-  void tell(std::atomic<uint64_t> &Word, uint64_t Value,
-            std::optional<uint32_t> To);
   void end(const std::string &Why);
   void leaveFork();
   bool find(const std::string &Path, std::string &Why);

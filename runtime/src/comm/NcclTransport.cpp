@@ -6,6 +6,7 @@
 // and CUDA wait for each other by timeline semaphores that both know, or, for
 // memory that is copied and where the semaphores do not work, the host looks.
 #include "DLPack.h"
+#include "Libraries.h"
 #include "comm/Accelerator.h"
 #include "comm/Comm.h"
 #include "comm/NcclApi.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <dlfcn.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -29,9 +29,7 @@ struct Nccl {
   explicit Nccl(const std::vector<std::string> &Candidates) {
     void *Handle = openLibrary("GRETA_NCCL_LIBRARY", Candidates);
 #define X(Result, Name, ...)                                                   \
-  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));               \
-  if (!Name)                                                                   \
-    fail(GRETA_ERROR_NOT_FOUND, "NCCL's library has no " #Name);
+  bindFunction(Name, Handle, #Name, "NCCL's library");
     GRETA_NCCL_FUNCTIONS(X)
 #undef X
     check(ncclGetVersion(&Version), "ncclGetVersion");

@@ -60,7 +60,7 @@ using Wrapping =
     typename std::conditional_t<std::is_integral_v<W>, std::make_unsigned<W>,
                                 std::enable_if<true, W>>::type;
 
-// What two elements become, and what their reduction over all ranks does.
+// A reduction joins two elements, and finishes what all ranks have joined.
 struct SumOf {
   template <typename W> static GRETA_INLINE W join(W A, W B) {
     return static_cast<W>(Wrapping<W>(A) + Wrapping<W>(B));

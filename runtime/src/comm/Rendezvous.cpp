@@ -37,6 +37,13 @@ struct Answer { // rank 0's; a refusal, or the words of all, follow
 
 std::string problem() { return strerror(errno); }
 
+bool isLoopback(const addrinfo *A) {
+  if (A->ai_family != AF_INET)
+    return false;
+  auto *At = reinterpret_cast<const sockaddr_in *>(A->ai_addr);
+  return ntohl(At->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
 struct Resolved {
   explicit Resolved(const std::string &Address, bool Listens) {
     size_t Colon = Address.rfind(':');
@@ -62,11 +69,7 @@ struct Resolved {
     bool IsName = Host != "localhost" &&
                   inet_pton(AF_INET, Host.c_str(), &Literal) != 1 &&
                   inet_pton(AF_INET6, Host.c_str(), &Literal) != 1;
-    if (!Listens || !IsName || First->ai_family != AF_INET ||
-        ntohl(
-            reinterpret_cast<sockaddr_in *>(First->ai_addr)->sin_addr.s_addr) >>
-                24 !=
-            127)
+    if (!Listens || !IsName || !isLoopback(First))
       return;
     freeaddrinfo(std::exchange(First, nullptr));
     if (int Code = getaddrinfo(nullptr, Port.c_str(), &Hints, &First))

@@ -1,13 +1,12 @@
 // Wire.cpp: see Wire.h.
 #include "comm/Wire.h"
+#include "Libraries.h"
 #include "Process.h"
-#include "comm/Accelerator.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <dlfcn.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -20,10 +19,7 @@ struct Ucx {
 
   Ucx() {
     void *Handle = openLibrary("GRETA_UCX_LIBRARY", {"libucp.so.0"});
-#define X(Result, Name, ...)                                                   \
-  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));               \
-  if (!Name)                                                                   \
-    fail(GRETA_ERROR_NOT_FOUND, "UCX's library has no " #Name);
+#define X(Result, Name, ...) bindFunction(Name, Handle, #Name, "UCX's library");
     GRETA_UCX_FUNCTIONS(X)
 #undef X
     // It takes over the process's signals and prints what is told as an error
@@ -389,7 +385,8 @@ bool Wire::hasFailed(uint32_t R, const std::string &Why) {
 
 void Wire::lose(uint32_t R) { onError(&Peers[R], nullptr, UCS_OK); }
 
-// Which connections have ended. Rank 0 tells the others, a rank in a byte.
+// Looks which connections have ended. Rank 0 sends the others a byte with the
+// number of each rank that is gone.
 void Wire::watch() {
   for (uint32_t R = 0; R < Size && !All.Sockets.empty(); ++R) {
     Socket &S = All.Sockets[R];

@@ -12,7 +12,6 @@
 #include "comm/Rendezvous.h"
 #include "comm/UcxApi.h"
 
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -31,7 +30,7 @@ public:
     Leaves, // nothing follows
     Heard   // all until `Leaves` has come
   };
-  // What comes for the owner, on the wire's thread.
+  // The owner takes what comes, on the wire's thread.
   struct Owner {
     virtual ~Owner() = default;
     // Whether a rank may set this word.

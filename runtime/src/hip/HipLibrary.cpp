@@ -1,11 +1,11 @@
 // HipLibrary.cpp: see HipLibrary.h.
 #include "HipLibrary.h"
 #include "Files.h"
+#include "Libraries.h"
 #include "Process.h"
 
 #include <algorithm>
 #include <cstring>
-#include <dlfcn.h>
 #include <mutex>
 #include <sstream>
 #include <vector>
@@ -20,27 +20,10 @@ constexpr int computeUnitsAttribute =
     63;                               // hipDeviceAttributeMultiprocessorCount
 constexpr int togetherAttribute = 10; // hipDeviceAttributeCooperativeLaunch
 
-// Opens the first that loads; the reasons otherwise.
-void *openFirst(const std::vector<std::string> &Candidates,
-                std::string &Opened) {
-  std::string Reasons;
-  for (const std::string &Path : Candidates) {
-    if (void *Handle = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      Opened = Path;
-      return Handle;
-    }
-    Reasons += concat(Reasons.empty() ? "" : "; ", dlerror());
-  }
-  fail(GRETA_ERROR_NOT_FOUND, Reasons);
-}
-
 } // namespace
 
 Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
-#define X(Result, Name, ...)                                                   \
-  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));               \
-  if (!Name)                                                                   \
-    fail(GRETA_ERROR_NOT_FOUND, Path, " has no " #Name);
+#define X(Result, Name, ...) bindFunction(Name, Handle, #Name, Path);
   GRETA_HIP_FUNCTIONS(X)
 #undef X
   for (const char *Name :
@@ -82,7 +65,7 @@ std::shared_ptr<Library> Library::real() {
     if (Named && *Named)
       Candidates = {Named};
     std::string Path;
-    void *Handle = openFirst(Candidates, Path);
+    void *Handle = openLibrary(Candidates, Path);
     Loaded.reset(new Library(Handle, Path));
   }
   return Loaded;
@@ -109,7 +92,7 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
     else
       Candidates = {ownFolder() + "/libgreta_hip_sim.so",
                     "libgreta_hip_sim.so"};
-    Handle = openFirst(Candidates, Path);
+    Handle = openLibrary(Candidates, Path);
   }
   L.reset(new Library(Handle, Path));
   if (!L->SetChip)

@@ -1,4 +1,4 @@
-// What greta-tile-check-joined lets pass, and what it refuses: a wait that never ends, a reader before its writer, tiles that nobody does.
+// greta-tile-check-joined lets sound schedules pass. It refuses a wait that never ends, a reader before its writer, and tiles that nobody does.
 // RUN: greta-opt %s --split-input-file --verify-diagnostics --greta-tile-check-joined
 
 // The form that greta-tile-join makes is right, and so are phases between the same barriers that read one tensor.
@@ -184,7 +184,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 
 // -----
 
-// Those of the barrier before let everybody pass.
+// The arrivals at the barrier before let everybody pass.
 greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32

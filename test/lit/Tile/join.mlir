@@ -51,7 +51,7 @@ greta_tile.func @one(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64, gr
   greta_tile.return
 }
 
-// What is made between and used nowhere else is scratch memory. The view goes behind the launch.
+// A tensor that is made and used in the joined launch alone is scratch memory. The view goes behind the launch.
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[R:.*]]:4 = greta_tile.launch @chain_joined0 grid #{{.*}} scalars #{{.*}}(%arg0)
 // CHECK-SAME: zeroed [3] shapes {{.*}} resident {config = {barriers = 1 : i64, joined = 3 : i64, residents = 8 : i64}}

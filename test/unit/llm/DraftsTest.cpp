@@ -49,7 +49,7 @@ TEST(Drafts, PartsOfTexts) {
   using Parts = std::vector<size_t>;
   EXPECT_EQ(partsOf({}, 64), Parts());
   EXPECT_EQ(partsOf({0, 7, 300, 2}, 1000), Parts({0, 7, 300, 2}));
-  // Those that guess already do not wait for those that do not.
+  // Texts that have guesses do not wait for texts that have none yet.
   EXPECT_EQ(partsOf({300, 2, 16, 100}, 64), Parts({0, 2, 16, 64}));
   EXPECT_EQ(partsOf({300, 2, 36}, 64), Parts({28, 2, 36}));
   EXPECT_EQ(partsOf({16, 32, 33}, 0), Parts({16, 32, 0}));

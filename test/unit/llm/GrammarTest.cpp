@@ -367,7 +367,7 @@ TEST(Grammar, MasksBehindGuesses) {
     EXPECT_EQ(one.mask(ends), matcher(grammar).mask(ends));
   }
   EXPECT_TRUE(behind({"b"}).empty() && behind({}).empty());
-  // What is hard is not guessed, and costs the text nothing.
+  // A hard mask ends the guesses, and costs the text nothing.
   Matcher hard = matcher(grammarOfGbnf(manyWays));
   ASSERT_TRUE(hard.take(std::string(150, 'a')));
   for (int i = 0; i < 100; ++i)
@@ -376,7 +376,7 @@ TEST(Grammar, MasksBehindGuesses) {
   EXPECT_FALSE(hard.mask(ends).empty());
 }
 
-/// Of guesses those are left that the grammar allows, up to where it ends.
+/// A guide keeps the guesses that the grammar allows, up to where it ends.
 TEST(Grammar, GuidesCheckGuesses) {
   Guides guides(0);
   auto tokenOf = [](const char *text) {

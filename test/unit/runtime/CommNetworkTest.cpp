@@ -106,8 +106,8 @@ struct Deaf : Wire::Owner {
   char Room[4096];
 };
 
-// What a rank writes or announces beyond its own memory ends the communicator,
-// and nothing is written.
+// A rank that writes or announces anything beyond its own memory ends the
+// communicator, and nothing is written.
 TEST(CommNetwork, WhatARankSaysIsChecked) {
   using What = Wire::What;
   const uint64_t Words = offsetof(Group::State, Words);
@@ -149,7 +149,7 @@ TEST(CommNetwork, WhatARankSaysIsChecked) {
   }
 }
 
-// What a rank has sent arrives, however soon it leaves.
+// All that a rank has sent arrives, however soon the rank leaves.
 TEST(CommNetwork, LeavingLosesNothing) {
   for (uint32_t Turn = 0; Turn < 10; ++Turn)
     ranks("host@hosts", 2, [&](Rank &Own) {

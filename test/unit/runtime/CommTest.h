@@ -107,7 +107,7 @@ inline bool isInteger(const std::string &Type) {
   return Type[0] == 'i' || Type[0] == 'u';
 }
 
-// What an integer of the type makes of a value, which its bits may not hold.
+// The value as an integer of the type holds it, which may have too few bits.
 inline int wrapped(const std::string &Type, int Value) {
   return Type == "i8"   ? static_cast<int8_t>(Value)
          : Type == "u8" ? static_cast<uint8_t>(Value)

@@ -94,7 +94,7 @@ TEST_P(Programs, AtomicsOrder) {
                "changes it with an atomic at ");
 }
 
-// What the first program writes the last one reads, and the other way round:
+// The last program reads what the first one writes, and the other way round:
 // they run in turns.
 TEST_P(Programs, ResidentProgramsWaitForEachOther) {
   auto meet = [](int order, const char *until) {

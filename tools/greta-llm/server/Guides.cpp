@@ -35,8 +35,8 @@ void Guide::guess(std::vector<int32_t> tokens, std::vector<std::string> texts) {
   behind.clear();
 }
 
-/// Of the guesses it leaves those that may come, and behind which something
-/// may. An end is none: nothing follows it.
+/// Keeps the guesses that may come and behind which something may come. An end
+/// is none of them: nothing follows it.
 void Guide::checkGuesses() {
   behind = matcher.masksBehind(guessedTexts, ends);
   size_t count = 0;

@@ -37,7 +37,7 @@ public:
   // The text may go on with these tokens, which stand for these bytes. For the
   // next mask, which is asked for then.
   void guess(std::vector<int32_t> tokens, std::vector<std::string> texts);
-  // Those of them that the masks before them allow, and the masks behind each.
+  // The guesses that the masks before them allow, and the masks behind each.
   const std::vector<int32_t> &guesses() const { return guessed; }
   const std::vector<std::vector<uint32_t>> &masksBehind() const {
     return behind;

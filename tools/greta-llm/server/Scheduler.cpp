@@ -368,7 +368,7 @@ void Scheduler::takeAll(const std::shared_ptr<Job> &job, Step &step,
   }
   if (!step.guesses.empty())
     job->queued = job->made;
-  // Where somebody guesses, queueCheck asks with guesses.
+  // With drafts queueCheck asks, together with the guesses.
   if (job->answer && job->guide && !drafts)
     guides.ask(job->guide);
 }
