@@ -155,15 +155,19 @@ Function::Loaded::Loaded(const Variant &From, const Range *Of)
 }
 
 const Function::Loaded &Function::load(const Loaded &L) const {
-  std::call_once(L.Once, [&] {
-    std::vector<KernelRef> Kernels;
-    for (const KernelDecl &K : L.From.Kernels) {
-      Kernels.push_back(Dev->loadKernel(L.From, K, Pkg->Objects.at(K.File),
-                                        CaptureStatistics));
-      Kernels.back()->Name = K.Entry;
-    }
-    L.Kernels = std::move(Kernels);
-  });
+  if (L.IsLoaded.load(std::memory_order_acquire))
+    return L;
+  std::lock_guard<std::mutex> Guard(L.Loading);
+  if (L.IsLoaded.load(std::memory_order_relaxed))
+    return L;
+  std::vector<KernelRef> Kernels;
+  for (const KernelDecl &K : L.From.Kernels) {
+    Kernels.push_back(
+        Dev->loadKernel(L.From, K, Pkg->Objects.at(K.File), CaptureStatistics));
+    Kernels.back()->Name = K.Entry;
+  }
+  L.Kernels = std::move(Kernels);
+  L.IsLoaded.store(true, std::memory_order_release);
   return L;
 }
 

@@ -5,6 +5,7 @@
 
 #include "Log.h"
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 
@@ -108,7 +109,11 @@ private:
     const Variant &From; // the variant, or what a range has in its place
     const Range *Of;     // that range
     std::vector<Life> Lives;
-    mutable std::once_flag Once; // for what follows
+    // The kernels are loaded when they are first needed; what fails is tried
+    // again. (ThreadSanitizer waits for ever in a std::call_once behind one
+    // that threw.)
+    mutable std::mutex Loading;
+    mutable std::atomic<bool> IsLoaded{false};
     mutable std::vector<KernelRef> Kernels;
   };
 

@@ -1,6 +1,8 @@
 """greta.Communicator: ranks that are threads with a device each, and ranks that are processes."""
 
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -148,9 +150,11 @@ else:
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """A port below 32768, from where on the system gives them to who asks for any, as UCX does before rank 0 listens."""
+    while True:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", random.randrange(20000, 32000)))
+            return one.getsockname()[1]
 
 
 def test_hosts_by_an_address():

@@ -2,14 +2,17 @@
 // $GRETA_TEST_VULKAN. Its devices are lost from the moment on when there is a
 // file $GRETA_TEST_LOSE: as after a fault, what asks for work or for news says
 // so, for good; with $GRETA_TEST_LOSE_ONLY, the one with this number alone, in
-// the order in which they are made, and the first one is listed twice.
+// the order in which they are made, and the first one is listed twice. The real
+// device still runs what it was given before: nothing that it has is destroyed.
 // $GRETA_TEST_MEMORY is how many bytes they say are free.
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 #include <vulkan/vulkan_core.h>
 
@@ -72,6 +75,32 @@ void queue(VkDevice Device, uint32_t Family, uint32_t Index, VkQueue *Queue) {
   RealQueue(Device, Family, Index, Queue);
   std::lock_guard<std::mutex> Guard(Lock);
   Queues[*Queue] = Device;
+}
+
+// vkDestroyBuffer and its like, which take a device and a handle.
+constexpr const char *destroyNames[] = {
+    "vkDestroyBuffer",         "vkDestroyCommandPool", "vkDestroyPipeline",
+    "vkDestroyPipelineLayout", "vkDestroySemaphore",   "vkDestroyShaderModule",
+    "vkDestroyPipelineCache",  "vkDestroyQueryPool",   "vkFreeMemory"};
+constexpr size_t destroyCount = std::size(destroyNames);
+PFN_vkDestroyBuffer RealDestroy[destroyCount];
+PFN_vkDestroyDevice RealDestroyDevice;
+
+template <size_t N>
+void destroy(VkDevice Device, VkBuffer Handle, const VkAllocationCallbacks *A) {
+  if (!isLost(Device))
+    RealDestroy[N](Device, Handle, A);
+}
+
+template <size_t... N>
+PFN_vkDestroyBuffer destroyAt(size_t Index, std::index_sequence<N...>) {
+  constexpr PFN_vkDestroyBuffer all[] = {destroy<N>...};
+  return all[Index];
+}
+
+void destroyDevice(VkDevice Device, const VkAllocationCallbacks *A) {
+  if (!isLost(Device))
+    RealDestroyDevice(Device, A);
 }
 
 // A driver that does not say how much memory is free says so here: the
@@ -160,6 +189,14 @@ PFN_vkVoidFunction ofDevice(VkDevice Device, const char *Name) {
   if (!strcmp(Name, "vkGetSemaphoreCounterValue"))
     return replaced<PFN_vkGetSemaphoreCounterValue>(Found, RealCounter,
                                                     counter);
+  if (!strcmp(Name, "vkDestroyDevice"))
+    return replaced<PFN_vkDestroyDevice>(Found, RealDestroyDevice,
+                                         destroyDevice);
+  for (size_t N = 0; N < destroyCount; ++N)
+    if (!strcmp(Name, destroyNames[N]))
+      return replaced<PFN_vkDestroyBuffer>(
+          Found, RealDestroy[N],
+          destroyAt(N, std::make_index_sequence<destroyCount>()));
   return Found;
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <netinet/in.h>
+#include <random>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <thread>
@@ -42,17 +43,22 @@ inline greta_comm_options options(uint32_t Number, uint32_t Size,
   return O;
 }
 
-// An address of this host that nobody else listens at.
+// An address of this host that nobody else listens at. The system gives ports
+// from 32768 on to who asks for any, as UCX does before rank 0 listens.
 inline std::string freeAddress() {
-  int Fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in A{};
-  A.sin_family = AF_INET;
-  A.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t Length = sizeof(A);
-  EXPECT_EQ(bind(Fd, reinterpret_cast<sockaddr *>(&A), Length), 0);
-  EXPECT_EQ(getsockname(Fd, reinterpret_cast<sockaddr *>(&A), &Length), 0);
-  close(Fd);
-  return "127.0.0.1:" + std::to_string(ntohs(A.sin_port));
+  static std::mt19937 Random{std::random_device{}()};
+  for (;;) {
+    uint32_t Port = std::uniform_int_distribution<>(20000, 32000)(Random);
+    int Fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in A{};
+    A.sin_family = AF_INET;
+    A.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    A.sin_port = htons(static_cast<uint16_t>(Port));
+    bool IsFree = !bind(Fd, reinterpret_cast<sockaddr *>(&A), sizeof(A));
+    close(Fd);
+    if (IsFree)
+      return "127.0.0.1:" + std::to_string(Port);
+  }
 }
 
 inline std::string ranksName(const testing::TestParamInfo<const char *> &I) {
