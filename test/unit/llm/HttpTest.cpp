@@ -29,6 +29,14 @@ std::string head(const std::string &line) {
   return line + " HTTP/1.1\r\nHost: localhost\r\n";
 }
 
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
 // A client with a small buffer that has sent a request, or its beginning,
 // and reads 512 bytes whenever it is asked to.
 class Client {
@@ -37,10 +45,7 @@ public:
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int small = 2048;
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = loopback(port);
     auto *any = reinterpret_cast<sockaddr *>(&address);
     EXPECT_EQ(connect(fd, any, sizeof(address)), 0);
     EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL),
@@ -89,9 +94,10 @@ void answer(const std::shared_ptr<Exchange> &exchange) {
 TEST(Http, ASlowReaderOfACompleteAnswerIsNotWaitedFor) {
   Limits limits;
   limits.request = 2;
-  HttpServer server("127.0.0.1", 0, "", 4, false, answer, limits);
+  Listener listener("127.0.0.1", 0);
+  HttpServer server(listener, "", 4, false, answer, limits);
   auto seconds = [&](const char *path, double most) {
-    Client client(server.port(), head(std::string("GET ") + path) + "\r\n");
+    Client client(listener.port(), head(std::string("GET ") + path) + "\r\n");
     while (!server.isBusy())
       std::this_thread::yield();
     return busySeconds(server, client, most);
@@ -106,15 +112,16 @@ TEST(Http, ASlowReaderOfACompleteAnswerIsNotWaitedFor) {
 TEST(Http, ARequestThatDripsIsEnded) {
   Limits limits;
   limits.request = 1;
-  HttpServer server("127.0.0.1", 0, "", 4, false, answer, limits);
+  Listener listener("127.0.0.1", 0);
+  HttpServer server(listener, "", 4, false, answer, limits);
   auto begin = Clock::now();
   auto seconds = [&] {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   };
-  Client ofHead(server.port(), head("GET /complete") + "X: "),
-      ofBody(server.port(), head("POST /complete") +
-                                "Content-Type: application/json\r\n" +
-                                "Content-Length: 4000\r\n\r\n{");
+  Client ofHead(listener.port(), head("GET /complete") + "X: "),
+      ofBody(listener.port(), head("POST /complete") +
+                                  "Content-Type: application/json\r\n" +
+                                  "Content-Length: 4000\r\n\r\n{");
   std::map<Client *, double> ends; // when the server closed it
   while (ends.size() < 2 && seconds() < 20) {
     for (Client *client : {&ofHead, &ofBody}) {
@@ -126,6 +133,24 @@ TEST(Http, ARequestThatDripsIsEnded) {
   }
   EXPECT_GE(ends[&ofHead], 1);
   EXPECT_GE(ends[&ofBody], 1);
+}
+
+// While the model is loaded the system refuses who connects, and a port that
+// is another's is known at once.
+TEST(Http, APortIsTakenBeforeAnybodyListens) {
+  Listener first("127.0.0.1", 0);
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(first.port());
+  auto *any = reinterpret_cast<sockaddr *>(&address);
+  EXPECT_EQ(connect(fd, any, sizeof(address)), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
+  close(fd);
+  // Of two that load at once, one learns it when the other listens.
+  Listener second("127.0.0.1", first.port());
+  int socket = first.listen();
+  EXPECT_THROW(second.listen(), std::runtime_error);
+  EXPECT_THROW(Listener("127.0.0.1", first.port()), std::runtime_error);
+  close(socket);
 }
 
 } // namespace

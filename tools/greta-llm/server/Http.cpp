@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace greta::llm {
 
@@ -69,22 +70,29 @@ std::vector<std::string> headersOf(MHD_Connection *connection,
   return found.values;
 }
 
-int listenAt(const std::string &host, int port, int &chosen) {
-  auto refuse = [&](const std::string &why) -> int {
-    throw std::runtime_error("cannot listen at " + host + ":" +
-                             std::to_string(port) + ": " + why);
-  };
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The port
+//===----------------------------------------------------------------------===//
+
+void Listener::refuse(const std::string &why) const {
+  throw std::runtime_error("cannot listen at " + host_ + ":" +
+                           std::to_string(port_) + ": " + why);
+}
+
+Listener::Listener(const std::string &host, int port)
+    : host_(host), port_(port) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE;
   if (int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(),
                                &wanted, &found))
-    return refuse(gai_strerror(status));
+    refuse(gai_strerror(status));
   std::unique_ptr<addrinfo, void (*)(addrinfo *)> owner(found, freeaddrinfo);
   int problem = 0;
   for (const addrinfo *one = found; one; one = one->ai_next) {
-    int fd =
-        socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int on = 1;
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
@@ -92,19 +100,29 @@ int listenAt(const std::string &host, int port, int &chosen) {
     if (fd >= 0 &&
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
         bind(fd, one->ai_addr, one->ai_addrlen) == 0 &&
-        listen(fd, SOMAXCONN) == 0 && getsockname(fd, any, &size) == 0) {
+        getsockname(fd, any, &size) == 0) {
       // Both kinds of addresses have the port at the same place.
-      chosen = ntohs(reinterpret_cast<sockaddr_in *>(any)->sin_port);
-      return fd;
+      port_ = ntohs(reinterpret_cast<sockaddr_in *>(any)->sin_port);
+      return;
     }
     problem = errno;
     if (fd >= 0)
       close(fd);
   }
-  return refuse(std::generic_category().message(problem));
+  refuse(std::generic_category().message(problem));
 }
 
-} // namespace
+Listener::~Listener() {
+  if (fd >= 0)
+    close(fd);
+}
+
+int Listener::listen() {
+  // Another may have begun to listen meanwhile.
+  if (::listen(fd, SOMAXCONN) != 0)
+    refuse(std::generic_category().message(errno));
+  return std::exchange(fd, -1);
+}
 
 //===----------------------------------------------------------------------===//
 // The library's calls
@@ -468,13 +486,12 @@ void HttpServer::watch() {
   }
 }
 
-HttpServer::HttpServer(const std::string &host, int port, std::string key,
-                       unsigned answers, bool logs, Handler handle,
-                       Limits limits)
-    : limits(limits), host(host), key(std::move(key)), logs(logs),
+HttpServer::HttpServer(Listener &listener, std::string key, unsigned answers,
+                       bool logs, Handler handle, Limits limits)
+    : limits(limits), key(std::move(key)), logs(logs),
       handle(std::move(handle)),
-      ownHosts{"localhost", "127.0.0.1", "::1", lower(host)} {
-  int fd = listenAt(host, port, port_);
+      ownHosts{"localhost", "127.0.0.1", "::1", lower(listener.host())} {
+  int fd = listener.listen();
   daemon = MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr,
       nullptr, &Callbacks::access, this,                                //

@@ -1,5 +1,5 @@
-// Http.h: HTTP/1.1 for requests that take long, on libmicrohttpd. In: an
-// address and a function that answers. Out: its answers, whole or as a stream.
+// Http.h: HTTP/1.1 for requests that take long, on libmicrohttpd. In: a
+// port and a function that answers. Out: its answers, whole or as a stream.
 //
 // One thread has all connections, so a slow or silent client costs memory and
 // no thread. Two more threads (workers) run the function for POST; GET is
@@ -119,16 +119,36 @@ struct HttpClient {
   Exchange *receiving = nullptr;     // its body is being read
 };
 
+// A port that is taken before there is anybody to answer: until then the system
+// refuses who connects.
+class Listener {
+public:
+  // Throws where the port is another's, who listens there.
+  Listener(const std::string &host, int port);
+  ~Listener();
+  Listener(const Listener &) = delete;
+
+  const std::string &host() const { return host_; }
+  int port() const { return port_; }
+  // From here on who connects waits for the caller, who owns the socket.
+  int listen();
+
+private:
+  [[noreturn]] void refuse(const std::string &why) const;
+
+  const std::string host_;
+  int port_, fd = -1;
+};
+
 class HttpServer {
 public:
   // `handle` answers; what it throws is the answer, too.
   using Handler = std::function<void(const std::shared_ptr<Exchange> &)>;
   // `key`: what requests have to bring as a bearer; "" for none.
-  HttpServer(const std::string &host, int port, std::string key,
-             unsigned answers, bool logs, Handler handle, Limits limits = {});
+  HttpServer(Listener &listener, std::string key, unsigned answers, bool logs,
+             Handler handle, Limits limits = {});
   ~HttpServer();
 
-  int port() const { return port_; }
   // Takes no connection any more.
   void quiesce();
   // Whether somebody waits for an answer, or reads one.
@@ -165,11 +185,10 @@ private:
   void log(const Exchange &exchange, int status) const;
 
   const Limits limits;
-  const std::string host, key;
+  const std::string key;
   const bool logs;
   const Handler handle;
   std::set<std::string> ownHosts;
-  int port_ = 0;
   MHD_Daemon *daemon = nullptr;
   int listening = -1; // the socket, once no connection is taken any more
 

@@ -61,6 +61,34 @@ std::string modelsText(const Model &model, const json &more) {
   return dumped({{"object", "list"}, {"data", json::array({one})}});
 }
 
+/// The key that requests have to bring; "" for none.
+std::string keyOf(const Options &options) {
+  std::string key;
+  if (!options.keyFile.empty()) {
+    key = readText(options.keyFile);
+    key = key.substr(0, key.find_first_of("\r\n"));
+    if (key.empty())
+      fail(options.keyFile + ": its first line is empty");
+  }
+  bool isLocal = options.host == "127.0.0.1" || options.host == "::1" ||
+                 options.host == "localhost";
+  if (!isLocal && key.empty())
+    fail("others can reach " + options.host +
+         "; name a file with a key that they have to bring (--api-key-file)");
+  return key;
+}
+
+// Where clients come in. What is wrong with it is said before a model is
+// loaded, which takes long.
+struct Entrance {
+  explicit Entrance(const Options &options)
+      : key(keyOf(options)),
+        listener(options.host, static_cast<int>(options.port)) {}
+
+  const std::string key;
+  Listener listener;
+};
+
 class Server {
 public:
   Server(const Options &options, const Model &model, Engine &engine,
@@ -69,7 +97,7 @@ public:
         scheduler(engine, tokenizer, options, drafts),
         reader(model, tokenizer, scheduler.capacity()) {}
 
-  int run();
+  int run(Entrance &entrance);
 
 private:
   void handle(const std::shared_ptr<Exchange> &exchange);
@@ -90,32 +118,16 @@ private:
 // The server's life
 //===----------------------------------------------------------------------===//
 
-/// The key that requests have to bring; "" for none.
-std::string keyOf(const Options &options) {
-  std::string key;
-  if (!options.keyFile.empty()) {
-    key = readText(options.keyFile);
-    key = key.substr(0, key.find_first_of("\r\n"));
-    if (key.empty())
-      fail(options.keyFile + ": its first line is empty");
-  }
-  bool isLocal = options.host == "127.0.0.1" || options.host == "::1" ||
-                 options.host == "localhost";
-  if (!isLocal && key.empty())
-    fail("others can reach " + options.host +
-         "; name a file with a key that they have to bring (--api-key-file)");
-  return key;
-}
-
 /// Listens until a signal comes; then `work`, which is what answers wait for,
 /// finishes open requests and refuses new ones.
 template <typename Work>
-int listenUntilEnd(const Options &options, const std::string &key,
+int listenUntilEnd(const Options &options, Entrance &entrance,
                    const HttpServer::Handler &handle, Work &work) {
-  HttpServer http(options.host, static_cast<int>(options.port), key,
+  HttpServer http(entrance.listener, entrance.key,
                   static_cast<unsigned>(options.parallel + options.queue),
                   !options.isQuiet, handle);
-  printf("listening at http://%s:%d\n", options.host.c_str(), http.port());
+  printf("listening at http://%s:%d\n", options.host.c_str(),
+         entrance.listener.port());
   fflush(stdout);
   sigset_t ending;
   sigemptyset(&ending);
@@ -316,11 +328,10 @@ void Server::describeItself() const {
             static_cast<long long>(options.parallel));
 }
 
-int Server::run() {
-  std::string key = keyOf(options);
+int Server::run(Entrance &entrance) {
   describeItself();
   return listenUntilEnd(
-      options, key,
+      options, entrance,
       [this](const std::shared_ptr<Exchange> &exchange) { handle(exchange); },
       scheduler);
 }
@@ -337,7 +348,7 @@ public:
         service(options, model, encoder, tokenizer),
         reader(model, tokenizer, encoder.longest()) {}
 
-  int run();
+  int run(Entrance &entrance);
 
 private:
   void handle(const std::shared_ptr<Exchange> &exchange);
@@ -367,8 +378,7 @@ void EmbeddingServer::handle(const std::shared_ptr<Exchange> &exchange) {
   throw Refusal(404, "there is no " + method + " " + path);
 }
 
-int EmbeddingServer::run() {
-  std::string key = keyOf(options);
+int EmbeddingServer::run(Entrance &entrance) {
   if (!options.isQuiet)
     fprintf(stderr,
             "%s at %s: embeddings of %lld numbers, texts of up to %lld "
@@ -377,7 +387,7 @@ int EmbeddingServer::run() {
             static_cast<long long>(model.config.width),
             static_cast<long long>(encoder.longest()));
   return listenUntilEnd(
-      options, key,
+      options, entrance,
       [this](const std::shared_ptr<Exchange> &exchange) { handle(exchange); },
       service);
 }
@@ -411,6 +421,7 @@ int serve(const Options &options) {
   sigaddset(&ending, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  Entrance entrance(options);
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
   EngineOptions engineOptions = EngineOptions::of(options);
@@ -424,7 +435,7 @@ int serve(const Options &options) {
     return 0; // while the kernels were compiled
   if (isEncoder) {
     Encoder encoder(model, package, engineOptions);
-    return EmbeddingServer(options, model, encoder, tokenizer).run();
+    return EmbeddingServer(options, model, encoder, tokenizer).run(entrance);
   }
   Engine engine(model, package, engineOptions);
   std::unique_ptr<Drafts> drafts =
@@ -432,7 +443,7 @@ int serve(const Options &options) {
   if (isEndAsked())
     return 0; // while models were loaded
   engine.warmUp();
-  return Server(options, model, engine, tokenizer, drafts.get()).run();
+  return Server(options, model, engine, tokenizer, drafts.get()).run(entrance);
 }
 
 } // namespace greta::llm
