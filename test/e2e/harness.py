@@ -18,6 +18,8 @@ from greta_runtime import DTYPES
 TRANSLATE = BUILD / "bin" / "greta-translate"
 RUN = BUILD / "bin" / "greta-run"
 MAX_CRASHES = 3
+# The C library keeps large arrays, which a definition makes one after another, in place of asking the kernel for zeroed pages each time.
+KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 # One chip of each family takes whole suites; those with the same instructions as one of these share its cases among them.
 # Whether every device takes every case, which takes hours in all.
 WHOLE = bool(os.environ.get("GRETA_TEST_WHOLE"))
@@ -78,8 +80,8 @@ def run_cases(device, package, work, launcher=()):
     results, crashes = {name: [] for name in work}, 0
     while work:
         command = [*launcher, sys.executable, ROOT / "test" / "e2e" / "worker.py", device, package]
-        libraries = {**os.environ, "PYTHONPATH": str(ROOT / "scripts" / "lib")}
-        worker = subprocess.run([str(c) for c in command], input=json.dumps(work), capture_output=True, text=True, timeout=1500, env=libraries)
+        environment = {**os.environ, **KEPT_MEMORY, "PYTHONPATH": str(ROOT / "scripts" / "lib")}
+        worker = subprocess.run([str(c) for c in command], input=json.dumps(work), capture_output=True, text=True, timeout=1500, env=environment)
         current = None
         for line in map(json.loads, worker.stdout.splitlines()):
             if "start" in line:

@@ -20,7 +20,7 @@ def report(**line):
     print(json.dumps(line), flush=True)
 
 
-def run(package, name):
+def run(package, functions, name):
     case = registry.by_name(name)
     inputs = case.inputs()
     with np.errstate(all="ignore"):
@@ -29,21 +29,24 @@ def run(package, name):
     if not runnable:
         report(case=name, problem="no variant runs on this device")
     for variant in runnable:
-        function = package.function(case.function, variant)
-        actual = function(*inputs)
-        function.destroy()
+        key = case.function, variant
+        if key not in functions:  # cases that differ in their inputs share it
+            functions[key] = package.function(*key)
+        actual = functions[key](*inputs)
         report(case=name, variant=variant, **limits.judge(case, references, actual, variant))
 
 
 def main(device, path):
     runtime = Runtime(device)
-    package = Package(runtime, path)
+    package, functions = Package(runtime, path), {}
     for name in json.load(sys.stdin):
         report(start=name)
         try:
-            run(package, name)
+            run(package, functions, name)
         except GretaError as error:
             report(case=name, problem=str(error))
+    for function in functions.values():
+        function.destroy()
     runtime.lib.greta_package_destroy(package.handle)
     runtime.close()
 
