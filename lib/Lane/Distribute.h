@@ -220,6 +220,7 @@ private:
                                        AtomicBuilder build);
   mlir::Value atomicOnce(mlir::Operation *op, const LaneAccess &access,
                          bool isUsed, AtomicBuilder build,
+                         llvm::function_ref<void()> meet,
                          mlir::ImplicitLocOpBuilder &b);
   LaneValues atomicOfEach(mlir::Operation *op, const LaneAccess &access,
                           AtomicBuilder build, mlir::ImplicitLocOpBuilder &b);

@@ -3,14 +3,22 @@
 // In: atomic_rmw and atomic_cas. Out: one lane's atomics, which order nothing,
 // and fences around them. An order is the whole workgroup's, so that a release
 // is a fence of every lane and a barrier, and an acquire a barrier and a fence.
-// These barriers wait for lanes, not for shared memory.
 //
 //   %old = greta_tile.atomic_rmw add acq_rel device %p, %v
 //     →  greta_tile.fence release device
-//        greta_tile.barrier
-//        %0 = scf.if %first { greta_tile.ptr_atomic_rmw add device %p[0], %v }
+//        greta_tile.barrier global
+//        %0 = scf.if %first {
+//          greta_tile.fence release device
+//          greta_tile.ptr_atomic_rmw add device %p[0], %v
+//          greta_tile.fence acquire device
+//        }
+//        greta_tile.barrier global
 //        %old = .. %0 of the first lane, by a shuffle or through shared memory
 //        greta_tile.fence acquire device
+//
+// A fence orders what happened before it by the atomics of its own lane alone,
+// so the lane of the atomic has some beside those that make the others' writes
+// available, and visible to them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,37 +78,62 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
   LaneAccess access = scattered(op, pointers, mask, /*isVector=*/false, b);
   bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
   bool releases = order == MemoryOrder::Release || order == MemoryOrder::AcqRel;
-  bool hasWaves = kernel.getNumWaves() > 1;
+  bool hasOthers = kernel.getNumWaves() * kernel.getNumLanes() > 1;
   // Within the workgroup the barrier does what a fence would.
-  auto fence = [&](MemoryOrder what) {
-    if (!hasWaves || scope != MemoryScope::Workgroup)
-      FenceOp::create(b, what, scope);
+  auto fence = [&](MemoryOrder what, ImplicitLocOpBuilder &at) {
+    if (!hasOthers || scope != MemoryScope::Workgroup)
+      FenceOp::create(at, what, scope);
+  };
+  // The lanes' fences are those of the lane of the atomic if they are alone.
+  auto release = [&](ImplicitLocOpBuilder &at) {
+    if (releases && hasOthers)
+      fence(MemoryOrder::Release, at);
+  };
+  auto acquire = [&](ImplicitLocOpBuilder &at) {
+    if (acquires && hasOthers)
+      fence(MemoryOrder::Acquire, at);
+  };
+  auto meet = [&] {
+    if (hasOthers)
+      BarrierOp::create(b, /*global=*/true);
   };
   if (releases) {
-    fence(MemoryOrder::Release);
-    if (hasWaves)
-      BarrierOp::create(b, /*global=*/true);
+    fence(MemoryOrder::Release, b);
+    meet();
   }
   OpResult result = op->getResult(0);
   if (access.layout) {
+    release(b);
     values[result] = atomicOfEach(op, access, build, b);
-    if (acquires && hasWaves) {
-      fence(MemoryOrder::Acquire);
-      BarrierOp::create(b, /*global=*/true);
-    }
+    acquire(b);
+    if (acquires)
+      meet();
   } else {
     // Who waits for the result waits for the atomic.
     bool isUsed = acquires || !result.use_empty();
-    values[result] = {atomicOnce(op, access, isUsed, build, b)};
+    auto ordered = [&](ImplicitLocOpBuilder &at, LanePlace place,
+                       unsigned reg) {
+      release(at);
+      Value old = build(at, place, reg);
+      acquire(at);
+      return old;
+    };
+    auto meetBehind = [&] {
+      if (acquires)
+        meet();
+    };
+    values[result] = {atomicOnce(op, access, isUsed, ordered, meetBehind, b)};
   }
   if (acquires)
     FenceOp::create(b, MemoryOrder::Acquire, scope);
   return success();
 }
 
-/// The first lane's atomic, and its result in all lanes.
+/// The first lane's atomic, and its result in all lanes; `meet` builds the
+/// barrier behind it, if there is one.
 Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
                               bool isUsed, AtomicBuilder build,
+                              llvm::function_ref<void()> meet,
                               ImplicitLocOpBuilder &b) {
   Type type = op->getResult(0).getType();
   Value mask = access.mask(b, 0);
@@ -118,6 +151,7 @@ Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
           SharedStoreOp::create(inner, mine, array, constant(0));
         return mine;
       });
+  meet();
   if (!array)
     return isUsed && kernel.getNumLanes() > 1
                ? ShuffleOp::create(b, old, constant(0)).getResult()

@@ -17,9 +17,15 @@
 //   grid_barrier %met until 264
 //     →  fence release device; barrier global
 //        if first lane of the workgroup
+//          fence release device
 //          ptr_atomic_rmw add %met, 1
 //          while ptr_atomic_rmw or %met, 0 < 264
+//          fence acquire device
 //        barrier global; fence acquire device
+//
+// A fence orders what happened before it by the atomics of its own lane alone:
+// the first lane's, behind the barrier, passes on what the others wrote. Theirs
+// make it available to the device, and visible to them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -199,13 +205,17 @@ static void expand(GridBarrierOp op) {
   Value one = constant(1);
   scf::IfOp::create(b, isFirst, [&](OpBuilder &at, Location loc) {
     ImplicitLocOpBuilder inner(loc, at);
+    if (!op.getLast())
+      FenceOp::create(inner, MemoryOrder::Release, MemoryScope::Device);
     Value before =
         PtrAtomicRmwOp::create(inner, zero.getType(), AtomicKind::Add,
                                MemoryScope::Device, op.getCounter(), zero, one);
-    if (op.getLast())
+    if (op.getLast()) {
       leave(op, before, zero, inner);
-    else
+    } else {
       waitForArrivals(op, zero, inner);
+      FenceOp::create(inner, MemoryOrder::Acquire, MemoryScope::Device);
+    }
     scf::YieldOp::create(inner);
   });
   if (!op.getLast()) {

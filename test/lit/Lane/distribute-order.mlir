@@ -166,9 +166,9 @@ greta_tile.func @sliding(%x: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 
   greta_tile.return
 }
 
-// A barrier, and an atomic that releases, order what is in front of them.
+// A barrier, and an atomic that releases, order what is in front of them; the third barrier is the acquire.
 // CHECK-LABEL: greta_tile.func @ordered
-// CHECK-COUNT-2: greta_tile.barrier
+// CHECK-COUNT-3: greta_tile.barrier
 // CHECK-NOT: greta_tile.barrier
 greta_tile.func @ordered(%x: !greta_tile.ptr<i32>, %lock: !greta_tile.ptr<i32>) attributes {waves = 4 : i32, wave_size = 64 : i32} {
   %one = arith.constant 1 : i32

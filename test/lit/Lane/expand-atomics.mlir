@@ -52,7 +52,7 @@ greta_tile.func @exchange(%f: !greta_tile.ptr<f32>, %i: i32, %x: f32) attributes
   greta_tile.return
 }
 
-// All workgroups meet: what lanes wrote before is released, one lane looks, and all acquire. Who leaves last sets the counter to zero.
+// All workgroups meet: every lane makes available what it wrote, the first releases it behind the barrier, looks and acquires, and all see what was released. Who leaves last sets the counter to zero.
 // CHECK-LABEL: greta_tile.func @meet(
 greta_tile.func @meet(%met: !greta_tile.ptr<i32>) attributes {waves = 2 : i32, wave_size = 32 : i32} {
   // CHECK: greta_tile.fence release device
@@ -60,11 +60,13 @@ greta_tile.func @meet(%met: !greta_tile.ptr<i32>) attributes {waves = 2 : i32, w
   // CHECK: %[[NUMBER:.*]] = arith.ori
   // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[NUMBER]], %c0_i32
   // CHECK: scf.if %[[FIRST]]
-  // CHECK: greta_tile.ptr_atomic_rmw add device
+  // CHECK-NEXT: greta_tile.fence release device
+  // CHECK-NEXT: greta_tile.ptr_atomic_rmw add device
   // CHECK: scf.while
   // CHECK: %[[SEEN:.*]] = greta_tile.ptr_atomic_rmw or device
   // CHECK: %[[WAITS:.*]] = arith.cmpi ult, %[[SEEN]], %c8_i32
   // CHECK: scf.condition(%[[WAITS]])
+  // CHECK: greta_tile.fence acquire device
   // CHECK: greta_tile.barrier global
   // CHECK-NEXT: greta_tile.fence acquire device
   greta_tile.grid_barrier %met until 8 : !greta_tile.ptr<i32>
