@@ -355,6 +355,7 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
     Takes the lane level. Launches with constant grids, workgroups of one size and no log become one `resident` launch of as many workgroups as run at a time. Its kernel has
     their bodies as phases, each a loop over its launch's grid, and a `greta_tile.grid_barrier` in front of a phase that touches what another since the last barrier wrote, or writes what
     another read. Functions whose arguments are memory (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
+    A launch that would bring a lane's loops beyond `turns` is not joined to those before it; a loop whose bounds are not constant counts once.
 
     ```mlir
     %0 = greta_tile.launch @a grid affine_map<() -> (768)> ..
@@ -369,7 +370,8 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"residents", "residents", "int64_t", /*default=*/"0", "workgroups that run at a time">];
+  let options = [Option<"residents", "residents", "int64_t", /*default=*/"0", "workgroups that run at a time">,
+                 Option<"turns", "turns", "int64_t", /*default=*/"0", "turns of a lane's loops that the driver runs; 0: all there are">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 

@@ -98,7 +98,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
   if (options.joined) {
     // One workgroup does all if none can wait for others.
     int64_t residents = row.most.turns ? 1 : options.joined * row.computeUnits;
-    passes.addPass(createGretaTileJoinPass({residents}));
+    passes.addPass(createGretaTileJoinPass({residents, row.most.turns}));
     passes.addPass(createGretaTileCheckJoinedPass());
   }
   // Memory is planned between barriers that are needed in any case, and those
@@ -185,20 +185,28 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   return emitForGpu(*module, row, options, variant);
 }
 
-/// Fails where a resident launch has more workgroups than its code object lets
-/// run at a time.
-static LogicalResult checkResidents(tile::LaunchOp launch,
-                                    const KernelStats &stats, int64_t waves,
+/// Fails where a resident launch has more workgroups than run at a time, with
+/// so many waves on a SIMD. Vulkan's drivers count registers: what fits by its
+/// shared memory and waves may still be too much.
+static LogicalResult checkResidents(tile::LaunchOp launch, int64_t wavesOfSimd,
+                                    std::optional<int64_t> vgprs,
+                                    int64_t ldsBytes, int64_t waves,
                                     const TargetRow &row) {
-  int64_t fit = stats.occupancy * row.simdsPerUnit / waves * row.computeUnits;
+  int64_t shared = row.unitsPerWorkgroup;
+  int64_t fit = wavesOfSimd * row.simdsPerUnit * shared / waves;
+  if (ldsBytes)
+    fit = std::min(fit, row.ldsBytesPerUnit * shared / ldsBytes);
+  fit = std::max<int64_t>(fit, 1) * (row.computeUnits / shared);
   if (launch.getResidents() <= fit)
     return success();
-  return launch.emitError("'")
-         << launch.getKernel() << "' has " << launch.getResidents()
-         << " workgroups that wait for each other; its " << stats.vgprs
-         << " registers and " << stats.ldsBytes
-         << " bytes of shared memory let " << fit << " run at a time on "
-         << row.name << ": join for fewer workgroups on a compute unit";
+  InFlightDiagnostic diag = launch.emitError("'");
+  diag << launch.getKernel() << "' has " << launch.getResidents()
+       << " workgroups that wait for each other; its " << waves << " waves, ";
+  if (vgprs)
+    diag << *vgprs << " registers ";
+  return diag << "and " << ldsBytes << " bytes of shared memory let " << fit
+              << " run at a time on " << row.name
+              << ": join for fewer workgroups on a compute unit";
 }
 
 LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
@@ -280,8 +288,9 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
       kernel.stats = hsaco->stats;
       kernel.ldsBytes = hsaco->stats ? hsaco->stats->ldsBytes : 0;
       if (kernel.isResident && kernel.stats &&
-          failed(
-              checkResidents(launch, *kernel.stats, code.getNumWaves(), row)))
+          failed(checkResidents(launch, kernel.stats->occupancy,
+                                kernel.stats->vgprs, kernel.ldsBytes,
+                                code.getNumWaves(), row)))
         return failure();
     } else {
       TimingScope timing = options.nest("emit SPIR-V");
@@ -290,6 +299,14 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
         return failure();
       kernel.object = std::move(spirv->object);
       kernel.ldsBytes = spirv->requirements.sharedBytes;
+      // NVIDIA's driver was seen to add this much to a workgroup's.
+      constexpr int64_t driverBytes = 1024;
+      if (kernel.isResident &&
+          failed(checkResidents(launch, row.maxWavesPerSimd,
+                                /*vgprs=*/std::nullopt,
+                                kernel.ldsBytes + driverBytes,
+                                code.getNumWaves(), row)))
+        return failure();
       addRequirements(variant.requires_, spirv->requirements);
     }
     compiled[kernel.entry] = kernel;

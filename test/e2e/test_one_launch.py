@@ -126,8 +126,9 @@ def test_nobody_promises(tmp_path):
     assert "GRETA_RESIDENT_WORKGROUPS=all: it is a number of workgroups" in ran.stderr
 
 
-def test_more_than_fit(tmp_path):
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "vulkan:nvidia"])
+def test_more_than_fit(tmp_path, target):
     (tmp_path / "chain.mlir").write_text(CHAIN)
-    compiled = harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=gfx942", "--join=32", tmp_path / "chain.mlir", "-o", tmp_path / "chain.greta")
+    compiled = harness.tool(harness.TRANSLATE, "--greta-to-package", f"--targets={target}", "--join=32", tmp_path / "chain.mlir", "-o", tmp_path / "chain.greta")
     assert compiled.returncode == 1
     assert "workgroups that wait for each other; its" in compiled.stderr and "join for fewer workgroups on a compute unit" in compiled.stderr

@@ -24,10 +24,12 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 namespace greta {
@@ -54,6 +56,23 @@ static std::optional<int64_t> workgroupsOf(LaunchOp launch) {
   return count;
 }
 
+/// The turns of a body's loops, those of which the number is known; of others
+/// one.
+static uint64_t turnsOf(Block &body) {
+  uint64_t turns = 0;
+  for (Operation &op : body) {
+    uint64_t inside = isa<LoopLikeOpInterface>(op) ? 1 : 0, times = 1;
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        inside = llvm::SaturatingAdd(inside, turnsOf(block));
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      if (std::optional<APInt> count = loop.getStaticTripCount())
+        times = count->getLimitedValue();
+    turns = llvm::SaturatingAdd(turns, llvm::SaturatingMultiply(inside, times));
+  }
+  return turns;
+}
+
 namespace {
 
 /// A phase reads or writes a tensor's memory, or takes a scalar.
@@ -65,8 +84,8 @@ struct Use {
 /// Launches that become one.
 class Joiner {
 public:
-  Joiner(SymbolTable &symbols, int64_t residents)
-      : symbols(symbols), residents(residents) {}
+  Joiner(SymbolTable &symbols, int64_t residents, uint64_t most)
+      : symbols(symbols), residents(residents), most(most) {}
 
   /// Whether the launch can follow those that are here; then it does.
   bool take(LaunchOp launch);
@@ -98,6 +117,8 @@ private:
 
   SymbolTable &symbols;
   int64_t residents;
+  uint64_t most;      // turns of a lane's loops; 0: as many as there are
+  uint64_t turns = 0; // of the phases that are here
   SmallVector<LaunchOp> launches;
   llvm::MapVector<Value, Argument> memories; // by their first value
   SmallVector<Value> operands, results;      // memories as they are passed
@@ -144,6 +165,16 @@ bool Joiner::take(LaunchOp launch) {
           known->second.passed.getType() != result.getType())
         return false;
     }
+  if (most) {
+    // The loop over the tiles, what runs in it, and the wait in front of it.
+    uint64_t tiles = llvm::divideCeil(*workgroupsOf(launch), residents);
+    uint64_t inTile = turnsOf(kernel.getBody().front());
+    uint64_t own = llvm::SaturatingMultiplyAdd(tiles, inTile, tiles);
+    uint64_t all = llvm::SaturatingAdd(turns, own, uint64_t(1));
+    if (all > most)
+      return false;
+    turns = all;
+  }
   launches.push_back(launch);
   for (Value value : launch.getOperands()) {
     Argument &argument = memories[memoryOf(value)];
@@ -478,7 +509,7 @@ private:
       if (joiner && joiner->take(launch))
         continue;
       finish();
-      joiner.emplace(symbols, residents);
+      joiner.emplace(symbols, residents, turns);
       if (!joiner->take(launch))
         joiner.reset();
     }
