@@ -155,6 +155,7 @@ Core::~Core() {
   Fn.DestroyPipelineCache(Handle, Cache, nullptr);
   for (VkQueryPool P : QueryPools)
     Fn.DestroyQueryPool(Handle, P, nullptr);
+  Fn.DestroySemaphore(Handle, Residents.Timeline, nullptr);
 }
 
 // The driver checks the data's own header; the file's hash keeps a damaged

@@ -88,6 +88,27 @@ struct ProbedLayout {
   std::string Why;
 };
 
+struct StreamState;
+struct VulkanCounter;
+
+// A counter that a stream was told to wait for, which keeps it until then.
+struct Awaited {
+  std::weak_ptr<VulkanCounter> Of;
+  uint64_t Value;
+};
+
+// Workgroups that wait for each other need places for all of them. Two such
+// launches beside each other may each get a part of the places and wait for
+// ever, so that streams run theirs one after the other: a batch with some waits
+// for that of another stream which was submitted before.
+struct Turns {
+  std::mutex Lock; // guards the rest, also while a batch is submitted
+  VkSemaphore Timeline = VK_NULL_HANDLE; // a value for each batch
+  uint64_t Given = 0;
+  const StreamState *Last = nullptr; // whose the last batch is
+  std::vector<Awaited> Behind;       // what it waits for
+};
+
 // The VkDevice itself; everything made from it holds it.
 struct Core {
   Core(std::shared_ptr<Instance> I, PhysicalDevice P);
@@ -143,6 +164,7 @@ struct Core {
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
   Pool Blocks{*this};                         // of device memory, for buffers
+  Turns Residents;
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
   mutable std::atomic<bool> IsLost{false}; // and stays so
@@ -222,6 +244,7 @@ struct VulkanKernel : Kernel {
   VkPipelineLayout Layout = VK_NULL_HANDLE;
   VkPipeline Pipeline = VK_NULL_HANDLE;
   bool Captured = false;
+  bool IsResident; // its workgroups wait for each other
   // Its push constants are the address of its arguments, which are too many.
   bool FromBuffer = false;
 };
@@ -246,8 +269,6 @@ struct VulkanCounter : Counter {
   CoreRef C;
   VkSemaphore Handle = VK_NULL_HANDLE;
 };
-
-struct StreamState;
 
 struct VulkanEvent : Event {
   bool wait(uint64_t Nanoseconds) override;

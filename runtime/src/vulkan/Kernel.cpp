@@ -12,7 +12,7 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
                            const KernelDecl &K,
                            const std::vector<uint32_t> &Words,
                            bool CaptureStatistics)
-    : C(std::move(Owner)) {
+    : C(std::move(Owner)), IsResident(K.IsResident) {
   C->needDevice();
   uint32_t Bytes = argumentOffsets(K.Args).back();
   FromBuffer = Bytes > C->Physical.Props.limits.maxPushConstantsSize;

@@ -94,7 +94,8 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   VkCommandBuffer Open = VK_NULL_HANDLE; // being recorded, behind those
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE;
-  bool ForHost = false; // it writes to memory that the host reaches
+  bool ForHost = false;      // it writes to memory that the host reaches
+  bool HasResidents = false; // it has kernels whose workgroups wait for others
   KeepList Keep;
   std::shared_ptr<VulkanMemory> Arguments; // the last piece, mapped
   size_t ArgumentBytes = 0;                // taken of it
@@ -142,6 +143,7 @@ void VulkanGraph::append(const std::shared_ptr<VulkanGraph> &Other,
   close(State);
   Cmds.insert(Cmds.end(), Other->Cmds.begin(), Other->Cmds.end());
   Keep.add(Other);
+  HasResidents |= Other->HasResidents;
   Pending.forget();
 }
 
@@ -223,7 +225,7 @@ void VulkanStream::launch(const std::shared_ptr<VulkanGraph> &G) {
   if (Recording)
     return Recording->append(G, *State);
   State->reportLoss();
-  State->append(G->Cmds, G);
+  State->append(G->Cmds, G, G->HasResidents);
   if (!State->Held)
     State->flush();
 }
@@ -369,6 +371,7 @@ void VulkanStream::launch(const Launch &L) {
   }
   VkCommandBuffer Cmd = next(L.Uses);
   kept().add(*L.Code);
+  (Recording ? Recording->HasResidents : State->HasResidents) |= K.IsResident;
   if (K.FromBuffer && !Recording)
     kept().add(Staging);
   VkPipeline &Bound = Recording ? Recording->Bound : State->Bound;
@@ -401,10 +404,12 @@ void VulkanStream::wait(Event &E) {
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   if (V.Owner == State)
     return; // the stream's own order
+  std::vector<Awaited> Counters;
   {
     std::lock_guard<std::mutex> Guard(V.Owner->Lock);
     V.Owner->flushFor(V.Value);
     V.Owner->needDone(V.Value);
+    Counters = V.Owner->Counters;
   }
   std::lock_guard<std::mutex> Guard(State->Lock);
   State->flush(); // what came before does not wait
@@ -414,6 +419,7 @@ void VulkanStream::wait(Event &E) {
   Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   State->OpenWaits.push_back(Wait);
   State->OpenKeep.add(V.Owner);
+  State->await(Counters);
 }
 
 void VulkanStream::raise(const std::shared_ptr<Counter> &Of, uint64_t Value) {
@@ -428,8 +434,10 @@ void VulkanStream::await(const std::shared_ptr<Counter> &Of, uint64_t Value) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   State->reportLoss();
   State->flush(); // what came before does not wait
-  State->OpenWaits.push_back(static_cast<VulkanCounter &>(*Of).at(Value));
+  auto Counter = std::static_pointer_cast<VulkanCounter>(Of);
+  State->OpenWaits.push_back(Counter->at(Value));
   State->OpenKeep.add(Of);
+  State->await({{Counter, Value}});
 }
 
 void VulkanStream::flush() {

@@ -2,6 +2,7 @@
 #include "StreamState.h"
 #include "Health.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace greta::rt::vulkan {
@@ -44,6 +45,12 @@ StreamState::StreamState(CoreRef Owner)
 }
 
 StreamState::~StreamState() {
+  {
+    // Another may come to have this address.
+    std::lock_guard<std::mutex> Guard(C->Residents.Lock);
+    if (C->Residents.Last == this)
+      C->Residents.Last = nullptr;
+  }
   C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
   C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
 }
@@ -89,7 +96,9 @@ void StreamState::close() {
 }
 
 void StreamState::append(const std::vector<VkCommandBuffer> &Graph,
-                         const std::shared_ptr<void> &Keep) {
+                         const std::shared_ptr<void> &Keep,
+                         bool HasResidentKernels) {
+  HasResidents |= HasResidentKernels;
   if (!Open)
     retire();
   close();
@@ -104,7 +113,7 @@ void StreamState::append(const std::vector<VkCommandBuffer> &Graph,
 
 // The batch is lost, and with it the barriers it had. The next batch takes over
 // its waits and the objects they need.
-void StreamState::lose(VkResult Result, const char *What) {
+size_t StreamState::drop() {
   Lost.insert(Next++);
   Pending.forget();
   OpenCmds.clear();
@@ -112,14 +121,67 @@ void StreamState::lose(VkResult Result, const char *What) {
   // vkBeginCommandBuffer resets them.
   Free.insert(Free.end(), OwnCmds.begin(), OwnCmds.end());
   OwnCmds.clear();
+  HasResidents = false;
+  return std::exchange(OpenOps, 0);
+}
+
+void StreamState::lose(VkResult Result, const char *What) {
+  size_t Operations = drop();
   C->learn(Result);
-  failed(Result,
-         concat(What, " (operations lost: ", std::exchange(OpenOps, 0), ")"));
+  failed(Result, concat(What, " (operations lost: ", Operations, ")"));
+}
+
+static void forgetReached(std::vector<Awaited> &Counters) {
+  auto IsReached = [](const Awaited &A) {
+    std::shared_ptr<VulkanCounter> Of = A.Of.lock();
+    return !Of || Of->value() >= A.Value;
+  };
+  Counters.erase(std::remove_if(Counters.begin(), Counters.end(), IsReached),
+                 Counters.end());
+}
+
+void StreamState::await(const std::vector<Awaited> &More) {
+  constexpr size_t many = 16;
+  if (Counters.size() >= many)
+    forgetReached(Counters);
+  Counters.insert(Counters.end(), More.begin(), More.end());
+}
+
+// A batch that waits for a counter may wait for the batch that comes here, of
+// which nobody could tell.
+std::unique_lock<std::mutex> StreamState::takeTurn() {
+  Turns &T = C->Residents;
+  std::unique_lock<std::mutex> Guard(T.Lock);
+  if (!T.Timeline)
+    T.Timeline = C->createTimeline();
+  forgetReached(Counters);
+  VkSemaphoreSubmitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+  Info.semaphore = T.Timeline;
+  Info.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+  if (T.Last && T.Last != this) {
+    forgetReached(T.Behind);
+    if (!T.Behind.empty()) {
+      size_t Operations = drop();
+      fail(GRETA_ERROR_UNSUPPORTED,
+           "kernels whose workgroups wait for each other run in another stream "
+           "behind a counter that was not raised yet; launch such kernels from "
+           "one stream, or raise it before (operations lost: ",
+           Operations, ")");
+    }
+    Info.value = T.Given;
+    OpenWaits.push_back(Info);
+  }
+  Info.value = T.Given + 1;
+  OpenSignals.push_back(Info);
+  return Guard;
 }
 
 void StreamState::submit() {
   Held = false;
   close();
+  std::unique_lock<std::mutex> Turn;
+  if (HasResidents)
+    Turn = takeTurn();
   VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
   Signal.semaphore = Timeline;
   Signal.value = Next;
@@ -139,6 +201,13 @@ void StreamState::submit() {
   }
   if (Result != VK_SUCCESS)
     lose(Result, "vkQueueSubmit2");
+  if (Turn) {
+    ++C->Residents.Given;
+    C->Residents.Last = this;
+    C->Residents.Behind = Counters;
+    Turn.unlock();
+  }
+  HasResidents = false;
   OpenCmds.clear();
   OpenWaits.clear();
   OpenSignals.clear();

@@ -23,7 +23,7 @@ struct StreamState {
   VkCommandBuffer open();
   // A graph's commands behind what is open; `Keep` lives until they are done.
   void append(const std::vector<VkCommandBuffer> &Graph,
-              const std::shared_ptr<void> &Keep);
+              const std::shared_ptr<void> &Keep, bool HasResidentKernels);
   void flush() {
     if (Open || !OpenCmds.empty() || !OpenWaits.empty() || !OpenSignals.empty())
       submit();
@@ -34,6 +34,8 @@ struct StreamState {
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);
+  // What comes next waits for these counters.
+  void await(const std::vector<Awaited> &More);
   // Throws if the device is lost, and if the batch is.
   void needDone(uint64_t Batch) const;
   void reportLoss();
@@ -63,7 +65,9 @@ struct StreamState {
   bool Held = false; // a graph waits for what comes behind it
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
-  bool ForHost = false; // it writes to memory that the host reaches
+  bool ForHost = false;          // it writes to memory that the host reaches
+  bool HasResidents = false;     // the open batch has such kernels
+  std::vector<Awaited> Counters; // what the stream's work may still wait for
   size_t OpenOps = 0, Patience = 1;
   const size_t MaxBatch;
   KeepList OpenKeep;
@@ -81,6 +85,10 @@ struct StreamState {
 private:
   void close();
   void submit();
+  // The open batch runs behind the kernels of other streams whose workgroups
+  // wait for each other; holds the lock of such turns.
+  std::unique_lock<std::mutex> takeTurn();
+  size_t drop(); // the open batch; how many operations it had
   [[noreturn]] void lose(VkResult Result, const char *What);
 };
 

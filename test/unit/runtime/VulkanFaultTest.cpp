@@ -24,7 +24,8 @@ struct Faults {
   int Binds = 0, Resets = 0; // how many calls fail
   int Allocated = 0;         // that nobody freed
   int Barriers = 0;
-  int Submitted = 0;                // how often something was submitted
+  int Submitted = 0; // how often something was submitted
+  std::vector<VkSemaphoreSubmitInfo> Awaits, Signals; // of the last one
   std::shared_future<void> Release; // what a wait that was awaited waits for
   int Destroyed = 0;
   PFN_vkGetDeviceProcAddr GetDevice;
@@ -72,6 +73,12 @@ protected:
     C->Fn.QueueSubmit2 = [](VkQueue Q, uint32_t N, const VkSubmitInfo2 *Info,
                             VkFence F) {
       ++Fault.Submitted;
+      Fault.Awaits.assign(Info->pWaitSemaphoreInfos,
+                          Info->pWaitSemaphoreInfos +
+                              Info->waitSemaphoreInfoCount);
+      Fault.Signals.assign(Info->pSignalSemaphoreInfos,
+                           Info->pSignalSemaphoreInfos +
+                               Info->signalSemaphoreInfoCount);
       return Fault.Submits-- > 0 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
                                  : Fault.Real.QueueSubmit2(Q, N, Info, F);
     };
@@ -211,6 +218,107 @@ TEST_F(VulkanFault, BarriersOnlyWhereBytesAreShared) {
   EXPECT_EQ(barriers([&] { S->copy(B, 0, A, 124, 8); }), 1);  // 4 bytes of it
   EXPECT_EQ(barriers([&] { S->copy(B, 8, A, 192, 64); }), 0); // beside it
   EXPECT_EQ(word(A, 64), 3u);
+}
+
+// Kernels whose workgroups wait for each other have the device to themselves: a
+// stream's batch with some waits for that of another which came before, and for
+// nothing if the one before is its own.
+TEST_F(VulkanFault, ResidentKernelsOfStreamsTakeTurns) {
+  std::unique_ptr<Stream> Other = createStream(C);
+  auto Submit = [&](Stream &On, bool HasResidents) {
+    VulkanEvent E;
+    On.fill(A, 0, 256, 1);
+    On.record(E);
+    E.Owner->HasResidents = HasResidents;
+    On.flush();
+  };
+  auto ExpectWaits = [&](uint64_t Value) {
+    ASSERT_EQ(Fault.Awaits.size(), 1u);
+    EXPECT_EQ(Fault.Awaits[0].semaphore, C->Residents.Timeline);
+    EXPECT_EQ(Fault.Awaits[0].value, Value);
+  };
+  auto ExpectSignals = [&](uint64_t Value) {
+    ASSERT_EQ(Fault.Signals.size(), 2u);
+    EXPECT_EQ(Fault.Signals[0].semaphore, C->Residents.Timeline);
+    EXPECT_EQ(Fault.Signals[0].value, Value);
+  };
+  Submit(*S, false);
+  EXPECT_EQ(Fault.Signals.size(), 1u);
+  for (uint64_t Turn : {1, 2}) {
+    Submit(*S, true);
+    EXPECT_TRUE(Fault.Awaits.empty());
+    ExpectSignals(Turn);
+  }
+  Submit(*Other, true);
+  ExpectWaits(2);
+  ExpectSignals(3);
+  Submit(*Other, false);
+  EXPECT_TRUE(Fault.Awaits.empty());
+  EXPECT_EQ(Fault.Signals.size(), 1u);
+  // A batch that is lost has had no turn.
+  Fault.Submits = 1;
+  message([&] { Submit(*S, true); }, GRETA_ERROR_OUT_OF_MEMORY);
+  Submit(*S, true);
+  ExpectSignals(4);
+  for (const VkSemaphoreSubmitInfo &Wait : Fault.Awaits)
+    EXPECT_EQ(Wait.value, 3u);
+  // Who comes after a stream that is gone waits for nobody: it was done.
+  S.reset();
+  Submit(*Other, true);
+  EXPECT_TRUE(Fault.Awaits.empty());
+  ExpectSignals(5);
+  Other->synchronize();
+  uint64_t Value = 0;
+  EXPECT_EQ(
+      C->Fn.GetSemaphoreCounterValue(C->Handle, C->Residents.Timeline, &Value),
+      VK_SUCCESS);
+  EXPECT_EQ(Value, 5u);
+}
+
+// One that waits for a counter may wait for what comes: its turn would never
+// end.
+TEST_F(VulkanFault, NoTurnBehindACounterThatNobodyRaised) {
+  // Counters are made here that no other API may import.
+  C->Fn.CreateSemaphore = [](VkDevice D, const VkSemaphoreCreateInfo *Info,
+                             const VkAllocationCallbacks *A, VkSemaphore *Out) {
+    auto Type = *static_cast<const VkSemaphoreTypeCreateInfo *>(Info->pNext);
+    Type.pNext = nullptr;
+    VkSemaphoreCreateInfo Own = *Info;
+    Own.pNext = &Type;
+    return Fault.Real.CreateSemaphore(D, &Own, A, Out);
+  };
+  std::unique_ptr<Stream> Other = createStream(C), Third = createStream(C);
+  auto Submit = [&](Stream &On) {
+    VulkanEvent E;
+    On.fill(A, 0, 256, 1);
+    On.record(E);
+    E.Owner->HasResidents = true;
+    On.flush();
+  };
+  auto Counter = std::make_shared<VulkanCounter>(C);
+  S->await(Counter, 1);
+  Submit(*S);
+  std::string Text = message([&] { Submit(*Other); }, GRETA_ERROR_UNSUPPORTED);
+  EXPECT_NE(Text.find("behind a counter that was not raised yet"),
+            std::string::npos)
+      << Text;
+  // Behind an event behind the counter, too.
+  VulkanEvent E;
+  S->record(E);
+  Third->wait(E);
+  Counter->raise(1);
+  Submit(*Third);
+  Submit(*Other);
+  Other->synchronize();
+  Counter = std::make_shared<VulkanCounter>(C);
+  S->await(Counter, 1);
+  S->record(E);
+  Third->wait(E);
+  Submit(*Third);
+  message([&] { Submit(*Other); }, GRETA_ERROR_UNSUPPORTED);
+  Counter->raise(1);
+  Submit(*Other);
+  Other->synchronize();
 }
 
 // A stream hears of work that was lost when another thread had it submitted.
