@@ -545,7 +545,9 @@ GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);
 GRETA_API greta_status greta_comm_create(greta_device *device,
                                          const greta_comm_options *options,
                                          greta_comm **comm);
-/* Collectives that were queued still end. */
+/* Collectives that were queued still end. In a process that was forked from
+ * the rank's, where all other calls are GRETA_ERROR_PEER_LOST, it does nothing
+ * to the rank's communicator. */
 GRETA_API void greta_comm_destroy(greta_comm *comm);
 /* JSON: rank, size, the way that is taken, and why others are not. */
 GRETA_API greta_status greta_comm_info(greta_comm *comm, char **json);

@@ -3,6 +3,7 @@
 #include "Api.h"
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 using namespace greta::rt;
 using namespace greta::rt::comm;
@@ -208,7 +209,12 @@ greta_status greta_comm_create(greta_device *D,
         ~uint32_t(GRETA_COMM_NCCL | GRETA_COMM_HOST | GRETA_COMM_KERNEL))
       fail(GRETA_ERROR_UNSUPPORTED, "unknown ways for collectives");
     O.Ways = Taken.ways ? Taken.ways : ~uint32_t(0);
-    *Out = new greta_comm{std::make_shared<Comm>(need(D, "device").Impl, O)};
+    auto End = [Process = getpid()](Comm *C) {
+      if (Process == getpid())
+        delete C; // which a forked process has no threads for
+    };
+    *Out = new greta_comm{
+        std::shared_ptr<Comm>(new Comm(need(D, "device").Impl, O), End)};
   });
 }
 

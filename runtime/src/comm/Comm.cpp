@@ -319,7 +319,10 @@ void Comm::queueSmall(Stream &S, const Collective &C) {
   }
 }
 
+// A forked process has none of the threads, and copies of locks that another
+// thread may have held: it looks for them before it takes a lock.
 std::shared_ptr<Ticket> Comm::queue(Collective C) {
+  G->checkProcess();
   auto T = std::make_shared<Ticket>();
   {
     std::lock_guard<std::mutex> Guard(Lock);
@@ -338,6 +341,7 @@ std::shared_ptr<Ticket> Comm::queue(Collective C) {
 }
 
 void Comm::check() {
+  G->checkProcess();
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure)
     throw *Failure;
@@ -348,6 +352,7 @@ void Comm::check() {
 }
 
 void Comm::wait(Ticket &T) {
+  G->checkProcess();
   // Awake for as long as it takes to wake up, several times over.
   auto Begin = Group::Clock::now();
   for (Patience P;
@@ -359,9 +364,13 @@ void Comm::wait(Ticket &T) {
     throw *T.Failure;
 }
 
-void Comm::abort(const std::string &Why) { G->abort(Why); }
+void Comm::abort(const std::string &Why) {
+  G->checkProcess();
+  G->abort(Why);
+}
 
 void Comm::describe(nlohmann::json &Out) {
+  G->checkProcess();
   Out = {{"rank", Rank}, {"size", Size}, {"way", WayName}, {"left_out", Left}};
   Out["between_hosts"] = G->library();
   Out["staging"] = G->slotBytes();

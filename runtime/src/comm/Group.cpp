@@ -117,8 +117,8 @@ struct Group::Mapping {
 };
 
 // A lock lasts until the last descriptor of its file is closed and the last
-// mapping is gone, and a forked process has them all: it closes what is its
-// parent's.
+// mapping is gone, so no process is forked between the mapping and the advice
+// that forked processes do not have it.
 struct Group::Forks {
   static Forks &all() {
     static Forks &All = *new Forks; // threads may outlive the library's end
@@ -148,11 +148,7 @@ struct Group::Forks {
 // In the forked process: what uses the rank finds a communicator that has
 // ended.
 void Group::leaveFork() {
-  if (W) {
-    W->leaveFork();
-    (void)W.release(); // its thread is the parent's
-  }
-  close(std::exchange(Fd, -1));
+  (void)W.release(); // its thread is the parent's
   if (mmap(Map->Begin, Map->Bytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
            0) != MAP_FAILED)
@@ -258,8 +254,6 @@ Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
       unlink(File.c_str());
     if (!PathFile.empty())
       unlink(PathFile.c_str());
-    if (Fd >= 0)
-      close(Fd);
     throw;
   }
   // Nobody has to find it any more, and nothing is left behind.
@@ -271,11 +265,10 @@ Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
 
 Group::~Group() {
   Forks::all().remove(this);
-  if (Fd < 0)
+  if (!Fd)
     return; // a forked process has no rank
   set(own().Presence, State::Left);
   W.reset();
-  close(Fd);
 }
 
 // Memory of this rank's own, and the other ranks of the address.
@@ -286,9 +279,10 @@ void Group::connect(const Place &At, size_t Wanted) {
   if (!SlotBytes || SlotBytes > mostSlotBytes || SlotBytes % dataUnit)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 has staging of ", SlotBytes,
          " bytes");
-  Fd = memfd_create("greta-comm", MFD_CLOEXEC);
+  Fd = Descriptor([] { return memfd_create("greta-comm", MFD_CLOEXEC); });
   int Problem =
-      Fd < 0 ? errno : posix_fallocate(Fd, 0, static_cast<off_t>(fileBytes()));
+      Fd ? posix_fallocate(Fd.get(), 0, static_cast<off_t>(fileBytes()))
+         : errno;
   if (Problem)
     fail(GRETA_ERROR_OUT_OF_MEMORY, "no memory for ", fileBytes(),
          " bytes of staging: ", strerror(Problem));
@@ -322,22 +316,25 @@ void Group::create(size_t Wanted) {
   for (const std::string &Folder : folders()) {
     removeStale(Folder);
     File = Folder + "/" + prefix + Name;
-    Fd = open(File.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (Fd < 0 && errno == EEXIST) {
+    Fd = Descriptor([&] {
+      return open(File.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    });
+    if (!Fd && errno == EEXIST) {
       File.clear(); // which is another's
       fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 has joined already");
     }
-    if (Fd < 0) {
+    if (!Fd) {
       Reason = concat(File, ": ", strerror(errno));
       continue;
     }
     for (SlotBytes = Wanted; SlotBytes >= leastSlotBytes;
          SlotBytes = roundUp(SlotBytes / 4, dataUnit)) {
       // Without the memory the first access would end the process.
-      int Problem = posix_fallocate(Fd, 0, static_cast<off_t>(fileBytes()));
+      int Problem =
+          posix_fallocate(Fd.get(), 0, static_cast<off_t>(fileBytes()));
       if (!Problem) {
         struct flock Lock = byteOf(0, F_WRLCK);
-        if (fcntl(Fd, F_OFD_SETLK, &Lock))
+        if (fcntl(Fd.get(), F_OFD_SETLK, &Lock))
           fail(GRETA_ERROR_INTERNAL, "locking ", File, ": ", strerror(errno));
         map();
         Control &C = *Map->control();
@@ -347,12 +344,11 @@ void Group::create(size_t Wanted) {
         return;
       }
       Reason = concat(File, ": ", strerror(Problem));
-      (void)ftruncate(Fd, 0);
+      (void)ftruncate(Fd.get(), 0);
       if (SlotBytes == leastSlotBytes)
         break;
     }
-    close(Fd);
-    Fd = -1;
+    Fd.close();
     unlink(File.c_str());
   }
   File.clear();
@@ -377,8 +373,9 @@ bool Group::find(const std::string &Path, std::string &Why) {
                " (is rank 0 on another host? then ranks need its address)");
   for (const std::string &Folder : folders()) {
     File = Folder + "/" + prefix + Name;
-    Fd = open(File.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (Fd < 0)
+    Fd = Descriptor(
+        [&] { return open(File.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); });
+    if (!Fd)
       continue;
     struct stat Stat;
     struct {
@@ -387,8 +384,8 @@ bool Group::find(const std::string &Path, std::string &Why) {
     } Head;
     static_assert(sizeof(Head) == sizeof(Control::Head));
     // A segment without a lock is of a process that ended.
-    if (isAlive(0) && !fstat(Fd, &Stat) && Stat.st_uid == geteuid() &&
-        pread(Fd, &Head, sizeof(Head), 0) ==
+    if (isAlive(0) && !fstat(Fd.get(), &Stat) && Stat.st_uid == geteuid() &&
+        pread(Fd.get(), &Head, sizeof(Head), 0) ==
             static_cast<ssize_t>(sizeof(Head)) &&
         Head.Magic == magic) {
       SlotBytes = Head.SlotBytes;
@@ -400,14 +397,13 @@ bool Group::find(const std::string &Path, std::string &Why) {
         fail(GRETA_ERROR_INVALID_ARGUMENT, File,
              " is not of this version of the library");
       struct flock Lock = byteOf(Rank, F_WRLCK);
-      if (fcntl(Fd, F_OFD_SETLK, &Lock))
+      if (fcntl(Fd.get(), F_OFD_SETLK, &Lock))
         fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank,
              " has joined already");
       map();
       return true;
     }
-    close(Fd);
-    Fd = -1;
+    Fd.close();
   }
   return false;
 }
@@ -417,7 +413,7 @@ void Group::map() {
   // By the file itself: another one may have had this name.
   static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>> All;
   struct stat Stat;
-  if (fstat(Fd, &Stat))
+  if (fstat(Fd.get(), &Stat))
     fail(GRETA_ERROR_INTERNAL, File, ": ", strerror(errno));
   const std::pair<dev_t, ino_t> Key(Stat.st_dev, Stat.st_ino);
   std::lock_guard<std::mutex> Guard(Lock);
@@ -426,7 +422,9 @@ void Group::map() {
   if ((Map = All[Key].lock()))
     return;
   size_t Bytes = fileBytes();
-  void *Begin = mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd, 0);
+  std::lock_guard<std::mutex> NoFork(Forks::all().Lock);
+  void *Begin =
+      mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd.get(), 0);
   if (Begin == MAP_FAILED)
     fail(GRETA_ERROR_OUT_OF_MEMORY, "mapping ", File, ": ", strerror(errno));
   // A mapping keeps the lock, too.
@@ -454,7 +452,7 @@ size_t Group::fileBytes() const {
 }
 
 void Group::freeSlots() {
-  (void)fallocate(Fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+  (void)fallocate(Fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(roundUp(sizeof(Control), dataUnit)),
                   static_cast<off_t>(boxesAt()));
 }
@@ -489,7 +487,7 @@ bool Group::isAlive(uint32_t R) const {
   if (W)
     return !W->isGone(R);
   struct flock Lock = byteOf(R, F_WRLCK);
-  return fcntl(Fd, F_OFD_GETLK, &Lock) || Lock.l_type != F_UNLCK;
+  return fcntl(Fd.get(), F_OFD_GETLK, &Lock) || Lock.l_type != F_UNLCK;
 }
 
 std::vector<std::string> Group::meet(const std::string &Word) {
@@ -530,6 +528,12 @@ void Group::end(const std::string &Why) {
 }
 
 bool Group::hasEnded() const { return Map->control()->Aborts != 0; }
+
+void Group::checkProcess() const {
+  if (!Fd)
+    fail(GRETA_ERROR_PEER_LOST,
+         "the communicator is of the process that this one was forked from");
+}
 
 void Group::checkEnded() {
   Control &C = *Map->control();

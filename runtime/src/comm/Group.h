@@ -18,6 +18,7 @@
 #define GRETA_RUNTIME_COMM_GROUP_H
 
 #include "Error.h"
+#include "comm/Descriptor.h"
 #include "comm/Lane.h"
 
 #include <algorithm>
@@ -140,6 +141,8 @@ public:
   // Throws if the communicator has ended.
   void checkEnded();
   bool hasEnded() const;
+  // Throws in a process that was forked from the rank's.
+  void checkProcess() const;
   // Throws if the communicator has ended, or if a rank for which this one still
   // waits is gone, or since `Since` too much time has gone by. What it waits
   // for is said in the message.
@@ -165,7 +168,7 @@ private:
   void map();
 
   std::string Name, File, PathFile; // PathFile: rank 0's, to be removed
-  int Fd = -1;
+  Descriptor Fd;
   size_t SlotBytes = 0;
   uint64_t Meetings = 0;
   std::atomic<uint32_t> Trying{0}; // NCCL's watching thread reads it, too

@@ -20,9 +20,11 @@
 namespace greta::rt::comm {
 namespace {
 
-constexpr uint64_t magic = 0x31746e65'72657467; // changes with what is sent
+constexpr uint64_t magic = 0x32746e65'72657467; // changes with what is sent
 constexpr size_t mostWordBytes = size_t(64) << 10;
 constexpr size_t mostStrangers = 256;
+// Rank 0 welcomes a rank at once, though it may wait long for the others.
+constexpr std::chrono::milliseconds welcomeTime(2000);
 using Clock = Group::Clock;
 
 struct Hello { // of a rank; its word follows
@@ -31,8 +33,9 @@ struct Hello { // of a rank; its word follows
   uint32_t Rank, Size, WordBytes, Unused;
 };
 struct Answer { // rank 0's; a refusal, or the words of all, follow
+  enum : uint32_t { Words, Refused, Welcome };
   uint64_t Magic, Staging;
-  uint32_t Refused, TextBytes;
+  uint32_t What, TextBytes;
 };
 
 std::string problem() { return strerror(errno); }
@@ -93,6 +96,13 @@ void keepAlive(int Fd) {
   Set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+Descriptor socketOf(const addrinfo &A) {
+  return Descriptor([&] {
+    return socket(A.ai_family, A.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                  A.ai_protocol);
+  });
+}
+
 class Deadline {
 public:
   explicit Deadline(std::chrono::milliseconds Time)
@@ -110,7 +120,7 @@ private:
 };
 
 // All of it, or why not.
-std::string move(const Socket &S, char *Data, size_t Bytes, bool Sends,
+std::string move(const Descriptor &S, char *Data, size_t Bytes, bool Sends,
                  const Deadline &D) {
   for (size_t Done = 0; Done < Bytes;) {
     pollfd P{S.get(), static_cast<short>(Sends ? POLLOUT : POLLIN), 0};
@@ -132,7 +142,7 @@ std::string move(const Socket &S, char *Data, size_t Bytes, bool Sends,
   return "";
 }
 
-std::string sendAll(const Socket &S, std::string Text, const Deadline &D) {
+std::string sendAll(const Descriptor &S, std::string Text, const Deadline &D) {
   return move(S, Text.data(), Text.size(), true, D);
 }
 
@@ -140,7 +150,9 @@ template <typename T> std::string bytesOf(const T &Value) {
   return std::string(reinterpret_cast<const char *>(&Value), sizeof(Value));
 }
 
-// Rank 0's side: who connects is a stranger until its hello and word are there.
+// Rank 0's side: who connects is a stranger until its hello and word are there,
+// and a byte that follows rank 0's welcome: a rank that was not welcomed in
+// time has come again.
 class Listener {
 public:
   Listener(const std::string &Address, const Group::Id &Name, uint32_t Size,
@@ -149,9 +161,7 @@ public:
     Resolved Where(Address, /*Listens=*/true);
     std::string Why;
     for (addrinfo *A = Where.First; A && !Listening; A = A->ai_next) {
-      Socket S(socket(A->ai_family,
-                      A->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                      A->ai_protocol));
+      Descriptor S = socketOf(*A);
       int On = 1;
       if (S &&
           !setsockopt(S.get(), SOL_SOCKET, SO_REUSEADDR, &On, sizeof(On)) &&
@@ -186,7 +196,7 @@ public:
     std::string All;
     for (const std::string &W : Words)
       All += bytesOf(static_cast<uint32_t>(W.size())) + W;
-    Answer A{magic, Staging, 0, static_cast<uint32_t>(All.size())};
+    Answer A{magic, Staging, Answer::Words, static_cast<uint32_t>(All.size())};
     for (uint32_t R = 1; R < Size; ++R)
       if (std::string Why = sendAll(Sockets[R], bytesOf(A) + All, D);
           !Why.empty())
@@ -196,8 +206,9 @@ public:
 
 private:
   struct Stranger {
-    Socket At;
+    Descriptor At;
     std::string Said;
+    bool IsWelcome = false;
   };
 
   [[noreturn]] void failFor(uint32_t Came) {
@@ -209,21 +220,27 @@ private:
   }
 
   void accept() {
-    Socket S(accept4(Listening.get(), nullptr, nullptr,
-                     SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor S([&] {
+      return accept4(Listening.get(), nullptr, nullptr,
+                     SOCK_CLOEXEC | SOCK_NONBLOCK);
+    });
     if (!S)
       return;
     keepAlive(S.get());
     if (Strangers.size() == mostStrangers)
       Strangers.erase(Strangers.begin());
-    Strangers.push_back({std::move(S), ""});
+    Strangers.push_back({std::move(S), "", false});
   }
 
   // Whether the process at the other end is gone; it may come again.
-  static bool hasEnded(const Socket &S) {
+  static bool hasEnded(const Descriptor &S) {
     char C;
     ssize_t N = recv(S.get(), &C, 1, MSG_PEEK | MSG_DONTWAIT);
     return N == 0 || (N < 0 && errno != EAGAIN && errno != EINTR);
+  }
+
+  static std::string say(const Stranger &S, const std::string &Text) {
+    return sendAll(S.At, Text, Deadline(std::chrono::milliseconds(1000)));
   }
 
   // Whether it stays a stranger.
@@ -237,10 +254,11 @@ private:
       return true;
     Hello H;
     memcpy(&H, S.Said.data(), sizeof(H));
+    const size_t Bytes = sizeof(H) + H.WordBytes;
     if (H.Magic != magic || H.Name != Name || H.WordBytes > mostWordBytes ||
-        S.Said.size() > sizeof(H) + H.WordBytes)
+        S.Said.size() > Bytes + S.IsWelcome)
       return false;
-    if (S.Said.size() < sizeof(H) + H.WordBytes)
+    if (S.Said.size() < Bytes)
       return true;
     std::string Refusal;
     if (H.Size != Size)
@@ -250,12 +268,18 @@ private:
              (Sockets[H.Rank] && !hasEnded(Sockets[H.Rank])))
       Refusal = concat("rank ", H.Rank, " has joined already");
     if (!Refusal.empty()) {
-      Answer A{magic, 0, 1, static_cast<uint32_t>(Refusal.size())};
-      (void)sendAll(S.At, bytesOf(A) + Refusal,
-                    Deadline(std::chrono::milliseconds(1000)));
+      Answer A{magic, 0, Answer::Refused,
+               static_cast<uint32_t>(Refusal.size())};
+      (void)say(S, bytesOf(A) + Refusal);
       return false;
     }
-    Words[H.Rank] = S.Said.substr(sizeof(H));
+    if (!S.IsWelcome) {
+      S.IsWelcome = true;
+      return say(S, bytesOf(Answer{magic, 0, Answer::Welcome, 0})).empty();
+    }
+    if (S.Said.size() == Bytes)
+      return true;
+    Words[H.Rank] = S.Said.substr(sizeof(H), H.WordBytes);
     Came += !Sockets[H.Rank];
     Sockets[H.Rank] = std::move(S.At);
     return false;
@@ -264,16 +288,16 @@ private:
   const Group::Id Name;
   const uint32_t Size;
   const Deadline &D;
-  Socket Listening;
+  Descriptor Listening;
   std::vector<Stranger> Strangers;
-  std::vector<Socket> Sockets;
+  std::vector<Descriptor> Sockets;
   std::vector<std::string> Words;
 };
 
-Socket connectOnce(const Resolved &Where, const Deadline &D, std::string &Why) {
+Descriptor connectOnce(const Resolved &Where, const Deadline &D,
+                       std::string &Why) {
   for (addrinfo *A = Where.First; A; A = A->ai_next) {
-    Socket S(socket(A->ai_family, A->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                    A->ai_protocol));
+    Descriptor S = socketOf(*A);
     if (!S) {
       Why = problem();
       continue;
@@ -293,7 +317,7 @@ Socket connectOnce(const Resolved &Where, const Deadline &D, std::string &Why) {
     }
     Why = strerror(Code);
   }
-  return Socket();
+  return Descriptor();
 }
 
 Met join(const std::string &Address, const Hello &H, const std::string &Word,
@@ -305,23 +329,32 @@ Met join(const std::string &Address, const Hello &H, const std::string &Word,
          " has waited for rank 0 at ", printable(Address), ": ", Why);
   };
   while (true) {
-    // Rank 0 may listen later, and another communicator may have had the port.
-    Socket S = connectOnce(Where, D, Why);
+    // Rank 0 may listen later, and another communicator or a stranger may have
+    // the port.
+    Descriptor S = connectOnce(Where, D, Why);
     Answer A{};
-    auto Receive = [&](void *To, size_t Bytes) {
-      Why = move(S, static_cast<char *>(To), Bytes, false, D);
+    auto Receive = [&](void *To, size_t Bytes, const Deadline &Until) {
+      Why = move(S, static_cast<char *>(To), Bytes, false, Until);
       return Why.empty();
     };
-    if (S && (Why = sendAll(S, bytesOf(H) + Word, D)).empty() &&
-        Receive(&A, sizeof(A))) {
+    auto Hear = [&](const Deadline &Until) {
+      if (!Receive(&A, sizeof(A), Until))
+        return false;
       if (A.Magic != magic ||
           A.TextBytes > Group::maxRanks * (mostWordBytes + 4))
         fail(GRETA_ERROR_INVALID_ARGUMENT, "what listens at ",
              printable(Address), " is no rank 0 of this version");
+      return true;
+    };
+    Deadline Soon(std::min(welcomeTime, std::chrono::milliseconds(D.left())));
+    if (S && (Why = sendAll(S, bytesOf(H) + Word, Soon)).empty() &&
+        Hear(Soon) &&
+        (A.What != Answer::Welcome ||
+         ((Why = sendAll(S, "!", D)).empty() && Hear(D)))) {
       std::string Text(A.TextBytes, 0);
-      if (!Receive(Text.data(), Text.size()))
+      if (!Receive(Text.data(), Text.size(), D))
         Fail();
-      if (A.Refused)
+      if (A.What == Answer::Refused)
         fail(GRETA_ERROR_INVALID_ARGUMENT, printable(Text));
       Met Made;
       Made.Staging = A.Staging;
@@ -346,11 +379,6 @@ Met join(const std::string &Address, const Hello &H, const std::string &Word,
 }
 
 } // namespace
-
-void Socket::close() {
-  if (Fd >= 0)
-    ::close(std::exchange(Fd, -1));
-}
 
 Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
                uint32_t Size, std::chrono::milliseconds Timeout,

@@ -7,31 +7,12 @@
 
 #include "comm/Group.h"
 
-#include <utility>
-
 namespace greta::rt::comm {
-
-class Socket {
-public:
-  explicit Socket(int Fd = -1) : Fd(Fd) {}
-  Socket(Socket &&Other) noexcept : Fd(std::exchange(Other.Fd, -1)) {}
-  Socket &operator=(Socket &&Other) noexcept {
-    std::swap(Fd, Other.Fd);
-    return *this;
-  }
-  ~Socket() { close(); }
-  void close();
-  int get() const { return Fd; }
-  explicit operator bool() const { return Fd >= 0; }
-
-private:
-  int Fd;
-};
 
 struct Met {
   std::vector<std::string> Words; // of the ranks, in their order
   // By rank: rank 0 has one to each other rank, which have one to rank 0.
-  std::vector<Socket> Sockets;
+  std::vector<Descriptor> Sockets;
   uint64_t Staging = 0; // what rank 0 said
 };
 

@@ -159,12 +159,6 @@ std::string Wire::library() const {
   return concat("UCX ", U->ucp_get_version_string());
 }
 
-void Wire::leaveFork() {
-  Closing = true;
-  for (Socket &S : All.Sockets)
-    S.close();
-}
-
 void Wire::start(Owner &Its) {
   For = &Its;
   Thread = std::thread([this] { run(); });
@@ -250,7 +244,7 @@ void Wire::sleep() {
   Sleeps = true;
   if (!IsFull && U->ucp_worker_arm(Worker) == UCS_OK) {
     std::vector<pollfd> Polled = {{WorkerFd, POLLIN, 0}};
-    for (const Socket &S : All.Sockets)
+    for (const Descriptor &S : All.Sockets)
       if (S)
         Polled.push_back({S.get(), POLLIN, 0});
     // Lost ranks are gone after a while.
@@ -389,7 +383,7 @@ void Wire::lose(uint32_t R) { onError(&Peers[R], nullptr, UCS_OK); }
 // number of each rank that is gone.
 void Wire::watch() {
   for (uint32_t R = 0; R < Size && !All.Sockets.empty(); ++R) {
-    Socket &S = All.Sockets[R];
+    Descriptor &S = All.Sockets[R];
     uint8_t Said = 0;
     ssize_t N = S ? recv(S.get(), &Said, 1, MSG_DONTWAIT) : -1;
     if (!S || (N < 0 && (errno == EAGAIN || errno == EINTR)))
@@ -407,7 +401,7 @@ void Wire::watch() {
       continue;
     P.IsGone = true;
     auto Name = static_cast<uint8_t>(R);
-    for (Socket &S : All.Sockets)
+    for (Descriptor &S : All.Sockets)
       if (S && Rank == 0)
         (void)::send(S.get(), &Name, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }

@@ -56,9 +56,6 @@ public:
   void sendText(uint32_t To, What Kind, uint64_t At, std::string Text);
   bool isGone(uint32_t R) const { return Peers[R].IsGone; }
   std::string library() const;
-  // In a forked process, which has none of the threads: the connections are
-  // closed there, so that they end with the rank.
-  void leaveFork();
 
 private:
   struct Head {

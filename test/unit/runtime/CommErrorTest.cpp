@@ -217,16 +217,49 @@ TEST(Comm, AForkedProcessIsNoRank) {
   greta::Buffer A = Own.R.allocate(64);
   pid_t Child = fork();
   if (Child == 0) {
-    Own.C.abort();
-    std::string Why = refusal([&] { Own.C.allReduce(Own.S, A, A, 16, "f32"); },
-                              GRETA_ERROR_PEER_LOST);
-    _exit(Why.find("was forked from") == std::string::npos);
+    alarm(30);
+    std::function<void()> Calls[] = {
+        [&] { Own.C.abort(); }, [&] { Own.C.info(); },
+        [&] { Own.C.allReduce(Own.S, A, A, 16, "f32"); }};
+    for (const auto &Call : Calls)
+      if (refusal(Call, GRETA_ERROR_PEER_LOST).find("was forked from") ==
+          std::string::npos)
+        _exit(1);
+    {
+      greta::Comm Ends = std::move(Own.C);
+    }
+    _exit(0);
   }
   int Status = 0;
   ASSERT_EQ(waitpid(Child, &Status, 0), Child);
   EXPECT_TRUE(WIFEXITED(Status) && WEXITSTATUS(Status) == 0) << Status;
   Own.C.allReduce(Own.S, A, A, 16, "f32");
   Own.S.synchronize();
+}
+
+// A forked process hears of a collective under way that it is its parent's.
+TEST(Comm, AForkedProcessDoesNotWaitForACollective) {
+  std::atomic<bool> HasForked{false};
+  ranks("host", 2, [&](Rank &Own) {
+    greta::Buffer A = Own.R.allocate(64);
+    while (Own.Number == 1 && !HasForked)
+      std::this_thread::yield();
+    Own.C.allReduce(Own.S, A, A, 16, "f32");
+    pid_t Child = Own.Number == 0 ? fork() : -1;
+    if (Child == 0) {
+      alarm(30);
+      std::string Why =
+          refusal([&] { Own.S.synchronize(); }, GRETA_ERROR_PEER_LOST);
+      _exit(Why.find("was forked from") == std::string::npos);
+    }
+    if (Own.Number == 0) {
+      int Status = 0;
+      ASSERT_EQ(waitpid(Child, &Status, 0), Child);
+      EXPECT_TRUE(WIFEXITED(Status) && WEXITSTATUS(Status) == 0) << Status;
+      HasForked = true;
+    }
+    Own.S.synchronize();
+  });
 }
 
 // At a path or at an address.

@@ -5,6 +5,8 @@
 #include "comm/Wire.h"
 
 #include <chrono>
+#include <csignal>
+#include <sys/wait.h>
 
 using namespace greta_test;
 using namespace greta::rt::comm;
@@ -39,6 +41,40 @@ TEST(CommNetwork, RefusesWhatIsNoAddress) {
   EXPECT_NE(refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST)
                 .find("has waited for rank 0 at"),
             std::string::npos);
+}
+
+sockaddr_in socketAddress(const std::string &Address) {
+  sockaddr_in At{};
+  At.sin_family = AF_INET;
+  At.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  At.sin_port = htons(
+      static_cast<uint16_t>(std::stoi(Address.substr(Address.find(':') + 1))));
+  return At;
+}
+
+Descriptor streamSocket() {
+  return Descriptor(
+      [] { return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); });
+}
+
+// A stranger's connection, as soon as somebody listens.
+Descriptor connected(const std::string &Address) {
+  Descriptor S = streamSocket();
+  sockaddr_in To = socketAddress(Address);
+  while (connect(S.get(), reinterpret_cast<sockaddr *>(&To), sizeof(To)))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return S;
+}
+
+// Why the rank does not meet the other one; "" if it does.
+std::string pair(const std::string &Address, uint32_t Number,
+                 uint64_t Milliseconds = enough) {
+  try {
+    Group(placeAt(Address), Number, 2, Milliseconds, 1);
+  } catch (const greta::rt::Error &E) {
+    return E.what();
+  }
+  return "";
 }
 
 // The second rank 1, one of another size, and one with another id.
@@ -77,24 +113,78 @@ TEST(CommNetwork, StrangersKeepNobodyWaiting) {
   std::string Address = freeAddress();
   std::vector<std::thread> Threads;
   Threads.emplace_back([&] { Group(placeAt(Address), 0, 2, enough, 1); });
-  sockaddr_in To{};
-  To.sin_family = AF_INET;
-  To.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  To.sin_port = htons(
-      static_cast<uint16_t>(std::stoi(Address.substr(Address.find(':') + 1))));
-  std::vector<Socket> Strangers;
+  std::vector<Descriptor> Strangers;
   for (const std::string &Said :
        {std::string(), std::string(5000, 'x'), std::string("greten1"),
         std::string(40, '\xff')}) {
-    Socket S(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    while (connect(S.get(), reinterpret_cast<sockaddr *>(&To), sizeof(To)))
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    Descriptor S = connected(Address);
     send(S.get(), Said.data(), Said.size(), MSG_NOSIGNAL);
     Strangers.push_back(std::move(S));
   }
   Threads.emplace_back([&] { Group(placeAt(Address), 1, 2, enough, 1); });
   for (std::thread &T : Threads)
     T.join();
+}
+
+// A rank that gave up before all had come joins when it comes again.
+TEST(CommNetwork, ARankThatLeftComesAgain) {
+  std::string Address = freeAddress();
+  auto Join = [&](uint32_t Number, uint64_t Milliseconds) {
+    std::string Why;
+    try {
+      Group(placeAt(Address), Number, 3, Milliseconds, 1);
+    } catch (const greta::rt::Error &E) {
+      Why = E.what();
+    }
+    return Why;
+  };
+  std::vector<std::thread> Threads;
+  Threads.emplace_back([&] { EXPECT_EQ(Join(0, enough), ""); });
+  EXPECT_NE(Join(1, 500).find("did not answer in time"), std::string::npos);
+  for (uint32_t Number : {1, 2})
+    Threads.emplace_back([&, Number] { EXPECT_EQ(Join(Number, enough), ""); });
+  for (std::thread &T : Threads)
+    T.join();
+}
+
+// A stranger listens where rank 0 will, takes a rank's connection, and never
+// answers: the rank tries again.
+TEST(CommNetwork, ARankLeavesAListenerThatIsNoRank) {
+  std::string Address = freeAddress();
+  sockaddr_in At = socketAddress(Address);
+  Descriptor Stranger = streamSocket();
+  int On = 1;
+  setsockopt(Stranger.get(), SOL_SOCKET, SO_REUSEADDR, &On, sizeof(On));
+  ASSERT_EQ(bind(Stranger.get(), reinterpret_cast<sockaddr *>(&At), sizeof(At)),
+            0);
+  ASSERT_EQ(listen(Stranger.get(), 1), 0);
+  auto Begin = std::chrono::steady_clock::now();
+  std::thread Other([&] { EXPECT_EQ(pair(Address, 1), ""); });
+  int Taken = accept(Stranger.get(), nullptr, nullptr);
+  Stranger.close();
+  EXPECT_EQ(pair(Address, 0), "");
+  Other.join();
+  close(Taken);
+  EXPECT_LT(std::chrono::steady_clock::now() - Begin, std::chrono::seconds(20));
+}
+
+// A process that is forked while rank 0 waits for the others goes on without
+// its connections and its port.
+TEST(CommNetwork, AForkedProcessKeepsNoPort) {
+  std::string Address = freeAddress();
+  std::thread First([&] { EXPECT_EQ(pair(Address, 0), ""); });
+  Descriptor Stranger = connected(Address);
+  pid_t Child = fork();
+  if (Child == 0) {
+    pause();
+    _exit(0);
+  }
+  EXPECT_EQ(pair(Address, 1), "");
+  First.join();
+  std::string Why = pair(Address, 0, 200);
+  EXPECT_NE(Why.find("waited for rank 1"), std::string::npos) << Why;
+  kill(Child, SIGKILL);
+  waitpid(Child, nullptr, 0);
 }
 
 struct Deaf : Wire::Owner {
@@ -147,6 +237,21 @@ TEST(CommNetwork, WhatARankSaysIsChecked) {
     Other.join();
     EXPECT_NE(Why.find(Says), std::string::npos) << Why;
   }
+}
+
+// The reason for an end came by the network: what is no text is not printed.
+TEST(CommNetwork, ReasonsArePrintable) {
+  std::string Address = freeAddress();
+  Deaf Owner;
+  std::thread Other([&] {
+    uint64_t Staging = 0;
+    Wire W(Address, {}, 1, 2, std::chrono::milliseconds(enough), Staging);
+    W.start(Owner);
+    W.sendText(0, Wire::What::End, 0, "a\033[2J\xff\n");
+  });
+  EXPECT_NE(pair(Address, 0).find("the communicator has ended: a?[2J??"),
+            std::string::npos);
+  Other.join();
 }
 
 // All that a rank has sent arrives, however soon the rank leaves.
