@@ -27,7 +27,7 @@ NAMES = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"
 
 class CommOptions(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("id", C.c_void_p), ("path", C.c_char_p), ("rank", C.c_uint32), ("size", C.c_uint32),
-                ("timeout", C.c_uint64), ("staging", C.c_uint64), ("ways", C.c_uint32)]
+                ("timeout", C.c_uint64), ("staging", C.c_uint64), ("ways", C.c_uint32), ("address", C.c_char_p)]
 
 
 class Transfer(C.Structure):
@@ -77,9 +77,10 @@ class Device:
 
 
 class Comm:
-    def __init__(self, device, path, rank, size, way, timeout=60000):
+    def __init__(self, device, path, rank, size, way, timeout=60000, address=None):
         self.d, self.rank, self.size, self.comm = device, rank, size, C.c_void_p()
-        options = CommOptions(C.sizeof(CommOptions), None, path.encode(), rank, size, timeout, 0, WAYS[way])
+        at = address.encode() if address else None
+        options = CommOptions(C.sizeof(CommOptions), None, None if at else path.encode(), rank, size, timeout, 0, WAYS[way], at)
         device.call("comm_create", device.device, C.byref(options), C.byref(self.comm))
 
     def run(self, name, to, source, count, dtype="f32", op=0, root=0, to_at=0, from_at=0):
