@@ -195,6 +195,57 @@ def test_results_that_other_libraries_have(rdna, recorded):
     assert recorded["recorded"] == 1 and recorded["replayed"] >= 5
 
 
+@pytest.mark.parametrize("then", ("kept", "dropped", "moved"))
+def test_other_streams_read_results(rdna, recorded, then):
+    """A replay waits for streams that read what it writes, also where nobody has the result any more; streams that read it later wait for its copy, which they cannot know of."""
+    from greta import _torch
+
+    torch = rdna
+    function = torch.compile(lambda x: x + 1, mode="reduce-overhead")
+    stream, late, size = torch.rdna.Stream(), torch.ones(256, 256, device="rdna"), 1 << 16
+
+    def keep_busy():
+        for _ in range(5):
+            late @ late
+
+    reads = []
+    for step in range(6):
+        result = function(torch.full((size,), float(step), device="rdna"))
+        stream.wait_stream(torch.rdna.current_stream())
+        if then == "moved":
+            keep_busy()
+            _torch.move_away(result)
+        with torch.rdna.stream(stream):
+            if then != "moved":
+                keep_busy()
+            reads.append(result * 2)
+        if then == "dropped":
+            del result
+        function(torch.full((size,), -5.0, device="rdna"))
+    torch.rdna.synchronize()
+    for step, one in enumerate(reads):
+        assert (one.cpu() == 2 * (step + 1)).all(), step
+    assert recorded["replayed"] >= 10
+
+
+def test_calls_from_two_streams(rdna, recorded):
+    """A replay in one stream waits for that in another, whose memory it writes."""
+    torch = rdna
+    function = torch.compile(lambda x: (x + 1) * x, mode="reduce-overhead")
+    streams, late, results = [torch.rdna.Stream() for _ in range(2)], torch.ones(256, 256, device="rdna"), []
+    for step in range(8):
+        with torch.rdna.stream(streams[step % 2]):
+            x = torch.full((1 << 16,), float(step), device="rdna")
+            if step % 2:
+                for _ in range(5):
+                    late @ late
+            results.append(function(x))
+    torch.rdna.synchronize()
+    for step, one in enumerate(results):
+        assert (one.cpu() == (step + 1) * step).all(), step
+    assert recorded == {"recorded": 1, "replayed": 7}
+
+
 def test_no_user_gets_the_stream_of_recordings(rdna, recorded, monkeypatch):
     """However many streams there are, no graph is recorded from one that others may use meanwhile."""
     import greta.torch._graphs as graphs

@@ -293,6 +293,106 @@ def test_calls_are_found_again(rdna):
         assert known[2][name][1] - known[1][name][1] >= kinds[1][name] > 1, known
 
 
+def test_settings_of_torch_are_heard(rdna):
+    """Calls that were recorded under other settings are not repeated: gradients, inference, autocast, default types, determinism, modes."""
+    torch = rdna
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **kwargs or {})
+
+    class More(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **kwargs or {})
+            return result + 100 if function is torch.sigmoid else result
+
+    class Sub(torch.Tensor):
+        pass
+
+    host, index = torch.linspace(-2, 2, 12).reshape(3, 4), torch.tensor([0, 2, 2])
+    x, where = host.to("rdna"), index.to("rdna")
+    expected = torch.sigmoid(host)
+    for _ in range(4):
+        for wanted in (True, False):
+            assert torch.sigmoid(x.detach().requires_grad_(wanted)).requires_grad == wanted
+            with torch.inference_mode(wanted):
+                assert torch.sigmoid(x).is_inference() == wanted
+            with torch.autocast("rdna", dtype=torch.float16, enabled=wanted):
+                assert (x @ x.t()).dtype == (torch.float16 if wanted else torch.float32)
+            torch.set_default_dtype(torch.float64 if wanted else torch.float32)
+            try:
+                assert torch.sigmoid(where).dtype == (torch.float64 if wanted else torch.float32)
+            finally:
+                torch.set_default_dtype(torch.float32)
+            torch.use_deterministic_algorithms(wanted)
+            try:
+                assert torch.empty(3, device="rdna").isnan().all().item() or not wanted
+                torch.rdna.set_fallback(wanted)  # torch's deterministic sum is the CPU's
+                summed = torch.zeros(3, 4, device="rdna").index_put_((where,), x, accumulate=True)
+                assert bool(torch.rdna.fallbacks(True)) == wanted
+            finally:
+                torch.use_deterministic_algorithms(False)
+                torch.rdna.set_fallback(False)
+            torch.testing.assert_close(summed.cpu(), torch.zeros(3, 4).index_put_((index,), host, accumulate=True))
+        with Log():
+            torch.testing.assert_close(torch.sigmoid(x).cpu(), expected)
+        assert torch.ops.aten.sigmoid.default in seen
+        seen.clear()
+        with More():
+            torch.testing.assert_close(torch.sigmoid(x).cpu(), expected + 100)
+        assert type(torch.sigmoid(x.as_subclass(Sub))) is Sub and type(torch.sigmoid(x)) is torch.Tensor
+        torch.testing.assert_close(torch.func.vmap(torch.sigmoid)(x).cpu(), expected)
+        derivative = torch.func.vmap(torch.func.grad(lambda row: torch.sigmoid(row).sum()))(x)
+        torch.testing.assert_close(derivative.cpu(), expected * (1 - expected))
+
+
+def test_zeros_without_memory(rdna):
+    """Forward gradients of what does not depend on an input."""
+    torch = rdna
+    zeros = torch._efficientzerotensor((2, 3), device="rdna")
+    assert zeros._is_zerotensor() and zeros.device.type == "rdna"
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal((zeros + x.to("rdna")).cpu(), x) and torch.equal(zeros.cpu(), torch.zeros(2, 3))
+    assert not torch.rdna.fallbacks()
+
+
+def test_threads_call_one_operator(rdna):
+    """While calls of its kind are compiled, recorded and repeated, in streams of their own and in one."""
+    import threading
+
+    torch = rdna
+    from greta import _torch
+
+    _torch.forget_call_plans()
+    wrong = []
+
+    def work(number, stream):
+        try:
+            with torch.rdna.stream(stream):
+                for step in range(20):
+                    host = torch.full((5, 7), float(number)) + step
+                    x = host.to("rdna")
+                    result = torch.softmax(x * 0.1, -1) + x.square()
+                    x.add_(step).mul_(2)
+                    torch.testing.assert_close(result.cpu(), torch.softmax(host * 0.1, -1) + host.square())
+                    torch.testing.assert_close(x.cpu(), (host + step) * 2)
+        except Exception as error:
+            wrong.append(error)
+
+    for make in (torch.rdna.current_stream, torch.rdna.Stream):
+        threads = [threading.Thread(target=work, args=(number, make())) for number in range(3)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert not wrong, wrong
+
+
 def test_calls_that_do_more_than_launch(rdna):
     """Resizing, writing from the host, drawing numbers and memory of nobody's are not repeated by launches; numbers, parts and one result twice are."""
     torch = rdna

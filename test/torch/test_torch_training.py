@@ -360,6 +360,43 @@ def test_batch_norm_in_training(rdna, dtype, shape, isNear, isAffine):
     assert all(now > once for now, once in zip(repeated(), before))
 
 
+@pytest.mark.parametrize("shape, isNear", (((3, 2, 2, 3), False), ((3, 2, 2, 3), True), ((4, 3), False)), ids=("images", "channels last", "rows"))
+@pytest.mark.parametrize("training", (True, False), ids=("training", "evaluation"))
+def test_gradients_of_batch_norm(rdna, shape, isNear, training):
+    """First gradients backward and forward, and second ones, are differences of f64's results."""
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    x, weight, bias = (torch.randn(size, dtype=torch.float64, generator=generator) for size in (shape, shape[1], shape[1]))
+    x = x.contiguous(memory_format=torch.channels_last) if isNear else x
+    mean, variance = (torch.rand(shape[1], dtype=torch.float64, generator=generator).to("rdna") + 0.5 for _ in range(2))
+
+    def function(*given):
+        return torch.nn.functional.batch_norm(given[0], mean.clone(), variance.clone(), *given[1:], training=training)
+
+    for given in ((x, weight, bias), (x,)):
+        given = tuple(one.to("rdna").requires_grad_() for one in given)
+        assert torch.autograd.gradcheck(function, given, check_forward_ad=True)
+        assert torch.autograd.gradgradcheck(function, given)
+    assert not torch.rdna.fallbacks()
+
+
+def test_second_gradients_of_batch_norm(rdna):
+    """Of f32, whose first gradients are kernels of ours."""
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    values = [torch.randn(shape, generator=generator) for shape in ((4, 6, 5, 3), (6,), (6,), (4, 6, 5, 3))]
+    results = []
+    for convert in (lambda one: one.double(), lambda one: one.to("rdna")):
+        *given, dy = (convert(one).requires_grad_() for one in values)
+        out = torch.nn.functional.batch_norm(given[0], None, None, *given[1:], training=True)
+        first = torch.autograd.grad(out, given, dy, create_graph=True)
+        second = torch.autograd.grad(sum(one.square().sum() for one in first), (given[0], given[1], dy))
+        results.append([*first, *second])
+    for one, other in zip(*results):
+        assert (other.detach().cpu().double() - one.detach()).norm() < 1e-5 * one.norm()
+    assert not torch.rdna.fallbacks()
+
+
 def test_batch_norm_module(rdna):
     """A cumulative average, whose momentum is another at each step; no running statistics; parameters of f16; a gradient in another order than x."""
     torch = rdna

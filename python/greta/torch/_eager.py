@@ -96,7 +96,8 @@ class Arguments:
         self.tensors: list[torch.Tensor] = []
         self.places: dict[Any, int] = {}
         self.template = (self._strip(tuple(args)), {name: self._strip(value) for name, value in kwargs.items()})
-        self.key = (op, torch.get_default_dtype(), _frozen(self.template[0]), tuple((name, _frozen(value)) for name, value in self.template[1].items()))
+        settings = torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()
+        self.key = (op, settings, _frozen(self.template[0]), tuple((name, _frozen(value)) for name, value in self.template[1].items()))
 
     def _strip(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):

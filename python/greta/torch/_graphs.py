@@ -1,7 +1,7 @@
 """torch.compile(mode="reduce-overhead"): a compiled function's calls become replays of a graph.
 
 In: Inductor's callable of one compiled graph, and which of its arguments keep their memory, as parameters do. Out: a callable whose first call with some sizes computes, whose second is recorded (torch.accelerator.Graph), and whose later ones
-copy the other arguments to where the recorded call read them, and replay. What a replay returns lies in the graph's memory. Before the next replay writes there, results that somebody still has are copied to memory of their own, so nothing that
+copy the other arguments to where the recorded call read them, and replay. What a replay returns lies in the graph's memory. Before the next replay writes there, results that somebody still has are copied to memory of their own, and its stream waits for others that read them, so nothing that
 anybody has is written over. Arguments that are such results themselves, as backward has them, are read where they are; a call that has them elsewhere computes as the first one did.
 """
 
@@ -156,10 +156,10 @@ class Recording:
         return self.missed < _MOST_MISSED and all(arguments[number].data_ptr() == address for number, address in self.fixed)
 
     def replay(self, arguments: Sequence[Any]) -> Any:
-        for number, place, expanded in self.copied:
-            self.copy(place, arguments[number], expanded)
         with torch.rdna.device(self.device):
-            self.lending.move_away()
+            self.lending.prepare_replay([arguments[number] for number, _ in self.lent])
+            for number, place, expanded in self.copied:
+                self.copy(place, arguments[number], expanded)
             self.graph.replay()
         self.missed = 0
         results = list(self.results)

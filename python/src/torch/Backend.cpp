@@ -49,10 +49,12 @@ public:
       device(i).emptyCache();
   }
   void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
-    if (data.get_deleter() != &release || !data.get_context())
-      return;
-    auto *block = static_cast<Block *>(data.get_context());
-    block->isShared |= block->stream != stream.id();
+    Block *block = torch_device::blockOf(data);
+    if (!block && data.get()) // a graph's memory, which was lent
+      block = device(data.device().index())
+                  .blockOf(reinterpret_cast<uint64_t>(data.get()));
+    if (block)
+      block->usedBy(stream.id());
   }
   c10::CachingDeviceAllocator::DeviceStats
   getDeviceStats(DeviceIndex index) override {
@@ -76,7 +78,7 @@ public:
     TORCH_CHECK(target && source, "copies of storages are between tensors of "
                                   "one device rdna, the one in use");
     for (Block *block : {target, source})
-      block->isShared |= block->stream != currentStream(index);
+      block->usedBy(currentStream(index));
     currentQueue(index).run([&](Stream &stream) {
       check(greta_buffer_copy(
           stream.get(), target->buffer.get(),

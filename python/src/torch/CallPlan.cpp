@@ -27,8 +27,8 @@ void torch_device::enqueue(Kernel &kernel, Device &device, int64_t stream,
     std::vector<greta_tensor> list;
     list.reserve(passed.size());
     for (const Passed &one : passed) {
-      if (one.block && one.block->stream != stream)
-        one.block->isShared = true;
+      if (one.block)
+        one.block->usedBy(stream);
       list.push_back(one.tensor);
     }
     return list;

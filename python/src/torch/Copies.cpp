@@ -168,8 +168,8 @@ static void copyBytes(const at::Tensor &to, const at::Tensor &from) {
     return;
   PlanRecorder::didMore();
   if (there != here) {
-    source.block->isShared |= source.block->stream != currentStream(there);
-    target.block->isShared |= target.block->stream != currentStream(here);
+    source.block->usedBy(currentStream(there));
+    target.block->usedBy(currentStream(here));
     Queue &reading = currentQueue(there), &writing = currentQueue(here);
     std::scoped_lock both(reading.lock, writing.lock);
     check(greta_buffer_copy_peer(
@@ -179,7 +179,7 @@ static void copyBytes(const at::Tensor &to, const at::Tensor &from) {
     return;
   }
   for (Block *block : {target.block, source.block})
-    block->isShared |= block->stream != currentStream(here);
+    block->usedBy(currentStream(here));
   currentQueue(here).run([&](Stream &stream) {
     check(greta_buffer_copy(stream.get(), target.block->buffer.get(),
                             target.offset, source.block->buffer.get(),
@@ -191,8 +191,7 @@ static void writeBytes(const at::Tensor &to, const at::Tensor &from,
                        size_t bytes) {
   PlanRecorder::didMore();
   Place target = placeOf(to);
-  target.block->isShared |=
-      target.block->stream != currentStream(to.device().index());
+  target.block->usedBy(currentStream(to.device().index()));
   currentQueue(to.device().index()).run([&](Stream &stream) {
     stream.write(target.block->buffer, from.const_data_ptr(), bytes,
                  target.offset);
@@ -203,8 +202,7 @@ static void readBytes(const at::Tensor &to, const at::Tensor &from,
                       size_t bytes, bool mayReturn) {
   PlanRecorder::didMore();
   Place source = placeOf(from);
-  source.block->isShared |=
-      source.block->stream != currentStream(from.device().index());
+  source.block->usedBy(currentStream(from.device().index()));
   auto pinned = mayReturn ? pinnedOf(to.const_data_ptr()) : nullptr;
   auto *begin = static_cast<char *>(to.mutable_data_ptr());
   currentQueue(from.device().index()).run([&](Stream &stream) {
@@ -358,7 +356,7 @@ void torch_device::fillTensor(const at::Tensor &to, const at::Scalar &value) {
   if (isOneWord && isDense(to) && place.offset % 4 == 0 && length % 4 == 0) {
     PlanRecorder::didMore();
     c10::DeviceIndex index = to.device().index();
-    place.block->isShared |= place.block->stream != currentStream(index);
+    place.block->usedBy(currentStream(index));
     uint32_t repeated;
     std::memcpy(&repeated, word, 4);
     return currentQueue(index).run([&](Stream &stream) {

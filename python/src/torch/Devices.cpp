@@ -277,6 +277,30 @@ Block *torch_device::Device::adopt(Buffer buffer) {
                 /*isShared=*/true, nullptr});
 }
 
+void Block::usedByOther(int64_t user) {
+  isShared = true;
+  if (!filled || filled->wait(0))
+    return;
+  // The user could not know of this work, so could not wait for it.
+  torch_device::Device &of = torch_device::device(device);
+  if (of.isCapturing(user))
+    filled->synchronize();
+  else
+    of.queue(user).run([&](Stream &on) { on.wait(*filled); });
+}
+
+void torch_device::Device::await(int64_t stream, uint64_t others) {
+  if (isCapturing(stream))
+    return;
+  for (int64_t one = 0, end = streamCount(); one < end; ++one) {
+    if (one == stream || !(others & StreamSet::bitOf(one)) || isCapturing(one))
+      continue;
+    Event done = runtime().event();
+    queue(one).run([&](Stream &on) { on.record(done); });
+    queue(stream).run([&](Stream &on) { on.wait(done); });
+  }
+}
+
 Block *torch_device::Device::enter(Block block) {
   size_t bytes = block.requested;
   auto made = std::make_unique<Block>(std::move(block));

@@ -18,6 +18,8 @@
 
 #include "greta_runtime.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Device.h>
 #include <functional>
@@ -56,6 +58,27 @@ struct GraphMemory {
   std::map<size_t, std::vector<Buffer>> left; // by size
 };
 
+/// Streams by their numbers. The last bit stands for all that have no bit.
+class StreamSet {
+public:
+  StreamSet() = default;
+  StreamSet(StreamSet &&other) : bits(other.take()) {}
+
+  static constexpr int64_t last = 63;
+  static uint64_t bitOf(int64_t stream) {
+    return uint64_t(1) << std::min(stream, last);
+  }
+  void add(int64_t stream) {
+    if (~bits.load(std::memory_order_relaxed) & bitOf(stream))
+      bits |= bitOf(stream);
+  }
+  /// Empties the set, and returns what was in it.
+  uint64_t take() { return bits.exchange(0); }
+
+private:
+  std::atomic<uint64_t> bits{0};
+};
+
 /// The memory of one storage.
 struct Block {
   Buffer buffer;
@@ -66,7 +89,20 @@ struct Block {
   bool isShared;                      // another stream used it
   std::shared_ptr<GraphMemory> graph; // that it was made for
   uint64_t number = 0;                // no other block of the process has it
+  StreamSet users;                    // of a graph's memory, since a replay
+  std::shared_ptr<Event> filled;      // by its stream, unasked
   size_t size() const { return buffer.size(); }
+
+  /// A stream is about to be asked for work that reads or writes it.
+  void usedBy(int64_t user) {
+    if (user != stream)
+      usedByOther(user);
+    if (graph)
+      users.add(user);
+  }
+
+private:
+  void usedByOther(int64_t user);
 };
 
 /// One of torch's indices: a device of GRETA, opened when it is first used.
@@ -85,6 +121,9 @@ public:
   size_t streamCount();
   /// Waits for all of its streams.
   void synchronize();
+  /// Has a stream wait for what others of a StreamSet were asked for. A stream
+  /// that is being recorded neither waits nor is waited for.
+  void await(int64_t stream, uint64_t others);
 
   /// Memory for the stream in use; throws OutOfMemoryError.
   Block *allocate(size_t bytes, int64_t stream);

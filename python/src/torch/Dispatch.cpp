@@ -13,6 +13,7 @@
 
 #include "CallPlan.h"
 
+#include <ATen/Context.h>
 #include <atomic>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <shared_mutex>
@@ -24,15 +25,16 @@ using c10::IValue;
 
 namespace {
 
-/// A key tells calls apart: by operator, by types, sizes, strides and
-/// alignments of tensors, by which of them share memory and how, and by all
-/// other arguments.
+/// A key tells calls apart: by operator, by what torch's settings make of it,
+/// by types, sizes, strides and alignments of tensors, by which of them share
+/// memory and how, and by all other arguments.
 class CallKey {
 public:
   explicit CallKey(const c10::OperatorHandle &op) {
     bytes.reserve(512);
     append(&op.schema());
     append(at::get_default_dtype_as_scalartype());
+    append(at::globalContext().deterministicAlgorithms());
   }
 
   /// False: of this argument nothing short can be said.

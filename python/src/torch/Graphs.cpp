@@ -18,6 +18,9 @@
 #include <c10/util/Exception.h>
 #include <map>
 
+using namespace greta;
+using namespace greta::torch_device;
+
 /// Ends a lent storage, which had another one's memory.
 static void giveBack(void *context) {
   delete static_cast<c10::Storage *>(context);
@@ -31,7 +34,30 @@ static c10::Storage lendStorage(const c10::Storage &of) {
       /*allocator=*/nullptr, /*resizable=*/false));
 }
 
-std::vector<at::Tensor> greta::torch_device::Lending::lend() {
+Lending::Lending(std::vector<at::Tensor> given) : tensors(std::move(given)) {
+  takeUsers(); // that recorded it
+}
+
+uint64_t Lending::takeUsers() {
+  uint64_t users = 0;
+  for (const at::Tensor &tensor : tensors)
+    if (tensor.storage().nbytes())
+      users |= placeOf(tensor).block->users.take();
+  return users;
+}
+
+void Lending::prepareReplay(const std::vector<at::Tensor> &read) {
+  c10::DeviceIndex index = currentDevice();
+  int64_t stream = currentStream(index);
+  device(index).await(stream, takeUsers() | lastReplay);
+  lastReplay = StreamSet::bitOf(stream);
+  moveAway();
+  for (const at::Tensor &tensor : read)
+    if (tensor.storage().nbytes())
+      placeOf(tensor).block->usedBy(stream);
+}
+
+std::vector<at::Tensor> Lending::lend() {
   std::map<c10::StorageImpl *, c10::Storage> storages;
   std::vector<at::Tensor> made;
   lent.clear();
@@ -55,32 +81,34 @@ static void moveStorage(c10::StorageImpl &storage) {
     return;
   c10::DeviceGuard guard(storage.device());
   c10::DataPtr own = storageAllocator()->allocate(storage.nbytes());
-  if (storage.nbytes())
+  if (storage.nbytes()) {
     storageAllocator()->copy_data(own.get(), storage.data(), storage.nbytes());
+    Device &on = torch_device::device(storage.device().index());
+    auto filled = std::make_shared<Event>(on.runtime().event());
+    currentQueue(on.index).run([&](Stream &stream) { stream.record(*filled); });
+    torch_device::blockOf(own)->filled = std::move(filled);
+  }
   storage.set_data_ptr_noswap(std::move(own));
 }
 
-void greta::torch_device::Lending::moveAway() {
+void Lending::moveAway() {
   for (auto &weak : lent)
     if (c10::intrusive_ptr<c10::StorageImpl> storage = weak.lock())
       moveStorage(*storage);
   lent.clear();
 }
 
-void greta::torch_device::Lending::moveAway(const at::TensorBase &tensor) {
+void Lending::moveAway(const at::TensorBase &tensor) {
   moveStorage(*tensor.storage().unsafeGetStorageImpl());
 }
 
-bool greta::torch_device::Lending::isLent(const at::TensorBase &tensor) {
+bool Lending::isLent(const at::TensorBase &tensor) {
   return tensor.storage().data_ptr().get_deleter() == &giveBack;
 }
 
 // torch 2.11 has no torch.accelerator.Graph, so nothing is recorded there.
 #if __has_include(<ATen/core/GraphImplInterface.h>)
 #include <ATen/core/GraphImplInterface.h>
-
-using namespace greta;
-using namespace greta::torch_device;
 
 namespace {
 
@@ -134,10 +162,11 @@ public:
       states.push_back({from->current_seed(), from->take(one.count)});
     }
     int64_t on = currentStream(index);
+    for (Drawn &one : drawn)
+      placeOf(one.state).block->usedBy(on);
     device(index).queue(on).run([&](Stream &replaying) {
       for (size_t i = 0; i < drawn.size(); ++i) {
         Place place = placeOf(drawn[i].state);
-        place.block->isShared |= place.block->stream != on;
         replaying.write(place.block->buffer, states[i].data(),
                         sizeof(states[i]), place.offset);
       }

@@ -2,7 +2,8 @@
 //
 // In: the tensors that a recorded call made. Out: for each replay tensors over
 // the same memory with storages of their own. Those that somebody still has
-// before the next replay, which writes there, get memory of their own.
+// before the next replay, which writes there, get memory of their own, and
+// streams that read them there before are waited for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_PYTHON_TORCH_LENDING_H
@@ -15,15 +16,17 @@ namespace greta::torch_device {
 
 class Lending {
 public:
-  explicit Lending(std::vector<at::Tensor> tensors)
-      : tensors(std::move(tensors)) {}
+  explicit Lending(std::vector<at::Tensor> tensors);
+
+  /// Before a replay in the stream in use, which reads tensors of other graphs
+  /// in place: the stream waits for the last replay and for what other streams
+  /// do with its results, and those that are still in use get memory of their
+  /// own.
+  void prepareReplay(const std::vector<at::Tensor> &read);
 
   /// Tensors over the memory of all of them; those that share a storage do so
   /// here, too.
   std::vector<at::Tensor> lend();
-  /// Gives those that were lent last and are in use, views of them included,
-  /// memory of their own with what is in them, in the stream in use.
-  void moveAway();
   /// Gives a tensor whose memory was lent memory of its own now, in the stream
   /// in use: for those who will read it where no replay can know of them.
   static void moveAway(const at::TensorBase &tensor);
@@ -31,7 +34,14 @@ public:
   static bool isLent(const at::TensorBase &tensor);
 
 private:
+  /// The streams that used the memory since they were asked for, as bits.
+  uint64_t takeUsers();
+  /// Gives those that were lent last and are in use, views of them included,
+  /// memory of their own with what is in them, in the stream in use.
+  void moveAway();
+
   std::vector<at::Tensor> tensors;
+  uint64_t lastReplay = 0; // its stream's bit
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> lent;
 };
 

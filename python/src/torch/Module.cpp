@@ -291,8 +291,17 @@ static void bindLending(nb::module_ &m) {
             return tensors;
           },
           "Tensors over the same memory with storages of their own")
-      .def("move_away", nb::overload_cast<>(&Lending::moveAway),
-           "Gives those lent last that are in use memory of their own");
+      .def(
+          "prepare_replay",
+          [](Lending &self, nb::sequence given) {
+            std::vector<at::Tensor> read;
+            for (nb::handle one : given)
+              read.push_back(THPVariable_Unpack(one.ptr()));
+            self.prepareReplay(read);
+          },
+          "read"_a,
+          "Before a replay: waits for other streams that use the memory, and "
+          "gives those lent last that are in use memory of their own");
   m.def(
       "move_away",
       [](nb::handle tensor) {

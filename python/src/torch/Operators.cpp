@@ -20,6 +20,7 @@
 #include <ATen/native/CPUFallback.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
@@ -42,6 +43,16 @@ using at::IntArrayRef;
 
 static constexpr c10::DispatchKeySet keys(c10::DispatchKey::PrivateUse1);
 
+/// NaN, or the largest integer, where torch.use_deterministic_algorithms wants
+/// no memory that was not written.
+static at::Tensor filledIfAsked(at::Tensor made) {
+  const at::Context &context = at::globalContext();
+  if (context.deterministicAlgorithms() &&
+      context.deterministicFillUninitializedMemory())
+    at::native::fill_empty_deterministic_(made);
+  return made;
+}
+
 static at::Tensor empty(IntArrayRef size, std::optional<at::ScalarType> type,
                         std::optional<at::Layout>,
                         std::optional<c10::Device> place,
@@ -50,8 +61,8 @@ static at::Tensor empty(IntArrayRef size, std::optional<at::ScalarType> type,
   TORCH_CHECK(!c10::pinned_memory_or_default(pin),
               "only tensors of the CPU are pinned");
   c10::DeviceGuard guard(c10::device_or_default(place));
-  return at::detail::empty_generic(size, storageAllocator(), keys,
-                                   c10::dtype_or_default(type), format);
+  return filledIfAsked(at::detail::empty_generic(
+      size, storageAllocator(), keys, c10::dtype_or_default(type), format));
 }
 
 static at::Tensor emptyStrided(IntArrayRef size, IntArrayRef stride,
@@ -60,8 +71,20 @@ static at::Tensor emptyStrided(IntArrayRef size, IntArrayRef stride,
                                std::optional<c10::Device> place,
                                std::optional<bool>) {
   c10::DeviceGuard guard(c10::device_or_default(place));
-  return at::detail::empty_strided_generic(size, stride, storageAllocator(),
-                                           keys, c10::dtype_or_default(type));
+  return filledIfAsked(at::detail::empty_strided_generic(
+      size, stride, storageAllocator(), keys, c10::dtype_or_default(type)));
+}
+
+/// Zeros of forward gradients, which have no memory.
+static at::Tensor zeroTensor(IntArrayRef size,
+                             std::optional<at::ScalarType> type,
+                             std::optional<at::Layout>,
+                             std::optional<c10::Device> place,
+                             std::optional<bool>) {
+  at::native::ZeroTensorAllocator nothing(c10::device_or_default(place));
+  return at::detail::empty_generic(size, &nothing,
+                                   keys.add(c10::DispatchKey::ZeroTensor),
+                                   c10::dtype_or_default(type), std::nullopt);
 }
 
 static void growFor(c10::TensorImpl *of) {
@@ -149,13 +172,14 @@ static bool canTakePlaceOf(const at::Tensor &self, const at::Tensor &from) {
 }
 
 static void recordStream(at::Tensor &self, c10::Stream stream) {
-  if (Block *block = blockOf(self.storage().data_ptr()))
-    block->isShared |= block->stream != stream.id();
+  if (self.storage().nbytes())
+    placeOf(self).block->usedBy(stream.id());
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", emptyStrided);
+  m.impl("_efficientzerotensor", zeroTensor);
   m.impl("as_strided", at::native::as_strided_tensorimpl);
   m.impl("view", at::native::view);
   m.impl("_reshape_alias", at::native::_reshape_alias);
