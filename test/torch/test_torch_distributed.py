@@ -340,6 +340,32 @@ def test_ddp_calls_back(rdna, ranks):
         numpy.testing.assert_allclose(result, of_cpu, atol=2e-3)
 
 
+def unnamed(torch, dist, rank, size, file):
+    dist.destroy_process_group()
+    dist.init_process_group(init_method=f"file://{file}", rank=rank, world_size=size)
+    group = dist.new_group()
+    for of in (None, group):
+        for device in ("cpu", "rdna"):
+            tensor = torch.full((3,), float(rank + 1), device=device)
+            dist.all_reduce(tensor, group=of)
+            assert tensor.tolist() == [3.0] * 3
+        assert {kind: dist.get_backend_config(of).find(f"{kind}:{name}") >= 0 for kind, name in (("cpu", "gloo"), ("rdna", "greta"))} == {"cpu": True, "rdna": True}
+        dist.barrier(of)
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    assert objects == [{"rank": 0}, {"rank": 1}]
+    parameters = ddp(torch, dist, rank, size, hook="")
+    sharded = fsdp(torch, dist, rank, size)
+    return parameters, sharded
+
+
+def test_no_backend_is_named(rdna, ranks, tmp_path):
+    """Tensors on rdna have the backend greta and those of the CPU Gloo; DistributedDataParallel and FSDP2 train."""
+    results = ranks(unnamed, file=tmp_path / "unnamed")
+    check_parameters([one for one, _ in results], expected_parameters(rdna))
+    check_parameters([one for _, one in results], expected_parameters(rdna, clip=0.5))
+
+
 def fsdp(torch, dist, rank, size):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
