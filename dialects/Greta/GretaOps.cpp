@@ -99,6 +99,14 @@ LogicalResult AllReduceOp::verify() {
     return emitOpError() << "'shape' is " << getShapeAttr()
                          << ", not the extents of " << getType()
                          << " over the function's symbols";
+  if (std::optional<int64_t> rows = getPartRows()) {
+    if (*rows < 0)
+      return emitOpError("has 'part_rows' ")
+             << *rows << "; it is a number of rows, or 0 for one part";
+    if (*rows && getType().getRank() == 0)
+      return emitOpError("has 'part_rows' ")
+             << *rows << ", and 'x' has no rows; leave it out";
+  }
   return checkSameType(*this, "result", getType(), "x", getX().getType());
 }
 

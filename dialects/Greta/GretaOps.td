@@ -219,6 +219,9 @@ def Greta_AllReduceOp : Greta_Op<"all_reduce"> {
     shapes, and get the same bits. A launch needs a communicator (`greta_function_set_comm`). The sum stands between two kernels, so what is before it and what is behind it do not fuse.
     The `host` target has no ranks.
 
+    With `part_rows` the sum is made in parts of so many rows along the first dimension, each while the next is computed where the kernels beside it work by rows
+    ([several-devices.md](../internals/several-devices.md#sums-in-parts)); 0 asks for one part. It says nothing about values. Without it the compiler chooses. It is the same on all ranks.
+
     `shape` is what `greta-fuse` notes: the extents over the symbols of the function.
 
     Source: Message Passing Interface Forum, "MPI: A Message-Passing Interface Standard", 1994, MPI_Allreduce.
@@ -227,7 +230,7 @@ def Greta_AllReduceOp : Greta_Op<"all_reduce"> {
     %0 = greta.all_reduce %x : tensor<?x4096xf32> -> tensor<?x4096xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, OptionalAttr<AffineMapAttr>:$shape);
+  let arguments = (ins AnyRankedTensor:$x, OptionalAttr<AffineMapAttr>:$shape, OptionalAttr<I64Attr>:$part_rows);
   let results = (outs AnyRankedTensor:$result);
 }
 

@@ -175,6 +175,22 @@ LogicalResult LaunchOp::verify() {
              << number
              << " 'zeroed', which is scratch memory: a result that is "
                 "not tied and that nothing uses";
+  if (auto byRows = getByRows()) {
+    int64_t tensors = getNumOperands() + getNumResults();
+    if (getTied())
+      return emitOpError("is by rows and has tied results, which a part of it "
+                         "would write whole");
+    for (int64_t number : *byRows)
+      if (number < 0 || number >= tensors)
+        return emitOpError("names argument ")
+               << number << " 'by_rows'; it has " << tensors << " tensors";
+    for (OpResult result : getResults())
+      if (!result.use_empty() &&
+          !llvm::is_contained(*byRows,
+                              getNumOperands() + result.getResultNumber()))
+        return emitOpError("is by rows, and result ")
+               << result.getResultNumber() << " is not, which something uses";
+  }
   if (getResultShapes().size() != untied.size())
     return emitOpError("has ") << getResultShapes().size() << " shapes for "
                                << untied.size() << " results that are not tied";

@@ -59,6 +59,9 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
     Results that `zeroed` numbers are scratch memory of the kernel, which holds zeros before every launch because each leaves zeros behind: counters on which
     workgroups meet. Nothing uses them.
 
+    `by_rows` numbers the kernel's arguments of which each row belongs to a row of the results alone; results that others use are among them. Such a launch may be made in parts of
+    rows: with pointers to a part's first row, and the part's number of rows in place of the symbol that is the first extent of these tensors.
+
     A launch is `resident` if all its workgroups run at a time, which kernels with `grid_barrier` need. Its grid is a constant along one axis.
 
     ```mlir
@@ -69,10 +72,10 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyTypeOf<[AnyRankedTensor, AnyScalar]>>:$operands,
                        AffineMapAttr:$grid, AffineMapAttr:$scalars, OptionalAttr<DenseI64ArrayAttr>:$tied,
                        OptionalAttr<DenseI64ArrayAttr>:$zeroed, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config,
-                       UnitAttr:$resident);
+                       OptionalAttr<DenseI64ArrayAttr>:$by_rows, UnitAttr:$resident);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? (`zeroed` $zeroed^)? `shapes` $result_shapes (`resident` $resident^)? attr-dict
+    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? (`zeroed` $zeroed^)? `shapes` $result_shapes (`by_rows` $by_rows^)? (`resident` $resident^)? attr-dict
     `:` functional-type($operands, $results)
   }];
   let extraClassDeclaration = [{

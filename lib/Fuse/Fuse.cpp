@@ -170,9 +170,10 @@ void Emitter::emitKernel(ArrayRef<Cluster> clusters) {
 
 void Emitter::emitSum(AllReduceOp sum) {
   buffers.map(sum.getResult(),
-              AllReduceOp::create(
-                  builder, sum.getLoc(), sum.getType(), materialize(sum.getX()),
-                  AffineMapAttr::get(shapeOf(sum.getResult()))));
+              AllReduceOp::create(builder, sum.getLoc(), sum.getType(),
+                                  materialize(sum.getX()),
+                                  AffineMapAttr::get(shapeOf(sum.getResult())),
+                                  sum.getPartRowsAttr()));
 }
 
 void Emitter::run(const KernelPlan &plan) {

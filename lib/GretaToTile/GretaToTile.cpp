@@ -293,7 +293,10 @@ tile::LaunchOp KernelConverter::emitLaunch(ImplicitLocOpBuilder &b,
       mapOf(scalars->expressions()),
       hasTied ? b.getDenseI64ArrayAttr(tied) : nullptr,
       zeroed.empty() ? nullptr : b.getDenseI64ArrayAttr(zeroed),
-      b.getArrayAttr(shapes), launchConfig());
+      b.getArrayAttr(shapes), launchConfig(),
+      updates.empty() && updated.empty()
+          ? rowArguments(kernel, buffers.getArrayRef())
+          : nullptr);
 }
 
 void KernelConverter::replaceKernel(tile::LaunchOp launch) {

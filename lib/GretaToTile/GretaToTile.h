@@ -32,6 +32,13 @@ private:
   llvm::SmallVector<mlir::Value> arguments;
 };
 
+/// The arguments of a kernel's launch that begin at a part's first row, where a
+/// sum over ranks next to it is made in parts and its rows are independent
+/// (GretaToTileParts.cpp); null: it is launched whole. `buffers`: the launch's
+/// operands.
+mlir::DenseI64ArrayAttr rowArguments(KernelOp kernel,
+                                     llvm::ArrayRef<mlir::Value> buffers);
+
 /// Elements between neighbours along a dimension of the space in a tensor that
 /// `mapping` indexes.
 mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,

@@ -5,6 +5,7 @@
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
 #include "Triton/Triton.h"
+#include "greta/Configure/SumParts.h"
 #include "greta/Host/Host.h"
 #include "greta/Interface/Launches.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -167,6 +168,7 @@ greta::compileFunctions(std::vector<SourceFunction> &functions,
     TimingScope functionScope = options.nest(function.spec.name);
     CompiledFunction &result = compiled.emplace_back();
     result.spec = function.spec;
+    choosePartRows(*function.module, rows, options.partRows, options.tuning);
     for (const TargetRow *row : rows) {
       if (begins)
         begins(function.spec.name, row->name);

@@ -185,6 +185,44 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   return emitForGpu(*module, row, options, variant);
 }
 
+/// A kernel goes with the sum that takes what it makes, else with the one whose
+/// result it reads, if nothing stands between them. Others are launched whole.
+static void launchInParts(func::FuncOp func, CompiledVariant &variant) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : func.getOps())
+    if (isa<tile::LaunchOp, AllReduceOp>(op))
+      ops.push_back(&op);
+  llvm::SmallPtrSet<Operation *, 4> taken; // the launches in parts
+  for (bool isBefore : {true, false}) {
+    unsigned number = 0;
+    for (auto [i, op] : llvm::enumerate(ops)) {
+      auto sum = dyn_cast<AllReduceOp>(op);
+      if (!sum)
+        continue;
+      RankSum &made = variant.sums[number++];
+      Operation *before = i ? ops[i - 1] : nullptr,
+                *behind = i + 1 < ops.size() ? ops[i + 1] : nullptr;
+      auto launch =
+          dyn_cast_or_null<tile::LaunchOp>(isBefore ? before : behind);
+      if (!made.partRows || isa_and_nonnull<AllReduceOp>(before) ||
+          isa_and_nonnull<AllReduceOp>(behind) || !launch ||
+          !launch.getByRows())
+        continue;
+      bool touches = isBefore ? sum.getX().getDefiningOp() == launch
+                              : llvm::is_contained(launch.getOperands(),
+                                                   Value(sum.getResult()));
+      if (touches && taken.insert(launch).second)
+        (isBefore ? made.before : made.behind) = true;
+    }
+  }
+  unsigned number = 0;
+  for (Operation *op : ops)
+    if (isa<tile::LaunchOp>(op) && !taken.contains(op))
+      variant.kernels[number++].byRows.clear();
+    else
+      number += isa<tile::LaunchOp>(op);
+}
+
 /// Fails where a resident launch has more workgroups than run at a time, with
 /// so many waves on a SIMD. Vulkan's drivers count registers: what fits by its
 /// shared memory and waves may still be too much.
@@ -235,9 +273,13 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
   for (Operation &op : func.getOps()) {
     if (auto sum = dyn_cast<AllReduceOp>(op)) {
       variant.requires_.communicator = true;
-      variant.sums.push_back({unsigned(variant.kernels.size()),
-                              buffers.place(sum.getX()),
-                              buffers.place(sum.getResult())});
+      RankSum &made = variant.sums.emplace_back(
+          RankSum{unsigned(variant.kernels.size()), buffers.place(sum.getX()),
+                  buffers.place(sum.getResult())});
+      if (sum.getPartRows().value_or(0)) {
+        made.partRows = *sum.getPartRows();
+        made.extent = sum.getShape()->getResult(0);
+      }
     }
     auto launch = dyn_cast<tile::LaunchOp>(op);
     if (!launch)
@@ -262,6 +304,9 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();
     kernel.isResident = launch.getResident();
+    kernel.byRows.clear();
+    if (auto byRows = launch.getByRows())
+      kernel.byRows.assign(byRows->begin(), byRows->end());
     kernel.log = {};
     if (auto sites = code->getAttrOfType<ArrayAttr>(tile::logName))
       kernel.log = {buffers.place(launch.getResults().back()).index, sites};
@@ -313,6 +358,7 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
   }
   if (!unit.empty())
     variant.id += ("-" + unit).str();
+  launchInParts(func, variant);
   variant.temps = std::move(buffers.temps);
   return success();
 }

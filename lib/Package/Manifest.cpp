@@ -206,6 +206,9 @@ static Json kernelJson(const CompiledVariant &variant,
   json["lds_bytes"] = kernel.ldsBytes;
   if (kernel.isResident)
     json["resident"] = true;
+  if (!kernel.byRows.empty())
+    json["by_rows"] =
+        std::vector<int64_t>(kernel.byRows.begin(), kernel.byRows.end());
   json["args"] = Json::array();
   for (const KernelArg &arg : kernel.args)
     json["args"].push_back(kernelArg(arg));
@@ -250,10 +253,17 @@ static void setKernels(Json &json, const CompiledVariant &variant,
         variant, kernel, isAlone ? stem : stem + "." + std::to_string(index),
         members));
   }
-  for (const RankSum &sum : what.sums)
-    json["sums"].push_back({{"after", sum.after},
-                            {"from", kernelArg(sum.from)},
-                            {"to", kernelArg(sum.to)}});
+  for (const RankSum &sum : what.sums) {
+    Json one = {{"after", sum.after},
+                {"from", kernelArg(sum.from)},
+                {"to", kernelArg(sum.to)}};
+    if (sum.partRows)
+      one["parts"] = {{"of", expression(sum.extent)},
+                      {"rows", sum.partRows},
+                      {"before", sum.before},
+                      {"behind", sum.behind}};
+    json["sums"].push_back(std::move(one));
+  }
 }
 
 static Json functionJson(const CompiledFunction &function, Members &members) {

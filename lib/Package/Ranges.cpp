@@ -29,11 +29,14 @@ static bool isSame(const CompiledKernel &a, const CompiledKernel &b) {
     return isSame(x, y);
   };
   return a.object == b.object && a.entry == b.entry && a.grid == b.grid &&
-         a.block == b.block && llvm::equal(a.args, b.args, same);
+         a.block == b.block && llvm::equal(a.args, b.args, same) &&
+         a.byRows == b.byRows;
 }
 
 static bool isSame(const RankSum &a, const RankSum &b) {
-  return a.after == b.after && isSame(a.from, b.from) && isSame(a.to, b.to);
+  return a.after == b.after && isSame(a.from, b.from) && isSame(a.to, b.to) &&
+         a.partRows == b.partRows && a.extent == b.extent &&
+         a.before == b.before && a.behind == b.behind;
 }
 
 /// Whether a launch does the same.

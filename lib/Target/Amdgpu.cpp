@@ -7,7 +7,8 @@
 //   LLVM: llvm/docs/AMDGPUUsage.rst and AMDGPU.td of LLVM 22 (register counts
 //     and granules: AMDGPUBaseInfo.cpp; 1536 instead of 1024 VGPRs where
 //     AMDGPU.td has Feature1_5xVGPRs)
-//   product: AMD's product pages (CUs, clocks, bandwidth)
+//   product: AMD's product pages (CUs, clocks, bandwidth, and half of what they
+//     say of an Infinity Fabric link, which counts both directions)
 //   loops: the tile model's coefficients, fitted to the simulator's estimates
 //     of 1,262 tiles at 108 shapes (the CDNAs together) and of 577 at 70
 //     (gfx1100 and gfx1201) by docs/benchmarks/tile_times.py; `narrow` only
@@ -260,6 +261,7 @@ struct Chip {
   ArrayRef<StringRef> aliases;
   unsigned computeUnits, clockMHz, bandwidthGBs;
   StringRef source;
+  unsigned linkGBs = 0;
 };
 
 TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned ldsBanks, unsigned xcds,
@@ -296,7 +298,8 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned ldsBanks, unsigned xcds,
           /*hasNumberExtrema=*/false,
           /*most=*/{},
           ldsBanks,
-          transposedLoads};
+          transposedLoads,
+          chip.linkGBs};
 }
 
 /// `ldsBytes` a cycle, fitted, the second cache's share of a CU, and the cost
@@ -430,15 +433,15 @@ TileFacts greta::detail::tilesOfRdna(unsigned copies) {
 static const TargetRow chips[] = {
     // One of the two dies of an MI250X, which is one device.
     cdna({"gfx90a", namesGfx90a, 110, 1700, 1638,
-          "CDNA2 ISA; LLVM gfx90a; product MI250X"},
+          "CDNA2 ISA; LLVM gfx90a; product MI250X", 50},
          65536, 32, 1, ldsDword, Fp8Kind::None, matrixGfx90a,
          tilesBeforeGfx950(33, 600), beforeGfx950),
     cdna({"gfx942", namesGfx942, 304, 2100, 5300,
-          "CDNA3 ISA; LLVM gfx942; product MI300X"},
+          "CDNA3 ISA; LLVM gfx942; product MI300X", 64},
          65536, 32, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942,
          tilesBeforeGfx950(47, 540), beforeGfx950),
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
-          "CDNA4 ISA; LLVM gfx950; product MI355X"},
+          "CDNA4 ISA; LLVM gfx950; product MI355X", 76},
          163840, 64, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950,
          tilesOfCdna(169, 56, 280), featuresCdna, transposedGfx950),
     rdna({"gfx1030", namesGfx1030, 72, 2250, 512,

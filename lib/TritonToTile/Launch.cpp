@@ -197,7 +197,7 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
       AffineMapAttr::get(*map),
       AffineMapAttr::get(AffineMap::get(0, symbols.size(), b.getContext())),
       b.getDenseI64ArrayAttr(tied), /*zeroed=*/nullptr, b.getArrayAttr({}),
-      DictionaryAttr());
+      DictionaryAttr(), /*by_rows=*/nullptr);
   func::ReturnOp::create(b, launch.getResults());
   return success();
 }

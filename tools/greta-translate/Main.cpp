@@ -55,6 +55,11 @@ int main(int argc, char **argv) {
                "workgroups that stay, so many on each compute unit; devices "
                "that promise to run them at a time take them")
       ->check(CLI::Range(1, 32));
+  app.add_option("--part-rows", options.partRows,
+                 "sums over ranks that do not say it are made in parts of so "
+                 "many rows, each while the next is computed; 0: in one. "
+                 "Without it the model chooses")
+      ->check(CLI::Range(0, 1 << 24));
   app.add_flag("--line-tables", options.lineTables,
                "AMD code objects name the source lines that they come from; "
                "the code stays the same except for clauses of loads");

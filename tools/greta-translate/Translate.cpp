@@ -11,6 +11,7 @@
 #include "Greta/Greta.h"
 #include "Header.h"
 #include "Progress.h"
+#include "greta/Configure/SumParts.h"
 #include "greta/Configure/Tuning.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
@@ -65,6 +66,29 @@ static void printReport(ArrayRef<CompiledFunction> functions,
   llvm::outs() << (report == Report::Json
                        ? manifest
                        : greta_run::describeManifest(manifest));
+}
+
+/// The model's times of sums over ranks and the GEMMs before them.
+static void printSums(ArrayRef<SourceFunction> functions,
+                      ArrayRef<const TargetRow *> rows,
+                      const TuningDatabase *tuning) {
+  for (const SourceFunction &function : functions)
+    for (const TargetRow *row : rows) {
+      auto times = timeSums(*function.module, *row, rowsOfPrompt, tuning);
+      for (const SumTime &time : times.value_or(SmallVector<SumTime>())) {
+        if (time.whole == 0)
+          continue;
+        llvm::outs() << llvm::formatv(
+            "{0} on two {1}, by the model, {2} rows: GEMM {3:f0} us, sum over "
+            "ranks {4:f0} us, together {5:f0} us",
+            function.spec.name, row->name, rowsOfPrompt, time.gemm, time.sum,
+            time.whole);
+        if (time.rows)
+          llvm::outs() << llvm::formatv("; in parts of {0} rows {1:f0} us",
+                                        time.rows, time.parts);
+        llvm::outs() << "\n";
+      }
+    }
 }
 
 static LogicalResult writePackage(ArrayRef<CompiledFunction> functions,
@@ -216,6 +240,7 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   how.tuning = tuning ? &*tuning : nullptr;
   how.lineTables = options.lineTables;
   how.joined = options.joined;
+  how.partRows = options.partRows;
   how.hasRanges =
       options.action == Action::Package || options.action == Action::None;
   size_t done = 0, all = functions->size() * rows->size();
@@ -230,6 +255,8 @@ static LogicalResult makeWhatIsAsked(const Options &options,
     return failure();
   if (reports)
     printReport(*compiled, functions->front().metadata, options.report);
+  if (options.report == Report::Text)
+    printSums(*functions, *rows, how.tuning);
   if (options.action == Action::None)
     return success();
   TimingScope writing = timing.nest("write");

@@ -15,6 +15,7 @@ struct Options {
   std::string input = "-", output = "-", targets, function, tuning;
   std::optional<unsigned> kernel;
   Report report = Report::None;
+  std::optional<int64_t> partRows;
   int64_t joined = 0;
   bool timing = false, checked = false, lineTables = false, isQuiet = false;
   // The grid of Triton IR.

@@ -3,6 +3,7 @@
 #define GRETA_INTERFACE_OPTIONS_H
 
 #include "mlir/Support/Timing.h"
+#include <optional>
 
 namespace greta {
 
@@ -29,6 +30,9 @@ struct CompileOptions {
   /// Launches of a function become one (greta-tile-join) whose workgroups, so
   /// many on each compute unit, run at a time; 0: they stay.
   int64_t joined = 0;
+  /// Rows of a part of each sum over ranks that does not say it; none: the
+  /// model chooses.
+  std::optional<int64_t> partRows = std::nullopt;
   /// AMD code objects say which lines of the source they come from.
   bool lineTables = false;
 

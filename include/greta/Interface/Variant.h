@@ -93,6 +93,9 @@ struct CompiledKernel {
   llvm::SmallVector<KernelArg> args;
   int64_t ldsBytes = 0;
   bool isResident = false; // its workgroups run at a time
+  /// The arguments, by number, that begin at a part's first row where the
+  /// launch is made in parts; empty: it is not.
+  llvm::SmallVector<int64_t, 0> byRows;
   /// Integers, strings and booleans by name; null: none.
   mlir::DictionaryAttr config;
   KernelLog log;
@@ -104,6 +107,11 @@ struct CompiledKernel {
 struct RankSum {
   unsigned after;
   KernelArg from, to;
+  /// Rows of a part, of which the tensors have `extent`; 0: it has one part.
+  int64_t partRows = 0;
+  mlir::AffineExpr extent = {};
+  /// Whether the kernels next to it are launched in the same parts.
+  bool before = false, behind = false;
 };
 
 /// One VK_KHR_cooperative_matrix shape, subgroup scope.

@@ -228,6 +228,9 @@ struct TargetRow {
   CodeLimits most = {};
   unsigned ldsBanks = 32; // of 4 bytes each
   llvm::ArrayRef<TransposedLoad> transposedLoads = {};
+  /// In each direction between two devices, where the vendor's library sums in
+  /// a stream of the device's own context; 0: it is not known, or not so.
+  unsigned linkGBs = 0;
 
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }

@@ -57,10 +57,11 @@ static LaunchOp withLog(LaunchOp launch) {
     places.push_back(-1);
     tied = b.getDenseI64ArrayAttr(places);
   }
-  auto made = LaunchOp::create(
-      b, types, launch.getKernelAttr(), launch.getOperands(),
-      launch.getGridAttr(), launch.getScalarsAttr(), tied,
-      launch.getZeroedAttr(), b.getArrayAttr(shapes), launch.getConfigAttr());
+  auto made =
+      LaunchOp::create(b, types, launch.getKernelAttr(), launch.getOperands(),
+                       launch.getGridAttr(), launch.getScalarsAttr(), tied,
+                       launch.getZeroedAttr(), b.getArrayAttr(shapes),
+                       launch.getConfigAttr(), launch.getByRowsAttr());
   launch->replaceAllUsesWith(made->getResults().drop_back());
   launch.erase();
   return made;

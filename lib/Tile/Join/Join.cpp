@@ -423,7 +423,7 @@ LaunchOp Joiner::createLaunch(FuncOp kernel) {
       AffineMapAttr::get(map(b.getAffineConstantExpr(residents))),
       AffineMapAttr::get(map(exprs)), b.getDenseI64ArrayAttr(tied),
       b.getDenseI64ArrayAttr(zeroed), b.getArrayAttr(shapes), config,
-      b.getUnitAttr());
+      /*by_rows=*/nullptr, b.getUnitAttr());
 }
 
 /// Views of what the launches made go behind the joined one.

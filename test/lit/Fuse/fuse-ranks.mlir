@@ -23,11 +23,11 @@ func.func @layer(%a: tensor<?x32xf32>, %w: tensor<64x32xf32>, %r: tensor<?x64xf3
 
 // All ranks sum in one order: the second operand is ready before the first.
 // CHECK-LABEL: func.func @order
-// CHECK: greta.all_reduce %{{.*}} {shape = #{{.*}}} : tensor<8x4xf16>
+// CHECK: greta.all_reduce %{{.*}} {part_rows = 4 : i64, shape = #{{.*}}} : tensor<8x4xf16>
 // CHECK: greta.all_reduce %{{.*}} {shape = #{{.*}}} : tensor<2x4xf16>
 func.func @order(%x: tensor<8x4xf16>, %y: tensor<2x4xf16>) -> (tensor<8x4xf16>, tensor<2x4xf16>) {
   %0 = greta.softmax %x : tensor<8x4xf16> -> tensor<8x4xf16>
-  %1 = greta.all_reduce %0 : tensor<8x4xf16> -> tensor<8x4xf16>
+  %1 = greta.all_reduce %0 {part_rows = 4} : tensor<8x4xf16> -> tensor<8x4xf16>
   %2 = greta.all_reduce %y : tensor<2x4xf16> -> tensor<2x4xf16>
   return %1, %2 : tensor<8x4xf16>, tensor<2x4xf16>
 }

@@ -331,6 +331,18 @@ func.func @sum_of_another_type(%x: tensor<4xf16>) {
   return
 }
 // -----
+func.func @sum_in_parts_of_less_than_nothing(%x: tensor<?x8xf16>) {
+  // expected-error @below {{'greta.all_reduce' op has 'part_rows' -1; it is a number of rows, or 0 for one part}}
+  %0 = greta.all_reduce %x {part_rows = -1 : i64} : tensor<?x8xf16> -> tensor<?x8xf16>
+  return
+}
+// -----
+func.func @sum_in_parts_of_one_number(%x: tensor<f32>) {
+  // expected-error @below {{'greta.all_reduce' op has 'part_rows' 4, and 'x' has no rows; leave it out}}
+  %0 = greta.all_reduce %x {part_rows = 4 : i64} : tensor<f32> -> tensor<f32>
+  return
+}
+// -----
 func.func @sum_of_a_shape(%x: tensor<?x8xf16>) {
   // expected-error @below {{'shape' is affine_map<()[s0] -> (s0, 4)>, not the extents of 'tensor<?x8xf16>' over the function's symbols}}
   %0 = greta.all_reduce %x {shape = affine_map<()[s0] -> (s0, 4)>} : tensor<?x8xf16> -> tensor<?x8xf16>

@@ -103,9 +103,11 @@ func.func @formats(%q: tensor<?x40xi32>, %h: tensor<?x20xi32>, %s: tensor<?x20xf
 
 // CHECK-LABEL: func.func @ranks(
 // CHECK: greta.all_reduce %{{.*}} : tensor<?x4096xbf16> -> tensor<?x4096xbf16>
+// CHECK: greta.all_reduce %{{.*}} {part_rows = 512 : i64} : tensor<?x4096xbf16> -> tensor<?x4096xbf16>
 // CHECK: greta.all_reduce %{{.*}} : tensor<f32> -> tensor<f32>
-func.func @ranks(%x: tensor<?x4096xbf16>, %y: tensor<f32>) -> (tensor<?x4096xbf16>, tensor<f32>) {
+func.func @ranks(%x: tensor<?x4096xbf16>, %y: tensor<f32>) -> (tensor<?x4096xbf16>, tensor<?x4096xbf16>, tensor<f32>) {
   %0 = greta.all_reduce %x : tensor<?x4096xbf16> -> tensor<?x4096xbf16>
-  %1 = greta.all_reduce %y : tensor<f32> -> tensor<f32>
-  return %0, %1 : tensor<?x4096xbf16>, tensor<f32>
+  %1 = greta.all_reduce %x {part_rows = 512} : tensor<?x4096xbf16> -> tensor<?x4096xbf16>
+  %2 = greta.all_reduce %y : tensor<f32> -> tensor<f32>
+  return %0, %1, %2 : tensor<?x4096xbf16>, tensor<?x4096xbf16>, tensor<f32>
 }

@@ -767,6 +767,36 @@ greta_tile.func @divisibility(%n: i32 {greta.divisibility = 0 : i64}) attributes
 }
 
 // -----
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @rows_of_an_argument_that_is_none(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{names argument 2 'by_rows'; it has 2 tensors}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) shapes [affine_map<()[s0] -> (s0, 4)>] by_rows [0, 2] : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @rows_but_for_the_result(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{is by rows, and result 0 is not, which something uses}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) shapes [affine_map<()[s0] -> (s0, 4)>] by_rows [0] : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+greta_tile.func @k(%x: !greta_tile.ptr<f32>) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @rows_of_tied_results(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{is by rows and has tied results, which a part of it would write whole}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) tied [0] shapes [] by_rows [0, 1] : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
 greta_tile.func @k(%x: !greta_tile.ptr<f32>, %c: !greta_tile.ptr<i32>) attributes {waves = 1 : i32} {
   greta_tile.return
 }

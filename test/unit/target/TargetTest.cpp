@@ -49,6 +49,8 @@ TEST(Target, Aliases) {
   EXPECT_EQ(row("mi300x").name, "gfx942");
   EXPECT_EQ(row("vulkan:nvidia").family(), "nvidia");
   EXPECT_EQ(row("gfx942").family(), "gfx942");
+  EXPECT_EQ(row("gfx942").linkGBs, 64u);
+  EXPECT_EQ(row("gfx1100").linkGBs, 0u);
   EXPECT_EQ(row("vulkan:b580").name, "vulkan:intel");
 }
 
