@@ -349,6 +349,7 @@ greta_status greta_graph_begin(greta_stream *S) {
     S->endRepeats();
     S->Recorded.clear();
     S->RecordedBy = {};
+    S->RecordedNeeds = 0;
     S->Impl->beginCapture();
     S->Impl->Capturing = true;
   });
@@ -363,7 +364,10 @@ greta_status greta_graph_end(greta_stream *S, greta_graph **Out) {
     S->Impl->Capturing = false;
     std::vector<greta_graph_part> Parts;
     Parts.swap(S->Recorded);
-    Parts.push_back({S->Impl->endCapture(), nullptr, {}});
+    Parts.push_back({S->Impl->endCapture(),
+                     nullptr,
+                     {},
+                     std::exchange(S->RecordedNeeds, 0)});
     *Out = new greta_graph{S->Device, std::move(Parts),
                            std::exchange(S->RecordedBy, {})};
   });
@@ -378,15 +382,18 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
       S->endRepeats();
     }
     (S->Impl->Capturing ? S->RecordedBy : S->Told).add(G->By);
+    std::vector<uint64_t> Ends = {S->collectives()};
     for (const greta_graph_part &Part : G->Parts) {
-      S->settle();
+      S->settle(Ends[Part.Needs]);
       if (S->Impl->Capturing)
         Part.Impl->launch(*S->Impl);
       else
         S->Traced.launch(*S->Device, *S->Impl, "graph",
                          [&] { Part.Impl->launch(*S->Impl); });
-      if (Part.By)
+      if (Part.By) {
         queueCollective(Part.By, *S, Part.What);
+        Ends.push_back(S->collectives());
+      }
     }
   });
 }

@@ -20,6 +20,8 @@ struct greta_graph_part {
   std::shared_ptr<greta::rt::Graph> Impl;
   std::shared_ptr<greta::rt::comm::Comm> By;
   greta::rt::comm::Collective What;
+  // How many of the graph's collectives the recorded part waits for.
+  uint64_t Needs = 0;
 };
 
 struct greta_device {
@@ -54,9 +56,14 @@ struct greta_stream {
   }
   // They belong to the last copy to another device.
   std::unique_ptr<greta::rt::comm::PeerCopy> Copies;
-  // The last collective queued here, until something is queued behind it.
+  // The collectives of one communicator that nothing here waits for yet: the
+  // last ones, as each ends behind the one before. Numbers count from the first
+  // one that was ever queued; `Settled` are no longer in the list.
   std::shared_ptr<greta::rt::comm::Comm> By;
-  std::shared_ptr<greta::rt::comm::Ticket> Behind;
+  std::deque<std::shared_ptr<greta::rt::comm::Ticket>> Behind;
+  uint64_t Settled = 0;
+  // Work that waits for none of them was queued behind the last one.
+  bool IsAhead = false;
   // With collectives that the device orders: the counter that this raises, and
   // whose failures are told when somebody waits for the stream.
   std::shared_ptr<greta::rt::Counter> Ready;
@@ -64,10 +71,16 @@ struct greta_stream {
   greta::rt::comm::Comms Told;
   // While a graph is recorded: what was recorded before the last collective.
   std::vector<greta_graph_part> Recorded;
+  uint64_t RecordedNeeds = 0; // of what is recorded since
   // And those whose collectives are kernels of what is recorded.
   greta::rt::comm::Comms RecordedBy;
-  // Before what is to run behind the last collective; throws its failure.
-  void settle();
+  // The number of the last collective, or of the last one recorded.
+  uint64_t collectives() const {
+    return Impl->Capturing ? Recorded.size() : Settled + Behind.size();
+  }
+  // Before what is to run behind collectives up to this number; throws the
+  // failure of one.
+  void settle(uint64_t Upto = UINT64_MAX);
   // When all is done; throws the failure of those that the device orders.
   void tell();
 };

@@ -8,20 +8,37 @@
 using namespace greta::rt;
 using namespace greta::rt::comm;
 
-void greta_stream::settle() {
-  if (!Behind || Impl->Capturing)
+void greta_stream::settle(uint64_t Upto) {
+  if (Impl->Capturing) {
+    RecordedNeeds = std::max(RecordedNeeds, std::min(Upto, collectives()));
     return;
-  std::shared_ptr<Comm> Of = std::move(By);
-  std::shared_ptr<Ticket> T = std::move(Behind);
-  By = nullptr;
-  Behind = nullptr;
-  if (T->Until) {
-    Impl->await(T->Until, T->UntilValue);
+  }
+  std::shared_ptr<Ticket> Last;
+  for (; !Behind.empty() && Settled < Upto; ++Settled) {
+    Last = std::move(Behind.front());
+    Behind.pop_front();
+  }
+  IsAhead = !Behind.empty();
+  std::shared_ptr<Comm> Of = IsAhead ? By : std::move(By);
+  if (!IsAhead)
+    By = nullptr;
+  if (!Last)
+    return;
+  if (Last->Until) {
+    Impl->await(Last->Until, Last->UntilValue);
     Told.add(Of);
     return;
   }
-  Of->wait(*T);
-  for (const std::shared_ptr<Event> &E : T->Ends)
+  try {
+    Of->wait(*Last);
+  } catch (...) { // of those behind it, too
+    Settled += Behind.size();
+    Behind.clear();
+    By = nullptr;
+    IsAhead = false;
+    throw;
+  }
+  for (const std::shared_ptr<Event> &E : Last->Ends)
     Impl->wait(*E);
 }
 
@@ -45,7 +62,8 @@ static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
                 Collective What) {
   C->check();
   try {
-    S.Recorded.push_back({S.Impl->endCapture(), C, std::move(What)});
+    S.Recorded.push_back({S.Impl->endCapture(), C, std::move(What),
+                          std::exchange(S.RecordedNeeds, 0)});
     // Kernels of the same function go on behind it.
     S.Impl->RecordedZeroed = S.Recorded.back().Impl->Zeroed;
     S.Impl->beginCapture();
@@ -57,7 +75,7 @@ static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
 }
 
 // Behind what the stream has queued. Of collectives that follow each other in
-// one stream only the first waits for the stream.
+// one stream without work between them only the first waits for the stream.
 void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
                                 Collective What) {
   if (C->isSmall(What)) {
@@ -72,21 +90,29 @@ void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
     return cut(C, S, std::move(What));
   S.endRepeats();
   bool OnDevice = C->ordersOnDevice(What);
-  if (S.By != C || OnDevice != bool(S.Behind->Until))
+  if (S.By != C || OnDevice != bool(S.Behind.back()->Until))
     S.settle();
-  if (!S.Behind && OnDevice) {
+  bool Follows = !S.Behind.empty() && !S.IsAhead;
+  if (!Follows && OnDevice) {
     if (!S.Ready)
       S.Ready = S.Device->createCounter();
     What.After = S.Ready;
     What.AfterValue = ++S.ReadyValue;
     S.Impl->raise(What.After, What.AfterValue);
-  } else if (!S.Behind) {
+  } else if (!Follows) {
     What.Ready = S.Device->createEvent();
     S.Impl->record(*What.Ready);
     S.Impl->flush();
   }
-  S.Behind = C->queue(std::move(What));
+  S.Behind.push_back(C->queue(std::move(What)));
   S.By = C;
+  S.IsAhead = false;
+  // The later ones end behind it, and nothing waits for less than all but with
+  // the parts of one sum.
+  if (S.Behind.size() > mostParts) {
+    S.Behind.pop_front();
+    ++S.Settled;
+  }
 }
 
 namespace {

@@ -113,9 +113,12 @@ void queueSum(greta_stream &S, const std::shared_ptr<comm::Comm> &By,
 void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
   Call &C = S.Prepared;
   auto Sum = C.Sums.begin();
+  C.Ends.assign(1, S.collectives());
   auto QueueSums = [&](size_t After) {
-    for (; Sum != C.Sums.end() && Sum->After == After; ++Sum)
+    for (; Sum != C.Sums.end() && Sum->After == After; ++Sum) {
       queueSum(S, By, *Sum);
+      C.Ends.push_back(S.collectives());
+    }
   };
   for (const Call::Copy &Tied : C.Copies)
     S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
@@ -123,8 +126,9 @@ void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
   for (const LogOfLaunch &Log : C.Logs)
     clearLog(*S.Impl, Log);
   for (const Launch &L : C.Launches) {
-    QueueSums(static_cast<size_t>(&L - C.Launches.data()));
-    S.settle();
+    size_t Number = static_cast<size_t>(&L - C.Launches.data());
+    QueueSums(Number);
+    S.settle(C.Ends[C.Needs[Number]]);
     const std::string &Name = (*L.Code)->Name;
     if (!S.Profiling) {
       S.Traced.launch(*S.Device, *S.Impl, Name, [&] { S.Impl->launch(L); });

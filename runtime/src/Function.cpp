@@ -400,6 +400,7 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
          Decl->Results.size(), " results, ", C.Results.size(), " given");
   C.Copies.clear();
   C.Launches.clear();
+  C.Needs.clear();
   C.Sums.clear();
   C.Logs.clear();
   C.Blocks.clear();
@@ -420,13 +421,17 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
   checkOverlaps(C);
   const Loaded &What = load(choiceFor(C.Symbols));
   placeTemporaries(S, C, What, Shares);
-  auto Sum = What.From.Sums.begin(), End = What.From.Sums.end();
-  for (size_t I = 0; I <= What.Kernels.size(); ++I) {
-    for (; Sum != End && Sum->After == I; ++Sum)
-      addSum(S, C, What, *Sum);
-    if (I < What.Kernels.size())
-      addKernel(S, C, What, I);
+  size_t Next = 0;
+  auto AddKernels = [&](size_t End) {
+    for (; Next < End; ++Next)
+      addKernel(S, C, What, Next, C.Sums.size());
+  };
+  for (const SumDecl &Sum : What.From.Sums) {
+    AddKernels(Sum.After - Sum.Before);
+    addGroup(S, C, What, Sum);
+    Next = Sum.After + Sum.Behind;
   }
+  AddKernels(What.Kernels.size());
   // The lists stay where they are from here on.
   const uint8_t *Block = C.Blocks.data();
   const Use *Uses = C.Uses.data();
@@ -458,13 +463,18 @@ void Function::checkOverlaps(const Call &C) const {
     }
 }
 
-void Function::addKernel(Stream &S, Call &C, const Loaded &From,
-                         size_t Index) const {
+void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,
+                         size_t Needs, const Part *P) const {
   const KernelDecl &K = From.From.Kernels[Index];
+  if (P) {
+    C.PartSymbols = C.Symbols;
+    C.PartSymbols[P->Symbol] = P->Count;
+  }
+  const std::vector<int64_t> &Symbols = P ? C.PartSymbols : C.Symbols;
   Launch L{&From.Kernels[Index], {}, {}, {}, {}};
   bool Empty = false;
   for (int D = 0; D < 3; ++D) {
-    int64_t Count = K.Grid[D].evaluate(C.Symbols);
+    int64_t Count = K.Grid[D].evaluate(Symbols);
     if (Count > Dev->maxGrid()[D])
       fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Entry, "' needs ", Count,
            " workgroups in dim ", D, ", ", Dev->Spec, " allows ",
@@ -487,7 +497,7 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
     if (Checked)
       C.Extents.emplace_back();
     if (A.Which == KernelArg::I32) {
-      int64_t Value = A.Value.evaluate(C.Symbols);
+      int64_t Value = A.Value.evaluate(Symbols);
       if (Value > INT32_MAX)
         fail(GRETA_ERROR_INVALID_ARGUMENT, "kernel '", K.Entry, "': the value ",
              Value, " of an i32 argument is out of range");
@@ -497,7 +507,7 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
              A.Most, "; compile the function with that extent static");
       append(Block, static_cast<int32_t>(Value));
     } else if (A.Which == KernelArg::I64) {
-      append(Block, A.Value.evaluate(C.Symbols));
+      append(Block, A.Value.evaluate(Symbols));
     } else if (A.Which == KernelArg::Scalar) {
       uint64_t Value = C.Args[A.Index].Value;
       if (A.ScalarBytes == 4)
@@ -506,6 +516,12 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
         append(Block, Value);
     } else {
       C.Uses.push_back(useOf(S, C, From, A));
+      if (P && A.ByRows && P->Of) {
+        Use &U = C.Uses.back();
+        uint64_t Row = (U.End - U.Begin) / P->Of;
+        U.Begin += P->First * Row;
+        U.End = U.Begin + P->Count * Row;
+      }
       append(Block, (*C.Uses.back().Of)->Address + C.Uses.back().Begin);
       if (Checked)
         C.Extents.back() = extentOf(From, A, C.Uses.back());
@@ -525,6 +541,7 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
   L.Uses.Size = C.Uses.size() - FirstUse;
   L.Extents.Size = Checked ? K.Args.size() : 0;
   C.Launches.push_back(L);
+  C.Needs.push_back(Needs);
   if (!K.Log)
     return;
   if (S.Capturing)
@@ -532,34 +549,6 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From,
          "' prints or asserts, which no graph records; launch it");
   const Use Words = useOf(S, C, From, {KernelArg::Temp, K.Log->Temp, {}, 0});
   C.Logs.push_back({*Words.Of, Words.Begin, &K});
-}
-
-void Function::addSum(Stream &S, Call &C, const Loaded &L,
-                      const SumDecl &D) const {
-  const TensorDecl &From = tensorOf(*Decl, L.From, D.From),
-                   &To = tensorOf(*Decl, L.From, D.To);
-  Call::Sum Made{C.Launches.size(), &To.DType, 0, useOf(S, C, L, D.From),
-                 useOf(S, C, L, D.To)};
-  uint64_t Bytes = Made.To.End - Made.To.Begin, Element = To.Bits / 8;
-  if (Bytes != Made.From.End - Made.From.Begin)
-    fail(GRETA_ERROR_BAD_PACKAGE, "function '", Decl->Name,
-         "' sums tensors of ", Made.From.End - Made.From.Begin, " bytes into ",
-         Bytes);
-  for (const auto &[T, Place] :
-       {std::pair(&From, Made.From.Begin), std::pair(&To, Made.To.Begin)})
-    if (Place % Element)
-      fail(GRETA_ERROR_INVALID_ARGUMENT, "'", T->Name, "' of function '",
-           Decl->Name, "' is summed over ranks; its offset ", Place,
-           " is not a multiple of ", Element);
-  bool Overlaps = *Made.From.Of == *Made.To.Of &&
-                  Made.From.Begin < Made.To.End &&
-                  Made.To.Begin < Made.From.End;
-  if (Overlaps && Made.From.Begin != Made.To.Begin)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "'", From.Name, "' and '", To.Name,
-         "' of function '", Decl->Name, "' overlap; pass one place, or two");
-  Made.Count = Bytes / Element;
-  if (Made.Count)
-    C.Sums.push_back(Made);
 }
 
 Extent Function::extentOf(const Loaded &L, const KernelArg &A,

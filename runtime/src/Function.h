@@ -46,7 +46,9 @@ struct Call {
   };
   std::vector<Copy> Copies; // of arguments to results that are tied to them
   std::vector<Launch> Launches;
-  // A sum over ranks, behind so many of the launches.
+  // How many of the sums each launch waits for.
+  std::vector<size_t> Needs;
+  // A sum over ranks, or a part of one, behind so many of the launches.
   struct Sum {
     size_t After;
     const std::string *DType;
@@ -54,10 +56,12 @@ struct Call {
     Use From, To;
   };
   std::vector<Sum> Sums;
+  // The number of the stream's last collective before them and behind each.
+  std::vector<uint64_t> Ends;
   std::vector<LogOfLaunch> Logs; // of the launches that print or assert
 
   // The storage that the pointers above point into.
-  std::vector<int64_t> Symbols;
+  std::vector<int64_t> Symbols, PartSymbols;
   std::vector<uint8_t> Blocks;
   std::vector<Use> Uses;
   std::vector<Extent> Extents; // where the device checks them
@@ -67,6 +71,9 @@ struct Call {
   std::vector<Place> Temps;  // in Scratch or Zeroed
   MemoryRef Scratch, Zeroed; // of a launch that a graph records
 };
+
+// Of a sum over ranks.
+inline constexpr int64_t mostParts = 32;
 
 // Streams of several threads share it. Kernels are loaded with it or, where it
 // is loaded lazily, by the first launch that needs them; nothing else changes.
@@ -125,8 +132,20 @@ private:
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;
   void checkOverlaps(const Call &C) const;
-  void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index) const;
-  void addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D) const;
+  // Some of the rows that a symbol counts.
+  struct Part {
+    size_t Symbol;
+    int64_t First, Count, Of;
+  };
+  static std::vector<Part> partsOf(const SumDecl &D,
+                                   const std::vector<int64_t> &Symbols);
+  // Of the kernel's rows, or all; it waits for so many of the sums.
+  void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index,
+                 size_t Needs, const Part *P = nullptr) const;
+  void addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D,
+              const Part *P = nullptr) const;
+  // The sum, and the kernels that are launched in its parts.
+  void addGroup(Stream &S, Call &C, const Loaded &L, const SumDecl &D) const;
   Use useOf(Stream &S, const Call &C, const Loaded &L,
             const KernelArg &A) const;
   Extent extentOf(const Loaded &L, const KernelArg &A, const Use &U) const;

@@ -7,6 +7,7 @@
 #include "Error.h"
 #include "Package.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -359,13 +360,47 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
                      maxArgumentBytes, " is the most");
   if (R.has("log"))
     K.Log = log(R.at("log"), V);
+  for (const Reader &Number : R.optionalList("by_rows")) {
+    uint64_t I = Number.integer(0, maxList);
+    if (I >= K.Args.size() || K.Args[I].Which > KernelArg::Temp)
+      Number.bad("argument ", I, " is no tensor");
+    K.Args[I].ByRows = true;
+  }
   return K;
+}
+
+// The kernels beside a sum belong to one sum alone, and to nothing that waits.
+void parts(const Reader &R, SumDecl &S, const Variant &V,
+           const std::vector<std::string> &Symbols) {
+  S.PartRows = static_cast<int64_t>(R.at("rows").integer(1, 1 << 24));
+  S.Rows = R.at("of").expr(Symbols);
+  S.Before = R.at("before").boolean();
+  S.Behind = R.at("behind").boolean();
+  if (!S.Before && !S.Behind)
+    return;
+  if (S.Rows.symbol() < 0)
+    R.at("of").bad("kernels are launched in parts of a symbol");
+  size_t Taken = 0; // kernels that belong to the sums before
+  for (const SumDecl &Other : V.Sums)
+    Taken = std::max(Taken, Other.After + Other.Behind);
+  if (!V.Sums.empty() && V.Sums.back().After == S.After)
+    R.bad("another sum stands behind the same kernel");
+  if (S.After < Taken + S.Before || S.After + S.Behind > V.Kernels.size())
+    R.bad("there is no kernel beside the sum, or it belongs to another");
+  for (size_t I = S.After - S.Before; I < S.After + S.Behind; ++I) {
+    const KernelDecl &K = V.Kernels[I];
+    bool HasRows = std::any_of(K.Args.begin(), K.Args.end(),
+                               [](const KernelArg &A) { return A.ByRows; });
+    if (!HasRows || K.IsResident || K.Log)
+      R.bad("kernel ", I, " cannot be launched in parts");
+  }
 }
 
 SumDecl sum(const Reader &R, const FunctionDecl &F, const Variant &V,
             const std::vector<std::string> &Symbols) {
   size_t Least = V.Sums.empty() ? 0 : V.Sums.back().After;
-  SumDecl S{R.at("after").integer(Least, V.Kernels.size()), {}, {}};
+  SumDecl S{};
+  S.After = R.at("after").integer(Least, V.Kernels.size());
   auto Place = [&](const char *Key) {
     KernelArg A = kernelArg(R.at(Key), F, V, Symbols);
     if (A.Which != KernelArg::Arg && A.Which != KernelArg::Result &&
@@ -384,6 +419,10 @@ SumDecl sum(const Reader &R, const FunctionDecl &F, const Variant &V,
     R.at("to").bad("an argument is not written");
   if (tensorOf(F, V, S.From).DType != tensorOf(F, V, S.To).DType)
     R.bad("'from' and 'to' differ in their dtypes");
+  if (!V.Sums.empty() && V.Sums.back().Behind && V.Sums.back().After == S.After)
+    R.bad("another sum stands behind the same kernel");
+  if (R.has("parts"))
+    parts(R.at("parts"), S, V, Symbols);
   return S;
 }
 

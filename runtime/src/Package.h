@@ -33,6 +33,7 @@ struct KernelArg {
   Expr Value;               // of an I32 or I64
   uint32_t ScalarBytes = 0; // of a Scalar, which is an argument's value
   int64_t Most = INT32_MAX; // of an I32
+  bool ByRows = false;      // a tensor that a part has its own rows of
   // In the argument block.
   uint32_t bytes() const {
     return Which == I32 ? 4 : Which == Scalar ? ScalarBytes : 8;
@@ -108,10 +109,15 @@ struct KernelDecl {
   std::optional<LogDecl> Log;
 };
 
-// A sum over ranks, behind so many of the kernels: of tensors of one dtype.
+// A sum over ranks, behind so many of the kernels: of tensors of one dtype. In
+// parts it is of PartRows of the Rows, and the kernels before it and behind it
+// may be launched in the same parts: Rows is a symbol then.
 struct SumDecl {
   size_t After;
   KernelArg From, To;
+  int64_t PartRows = 0; // 0: it is made as a whole
+  Expr Rows;
+  bool Before = false, Behind = false;
 };
 
 struct Range;

@@ -80,6 +80,19 @@ std::string describeKernel(const json &K) {
          ", matrix units busy for " + Share + " % of its time\n";
 }
 
+// The parts of a sum over ranks, and the kernels that are launched in them.
+std::string partsOf(const json &Sum) {
+  if (!Sum.contains("parts"))
+    return "";
+  const json &Parts = Sum["parts"];
+  std::string With;
+  for (const char *Which : {"before", "behind"})
+    if (Parts[Which])
+      With += (With.empty() ? ", with the kernel " : " and the one ") +
+              std::string(Which) + " it";
+  return ", in parts of " + Parts["rows"].dump() + " rows" + With;
+}
+
 // The kernels of a launch, and the sums over ranks between them.
 std::string describeKernels(const json &Of) {
   auto Place = [](const json &Tensor) {
@@ -91,7 +104,7 @@ std::string describeKernels(const json &Of) {
     for (const json &S : Of.value("sums", json::array()))
       if (S["after"] == I)
         Text += "    sum over ranks: " + Place(S["from"]) + " to " +
-                Place(S["to"]) + "\n";
+                Place(S["to"]) + partsOf(S) + "\n";
     if (I < Kernels.size())
       Text += describeKernel(Kernels[I]);
   }

@@ -203,6 +203,40 @@ TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
   EXPECT_EQ(Calls("cuImportExternalMemory"), 2 * (4 + 2));
 }
 
+// Each part of a sum is a call of NCCL's, which waits for its own product.
+TEST_F(CommNccl, SumsInParts) {
+  for (bool InPlace : {false, true}) {
+    Bytes Data = package(sumManifest(
+        InPlace,
+        {{"of", "m"}, {"rows", 100}, {"before", true}, {"behind", true}}));
+    greta::Package P(Data.data(), Data.size());
+    int Before = Calls("ncclAllReduce");
+    ranks("vulkan", 2, [&](Rank &Own) {
+      greta::Function F = Own.R.load(P, "summed");
+      F.setComm(Own.C);
+      for (int64_t Rows : {60, 1030}) {
+        auto Count = static_cast<size_t>(Rows * 20);
+        greta::Buffer A = Own.R.allocate(Count * 4),
+                      B = Own.R.allocate(Count * 4);
+        std::vector<float> X(Count), Y(Count);
+        for (size_t I = 0; I < Count; ++I)
+          X[I] = static_cast<float>(valueOf(Own.Number, I, 1));
+        Own.S.write(A, X.data(), Count * 4);
+        for (int I = 0; I < 2; ++I)
+          F.launch(Own.S, {{&A, {Rows, 20}}}, {{&B, {Rows, 20}}});
+        Own.S.read(B, Y.data(), Count * 4);
+        for (size_t I = 0; I < Count; ++I)
+          ASSERT_EQ(
+              Y[I],
+              4 * static_cast<float>(valueOf(0, I, 1) + valueOf(1, I, 1)) + 5)
+              << I;
+      }
+    });
+    // Of each rank its test, and two launches with one part and with ten.
+    EXPECT_EQ(Calls("ncclAllReduce") - Before, 2 * (1 + 2 * (1 + 10)));
+  }
+}
+
 TEST_F(CommNccl, EveryReduction) {
   ranks("vulkan", 2, [](Rank &Own) {
     for (const char *Type : {"f32", "f64", "i8", "u8", "i32", "i64"})

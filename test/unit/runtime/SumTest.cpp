@@ -226,6 +226,160 @@ TEST_P(Sums, ALostRankIsAnError) {
   });
 }
 
+json partsOf(int64_t Rows, bool Before = true, bool Behind = true) {
+  return {{"of", "m"}, {"rows", Rows}, {"before", Before}, {"behind", Behind}};
+}
+
+// What `summed` makes of rows of five, on a rank of several.
+void checkRows(Rank &Own, greta::Function &F, int64_t Rows) {
+  auto Count = static_cast<size_t>(Rows * 5);
+  greta::Buffer A = Own.R.allocate(Count * 4), B = Own.R.allocate(Count * 4);
+  std::vector<float> X = rankValues(Own.Number, Count), Y(Count);
+  Own.S.write(A, X.data(), Count * 4);
+  Own.S.write(B, Y.data(), Count * 4);
+  F.launch(Own.S, {{&A, {Rows, 5}}}, {{&B, {Rows, 5}}});
+  Own.S.read(B, Y.data(), Count * 4);
+  for (size_t I = 0; I < Count; ++I)
+    ASSERT_EQ(Y[I], 2 * (2 * sumOf(Own.Size, I) + Own.Size) + 1)
+        << "element " << I << " of " << Rows << " rows";
+}
+
+TEST_P(Sums, AreMadeInParts) {
+  for (bool InPlace : {false, true})
+    for (int Beside = 0; Beside < 4; ++Beside) {
+      greta::Package P =
+          packageOf(sumManifest(InPlace, partsOf(3, Beside & 1, Beside & 2)));
+      for (uint32_t Size : {1u, 2u, 3u})
+        ranks(GetParam(), Size, [&](Rank &Own) {
+          greta::Function F = Own.R.load(P, "summed");
+          F.setComm(Own.C);
+          // Fewer than a part, a last part that is short or long, and more
+          // parts than there may be.
+          for (int64_t Rows : {1, 3, 4, 5, 7, 100, 1000})
+            checkRows(Own, F, Rows);
+        });
+    }
+}
+
+// Two and a half parts are two and one of the half; a quarter joins the last.
+TEST_P(Sums, HaveALaunchForEachPart) {
+  greta::Package P = packageOf(sumManifest(true, partsOf(4)));
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    greta::Function F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    greta::check(greta_stream_set_profiling(Own.S.get(), 1));
+    for (auto [Rows, Parts] : {std::pair(3, 1), std::pair(10, 3),
+                               std::pair(9, 2), std::pair(129, 16)}) {
+      checkRows(Own, F, Rows);
+      size_t Count = 0;
+      greta::check(greta_stream_times(Own.S.get(), nullptr, &Count));
+      EXPECT_EQ(Count, 2u * Parts) << Rows;
+      std::vector<greta_kernel_time> Times(Count);
+      greta::check(greta_stream_times(Own.S.get(), Times.data(), &Count));
+    }
+  });
+}
+
+// A rank computes all its parts though the other one has not come to the first
+// sum; alone and recorded.
+TEST_P(Sums, OfPartsDoNotHoldUpTheNext) {
+  // Its first half alone: the sum of the result.
+  json M = sumManifest(true, partsOf(3, true, false));
+  M["functions"][4]["name"] = "parts";
+  for (json &V : M["functions"][4]["variants"]) {
+    V["kernels"].erase(1);
+    V["kernels"][0]["args"][1] = {{"kind", "result"}, {"index", 0}};
+    V["temps"] = json::array();
+    for (const char *Place : {"from", "to"})
+      V["sums"][0][Place] = {{"kind", "result"}, {"index", 0}};
+  }
+  greta::Package P = packageOf(M);
+  for (bool IsRecorded : {false, true}) {
+    std::atomic<bool> IsQueued{false};
+    ranks(GetParam(), 2, [&](Rank &Own) {
+      greta::Function F = Own.R.load(P, "parts");
+      F.setComm(Own.C);
+      constexpr int64_t rows = 20;
+      constexpr size_t count = rows * 5;
+      greta::Buffer A = Own.R.allocate(count * 4),
+                    B = Own.R.allocate(count * 4);
+      std::vector<float> X = rankValues(Own.Number, count), Y(count);
+      Own.S.write(A, X.data(), count * 4);
+      auto Launch = [&] {
+        F.launch(Own.S, {{&A, {rows, 5}}}, {{&B, {rows, 5}}});
+      };
+      greta::Graph G;
+      if (IsRecorded)
+        G = Own.S.capture(Launch);
+      while (Own.Number == 1 && !IsQueued)
+        std::this_thread::yield();
+      if (IsRecorded)
+        Own.S.launch(G);
+      else
+        Launch();
+      IsQueued = true;
+      Own.S.read(B, Y.data(), count * 4);
+      for (size_t I = 0; I < count; ++I)
+        ASSERT_EQ(Y[I], 2 * sumOf(2, I) + 2);
+    });
+  }
+}
+
+// Parts of a graph, several launches of it, and a graph in a graph.
+TEST_P(Sums, OfPartsAreRecorded) {
+  greta::Package P = packageOf(sumManifest(false, partsOf(3)));
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    greta::Function F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    constexpr int64_t rows = 23;
+    constexpr size_t count = rows * 5;
+    greta::Buffer A = Own.R.allocate(count * 4), B = Own.R.allocate(count * 4),
+                  Copy = Own.R.allocate(count * 4);
+    std::vector<float> X = rankValues(Own.Number, count), Y(count), Zero(count);
+    Own.S.write(A, X.data(), count * 4);
+    auto Launch = [&] {
+      F.launch(Own.S, {{&A, {rows, 5}}}, {{&B, {rows, 5}}});
+    };
+    greta::Graph Inner = Own.S.capture(Launch);
+    greta::Graph G = Own.S.capture([&] {
+      Own.S.launch(Inner);
+      Own.S.copy(Copy, B, count * 4);
+      Launch();
+      Own.C.allReduce(Own.S, B, B, count, "f32");
+    });
+    for (int I = 0; I < 3; ++I) {
+      for (greta::Buffer *One : {&Copy, &B})
+        Own.S.write(*One, Zero.data(), count * 4);
+      Own.S.launch(G);
+      Own.S.read(Copy, Y.data(), count * 4);
+      for (size_t J = 0; J < count; ++J)
+        ASSERT_EQ(Y[J], 4 * sumOf(2, J) + 5);
+      Own.S.read(B, Y.data(), count * 4);
+      for (size_t J = 0; J < count; ++J)
+        ASSERT_EQ(Y[J], 2 * (4 * sumOf(2, J) + 5));
+    }
+  });
+}
+
+TEST_P(Sums, OfPartsThatLoseARankAreErrors) {
+  greta::Package P = packageOf(sumManifest(true, partsOf(3)));
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    greta::Function F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    checkRows(Own, F, 20);
+    if (Own.Number == 1)
+      return Own.C.abort();
+    EXPECT_NE(refusal(
+                  [&] {
+                    for (;;)
+                      checkRows(Own, F, 20);
+                  },
+                  GRETA_ERROR_PEER_LOST)
+                  .find("rank 1 ended it"),
+              std::string::npos);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Sums, testing::Values("vulkan", "sim:gfx942"),
                          deviceName);
 
@@ -274,6 +428,64 @@ TEST(SumManifest, IsChecked) {
        {"to", {{"kind", "result"}, {"index", 0}}}}};
   EXPECT_NE(complaintOf(package(Moved)).find("if and only if"),
             std::string::npos);
+}
+
+TEST(SumManifest, HasPartsThatAreChecked) {
+  EXPECT_EQ(complaintOf(package(sumManifest(true, partsOf(3)))), "");
+  const struct {
+    const char *Where, *Value, *Says;
+  } Cases[] = {
+      {"/sums/0/parts", "7", "not an object"},
+      {"/sums/0/parts/rows", "0", "not an integer from 1 to 16777216"},
+      {"/sums/0/parts/of", "7", "kernels are launched in parts of a symbol"},
+      {"/sums/0/parts/of", "\"k\"", "'k'"},
+      {"/sums/0/parts/before", "1", "neither true nor false"},
+      {"/sums/0/after", "0", "there is no kernel beside the sum"},
+      {"/sums/0/after", "2", "there is no kernel beside the sum"},
+      {"/kernels/0/by_rows", "[]", "kernel 0 cannot be launched in parts"},
+      {"/kernels/1/by_rows", "[2]", "argument 2 is no tensor"},
+      {"/kernels/1/by_rows", "[3]", "argument 3 is no tensor"},
+  };
+  for (const auto &C : Cases) {
+    json M = sumManifest(true, partsOf(3));
+    json &V = M["functions"][4]["variants"][0];
+    json Damaged = V;
+    Damaged[json::json_pointer(C.Where)] = json::parse(C.Value);
+    V = Damaged;
+    std::string Got = complaintOf(package(M));
+    EXPECT_NE(Got.find(C.Says), std::string::npos)
+        << C.Where << " = " << C.Value << ": " << Got;
+  }
+  // A kernel belongs to one sum, in front of it or behind it.
+  for (size_t After : {1, 2}) {
+    json M = sumManifest(true, partsOf(3));
+    json &V = M["functions"][4]["variants"][0];
+    V["sums"].push_back(V["sums"][0]);
+    V["sums"][1]["after"] = After;
+    V["sums"][1]["parts"]["behind"] = false;
+    EXPECT_NE(complaintOf(package(M))
+                  .find(After == 1 ? "another sum stands behind the same kernel"
+                                   : "it belongs to another"),
+              std::string::npos)
+        << complaintOf(package(M));
+  }
+}
+
+// A package that a launch finds out: parts of rows that tensors do not have.
+TEST_P(Sums, OfRowsThatAreNoneAreRefused) {
+  json M = sumManifest(true, partsOf(3, false, false));
+  for (json &V : M["functions"][4]["variants"])
+    V["sums"][0]["parts"]["of"] = {"+", "m", 1};
+  greta::Package P = packageOf(M);
+  ranks(GetParam(), 2, [&](Rank &Own) {
+    greta::Function F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
+    EXPECT_NE(refusal([&] { F.launch(Own.S, {{&A, {2, 8}}}, {{&B, {2, 8}}}); },
+                      GRETA_ERROR_BAD_PACKAGE)
+                  .find("sums 64 bytes in 3 rows"),
+              std::string::npos);
+  });
 }
 
 // A package that a launch finds out: tensors of two sizes.

@@ -173,7 +173,7 @@ json manifest() {
           {"functions", {F, Twice, Subgroup, InPlace}}};
 }
 
-json sumManifest(bool InPlace) {
+json sumManifest(bool InPlace, const json &Parts) {
   json M = manifest(), F;
   for (const json &G : M["functions"])
     if (G["name"] == "twice_scaled")
@@ -188,6 +188,11 @@ json sumManifest(bool InPlace) {
     V["sums"] = {{{"after", 1},
                   {"from", arg("temp", 0)},
                   {"to", arg("temp", InPlace ? 0 : 1)}}};
+    if (Parts.is_null())
+      continue;
+    V["sums"][0]["parts"] = Parts;
+    for (json &K : V["kernels"])
+      K["by_rows"] = {0, 1};
   }
   json Alone = F;
   Alone["name"] = "sum";

@@ -33,8 +33,10 @@ nlohmann::json manifest();
 
 // Also `summed`: twice_scaled with a sum over ranks behind its first kernel, y
 // = 2 sum(2 x + 1) + 1, from one temporary into another, or in place; and
-// `sum`, without kernels.
-nlohmann::json sumManifest(bool InPlace = false);
+// `sum`, without kernels. `Parts`: those of the sum of `summed`, whose kernels
+// are by rows.
+nlohmann::json sumManifest(bool InPlace = false,
+                           const nlohmann::json &Parts = nullptr);
 
 // The package of a manifest: its objects are fixtures, and the hashes are
 // filled in where they are "".
