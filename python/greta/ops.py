@@ -300,14 +300,17 @@ def attention(
     return _named("attention", [q, k, v], attributes, named, lambda values: [(values[0].shape, values[0].type), (values[0].shape[:3], "f32")][: 1 + with_lse])
 
 
-def all_reduce(x: Any, comm: Communicator) -> Any:
-    """The sum of x over the ranks, in f32, f16 or bf16; all call the function that has it."""
+def all_reduce(x: Any, comm: Communicator, *, part_rows: int | None = None) -> Any:
+    """The sum of x over the ranks, in f32, f16 or bf16; all call the function that has it.
+
+    In a function it is made in parts of `part_rows` rows, each while the next is computed; 0: in one. Without it the compiler chooses.
+    """
     if not isinstance(x, Value):
         return comm.all_reduce(asarray(x, device=comm.device))
     if x.trace.comm not in (None, comm):
         raise Error("a function sums over the ranks of one communicator")
     x.trace.comm = comm
-    return x.trace.op("all_reduce", [x], "", x.shape, x.type)
+    return x.trace.op("all_reduce", [x], "" if part_rows is None else f"part_rows = {part_rows}", x.shape, x.type)
 
 
 def attention_backward(

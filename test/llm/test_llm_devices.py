@@ -3,6 +3,8 @@ be divided.
 """
 
 import dataclasses
+import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -53,6 +55,25 @@ def test_logits_of_two_devices(tmp_path, device, format):
     for other, says in (("vulkan:99", "vulkan:99"), ("host", "host")):
         ran = llm("logits", packages[2], path, f"--devices={device},{other}", "--tokens=1", "-c", 64, "-o", tmp_path / "x.npy", "-q")
         assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+
+
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
+def test_logits_with_sums_in_parts(tmp_path, device):
+    """Parts of a layer's products, sums and norms change no bits; fewer tokens than a part have one."""
+    path = tmp_path / "m.gguf"
+    want = models.logits(models.as_in_gguf(A), write(path, "f16"), TOKENS)
+    got = {}
+    for rows in (0, 4, 4096):
+        package = tmp_path / f"{rows}.greta"
+        made = llm("compile", path, f"--targets={TARGETS[device]}", "--shards=2", "--type=f16", f"--part-rows={rows}", "-o", package)
+        assert made.returncode == 0, made.stderr
+        manifest = json.loads(zipfile.ZipFile(package).read("manifest.json"))
+        parts = [sum_["parts"] for f in manifest["functions"] for v in f["variants"] for sum_ in v.get("sums", []) if "parts" in sum_]
+        assert bool(parts) == (rows > 0) and all(one["rows"] == rows for one in parts)
+        assert any(one["before"] for one in parts) == any(one["behind"] for one in parts) == (rows > 0)
+        got[rows] = logits(package, path, f"{device},{device}", tmp_path, 0)
+        assert_close(got[rows], want, "f16")
+    assert np.array_equal(got[0], got[4]) and np.array_equal(got[0], got[4096])
 
 
 KNOWN = ARCHITECTURES | models.OTHERS

@@ -53,14 +53,23 @@ def run_rank(package, c, path):
                 np.save(f"{path}/{type_}-{rows}-{i}-{c.rank}.npy", result.numpy().astype(np.float32))
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
+def compiled(source):
     from greta import _compiler
 
-    source = "".join(SOURCE.format(type_) for type_ in TYPES)
     succeeded, data, messages = _compiler.compile([(source, "")], "gfx942,gfx1100,vulkan")
     assert succeeded and not messages
     return greta.Package(data)
+
+
+@pytest.fixture(scope="module")
+def package():
+    return compiled("".join(SOURCE.format(type_) for type_ in TYPES))
+
+
+@pytest.fixture(scope="module")
+def package_in_parts():
+    source = "".join(SOURCE.format(type_) for type_ in TYPES)
+    return compiled(source.replace("all_reduce %1", "all_reduce %1 {part_rows = 8}").replace("all_reduce %4", "all_reduce %4 {part_rows = 24}"))
 
 
 def exceeds(got, size, type_, rows):
@@ -112,9 +121,40 @@ def test_processes(package, tmp_path, device, size):
             check(lambda i, rank: np.load(tmp_path / f"{type_}-{rows}-{i}-{rank}.npy").astype(float), size, type_, rows)
 
 
+@pytest.mark.parametrize("size", (2, 3))
+@pytest.mark.parametrize("device", ("vulkan", "sim:gfx942", "sim:gfx1100"))
+def test_parts(package, package_in_parts, device, size):
+    """Fewer rows than a part, an uneven last one, and more parts than there may be: as right as a whole sum, with the same bits."""
+    cases = [(type_, rows) for type_ in TYPES for rows in (1, 11, 37, 300)]
+    results = {}
+
+    def body(c):
+        for case in cases:
+            type_, rows = case
+            for made in (package, package_in_parts):
+                got = getattr(made, f"layer_{type_}")(*inputs(c.rank, type_, rows), comm=c)
+                results[made, case, c.rank] = [one.numpy().astype(float) for one in got]
+
+    ranks(body, [device] * size)
+    for case in cases:
+        check(lambda i, rank: results[package_in_parts, case, rank][i], size, *case)
+        for rank in range(size):
+            for whole, parts in zip(results[package, case, rank], results[package_in_parts, case, rank], strict=True):
+                assert np.array_equal(whole, parts), case
+
+
+def test_kernels_of_parts(package_in_parts):
+    """The product goes along with the first sum, and the kernel of norm and softmax behind it: with the second one, which it makes."""
+    for function in package_in_parts.manifest["functions"]:
+        for variant in function["variants"]:
+            first, second = (sum_["parts"] for sum_ in variant["sums"])
+            assert (first["rows"], first["before"], second["rows"]) == (8, True, 24), variant["id"]
+            assert first["behind"] + second["before"] == 1, variant["id"]
+
+
 @greta.function
 def half_layer(a, w, x, n, comm):
-    total = ops.all_reduce(ops.matmul(a, w, transpose_b=True) + x, comm)
+    total = ops.all_reduce(ops.matmul(a, w, transpose_b=True) + x, comm, part_rows=8)
     return total, ops.rms_norm(total, n)
 
 

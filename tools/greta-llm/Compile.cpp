@@ -49,9 +49,10 @@ std::string compilerPath() {
 
 // greta-translate as a child process that reads the module from a pipe; its
 // diagnostics go where ours do. `joined`: workgroups of a joined launch on a
-// compute unit, 0 without such.
+// compute unit, 0 without such. `partRows`: of sums over devices.
 int translate(const std::string &module, const std::string &targets,
-              const std::string &output, bool isQuiet, int64_t joined = 0) {
+              const std::string &output, bool isQuiet, int64_t joined = 0,
+              std::optional<int64_t> partRows = std::nullopt) {
   std::string program = compilerPath();
   std::vector<std::string> words = {
       program, "--greta-to-package", "--targets=" + targets, "-", "-o", output};
@@ -59,6 +60,8 @@ int translate(const std::string &module, const std::string &targets,
     words.push_back("--quiet");
   if (joined)
     words.push_back("--join=" + std::to_string(joined));
+  if (partRows)
+    words.push_back("--part-rows=" + std::to_string(*partRows));
   std::vector<char *> arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());
@@ -295,7 +298,7 @@ int compile(const Options &options) {
     fail("say with --targets=gfx942,vulkan for what to compile, and with -o "
          "where to write the package");
   int status = translate(module, options.targets, options.output,
-                         options.isQuiet, options.joined);
+                         options.isQuiet, options.joined, options.partRows);
   if (status == 0 && !options.isQuiet)
     printf("%s: activations in %s; %s\n", options.output.c_str(),
            nameOf(element), describeHeld(model, element).c_str());

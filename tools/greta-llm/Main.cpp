@@ -185,6 +185,11 @@ void addCompileOptions(CLI::App *verb, Options &options) {
                  "on each compute unit, for devices that promise to run all "
                  "of them at a time")
       ->check(CLI::Range(1, 32));
+  verb->add_option("--part-rows", options.partRows,
+                   "with --shards: sums over devices are made in parts of so "
+                   "many tokens, each while the next is computed; 0: in one. "
+                   "Without it the compiler chooses")
+      ->check(CLI::Range(0, 1 << 24));
   verb->add_flag("--mlir", options.printsModule,
                  "print the functions instead of compiling them");
   verb->add_flag("-q,--quiet", options.isQuiet,

@@ -5,6 +5,7 @@
 
 #include "engine/Sampling.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Options {
   std::vector<std::string> devices; // that compute the model together
   std::string split = "tensor";     // how they divide it
   int64_t shards = 1;               // the same, for compile
+  std::optional<int64_t> partRows;  // of sums over devices, see --help
   int64_t joined = 0;               // workgroups a compute unit, see --help
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, longest = 0, context = 0, chunk = 2048, repetitions = 5,
