@@ -20,7 +20,8 @@
 namespace greta::rt::comm {
 namespace {
 
-constexpr uint64_t magic = 0x32746e65'72657467; // changes with what is sent
+constexpr uint64_t helloMagic =
+    0x32746e65'72657467; // changes with what is sent
 constexpr size_t mostWordBytes = size_t(64) << 10;
 constexpr size_t mostStrangers = 256;
 // Rank 0 welcomes a rank at once, though it may wait long for the others.
@@ -196,7 +197,8 @@ public:
     std::string All;
     for (const std::string &W : Words)
       All += bytesOf(static_cast<uint32_t>(W.size())) + W;
-    Answer A{magic, Staging, Answer::Words, static_cast<uint32_t>(All.size())};
+    Answer A{helloMagic, Staging, Answer::Words,
+             static_cast<uint32_t>(All.size())};
     for (uint32_t R = 1; R < Size; ++R)
       if (std::string Why = sendAll(Sockets[R], bytesOf(A) + All, D);
           !Why.empty())
@@ -255,8 +257,8 @@ private:
     Hello H;
     memcpy(&H, S.Said.data(), sizeof(H));
     const size_t Bytes = sizeof(H) + H.WordBytes;
-    if (H.Magic != magic || H.Name != Name || H.WordBytes > mostWordBytes ||
-        S.Said.size() > Bytes + S.IsWelcome)
+    if (H.Magic != helloMagic || H.Name != Name ||
+        H.WordBytes > mostWordBytes || S.Said.size() > Bytes + S.IsWelcome)
       return false;
     if (S.Said.size() < Bytes)
       return true;
@@ -268,14 +270,14 @@ private:
              (Sockets[H.Rank] && !hasEnded(Sockets[H.Rank])))
       Refusal = concat("rank ", H.Rank, " has joined already");
     if (!Refusal.empty()) {
-      Answer A{magic, 0, Answer::Refused,
+      Answer A{helloMagic, 0, Answer::Refused,
                static_cast<uint32_t>(Refusal.size())};
       (void)say(S, bytesOf(A) + Refusal);
       return false;
     }
     if (!S.IsWelcome) {
       S.IsWelcome = true;
-      return say(S, bytesOf(Answer{magic, 0, Answer::Welcome, 0})).empty();
+      return say(S, bytesOf(Answer{helloMagic, 0, Answer::Welcome, 0})).empty();
     }
     if (S.Said.size() == Bytes)
       return true;
@@ -340,7 +342,7 @@ Met join(const std::string &Address, const Hello &H, const std::string &Word,
     auto Hear = [&](const Deadline &Until) {
       if (!Receive(&A, sizeof(A), Until))
         return false;
-      if (A.Magic != magic ||
+      if (A.Magic != helloMagic ||
           A.TextBytes > Group::maxRanks * (mostWordBytes + 4))
         fail(GRETA_ERROR_INVALID_ARGUMENT, "what listens at ",
              printable(Address), " is no rank 0 of this version");
@@ -388,7 +390,7 @@ Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
     fail(GRETA_ERROR_INTERNAL, "a rank's address has ", Word.size(), " bytes");
   if (Rank == 0)
     return Listener(Address, Name, Size, D).run(Word, Staging);
-  Hello H{magic, Name, Rank, Size, static_cast<uint32_t>(Word.size()), 0};
+  Hello H{helloMagic, Name, Rank, Size, static_cast<uint32_t>(Word.size()), 0};
   return join(Address, H, Word, D);
 }
 
