@@ -40,8 +40,9 @@ def triton_device(request):
 
 
 @pytest.fixture
-def hosts():
-    """As three hosts: commands that enter each one's network and name, and the first one's address. The first routes between the others."""
+def hosts(tmp_path):
+    """As three hosts: commands that enter each one's network and name, and the first one's name, which on that host itself is a loopback
+    address, as on Debian. The first routes between the others."""
     names = [f"greta{os.getpid()}-{n}" for n in range(3)]
     if not shutil.which("ip"):
         pytest.skip("network namespaces: there is no ip (iproute2)")
@@ -76,8 +77,13 @@ def hosts():
             wait_for_link(name, "e0")
             wait_for_link(names[0], f"v{n}")
         subprocess.run(["ip", "netns", "exec", names[0], "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"], check=True)
-        rename = 'hostname "$0" && exec "$@"'
-        yield [["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", rename, name] for name in names], "10.77.1.1"
+        begin = 'hostname "$0" && mount --bind "$1" /etc/hosts && shift && exec "$@"'  # ip has made a namespace of mounts
+        enter = []
+        for name in names:
+            file = tmp_path / f"hosts-{name}"
+            file.write_text(f"127.0.0.1 localhost\n{'127.0.1.1' if name == names[0] else '10.77.1.1'} {names[0]}\n")
+            enter.append(["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", begin, name, str(file)])
+        yield enter, names[0]
     finally:
         for name in made:
             subprocess.run(["ip", "netns", "del", name], check=False)

@@ -493,7 +493,7 @@ def test_groups_one_after_another_in_one_store(ranks, tmp_path):
 
 
 ALONE = """
-import os, sys, time
+import datetime, os, signal, sys, time
 import torch
 import torch.distributed as dist
 import greta.torch
@@ -541,6 +541,39 @@ assert os.waitpid(child, 0)[1] == 0
 backend.allreduce([tensor]).wait()
 assert (tensor.cpu() == 1).all()""",
             id="a copy of the process",
+        ),
+        pytest.param(
+            """import threading
+store = dist.HashStore()
+store.set_timeout(datetime.timedelta(seconds=20))
+pair = _torch.make_collectives(store, 0, 2, 60.0)
+
+
+def meet():
+    try:
+        pair.allreduce([tensor])
+    except RuntimeError:
+        seen.append(1)
+
+
+thread = threading.Thread(target=meet)
+thread.start()
+while not store.check(["greta/1/host/0"]):
+    time.sleep(0.01)
+time.sleep(0.2)
+child = os.fork()
+if not child:
+    signal.alarm(10)
+    try:
+        pair.allreduce([tensor])
+    except RuntimeError as error:
+        assert "forked" in str(error), error
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+assert seen == [1]""",
+            id="a copy of the process while its ranks meet",
         ),
         pytest.param(
             """for _ in range(2):

@@ -127,7 +127,7 @@ Collectives::perform(OpType type, Milliseconds limit,
                      const std::function<void(Work &)> &add) {
   WorkPtr together;
   {
-    std::lock_guard<std::mutex> guard(lock);
+    std::unique_lock<std::mutex> guard = locked();
     together = coalesced;
   }
   if (!together) {
@@ -138,7 +138,7 @@ Collectives::perform(OpType type, Milliseconds limit,
   try {
     add(*together);
   } catch (...) {
-    std::lock_guard<std::mutex> guard(lock);
+    std::unique_lock<std::mutex> guard = locked();
     coalesced.reset(); // torch does not end what has failed
     throw;
   }
@@ -146,7 +146,7 @@ Collectives::perform(OpType type, Milliseconds limit,
 }
 
 void Collectives::startCoalescing() {
-  std::lock_guard<std::mutex> guard(lock);
+  std::unique_lock<std::mutex> guard = locked();
   TORCH_CHECK(!coalesced, "calls are being coalesced already");
   coalesced =
       c10::make_intrusive<Work>(rank_, OpType::COALESCED, c10d::kUnsetTimeout);
@@ -155,7 +155,7 @@ void Collectives::startCoalescing() {
 Collectives::Handle Collectives::endCoalescing() {
   WorkPtr work;
   {
-    std::lock_guard<std::mutex> guard(lock);
+    std::unique_lock<std::mutex> guard = locked();
     TORCH_CHECK(coalesced, "no calls are being coalesced");
     work = std::move(coalesced);
   }
@@ -163,7 +163,7 @@ Collectives::Handle Collectives::endCoalescing() {
 }
 
 Collectives::Handle Collectives::issue(WorkPtr work) {
-  std::unique_lock<std::mutex> guard(lock);
+  std::unique_lock<std::mutex> guard = locked();
   if (work->index < 0)
     work->index = watch ? watch->index : currentDevice();
   connect(work->index);
@@ -480,7 +480,7 @@ Collectives::Handle Collectives::recv(Tensors &tensors, int peer, int) {
 Collectives::Handle Collectives::barrier(const c10d::BarrierOptions &o) {
   c10::DeviceIndex index = currentDevice();
   {
-    std::lock_guard<std::mutex> guard(lock);
+    std::unique_lock<std::mutex> guard = locked();
     if (watch)
       index = watch->index;
     else if (o.device && o.device->type() == deviceType &&

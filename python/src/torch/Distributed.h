@@ -193,6 +193,9 @@ private:
                    int peer);
   void connect(c10::DeviceIndex index);
   bool areOnOneHost();
+  /// Takes the lock. In a copy of the process, which a fork made, it is an
+  /// error: another thread of the first may have had it.
+  std::unique_lock<std::mutex> locked();
 
   c10::intrusive_ptr<c10d::Store> store; // until the last reference goes
   const std::string prefix;              // of this group's keys in it

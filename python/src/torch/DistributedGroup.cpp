@@ -100,27 +100,34 @@ Collectives::Collectives(c10::intrusive_ptr<c10d::Store> store, int rank,
     : c10d::Backend(rank, size), store(std::move(store)),
       prefix(prefixOf(*this->store, rank)), timeout(timeout) {}
 
+std::unique_lock<std::mutex> Collectives::locked() {
+  TORCH_CHECK_WITH(DistBackendError, process == getpid(),
+                   "greta: this group of ranks is of the process that this one "
+                   "was forked from");
+  return std::unique_lock<std::mutex>(lock);
+}
+
 void Collectives::setTimeout(Milliseconds to) {
-  std::lock_guard<std::mutex> guard(lock);
+  std::unique_lock<std::mutex> guard = locked();
   TORCH_CHECK(!comm || to == timeout, "the communicator has a time-out of ",
               timeout.count(), " ms since the first collective");
   timeout = to;
 }
 
 uint64_t Collectives::getSequenceNumberForGroup() {
-  std::lock_guard<std::mutex> guard(lock);
+  std::unique_lock<std::mutex> guard = locked();
   return issued;
 }
 
 void Collectives::eagerConnectSingleDevice(at::Device device) {
   TORCH_CHECK(device.type() == deviceType, "the backend greta is of rdna, not ",
               device);
-  std::lock_guard<std::mutex> guard(lock);
+  std::unique_lock<std::mutex> guard = locked();
   connect(device.has_index() ? device.index() : currentDevice());
 }
 
 void Collectives::abort() {
-  std::lock_guard<std::mutex> guard(lock);
+  std::unique_lock<std::mutex> guard = locked();
   if (comm)
     comm->abort();
 }
@@ -129,9 +136,11 @@ void Collectives::abort() {
 // Python's lock, which the caller holds where the last reference goes.
 void Collectives::shutdown() {
   if (process != getpid()) {
-    // A copy that a fork made has neither threads to wait for nor the device.
+    // A copy that a fork made has neither threads to wait for nor the device,
+    // and a store's server, or file, is the first one's.
     comm.release();
     new std::shared_ptr<Watch>(std::move(watch));
+    (void)store.release();
     return;
   }
   std::unique_ptr<py::gil_scoped_release> released;
@@ -140,7 +149,7 @@ void Collectives::shutdown() {
   std::unique_ptr<Comm> lastComm;
   std::shared_ptr<Watch> lastWatch;
   {
-    std::lock_guard<std::mutex> guard(lock);
+    std::unique_lock<std::mutex> guard = locked();
     isShut = true;
     lastComm.swap(comm);
     lastWatch.swap(watch);
@@ -170,9 +179,6 @@ void Collectives::connect(c10::DeviceIndex index) {
   }
   TORCH_CHECK_WITH(DistBackendError, !isShut,
                    "greta: this group of ranks was destroyed");
-  TORCH_CHECK_WITH(DistBackendError, process == getpid(),
-                   "greta: this group of ranks is of the process that this one "
-                   "was forked from");
   std::string address;
   if (!areOnOneHost()) {
     const std::string key = prefix + "address";
