@@ -433,6 +433,25 @@ def test_calls_that_do_more_than_launch(rdna):
         assert _torch.call_plans().get(f"greta_test::call{index}") == ((1, 2) if isWhole else None), name
 
 
+def test_operators_compute_in_their_types_below_autocast(rdna):
+    """What an operator is made of is not cast: its third call is repeated by launches, which know of no autocast."""
+    torch = rdna
+    library, inPython = torch.library.Library("greta_test_types", "DEF"), torch.library.Library("greta_test_types", "IMPL")
+    library.define("square(Tensor x) -> Tensor")
+    inPython.impl("square", lambda x: x @ x, "PrivateUse3")
+    x = torch.randn(8, 8)
+    for is_on in (False, False, False, True, True):
+        with torch.autocast("rdna", dtype=torch.float16, enabled=is_on):
+            result = torch.ops.greta_test_types.square(x.to("rdna"))
+        assert result.dtype == torch.float32
+        torch.testing.assert_close(result.cpu(), x @ x, rtol=1e-5, atol=1e-5)
+    y = torch.randn(12, 12)  # its first call is under autocast
+    for is_on in (True, True, True, False):
+        with torch.autocast("rdna", dtype=torch.float16, enabled=is_on):
+            result = torch.ops.greta_test_types.square(y.to("rdna"))
+        torch.testing.assert_close(result.cpu(), y @ y, rtol=1e-5, atol=1e-5)
+
+
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     """Tiles of products and convolutions pass into a second dim, whose last programs have none."""
     torch = rdna

@@ -314,6 +314,38 @@ TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
       << Text;
 }
 
+// Workgroups that wait for each other all run at a time, and phases of one
+// launch have no barrier for memory that is two tensors.
+TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
+  setenv("GRETA_RESIDENT_WORKGROUPS", "1", 1);
+  greta::Runtime R("vulkan");
+  nlohmann::json M = manifest();
+  for (nlohmann::json &V : M["functions"][0]["variants"])
+    if (V["backend"] == "vulkan") {
+      V["requires"]["resident"] = 1;
+      V["kernels"][0]["resident"] = true;
+    }
+  Bytes Data = package(M);
+  greta::Package P(Data.data(), Data.size());
+  greta::Function F = R.load(P, "scale");
+  unsetenv("GRETA_RESIDENT_WORKGROUPS");
+  greta::Stream S = R.stream();
+  greta::Buffer A = R.allocate(1024), B = R.allocate(1024);
+  F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+  EXPECT_NE(message([&] { F.launch(S, {{&A, {1, 65}}}, {{&B, {1, 65}}}); },
+                    GRETA_ERROR_BAD_PACKAGE)
+                .find("more workgroups than its variant says run at a time"),
+            std::string::npos);
+  std::string Why =
+      message([&] { F.launch(S, {{&A, {1, 64}}}, {{&A, {1, 64}, 128}}); },
+              GRETA_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(Why.find("result 0 'y' overlaps argument 0 'x'; a variant with"),
+            std::string::npos)
+      << Why;
+  F.launch(S, {{&A, {1, 64}}}, {{&A, {1, 64}, 256}});
+  S.synchronize();
+}
+
 class OnGpu : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, OnGpu,
                          testing::Values("vulkan", "sim:gfx942", "hip"),
