@@ -229,7 +229,7 @@ def test_other_streams_read_results(rdna, recorded, then):
 
 
 def test_calls_from_two_streams(rdna, recorded):
-    """A replay in one stream waits for that in another, whose memory it writes."""
+    """Calls of one function in two streams give what calls give."""
     torch = rdna
     function = torch.compile(lambda x: (x + 1) * x, mode="reduce-overhead")
     streams, late, results = [torch.rdna.Stream() for _ in range(2)], torch.ones(256, 256, device="rdna"), []
