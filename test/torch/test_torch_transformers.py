@@ -1,0 +1,77 @@
+"""Models of transformers with random weights on torch.device("rdna"): inference and ten training steps, operator by operator and compiled, beside the CPU's."""
+
+import copy
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
+STEPS = 10
+
+
+def bert(torch):
+    """Heads of BERT-base's size; the second sentence has padding."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    config = BertConfig(
+        vocab_size=96, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=2, max_position_embeddings=32, hidden_dropout_prob=0, attention_probs_dropout_prob=0
+    )
+    ids = torch.randint(0, 96, (2, 24))
+    mask = torch.ones_like(ids)
+    mask[1, 17:] = 0
+    return BertForMaskedLM(config), dict(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100))
+
+
+MODELS = {"bert": bert}
+
+
+def inference_and_training(torch, model, inputs, device, dtype, is_compiled):
+    """The logits before training, the loss of each step, and the parameters after the last."""
+    model = copy.deepcopy(model).to(device, dtype)
+    inputs = {name: one.to(device, dtype if one.is_floating_point() else None) for name, one in inputs.items()}
+    call = torch.compile(model) if is_compiled else model
+    model.eval()
+    with torch.no_grad():
+        logits = call(**inputs).logits.cpu()
+    model.train()
+    # Adam makes steps of gradients that are zero but for rounding.
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    losses = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = call(**inputs).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach().cpu())
+    return {"logits": logits, "losses": torch.stack(losses)} | {name: one.detach().cpu() for name, one in model.named_parameters()}
+
+
+def distances(torch, results, exact, before):
+    """How far each result is from float64's, as a share of its size; of a parameter as a share of how far training moved it, or of all of them together where that is more."""
+    most = max((exact[name] - one).norm() for name, one in before.items())
+    found = {}
+    for name, one in exact.items():
+        size = max((one - before[name]).norm(), 1e-3 * most) if name in before else one.norm()
+        found[name] = ((results[name].double() - one).norm() / size).item()
+    return found
+
+
+@pytest.mark.timeout(1800)  # the first call of each operator compiles it
+@pytest.mark.parametrize("is_compiled", (False, True), ids=("eager", "compiled"))
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_transformers(rdna, name, is_compiled):
+    """The device is as near to float64 as the CPU in float32 is: its distance is at most eight times as large, which other orders of sums need."""
+    torch = rdna
+    pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    model, inputs = MODELS[name](torch)
+    torch._dynamo.reset()
+    results = inference_and_training(torch, model, inputs, "rdna", torch.float32, is_compiled)
+    assert not torch.rdna.fallbacks()
+    exact = inference_and_training(torch, model, inputs, "cpu", torch.float64, False)
+    near = inference_and_training(torch, model, inputs, "cpu", torch.float32, False)
+    assert exact["losses"][-1] < 0.9 * exact["losses"][0]
+    before = {name: one.detach().double() for name, one in model.named_parameters()}
+    ours, theirs = (distances(torch, one, exact, before) for one in (results, near))
+    worst = {name: (ours[name], theirs[name]) for name in ours if not ours[name] <= 8 * max(theirs[name], torch.finfo(torch.float32).eps)}
+    assert not worst, worst
