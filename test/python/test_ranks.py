@@ -14,6 +14,8 @@ from ranks import ranks
 TYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 UNITS = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 DEPTH, WIDTH = 96, 64
+# Fewer than a part has, an uneven last one, and more parts than there may be.
+ROWS_OF_PARTS = (1, 11, 37, 300)
 # The second half of a layer: the product's epilogue, the sum, and two readers of it, one of which is summed again.
 SOURCE = """
 func.func @layer_{0}(%a: tensor<?x96x{0}>, %w: tensor<64x96x{0}>, %x: tensor<?x64x{0}>, %n: tensor<64x{0}>) -> (tensor<?x64x{0}>, tensor<?x64x{0}>, tensor<?x64x{0}>) {{
@@ -30,10 +32,10 @@ RANK = """
 import sys, numpy as np, greta
 sys.path.insert(0, sys.argv[1])
 import test_ranks
-path, device, rank, size = sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+path, device, rank, size, run = sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
 greta.set_device(device)
 with greta.Communicator(rank, size, path=path + "/ranks", device=device, timeout=300) as c:
-    test_ranks.run_rank(greta.load(path + "/k.greta"), c, path)
+    getattr(test_ranks, run)(greta.load(path + "/k.greta"), c, path)
 """
 
 
@@ -51,6 +53,26 @@ def run_rank(package, c, path):
             results = getattr(package, f"layer_{type_}")(*inputs(c.rank, type_, rows), comm=c)
             for i, result in enumerate(results):
                 np.save(f"{path}/{type_}-{rows}-{i}-{c.rank}.npy", result.numpy().astype(np.float32))
+
+
+def run_parts(package, c, path):
+    """In parts and whole: the same bits."""
+    whole = greta.load(path + "/whole.greta")
+    for type_ in TYPES:
+        for rows in ROWS_OF_PARTS:
+            given = inputs(c.rank, type_, rows)
+            wanted = getattr(whole, f"layer_{type_}")(*given, comm=c)
+            for i, result in enumerate(getattr(package, f"layer_{type_}")(*given, comm=c)):
+                assert np.array_equal(result.numpy(), wanted[i].numpy()), (type_, rows, i)
+                np.save(f"{path}/{type_}-{rows}-{i}-{c.rank}.npy", result.numpy().astype(np.float32))
+
+
+def run_processes(tmp_path, device, size, run):
+    folder = __file__.rpartition("/")[0]
+    words = [sys.executable, "-c", RANK, folder, tmp_path, device]
+    ranks = [subprocess.Popen([*words, str(rank), str(size), run], stderr=subprocess.PIPE, text=True) for rank in range(size)]
+    failures = [rank.communicate()[1] for rank in ranks]
+    assert all(rank.returncode == 0 for rank in ranks), failures
 
 
 def compiled(source):
@@ -112,10 +134,7 @@ def check(read, size, type_, rows):
 @pytest.mark.parametrize("device", ("vulkan", "sim:gfx942", "sim:gfx1100"))
 def test_processes(package, tmp_path, device, size):
     package.save(tmp_path / "k.greta")
-    folder = __file__.rpartition("/")[0]
-    ranks = [subprocess.Popen([sys.executable, "-c", RANK, folder, tmp_path, device, str(rank), str(size)], stderr=subprocess.PIPE, text=True) for rank in range(size)]
-    failures = [rank.communicate()[1] for rank in ranks]
-    assert all(rank.returncode == 0 for rank in ranks), failures
+    run_processes(tmp_path, device, size, "run_rank")
     for type_ in TYPES:
         for rows in (1, 37, 130):
             check(lambda i, rank: np.load(tmp_path / f"{type_}-{rows}-{i}-{rank}.npy").astype(float), size, type_, rows)
@@ -123,24 +142,14 @@ def test_processes(package, tmp_path, device, size):
 
 @pytest.mark.parametrize("size", (2, 3))
 @pytest.mark.parametrize("device", ("vulkan", "sim:gfx942", "sim:gfx1100"))
-def test_parts(package, package_in_parts, device, size):
-    """Fewer rows than a part, an uneven last one, and more parts than there may be: as right as a whole sum, with the same bits."""
-    cases = [(type_, rows) for type_ in TYPES for rows in (1, 11, 37, 300)]
-    results = {}
-
-    def body(c):
-        for case in cases:
-            type_, rows = case
-            for made in (package, package_in_parts):
-                got = getattr(made, f"layer_{type_}")(*inputs(c.rank, type_, rows), comm=c)
-                results[made, case, c.rank] = [one.numpy().astype(float) for one in got]
-
-    ranks(body, [device] * size)
-    for case in cases:
-        check(lambda i, rank: results[package_in_parts, case, rank][i], size, *case)
-        for rank in range(size):
-            for whole, parts in zip(results[package, case, rank], results[package_in_parts, case, rank], strict=True):
-                assert np.array_equal(whole, parts), case
+def test_parts(package, package_in_parts, tmp_path, device, size):
+    """As right as a whole sum, and with the same bits."""
+    package.save(tmp_path / "whole.greta")
+    package_in_parts.save(tmp_path / "k.greta")
+    run_processes(tmp_path, device, size, "run_parts")
+    for type_ in TYPES:
+        for rows in ROWS_OF_PARTS:
+            check(lambda i, rank: np.load(tmp_path / f"{type_}-{rows}-{i}-{rank}.npy").astype(float), size, type_, rows)
 
 
 def test_kernels_of_parts(package_in_parts):

@@ -245,20 +245,26 @@ void checkRows(Rank &Own, greta::Function &F, int64_t Rows) {
 }
 
 TEST_P(Sums, AreMadeInParts) {
-  for (bool InPlace : {false, true})
-    for (int Beside = 0; Beside < 4; ++Beside) {
-      greta::Package P =
-          packageOf(sumManifest(InPlace, partsOf(3, Beside & 1, Beside & 2)));
-      for (uint32_t Size : {1u, 2u, 3u})
-        ranks(GetParam(), Size, [&](Rank &Own) {
-          greta::Function F = Own.R.load(P, "summed");
-          F.setComm(Own.C);
-          // Fewer than a part, a last part that is short or long, and more
-          // parts than there may be.
-          for (int64_t Rows : {1, 3, 4, 5, 7, 100, 1000})
-            checkRows(Own, F, Rows);
-        });
-    }
+  const struct {
+    bool InPlace, Before, Behind;
+  } Cases[] = {{false, true, true},
+               {true, true, true},
+               {true, false, false},
+               {false, true, false},
+               {true, false, true}};
+  for (const auto &C : Cases) {
+    greta::Package P =
+        packageOf(sumManifest(C.InPlace, partsOf(3, C.Before, C.Behind)));
+    for (uint32_t Size : {1u, 3u})
+      ranks(GetParam(), Size, [&](Rank &Own) {
+        greta::Function F = Own.R.load(P, "summed");
+        F.setComm(Own.C);
+        // Fewer than a part, a last part that is short or long, and more parts
+        // than there may be.
+        for (int64_t Rows : {1, 4, 5, 100})
+          checkRows(Own, F, Rows);
+      });
+  }
 }
 
 // Two and a half parts are two and one of the half; a quarter joins the last.
