@@ -43,18 +43,18 @@ using namespace greta::tile;
 static bool isBlock(Type type) { return isa<RankedTensorType>(type); }
 static bool isBlock(Value value) { return isBlock(value.getType()); }
 
-Distributor::Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes)
-    : kernel(kernel), row(row), mostBytes(mostBytes), facts(kernel),
-      order(kernel, facts), waits(order.findWaits()),
-      builder(kernel.getContext()), prologue(kernel.getContext()) {}
+Distributor::Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes,
+                         ImplicitLocOpBuilder &b)
+    : Arithmetic{b}, kernel(kernel), row(row), mostBytes(mostBytes),
+      facts(kernel), order(kernel, facts), waits(order.findWaits()),
+      prologue(kernel.getLoc(), kernel.getContext()) {}
 
 FailureOr<FuncOp> Distributor::run() {
   if (failed(checkLayouts()))
     return failure();
-  builder.setInsertionPoint(kernel);
-  result = FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
-                          kernel.getFunctionType(), kernel.getNumWaves(),
-                          kernel.getNumLanes());
+  b.setInsertionPoint(kernel);
+  result = FuncOp::create(b, kernel.getSymName(), kernel.getFunctionType(),
+                          kernel.getNumWaves(), kernel.getNumLanes());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   result.setArgAttrsAttr(kernel.getArgAttrsAttr());
   kernel.getBody().walk([&](DotOp dot) {
@@ -66,10 +66,10 @@ FailureOr<FuncOp> Distributor::run() {
   for (auto [old, arg] : llvm::zip(from.getArguments(), to.getArguments()))
     values[old] = {arg};
   // Shared values go before this marker, the body after it.
-  builder.setInsertionPointToStart(&to);
-  Operation *marker = ReturnOp::create(builder, kernel.getLoc());
+  b.setInsertionPointToStart(&to);
+  Operation *marker = ReturnOp::create(b);
   prologue.setInsertionPoint(marker);
-  builder.setInsertionPointToEnd(&to);
+  b.setInsertionPointToEnd(&to);
   LogicalResult status = distributeBlock(from);
   marker->erase();
   markUnordered();
@@ -92,68 +92,71 @@ FailureOr<FuncOp> Distributor::run() {
 Value Distributor::constant(int32_t value) {
   Value &slot = constants[value];
   if (!slot)
-    slot = arith::ConstantIntOp::create(prologue, kernel.getLoc(), value, 32);
+    slot = before.i32(value);
   return slot;
 }
 
 Value Distributor::laneId() {
   if (!lane)
-    lane = LaneIdOp::create(prologue, kernel.getLoc());
+    lane = LaneIdOp::create(prologue);
   return lane;
 }
 
 Value Distributor::waveId() {
   if (!wave)
-    wave = WaveIdOp::create(prologue, kernel.getLoc());
+    wave = WaveIdOp::create(prologue);
   return wave;
 }
 
 Value Distributor::maskedId(bool ofWave, uint32_t mask) {
-  return arith::AndIOp::create(prologue, kernel.getLoc(),
-                               ofWave ? waveId() : laneId(), constant(mask));
+  return before.both(ofWave ? waveId() : laneId(), constant(mask));
 }
 
 Value Distributor::isZero(bool ofWave, uint32_t mask) {
-  return arith::CmpIOp::create(prologue, kernel.getLoc(),
-                               arith::CmpIPredicate::eq, maskedId(ofWave, mask),
-                               constant(0));
+  return before.equal(maskedId(ofWave, mask), constant(0));
 }
 
-Value Distributor::isFirst(uint32_t lanes, uint32_t waves,
-                           ImplicitLocOpBuilder &b) {
+Value Distributor::isFirst(uint32_t lanes, uint32_t waves) {
   if (lanes && waves)
-    return arith::AndIOp::create(b, isZero(false, lanes), isZero(true, waves));
+    return both(isZero(false, lanes), isZero(true, waves));
   if (lanes || waves)
     return isZero(waves != 0, lanes | waves);
   return {};
 }
 
-Value Distributor::isFirstOfWorkgroup(ImplicitLocOpBuilder &b) {
-  return isFirst(kernel.getNumLanes() - 1, kernel.getNumWaves() - 1, b);
+Value Distributor::isFirstOfWorkgroup() {
+  return isFirst(kernel.getNumLanes() - 1, kernel.getNumWaves() - 1);
 }
 
-Value Distributor::ownsCopies(const Layout &layout, ImplicitLocOpBuilder &b) {
-  return isFirst(layout.freeLaneBits(), layout.freeWaveBits(), b);
+Value Distributor::ownsCopies(const Layout &layout) {
+  return isFirst(layout.freeLaneBits(), layout.freeWaveBits());
 }
 
-void Distributor::storeWhere(
-    Value condition, ImplicitLocOpBuilder &b,
-    llvm::function_ref<void(ImplicitLocOpBuilder &)> body) {
+void Distributor::storeWhere(Value condition, llvm::function_ref<void()> body) {
   if (!condition)
-    return body(b);
+    return body();
   auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  ImplicitLocOpBuilder inner(b.getLoc(), branch.thenBlock()->getTerminator());
-  body(inner);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  body();
 }
 
-Value Distributor::offsetBy(ImplicitLocOpBuilder &b, Value value,
-                            int32_t offset) {
-  return offset ? arith::AddIOp::create(b, value, constant(offset)).getResult()
-                : value;
+LaneValues Distributor::valuesWhere(Value condition, Builder build,
+                                    Builder other) {
+  if (!condition)
+    return build();
+  auto branch = scf::IfOp::create(
+      b, condition,
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, build()); },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, other()); });
+  return LaneValues(branch.getResults());
+}
+
+Value Distributor::offsetBy(Value value, int32_t offset) {
+  return offset ? add(value, constant(offset)) : value;
 }
 
 Value Distributor::fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits) {
-  Location loc = kernel.getLoc();
   std::vector<std::array<int32_t, 3>> key;
   for (auto [bit, weight] : bits)
     key.push_back({bit.isWave, static_cast<int32_t>(bit.bit), weight});
@@ -175,20 +178,19 @@ Value Distributor::fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits) {
     int32_t scale = 1 << first.bit;
     if (weight % scale == 0) {
       if (weight != scale)
-        field = arith::MulIOp::create(prologue, loc, field,
-                                      constant(weight / scale));
+        field = before.mul(field, constant(weight / scale));
     } else {
-      field = arith::ShRUIOp::create(prologue, loc, field, constant(first.bit));
+      field = before.shr(field, constant(first.bit));
       if (weight != 1)
-        field = arith::MulIOp::create(prologue, loc, field, constant(weight));
+        field = before.mul(field, constant(weight));
     }
     int32_t moved = weight * ((1 << n) - 1);
     if (!sum)
       sum = field;
     else if (covered & moved)
-      sum = arith::XOrIOp::create(prologue, loc, sum, field);
+      sum = before.flip(sum, field);
     else
-      sum = arith::AddIOp::create(prologue, loc, sum, field);
+      sum = before.add(sum, field);
     covered |= moved;
   }
   if (!sum)
@@ -257,8 +259,7 @@ const DistributedLayout &Distributor::distributed(LayoutAttr attr) {
 }
 
 Value Distributor::sharedAlloc(int64_t size, Type element) {
-  return SharedAllocOp::create(prologue, kernel.getLoc(),
-                               SharedType::get(size, element));
+  return SharedAllocOp::create(prologue, SharedType::get(size, element));
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +274,7 @@ LogicalResult Distributor::distributeBlock(Block &block) {
 }
 
 LogicalResult Distributor::distributeOp(Operation *op) {
+  b.setLoc(op->getLoc());
   if (waits.contains(op))
     waitFor(op);
   return TypeSwitch<Operation *, LogicalResult>(op)
@@ -319,12 +321,12 @@ LogicalResult Distributor::distributeOp(Operation *op) {
           else
             llvm::append_range(flat, vectors(operand, types->second[i]));
         }
-        scf::YieldOp::create(builder, o.getLoc(), flat);
+        scf::YieldOp::create(b, flat);
         return success();
       })
       .Case([&](BarrierOp o) -> LogicalResult {
         // A program's own barrier orders global memory, too.
-        BarrierOp::create(builder, o.getLoc(), /*global=*/true);
+        BarrierOp::create(b, /*global=*/true);
         return success();
       })
       .Default([&](Operation *o) -> LogicalResult {
@@ -341,7 +343,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
         IRMapping mapping;
         for (Value operand : o->getOperands())
           mapping.map(operand, scalar(operand));
-        Operation *copy = builder.clone(*o, mapping);
+        Operation *copy = b.clone(*o, mapping);
         for (auto [old, now] : llvm::zip(o->getResults(), copy->getResults()))
           values[old] = {now};
         return success();
@@ -360,9 +362,9 @@ LogicalResult Distributor::distributeFor(Operation *op) {
     counts.push_back(list.size());
     llvm::append_range(inits, list);
   }
-  auto copy = scf::ForOp::create(
-      builder, loop.getLoc(), scalar(loop.getLowerBound()),
-      scalar(loop.getUpperBound()), scalar(loop.getStep()), inits);
+  auto copy = scf::ForOp::create(b, scalar(loop.getLowerBound()),
+                                 scalar(loop.getUpperBound()),
+                                 scalar(loop.getStep()), inits);
   copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   values[loop.getInductionVar()] = {copy.getInductionVar()};
   unsigned next = 0;
@@ -372,10 +374,10 @@ LogicalResult Distributor::distributeFor(Operation *op) {
     setCarried(res, type, copy.getResults().slice(next, count));
     next += count;
   }
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   if (inits.empty())
     copy.getBody()->getTerminator()->erase();
-  builder.setInsertionPointToEnd(copy.getBody());
+  b.setInsertionPointToEnd(copy.getBody());
   return distributeBlock(*loop.getBody());
 }
 
@@ -407,21 +409,21 @@ LogicalResult Distributor::distributeWhile(Operation *op) {
   carriedTypes[op] = iteration;
   LaneValues results;
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&regions[0].front());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(&regions[0].front());
     for (Operation &inner : loop.getBeforeBody()->without_terminator())
       if (failed(distributeOp(&inner)))
         return failure();
     scf::ConditionOp condition = loop.getConditionOp();
     results = enter(regions[1], condition.getArgs(), loop.getAfterArguments(),
                     passed, counts);
-    scf::ConditionOp::create(builder, condition.getLoc(),
-                             scalar(condition.getCondition()), results);
-    builder.setInsertionPointToEnd(&regions[1].front());
+    b.setLoc(condition.getLoc());
+    scf::ConditionOp::create(b, scalar(condition.getCondition()), results);
+    b.setInsertionPointToEnd(&regions[1].front());
     if (failed(distributeBlock(*loop.getAfterBody())))
       return failure();
   }
-  auto copy = scf::WhileOp::create(builder, loop.getLoc(),
+  auto copy = scf::WhileOp::create(b, loop.getLoc(),
                                    ValueRange(results).getTypes(), inits);
   for (auto [from, to] : llvm::zip(regions, copy->getRegions()))
     to.takeBody(from);
@@ -461,8 +463,7 @@ LogicalResult Distributor::distributeIf(Operation *op) {
     counts.push_back(count);
   }
   bool hasElse = !branch.getElseRegion().empty();
-  auto copy = scf::IfOp::create(builder, branch.getLoc(), types,
-                                scalar(branch.getCondition()),
+  auto copy = scf::IfOp::create(b, types, scalar(branch.getCondition()),
                                 /*addThenBlock=*/true, hasElse);
   unsigned next = 0;
   for (auto [res, type, count] :
@@ -471,13 +472,13 @@ LogicalResult Distributor::distributeIf(Operation *op) {
     map[res] = LaneValues(copy.getResults().slice(next, count));
     next += count;
   }
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
     if (from.empty())
       continue;
     // Some builders leave an implicit yield; ours is copied from the source.
     to.front().clear();
-    builder.setInsertionPointToEnd(&to.front());
+    b.setInsertionPointToEnd(&to.front());
     if (failed(distributeBlock(from.front())))
       return failure();
   }
@@ -510,7 +511,8 @@ struct DistributePass
     if (failed(checkBlockSizes(kernel, row)))
       return failure();
     while (true) {
-      Distributor distributor(kernel, row, mostBytes);
+      ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
+      Distributor distributor(kernel, row, mostBytes, b);
       FailureOr<FuncOp> lane = distributor.run();
       if (failed(lane) || failed(checkLaneSize(kernel, *lane, row)))
         return failure();

@@ -30,31 +30,11 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// `build` where the condition holds, zero elsewhere; no condition: everywhere.
-static Value
-buildWhere(Value condition, Type type, ImplicitLocOpBuilder &b,
-           llvm::function_ref<Value(ImplicitLocOpBuilder &)> build) {
-  if (!condition)
-    return build(b);
-  auto branch = scf::IfOp::create(
-      b, condition,
-      [&](OpBuilder &at, Location loc) {
-        ImplicitLocOpBuilder inner(loc, at);
-        scf::YieldOp::create(at, loc, build(inner));
-      },
-      [&](OpBuilder &at, Location loc) {
-        Value zero = arith::ConstantOp::create(
-            at, loc, cast<TypedAttr>(at.getZeroAttr(type)));
-        scf::YieldOp::create(at, loc, zero);
-      });
-  return branch.getResult(0);
-}
-
 LogicalResult Distributor::distributeAtomicRmw(AtomicRmwOp op) {
   LaneValues list(lanes(op.getValue()));
   return distributeAtomic(
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
-      [&](ImplicitLocOpBuilder &b, LanePlace at, unsigned reg) {
+      [&](LanePlace at, unsigned reg) -> Value {
         return PtrAtomicRmwOp::create(b, op.getKind(), op.getScope(), at.base,
                                       at.offset, list[reg]);
       });
@@ -64,7 +44,7 @@ LogicalResult Distributor::distributeAtomicCas(AtomicCasOp op) {
   LaneValues expected(lanes(op.getExpected())), list(lanes(op.getValue()));
   return distributeAtomic(
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
-      [&](ImplicitLocOpBuilder &b, LanePlace at, unsigned reg) {
+      [&](LanePlace at, unsigned reg) -> Value {
         return PtrAtomicCasOp::create(b, op.getScope(), at.base, at.offset,
                                       expected[reg], list[reg]);
       });
@@ -74,55 +54,53 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
                                             Value mask, MemoryOrder order,
                                             MemoryScope scope,
                                             AtomicBuilder build) {
-  ImplicitLocOpBuilder b(op->getLoc(), builder);
-  LaneAccess access = scattered(op, pointers, mask, /*isVector=*/false, b);
+  LaneAccess access = scattered(op, pointers, mask, /*isVector=*/false);
   bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
   bool releases = order == MemoryOrder::Release || order == MemoryOrder::AcqRel;
   bool hasOthers = kernel.getNumWaves() * kernel.getNumLanes() > 1;
   // Within the workgroup the barrier does what a fence would.
-  auto fence = [&](MemoryOrder what, ImplicitLocOpBuilder &at) {
+  auto fence = [&](MemoryOrder what) {
     if (!hasOthers || scope != MemoryScope::Workgroup)
-      FenceOp::create(at, what, scope);
+      FenceOp::create(b, what, scope);
   };
   // The lanes' fences are those of the lane of the atomic if they are alone.
-  auto release = [&](ImplicitLocOpBuilder &at) {
+  auto release = [&] {
     if (releases && hasOthers)
-      fence(MemoryOrder::Release, at);
+      fence(MemoryOrder::Release);
   };
-  auto acquire = [&](ImplicitLocOpBuilder &at) {
+  auto acquire = [&] {
     if (acquires && hasOthers)
-      fence(MemoryOrder::Acquire, at);
+      fence(MemoryOrder::Acquire);
   };
   auto meet = [&] {
     if (hasOthers)
       BarrierOp::create(b, /*global=*/true);
   };
   if (releases) {
-    fence(MemoryOrder::Release, b);
+    fence(MemoryOrder::Release);
     meet();
   }
   OpResult result = op->getResult(0);
   if (access.layout) {
-    release(b);
-    values[result] = atomicOfEach(op, access, build, b);
-    acquire(b);
+    release();
+    values[result] = atomicOfEach(op, access, build);
+    acquire();
     if (acquires)
       meet();
   } else {
     // Who waits for the result waits for the atomic.
     bool isUsed = acquires || !result.use_empty();
-    auto ordered = [&](ImplicitLocOpBuilder &at, LanePlace place,
-                       unsigned reg) {
-      release(at);
-      Value old = build(at, place, reg);
-      acquire(at);
+    auto ordered = [&](LanePlace place, unsigned reg) {
+      release();
+      Value old = build(place, reg);
+      acquire();
       return old;
     };
     auto meetBehind = [&] {
       if (acquires)
         meet();
     };
-    values[result] = {atomicOnce(op, access, isUsed, ordered, meetBehind, b)};
+    values[result] = {atomicOnce(op, access, isUsed, ordered, meetBehind)};
   }
   if (acquires)
     FenceOp::create(b, MemoryOrder::Acquire, scope);
@@ -133,24 +111,22 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
 /// barrier behind it, if there is one.
 Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
                               bool isUsed, AtomicBuilder build,
-                              llvm::function_ref<void()> meet,
-                              ImplicitLocOpBuilder &b) {
+                              function_ref<void()> meet) {
   Type type = op->getResult(0).getType();
-  Value mask = access.mask(b, 0);
+  Value mask = access.mask(0);
   bool isOneWave = kernel.getNumWaves() == 1;
   Value array;
   if (isUsed && !isOneWave)
     array = sharedAlloc(1, type);
-  Value old = buildWhere(
-      isFirstOfWorkgroup(b), type, b, [&](ImplicitLocOpBuilder &inner) {
-        Value mine =
-            buildWhere(mask, type, inner, [&](ImplicitLocOpBuilder &masked) {
-              return build(masked, access.place(masked, 0), 0);
-            });
-        if (array)
-          SharedStoreOp::create(inner, mine, array, constant(0));
-        return mine;
-      });
+  auto zero = [&] { return LaneValues{zeroOf(type)}; };
+  auto emit = [&] { return LaneValues{build(access.place(0), 0)}; };
+  auto emitFirst = [&] {
+    LaneValues mine = valuesWhere(mask, emit, zero);
+    if (array)
+      SharedStoreOp::create(b, mine[0], array, constant(0));
+    return mine;
+  };
+  Value old = valuesWhere(isFirstOfWorkgroup(), emitFirst, zero)[0];
   meet();
   if (!array)
     return isUsed && kernel.getNumLanes() > 1
@@ -162,11 +138,10 @@ Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
 /// Every element's atomic by the lane that owns it; lanes with copies get the
 /// results through shared memory.
 LaneValues Distributor::atomicOfEach(Operation *op, const LaneAccess &access,
-                                     AtomicBuilder build,
-                                     ImplicitLocOpBuilder &b) {
+                                     AtomicBuilder build) {
   const Layout &layout = access.layout->layout;
   Type type = getElementTypeOrSelf(op->getResult(0).getType());
-  Value owner = ownsCopies(layout, b);
+  Value owner = ownsCopies(layout);
   LaneValues out;
   for (unsigned reg = 0; reg < access.layout->registerIndex.size(); ++reg) {
     unsigned inTile = reg % layout.tileRegisters();
@@ -175,14 +150,12 @@ LaneValues Distributor::atomicOfEach(Operation *op, const LaneAccess &access,
       out.push_back(out[first]);
       continue;
     }
-    Value mask = access.mask(b, reg);
-    out.push_back(buildWhere(accumulate<arith::AndIOp>(b, owner, mask), type, b,
-                             [&](ImplicitLocOpBuilder &inner) {
-                               return build(inner, access.place(inner, reg),
-                                            reg);
-                             }));
+    out.append(valuesWhere(
+        allOf(owner, access.mask(reg)),
+        [&] { return LaneValues{build(access.place(reg), reg)}; },
+        [&] { return LaneValues{zeroOf(type)}; }));
   }
   if (owner && !op->getResult(0).use_empty())
-    out = convertThroughShared(out, *access.layout, *access.layout, b);
+    out = convertThroughShared(out, *access.layout, *access.layout);
   return out;
 }

@@ -22,38 +22,20 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-namespace {
-/// One operand's registers by their index.
-struct ContractOperand {
-  std::map<std::vector<int64_t>, Value> at;
-  RankedTensorType type;
-
-  /// The element at `index`, which repeats along extents of 1.
-  Value lookup(std::vector<int64_t> index) const {
-    for (auto [dim, extent] : llvm::enumerate(type.getShape()))
-      if (extent == 1)
-        index[dim] = 0;
-    auto it = at.find(index);
-    return it == at.end() ? Value() : it->second;
-  }
-};
-} // namespace
-
 LogicalResult Distributor::distributeContract(ContractOp op) {
   const DistributedLayout &acc = layoutOf(op.getResult());
-  Location loc = op.getLoc();
   auto sums = cast<RankedTensorType>(op.getResult().getType());
   Type type = sums.getElementType();
   unsigned rank = acc.layout.rank();
-  ContractOperand operands[2];
+  std::map<Index, Value> registers[2];
   // Elements along `dims` that one of the result is the sum of.
   SmallVector<int64_t> extents(rank, 1);
   Value factors[] = {op.getA(), op.getB()};
-  for (auto [operand, value] : llvm::zip(operands, factors)) {
+  for (auto [at, value] : llvm::zip(registers, factors)) {
     const DistributedLayout &layout = layoutOf(value);
-    operand.type = cast<RankedTensorType>(value.getType());
+    auto block = cast<RankedTensorType>(value.getType());
     for (unsigned dim = 0; dim < rank; ++dim) {
-      int64_t extent = operand.type.getDimSize(dim);
+      int64_t extent = block.getDimSize(dim);
       bool summed = llvm::is_contained(op.getDims(), dim);
       int64_t part = summed ? extent / sums.getDimSize(dim) : 1;
       extents[dim] = std::max(extents[dim], part);
@@ -76,20 +58,28 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
     for (auto [reg, index] : llvm::enumerate(layout.registerIndex)) {
       Value element = lanes(value)[reg];
       if (!op.getNarrow())
-        element = widen(builder, loc, element, type);
-      operand.at[std::vector<int64_t>(index.begin(), index.end())] = element;
+        element = widen(element, type);
+      at[index] = element;
     }
   }
+  // The element at `index`, which repeats along extents of 1.
+  auto lookUp = [&](unsigned number, Index index) {
+    auto block = cast<RankedTensorType>(factors[number].getType());
+    for (auto [at, extent] : llvm::zip(index, block.getShape()))
+      at = extent == 1 ? 0 : at;
+    auto found = registers[number].find(index);
+    return found == registers[number].end() ? Value() : found->second;
+  };
   LaneValues out(lanes(op.getAcc()));
   SmallVector<LaneValues> xs(out.size()), ys(out.size()); // of narrow sums
   SmallVector<int64_t> at(rank, 0); // counts through the summed dimensions
   bool more = true;
   while (more) {
     for (auto [reg, index] : llvm::enumerate(acc.registerIndex)) {
-      std::vector<int64_t> position(index.begin(), index.end());
+      Index position = index;
       for (int64_t dim : op.getDims())
         position[dim] = position[dim] * extents[dim] + at[dim];
-      Value x = operands[0].lookup(position), y = operands[1].lookup(position);
+      Value x = lookUp(0, position), y = lookUp(1, position);
       if (!x || !y)
         return op.emitOpError("has an operand whose registers do not follow "
                               "its result's");
@@ -97,7 +87,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
         xs[reg].push_back(x);
         ys[reg].push_back(y);
       } else {
-        out[reg] = multiplyAdd(builder, loc, x, y, out[reg]);
+        out[reg] = multiplyAdd(x, y, out[reg]);
       }
     }
     more = false;
@@ -111,10 +101,10 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   }
   if (op.getNarrow())
     for (auto [sum, x, y] : llvm::zip(out, xs, ys)) {
-      auto vector = VectorType::get(x.size(), builder.getF16Type());
-      sum = VectorDotOp::create(
-          builder, loc, vector::FromElementsOp::create(builder, loc, vector, x),
-          vector::FromElementsOp::create(builder, loc, vector, y), sum);
+      auto vector = VectorType::get(x.size(), b.getF16Type());
+      sum = VectorDotOp::create(b, vector::FromElementsOp::create(b, vector, x),
+                                vector::FromElementsOp::create(b, vector, y),
+                                sum);
     }
   values[op.getResult()] = std::move(out);
   return success();
@@ -122,8 +112,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
 
 /// The upper bits of the weights from `index` along `dim` on, which begin
 /// somewhere in `word`.
-Value Distributor::highFrom(ImplicitLocOpBuilder &b, Value word,
-                            const WeightFormat &row,
+Value Distributor::highFrom(Value word, const WeightFormat &row,
                             const DistributedLayout &layout, unsigned dim,
                             int64_t index) {
   int64_t perHigh = row.perHigh();
@@ -133,15 +122,12 @@ Value Distributor::highFrom(ImplicitLocOpBuilder &b, Value word,
   };
   if (isWhole(layout.layout.lane()) && isWhole(layout.layout.wave())) {
     int64_t shift = index % perHigh / 2 * row.highBits;
-    return shift ? arith::ShRUIOp::create(b, word, constant(shift)) : word;
+    return shift ? shr(word, constant(shift)) : word;
   }
   Value thread = layout.threadIndex[dim];
-  Value within = arith::AndIOp::create(b, offsetBy(b, thread, index),
-                                       constant(perHigh - 1));
-  Value shift = row.highBits == 2
-                    ? within
-                    : arith::ShRUIOp::create(b, within, constant(1));
-  return arith::ShRUIOp::create(b, word, shift);
+  Value within = both(offsetBy(thread, index), constant(perHigh - 1));
+  Value shift = row.highBits == 2 ? within : shr(within, constant(1));
+  return shr(word, shift);
 }
 
 LogicalResult Distributor::distributeDequant(DequantOp op) {
@@ -155,7 +141,7 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
                           "lane's neighbouring registers");
   // By index, in units of what shares an element.
   struct Source {
-    std::map<std::vector<int64_t>, Value> at;
+    std::map<Index, Value> at;
     SmallVector<int64_t> factors;
   };
   SmallVector<Source, 4> sources(op->getNumOperands());
@@ -165,15 +151,14 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
     for (auto [whole, extent] : llvm::zip(type.getShape(), shape))
       source.factors.push_back(whole / extent);
     for (auto [index, lane] : llvm::zip(part.registerIndex, lanes(value)))
-      source.at[std::vector<int64_t>(index.begin(), index.end())] = lane;
+      source.at[index] = lane;
   }
   LaneValues out;
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   auto weights = VectorType::get(perWord, b.getF16Type());
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += perWord) {
     SmallVector<Value, 4> operands;
     for (const Source &source : sources) {
-      std::vector<int64_t> index;
+      Index index;
       for (auto [at, factor] :
            llvm::zip(layout.registerIndex[reg], source.factors))
         index.push_back(at / factor);
@@ -185,7 +170,7 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
     }
     Value high;
     if (row.highBits)
-      high = highFrom(b, operands[1], row, layout, dim,
+      high = highFrom(operands[1], row, layout, dim,
                       layout.registerIndex[reg][dim]);
     out.push_back(UnpackOp::create(b, weights, row.name, operands.front(), high,
                                    operands.end()[-2], operands.back()));

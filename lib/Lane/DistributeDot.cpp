@@ -43,42 +43,38 @@ Type greta::tile::getOperandType(MatrixAttr matrix, FragmentUse use,
   return VectorType::get(layout.tileRegisters(), element);
 }
 
-Value greta::tile::widen(OpBuilder &builder, Location loc, Value value,
-                         Type type) {
+Value Distributor::widen(Value value, Type type) {
   if (value.getType() == type)
     return value;
   if (isa<FloatType>(type))
-    return arith::ExtFOp::create(builder, loc, type, value);
-  return arith::ExtSIOp::create(builder, loc, type, value);
+    return arith::ExtFOp::create(b, type, value);
+  return arith::ExtSIOp::create(b, type, value);
 }
 
-Value greta::tile::multiplyAdd(OpBuilder &builder, Location loc, Value x,
-                               Value y, Value sum) {
+Value Distributor::multiplyAdd(Value x, Value y, Value sum) {
   if (isa<FloatType>(sum.getType()))
-    return math::FmaOp::create(builder, loc, x, y, sum);
-  Value product = arith::MulIOp::create(builder, loc, x, y);
-  return arith::AddIOp::create(builder, loc, product, sum);
+    return math::FmaOp::create(b, x, y, sum);
+  return add(mul(x, y), sum);
 }
 
 LogicalResult Distributor::distributeDot(DotOp op) {
-  const DistributedLayout &a = layoutOf(op.getA());
-  const DistributedLayout &b = layoutOf(op.getB());
+  const DistributedLayout &left = layoutOf(op.getA());
+  const DistributedLayout &right = layoutOf(op.getB());
   const DistributedLayout &c = layoutOf(op.getResult());
   if (op.getMatrixAttr())
-    return distributeMatrixDot(op, a, b, c);
+    return distributeMatrixDot(op, left, right, c);
   if (op.getStep())
-    return distributeSteppedDot(op, a, b, c);
+    return distributeSteppedDot(op, left, right, c);
   // Rows of A are where rows of the accumulator are, columns of B likewise,
   // and matrices of a batch in both.
   unsigned columnDim = c.layout.rank() - 1, rowDim = columnDim - 1;
   auto follows = [&](const DistributedLayout &operand, unsigned dim) {
     return operand.threadIndex[dim] == c.threadIndex[dim];
   };
-  if (!follows(a, rowDim) || !follows(b, columnDim) ||
-      (rowDim && (!follows(a, 0) || !follows(b, 0))))
+  if (!follows(left, rowDim) || !follows(right, columnDim) ||
+      (rowDim && (!follows(left, 0) || !follows(right, 0))))
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
-  Location loc = op.getLoc();
   Type type = getElementTypeOrSelf(op.getResult().getType());
   int64_t depth =
       cast<RankedTensorType>(op.getA().getType()).getDimSize(columnDim);
@@ -88,7 +84,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
       at[index] = lanes(operand)[reg];
     return at;
   };
-  auto as = gather(op.getA(), a), bs = gather(op.getB(), b);
+  auto as = gather(op.getA(), left), bs = gather(op.getB(), right);
   // Widened where it is used first: all of it before the sums would fill the
   // registers (gfx1030: 110 spilled for 20 sums a lane of bf16).
   auto widened = [&](auto &side, Index at, unsigned kDim, int64_t k) -> Value {
@@ -96,7 +92,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
     auto it = side.find(at);
     if (it == side.end())
       return {};
-    return it->second = widen(builder, loc, it->second, type);
+    return it->second = widen(it->second, type);
   };
   LaneValues out(lanes(op.getAcc()));
   for (int64_t k = 0; k < depth; ++k)
@@ -105,7 +101,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
       Value y = widened(bs, index, rowDim, k);
       if (!x || !y)
         return op.emitOpError("has operands whose K is not in registers");
-      out[reg] = multiplyAdd(builder, loc, x, y, out[reg]);
+      out[reg] = multiplyAdd(x, y, out[reg]);
     }
   values[op.getResult()] = std::move(out);
   return success();
@@ -157,13 +153,12 @@ Distributor::steppedOperand(Value block, const DistributedLayout &src,
 }
 
 LogicalResult Distributor::distributeSteppedDot(DotOp op,
-                                                const DistributedLayout &a,
-                                                const DistributedLayout &b,
+                                                const DistributedLayout &left,
+                                                const DistributedLayout &right,
                                                 const DistributedLayout &c) {
-  ImplicitLocOpBuilder outer(op.getLoc(), builder);
   unsigned columnDim = c.layout.rank() - 1, rowDim = columnDim - 1;
   // As much of K at a time as there is room for.
-  int64_t k = a.layout.shape()[columnDim], depth = k, bytes = 0;
+  int64_t k = left.layout.shape()[columnDim], depth = k, bytes = 0;
   for (Value block : {op.getA(), op.getB()}) {
     auto type = cast<RankedTensorType>(block.getType());
     bytes = std::max(bytes, type.getNumElements() / k *
@@ -177,12 +172,13 @@ LogicalResult Distributor::distributeSteppedDot(DotOp op,
   int64_t step =
       std::min<int64_t>(llvm::bit_floor(*op.getStep()), powerPart(depth));
   SteppedOperand operands[] = {
-      steppedOperand(op.getA(), a, c.layout, rowDim, columnDim, depth, step),
-      steppedOperand(op.getB(), b, c.layout, columnDim, rowDim, depth, step)};
+      steppedOperand(op.getA(), left, c.layout, rowDim, columnDim, depth, step),
+      steppedOperand(op.getB(), right, c.layout, columnDim, rowDim, depth,
+                     step)};
   for (SteppedOperand &operand : operands) {
     auto thread = c.threadIndex;
     thread[operand.kDim] = constant(0);
-    operand.thread = sharedThreadOffset(thread, operand.order, outer);
+    operand.thread = sharedThreadOffset(thread, operand.order);
   }
   LaneValues blocks[] = {LaneValues(lanes(op.getA())),
                          LaneValues(lanes(op.getB()))};
@@ -190,16 +186,15 @@ LogicalResult Distributor::distributeSteppedDot(DotOp op,
   Type type = out.front().getType();
   for (int64_t part = 0; part < k / depth; ++part) {
     for (auto [operand, block] : llvm::zip(operands, blocks))
-      storePart(block, operand.array, part, operand.src, operand.order, outer);
-    auto loop = scf::ForOp::create(outer, constant(0), constant(depth / step),
+      storePart(block, operand.array, part, operand.src, operand.order);
+    auto loop = scf::ForOp::create(b, constant(0), constant(depth / step),
                                    constant(1), out);
-    loop->setAttr(rolledName, outer.getUnitAttr());
-    ImplicitLocOpBuilder inner(op.getLoc(), outer);
-    inner.setInsertionPointToEnd(loop.getBody());
+    loop->setAttr(rolledName, b.getUnitAttr());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
     for (SteppedOperand &operand : operands) {
-      Value ahead = arith::MulIOp::create(inner, loop.getInductionVar(),
-                                          constant(operand.perStep));
-      operand.entry = arith::AddIOp::create(inner, operand.thread, ahead);
+      Value ahead = mul(loop.getInductionVar(), constant(operand.perStep));
+      operand.entry = add(operand.thread, ahead);
       operand.loaded.clear();
     }
     auto load = [&](SteppedOperand &operand, Index at, int64_t k) {
@@ -210,14 +205,12 @@ LogicalResult Distributor::distributeSteppedDot(DotOp op,
       Index first = at;
       first[order.fastest] -= first[order.fastest] % order.width;
       Value piece = SharedLoadOp::create(
-          inner, operand.array,
-          offsetBy(inner, operand.entry, order.offset(first)));
+          b, operand.array, offsetBy(operand.entry, order.offset(first)));
       for (unsigned i = 0; i < order.width; ++i, ++first[order.fastest]) {
-        Value element =
-            order.width > 1
-                ? vector::ExtractOp::create(inner, piece, i).getResult()
-                : piece;
-        operand.loaded[first] = widen(inner, op.getLoc(), element, type);
+        Value element = order.width > 1
+                            ? vector::ExtractOp::create(b, piece, i).getResult()
+                            : piece;
+        operand.loaded[first] = widen(element, type);
       }
       return operand.loaded[at];
     };
@@ -225,10 +218,9 @@ LogicalResult Distributor::distributeSteppedDot(DotOp op,
     for (int64_t k = 0; k < step; ++k)
       for (auto [sum, index] : llvm::zip(sums, c.registerIndex)) {
         Value x = load(operands[0], index, k);
-        sum = multiplyAdd(inner, op.getLoc(), x, load(operands[1], index, k),
-                          sum);
+        sum = multiplyAdd(x, load(operands[1], index, k), sum);
       }
-    scf::YieldOp::create(inner, sums);
+    scf::YieldOp::create(b, sums);
     out = LaneValues(loop.getResults());
   }
   values[op.getResult()] = std::move(out);
@@ -282,8 +274,8 @@ static void putTogetherAt(MmaOp mma) {
 }
 
 LogicalResult Distributor::distributeMatrixDot(DotOp op,
-                                               const DistributedLayout &a,
-                                               const DistributedLayout &b,
+                                               const DistributedLayout &left,
+                                               const DistributedLayout &right,
                                                const DistributedLayout &c) {
   MatrixAttr matrix = op.getMatrixAttr();
   auto operand = [&](Value value, FragmentUse use) {
@@ -298,11 +290,12 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
   ArrayRef<int32_t> repC = c.layout.rep();
   unsigned rank = repC.size(), batch = rank == 3 ? repC[0] : 1;
   unsigned rows = repC[rank - 2], columns = repC[rank - 1];
-  unsigned depth = a.layout.rep()[rank - 1];
+  unsigned depth = left.layout.rep()[rank - 1];
   unsigned inTile = as.size() / (batch * rows * depth);
   Basis repA(repC), repB(repC);
   repA[rank - 1] = repB[rank - 2] = depth;
-  if (a.layout.rep() != ArrayRef(repA) || b.layout.rep() != ArrayRef(repB) ||
+  if (left.layout.rep() != ArrayRef(repA) ||
+      right.layout.rep() != ArrayRef(repB) ||
       as.size() != batch * rows * depth * inTile ||
       bs.size() != batch * columns * depth * inTile ||
       out.size() != batch * rows * columns)
@@ -313,13 +306,13 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
       for (unsigned row = 0; row < batch * rows; ++row)
         for (unsigned j = 0; j < columns; ++j) {
           Value &sum = out[row * columns + j];
-          Value left = as[(row * depth + k) * inTile + part];
+          Value x = as[(row * depth + k) * inTile + part];
           unsigned rowOfB = row / rows * depth + k;
-          Value right = bs[(rowOfB * columns + j) * inTile + part];
+          Value y = bs[(rowOfB * columns + j) * inTile + part];
           if (matrix.getSwapped())
-            std::swap(left, right);
-          auto mma = MmaOp::create(builder, op.getLoc(), sum.getType(),
-                                   matrix.getIntrinsic(), left, right, sum);
+            std::swap(x, y);
+          auto mma =
+              MmaOp::create(b, sum.getType(), matrix.getIntrinsic(), x, y, sum);
           if (matrix.getElements())
             putTogetherAt(mma);
           sum = mma;

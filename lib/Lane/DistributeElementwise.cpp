@@ -23,7 +23,7 @@ LogicalResult Distributor::distributeConstant(Operation *op) {
   if (!dense || !dense.isSplat())
     return op->emitOpError("is not a splat; pass other constants as arguments");
   Value value = arith::ConstantOp::create(
-      prologue, op->getLoc(),
+      static_cast<OpBuilder &>(prologue), op->getLoc(),
       cast<TypedAttr>(dense.getSplatValue<Attribute>()));
   values[op->getResult(0)] = LaneValues((*layout)->registerIndex.size(), value);
   return success();
@@ -102,7 +102,7 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
     } else {
       OperationState state(op->getLoc(), op->getName(), operands, elements,
                            op->getAttrs());
-      llvm::append_range(made, builder.create(state)->getResults());
+      llvm::append_range(made, b.create(state)->getResults());
     }
     for (auto [list, value] : llvm::zip(out, made))
       list.push_back(value);
@@ -118,9 +118,8 @@ LogicalResult Distributor::distributeIota(IotaOp op) {
     return failure();
   LaneValues out;
   for (const Index &index : (*layout)->registerIndex)
-    out.push_back(builder.createOrFold<arith::AddIOp>(
-        op.getLoc(), (*layout)->threadIndex[op.getDim()],
-        constant(index[op.getDim()])));
+    out.push_back(b.createOrFold<arith::AddIOp>(
+        (*layout)->threadIndex[op.getDim()], constant(index[op.getDim()])));
   values[op.getResult()] = std::move(out);
   return success();
 }

@@ -21,9 +21,8 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-SmallVector<Value> greta::tile::combine(ImplicitLocOpBuilder &b,
-                                        Region &combiner, ArrayRef<Value> x,
-                                        ArrayRef<Value> y) {
+Distributor::Elements Distributor::combine(Region &combiner, ArrayRef<Value> x,
+                                           ArrayRef<Value> y) {
   Block &block = combiner.front();
   IRMapping mapping;
   for (auto [arg, value] :
@@ -48,9 +47,8 @@ Distributor::commonLayout(Operation *op, ValueRange blocks) {
 
 /// A level of a tree. AMD has the extremum of three in one instruction; where
 /// pairs are added in one, neighbours stay side by side.
-static SmallVector<SmallVector<Value>>
-combineSome(ImplicitLocOpBuilder &b, Region &combiner,
-            ArrayRef<SmallVector<Value>> level, const TargetRow &row) {
+SmallVector<Distributor::Elements>
+Distributor::combineSome(Region &combiner, ArrayRef<Elements> level) {
   Operation &first = combiner.front().front();
   bool isExtremum = isa<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp,
                         arith::MinimumFOp, arith::MaxSIOp, arith::MinSIOp,
@@ -65,7 +63,7 @@ combineSome(ImplicitLocOpBuilder &b, Region &combiner,
     for (size_t i = 0; i < std::min(apart, level.size()); ++i) {
       SmallVector<Value> sum = level[i];
       for (size_t j = 1; j < together && i + j * apart < level.size(); ++j)
-        sum = combine(b, combiner, sum, level[i + j * apart]);
+        sum = combine(combiner, sum, level[i + j * apart]);
       next.push_back(sum);
     }
   return next;
@@ -79,9 +77,6 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
   FailureOr<Reduction> plan = reduce((*src)->layout, op.getAxis(), error);
   if (failed(plan))
     return op.emitOpError("cannot reduce this layout: ") << error;
-  // One element of each block.
-  using Elements = SmallVector<Value>;
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   SmallVector<Elements> partials;
   for (const auto &registers : plan->registers) {
     SmallVector<Elements> level;
@@ -91,17 +86,16 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
         elements.push_back(lanes(value)[reg]);
     }
     while (level.size() > 1)
-      level = combineSome(b, op.getCombiner(), level, row);
+      level = combineSome(op.getCombiner(), level);
     Elements value = level.front();
     for (unsigned bit = 0; bit < 32; ++bit)
       if (plan->lanes >> bit & 1)
-        value =
-            combine(b, op.getCombiner(), value, shuffled(b, value, 1u << bit));
+        value = combine(op.getCombiner(), value, shuffled(value, 1u << bit));
     partials.push_back(value);
   }
   // Shared memory moves all registers' partial results at once.
   if (plan->waves)
-    reduceWaves(op, partials, plan->result, plan->waves, b);
+    reduceWaves(op, partials, plan->result, plan->waves);
   for (OpResult result : op.getResults()) {
     LaneValues &out = values[result];
     for (const Elements &elements : partials)
@@ -121,12 +115,11 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
 }
 
 LogicalResult Distributor::distributeRescale(RescaleOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   LaneValues list(lanes(op.getValue())), factors(lanes(op.getFactor()));
   auto multiply = [&] {
     LaneValues products;
     for (auto [value, factor] : llvm::zip(list, factors))
-      products.push_back(arith::MulFOp::create(b, value, factor));
+      products.push_back(fmul(value, factor));
     return products;
   };
   // Matrices that drivers load are put together anew behind a branch.
@@ -142,12 +135,13 @@ LogicalResult Distributor::distributeRescale(RescaleOp op) {
   Value isMoved;
   for (Value condition :
        llvm::SetVector<Value>(conditions.begin(), conditions.end()))
-    isMoved = accumulate<arith::OrIOp>(b, isMoved, condition);
+    isMoved = isMoved ? either(isMoved, condition) : condition;
   // Vulkan's drivers branch around what no lane does by themselves.
   if (row.isHip())
     isMoved = AnyOp::create(b, isMoved);
   auto branch = scf::IfOp::create(b, ValueRange(list).getTypes(), isMoved,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(b, list);
   b.setInsertionPointToEnd(branch.thenBlock());
@@ -156,8 +150,7 @@ LogicalResult Distributor::distributeRescale(RescaleOp op) {
   return success();
 }
 
-SmallVector<Value> Distributor::shuffled(ImplicitLocOpBuilder &b,
-                                         ArrayRef<Value> elements,
+SmallVector<Value> Distributor::shuffled(ArrayRef<Value> elements,
                                          uint32_t mask) {
   SmallVector<Value> others;
   for (Value element : elements)
@@ -172,8 +165,7 @@ SmallVector<Value> Distributor::shuffled(ImplicitLocOpBuilder &b,
 /// of at most four bits.
 void Distributor::reduceWaves(ReduceOp op,
                               MutableArrayRef<SmallVector<Value>> partials,
-                              const Layout &layout, uint32_t waves,
-                              ImplicitLocOpBuilder &b) {
+                              const Layout &layout, uint32_t waves) {
   uint32_t freeLanes = layout.freeLaneBits();
   // Slots: one per lane that holds something of its own, and wave.
   SmallVector<std::pair<ThreadBit, int32_t>> slotBits;
@@ -217,11 +209,10 @@ void Distributor::reduceWaves(ReduceOp op,
     SmallVector<Value> arrays; // of each block
     for (Value element : partials.front())
       arrays.push_back(sharedAlloc(slots * partials.size(), element.getType()));
-    storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
+    storeWhere(writes, [&] {
       for (auto [reg, elements] : llvm::enumerate(partials))
         for (auto [array, element] : llvm::zip(arrays, elements))
-          SharedStoreOp::create(inner, element, array,
-                                offsetBy(inner, slot, reg * slots));
+          SharedStoreOp::create(b, element, array, offsetBy(slot, reg * slots));
     });
     // The slot with this round's wave bits cleared; a reading lane puts its own
     // bits there.
@@ -242,15 +233,14 @@ void Distributor::reduceWaves(ReduceOp op,
           if (i >> k & 1)
             offset += weightOf(bit);
         SmallVector<Value> part;
-        Value at = offsetBy(b, first, offset);
+        Value at = offsetBy(first, offset);
         for (Value array : arrays)
           part.push_back(SharedLoadOp::create(b, array, at));
-        sum = i ? combine(b, op.getCombiner(), sum, part) : part;
+        sum = i ? combine(op.getCombiner(), sum, part) : part;
       }
       if (shared)
         for (unsigned k = 0; k < round.size(); ++k)
-          sum = combine(b, op.getCombiner(), sum,
-                        shuffled(b, sum, 1u << readers[k]));
+          sum = combine(op.getCombiner(), sum, shuffled(sum, 1u << readers[k]));
       elements = sum;
     }
   }
@@ -268,7 +258,6 @@ FailureOr<LaneValues> Distributor::converted(Operation *op,
   FailureOr<Conversion> plan = convert(layout, dst.layout, error);
   if (failed(plan))
     return op->emitOpError("cannot convert between these layouts: ") << error;
-  ImplicitLocOpBuilder b(op->getLoc(), builder);
   const DistributedLayout *src = nullptr;
   bool isInWave = plan->kind != Conversion::Kind::Shared &&
                   plan->numShuffles() <= 2 * from.size();
@@ -278,14 +267,14 @@ FailureOr<LaneValues> Distributor::converted(Operation *op,
       return failure();
     src = *found;
   }
-  return moveNumbers(from, b, [&](ArrayRef<Value> from) -> LaneValues {
-    return isInWave ? convertInWave(*plan, from, b)
-                    : convertThroughShared(from, *src, dst, b);
+  return moveNumbers(from, [&](ArrayRef<Value> from) -> LaneValues {
+    return isInWave ? convertInWave(*plan, from)
+                    : convertThroughShared(from, *src, dst);
   });
 }
 
 LaneValues
-Distributor::moveNumbers(ArrayRef<Value> from, ImplicitLocOpBuilder &b,
+Distributor::moveNumbers(ArrayRef<Value> from,
                          llvm::function_ref<LaneValues(ArrayRef<Value>)> move) {
   Type type = from.front().getType();
   if (!isa<PtrType>(type))
@@ -300,19 +289,17 @@ Distributor::moveNumbers(ArrayRef<Value> from, ImplicitLocOpBuilder &b,
 }
 
 LaneValues Distributor::convertInWave(const Conversion &plan,
-                                      ArrayRef<Value> from,
-                                      ImplicitLocOpBuilder &b) {
+                                      ArrayRef<Value> from) {
   if (plan.kind == Conversion::Kind::Identity)
     return LaneValues(from);
   // Bit i of a move's position, as an i1 of this thread.
   SmallVector<Value> selectors;
   for (const Conversion::Selector &selector : plan.selectors) {
-    Value bits = arith::XOrIOp::create(
-        b, math::CtPopOp::create(b, maskedId(false, selector.laneMask)),
-        math::CtPopOp::create(b, maskedId(true, selector.waveMask)));
-    Value odd = arith::AndIOp::create(b, bits, constant(1));
-    selectors.push_back(
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, odd, constant(0)));
+    Value bits =
+        flip(math::CtPopOp::create(b, maskedId(false, selector.laneMask)),
+             math::CtPopOp::create(b, maskedId(true, selector.waveMask)));
+    Value odd = both(bits, constant(1));
+    selectors.push_back(differ(odd, constant(0)));
   }
   Value sourceLane;
   uint32_t exchanged = plan.exchangedLane();
@@ -323,12 +310,9 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
       for (auto [bit, column] : llvm::enumerate(columns)) {
         if (!column)
           continue;
-        Value set =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                  maskedId(ofWave, 1u << bit), constant(0));
-        Value part =
-            arith::SelectOp::create(b, set, constant(column), constant(0));
-        sourceLane = arith::XOrIOp::create(b, sourceLane, part);
+        Value set = differ(maskedId(ofWave, 1u << bit), constant(0));
+        Value part = select(set, constant(column), constant(0));
+        sourceLane = flip(sourceLane, part);
       }
     };
     add(false, plan.laneFromLane);
@@ -351,24 +335,21 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
     for (unsigned reg : move.registers) {
       Value value = from[reg];
       if (sourceLane)
-        value = ShuffleOp::create(
-            b, value,
-            move.laneXor
-                ? arith::XOrIOp::create(b, sourceLane, constant(move.laneXor))
-                      .getResult()
-                : sourceLane);
+        value = ShuffleOp::create(b, value,
+                                  move.laneXor
+                                      ? flip(sourceLane, constant(move.laneXor))
+                                      : sourceLane);
       else if (exchanged)
-        value = arith::SelectOp::create(
-            b, isZero(false, exchanged), fromLane(reg, move.laneXor),
-            fromLane(reg, move.laneXor ^ exchanged));
+        value = select(isZero(false, exchanged), fromLane(reg, move.laneXor),
+                       fromLane(reg, move.laneXor ^ exchanged));
       else if (plan.kind == Conversion::Kind::Shuffle)
         value = fromLane(reg, move.laneXor);
       candidates.push_back(value);
     }
     for (Value selector : selectors) {
       for (size_t i = 0; i < candidates.size() / 2; ++i)
-        candidates[i] = arith::SelectOp::create(
-            b, selector, candidates[2 * i + 1], candidates[2 * i]);
+        candidates[i] =
+            select(selector, candidates[2 * i + 1], candidates[2 * i]);
       candidates.resize(candidates.size() / 2);
     }
     out.push_back(candidates.front());

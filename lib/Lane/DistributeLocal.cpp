@@ -128,8 +128,8 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
   return success();
 }
 
-Value Distributor::stageOf(LocalType type, const LocalArray &local, Value stage,
-                           ImplicitLocOpBuilder &b) {
+Value Distributor::stageOf(LocalType type, const LocalArray &local,
+                           Value stage) {
   if (type.getStages() == 1)
     return local.array;
   return SharedStageOp::create(b, local.array, scalar(stage), type.getStages());
@@ -137,12 +137,12 @@ Value Distributor::stageOf(LocalType type, const LocalArray &local, Value stage,
 
 namespace {
 /// The index of a lane's vectors in a local's array.
-class LocalIndex {
+class LocalIndex : Arithmetic {
 public:
   LocalIndex(ImplicitLocOpBuilder &b, const SharedPlacement &placement,
              int64_t width)
-      : b(b), placement(placement), width(width), column(placement.rowDim),
-        row(1 - placement.rowDim) {}
+      : Arithmetic{b}, placement(placement), width(width),
+        column(placement.rowDim), row(1 - placement.rowDim) {}
 
   /// The thread's part, in entries of the array: of rows, and of the column
   /// with the swizzle.
@@ -152,9 +152,8 @@ public:
     if (placement.phases == 1)
       return;
     Value phase = div(threadRow, placement.rowsPerPhase);
-    phase = arith::AndIOp::create(b, phase, constant(placement.phases - 1));
-    columnPart = arith::XOrIOp::create(b, columnPart,
-                                       mul(phase, placement.vector / width));
+    phase = both(phase, i32(placement.phases - 1));
+    columnPart = flip(columnPart, mul(phase, placement.vector / width));
   }
 
   /// The place of the element at a constant distance from the thread's.
@@ -171,35 +170,24 @@ public:
     if (!swizzled) {
       Value moved = columnPart;
       if (low)
-        moved =
-            placement.phases == 1
-                ? add(columnPart, constant(low / width))
-                : arith::XOrIOp::create(b, columnPart, constant(low / width))
-                      .getResult();
+        moved = placement.phases == 1 ? add(columnPart, i32(low / width))
+                                      : flip(columnPart, i32(low / width));
       swizzled = add(rowPart, moved);
     }
-    return fixed ? add(swizzled, constant(fixed)) : swizzled;
+    return fixed ? add(swizzled, i32(fixed)) : swizzled;
   }
 
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value constant(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
-  }
+  using Arithmetic::mul, Arithmetic::div;
   Value mul(Value x, int64_t factor) {
-    return factor == 1
-               ? x
-               : arith::MulIOp::create(b, x, constant(factor)).getResult();
+    return factor == 1 ? x : mul(x, i32(factor));
   }
   Value div(Value x, int64_t divisor) {
-    return divisor == 1
-               ? x
-               : arith::DivUIOp::create(b, x, constant(divisor)).getResult();
+    return divisor == 1 ? x : div(x, i32(divisor));
   }
   /// Adds what is the same for all elements.
   void move(Value uniform) { rowPart = add(rowPart, uniform); }
 
 private:
-  ImplicitLocOpBuilder &b;
   const SharedPlacement &placement;
   int64_t width;
   unsigned column, row;
@@ -214,7 +202,6 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
   const DistributedLayout &layout = layoutOf(op.getValue());
   SharedPlacement placement = placementOf(op.getLocal().getType());
   LocalArray local = locals.at(op.getLocal());
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   LocalIndex index(b, placement, local.width);
   index.setThread(layout.threadIndex[1 - placement.rowDim],
                   layout.threadIndex[placement.rowDim]);
@@ -228,10 +215,10 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
     if (!(reg % layout.layout.tileRegisters() & copies))
       stores.push_back({piece, index.at(layout.registerIndex[reg])});
   }
-  Value array = stageOf(op.getLocal().getType(), local, op.getStage(), b);
-  storeWhere(ownsCopies(layout.layout, b), b, [&](ImplicitLocOpBuilder &inner) {
+  Value array = stageOf(op.getLocal().getType(), local, op.getStage());
+  storeWhere(ownsCopies(layout.layout), [&] {
     for (auto [piece, at] : stores)
-      SharedStoreOp::create(inner, piece, array, at);
+      SharedStoreOp::create(b, piece, array, at);
   });
   return success();
 }
@@ -247,7 +234,6 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   if (failed(found))
     return failure();
   const DistributedLayout &layout = **found;
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   LocalIndex index(b, placement, local.width);
   std::optional<FragmentType> fragment = fragmentOf(op.getResult());
 
@@ -292,7 +278,7 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   };
 
   LaneValues out;
-  Value array = stageOf(op.getLocal().getType(), local, op.getStage(), b);
+  Value array = stageOf(op.getLocal().getType(), local, op.getStage());
   unsigned step = fragment ? layout.layout.tileRegisters() : local.width;
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += step) {
     Value at = index.at(distance(reg));

@@ -63,8 +63,8 @@ static Value loadLane(ImplicitLocOpBuilder &b, Type type, LanePlace at,
     bytes = vector.clone(bytes);
   Value loaded = PtrLoadOp::create(b, bytes, asBytes(b, at.base), at.offset,
                                    mask, align, wraps, /*transposed=*/false);
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bytes));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, loaded, zero);
+  Arithmetic a{b};
+  return a.differ(loaded, a.zeroOf(bytes));
 }
 
 static void storeLane(ImplicitLocOpBuilder &b, Value value, LanePlace at) {
@@ -89,13 +89,12 @@ static ArrayRef<unsigned> takeGroup(ArrayRef<unsigned> &registers,
   return group;
 }
 
-LaneValues Distributor::loadRegisters(
-    const LaneAccess &access, Type type, bool isWhole,
-    llvm::function_ref<Value(ImplicitLocOpBuilder &, unsigned)> other,
-    ImplicitLocOpBuilder &b) {
+LaneValues
+Distributor::loadRegisters(const LaneAccess &access, Type type, bool isWhole,
+                           llvm::function_ref<Value(unsigned)> other) {
   const bool isBounded = access.masking == Masking::Bounded,
              isBranch = access.masking == Masking::Branch;
-  auto load = [&](ImplicitLocOpBuilder &b, ArrayRef<unsigned> group) {
+  auto load = [&](ArrayRef<unsigned> group) {
     LaneValues out;
     for (unsigned reg : group) {
       if (!access.sharers.empty())
@@ -103,40 +102,27 @@ LaneValues Distributor::loadRegisters(
           out.push_back(out[first / access.width]);
           continue;
         }
-      LanePlace at = access.place(b, reg);
-      Value mask = isBranch ? Value() : access.mask(b, reg);
+      LanePlace at = access.place(reg);
+      Value mask = isBranch ? Value() : access.mask(reg);
       if (isBounded)
-        mask = accumulate<arith::AndIOp>(b, access.some, mask);
+        mask = allOf(access.some, mask);
       Value loaded = loadLane(b, type, at, isBounded ? mask : Value(), access);
       if (mask && !isWhole)
-        loaded = b.createOrFold<arith::SelectOp>(mask, loaded, other(b, reg));
+        loaded = b.createOrFold<arith::SelectOp>(mask, loaded, other(reg));
       out.push_back(loaded);
     }
     return out;
   };
   auto loadWhere = [&](Value condition, ArrayRef<unsigned> group) {
-    if (!condition)
-      return load(b, group);
-    auto branch = scf::IfOp::create(
-        b, condition,
-        [&](OpBuilder &at, Location loc) {
-          ImplicitLocOpBuilder inner(loc, at);
-          scf::YieldOp::create(at, loc, load(inner, group));
-        },
-        [&](OpBuilder &at, Location loc) {
-          ImplicitLocOpBuilder inner(loc, at);
-          LaneValues values;
-          for (unsigned reg : group)
-            values.push_back(other(inner, reg));
-          scf::YieldOp::create(at, loc, values);
-        });
-    return LaneValues(branch.getResults());
+    return valuesWhere(
+        condition, [&] { return load(group); },
+        [&] { return LaneValues(llvm::map_range(group, other)); });
   };
   SmallVector<unsigned> registers = access.registers();
   if (!isBranch)
     return loadWhere(isBounded ? Value() : access.some, registers);
   LaneValues out;
-  auto maskOf = [&](unsigned reg) { return access.mask(b, reg); };
+  auto maskOf = [&](unsigned reg) { return access.mask(reg); };
   for (ArrayRef<unsigned> rest = registers; !rest.empty();) {
     ArrayRef<unsigned> group = takeGroup(rest, maskOf);
     llvm::append_range(out, loadWhere(maskOf(group.front()), group));
@@ -144,13 +130,12 @@ LaneValues Distributor::loadRegisters(
   return out;
 }
 
-void Distributor::storeRegisters(Value block, const LaneAccess &access,
-                                 ImplicitLocOpBuilder &b) {
-  Value owner = isFirstOfWorkgroup(b);
+void Distributor::storeRegisters(Value block, const LaneAccess &access) {
+  Value owner = isFirstOfWorkgroup();
   SmallVector<unsigned> registers = access.registers();
   if (access.layout) {
     const Layout &layout = access.layout->layout;
-    owner = ownsCopies(layout, b);
+    owner = ownsCopies(layout);
     // The others are copies.
     llvm::erase_if(registers, [&](unsigned reg) {
       return reg % layout.tileRegisters() & layout.freeRegisterBits();
@@ -158,24 +143,21 @@ void Distributor::storeRegisters(Value block, const LaneAccess &access,
   }
   llvm::DenseMap<unsigned, Value> masks;
   for (unsigned reg : registers)
-    masks[reg] = access.mask(b, reg);
+    masks[reg] = access.mask(reg);
   Type element = getElementTypeOrSelf(block.getType());
   LaneValues stored = vectors(block, pieceOf(element, access.width));
   for (ArrayRef<unsigned> rest = registers; !rest.empty();) {
     ArrayRef<unsigned> group =
         takeGroup(rest, [&](unsigned reg) { return masks[reg]; });
-    storeWhere(accumulate<arith::AndIOp>(b, owner, masks[group.front()]), b,
-               [&](ImplicitLocOpBuilder &inner) {
-                 for (unsigned reg : group)
-                   storeLane(inner, stored[reg / access.width],
-                             access.place(inner, reg));
-               });
+    storeWhere(allOf(owner, masks[group.front()]), [&] {
+      for (unsigned reg : group)
+        storeLane(b, stored[reg / access.width], access.place(reg));
+    });
   }
 }
 
 Value Distributor::zeros(Type type) {
-  auto zero = cast<TypedAttr>(builder.getZeroAttr(type));
-  return arith::ConstantOp::create(prologue, kernel.getLoc(), zero);
+  return arith::ConstantOp::create(prologue, b.getZeroAttr(type));
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,7 +201,6 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
              << ", but its offset is not known to be a multiple of " << multiple
              << "; make it one that the facts analysis sees";
   }
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getResult().getType());
   // In a pipelined loop AMD's loads have bounds, beyond which lanes that are
   // masked off are: no branch for blocks that begin outside, no selection.
@@ -228,22 +209,21 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
       (op->getParentOp()->hasAttr(rolledName) || op->hasAttr(firstName)) &&
       row.isHip() && !element.isInteger(1);
   const DistributedLayout *loaded = beforeTransposition(op);
-  LaneAccess access =
-      strided(op, loaded ? *loaded : layoutOf(op.getResult()),
-              isBounded && !loaded ? Masking::Bounded : Masking::Replaced,
-              mostReach, b);
+  LaneAccess access = strided(
+      op, loaded ? *loaded : layoutOf(op.getResult()),
+      isBounded && !loaded ? Masking::Bounded : Masking::Replaced, mostReach);
   if ((access.transposed = loaded))
     access.width =
         transposedWidth(row, /*isShared=*/false, bytesInMemory(element));
   Type type = pieceOf(element, access.width);
-  auto other = [&](ImplicitLocOpBuilder &b, unsigned) -> Value {
+  auto other = [&](unsigned) -> Value {
     Value one = op.getOther() ? scalar(op.getOther()) : zeros(element);
     return access.width > 1
                ? vector::BroadcastOp::create(b, type, one).getResult()
                : one;
   };
   bool isWhole = access.masking == Masking::Bounded && !op.getOther();
-  setVectors(op.getResult(), loadRegisters(access, type, isWhole, other, b));
+  setVectors(op.getResult(), loadRegisters(access, type, isWhole, other));
   return success();
 }
 
@@ -260,8 +240,7 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
   if (!filling || *filling != layout.layout || width * lanes % local.width)
     return store.emitOpError("is 'direct' but its layout does not fill the "
                              "local in order");
-  ImplicitLocOpBuilder b(store.getLoc(), builder);
-  LaneAccess access = strided(op, layout, Masking::Bounded, mostDirectReach, b);
+  LaneAccess access = strided(op, layout, Masking::Bounded, mostDirectReach);
   if (access.isWide)
     return store.emitOpError("is 'direct' but the rows of its block lie more "
                              "than 2^30 bytes apart; load it otherwise");
@@ -269,29 +248,23 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
     return store.emitOpError("is 'direct' but its loads are not known to have ")
            << width << " neighbours in memory";
   // In entries of the array.
-  Value first =
-      arith::MulIOp::create(b, waveId(), constant(width * lanes / local.width));
-  first =
-      arith::AddIOp::create(b, first,
-                            arith::MulIOp::create(b, scalar(store.getStage()),
-                                                  constant(local.stageSize)));
-  Value array = stageOf(store.getLocal().getType(), local, store.getStage(), b);
+  Value first = mul(waveId(), constant(width * lanes / local.width));
+  first = add(first, mul(scalar(store.getStage()), constant(local.stageSize)));
+  Value array = stageOf(store.getLocal().getType(), local, store.getStage());
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
-    LanePlace at = access.place(b, reg);
+    LanePlace at = access.place(reg);
     int64_t place = placement.offset(layout.registerIndex[reg]) /
                     placement.elementBytes / local.width;
-    Value mask = accumulate<arith::AndIOp>(b, access.some, access.mask(b, reg));
+    Value mask = allOf(access.some, access.mask(reg));
     PtrLoadSharedOp::create(b, at.base, at.offset, mask, array,
-                            offsetBy(b, first, place), width);
+                            offsetBy(first, place), width);
   }
   return success();
 }
 
 LogicalResult Distributor::distributeStore(StoreOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
-  storeRegisters(
-      op.getValue(),
-      strided(op, layoutOf(op.getValue()), Masking::Branch, mostReach, b), b);
+  storeRegisters(op.getValue(), strided(op, layoutOf(op.getValue()),
+                                        Masking::Branch, mostReach));
   return success();
 }
 
@@ -300,9 +273,8 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   LaneAccess access =
-      scattered(op, op.getPointers(), op.getMask(), /*isVector=*/true, b);
+      scattered(op, op.getPointers(), op.getMask(), /*isVector=*/true);
   Type type =
       pieceOf(getElementTypeOrSelf(op.getResult().getType()), access.width);
   bool isZero = !op.getOther() || !op.getMask() ||
@@ -311,21 +283,18 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
   LaneValues others;
   if (!isZero)
     others = vectors(op.getOther(), type);
-  auto other = [&](ImplicitLocOpBuilder &, unsigned reg) {
+  auto other = [&](unsigned reg) {
     return isZero ? zeros(type) : others[reg / access.width];
   };
   // A target's masked loads bring zeros.
   bool isWhole =
       op->hasAttr(aheadName) || (access.masking == Masking::Bounded && isZero);
-  setVectors(op.getResult(), loadRegisters(access, type, isWhole, other, b));
+  setVectors(op.getResult(), loadRegisters(access, type, isWhole, other));
   return success();
 }
 
 LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
-  storeRegisters(op.getValue(),
-                 scattered(op, op.getPointers(), op.getMask(),
-                           /*isVector=*/true, b),
-                 b);
+  storeRegisters(op.getValue(), scattered(op, op.getPointers(), op.getMask(),
+                                          /*isVector=*/true));
   return success();
 }

@@ -68,10 +68,9 @@ LogicalResult Distributor::distributeReshape(ReshapeOp op) {
   if (layout)
     return setConverted(op, op.getResult(),
                         pick(lanes(op.getValue()), registers), *layout);
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   values[op.getResult()] =
-      moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
-        return reshapeThroughShared(from, src, dst, b);
+      moveNumbers(lanes(op.getValue()), [&](ArrayRef<Value> from) {
+        return reshapeThroughShared(from, src, dst);
       });
   return success();
 }
@@ -88,10 +87,10 @@ LogicalResult Distributor::distributeJoin(JoinOp op) {
   auto src = commonLayout(op, op.getOperands());
   if (failed(src))
     return failure();
-  LaneValues a(lanes(op.getA())), b(lanes(op.getB())), both;
-  for (auto [first, second] : llvm::zip(a, b))
-    both.append({first, second});
-  return setConverted(op, op.getResult(), both, (*src)->layout.join());
+  LaneValues a(lanes(op.getA())), c(lanes(op.getB())), pairs;
+  for (auto [first, second] : llvm::zip(a, c))
+    pairs.append({first, second});
+  return setConverted(op, op.getResult(), pairs, (*src)->layout.join());
 }
 
 LogicalResult Distributor::distributeSplit(SplitOp op) {
@@ -115,22 +114,21 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
   auto dst = commonLayout(op, {op.getIndex(), op.getResult()});
   if (failed(dst))
     return failure();
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   SharedOrder order = rowMajor(src.layout, 1);
-  Value array = storeShared(lanes(op.getValue()), src, order, b);
+  Value array = storeShared(lanes(op.getValue()), src, order);
   // The other dimensions are the thread's own.
   unsigned axis = op.getAxis();
   Value last = constant(src.layout.shape()[axis] - 1);
   Value stride = constant(order.strides[axis]);
   order.strides[axis] = 0;
-  Value own = sharedThreadOffset((*dst)->threadIndex, order, b);
+  Value own = sharedThreadOffset((*dst)->threadIndex, order);
   LaneValues out;
   for (auto [reg, index] : llvm::enumerate(lanes(op.getIndex()))) {
-    Value inside = arith::MinUIOp::create(b, index, last);
-    Value at = arith::MulIOp::create(b, inside, stride);
-    at = arith::AddIOp::create(b, own, at);
+    Value inside = minU(index, last);
+    Value at = mul(inside, stride);
+    at = add(own, at);
     out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, at, order.offset((*dst)->registerIndex[reg]))));
+        b, array, offsetBy(at, order.offset((*dst)->registerIndex[reg]))));
   }
   values[op.getResult()] = std::move(out);
   return success();
@@ -142,36 +140,33 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
   const DistributedLayout &dst = layoutOf(op.getResult());
   if (failed(src))
     return failure();
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   const Layout &from = (*src)->layout;
   int64_t bins = dst.layout.numElements();
   SharedOrder order = rowMajor(dst.layout, 1);
   LaneValues zeros(dst.registerIndex.size(), constant(0));
-  Value array = storeShared(zeros, dst, order, b);
+  Value array = storeShared(zeros, dst, order);
   LaneValues numbers(lanes(op.getValue())), masks;
   if (op.getMask())
     llvm::append_range(masks, lanes(op.getMask()));
   Value last = constant(bins - 1);
-  storeWhere(ownsCopies(from, b), b, [&](ImplicitLocOpBuilder &inner) {
+  storeWhere(ownsCopies(from), [&] {
     for (auto [reg, number] : llvm::enumerate(numbers)) {
       if (reg % from.tileRegisters() & from.freeRegisterBits())
         continue;
-      Value at = arith::MinUIOp::create(inner, number, last);
-      Value counts =
-          arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, at, number);
+      Value at = minU(number, last);
+      Value counts = equal(at, number);
       if (!masks.empty())
-        counts = arith::AndIOp::create(inner, counts, masks[reg]);
+        counts = both(counts, masks[reg]);
       // Nothing is added elsewhere: LLVM makes a load of an addition of zero.
-      storeWhere(counts, inner, [&](ImplicitLocOpBuilder &counted) {
-        SharedAddOp::create(counted, constant(1), array, at);
-      });
+      storeWhere(counts,
+                 [&] { SharedAddOp::create(b, constant(1), array, at); });
     }
   });
-  Value at = sharedThreadOffset(dst.threadIndex, order, b);
+  Value at = sharedThreadOffset(dst.threadIndex, order);
   LaneValues out;
   for (unsigned reg = 0; reg < zeros.size(); ++reg)
     out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, at, order.offset(dst.registerIndex[reg]))));
+        b, array, offsetBy(at, order.offset(dst.registerIndex[reg]))));
   values[op.getResult()] = std::move(out);
   return success();
 }

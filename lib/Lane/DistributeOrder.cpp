@@ -16,7 +16,7 @@ using namespace greta;
 using namespace greta::tile;
 
 void Distributor::waitFor(Operation *access) {
-  BarrierOp::create(builder, access->getLoc(), /*global=*/true);
+  BarrierOp::create(b, /*global=*/true);
 }
 
 /// Barriers order all accesses of a kernel. If they are only those of waitFor,

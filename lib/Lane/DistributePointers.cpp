@@ -69,18 +69,18 @@ llvm::SmallBitVector Distributor::safeDims(LoadScatteredOp op) {
 namespace greta::tile {
 
 /// Makes the places of a block of pointers.
-class PointerEmitter {
+class PointerEmitter : Arithmetic {
 public:
   PointerEmitter(Distributor &lanes, const DistributedLayout &layout,
-                 LinearAddress address, ImplicitLocOpBuilder &b)
-      : lanes(lanes), layout(layout), address(std::move(address)),
-        strides{layout, SmallVector<Stride>(layout.layout.rank())}, b(b) {
+                 LinearAddress address)
+      : Arithmetic{lanes.b}, lanes(lanes), layout(layout),
+        address(std::move(address)), strides{{b}, layout} {
     SmallVector<Value> steps;
     wraps = this->address.hasUniformBase() &&
             reachesLittle(this->address.base, steps);
     Offsets sums = this->sums();
     for (Value step : steps)
-      uniform = sums.add(uniform, sums.fit(lanes.scalar(step)));
+      uniform = sums.sum(uniform, sums.fit(lanes.scalar(step)));
     for (const LinearTerm &term : this->address.terms)
       addTerm(sums, term);
     if (this->address.hasUniformBase())
@@ -116,8 +116,8 @@ public:
     for (auto [dim, index] : llvm::enumerate(layout.threadIndex)) {
       if (matchPattern(index, m_Zero()))
         continue;
-      Value &sum = (asOffset ? narrow : lane)[safe[dim]];
-      sum = strides.addIndex(b, offsets, sum, index, dim);
+      Value &total = (asOffset ? narrow : lane)[safe[dim]];
+      total = strides.addIndex(offsets, total, index, dim);
     }
     ArrayRef<Index> indices = layout.registerIndex;
     for (unsigned reg = 0; reg < indices.size(); reg += width)
@@ -135,22 +135,21 @@ public:
     Value mine = lane[0];
     for (const LinearTerm &term : address.terms)
       if (term.block)
-        mine =
-            sums.add(mine, sums.multiply(sums.fit(lanes.lanes(term.block)[reg]),
-                                         term.constant));
+        mine = sums.sum(mine, sums.mul(sums.fit(lanes.lanes(term.block)[reg]),
+                                       term.constant));
     inside = orZero(inside, mask);
-    Value offset = sums.add(narrow[0], orZero(narrow[1], mask));
+    Value offset = sums.sum(narrow[0], orZero(narrow[1], mask));
     if (!offset)
       offset = lanes.constant(0);
     if (wraps) {
-      Value sum = sums.add(mine, moved);
-      sum = isOneInside ? sums.add(sum, sums.add(uniform, inside))
-                        : sums.add(sums.add(sum, uniform), inside);
+      Value sum = sums.sum(mine, moved);
+      sum = isOneInside ? sums.sum(sum, sums.sum(uniform, inside))
+                        : sums.sum(sums.sum(sum, uniform), inside);
       return {base, sum ? sum : offset};
     }
     Value pointer =
         sums.move(base ? base : lanes.lanes(address.base)[reg], moved);
-    pointer = isOneInside ? sums.move(pointer, sums.add(mine, inside))
+    pointer = isOneInside ? sums.move(pointer, sums.sum(mine, inside))
                           : sums.move(sums.move(pointer, mine), inside);
     return {pointer, offset};
   }
@@ -168,13 +167,13 @@ private:
       return sums.product(factors, term.constant);
     };
     if (term.isUniform()) {
-      uniform = sums.add(uniform, coefficient());
+      uniform = sums.sum(uniform, coefficient());
     } else if (term.dim >= 0) {
       Stride &stride = strides.dims[term.dim];
       if (term.factors.empty())
         stride.fixed += term.constant;
       else
-        stride.dynamic = sums.add(stride.dynamic, coefficient());
+        stride.dynamic = sums.sum(stride.dynamic, coefficient());
     }
   }
 
@@ -182,15 +181,13 @@ private:
   Value orZero(Value part, Value mask) {
     if (!part)
       return part;
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(part.getType()));
-    return arith::SelectOp::create(b, mask, part, zero);
+    return select(mask, part, lanes.zeroOf(part.getType()));
   }
 
   Distributor &lanes;
   const DistributedLayout &layout;
   LinearAddress address;
   Strides strides;
-  ImplicitLocOpBuilder &b;
   Value uniform, base;
   // The second of each is along the dimensions that the mask bounds.
   llvm::SmallBitVector along[2];
@@ -201,17 +198,17 @@ private:
 } // namespace greta::tile
 
 LaneAccess Distributor::scattered(Operation *op, Value pointers, Value mask,
-                                  bool isVector, ImplicitLocOpBuilder &b) {
+                                  bool isVector) {
   LaneAccess access;
   LaneValues masks;
   if (mask)
     masks = LaneValues(lanes(mask));
-  access.mask = [masks](ImplicitLocOpBuilder &, unsigned reg) {
+  access.mask = [masks](unsigned reg) {
     return masks.empty() ? Value() : masks[reg];
   };
   if (!isa<RankedTensorType>(pointers.getType())) {
     LanePlace place{scalar(pointers), constant(0)};
-    access.place = [place](ImplicitLocOpBuilder &, unsigned) { return place; };
+    access.place = [place](unsigned) { return place; };
     return access;
   }
   const DistributedLayout &layout = layoutOf(pointers);
@@ -223,7 +220,7 @@ LaneAccess Distributor::scattered(Operation *op, Value pointers, Value mask,
         std::min<int64_t>(layout.layout.contiguity(dim),
                           facts.vectorWidth(pointers, mask, dim)));
 
-  PointerEmitter emitter(*this, layout, getLinearAddress(pointers), b);
+  PointerEmitter emitter(*this, layout, getLinearAddress(pointers));
   access.wraps = emitter.wraps;
   llvm::SmallBitVector safe(rank);
   if (access.wraps && row.isHip())
@@ -238,8 +235,6 @@ LaneAccess Distributor::scattered(Operation *op, Value pointers, Value mask,
   SmallVector<LanePlace> places(layout.registerIndex.size());
   for (unsigned reg = 0; reg < places.size(); reg += access.width)
     places[reg] = emitter.place(reg, masks.empty() ? Value() : masks[reg]);
-  access.place = [places](ImplicitLocOpBuilder &, unsigned reg) {
-    return places[reg];
-  };
+  access.place = [places](unsigned reg) { return places[reg]; };
   return access;
 }

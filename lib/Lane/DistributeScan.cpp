@@ -35,40 +35,34 @@ void ThreadSet::add(const BitHolder &holder, bool isSet) {
 
 Value Distributor::isIn(const ThreadSet &threads) {
   auto matches = [&](bool ofWave, uint32_t mask, uint32_t value) -> Value {
-    return arith::CmpIOp::create(prologue, kernel.getLoc(),
-                                 arith::CmpIPredicate::eq,
-                                 maskedId(ofWave, mask), constant(value));
+    return before.equal(maskedId(ofWave, mask), constant(value));
   };
   if (!threads.waves)
     return matches(false, threads.lanes, threads.laneValue);
   Value wave = matches(true, threads.waves, threads.waveValue);
   if (!threads.lanes)
     return wave;
-  return arith::AndIOp::create(
-      prologue, kernel.getLoc(), wave,
-      matches(false, threads.lanes, threads.laneValue));
+  return before.both(wave, matches(false, threads.lanes, threads.laneValue));
 }
 
-static SmallVector<Value> selectAll(ImplicitLocOpBuilder &b, Value condition,
-                                    ArrayRef<Value> x, ArrayRef<Value> y) {
+Distributor::Elements Distributor::selectAll(Value condition, ArrayRef<Value> x,
+                                             ArrayRef<Value> y) {
   SmallVector<Value> out;
   for (auto [yes, no] : llvm::zip(x, y))
-    out.push_back(arith::SelectOp::create(b, condition, yes, no));
+    out.push_back(select(condition, yes, no));
   return out;
 }
 
 /// The value of the thread of the set whose other bits are this thread's.
 SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
                                                       const ThreadSet &from,
-                                                      Exchange &exchange,
-                                                      ImplicitLocOpBuilder &b) {
+                                                      Exchange &exchange) {
   SmallVector<Elements> out(list);
   if (!from.lanes && !from.waves)
     return out;
   if (!from.waves) {
-    Value lane = arith::OrIOp::create(prologue, kernel.getLoc(),
-                                      maskedId(false, ~from.lanes),
-                                      constant(from.laneValue));
+    Value lane =
+        before.either(maskedId(false, ~from.lanes), constant(from.laneValue));
     for (Elements &elements : out)
       for (Value &element : elements)
         element = ShuffleOp::create(b, element, lane);
@@ -100,15 +94,14 @@ SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
     if (type.getSize() < size)
       array.setType(SharedType::get(size, type.getElementType()));
   }
-  storeWhere(isIn(from), b, [&](ImplicitLocOpBuilder &inner) {
+  storeWhere(isIn(from), [&] {
     for (auto [i, elements] : llvm::enumerate(list))
       for (auto [array, element] : llvm::zip(arrays, elements))
-        SharedStoreOp::create(inner, element, array,
-                              offsetBy(inner, slot, i * slots));
+        SharedStoreOp::create(b, element, array, offsetBy(slot, i * slots));
   });
   for (auto [i, elements] : llvm::enumerate(out))
     for (auto [array, element] : llvm::zip(arrays, elements))
-      element = SharedLoadOp::create(b, array, offsetBy(b, slot, i * slots));
+      element = SharedLoadOp::create(b, array, offsetBy(slot, i * slots));
   return out;
 }
 
@@ -117,7 +110,7 @@ SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
 void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
                               const ThreadSet &below, uint32_t registersBelow,
                               uint32_t last, MutableArrayRef<Elements> x,
-                              Exchange &exchange, ImplicitLocOpBuilder &b) {
+                              Exchange &exchange) {
   bool reverse = op.getReverse();
   Region &combiner = op.getCombiner();
   SmallVector<unsigned> totals(x.size()); // of each register its run's total
@@ -134,28 +127,27 @@ void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
     SmallVector<Elements> upTo(sums);
     if (!before.empty())
       for (auto [all, sum, earlier] : llvm::zip(upTo, sums, before))
-        all =
-            selectAll(b, isIn(first), sum, combine(b, combiner, earlier, sum));
+        all = selectAll(isIn(first), sum, combine(combiner, earlier, sum));
     ThreadSet lower = source, upper;
     lower.add(bit, reverse);
     upper.add(bit, !reverse);
-    SmallVector<Elements> got = fetch(upTo, lower, exchange, b);
+    SmallVector<Elements> got = fetch(upTo, lower, exchange);
     if (before.empty()) {
       before = got;
     } else {
       for (auto [earlier, new_] : llvm::zip(before, got))
-        earlier = selectAll(b, isIn(upper),
-                            selectAll(b, isIn(first), new_,
-                                      combine(b, combiner, new_, earlier)),
-                            earlier);
+        earlier = selectAll(
+            isIn(upper),
+            selectAll(isIn(first), new_, combine(combiner, new_, earlier)),
+            earlier);
     }
     first.add(bit, reverse);
     source.add(bit, !reverse);
   }
   for (unsigned reg = 0; reg < x.size(); ++reg) {
     unsigned run = totals[(reg & ~registersBelow) | last];
-    x[reg] = selectAll(b, isIn(first), x[reg],
-                       combine(b, combiner, before[run], x[reg]));
+    x[reg] =
+        selectAll(isIn(first), x[reg], combine(combiner, before[run], x[reg]));
   }
 }
 
@@ -171,7 +163,6 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
     return op.emitOpError("cannot scan this layout: ") << error;
   bool reverse = op.getReverse();
   Region &combiner = op.getCombiner();
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
   SmallVector<Elements> x(layout.numRegisters());
   for (Value value : op.getValues())
     for (auto [elements, lane] : llvm::zip(x, lanes(value)))
@@ -188,20 +179,20 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
     for (unsigned reg = 0; reg < x.size(); ++reg)
       if (isNext(reg))
         ends[lastBefore(reg)] = x[lastBefore(reg)];
-    auto moved = fetch(llvm::to_vector(llvm::make_second_range(ends)), below,
-                       exchange, b);
+    auto moved =
+        fetch(llvm::to_vector(llvm::make_second_range(ends)), below, exchange);
     for (auto [end, arrived] : llvm::zip(ends, moved))
       end.second = arrived;
     for (unsigned reg = 0; reg < x.size(); ++reg)
       if (isNext(reg))
-        x[reg] = combine(b, combiner, ends[lastBefore(reg)], x[reg]);
+        x[reg] = combine(combiner, ends[lastBefore(reg)], x[reg]);
   };
   for (ArrayRef<BitHolder> bits = *holders; !bits.empty();) {
     if (bits.front().group != BitHolder::Register) {
       auto threads = bits.take_while([](const BitHolder &bit) {
         return bit.group != BitHolder::Register;
       });
-      scanThreads(op, threads, below, registersBelow, last, x, exchange, b);
+      scanThreads(op, threads, below, registersBelow, last, x, exchange);
       for (const BitHolder &bit : threads)
         below.add(bit, !reverse);
       bits = bits.drop_front(threads.size());

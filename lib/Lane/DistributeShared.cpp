@@ -78,18 +78,17 @@ Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
 }
 
 Value Distributor::sharedThreadOffset(ArrayRef<Value> threadIndex,
-                                      const SharedOrder &order,
-                                      ImplicitLocOpBuilder &b) {
-  Value sum;
+                                      const SharedOrder &order) {
+  Value entry;
   for (auto [dim, index] : llvm::enumerate(threadIndex)) {
     Value term = index;
     if (dim == order.fastest && order.width > 1)
-      term = arith::DivUIOp::create(b, term, constant(order.width));
+      term = div(term, constant(order.width));
     if (order.strides[dim] != 1)
-      term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
-    sum = accumulate(b, sum, term);
+      term = mul(term, constant(order.strides[dim]));
+    entry = sum(entry, term);
   }
-  return sum;
+  return entry;
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,8 +100,7 @@ Value Distributor::sharedThreadOffset(ArrayRef<Value> threadIndex,
 /// padded by one vector, and at least by a bank, against conflicts.
 LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
-                                             const DistributedLayout &dst,
-                                             ImplicitLocOpBuilder &b) {
+                                             const DistributedLayout &dst) {
   unsigned rank = src.layout.rank();
   unsigned bits = from.front().getType().getIntOrFloatBitWidth();
   unsigned fastest = rank - 1, width = 1;
@@ -157,14 +155,13 @@ LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
   }
   if (best)
     order = *best;
-  return moveThroughShared(from, src, order, dst, order, b);
+  return moveThroughShared(from, src, order, dst, order);
 }
 
 /// Both sides row-major, so that an element keeps its place.
 LaneValues Distributor::reshapeThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
-                                             const DistributedLayout &dst,
-                                             ImplicitLocOpBuilder &b) {
+                                             const DistributedLayout &dst) {
   unsigned srcLast = src.layout.rank() - 1, dstLast = dst.layout.rank() - 1;
   unsigned bits = from.front().getType().getIntOrFloatBitWidth();
   unsigned width =
@@ -181,7 +178,7 @@ LaneValues Distributor::reshapeThroughShared(ArrayRef<Value> from,
   constexpr int64_t mostParts = 64;
   if (part * mostParts >= srcOrder.size)
     srcOrder.part = dstOrder.part = part;
-  return moveThroughShared(from, src, srcOrder, dst, dstOrder, b);
+  return moveThroughShared(from, src, srcOrder, dst, dstOrder);
 }
 
 int64_t Distributor::entriesAtATime(Type element, const SharedOrder &order) {
@@ -198,23 +195,22 @@ int64_t Distributor::entriesAtATime(Type element, const SharedOrder &order) {
 /// the first.
 Distributor::SharedThread
 Distributor::sharedThread(const DistributedLayout &layout,
-                          const SharedOrder &order, ImplicitLocOpBuilder &b) {
-  Value at = sharedThreadOffset(layout.threadIndex, order, b);
+                          const SharedOrder &order) {
+  Value at = sharedThreadOffset(layout.threadIndex, order);
   int64_t last = order.lastPart(layout);
   if (!last)
     return {at, {}, 0};
   Value size = constant(order.part);
-  return {arith::RemUIOp::create(b, at, size),
-          arith::DivUIOp::create(b, at, size), last};
+  return {rem(at, size), div(at, size), last};
 }
 
 void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
                             const DistributedLayout &src,
-                            const SharedOrder &order, ImplicitLocOpBuilder &b) {
+                            const SharedOrder &order) {
   Type type = cast<SharedType>(array.getType()).getElementType();
   unsigned width = order.width;
-  Value writes = ownsCopies(src.layout, b);
-  SharedThread thread = sharedThread(src, order, b);
+  Value writes = ownsCopies(src.layout);
+  SharedThread thread = sharedThread(src, order);
   // The registers by what threads have to add to their part.
   llvm::MapVector<int64_t, SmallVector<unsigned>> registers;
   uint32_t copies = src.layout.freeRegisterBits();
@@ -229,36 +225,32 @@ void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
     const auto &list = entry.second;
     Value stores = writes;
     if (thread.part) {
-      Value isHere = isPart(thread, missing, b);
-      stores = accumulate<arith::AndIOp>(b, isHere, writes);
+      Value isHere = isPart(thread, missing);
+      stores = allOf(isHere, writes);
     }
-    storeWhere(stores, b, [&](ImplicitLocOpBuilder &inner) {
+    storeWhere(stores, [&] {
       for (unsigned reg : list) {
         Value value = from[reg];
         if (width > 1)
-          value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
+          value = vector::FromElementsOp::create(b, cast<VectorType>(type),
                                                  from.slice(reg, width));
         int64_t at = order.offset(src.registerIndex[reg]) % order.part;
-        SharedStoreOp::create(inner, value, array,
-                              offsetBy(inner, thread.entry, at));
+        SharedStoreOp::create(b, value, array, offsetBy(thread.entry, at));
       }
     });
   }
 }
 
-Value Distributor::isPart(const SharedThread &thread, int64_t part,
-                          ImplicitLocOpBuilder &b) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.part,
-                               constant(part));
+Value Distributor::isPart(const SharedThread &thread, int64_t part) {
+  return equal(thread.part, constant(part));
 }
 
 Value Distributor::storeShared(ArrayRef<Value> from,
                                const DistributedLayout &src,
-                               const SharedOrder &order,
-                               ImplicitLocOpBuilder &b) {
+                               const SharedOrder &order) {
   Value array =
       sharedAlloc(order.part, pieceOf(from.front().getType(), order.width));
-  storePart(from, array, /*part=*/0, src, order, b);
+  storePart(from, array, /*part=*/0, src, order);
   return array;
 }
 
@@ -266,8 +258,7 @@ LaneValues Distributor::moveThroughShared(ArrayRef<Value> from,
                                           const DistributedLayout &src,
                                           const SharedOrder &srcOrder,
                                           const DistributedLayout &dst,
-                                          const SharedOrder &dstOrder,
-                                          ImplicitLocOpBuilder &b) {
+                                          const SharedOrder &dstOrder) {
   unsigned width = dstOrder.width;
   Value array =
       sharedAlloc(srcOrder.part, pieceOf(from.front().getType(), width));
@@ -278,18 +269,17 @@ LaneValues Distributor::moveThroughShared(ArrayRef<Value> from,
       out[reg + i] = vector::ExtractOp::create(b, value, i);
   };
   for (int64_t part = 0; part < dstOrder.size / dstOrder.part; ++part) {
-    storePart(from, array, part, src, srcOrder, b);
-    SharedThread thread = sharedThread(dst, dstOrder, b);
+    storePart(from, array, part, src, srcOrder);
+    SharedThread thread = sharedThread(dst, dstOrder);
     for (unsigned reg = 0; reg < out.size(); reg += width) {
       int64_t at = dstOrder.offset(dst.registerIndex[reg]);
       int64_t missing = part - at / dstOrder.part;
       if (missing < 0 || missing > thread.lastPart)
         continue;
       Value value = SharedLoadOp::create(
-          b, array, offsetBy(b, thread.entry, at % dstOrder.part));
+          b, array, offsetBy(thread.entry, at % dstOrder.part));
       if (missing)
-        value = arith::SelectOp::create(b, isPart(thread, missing, b), value,
-                                        out[reg]);
+        value = select(isPart(thread, missing), value, out[reg]);
       out[reg] = value;
       if (!thread.lastPart)
         unpack(reg);

@@ -24,9 +24,9 @@ using namespace greta::tile;
 namespace {
 
 /// A strided block's accesses, as LaneAccess asks for them.
-struct StridedAccess {
-  explicit StridedAccess(const DistributedLayout &layout)
-      : strides{layout, SmallVector<Stride>(layout.layout.rank())},
+struct StridedAccess : Arithmetic {
+  StridedAccess(const DistributedLayout &layout, ImplicitLocOpBuilder &b)
+      : Arithmetic{b}, strides{{b}, layout},
         unclamped(layout.layout.rank(), true) {}
 
   Strides strides;
@@ -48,64 +48,59 @@ struct StridedAccess {
   llvm::DenseMap<std::pair<unsigned, int64_t>, Value> masks, clamped;
   llvm::DenseMap<std::pair<Value, Value>, Value> conjunctions;
 
-  Offsets sums(ImplicitLocOpBuilder &b) const {
-    return {b, isWide ? 64u : 32u};
-  }
+  Offsets sums() const { return {b, isWide ? 64u : 32u}; }
 
   /// The index of a register's element along a dimension, from `first` on.
-  Value indexOf(ImplicitLocOpBuilder &b, unsigned dim, int64_t index,
-                Value first = {}) const {
-    Value at = accumulate(b, strides.layout.threadIndex[dim], first);
+  Value indexOf(unsigned dim, int64_t index, Value first = {}) {
+    Value at = sum(strides.layout.threadIndex[dim], first);
     if (index)
-      at = arith::AddIOp::create(b, at,
-                                 arith::ConstantIntOp::create(b, index, 32));
+      at = add(at, i32(index));
     return at;
   }
 
   /// The offset that a register's clamped indices add to `lane`; null without
   /// any.
-  Value clampedOffset(ImplicitLocOpBuilder &b, unsigned reg) {
-    Offsets sums = this->sums(b);
-    Value sum;
+  Value clampedOffset(unsigned reg) {
+    Offsets sums = this->sums();
+    Value total;
     for (auto [dim, end] : last) {
       int64_t index = strides.layout.registerIndex[reg][dim];
       Value &term = clamped[{dim, index}];
       if (!term) {
-        Value at = arith::MinSIOp::create(b, indexOf(b, dim, index), end);
-        term = strides.addIndex(b, sums, Value(), at, dim);
+        Value at = least(indexOf(dim, index), end);
+        term = strides.addIndex(sums, Value(), at, dim);
       }
-      sum = sums.add(sum, term);
+      total = sums.sum(total, term);
     }
-    return sum;
+    return total;
   }
 
-  Value mask(ImplicitLocOpBuilder &b, unsigned reg) {
+  Value mask(unsigned reg) {
     Value all;
     for (auto [dim, end, first] : limits) {
       int64_t index = strides.layout.registerIndex[reg][dim];
       Value &mask = masks[{dim, index}];
       if (!mask)
-        mask = arith::CmpIOp::create(
-            b, first ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
-            indexOf(b, dim, index, first), end);
+        mask = compare(first ? Predicate::ult : Predicate::slt,
+                       indexOf(dim, index, first), end);
       if (!all) {
         all = mask;
         continue;
       }
-      Value &both = conjunctions[{all, mask}];
-      if (!both)
-        both = arith::AndIOp::create(b, all, mask);
-      all = both;
+      Value &conjunction = conjunctions[{all, mask}];
+      if (!conjunction)
+        conjunction = both(all, mask);
+      all = conjunction;
     }
     return all;
   }
 
-  LanePlace place(ImplicitLocOpBuilder &b, unsigned reg) {
-    Offsets sums = this->sums(b);
-    Value offset = sums.add(lane, clampedOffset(b, reg));
+  LanePlace place(unsigned reg) {
+    Offsets sums = this->sums();
+    Value offset = sums.sum(lane, clampedOffset(reg));
     Value masked;
     if (masking != Masking::Branch)
-      masked = mask(b, reg);
+      masked = mask(reg);
     if (!isWide && !oneBase && !masked) {
       Offsets wide(b, 64);
       return {
@@ -113,13 +108,27 @@ struct StridedAccess {
           offset};
     }
     offset =
-        sums.add(offset, strides.addRegister(sums, Value(), reg, unclamped));
+        sums.sum(offset, strides.addRegister(sums, Value(), reg, unclamped));
     if (masked && masking == Masking::Replaced)
-      offset = arith::SelectOp::create(b, masked, offset,
-                                       inside ? inside : sums.constant(0));
+      offset = select(masked, offset, inside ? inside : sums.constant(0));
     if (isWide)
       return {sums.move(base, offset), zero};
     return {base, offset};
+  }
+
+  /// Bounds of a dimension whose block may begin below zero, as one comparison
+  /// of unsigned numbers. The result is whether some of the block is within.
+  Value boundFromZero(unsigned dim, Value offset, Value bound) {
+    Offsets sums = this->sums();
+    int64_t extent = strides.layout.layout.shape()[dim];
+    Value zero = i32(0);
+    bound = most(bound, zero);
+    limits.push_back({dim, bound, offset});
+    Value begins = below(i32(-extent), offset);
+    Value some = both(begins, below(most(offset, zero), bound));
+    Value first = most(sub(zero, offset), zero);
+    inside = strides.addIndex(sums, inside, first, dim);
+    return some;
   }
 
   /// For each access the register of the first one that has the same elements
@@ -208,36 +217,15 @@ static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
   return false;
 }
 
-/// Bounds of a dimension whose block may begin below zero, as one comparison of
-/// unsigned numbers. The result is whether some of the block is within.
-static Value boundFromZero(ImplicitLocOpBuilder &b, StridedAccess &access,
-                           unsigned dim, Value offset, Value bound) {
-  auto below = [&](Value x, Value y) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
-  };
-  Offsets sums = access.sums(b), narrow(b, 32);
-  int64_t extent = access.strides.layout.layout.shape()[dim];
-  Value zero = narrow.constant(0);
-  bound = arith::MaxSIOp::create(b, bound, zero);
-  access.limits.push_back({dim, bound, offset});
-  Value some = arith::AndIOp::create(
-      b, below(narrow.constant(-extent), offset),
-      below(arith::MaxSIOp::create(b, offset, zero), bound));
-  Value first =
-      arith::MaxSIOp::create(b, arith::SubIOp::create(b, zero, offset), zero);
-  access.inside = access.strides.addIndex(b, sums, access.inside, first, dim);
-  return some;
-}
-
 namespace greta::tile {
 
 /// Makes a strided block's access from its op.
-template <typename OpT> class StridedEmitter {
+template <typename OpT> class StridedEmitter : Arithmetic {
 public:
-  StridedEmitter(Distributor &lanes, OpT op, StridedAccess &access,
-                 ImplicitLocOpBuilder &b)
-      : lanes(lanes), op(op), access(access), layout(access.strides.layout),
-        b(b), pipeline(dyn_cast<scf::ForOp>(op->getParentOp())) {
+  StridedEmitter(Distributor &lanes, OpT op, StridedAccess &access)
+      : Arithmetic{lanes.b}, lanes(lanes), op(op), access(access),
+        layout(access.strides.layout),
+        pipeline(dyn_cast<scf::ForOp>(op->getParentOp())) {
     if (pipeline && !pipeline->hasAttr(rolledName))
       pipeline = {};
   }
@@ -273,12 +261,12 @@ public:
         continue;
       const Stride &stride = access.strides.dims[dim];
       SmallVector<Value, 2> factors = {
-          access.strides.shifted(b, lanes.scalar(offset), dim)};
+          access.strides.shifted(lanes.scalar(offset), dim)};
       if (stride.dynamic)
         factors.push_back(stride.dynamic);
       Value &sum =
           uniform[pipeline && !pipeline.isDefinedOutsideOfLoop(offset)];
-      sum = wide.add(sum,
+      sum = wide.sum(sum,
                      wide.product(factors, stride.dynamic ? 1 : stride.fixed));
     }
     access.base = wide.move(wide.move(lanes.scalar(op.getBase()), uniform[0]),
@@ -290,9 +278,8 @@ public:
       Value offset = op.getOffsets()[dim], limit = lanes.scalar(bound);
       auto range = lanes.facts.rangeOf(offset);
       if (op.isBoundedBelow(dim) && !(range && range->first >= 0)) {
-        Value within =
-            boundFromZero(b, access, dim, lanes.scalar(offset), limit);
-        someFromZero = accumulate<arith::AndIOp>(b, someFromZero, within);
+        Value within = access.boundFromZero(dim, lanes.scalar(offset), limit);
+        someFromZero = allOf(someFromZero, within);
         continue;
       }
       if (!lanes.facts.isWithin(op, offset, bound, layout.layout.shape()[dim]))
@@ -302,10 +289,10 @@ public:
 
   /// Ends the lane's offset.
   void setLane() {
-    Offsets sums = access.sums(b);
+    Offsets sums = access.sums();
     for (unsigned dim : access.unclamped.set_bits())
       if (!matchPattern(layout.threadIndex[dim], m_Zero()))
-        access.lane = access.strides.addIndex(b, sums, access.lane,
+        access.lane = access.strides.addIndex(sums, access.lane,
                                               layout.threadIndex[dim], dim);
     if (!access.lane)
       access.lane = sums.constant(0);
@@ -317,27 +304,23 @@ public:
 private:
   void addBound(unsigned dim, Value offset, Value bound, Value limit) {
     if (isa<LoadOp>(op) && !lanes.facts.isBelow(offset, bound, op)) {
-      Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                           lanes.scalar(offset), limit);
-      some = accumulate<arith::AndIOp>(b, some, begins);
+      Value begins = below(lanes.scalar(offset), limit);
+      some = allOf(some, begins);
     }
     if (getConstantIntValue(offset) != 0)
-      limit = arith::SubIOp::create(b, limit, lanes.scalar(offset));
+      limit = sub(limit, lanes.scalar(offset));
     if (!isClamped(op, dim)) {
       access.limits.push_back({dim, limit, Value()});
       return;
     }
     access.unclamped.reset(dim);
-    access.last.push_back(
-        {dim, arith::SubIOp::create(b, limit,
-                                    arith::ConstantIntOp::create(b, 1, 32))});
+    access.last.push_back({dim, sub(limit, i32(1))});
   }
 
   Distributor &lanes;
   OpT op;
   StridedAccess &access;
   const DistributedLayout &layout;
-  ImplicitLocOpBuilder &b;
   scf::ForOp pipeline; // null: no pipelined loop is around the access
 };
 
@@ -345,16 +328,15 @@ private:
 
 template <typename OpT>
 LaneAccess Distributor::strided(OpT op, const DistributedLayout &layout,
-                                Masking masking, int64_t mostReach,
-                                ImplicitLocOpBuilder &b) {
+                                Masking masking, int64_t mostReach) {
   bool isWide = reachesBeyond(mostReach, op, layout.layout, facts, result);
   if (isWide && masking == Masking::Bounded)
     masking = Masking::Replaced;
-  auto state = std::make_shared<StridedAccess>(layout);
+  auto state = std::make_shared<StridedAccess>(layout, b);
   StridedAccess &access = *state;
   access.masking = masking;
   access.isWide = isWide;
-  StridedEmitter<OpT> emitter(*this, op, access, b);
+  StridedEmitter<OpT> emitter(*this, op, access);
   access.oneBase = emitter.hasOneBase();
   access.zero = constant(0);
   emitter.setStrides();
@@ -368,24 +350,17 @@ LaneAccess Distributor::strided(OpT op, const DistributedLayout &layout,
   lane.masking = masking;
   lane.isWide = isWide;
   // A mask of the target has the lower bounds, too.
-  lane.some =
-      masking == Masking::Bounded
-          ? emitter.some
-          : accumulate<arith::AndIOp>(b, emitter.some, emitter.someFromZero);
+  lane.some = masking == Masking::Bounded
+                  ? emitter.some
+                  : allOf(emitter.some, emitter.someFromZero);
   if (llvm::any_of(access.strides.dims, [](auto &dim) { return dim.shift; }))
     lane.sharers = access.sharers(lane.width);
-  lane.place = [state](ImplicitLocOpBuilder &b, unsigned reg) {
-    return state->place(b, reg);
-  };
-  lane.mask = [state](ImplicitLocOpBuilder &b, unsigned reg) {
-    return state->mask(b, reg);
-  };
+  lane.place = [state](unsigned reg) { return state->place(reg); };
+  lane.mask = [state](unsigned reg) { return state->mask(reg); };
   return lane;
 }
 
 template LaneAccess Distributor::strided(LoadOp, const DistributedLayout &,
-                                         Masking, int64_t,
-                                         ImplicitLocOpBuilder &);
+                                         Masking, int64_t);
 template LaneAccess Distributor::strided(StoreOp, const DistributedLayout &,
-                                         Masking, int64_t,
-                                         ImplicitLocOpBuilder &);
+                                         Masking, int64_t);

@@ -37,21 +37,20 @@ ArrayRef<Value> Distributor::lanes(Value value) {
   if (auto known = values.find(value); known != values.end())
     return known->second;
   LaneValues out;
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   for (Value piece : pieceValues.at(value)) {
-    setAfter(builder, piece);
+    setAfter(b, piece);
     if (opaque && isa<FragmentType>(piece.getType())) {
       llvm::append_range(out, throughShared(piece));
       continue;
     }
     if (auto fragment = dyn_cast<FragmentType>(piece.getType()))
       piece = FragmentElementsOp::create(
-          builder, piece.getLoc(),
-          elementsOf(fragment, value, kernel.getNumLanes()), piece);
+          b, piece.getLoc(), elementsOf(fragment, value, kernel.getNumLanes()),
+          piece);
     int64_t count = cast<VectorType>(piece.getType()).getNumElements();
     for (int64_t i = 0; i < count; ++i)
-      out.push_back(
-          vector::ExtractOp::create(builder, piece.getLoc(), piece, i));
+      out.push_back(vector::ExtractOp::create(b, piece.getLoc(), piece, i));
   }
   return values[value] = std::move(out);
 }
@@ -60,7 +59,6 @@ ArrayRef<Value> Distributor::lanes(Value value) {
 /// memory.
 LaneValues Distributor::throughShared(Value piece) {
   auto type = cast<FragmentType>(piece.getType());
-  ImplicitLocOpBuilder b(piece.getLoc(), builder);
   int64_t size = type.getRows() * type.getColumns();
   Value &array = scratch[type];
   if (!array)
@@ -73,14 +71,14 @@ LaneValues Distributor::throughShared(Value piece) {
   for (const ThreadBit &bit : tile.threadBits())
     bits.push_back(
         {bit, int32_t(bit.basis[0] * type.getColumns() + bit.basis[1])});
-  Value first = arith::MulIOp::create(b, waveId(), constant(size));
-  Value mine = arith::AddIOp::create(b, first, fromBits(bits));
+  Value first = mul(waveId(), constant(size));
+  Value mine = add(first, fromBits(bits));
   FragmentStoreOp::create(b, piece, array, first, type.getColumns(),
                           /*transposed=*/false);
   LaneValues out;
   for (unsigned reg = 0; reg < tile.tileRegisters(); ++reg)
     out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, mine, at(tile.registerIndex(reg)))));
+        b, array, offsetBy(mine, at(tile.registerIndex(reg)))));
   return out;
 }
 
@@ -124,13 +122,13 @@ LaneValues Distributor::vectors(Value value, Type type) {
     auto whole = dyn_cast<VectorType>(list.front().getType());
     if (part && whole && whole.getNumElements() % part.getNumElements() == 0) {
       LaneValues out;
-      OpBuilder::InsertionGuard guard(builder);
+      OpBuilder::InsertionGuard guard(b);
       int64_t size = part.getNumElements();
       for (Value piece : list) {
-        setAfter(builder, piece);
+        setAfter(b, piece);
         for (int64_t at = 0; at < whole.getNumElements(); at += size)
           out.push_back(vector::ShuffleOp::create(
-              builder, piece.getLoc(), piece, piece,
+              b, piece.getLoc(), piece, piece,
               llvm::to_vector(llvm::seq<int64_t>(at, at + size))));
       }
       return out;
@@ -149,25 +147,25 @@ LaneValues Distributor::vectors(Value value, Type type) {
   // A fragment that a loop does not change is put together in front of it.
   // RADV's compiler keeps a fragment beside its elements: there each use makes
   // one.
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   while (auto loop =
-             dyn_cast<scf::ForOp>(builder.getInsertionBlock()->getParentOp())) {
+             dyn_cast<scf::ForOp>(b.getInsertionBlock()->getParentOp())) {
     if ((fragment && row.tiles.matricesByElement) ||
         !llvm::all_of(scalars, [&](Value scalar) {
           return loop.isDefinedOutsideOfLoop(scalar);
         }))
       break;
-    builder.setInsertionPoint(loop);
+    b.setInsertionPoint(loop);
   }
   for (size_t at = 0; at < scalars.size(); at += size) {
     ArrayRef<Value> group = scalars.slice(at, size);
     if (fragment && llvm::all_equal(group)) {
-      out.push_back(FragmentSplatOp::create(builder, loc, type, group.front()));
+      out.push_back(FragmentSplatOp::create(b, loc, type, group.front()));
       continue;
     }
-    Value piece = joined(group, vector, loc, builder);
+    Value piece = joined(group, vector, loc, b);
     if (fragment)
-      piece = FragmentFromElementsOp::create(builder, loc, type, piece);
+      piece = FragmentFromElementsOp::create(b, loc, type, piece);
     out.push_back(piece);
   }
   return out;

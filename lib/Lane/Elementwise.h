@@ -7,6 +7,7 @@
 #ifndef GRETA_LIB_LANE_ELEMENTWISE_H
 #define GRETA_LIB_LANE_ELEMENTWISE_H
 
+#include "greta/Names.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -14,23 +15,22 @@
 namespace greta {
 
 /// `element`, in the shape of `type` if that has one.
-inline mlir::Type typeLike(mlir::Type type, mlir::Type element) {
+inline Type typeLike(Type type, Type element) {
   auto shaped = mlir::dyn_cast<mlir::ShapedType>(type);
-  return shaped ? mlir::Type(shaped.clone(element)) : element;
+  return shaped ? Type(shaped.clone(element)) : element;
 }
 
 /// A constant of `type` whose elements are all `number`.
-inline mlir::Value constantOf(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
-                              mlir::TypedAttr number) {
+inline Value constantOf(ImplicitLocOpBuilder &b, Type type,
+                        mlir::TypedAttr number) {
   if (auto shaped = mlir::dyn_cast<mlir::ShapedType>(type))
-    number = mlir::DenseElementsAttr::get(
-        shaped, mlir::ArrayRef<mlir::Attribute>(number));
-  return mlir::arith::ConstantOp::create(b, number);
+    number =
+        mlir::DenseElementsAttr::get(shaped, mlir::ArrayRef<Attribute>(number));
+  return arith::ConstantOp::create(b, number);
 }
 
 /// The same of integers.
-inline mlir::Value constantOf(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
-                              int64_t number) {
+inline Value constantOf(ImplicitLocOpBuilder &b, Type type, int64_t number) {
   return constantOf(b, type,
                     b.getIntegerAttr(mlir::getElementTypeOrSelf(type), number));
 }

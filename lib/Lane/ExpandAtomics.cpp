@@ -33,9 +33,8 @@
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEEXPANDATOMICSPASS
@@ -57,33 +56,31 @@ static bool adds(const TargetRow &row, Type type) {
 namespace {
 
 /// An element in the word of 32 or 64 bits around it.
-class Word {
+class Word : Arithmetic {
 public:
   Word(Value base, Value offset, Type type, MemoryScope scope,
        ImplicitLocOpBuilder &b);
   /// Replaces the element in memory by what `build` makes of it, and gives what
   /// was there.
-  Value update(llvm::function_ref<Value(OpBuilder &, Value)> build);
+  Value update(llvm::function_ref<Value(Value)> build);
   /// Puts a whole word's element into memory, and gives what was there.
   Value exchange(Value element) {
-    return extract(b,
-                   PtrAtomicRmwOp::create(b, AtomicKind::Xchg, scope, pointer,
-                                          offset, insert(b, {}, element)));
+    return extract(PtrAtomicRmwOp::create(b, AtomicKind::Xchg, scope, pointer,
+                                          offset, insert({}, element)));
   }
 
 private:
-  Value constant(ImplicitLocOpBuilder &at, Type type, int64_t value) {
-    return arith::ConstantOp::create(at, at.getIntegerAttr(type, value));
+  Value constant(int64_t value) {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(word, value));
   }
-  static Value cast(ImplicitLocOpBuilder &at, Type type, Value value) {
+  Value cast(Type type, Value value) {
     return value.getType() == type
                ? value
-               : arith::BitcastOp::create(at, type, value).getResult();
+               : arith::BitcastOp::create(b, type, value).getResult();
   }
-  Value extract(ImplicitLocOpBuilder &at, Value word);
-  Value insert(ImplicitLocOpBuilder &at, Value word, Value element);
+  Value extract(Value word);
+  Value insert(Value word, Value element);
 
-  ImplicitLocOpBuilder &b;
   MemoryScope scope;
   Type type, bits, word;
   Value pointer, offset;
@@ -94,129 +91,104 @@ private:
 
 Word::Word(Value base, Value offset, Type type, MemoryScope scope,
            ImplicitLocOpBuilder &b)
-    : b(b), scope(scope), type(type),
+    : Arithmetic{b}, scope(scope), type(type),
       bits(b.getIntegerType(type.getIntOrFloatBitWidth())), word(bits),
       offset(offset) {
   if (bits.isInteger(16)) {
     word = b.getI32Type();
     // The halves are told apart by bit 1 of the address.
     Value half = PtrAddOp::create(b, base, offset);
-    Value odd = arith::AndIOp::create(
-        b, arith::TruncIOp::create(b, word, PtrToIntOp::create(b, half)),
-        constant(b, word, 2));
-    shift = arith::ShLIOp::create(b, odd, constant(b, word, 3));
+    Value odd =
+        both(arith::TruncIOp::create(b, word, PtrToIntOp::create(b, half)),
+             constant(2));
+    shift = shl(odd, constant(3));
     Value bytes = PtrCastOp::create(b, PtrType::get(b.getI8Type()), half);
-    base = PtrAddOp::create(
-        b, bytes, arith::SubIOp::create(b, constant(b, word, 0), odd));
-    this->offset = constant(b, word, 0);
+    base = PtrAddOp::create(b, bytes, sub(constant(0), odd));
+    this->offset = constant(0);
   }
   pointer = PtrCastOp::create(b, PtrType::get(word), base);
 }
 
-Value Word::extract(ImplicitLocOpBuilder &at, Value value) {
+Value Word::extract(Value value) {
   if (shift)
-    value = arith::TruncIOp::create(at, bits,
-                                    arith::ShRUIOp::create(at, value, shift));
-  return cast(at, type, value);
+    value = arith::TruncIOp::create(b, bits, shr(value, shift));
+  return cast(type, value);
 }
 
-Value Word::insert(ImplicitLocOpBuilder &at, Value value, Value element) {
-  element = cast(at, bits, element);
+Value Word::insert(Value value, Value element) {
+  element = cast(bits, element);
   if (!shift)
     return element;
-  Value ones = arith::ShLIOp::create(at, constant(at, word, 0xffff), shift);
-  Value others = arith::AndIOp::create(
-      at, value, arith::XOrIOp::create(at, ones, constant(at, word, -1)));
-  Value placed = arith::ShLIOp::create(
-      at, arith::ExtUIOp::create(at, word, element), shift);
-  return arith::OrIOp::create(at, others, placed);
+  Value ones = shl(constant(0xffff), shift);
+  Value others = both(value, flip(ones, constant(-1)));
+  Value placed = shl(arith::ExtUIOp::create(b, word, element), shift);
+  return either(others, placed);
 }
 
-Value Word::update(llvm::function_ref<Value(OpBuilder &, Value)> build) {
+Value Word::update(llvm::function_ref<Value(Value)> build) {
   Value guess = PtrAtomicRmwOp::create(b, AtomicKind::Or, scope, pointer,
-                                       offset, constant(b, word, 0));
+                                       offset, constant(0));
   auto loop = scf::WhileOp::create(
       b, TypeRange{word}, ValueRange{guess},
-      [&](OpBuilder &builder, Location loc, ValueRange seen) {
-        ImplicitLocOpBuilder at(loc, builder);
-        Value updated = build(at, extract(at, seen[0]));
-        Value old = PtrAtomicCasOp::create(at, scope, pointer, offset, seen[0],
-                                           insert(at, seen[0], updated));
-        Value again =
-            arith::CmpIOp::create(at, arith::CmpIPredicate::ne, old, seen[0]);
-        scf::ConditionOp::create(at, again, old);
+      [&](OpBuilder &, Location, ValueRange seen) {
+        Value updated = build(extract(seen[0]));
+        Value old = PtrAtomicCasOp::create(b, scope, pointer, offset, seen[0],
+                                           insert(seen[0], updated));
+        scf::ConditionOp::create(b, differ(old, seen[0]), old);
       },
-      [](OpBuilder &builder, Location loc, ValueRange old) {
-        scf::YieldOp::create(builder, loc, old);
+      [&](OpBuilder &, Location, ValueRange old) {
+        scf::YieldOp::create(b, old);
       });
-  return extract(b, loop.getResult(0));
-}
-
-/// Whoever comes looks until the others have come, too.
-static void waitForArrivals(GridBarrierOp op, Value zero,
-                            ImplicitLocOpBuilder &b) {
-  Type type = zero.getType();
-  Value until =
-      arith::ConstantOp::create(b, b.getI32IntegerAttr(op.getUntil()));
-  scf::WhileOp::create(
-      b, TypeRange{}, ValueRange{},
-      [&](OpBuilder &at, Location loc, ValueRange) {
-        Value seen = PtrAtomicRmwOp::create(at, loc, type, AtomicKind::Or,
-                                            MemoryScope::Device,
-                                            op.getCounter(), zero, zero);
-        Value waits = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ult,
-                                            seen, until);
-        scf::ConditionOp::create(at, loc, waits, ValueRange());
-      },
-      [](OpBuilder &at, Location loc, ValueRange) {
-        scf::YieldOp::create(at, loc);
-      });
-}
-
-/// Who comes last leaves zero to the next launch: nobody looks any more.
-static void leave(GridBarrierOp op, Value before, Value zero,
-                  ImplicitLocOpBuilder &b) {
-  Value all =
-      arith::ConstantOp::create(b, b.getI32IntegerAttr(op.getUntil() - 1));
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, all);
-  scf::IfOp::create(b, isLast, [&](OpBuilder &at, Location loc) {
-    PtrAtomicRmwOp::create(at, loc, zero.getType(), AtomicKind::Xchg,
-                           MemoryScope::Device, op.getCounter(), zero, zero);
-    scf::YieldOp::create(at, loc);
-  });
+  return extract(loop.getResult(0));
 }
 
 static void expand(GridBarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
+  Arithmetic a{b};
   auto barrier = [&] { BarrierOp::create(b, /*global=*/true); };
   if (!op.getLast()) {
     FenceOp::create(b, MemoryOrder::Release, MemoryScope::Device);
     barrier();
   }
-  auto constant = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  Type type = b.getI32Type();
+  Value zero = a.i32(0);
+  Value number = a.either(LaneIdOp::create(b, type), WaveIdOp::create(b, type));
+  Value isFirst = a.equal(number, zero), one = a.i32(1);
+  auto count = [&](AtomicKind kind, Value by) -> Value {
+    return PtrAtomicRmwOp::create(b, type, kind, MemoryScope::Device,
+                                  op.getCounter(), zero, by);
   };
-  Value zero = constant(0);
-  Value number = arith::OrIOp::create(b, LaneIdOp::create(b, b.getI32Type()),
-                                      WaveIdOp::create(b, b.getI32Type()));
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, zero);
-  Value one = constant(1);
-  scf::IfOp::create(b, isFirst, [&](OpBuilder &at, Location loc) {
-    ImplicitLocOpBuilder inner(loc, at);
+  // Whoever comes looks until the others have come, too.
+  auto waitForArrivals = [&] {
+    Value until = a.i32(op.getUntil());
+    scf::WhileOp::create(
+        b, TypeRange{}, ValueRange{},
+        [&](OpBuilder &, Location, ValueRange) {
+          Value waits = a.compare(arith::CmpIPredicate::ult,
+                                  count(AtomicKind::Or, zero), until);
+          scf::ConditionOp::create(b, waits, ValueRange());
+        },
+        [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
+  };
+  // Who comes last leaves zero to the next launch: nobody looks any more.
+  auto leave = [&](Value before) {
+    Value isLast = a.equal(before, a.i32(op.getUntil() - 1));
+    scf::IfOp::create(b, isLast, [&](OpBuilder &, Location) {
+      count(AtomicKind::Xchg, zero);
+      scf::YieldOp::create(b);
+    });
+  };
+  scf::IfOp::create(b, isFirst, [&](OpBuilder &, Location) {
     if (!op.getLast())
-      FenceOp::create(inner, MemoryOrder::Release, MemoryScope::Device);
-    Value before =
-        PtrAtomicRmwOp::create(inner, zero.getType(), AtomicKind::Add,
-                               MemoryScope::Device, op.getCounter(), zero, one);
+      FenceOp::create(b, MemoryOrder::Release, MemoryScope::Device);
+    Value before = count(AtomicKind::Add, one);
     if (op.getLast()) {
-      leave(op, before, zero, inner);
+      leave(before);
     } else {
-      waitForArrivals(op, zero, inner);
-      FenceOp::create(inner, MemoryOrder::Acquire, MemoryScope::Device);
+      waitForArrivals();
+      FenceOp::create(b, MemoryOrder::Acquire, MemoryScope::Device);
     }
-    scf::YieldOp::create(inner);
+    scf::YieldOp::create(b);
   });
   if (!op.getLast()) {
     barrier();
@@ -238,6 +210,7 @@ struct ExpandAtomics
       expand(barrier);
     getOperation()->walk([&](Operation *op) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
+      Arithmetic a{b};
       Value old;
       if (auto rmw = dyn_cast<PtrAtomicRmwOp>(op)) {
         Value value = rmw.getValue();
@@ -248,22 +221,17 @@ struct ExpandAtomics
           return;
         Word word(rmw.getBase(), rmw.getOffset(), value.getType(),
                   rmw.getScope(), b);
-        old = exchanges ? word.exchange(value)
-                        : word.update([&](OpBuilder &at, Value seen) -> Value {
-                            return arith::AddFOp::create(at, rmw.getLoc(), seen,
-                                                         value);
-                          });
+        old = exchanges ? word.exchange(value) : word.update([&](Value seen) {
+          return a.fadd(seen, value);
+        });
       } else if (auto cas = dyn_cast<PtrAtomicCasOp>(op)) {
         Value value = cas.getValue();
         if (!value.getType().isInteger(16))
           return;
         Word word(cas.getBase(), cas.getOffset(), value.getType(),
                   cas.getScope(), b);
-        old = word.update([&](OpBuilder &at, Value seen) -> Value {
-          Value same =
-              arith::CmpIOp::create(at, cas.getLoc(), arith::CmpIPredicate::eq,
-                                    seen, cas.getExpected());
-          return arith::SelectOp::create(at, cas.getLoc(), same, value, seen);
+        old = word.update([&](Value seen) {
+          return a.select(a.equal(seen, cas.getExpected()), value, seen);
         });
       } else {
         return;

@@ -41,15 +41,15 @@ struct WordBuilder : PairBuilder {
   Value integers(Value word) {
     Value raised = with<arith::OrIOp>(with<arith::AndIOp>(word, twice(0xff)),
                                       twice(0x6400));
-    return arith::SubFOp::create(*this, asPair(raised), pairOf(1152), contract);
+    return fsub(asPair(raised), pairOf(1152), contract);
   }
   /// The upper bytes of both halves.
   Value floats(Value word) {
     Value code = floatsInUpperBytes(word);
     Value special = with<arith::AndIOp>(with<arith::AddIOp>(code, twice(0x80)),
                                         twice(0x4000));
-    code = arith::OrIOp::create(*this, code, special);
-    return arith::MulFOp::create(*this, asPair(code), pairOf(256), contract);
+    code = either(code, special);
+    return fmul(asPair(code), pairOf(256), contract);
   }
 
 private:
@@ -71,7 +71,7 @@ private:
   const TargetRow &row;
   /// The pairs of a word stand where a block first uses one of them: a word
   /// that a loop loads ahead of its use stays a word until then.
-  DenseMap<std::tuple<Block *, Value, int64_t>, Pairs> known;
+  llvm::DenseMap<std::tuple<Block *, Value, int64_t>, Pairs> known;
 };
 } // namespace
 

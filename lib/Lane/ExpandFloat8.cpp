@@ -3,7 +3,7 @@
 // Conversions to and from floats of 8 bits become instructions where the target
 // has them for that kind, else integer arithmetic. They round to the nearest,
 // ties to even; a number that is too large becomes infinity, or NaN in the
-// types that have none, as arith.truncf and AMD's instructions have it.
+// types that have none, as a.truncf and AMD's instructions have it.
 //
 // Widening puts exponent and mantissa to their place in the wide type, whose
 // bias is larger; numbers below the smallest exponent are integers times a
@@ -28,12 +28,11 @@
 #include "Expand.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 #include <cmath>
 
@@ -61,10 +60,10 @@ struct Format {
 };
 
 /// Replaces one conversion.
-class Expander {
+class Expander : Arithmetic {
 public:
-  Expander(Operation *op, Fp8Kind native)
-      : b(op->getLoc(), op), source(op->getOperand(0)),
+  Expander(Operation *op, Fp8Kind native, ImplicitLocOpBuilder &b)
+      : Arithmetic{b}, source(op->getOperand(0)),
         type(op->getResult(0).getType()), native(native) {}
   Value widen();
   Value narrow();
@@ -78,11 +77,7 @@ private:
     return OpT::create(b, value, constant(value, number));
   }
   Value isBelow(Value value, int64_t number) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
-                                 constant(value, number));
-  }
-  Value select(Value condition, Value yes, Value no) {
-    return arith::SelectOp::create(b, condition, yes, no);
+    return compare(Predicate::ult, value, constant(value, number));
   }
   bool isNative(Type element) const {
     bool isFnuz = isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(element);
@@ -98,7 +93,6 @@ private:
                                     arith::TruncIOp::create(b, bits, code));
   }
 
-  ImplicitLocOpBuilder b;
   Value source;
   Type type;
   Fp8Kind native;
@@ -118,23 +112,20 @@ Value Expander::widenTo(Value code, const Format &from, FloatType to) {
   Value bits =
       with<arith::AddIOp>(shifted, (wide.bias - from.bias) << wide.mantissa);
   double unit = std::ldexp(1.0, 1 - from.bias - from.mantissa);
-  Value small =
-      arith::MulFOp::create(b, arith::UIToFPOp::create(b, like(to), size),
-                            constantOf(b, like(to), FloatAttr::get(to, unit)));
+  Value small = fmul(arith::UIToFPOp::create(b, like(to), size),
+                     constantOf(b, like(to), FloatAttr::get(to, unit)));
   bits = select(isBelow(size, int64_t(1) << from.mantissa),
                 arith::BitcastOp::create(b, code.getType(), small), bits);
   // The place of -0, or all ones, is no number.
   Value special = with<arith::OrIOp>(shifted, wide.infinity());
   if (from.isFnuz)
     bits = select(
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
-                              constant(code, 0x80)),
+        equal(code, constant(code, 0x80)),
         constant(code, wide.infinity() | int64_t(1) << (wide.mantissa - 1)),
         bits);
   else
     bits = select(isBelow(size, from.infinity()), bits, special);
-  return arith::BitcastOp::create(b, like(to),
-                                  arith::OrIOp::create(b, bits, sign));
+  return arith::BitcastOp::create(b, like(to), either(bits, sign));
 }
 
 Value Expander::widen() {
@@ -193,49 +184,46 @@ Value Expander::narrow() {
       bits, static_cast<int64_t>(~uint64_t(0) >> (65 - wide.bits)));
   // Half of the last place kept, less one where that place is even.
   Value odd = with<arith::AndIOp>(with<arith::ShRUIOp>(size, drop), 1);
-  Value code = arith::AddIOp::create(
-      b, with<arith::AddIOp>(size, (int64_t(1) << (drop - 1)) - 1), odd);
+  Value code =
+      add(with<arith::AddIOp>(size, (int64_t(1) << (drop - 1)) - 1), odd);
   code = with<arith::SubIOp>(with<arith::ShRUIOp>(code, drop),
                              (wide.bias - format.bias) << format.mantissa);
   // The last place of 2^23 units (f64: 2^52) is one unit.
   double unit =
       std::ldexp(1.0, wide.mantissa + 1 - format.bias - format.mantissa);
   Value anchor = constantOf(b, floats, FloatAttr::get(from, unit));
-  Value small = arith::AddFOp::create(
-      b, arith::BitcastOp::create(b, floats, size), anchor);
-  small = arith::SubIOp::create(b, arith::BitcastOp::create(b, integers, small),
-                                arith::BitcastOp::create(b, integers, anchor));
+  Value small = fadd(arith::BitcastOp::create(b, floats, size), anchor);
+  small = sub(arith::BitcastOp::create(b, integers, small),
+              arith::BitcastOp::create(b, integers, anchor));
   code = select(isBelow(size, (wide.bias - format.bias + 1) << wide.mantissa),
                 small, code);
-  Value isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, code,
-                                        constant(code, format.largest()));
+  Value isLarge =
+      compare(Predicate::sgt, code, constant(code, format.largest()));
   code = select(isLarge, constant(code, format.infinity()), code);
   // A number beyond infinity is NaN.
   if (format.hasInfinity)
     code = select(isBelow(size, wide.infinity() + 1), code,
                   constant(code, format.infinity() |
                                      int64_t(1) << (format.mantissa - 1)));
-  Value result = arith::OrIOp::create(b, code, sign);
+  Value result = either(code, sign);
   if (format.isFnuz)
-    result = select(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
-                                          constant(code, 0)),
-                    code, result);
+    result = select(equal(code, constant(code, 0)), code, result);
   return finish(result);
 }
 
 /// |x| without the sign's bit, which alone is NaN in types that have no -0.
 static Value absolute(math::AbsFOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
+  Arithmetic a{b};
   Type type = op.getType(), bits = typeLike(type, b.getI8Type());
   auto constant = [&](uint8_t value) {
     return constantOf(b, bits, static_cast<int8_t>(value));
   };
   Value code = arith::BitcastOp::create(b, bits, op.getOperand());
-  Value size = arith::AndIOp::create(b, code, constant(0x7f));
+  Value size = a.both(code, constant(0x7f));
   if (Format(cast<FloatType>(getElementTypeOrSelf(type))).isFnuz) {
-    Value isNan = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
-                                        constant(0x80));
-    size = arith::SelectOp::create(b, isNan, code, size);
+    Value isNan = a.equal(code, constant(0x80));
+    size = a.select(isNan, code, size);
   }
   return arith::BitcastOp::create(b, type, size);
 }
@@ -299,7 +287,8 @@ void greta::expandFloat8(Operation *root, const TargetRow &row) {
     if (!is8Bit && !roundsTwice(op, row))
       return;
     found |= is8Bit;
-    Expander expander(op, row.fp8);
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    Expander expander(op, row.fp8, b);
     op->getResult(0).replaceAllUsesWith(widens ? expander.widen()
                                                : expander.narrow());
     op->erase();

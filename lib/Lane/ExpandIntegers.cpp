@@ -13,8 +13,7 @@
 
 #include "greta/Lane/ExpandIntegers.h"
 #include "Elementwise.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -40,6 +39,7 @@ static bool isExact(Value value) {
 
 static void roundOnce(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
+  Arithmetic a{b};
   Value x = op->getOperand(0);
   Type floats = typeLike(x.getType(), b.getF32Type());
   auto number = [&](Type type, int64_t value) {
@@ -63,21 +63,17 @@ static void roundOnce(Operation *op) {
   constexpr int64_t mantissa = 23, bias = 127;
   Type words = typeLike(x.getType(), b.getI32Type()), type = x.getType();
   Value bits = arith::BitcastOp::create(b, words, toFloat(x));
-  Value exponent = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, bits, number(words, mantissa)),
-      number(words, 255));
-  Value place = arith::MaxSIOp::create(
-      b, arith::SubIOp::create(b, exponent, number(words, bias + mantissa)),
-      number(words, 0));
+  Value exponent =
+      a.both(a.shr(bits, number(words, mantissa)), number(words, 255));
+  Value place =
+      a.most(a.sub(exponent, number(words, bias + mantissa)), number(words, 0));
   if (type != words)
     place = arith::ExtUIOp::create(b, type, place);
-  Value unit = arith::ShLIOp::create(b, number(type, 1), place);
-  Value below = arith::AndIOp::create(
-      b, x, arith::SubIOp::create(b, unit, number(type, 1)));
-  Value isInexact = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, below,
-                                          number(type, 0));
-  Value odd = arith::SelectOp::create(b, isInexact, unit, number(type, 0));
-  finish(arith::OrIOp::create(b, arith::XOrIOp::create(b, x, below), odd));
+  Value unit = a.shl(number(type, 1), place);
+  Value below = a.both(x, a.sub(unit, number(type, 1)));
+  Value isInexact = a.differ(below, number(type, 0));
+  Value odd = a.select(isInexact, unit, number(type, 0));
+  finish(a.either(a.flip(x, below), odd));
 }
 
 void greta::expandIntegers(Operation *root) {

@@ -195,14 +195,12 @@ Real sine(Real x, int quarters, bool isFused) {
                                                   -0.000195140834f}));
   Real cos = square.polynomial(
       {1.0f, -0.5f, 0.0416666456f, -0.00138873374f, 2.44348448e-05f});
-  ImplicitLocOpBuilder &b = *x.b;
-  Value quadrant = arith::FPToSIOp::create(b, x.integers(), turns.value);
+  Arithmetic a{*x.b};
+  Value quadrant = arith::FPToSIOp::create(a.b, x.integers(), turns.value);
   if (quarters)
-    quadrant = arith::AddIOp::create(b, quadrant, x.integer(quarters));
+    quadrant = a.add(quadrant, x.integer(quarters));
   auto isSet = [&](int32_t bit) -> Value {
-    return arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ne,
-        arith::AndIOp::create(b, quadrant, x.integer(bit)), x.integer(0));
+    return a.differ(a.both(quadrant, x.integer(bit)), x.integer(0));
   };
   Real result = select(isSet(1), cos, sin);
   return select(isSet(2), -result, result);
@@ -230,11 +228,11 @@ Real round(Real x) { return (x.abs() + 0.49999997f).floor().withSignOf(x); }
 /// log2 |x|, given the bits of |x|; of denormals, which a GPU may take for
 /// zero, by the integer that they are.
 Real log2OfSize(Real size, Value bits) {
-  ImplicitLocOpBuilder &b = *size.b;
+  Arithmetic a{*size.b};
   Real units =
-      size.make(arith::SIToFPOp::create(b, size.value.getType(), bits));
-  Value isSmall = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bits,
-                                        size.integer(0x00800000));
+      size.make(arith::SIToFPOp::create(a.b, size.value.getType(), bits));
+  Value isSmall =
+      a.compare(arith::CmpIPredicate::ult, bits, size.integer(0x00800000));
   return select(isSmall, units.log2() - 149.0f, size.log2());
 }
 
@@ -244,12 +242,10 @@ Real log2OfSize(Real size, Value bits) {
 /// integers, which are all whole.
 Real pow(Real x, Real y, Value isOdd = {}) {
   using P = arith::CmpFPredicate;
-  ImplicitLocOpBuilder &b = *x.b;
-  auto both = [&](Value p, Value q) -> Value {
-    return arith::AndIOp::create(b, p, q);
-  };
-  Value bits = arith::AndIOp::create(b, x.bits(), x.integer(0x7fffffff));
-  Real size = x.make(arith::BitcastOp::create(b, x.value.getType(), bits));
+  Arithmetic a{*x.b};
+  auto both = [&](Value p, Value q) -> Value { return a.both(p, q); };
+  Value bits = a.both(x.bits(), x.integer(0x7fffffff));
+  Real size = x.make(arith::BitcastOp::create(a.b, x.value.getType(), bits));
   Real infinity = x.literal(std::numeric_limits<float>::infinity());
   Real one = x.literal(1), zero = x.literal(0);
   Real nan = x.literal(std::numeric_limits<float>::quiet_NaN());
@@ -258,15 +254,13 @@ Real pow(Real x, Real y, Value isOdd = {}) {
   Real result = (y * log2OfSize(size, bits)).exp2();
   // The results for 0, 1 and infinity do not depend on a target's functions.
   auto isBits = [&](int32_t number) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits,
-                                 x.integer(number));
+    return a.equal(bits, x.integer(number));
   };
   Value isZero = isBits(0);
   Value growsInY = size.is(P::OGT, one), isPositive = y.is(P::OGT, zero);
-  Value isExtreme = arith::OrIOp::create(b, isZero, isBits(0x7f800000));
-  isExtreme = arith::OrIOp::create(b, isExtreme, y.abs() == infinity);
-  Value isLarge =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, growsInY, isPositive);
+  Value isExtreme = a.either(isZero, isBits(0x7f800000));
+  isExtreme = a.either(isExtreme, y.abs() == infinity);
+  Value isLarge = a.equal(growsInY, isPositive);
   result = select(isExtreme, select(isLarge, infinity, zero), result);
   result = select(isBits(0x3f800000), one, result);
 
@@ -281,20 +275,22 @@ Real pow(Real x, Real y, Value isOdd = {}) {
   if (isInvalid)
     result = select(isInvalid, nan, result);
   Value isNaN = x.is(P::UNO, y);
-  Value isOne = arith::OrIOp::create(b, y == zero, x == one);
+  Value isOne = a.either(y == zero, x == one);
   return select(isOne, one, select(isNaN, nan, result));
 }
 
 /// Whether the last bit of an integer, or of each of a vector, is set.
 Value isOddInteger(ImplicitLocOpBuilder &b, Value n) {
+  Arithmetic a{b};
   Value unit = constantOf(b, n.getType(), 1);
-  Value last = arith::AndIOp::create(b, n, unit);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, last, unit);
+  Value last = a.both(n, unit);
+  return a.equal(last, unit);
 }
 
 /// Zeros above the highest bit: with all bits below it set, those that are not.
 /// Vulkan counts the bits of 32-bit integers.
 Value leadingZeros(ImplicitLocOpBuilder &b, Value x) {
+  Arithmetic a{b};
   Type i32 = b.getI32Type();
   auto constant = [&](Type type, int64_t value) -> Value {
     return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
@@ -302,23 +298,17 @@ Value leadingZeros(ImplicitLocOpBuilder &b, Value x) {
   int64_t width = x.getType().getIntOrFloatBitWidth();
   if (width == 64) {
     Value shift = constant(x.getType(), 32);
-    Value upper =
-        arith::TruncIOp::create(b, i32, arith::ShRUIOp::create(b, x, shift));
+    Value upper = arith::TruncIOp::create(b, i32, a.shr(x, shift));
     Value lower = arith::TruncIOp::create(b, i32, x);
-    Value behind =
-        arith::AddIOp::create(b, leadingZeros(b, lower), constant(i32, 32));
-    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, upper,
-                                          constant(i32, 0));
-    Value count =
-        arith::SelectOp::create(b, isEmpty, behind, leadingZeros(b, upper));
+    Value behind = a.add(leadingZeros(b, lower), constant(i32, 32));
+    Value isEmpty = a.equal(upper, constant(i32, 0));
+    Value count = a.select(isEmpty, behind, leadingZeros(b, upper));
     return arith::ExtUIOp::create(b, x.getType(), count);
   }
   Value set = width < 32 ? Value(arith::ExtUIOp::create(b, i32, x)) : x;
   for (int64_t shift = 1; shift < width; shift *= 2)
-    set = arith::OrIOp::create(
-        b, set, arith::ShRUIOp::create(b, set, constant(i32, shift)));
-  Value count = arith::SubIOp::create(b, constant(i32, width),
-                                      math::CtPopOp::create(b, set));
+    set = a.either(set, a.shr(set, constant(i32, shift)));
+  Value count = a.sub(constant(i32, width), math::CtPopOp::create(b, set));
   return width < 32 ? Value(arith::TruncIOp::create(b, x.getType(), count))
                     : count;
 }

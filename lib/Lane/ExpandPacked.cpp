@@ -139,7 +139,7 @@ Value WordExpander::finish(Value pair) {
     return pair;
   if (minima)
     return math::FmaOp::create(*this, pair, scales, minima);
-  return arith::MulFOp::create(*this, pair, scales, contract);
+  return fmul(pair, scales, contract);
 }
 
 SmallVector<Value> WordExpander::nibbles() {
@@ -174,11 +174,9 @@ SmallVector<Value> WordExpander::nibbles() {
         else if (moved < 0)
           high = with<arith::ShRUIOp>(high, -moved);
         uint32_t mask = ((1 << row.highBits) - 1) << (place + row.bits);
-        word = arith::OrIOp::create(*this, word,
-                                    with<arith::AndIOp>(high, twice(mask)));
+        word = either(word, with<arith::AndIOp>(high, twice(mask)));
       }
-      pair = arith::SubFOp::create(*this, asPair(word),
-                                   zero(raised, twice(1 << place)), contract);
+      pair = fsub(asPair(word), zero(raised, twice(1 << place)), contract);
     }
     pair = finish(pair);
     bool areNeighbours = inOrder || row.isPaired;
@@ -203,8 +201,7 @@ SmallVector<Value> WordExpander::bytes() {
       Value moved = i ? with<arith::ShRUIOp>(word, 8) : word;
       pair = with<arith::OrIOp>(with<arith::AndIOp>(moved, 0x00ff00ff), raised);
     }
-    pair = finish(arith::SubFOp::create(*this, asPair(pair),
-                                        zero(raised, twice(1)), contract));
+    pair = finish(fsub(asPair(pair), zero(raised, twice(1)), contract));
     numbers[permutes ? 2 * i : i] = at(pair, 0);
     numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
   }
@@ -219,9 +216,8 @@ Value WordExpander::factorOfFloats() {
         *this, getF16FloatAttr(std::ldexp(1.0f, row.sumExponent() + 8)));
   if (scale.getType().isF16())
     scale = arith::ExtFOp::create(*this, getF32Type(), scale);
-  return arith::MulFOp::create(
-      *this, scale, arith::ConstantOp::create(*this, getF32FloatAttr(256)),
-      contract);
+  return fmul(scale, arith::ConstantOp::create(*this, getF32FloatAttr(256)),
+              contract);
 }
 
 SmallVector<Value> WordExpander::floats() {
@@ -236,7 +232,7 @@ SmallVector<Value> WordExpander::floats() {
     Value pair = asPair(floatsInUpperBytes(word));
     if (!isUnit)
       pair = arith::ExtFOp::create(*this, scales.getType(), pair);
-    pair = arith::MulFOp::create(*this, pair, scales, contract);
+    pair = fmul(pair, scales, contract);
     if (!isUnit)
       pair = arith::TruncFOp::create(*this, pairType, pair);
     numbers[permutes ? 2 * i : i] = at(pair, 0);
@@ -275,17 +271,13 @@ Value WordExpander::tableBytes(Value numbers, int byte) {
   Value first = lookUp(tables[1], tables[0]);
   Value fourth = with<arith::AndIOp>(numbers, 0x08080808);
   if (isMirrored) // the sign
-    return byte ? arith::OrIOp::create(*this, first,
-                                       with<arith::ShLIOp>(fourth, 4))
-                      .getResult()
-                : first;
+    return byte ? either(first, with<arith::ShLIOp>(fourth, 4)) : first;
   // All bits of the bytes whose fourth bit is set.
-  Value mask = arith::SubIOp::create(*this, with<arith::ShLIOp>(fourth, 5),
-                                     with<arith::ShRUIOp>(fourth, 3));
+  Value mask =
+      sub(with<arith::ShLIOp>(fourth, 5), with<arith::ShRUIOp>(fourth, 3));
   Value second = lookUp(tables[3], tables[2]);
-  return arith::OrIOp::create(
-      *this, arith::AndIOp::create(*this, second, mask),
-      arith::AndIOp::create(*this, first, with<arith::XOrIOp>(mask, ~0u)));
+  return either(both(second, mask),
+                both(first, with<arith::XOrIOp>(mask, ~0u)));
 }
 
 /// Codes `first` and its neighbour in one word, or others that higher bits of
@@ -293,13 +285,11 @@ Value WordExpander::tableBytes(Value numbers, int byte) {
 Value WordExpander::selected(int number, int bit, unsigned first) {
   if (bit == 0)
     return bits(code(first) | uint32_t(code(first + 1)) << 16);
-  Value isSet = arith::CmpIOp::create(
-      *this, arith::CmpIPredicate::ne,
-      with<arith::AndIOp>(op.getWord(), 1u << (row.bits * number + bit)),
-      bits(0));
-  return arith::SelectOp::create(*this, isSet,
-                                 selected(number, bit - 1, first | 1u << bit),
-                                 selected(number, bit - 1, first));
+  Value isSet =
+      differ(with<arith::AndIOp>(op.getWord(), 1u << (row.bits * number + bit)),
+             bits(0));
+  return select(isSet, selected(number, bit - 1, first | 1u << bit),
+                selected(number, bit - 1, first));
 }
 
 SmallVector<Value> WordExpander::codes() {
@@ -313,20 +303,18 @@ SmallVector<Value> WordExpander::codes() {
     // A code comes into the lower or the upper half of its word.
     auto half = [&](int number, bool isUpper) -> Value {
       Value both = selected(number, row.bits - 1, 0);
-      Value isSecond = arith::CmpIOp::create(
-          *this, arith::CmpIPredicate::ne,
-          with<arith::AndIOp>(op.getWord(), 1u << (row.bits * number)),
-          bits(0));
+      Value isSecond =
+          differ(with<arith::AndIOp>(op.getWord(), 1u << (row.bits * number)),
+                 bits(0));
       Value first = isUpper ? with<arith::ShLIOp>(both, 16)
                             : with<arith::AndIOp>(both, 0xffff);
       Value second = isUpper ? with<arith::AndIOp>(both, 0xffff0000)
                              : with<arith::ShRUIOp>(both, 16);
-      return arith::SelectOp::create(*this, isSecond, second, first);
+      return select(isSecond, second, first);
     };
     for (int i = 0; i < 4; ++i)
       take(i, 2 * i, 2 * i + 1,
-           arith::OrIOp::create(*this, half(2 * i, false),
-                                half(2 * i + 1, true)));
+           either(half(2 * i, false), half(2 * i + 1, true)));
     return numbers;
   }
   // Numbers in bytes, as they come: those of even bits 7:4 and odd places.
@@ -402,10 +390,10 @@ static Value sumTimesNumber(PairBuilder &b, tile::VectorDotOp op) {
   Value sums[2];
   for (int64_t i = 0; i < count; ++i) {
     Value x = wide(op.getA(), i), &sum = sums[i % 2];
-    sum = sum ? arith::AddFOp::create(b, sum, x).getResult() : x;
+    sum = sum ? b.fadd(sum, x) : x;
   }
   if (sums[1])
-    sums[0] = arith::AddFOp::create(b, sums[0], sums[1]);
+    sums[0] = b.fadd(sums[0], sums[1]);
   return math::FmaOp::create(b, sums[0], wide(op.getB(), 0), op.getAcc());
 }
 
@@ -463,14 +451,13 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row,
     else if (sum)
       sum = math::FmaOp::create(b, x, y, sum);
     else
-      sum = arith::MulFOp::create(b, x, y, contract);
+      sum = b.fmul(x, y, contract);
   }
   for (Value sum : sums)
     for (int64_t half = 0; sum && half < 2; ++half) {
       Value part = arith::ExtFOp::create(b, b.getF32Type(), b.at(sum, half));
-      total = matchPattern(total, m_AnyZeroFloat())
-                  ? part
-                  : arith::AddFOp::create(b, total, part).getResult();
+      total =
+          matchPattern(total, m_AnyZeroFloat()) ? part : b.fadd(total, part);
     }
   op.replaceAllUsesWith(total);
   op.erase();

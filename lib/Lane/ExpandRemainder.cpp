@@ -18,27 +18,16 @@
 
 using namespace mlir;
 using namespace greta;
-using arith::CmpIPredicate;
 
 namespace {
 
 /// Integers of one width in the making.
-struct Integers {
-  ImplicitLocOpBuilder &b;
+struct Integers : Arithmetic {
   Type type;
 
   Value operator()(uint64_t number) {
     return arith::ConstantOp::create(
         b, b.getIntegerAttr(type, APInt(type.getIntOrFloatBitWidth(), number)));
-  }
-  Value is(CmpIPredicate predicate, Value x, Value y) {
-    return arith::CmpIOp::create(b, predicate, x, y);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(b, condition, x, y);
-  }
-  template <typename OpT> Value make(Value x, Value y) {
-    return OpT::create(b, x, y);
   }
 };
 
@@ -50,7 +39,7 @@ static Value remainderOf(ImplicitLocOpBuilder &b, Value x, Value y) {
            mantissa = width == 64 ? 52 : 23;
   uint64_t sign = uint64_t(1) << (width - 1), one = uint64_t(1) << mantissa;
   uint64_t infinity = sign - one, bias = (infinity >> mantissa) / 2;
-  Integers i{b, b.getIntegerType(width)};
+  Integers i{{b}, b.getIntegerType(width)};
   auto bitsOf = [&](Value value) {
     return arith::BitcastOp::create(b, i.type, value).getResult();
   };
@@ -58,64 +47,53 @@ static Value remainderOf(ImplicitLocOpBuilder &b, Value x, Value y) {
     return arith::BitcastOp::create(b, type, bits).getResult();
   };
   Value bits = bitsOf(x);
-  Value m = i.make<arith::AndIOp>(bits, i(sign - 1));
-  Value n = i.make<arith::AndIOp>(bitsOf(y), i(sign - 1));
+  Value m = i.both(bits, i(sign - 1));
+  Value n = i.both(bitsOf(y), i(sign - 1));
   // Infinities and NaN by anything, anything by NaN and 0.
-  Value isNaN = i.make<arith::OrIOp>(
-      i.make<arith::OrIOp>(i.is(CmpIPredicate::uge, m, i(infinity)),
-                           i.is(CmpIPredicate::ugt, n, i(infinity))),
-      i.is(CmpIPredicate::eq, n, i(0)));
-  Value isSmaller = i.is(CmpIPredicate::ult, m, n);
+  Value isNaN =
+      i.either(i.either(i.compare(Arithmetic::Predicate::uge, m, i(infinity)),
+                        i.compare(Arithmetic::Predicate::ugt, n, i(infinity))),
+               i.equal(n, i(0)));
+  Value isSmaller = i.compare(Arithmetic::Predicate::ult, m, n);
   auto split = [&](Value size) {
-    Value field = i.make<arith::ShRUIOp>(size, i(mantissa));
-    Value fraction = i.make<arith::AndIOp>(size, i(one - 1));
-    Value isDenormal = i.is(CmpIPredicate::eq, field, i(0));
+    Value field = i.shr(size, i(mantissa));
+    Value fraction = i.both(size, i(one - 1));
+    Value isDenormal = i.equal(field, i(0));
     return std::pair(
-        i.make<arith::MaxUIOp>(field, i(1)),
-        i.select(isDenormal, fraction, i.make<arith::OrIOp>(fraction, i(one))));
+        Value(arith::MaxUIOp::create(b, field, i(1))),
+        i.select(isDenormal, fraction, i.either(fraction, i(one))));
   };
   auto [e, whole] = split(m);
   auto [f, places] = split(n);
   Value divisor = i.select(isNaN, i(1), places);
-  Value left = i.select(i.make<arith::OrIOp>(isNaN, isSmaller), i(0),
-                        i.make<arith::SubIOp>(e, f));
-  Value rest = i.make<arith::RemUIOp>(whole, divisor);
+  Value left = i.select(i.either(isNaN, isSmaller), i(0), i.sub(e, f));
+  Value rest = i.rem(whole, divisor);
   unsigned step = width - mantissa - 1;
   auto loop = scf::WhileOp::create(
       b, TypeRange{i.type, i.type}, ValueRange{rest, left},
-      [&](OpBuilder &inner, Location, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(inner.getInsertionBlock());
-        Value isLeft = i.is(CmpIPredicate::ne, carried[1], i(0));
+      [&](OpBuilder &, Location, ValueRange carried) {
+        Value isLeft = i.differ(carried[1], i(0));
         scf::ConditionOp::create(b, isLeft, carried);
       },
-      [&](OpBuilder &inner, Location, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(inner.getInsertionBlock());
-        Value taken = i.make<arith::MinUIOp>(carried[1], i(step));
-        Value next = i.make<arith::RemUIOp>(
-            i.make<arith::ShLIOp>(carried[0], taken), divisor);
-        Value after = i.make<arith::SubIOp>(carried[1], taken);
+      [&](OpBuilder &, Location, ValueRange carried) {
+        Value taken = i.minU(carried[1], i(step));
+        Value next = i.rem(i.shl(carried[0], taken), divisor);
+        Value after = i.sub(carried[1], taken);
         scf::YieldOp::create(b, ValueRange{next, after});
       });
   // The rest times 2^(f - bias - mantissa), exactly: by two factors, because
   // one may be too small for a float.
-  Value exponent =
-      i.make<arith::SubIOp>(f, i(bias + mantissa)); // negative, or not
-  Value half = i.make<arith::ShRSIOp>(exponent, i(1));
+  Value exponent = i.sub(f, i(bias + mantissa)); // negative, or not
+  Value half = arith::ShRSIOp::create(b, exponent, i(1));
   auto power = [&](Value k) {
-    return fromBits(
-        i.make<arith::ShLIOp>(i.make<arith::AddIOp>(k, i(bias)), i(mantissa)));
+    return fromBits(i.shl(i.add(k, i(bias)), i(mantissa)));
   };
   Value size = arith::UIToFPOp::create(b, type, loop.getResult(0));
-  size = arith::MulFOp::create(b, size, power(half));
-  size = arith::MulFOp::create(b, size,
-                               power(i.make<arith::SubIOp>(exponent, half)));
-  Value result = fromBits(
-      i.make<arith::OrIOp>(bitsOf(size), i.make<arith::AndIOp>(bits, i(sign))));
-  result = arith::SelectOp::create(b, isSmaller, x, result);
-  return arith::SelectOp::create(b, isNaN, fromBits(i(infinity | one >> 1)),
-                                 result);
+  size = i.fmul(size, power(half));
+  size = i.fmul(size, power(i.sub(exponent, half)));
+  Value result = fromBits(i.either(bitsOf(size), i.both(bits, i(sign))));
+  result = i.select(isSmaller, x, result);
+  return i.select(isNaN, fromBits(i(infinity | one >> 1)), result);
 }
 
 void greta::expandRemainder(Operation *op) {

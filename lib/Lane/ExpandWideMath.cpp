@@ -50,9 +50,7 @@ struct Wide : Formula<Wide, double, int64_t> {
 };
 
 /// Two conditions on what is in the making.
-Value both(Wide x, Value p, Value q) {
-  return arith::AndIOp::create(*x.b, p, q);
-}
+Value both(Wide x, Value p, Value q) { return Arithmetic{*x.b}.both(p, q); }
 
 /// Within limits; NaN stays what it is.
 Wide clamp(Wide x, double least, double most) {
@@ -71,17 +69,17 @@ constexpr double ln2High = 0x1.62e42fep-1, ln2Low = 0x1.f473de6af278fp-30;
 
 /// 2^k of a whole number from -1022 to 1023.
 Wide power(Wide like, Value k) {
-  ImplicitLocOpBuilder &b = *like.b;
-  Value biased = arith::AddIOp::create(b, k, like.integer(1023));
-  return like.fromBits(arith::ShLIOp::create(b, biased, like.integer(52)));
+  Arithmetic a{*like.b};
+  Value biased = a.add(k, like.integer(1023));
+  return like.fromBits(a.shl(biased, like.integer(52)));
 }
 
 /// x 2^k where 2^k alone may be out of range.
 Wide scale(Wide x, Wide k) {
-  ImplicitLocOpBuilder &b = *x.b;
+  Arithmetic a{*x.b};
   Value whole = k.whole();
-  Value half = arith::ShRSIOp::create(b, whole, x.integer(1));
-  Value rest = arith::SubIOp::create(b, whole, half);
+  Value half = arith::ShRSIOp::create(a.b, whole, x.integer(1));
+  Value rest = a.sub(whole, half);
   return x * power(x, half) * power(x, rest);
 }
 
@@ -150,17 +148,18 @@ struct Parts {
   Wide k, log; // of m
 };
 Parts split(Wide x) {
-  ImplicitLocOpBuilder &b = *x.b;
+  Arithmetic a{*x.b};
   Value isTiny = x < 0x1p-1022;
   Wide normal = select(isTiny, x * 0x1p54, x);
   Value bits = normal.bits();
-  Value fromRoot = arith::SubIOp::create(
-      b, bits, x.integer(llvm::bit_cast<int64_t>(llvm::numbers::sqrt2 / 2)));
-  Value exponent = arith::ShRSIOp::create(b, fromRoot, x.integer(52));
-  Value scaled = arith::ShLIOp::create(b, exponent, x.integer(52));
-  Wide f = x.fromBits(arith::SubIOp::create(b, bits, scaled)) - 1;
-  Value narrow = arith::TruncIOp::create(b, x.like(b.getI32Type()), exponent);
-  Wide k = x.make(arith::SIToFPOp::create(b, x.value.getType(), narrow));
+  Value fromRoot =
+      a.sub(bits, x.integer(llvm::bit_cast<int64_t>(llvm::numbers::sqrt2 / 2)));
+  Value exponent = arith::ShRSIOp::create(a.b, fromRoot, x.integer(52));
+  Value scaled = a.shl(exponent, x.integer(52));
+  Wide f = x.fromBits(a.sub(bits, scaled)) - 1;
+  Value narrow =
+      arith::TruncIOp::create(a.b, x.like(a.b.getI32Type()), exponent);
+  Wide k = x.make(arith::SIToFPOp::create(a.b, x.value.getType(), narrow));
   k = select(isTiny, k - 54, k);
   // 2 atanh(s) = f - f^2/2 + s (f^2/2 + series): the rounding of s counts for
   // little.
@@ -250,16 +249,14 @@ Wide sine(Wide x, int64_t quarters) {
   Turned turned = turn(x);
   Wide r = turned.r;
   Value quadrant = turned.quadrant;
-  ImplicitLocOpBuilder &b = *x.b;
+  Arithmetic a{*x.b};
   Wide square = r * r;
   Wide sin = r - r * square * series(square, 3) * (1.0 / 6);
   Wide cos = series(square, 0);
   if (quarters)
-    quadrant = arith::AddIOp::create(b, quadrant, x.integer(quarters));
+    quadrant = a.add(quadrant, x.integer(quarters));
   auto isSet = [&](int64_t bit) -> Value {
-    return arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ne,
-        arith::AndIOp::create(b, quadrant, x.integer(bit)), x.integer(0));
+    return a.differ(a.both(quadrant, x.integer(bit)), x.integer(0));
   };
   // Zero keeps its sign.
   Wide result = select(isSet(1), cos, select(x == 0, x, sin));
@@ -307,8 +304,7 @@ Wide atan2(Wide y, Wide x) {
                  ratio);
   Wide angle = atanOfSize(ratio);
   // A zero may be negative, so the sign is the bit.
-  Value isLeft = arith::CmpIOp::create(*x.b, arith::CmpIPredicate::slt,
-                                       x.bits(), x.integer(0));
+  Value isLeft = Arithmetic{*x.b}.below(x.bits(), x.integer(0));
   Wide turned = x.literal(llvm::numbers::pi) - (angle - 0x1.1a62633145c07p-53);
   return select(isLeft, turned, angle).withSignOf(y);
 }
@@ -342,7 +338,7 @@ Wide erfcFar(Wide x) {
        0x1.df5ed4ad6b4d1p-35,  -0x1.2d97cb47fa79bp-33, 0x1.cb4b6756f39a8p-37});
   // The part of x^2 that an f64 keeps, and the part that it loses.
   Value upper =
-      arith::AndIOp::create(*x.b, size.bits(), x.integer(~((1LL << 27) - 1)));
+      Arithmetic{*x.b}.both(size.bits(), x.integer(~((1LL << 27) - 1)));
   Wide high = x.fromBits(upper);
   Wide lost = (size - high) * (size + high);
   return t * exp(-(high * high)) * exp(p - lost);
@@ -371,7 +367,7 @@ Wide cbrt(Wide x) {
 
 /// |x|^y = 2^(y log2 |x|), and what IEEE has of signs; x^0 and 1^y are 1.
 Wide pow(Wide x, Wide y) {
-  ImplicitLocOpBuilder &b = *x.b;
+  Arithmetic a{*x.b};
   Wide size = exp2(y * log2(x.abs())), half = y * 0.5;
   Value isOdd = both(x, y.floor() == y, half.floor() != half);
   Wide result = select(isOdd, size.withSignOf(x), size);
@@ -379,9 +375,8 @@ Wide pow(Wide x, Wide y) {
   Value isInvalid = both(x, x < 0, y.floor() != y);
   isInvalid = both(x, isInvalid, x != -infinity);
   Wide nan = x.literal(std::numeric_limits<double>::quiet_NaN());
-  Value isOne = arith::OrIOp::create(b, y == 0, x == 1);
-  isOne = arith::OrIOp::create(b, isOne,
-                               both(x, x.abs() == 1, y.abs() == infinity));
+  Value isOne = a.either(y == 0, x == 1);
+  isOne = a.either(isOne, both(x, x.abs() == 1, y.abs() == infinity));
   return select(isOne, x.literal(1), select(isInvalid, nan, result));
 }
 
