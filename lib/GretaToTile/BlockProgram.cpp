@@ -92,7 +92,7 @@ Value Emitter::reduce(Value v, unsigned dim,
 }
 
 void Emitter::addDim(Access &access, Value offset, AffineExpr stride) {
-  access.offsets.push_back(offset ? offset : i32(b, 0));
+  access.offsets.push_back(offset ? offset : i32(0));
   auto constant = dyn_cast<AffineConstantExpr>(stride);
   access.strides.push_back(constant ? constant.getValue()
                                     : ShapedType::kDynamic);
@@ -122,13 +122,13 @@ void Emitter::check(llvm::function_ref<Value()> condition, StringRef message) {
 
 Value Emitter::implied(Value asked, Value x) {
   Value all = splat(arith::ConstantIntOp::create(b, 1, 1), shapeOf(asked));
-  return arith::OrIOp::create(b, arith::XOrIOp::create(b, asked, all), x);
+  return either(flip(asked, all), x);
 }
 
 Value Emitter::orLeftOut(Value isInside, Value slot) {
-  Value zero = splat(i32(b, 0), shapeOf(slot));
-  Value isLeftOut = compare(Predicate::slt, slot, zero);
-  return arith::OrIOp::create(b, isInside, isLeftOut);
+  Value zero = splat(i32(0), shapeOf(slot));
+  Value isLeftOut = below(slot, zero);
+  return either(isInside, isLeftOut);
 }
 
 void Emitter::goOnIf(Value condition) {
@@ -139,7 +139,7 @@ void Emitter::goOnIf(Value condition) {
 scf::ForOp Emitter::loopOver(
     Value from, Value to, int64_t step, ValueRange carried,
     llvm::function_ref<SmallVector<Value>(Value, ValueRange)> iteration) {
-  auto loop = scf::ForOp::create(b, from, to, i32(b, step), carried);
+  auto loop = scf::ForOp::create(b, from, to, i32(step), carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next =

@@ -133,8 +133,13 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
         inputs, ValueRange(outputs).slice(nextOutput, numStored),
         ValueRange(scratch).slice(nextScratch, numScratch),
         ArrayRef(caches).slice(nextOutput, numStored)};
-    emitters.push_back(emitterOf({b, kernel, region, spaces[i],
-                                  schedule.spaces[i], *scalars, pointers}));
+    emitters.push_back(emitterOf({{b},
+                                  kernel,
+                                  region,
+                                  spaces[i],
+                                  schedule.spaces[i],
+                                  *scalars,
+                                  pointers}));
     nextOutput += numOutputs;
     nextScratch += numScratch;
     counts.push_back(emitters.back()->workgroups());

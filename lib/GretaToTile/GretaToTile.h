@@ -9,9 +9,9 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/Configure/CheckSchedule.h"
 #include "greta/Fuse/Space.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "greta/Names.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <map>
 #include <memory>
 #include <set>
@@ -23,13 +23,13 @@ class ScalarArguments {
 public:
   explicit ScalarArguments(tile::FuncOp kernel) : kernel(kernel) {}
   /// A constant, or the argument that carries `expr`.
-  mlir::Value get(mlir::ImplicitLocOpBuilder &b, mlir::AffineExpr expr);
-  llvm::ArrayRef<mlir::AffineExpr> expressions() const { return exprs; }
+  Value get(ImplicitLocOpBuilder &b, AffineExpr expr);
+  ArrayRef<AffineExpr> expressions() const { return exprs; }
 
 private:
   tile::FuncOp kernel;
-  llvm::SmallVector<mlir::AffineExpr> exprs;
-  llvm::SmallVector<mlir::Value> arguments;
+  SmallVector<AffineExpr> exprs;
+  SmallVector<Value> arguments;
 };
 
 /// The arguments of a kernel's launch that begin at a part's first row, where a
@@ -41,37 +41,33 @@ mlir::DenseI64ArrayAttr rowArguments(KernelOp kernel,
 
 /// Elements between neighbours along a dimension of the space in a tensor that
 /// `mapping` indexes.
-mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
-                          const Mapping &mapping);
-
-/// An i32 constant.
-mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
+AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
+                    const Mapping &mapping);
 
 /// The destination of the rows of a result that updates a cache in place: row t
 /// to row slots[t] of `rows`, others nowhere.
 struct CacheRows {
-  mlir::Value slots; // null: the result is stored as it is
-  mlir::AffineExpr rows;
+  Value slots; // null: the result is stored as it is
+  AffineExpr rows;
 };
 
 /// Arithmetic inside one op of the dialect may contract: its definition rounds
 /// once, at the end.
-constexpr auto contract = mlir::arith::FastMathFlags::contract;
+constexpr auto contract = arith::FastMathFlags::contract;
 
 constexpr double log2e = 1.4426950408889634;
 
 /// A region of a kernel, and where its program is emitted.
-struct EmitterContext {
+struct EmitterContext : Arithmetic {
   struct Pointers {
-    mlir::ValueRange inputs;          // one per argument of the region
-    mlir::ValueRange outputs;         // one per yielded value
-    mlir::ValueRange scratch;         // of scratchTypes
-    llvm::ArrayRef<CacheRows> caches; // per yielded value
+    ValueRange inputs;          // one per argument of the region
+    ValueRange outputs;         // one per yielded value
+    ValueRange scratch;         // of scratchTypes
+    ArrayRef<CacheRows> caches; // per yielded value
   };
 
-  mlir::ImplicitLocOpBuilder &b;
   KernelOp kernel;
-  mlir::Region &region;
+  Region &region;
   const Space &space;
   const SpaceSchedule &config;
   ScalarArguments &scalars;
@@ -86,163 +82,100 @@ public:
   virtual ~Emitter() = default;
 
   /// Workgroups of the region over the function's symbols.
-  virtual mlir::AffineExpr workgroups() = 0;
+  virtual AffineExpr workgroups() = 0;
 
   /// The program of workgroup `index` of the region.
-  virtual void emit(mlir::Value index) = 0;
+  virtual void emit(Value index) = 0;
 
   /// How many elements there are of each scratch buffer, once the program is
   /// emitted.
-  virtual llvm::SmallVector<mlir::AffineExpr> scratchExtents() { return {}; }
+  virtual SmallVector<AffineExpr> scratchExtents() { return {}; }
 
 protected:
-  using Flags = mlir::arith::FastMathFlags;
-  using Predicate = mlir::arith::CmpIPredicate;
-  using FPredicate = mlir::arith::CmpFPredicate;
-
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(b, x, y);
-  }
-  mlir::Value sub(mlir::Value x, mlir::Value y) {
-    return mlir::arith::SubIOp::create(b, x, y);
-  }
-  mlir::Value mul(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MulIOp::create(b, x, y);
-  }
-  /// The operands are natural numbers.
-  mlir::Value div(mlir::Value x, mlir::Value y) {
-    return mlir::arith::DivUIOp::create(b, x, y);
-  }
-  mlir::Value rem(mlir::Value x, mlir::Value y) {
-    return mlir::arith::RemUIOp::create(b, x, y);
-  }
-  mlir::Value minU(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MinUIOp::create(b, x, y);
-  }
-  mlir::Value least(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MinSIOp::create(b, x, y);
-  }
-  mlir::Value most(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MaxSIOp::create(b, x, y);
-  }
-  mlir::Value both(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AndIOp::create(b, x, y);
-  }
-  mlir::Value fadd(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
-    return mlir::arith::AddFOp::create(b, x, y, flags);
-  }
-  mlir::Value fsub(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
-    return mlir::arith::SubFOp::create(b, x, y, flags);
-  }
-  mlir::Value fmul(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
-    return mlir::arith::MulFOp::create(b, x, y, flags);
-  }
-  mlir::Value fdiv(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
-    return mlir::arith::DivFOp::create(b, x, y, flags);
-  }
-  mlir::Value compare(Predicate how, mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(b, how, x, y);
-  }
-  mlir::Value compare(FPredicate how, mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpFOp::create(b, how, x, y);
-  }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return mlir::arith::SelectOp::create(b, condition, x, y);
-  }
-
-  mlir::AffineExpr fixed(int64_t value) {
+  AffineExpr fixed(int64_t value) {
     return mlir::getAffineConstantExpr(value, kernel.getContext());
   }
   /// An i64: a constant, an i32 (or a block), or an expression computed with 64
   /// bits.
-  mlir::Value i64(int64_t value);
-  mlir::Value large(mlir::Value i32);
-  mlir::Value large(mlir::AffineExpr expr);
+  Value i64(int64_t value);
+  Value large(Value i32);
+  Value large(AffineExpr expr);
 
   // Blocks.
-  mlir::RankedTensorType block(llvm::ArrayRef<int64_t> shape,
-                               mlir::Type element) {
-    return mlir::RankedTensorType::get(shape, element);
+  RankedTensorType block(ArrayRef<int64_t> shape, Type element) {
+    return RankedTensorType::get(shape, element);
   }
-  static llvm::ArrayRef<int64_t> shapeOf(mlir::Value block) {
-    return mlir::cast<mlir::RankedTensorType>(block.getType()).getShape();
+  static ArrayRef<int64_t> shapeOf(Value block) {
+    return mlir::cast<RankedTensorType>(block.getType()).getShape();
   }
   /// The same number everywhere; of f32 where a shape is given.
-  mlir::Value constant(mlir::RankedTensorType type, double value);
-  mlir::Value constant(llvm::ArrayRef<int64_t> shape, double value) {
+  Value constant(RankedTensorType type, double value);
+  Value constant(ArrayRef<int64_t> shape, double value) {
     return constant(block(shape, b.getF32Type()), value);
   }
-  mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
-  mlir::Value iota(llvm::ArrayRef<int64_t> shape, unsigned dim);
-  mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  mlir::Value broadcast(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  mlir::Value transpose(mlir::Value block, llvm::ArrayRef<int64_t> order);
+  Value splat(Value scalar, ArrayRef<int64_t> shape);
+  Value iota(ArrayRef<int64_t> shape, unsigned dim);
+  Value reshape(Value block, ArrayRef<int64_t> shape);
+  Value broadcast(Value block, ArrayRef<int64_t> shape);
+  Value transpose(Value block, ArrayRef<int64_t> order);
   /// In f32, and in `element`; itself where it is.
-  mlir::Value extend(mlir::Value block);
-  mlir::Value narrow(mlir::Value block, mlir::Type element,
-                     Flags flags = Flags::none);
+  Value extend(Value block);
+  Value narrow(Value block, Type element, Flags flags = Flags::none);
   /// Combined along a dimension, which goes away.
-  mlir::Value
-  reduce(mlir::Value block, unsigned dim,
-         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  Value reduce(Value block, unsigned dim,
+               function_ref<Value(Value, Value)> combine);
 
   // Memory.
-  mlir::Value advance(mlir::Value pointer, mlir::Value elements) {
+  Value advance(Value pointer, Value elements) {
     return tile::PtrAddOp::create(b, pointer, elements);
   }
-  mlir::Value gather(mlir::Type type, mlir::Value pointers, mlir::Value mask) {
-    return tile::LoadScatteredOp::create(b, type, pointers, mask,
-                                         mlir::Value());
+  Value gather(Type type, Value pointers, Value mask) {
+    return tile::LoadScatteredOp::create(b, type, pointers, mask, Value());
   }
   /// The operands that greta_tile.load and store share.
   struct Access {
-    llvm::SmallVector<mlir::Value> offsets, dynamicStrides, bounds;
-    llvm::SmallVector<int64_t> strides, bounded, clamped;
+    SmallVector<Value> offsets, dynamicStrides, bounds;
+    SmallVector<int64_t> strides, bounded, clamped;
   };
   /// A dimension more of one, at an offset (null: 0) with a stride.
-  void addDim(Access &access, mlir::Value offset, mlir::AffineExpr stride);
-  static void setBound(Access &access, int64_t dim, mlir::Value bound) {
+  void addDim(Access &access, Value offset, AffineExpr stride);
+  static void setBound(Access &access, int64_t dim, Value bound) {
     access.bounded.push_back(dim);
     access.bounds.push_back(bound);
   }
-  Access wholeBlock(llvm::ArrayRef<int64_t> shape);
-  tile::LoadOp load(mlir::RankedTensorType type, mlir::Value pointer,
-                    const Access &access, mlir::Value other = {});
-  void store(mlir::Value block, mlir::Value pointer, const Access &access);
+  Access wholeBlock(ArrayRef<int64_t> shape);
+  tile::LoadOp load(RankedTensorType type, Value pointer, const Access &access,
+                    Value other = {});
+  void store(Value block, Value pointer, const Access &access);
 
   // The conditions that callers are asked for.
   /// Whether the function is (checkedName).
   bool isChecked();
   /// There: the launch fails unless `condition`, a scalar or a block, holds.
-  void check(llvm::function_ref<mlir::Value()> condition,
-             llvm::StringRef message);
+  void check(function_ref<Value()> condition, StringRef message);
   /// `x` for every element, or true if nobody asks.
-  mlir::Value implied(mlir::Value asked, mlir::Value x);
+  Value implied(Value asked, Value x);
   /// Every slot is inside, or negative, which goes nowhere.
-  mlir::Value orLeftOut(mlir::Value isInside, mlir::Value slot);
+  Value orLeftOut(Value isInside, Value slot);
 
   // Control flow.
   /// Leaves the builder where only those go on for whom `condition` holds.
-  void goOnIf(mlir::Value condition);
+  void goOnIf(Value condition);
   /// When all workgroups that share a tile have stored their partial sums:
   /// counts this one at `counter`, and leaves the builder where only the last
   /// of `expected` goes on, which sees what the others have stored.
-  void goOnAsLast(mlir::Value counter, mlir::Value expected);
+  void goOnAsLast(Value counter, Value expected);
   /// A loop whose iterations make of its counter and what it carries what it
   /// carries on.
-  mlir::scf::ForOp
-  loopOver(mlir::Value from, mlir::Value to, int64_t step,
-           mlir::ValueRange carried,
-           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
-                                                             mlir::ValueRange)>
-               iteration);
+  scf::ForOp
+  loopOver(Value from, Value to, int64_t step, ValueRange carried,
+           function_ref<SmallVector<Value>(Value, ValueRange)> iteration);
 };
 
 /// The elements of the scratch memory of a space whose work is split, a buffer
 /// each; the last has counters, which are zero between launches.
-llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
-                                           const SpaceSchedule &config);
-llvm::SmallVector<mlir::Type> attentionScratch(mlir::MLIRContext *context);
+SmallVector<Type> scratchTypes(const Space &space, const SpaceSchedule &config);
+SmallVector<Type> attentionScratch(MLIRContext *context);
 
 /// Emitters of ops that have a kernel to themselves.
 std::unique_ptr<Emitter> makeAttentionEmitter(const EmitterContext &context);
@@ -256,28 +189,26 @@ class SpaceEmitter : public Emitter {
 public:
   SpaceEmitter(const EmitterContext &context, int64_t units);
 
-  llvm::SmallVector<mlir::AffineExpr> scratchExtents() override {
-    return extents;
-  }
-  mlir::AffineExpr workgroups() override;
-  void emit(mlir::Value index) override;
+  SmallVector<AffineExpr> scratchExtents() override { return extents; }
+  AffineExpr workgroups() override;
+  void emit(Value index) override;
 
 private:
   struct Dim {
     enum Kind { Group, Pair, Column, Depth, Run } kind;
     int64_t group;
     int64_t extent;
-    mlir::AffineExpr size;  // of the whole space along it
-    bool masked;            // some block is not full
-    mlir::Value offset;     // of this workgroup's block; null: 0
-    int64_t unit = 0;       // Depth and Run: elements along K of one step
-    int64_t step = 0;       // in a skinny GEMM: columns of B of one step
-    bool moved = false;     // the last block ends where the space does
-    bool grouped = false;   // rows in groups: blocks end where a group does
-    mlir::Value bound = {}; // of this workgroup's group; null: the size
-    bool isAlone = false;   // no launch has a second block
+    AffineExpr size;      // of the whole space along it
+    bool masked;          // some block is not full
+    Value offset;         // of this workgroup's block; null: 0
+    int64_t unit = 0;     // Depth and Run: elements along K of one step
+    int64_t step = 0;     // in a skinny GEMM: columns of B of one step
+    bool moved = false;   // the last block ends where the space does
+    bool grouped = false; // rows in groups: blocks end where a group does
+    Value bound = {};     // of this workgroup's group; null: the size
+    bool isAlone = false; // no launch has a second block
 
-    mlir::AffineExpr blocks() const {
+    AffineExpr blocks() const {
       return isAlone ? mlir::getAffineConstantExpr(1, size.getContext())
                      : size.ceilDiv(extent);
     }
@@ -286,136 +217,129 @@ private:
   /// A value (or an op and which of its parts) in a mapping.
   using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
   /// The computed values: per region of code, so that they dominate.
-  using Scope = std::map<Key, mlir::Value>;
+  using Scope = std::map<Key, Value>;
 
   // Layout of the space (GretaToTileSpace.cpp).
   bool isSplit(const Dim &dim) const;
   bool hasColumns(const Mapping &mapping) const;
   bool isMapped(const Dim &dim, const Mapping &mapping) const;
   using Emitter::shapeOf;
-  llvm::SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
-  mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
-  void locate(mlir::Value index);
+  SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
+  RankedTensorType blockType(const Mapping &mapping, Type element);
+  void locate(Value index);
   void locateViews();
   /// As an i64, of what is computed with 32 bits.
-  mlir::Value elements(mlir::AffineExpr count);
+  Value elements(AffineExpr count);
   /// `bound`, having said that the block at `offset` begins within it: the grid
   /// and the loops end there.
-  mlir::Value reached(mlir::Value offset, mlir::Value bound);
+  Value reached(Value offset, Value bound);
   Access access(const TensorLayout &layout, const Mapping &mapping);
-  mlir::Value inBatch(mlir::Value pointer, const TensorLayout &layout,
-                      const Mapping &mapping);
+  Value inBatch(Value pointer, const TensorLayout &layout,
+                const Mapping &mapping);
   using Emitter::load, Emitter::store;
-  mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
-  void store(unsigned output, mlir::Value value);
-  void storeRows(unsigned output, mlir::Value block);
-  mlir::AffineMap shapeOfArgument(unsigned index);
-  TensorLayout layoutOf(mlir::BlockArgument argument);
+  Value load(BlockArgument argument, const Mapping &mapping);
+  void store(unsigned output, Value value);
+  void storeRows(unsigned output, Value block);
+  AffineMap shapeOfArgument(unsigned index);
+  TensorLayout layoutOf(BlockArgument argument);
   /// The first element of what the region sees.
-  mlir::Value pointerOf(mlir::BlockArgument argument);
+  Value pointerOf(BlockArgument argument);
   bool variesInLoop(const Mapping &mapping) const;
 
   // Order of the work (GretaToTileSpace.cpp).
-  unsigned stageOf(mlir::Value value);
+  unsigned stageOf(Value value);
   /// Its body is emitted for the columns from an offset on.
-  mlir::scf::ForOp loopOverColumns(
-      mlir::ValueRange carried,
-      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)>
-          iteration);
+  scf::ForOp
+  loopOverColumns(ValueRange carried,
+                  function_ref<SmallVector<Value>(ValueRange)> iteration);
   void emitStage(unsigned stage);
   void emitOutputs();
-  mlir::Value reduceAll(mlir::Operation *op, unsigned index, mlir::Value block);
-  mlir::Value value(mlir::Value v, const Mapping &mapping);
-  mlir::Value memoize(const void *key, unsigned part, const Mapping &mapping,
-                      llvm::function_ref<mlir::Value()> compute);
+  Value reduceAll(Operation *op, unsigned index, Value block);
+  Value value(Value v, const Mapping &mapping);
+  Value memoize(const void *key, unsigned part, const Mapping &mapping,
+                function_ref<Value()> compute);
 
   // Values (GretaToTileOps.cpp).
-  mlir::Value compute(mlir::Value v, const Mapping &mapping);
-  mlir::Value computeElementwise(mlir::Operation *op, const Mapping &mapping);
-  mlir::Value computeRowOp(mlir::Operation *op);
-  mlir::Value computeRope(RopeOp op);
+  Value compute(Value v, const Mapping &mapping);
+  Value computeElementwise(Operation *op, const Mapping &mapping);
+  Value computeRowOp(Operation *op);
+  Value computeRope(RopeOp op);
 
   // GEMMs in tiles (GretaToTileGemm.cpp).
-  mlir::Value computeMatmul(MatmulOp op);
-  std::pair<mlir::Value, mlir::Value> inParts(mlir::Value block);
-  llvm::SmallVector<mlir::Value> computeLoop();
+  Value computeMatmul(MatmulOp op);
+  std::pair<Value, Value> inParts(Value block);
+  SmallVector<Value> computeLoop();
   /// This workgroup's blocks along K of a GEMM.
   struct DepthRange {
-    mlir::Value begin, length; // null begin: 0
+    Value begin, length; // null begin: 0
   };
   int64_t partsOfDepth() const;
-  DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
+  DepthRange depthRange(AffineExpr depth, int64_t block);
   /// The indices of the GEMM's result in a block.
   int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
   /// The indices of A (number 0) or B: the batch, then rows or columns and the
   /// depth in their order.
   Mapping matrixMapping(MatmulOp op, unsigned number,
-                        llvm::ArrayRef<int64_t> columns);
+                        ArrayRef<int64_t> columns);
   /// The blocks of a GEMM's operand, which take the space's place while it is
   /// loaded or computed.
   struct Operand {
-    llvm::SmallVector<Dim> dims;
+    SmallVector<Dim> dims;
     Mapping identity;
     unsigned columnDim = 1, depthDim = 0;
     int pairDim = -1;
     Scope outer, inner;
   };
-  Operand operandOf(MatmulOp op, unsigned number, mlir::AffineExpr depth);
+  Operand operandOf(MatmulOp op, unsigned number, AffineExpr depth);
   void exchange(Operand &operand);
-  mlir::Value emitOperand(mlir::Value v);
+  Value emitOperand(Value v);
   /// An iteration of computeLoop: the sums that `gemm` carries and the products
   /// of the blocks at `k`.
-  llvm::SmallVector<mlir::Value> addBlocks(mlir::scf::ForOp gemm, mlir::Value k,
-                                           Operand &operandA,
-                                           Operand &operandB);
+  SmallVector<Value> addBlocks(scf::ForOp gemm, Value k, Operand &operandA,
+                               Operand &operandB);
   /// Behind the loop: joins the sums of a block's parts along K, and scales
   /// them as A's norm says.
-  llvm::SmallVector<mlir::Value>
-  finishSums(llvm::SmallVector<mlir::Value> results);
+  SmallVector<Value> finishSums(SmallVector<Value> results);
   /// The norm that a GEMM's A is; null: it is none.
   RmsNormOp normOfA() {
     return MatmulOp(space.matmul).getA().getDefiningOp<RmsNormOp>();
   }
-  mlir::Value weighted(RmsNormOp norm, const Mapping &mapping);
-  mlir::Value addSquares(RmsNormOp norm, const Mapping &mapping,
-                         mlir::Value sums, llvm::ArrayRef<int64_t> dims);
-  mlir::Value computeDequantBlock(DequantOp op);
+  Value weighted(RmsNormOp norm, const Mapping &mapping);
+  Value addSquares(RmsNormOp norm, const Mapping &mapping, Value sums,
+                   ArrayRef<int64_t> dims);
+  Value computeDequantBlock(DequantOp op);
 
   // Convolutions (GretaToTileConvolution.cpp).
-  mlir::Value computePatches(PatchesOp op);
+  Value computePatches(PatchesOp op);
   struct Patches;
   Patches sizesOf(PatchesOp op);
   void locateRows(Patches &patches);
   /// Elements from index 0 to `index` along a dimension of the images.
-  mlir::Value elementsTo(const Patches &patches, mlir::Value index,
-                         unsigned dim);
+  Value elementsTo(const Patches &patches, Value index, unsigned dim);
   /// A number of elements in the type that all images are counted in.
-  mlir::Value counted(const Patches &patches, mlir::Value v);
-  mlir::Value plus(const Patches &patches, mlir::Value x, mlir::Value y);
+  Value counted(const Patches &patches, Value v);
+  Value plus(const Patches &patches, Value x, Value y);
 
   // Grouped GEMMs (GretaToTileGroups.cpp).
   bool isGrouped() const {
     return space.matmul && MatmulOp(space.matmul).getOffsets();
   }
   /// How many blocks there may be along a dimension.
-  mlir::AffineExpr blocksOf(const Dim &dim) const;
-  mlir::Value boundOf(const Dim &dim) {
+  AffineExpr blocksOf(const Dim &dim) const;
+  Value boundOf(const Dim &dim) {
     return dim.bound ? dim.bound : scalars.get(b, dim.size);
   }
-  mlir::Value offsetOf(mlir::Value group, int64_t number = 0);
-  mlir::Value groupOf(mlir::Value slot);
-  void checkOffsets(mlir::Value slot, mlir::Value rows);
+  Value offsetOf(Value group, int64_t number = 0);
+  Value groupOf(Value slot);
+  void checkOffsets(Value slot, Value rows);
   void enterGroup();
-  llvm::SmallVector<mlir::Value>
-  computeInGroup(llvm::function_ref<llvm::SmallVector<mlir::Value>()> compute);
+  SmallVector<Value> computeInGroup(function_ref<SmallVector<Value>()> compute);
 
   // Split-K (GretaToTileSplitK.cpp).
   void joinParts();
   int64_t slicesOfTile();
-  mlir::Value goOnWithSlices(mlir::Value counter, int64_t most,
-                             mlir::Value slices);
-  mlir::Value addParts(mlir::Value parts, mlir::RankedTensorType type,
-                       int64_t apart);
+  Value goOnWithSlices(Value counter, int64_t most, Value slices);
+  Value addParts(Value parts, RankedTensorType type, int64_t apart);
 
   // Skinny GEMMs (GretaToTileSkinny.cpp).
   void addDepth();
@@ -427,85 +351,82 @@ private:
   /// product adds up.
   struct SkinnyLoop {
     Mapping a, w;
-    mlir::RankedTensorType type;
-    llvm::SmallVector<int64_t> summed = {};
+    RankedTensorType type;
+    SmallVector<int64_t> summed = {};
   };
-  llvm::SmallVector<mlir::Value> computeSkinny();
+  SmallVector<Value> computeSkinny();
   /// Adds the products of `count` blocks along K to the sums `from`, all of
   /// them loaded before the first is multiplied; the last one of masked blocks
   /// is not full.
-  llvm::SmallVector<mlir::Value> addSkinnyBlocks(const SkinnyLoop &skinny,
-                                                 mlir::ValueRange from,
-                                                 mlir::Value first,
-                                                 int64_t count, bool masked);
-  mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
+  SmallVector<Value> addSkinnyBlocks(const SkinnyLoop &skinny, ValueRange from,
+                                     Value first, int64_t count, bool masked);
+  Value computeDequant(DequantOp op, const Mapping &mapping);
   /// Words, zeros and scales of a block, words of its upper bits or null, and
   /// minima or null; beside minima, zeros are the middle of all weights.
   struct PackedBlocks {
-    mlir::Value words, zeros, scales, high, minima;
+    Value words, zeros, scales, high, minima;
   };
   PackedBlocks loadDequant(DequantOp op, bool inGemm, bool inParts);
-  mlir::Value addPackedProducts(mlir::Value left, const WeightFormat &format,
-                                const PackedBlocks &blocks, mlir::Value sum,
-                                llvm::ArrayRef<int64_t> summed);
+  Value addPackedProducts(Value left, const WeightFormat &format,
+                          const PackedBlocks &blocks, Value sum,
+                          ArrayRef<int64_t> summed);
   struct Packed;
-  mlir::Value loadPacked(mlir::Value v, const Packed &packed);
-  mlir::Value indexAlong(const Packed &packed, int64_t unit);
-  mlir::Value shifted(mlir::Value word, mlir::Value shift);
+  Value loadPacked(Value v, const Packed &packed);
+  Value indexAlong(const Packed &packed, int64_t unit);
+  Value shifted(Value word, Value shift);
   /// Values by their mappings.
   using Seen = std::set<std::pair<const void *, Mapping>>;
-  void loadLeaves(mlir::Value v, const Mapping &mapping, Seen &seen);
+  void loadLeaves(Value v, const Mapping &mapping, Seen &seen);
   /// Says which indices along a dimension are below the space's end, as a block
   /// of `rank` dimensions.
-  mlir::Value isWithin(unsigned number, unsigned rank);
-  mlir::Value maskDepth(mlir::Value block);
+  Value isWithin(unsigned number, unsigned rank);
+  Value maskDepth(Value block);
   /// The block that reduction `index` of `op` combines, masked.
-  mlir::Value reductionInput(mlir::Operation *op, unsigned index);
+  Value reductionInput(Operation *op, unsigned index);
   /// Maxima of rows that hold no NaN, or whose NaN comes back (Max); others
   /// keep it.
   enum class Combine { Add, Max, Multiply, Greatest, Least };
-  Combine reductionKind(mlir::Operation *op, unsigned index);
-  mlir::Value combine(Combine kind, mlir::Value x, mlir::Value y);
-  mlir::Value neutral(Combine kind, mlir::RankedTensorType type);
+  Combine reductionKind(Operation *op, unsigned index);
+  Value combine(Combine kind, Value x, Value y);
+  Value neutral(Combine kind, RankedTensorType type);
   /// Combines along a dimension, which stays with extent 1.
   using Emitter::reduce;
-  mlir::Value reduce(Combine kind, mlir::Value block, unsigned dim);
+  Value reduce(Combine kind, Value block, unsigned dim);
   /// A row value of `op` that follows from one of its reductions, over all
   /// columns; `part` tells it from others of the op.
-  mlir::Value rowValue(mlir::Operation *op, unsigned part, unsigned reduction,
-                       llvm::function_ref<mlir::Value(mlir::Value)> compute);
-  mlir::Value meanOf(mlir::Operation *op);
-  mlir::Value scaleOf(mlir::Operation *op, unsigned reduction,
-                      llvm::APFloat eps);
-  mlir::Value scaleOf(mlir::Operation *op, mlir::Value sum, llvm::APFloat eps);
-  mlir::Value exponentials(SoftmaxOp op);
+  Value rowValue(Operation *op, unsigned part, unsigned reduction,
+                 function_ref<Value(Value)> compute);
+  Value meanOf(Operation *op);
+  Value scaleOf(Operation *op, unsigned reduction, llvm::APFloat eps);
+  Value scaleOf(Operation *op, Value sum, llvm::APFloat eps);
+  Value exponentials(SoftmaxOp op);
   /// `v` in f32, repeated to the whole block.
-  mlir::Value wide(mlir::Value v, const Mapping &mapping);
-  mlir::Value widen(mlir::Value block);
-  mlir::Value maskColumns(mlir::Value block, mlir::Value other);
-  Masked maskedValue(mlir::Value v);
-  llvm::DenseMap<mlir::Value, Masked> maskedValues;
-  bool wantsNegativeInfinity(mlir::Value argument);
+  Value wide(Value v, const Mapping &mapping);
+  Value widen(Value block);
+  Value maskColumns(Value block, Value other);
+  Masked maskedValue(Value v);
+  DenseMap<Value, Masked> maskedValues;
+  bool wantsNegativeInfinity(Value argument);
 
-  const int64_t units; // workgroups that run at a time, at least
-  llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
+  const int64_t units;             // workgroups that run at a time, at least
+  DenseMap<unsigned, Value> views; // pointers of arguments that are
   Mapping identity;
-  llvm::SmallVector<Dim> dims;
+  SmallVector<Dim> dims;
   /// The batch of a GEMM: a workgroup has one index of each, which moves
   /// the tensors' pointers, so that blocks do not have these dimensions.
-  llvm::SmallVector<Dim> batch;
+  SmallVector<Dim> batch;
   unsigned columnDim = 0;
   int pairDim = -1;
-  unsigned depthDim = 0;        // of a skinny GEMM, or an operand
-  bool inOperand = false;       // blocks are those of an Operand
-  mlir::Value inGroup;          // whether this workgroup's rows have a group
-  mlir::Value part, tileNumber; // this workgroup's range of K, and its tile
-  llvm::SmallVector<mlir::AffineExpr> extents; // of scratch memory
-  mlir::scf::ForOp loop; // over columns, while its body is being emitted
+  unsigned depthDim = 0;           // of a skinny GEMM, or an operand
+  bool inOperand = false;          // blocks are those of an Operand
+  Value inGroup;                   // whether this workgroup's rows have a group
+  Value part, tileNumber;          // this workgroup's range of K, and its tile
+  SmallVector<AffineExpr> extents; // of scratch memory
+  scf::ForOp loop; // over columns, while its body is being emitted
   Scope outer, inner;
-  std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
-  llvm::DenseMap<mlir::Value, unsigned> stages;
-  llvm::DenseMap<mlir::Operation *, mlir::Value> sums; // of the GEMMs
+  std::map<std::pair<Operation *, unsigned>, Value> reductions;
+  DenseMap<Value, unsigned> stages;
+  DenseMap<Operation *, Value> sums; // of the GEMMs
 };
 
 } // namespace greta

@@ -88,26 +88,25 @@ void AttentionEmitter::locate(Value index) {
   Value tile = rem(tileNumber, ofHead);
   Value rest = div(tileNumber, ofHead);
   if (causal)
-    tile = sub(sub(ofHead, i32(b, 1)), tile);
-  Value groups = i32(b, headGroups());
+    tile = sub(sub(ofHead, i32(1)), tile);
+  Value groups = i32(headGroups());
   sequence = div(rest, groups);
   Value group = rem(rest, groups);
   bool takesAll = headsOfTile() > 1;
-  Value by = i32(b, shared);
+  Value by = i32(shared);
   keyHead = takesAll ? group : div(group, by);
   queryHead = takesAll ? mul(group, by) : group;
-  row = mul(tile, i32(b, tileRows));
+  row = mul(tile, i32(tileRows));
   assumeBelow(row, small(queries()));
 
   Tensor queryTensor = headsFirst(input(q)), keyTensor = input(k),
          valueTensor = input(v);
   queryRows = headOf(queryTensor, queryHead);
   // A cache without pages has no keys.
-  Value zero = table ? i32(b, 0) : Value();
-  valid = table
-              ? select(compare(Predicate::eq, small(keyTensor.shape[0]), zero),
-                       zero, small(input(table).shape[1] * keyTensor.shape[1]))
-              : small(keyTensor.shape[2]);
+  Value zero = table ? i32(0) : Value();
+  valid = table ? select(equal(small(keyTensor.shape[0]), zero), zero,
+                         small(input(table).shape[1] * keyTensor.shape[1]))
+                : small(keyTensor.shape[2]);
   keyRows = ofKeyHead(keyTensor);
   valueRows = ofKeyHead(valueTensor);
   if (kScale && !keyGroup)
@@ -138,19 +137,19 @@ Value AttentionProgram::validKeys(Value all, StringRef problem) {
     return all;
   Value length = loadScalar(input(lengths).pointer, sequence);
   check([&] { return compare(Predicate::ule, length, all); }, problem);
-  return least(all, most(i32(b, 0), length));
+  return least(all, most(i32(0), length));
 }
 
 AttentionProgram::Range AttentionProgram::range(Value first, Value last,
                                                 std::optional<int64_t> before,
                                                 std::optional<int64_t> behind,
                                                 Value limit, int64_t step) {
-  Value zero = i32(b, 0), extent = i32(b, step);
+  Value zero = i32(0), extent = i32(step);
   auto whole = [&](Value x) { // tiles below x, as places
     return mul(div(most(x, zero), extent), extent);
   };
   auto after = [&](Value x, int64_t distance) {
-    return distance ? add(x, i32(b, distance)) : x;
+    return distance ? add(x, i32(distance)) : x;
   };
   Value end = limit, wholeEnd = limit;
   if (behind) {
@@ -168,7 +167,7 @@ AttentionProgram::Range AttentionProgram::range(Value first, Value last,
 
 AttentionEmitter::Range AttentionEmitter::keysOfRows() {
   Value first = add(row, shift); // where the first row stands
-  Value last = add(first, i32(b, tileRows - 1));
+  Value last = add(first, i32(tileRows - 1));
   return range(first, last, keysBefore(), keysBehind(), valid, span());
 }
 
@@ -181,10 +180,10 @@ Value AttentionProgram::maskPartial(Value block, Value at, const Range &range,
                                     llvm::function_ref<Value()> masked) {
   Value isPartial;
   if (atBegin)
-    isPartial = compare(Predicate::slt, at, range.wholeBegin);
+    isPartial = below(at, range.wholeBegin);
   if (atEnd) {
     Value isLast = compare(Predicate::sge, at, range.wholeEnd);
-    isPartial = isPartial ? arith::OrIOp::create(b, isPartial, isLast) : isLast;
+    isPartial = isPartial ? either(isPartial, isLast) : isLast;
   }
   if (!isPartial)
     return block;
@@ -230,7 +229,7 @@ AttentionProgram::RowsPlace
 AttentionEmitter::placeOfRows(const Tensor &tensor) {
   RowsPlace place = placeOf(tensor, tileRows, row, small(queries()));
   if (headsOfTile() > 1) {
-    Value bound = headsOfTile() == shared ? Value() : i32(b, shared);
+    Value bound = headsOfTile() == shared ? Value() : i32(shared);
     place.dims.insert(place.dims.begin(),
                       Dim{Value(), tensor.strides[1], bound});
     place.shape.insert(place.shape.begin(), headsOfTile());
@@ -259,8 +258,7 @@ Value AttentionEmitter::addMask(Value x, Value key) {
     bool isShared = tensor.shape[1] == fixed(1);
     SmallVector<int64_t> shape = {isShared ? 1 : headsOfTile(),
                                   isRow ? 1 : tileRows, span()};
-    Value bound =
-        isShared || headsOfTile() == shared ? Value() : i32(b, shared);
+    Value bound = isShared || headsOfTile() == shared ? Value() : i32(shared);
     loaded = load(block(shape, tensor.element), tensor.pointer,
                   {{Value(), tensor.strides[1], bound}, along, column});
     shape = {headsOfTile(), tileRows, span()};
@@ -273,7 +271,7 @@ Value AttentionProgram::seen(Value keys, llvm::function_ref<Value()> rows,
                              Value firstKey, Value firstQuery) {
   ArrayRef<int64_t> shape = shapeOf(keys);
   auto isValid = [&] {
-    return compare(Predicate::slt, keys, splat(sub(valid, firstKey), shape));
+    return below(keys, splat(sub(valid, firstKey), shape));
   };
   if (!causal && !window)
     return isValid();
@@ -283,7 +281,7 @@ Value AttentionProgram::seen(Value keys, llvm::function_ref<Value()> rows,
   // is negative, which is large without a sign.
   int64_t width = window.value_or(0);
   if (window && !causal) {
-    row0 = add(row0, i32(b, width - 1));
+    row0 = add(row0, i32(width - 1));
     width = 2 * width - 1;
   }
   Value at = rows();
@@ -291,7 +289,7 @@ Value AttentionProgram::seen(Value keys, llvm::function_ref<Value()> rows,
   if (!window)
     return compare(Predicate::sle, keys, at);
   Value result =
-      compare(Predicate::ult, sub(at, keys), splat(i32(b, width), shape));
+      compare(Predicate::ult, sub(at, keys), splat(i32(width), shape));
   // A causal row's last key is a valid one.
   return causal ? result : both(result, isValid());
 }
@@ -343,10 +341,10 @@ AttentionEmitter::State AttentionEmitter::start() {
   Value pointer = moved(tensor.pointer, {{queryHead, tensor.strides[0]}});
   Value logit;
   if (headsOfTile() == 1) {
-    logit = splat(loadScalar(pointer, i32(b, 0)), {rows});
+    logit = splat(loadScalar(pointer, i32(0)), {rows});
   } else {
     Value perHead = load(block({headsOfTile()}, tensor.element), pointer,
-                         {{Value(), tensor.strides[0], i32(b, shared)}});
+                         {{Value(), tensor.strides[0], i32(shared)}});
     logit = reshape(perRow(perHead, tileRows), {rows});
   }
   Value max = fmul(repeated(logit), constant(shape, unit));
@@ -355,9 +353,9 @@ AttentionEmitter::State AttentionEmitter::start() {
   // The first of those that share the keys has it.
   auto onlyWhere = [&](Value isFirst) { isSome = both(isSome, isFirst); };
   if (together > 1)
-    onlyWhere(compare(Predicate::eq, iota(shape, 0), splat(i32(b, 0), shape)));
+    onlyWhere(equal(iota(shape, 0), splat(i32(0), shape)));
   if (part)
-    onlyWhere(splat(compare(Predicate::eq, part, i32(b, 0)), shape));
+    onlyWhere(splat(equal(part, i32(0)), shape));
   state.max = select(isSome, max, none);
   state.sum = select(isSome, constant(shape, std::exp2(headroom)), zero);
   return state;
@@ -529,7 +527,7 @@ void AttentionEmitter::emit(Value index) {
   if (!part)
     return emitRows();
   takePart(keysOfTile);
-  goOnIf(compare(Predicate::slt, part, usedParts));
+  goOnIf(below(part, usedParts));
   emitRows();
 }
 

@@ -10,13 +10,14 @@
 #define GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
 
 #include "BlockProgram.h"
+#include "greta/Names.h"
 #include <cmath>
 
 namespace greta {
 
 /// A maximum may be any number where a logit is NaN: the row's weights have the
 /// NaN in any case.
-constexpr auto noNaN = mlir::arith::FastMathFlags::nnan;
+constexpr auto noNaN = arith::FastMathFlags::nnan;
 
 /// The facts that attention and its gradients have in common.
 class AttentionProgram : public BlockProgram {
@@ -57,62 +58,59 @@ protected:
   /// The range of the other kind that a tile meets, in whole tiles but for the
   /// end: all of it, and the part that each row meets whole.
   struct Range {
-    mlir::Value begin, wholeBegin, wholeEnd, end;
+    Value begin, wholeBegin, wholeEnd, end;
   };
   /// The range for rows from `first` to `last`, below `limit`, each of which
   /// meets others from so far before it to so far behind it.
-  Range range(mlir::Value first, mlir::Value last,
-              std::optional<int64_t> before, std::optional<int64_t> behind,
-              mlir::Value limit, int64_t step);
+  Range range(Value first, Value last, std::optional<int64_t> before,
+              std::optional<int64_t> behind, Value limit, int64_t step);
   /// In one loop over a range: the block, or what is `masked` of it in tiles
   /// that are not met whole, at the begin or the end, in a branch of the
   /// workgroup.
-  mlir::Value maskPartial(mlir::Value block, mlir::Value at, const Range &range,
-                          bool atBegin, bool atEnd,
-                          llvm::function_ref<mlir::Value()> masked);
+  Value maskPartial(Value block, Value at, const Range &range, bool atBegin,
+                    bool atEnd, function_ref<Value()> masked);
   /// [B, H, S, D] of a tensor that the op has with its tokens first, or back.
   Tensor headsFirst(Tensor tensor) const;
   /// The value that the region yields at a place, for one of such tensors.
-  Tensor outputOfHeads(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
+  Tensor outputOfHeads(unsigned number, ArrayRef<AffineExpr> shape);
   /// The valid keys of this workgroup's sequence, of all that there are.
-  mlir::Value validKeys(mlir::Value all, llvm::StringRef problem);
+  Value validKeys(Value all, StringRef problem);
   /// A tensor from where an index of some dimensions begins, or this
   /// workgroup's sequence and a head.
-  using Index = std::pair<unsigned, mlir::Value>;
-  Tensor from(Tensor tensor, llvm::ArrayRef<Index> indices);
-  Tensor headOf(const Tensor &tensor, mlir::Value head) {
+  using Index = std::pair<unsigned, Value>;
+  Tensor from(Tensor tensor, ArrayRef<Index> indices);
+  Tensor headOf(const Tensor &tensor, Value head) {
     return from(tensor, {{0, sequence}, {1, head}});
   }
   /// The place of some rows of a head, [rows, D], or of a number of each.
   struct RowsPlace {
-    llvm::SmallVector<int64_t> shape;
-    llvm::SmallVector<Dim> dims;
+    SmallVector<int64_t> shape;
+    SmallVector<Dim> dims;
   };
-  RowsPlace placeOf(const Tensor &tensor, int64_t rows, mlir::Value at,
-                    mlir::Value bound);
+  RowsPlace placeOf(const Tensor &tensor, int64_t rows, Value at, Value bound);
   using BlockProgram::load;
-  mlir::Value load(const Tensor &tensor, const RowsPlace &place) {
+  Value load(const Tensor &tensor, const RowsPlace &place) {
     return load(block(place.shape, tensor.element), tensor.pointer, place.dims);
   }
   /// i1: which keys each row of queries sees. `keys` and `rows` are their
   /// numbers in blocks that begin with a key and a query.
-  mlir::Value seen(mlir::Value keys, llvm::function_ref<mlir::Value()> rows,
-                   mlir::Value firstKey, mlir::Value firstQuery);
+  Value seen(Value keys, function_ref<Value()> rows, Value firstKey,
+             Value firstQuery);
   /// A loop that carries a state, of which some fields may be null.
   template <typename State>
-  State carry(mlir::Value from, mlir::Value to, int64_t step, State state,
-              llvm::function_ref<State(mlir::Value, State)> iteration,
-              mlir::scf::ForOp *made = nullptr) {
+  State carry(Value from, Value to, int64_t step, State state,
+              function_ref<State(Value, State)> iteration,
+              scf::ForOp *made = nullptr) {
     auto valuesOf = [](State state) {
-      llvm::SmallVector<mlir::Value> values;
-      for (mlir::Value *field : state.fields())
+      SmallVector<Value> values;
+      for (Value *field : state.fields())
         if (*field)
           values.push_back(*field);
       return values;
     };
-    auto stateOf = [&](mlir::ValueRange values) {
+    auto stateOf = [&](ValueRange values) {
       State next = state;
-      for (mlir::Value *field : next.fields())
+      for (Value *field : next.fields())
         if (*field) {
           *field = values.front();
           values = values.drop_front();
@@ -120,38 +118,36 @@ protected:
       return next;
     };
     auto loop = loopOver(from, to, step, valuesOf(state),
-                         [&](mlir::Value at, mlir::ValueRange args) {
+                         [&](Value at, ValueRange args) {
                            return valuesOf(iteration(at, stateOf(args)));
                          });
     if (made)
       *made = loop;
     return stateOf(loop.getResults());
   }
-  mlir::Value maxOf(mlir::Value block, unsigned dim) {
-    return reduce(block, dim, [&](mlir::Value x, mlir::Value y) {
-      return mlir::arith::MaxNumFOp::create(b, x, y, noNaN);
+  Value maxOf(Value block, unsigned dim) {
+    return reduce(block, dim, [&](Value x, Value y) {
+      return arith::MaxNumFOp::create(b, x, y, noNaN);
     });
   }
-  mlir::Value sumOf(mlir::Value block, unsigned dim) {
-    return reduce(block, dim,
-                  [&](mlir::Value x, mlir::Value y) { return fadd(x, y); });
+  Value sumOf(Value block, unsigned dim) {
+    return reduce(block, dim, [&](Value x, Value y) { return fadd(x, y); });
   }
   /// The number that a row's logits are subtracted from: a row that has seen
   /// nothing yet has no maximum.
-  mlir::Value finite(mlir::Value max);
+  Value finite(Value max);
 
   /// The columns of a head, and a block's rows: whole tiles of an instruction,
   /// zero behind the head.
   int64_t elements() const { return queryType.getDimSize(3); }
   int64_t size() const { return config.columns; }
-  Dim columns(mlir::AffineExpr stride) {
-    return {mlir::Value(), stride,
-            size() == elements() ? mlir::Value() : i32(b, elements())};
+  Dim columns(AffineExpr stride) {
+    return {Value(), stride, size() == elements() ? Value() : i32(elements())};
   }
 
   // The op: what it does not have is null.
-  mlir::Value q, k, v, lengths, mask;
-  mlir::RankedTensorType queryType;
+  Value q, k, v, lengths, mask;
+  RankedTensorType queryType;
   double scale;
   bool causal, isTokensFirst;
   std::optional<int64_t> window;
@@ -160,98 +156,95 @@ protected:
 
   // This workgroup: its sequence and heads, the valid keys, and the key that
   // the first query stands at.
-  mlir::Value sequence, queryHead, keyHead, valid, shift;
+  Value sequence, queryHead, keyHead, valid, shift;
 };
 
 class AttentionEmitter : public AttentionProgram {
 public:
   explicit AttentionEmitter(const EmitterContext &context);
-  mlir::AffineExpr workgroups() override;
-  void emit(mlir::Value index) override;
-  llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
+  AffineExpr workgroups() override;
+  void emit(Value index) override;
+  SmallVector<AffineExpr> scratchExtents() override;
 
 private:
   /// A row's maximum, sum and result: blocks [rows], [rows] and [rows, D], or
   /// several of each, one after another along a first dimension. If values have
   /// scales of their own, also the unit of the result so far.
   struct State {
-    mlir::Value max, sum, acc;
-    mlir::Value unit = {};
-    std::array<mlir::Value *, 4> fields() { return {&max, &sum, &acc, &unit}; }
+    Value max, sum, acc;
+    Value unit = {};
+    std::array<Value *, 4> fields() { return {&max, &sum, &acc, &unit}; }
   };
 
-  void locate(mlir::Value index);
+  void locate(Value index);
   /// The keys that this workgroup's rows see.
   Range keysOfRows();
   void emitRows();
   State start();
-  State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
-  State visitTile(mlir::Value key, bool isMasked, State state);
-  mlir::Value loadQueries();
-  mlir::Value addMask(mlir::Value x, mlir::Value key);
-  mlir::Value seen(mlir::Value key);
+  State visit(Value from, Value to, bool isMasked, State state);
+  State visitTile(Value key, bool isMasked, State state);
+  Value loadQueries();
+  Value addMask(Value x, Value key);
+  Value seen(Value key);
   RowsPlace placeOfRows(const Tensor &tensor);
   void finish(State state);
-  void storeRows(mlir::Value block, const Tensor &tensor);
+  void storeRows(Value block, const Tensor &tensor);
 
   // Keys, values and their scales (GretaToTileAttentionKeys.cpp).
   /// Facts about each key of an iteration: its number, whether it is valid
   /// (null: all are), and its entry in the table of pages.
   struct Paged {
-    mlir::Value at, isValid, entry;
+    Value at, isValid, entry;
   };
-  Paged pagesOf(mlir::Value key, bool isMasked, bool repeatsLast);
-  mlir::Value offsetsIn(const Tensor &gathered, const Paged &paged);
-  mlir::Value loadPages(const Tensor &cache, int64_t columns,
-                        bool isTransposed);
-  mlir::Value scaledByGroup(mlir::Value block, mlir::Value scales,
-                            int64_t group, bool isTransposed);
-  mlir::Value loadRows(const Tensor &cache, mlir::Value scales, int64_t group,
-                       bool isTransposed);
+  Paged pagesOf(Value key, bool isMasked, bool repeatsLast);
+  Value offsetsIn(const Tensor &gathered, const Paged &paged);
+  Value loadPages(const Tensor &cache, int64_t columns, bool isTransposed);
+  Value scaledByGroup(Value block, Value scales, int64_t group,
+                      bool isTransposed);
+  Value loadRows(const Tensor &cache, Value scales, int64_t group,
+                 bool isTransposed);
   void checkTable(const Range &range);
-  mlir::Value widened(mlir::Value block);
-  mlir::Value loadKeys(mlir::Value key, bool isMasked);
-  mlir::Value loadValues(mlir::Value key, bool isMasked);
+  Value widened(Value block);
+  Value loadKeys(Value key, bool isMasked);
+  Value loadValues(Value key, bool isMasked);
   Tensor ofKeyHead(const Tensor &tensor);
-  mlir::Value scalesOfHead(mlir::Value scales);
-  mlir::Value loadScales(mlir::Value scales, mlir::Value pointer,
-                         mlir::Value key, bool isMasked);
-  mlir::Value perTile(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  mlir::Value columnScales(mlir::Value key, bool isMasked);
-  mlir::Value firstUnit();
-  std::tuple<mlir::Value, mlir::Value, mlir::Value>
-  scalesOfTurn(mlir::Value unit, mlir::Value fall, mlir::Value key,
-               bool isMasked);
-  mlir::Value scaledResult(const State &state);
+  Value scalesOfHead(Value scales);
+  Value loadScales(Value scales, Value pointer, Value key, bool isMasked);
+  Value perTile(Value block, ArrayRef<int64_t> shape);
+  Value columnScales(Value key, bool isMasked);
+  Value firstUnit();
+  std::tuple<Value, Value, Value> scalesOfTurn(Value unit, Value fall,
+                                               Value key, bool isMasked);
+  Value scaledResult(const State &state);
 
   // Keys that several go over (GretaToTileAttentionSplit.cpp).
-  mlir::AffineExpr tiles() const;
-  mlir::AffineExpr parts() const;
-  mlir::Value apart(mlir::Value block, unsigned dim);
-  mlir::Value repeated(mlir::Value block);
+  AffineExpr tiles() const;
+  AffineExpr parts() const;
+  Value apart(Value block, unsigned dim);
+  Value repeated(Value block);
   State combine(State several);
   State combine(State state, State several);
   void takePart(Range &whole);
   void join(State state);
   struct PartPointers {
-    mlir::Value acc, stats;
+    Value acc, stats;
   };
   int64_t storedRows() const;
-  PartPointers scratchOf(mlir::Value number);
+  PartPointers scratchOf(Value number);
   void storePart(State state);
-  State loadPart(mlir::Value number);
+  State loadPart(Value number);
 
-  mlir::Value exponential(mlir::Value x);
+  Value exponential(Value x);
   /// The shape of a block in the loop: of every tile of keys of an iteration.
-  llvm::SmallVector<int64_t> ofTurn(llvm::ArrayRef<int64_t> shape) const {
-    llvm::SmallVector<int64_t> all;
+  SmallVector<int64_t> ofTurn(ArrayRef<int64_t> shape) const {
+    SmallVector<int64_t> all;
     if (together > 1)
       all.push_back(together);
     llvm::append_range(all, shape);
     return all;
   }
 
-  mlir::AffineExpr queries() const { return space.shape[2]; }
+  AffineExpr queries() const { return space.shape[2]; }
   /// Heads that a workgroup takes, of those that read the same keys.
   int64_t headsOfTile() const { return config.rows[1]; }
   /// The place of a query, without the heads that read the same keys in this
@@ -265,7 +258,7 @@ private:
   /// Keys of an iteration.
   int64_t span() const { return keys * together; }
 
-  mlir::Value sinks, table, kScale, vScale; // null: the op has none
+  Value sinks, table, kScale, vScale; // null: the op has none
   // How many neighbours of a row share a scale; 0: a scale is not of groups.
   int64_t keyGroup = 0, valueGroup = 0;
   int64_t keyHeads;
@@ -274,14 +267,14 @@ private:
   int64_t waves;
 
   // This workgroup: its first row, and its heads' tensors.
-  mlir::Value row;
+  Value row;
   Range keysOfTile;
-  mlir::Value query;
+  Value query;
   Tensor queryRows, keyRows, valueRows, maskRows;
-  mlir::Value keyScales, valueScales; // pointers, or what all keys have
-  Paged keysOfTurn;                   // through the table
+  Value keyScales, valueScales; // pointers, or what all keys have
+  Paged keysOfTurn;             // through the table
   // Its tile and its part of the keys; of how many that are not empty.
-  mlir::Value tileNumber, part, usedParts;
+  Value tileNumber, part, usedParts;
 };
 
 } // namespace greta

@@ -120,13 +120,13 @@ void AttentionBackwardEmitter::locate(Value index) {
   Value number = rem(index, ofHead);
   Value rest = div(index, ofHead);
   if (causal && !ofKeys)
-    number = sub(sub(ofHead, i32(b, 1)), number);
-  Value heads = small(space.shape[1]), by = i32(b, shared);
+    number = sub(sub(ofHead, i32(1)), number);
+  Value heads = small(space.shape[1]), by = i32(shared);
   sequence = div(rest, heads);
   Value head = rem(rest, heads);
   queryHead = ofKeys ? mul(head, by) : head;
   keyHead = ofKeys ? head : div(head, by);
-  first = mul(number, i32(b, own));
+  first = mul(number, i32(own));
   assumeBelow(first, small(space.shape[2]));
   Rows keys = rowsOf(k, v, keyHead);
   keys.count = valid = validKeys(
@@ -299,9 +299,9 @@ AttentionBackwardEmitter::visitHead(const Range &range, Tile sums) {
 AttentionBackwardEmitter::Tile
 AttentionBackwardEmitter::visitTogether(const Range &range, Tile sums) {
   int64_t heads = ofKeys ? shared : 1;
-  Value step = i32(b, others), count = i32(b, heads);
+  Value step = i32(others), count = i32(heads);
   Value begin = div(range.begin, step);
-  Value end = div(add(range.end, i32(b, others - 1)), step);
+  Value end = div(add(range.end, i32(others - 1)), step);
   return carry<Tile>(mul(begin, count), mul(end, count), 1, sums,
                      [&](Value iteration, Tile sums) {
                        if (ofKeys)
@@ -322,7 +322,7 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
   if (!config.loop)
     tile = load(ownRows, own, first, /*isBounded=*/true);
   Value stands = ofKeys ? sub(first, shift) : add(first, shift);
-  Value last = add(stands, i32(b, own - 1));
+  Value last = add(stands, i32(own - 1));
   if (!ofKeys) {
     Range keys = range(stands, last, keysBefore(), keysBehind(), valid, others);
     return config.loop ? visitTogether(keys, sums) : visitHead(keys, sums);
@@ -330,7 +330,7 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
   // No row sees keys beyond the valid ones.
   Value count = queries;
   if (lengths)
-    count = select(compare(Predicate::slt, first, valid), count, i32(b, 0));
+    count = select(below(first, valid), count, i32(0));
   Range rows = range(stands, last, keysBehind(), keysBefore(), count, others);
   if (config.loop)
     return visitTogether(rows, sums);
@@ -338,11 +338,10 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
     locateQueries(queryHead);
     return visitHead(rows, sums);
   }
-  return carry<Tile>(i32(b, 0), i32(b, shared), 1, sums,
-                     [&](Value head, Tile sums) {
-                       locateQueries(add(queryHead, head));
-                       return visitHead(rows, sums);
-                     });
+  return carry<Tile>(i32(0), i32(shared), 1, sums, [&](Value head, Tile sums) {
+    locateQueries(add(queryHead, head));
+    return visitHead(rows, sums);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -354,8 +353,7 @@ Value AttentionBackwardEmitter::ofValid(Value sums) {
   if (!ofKeys || !lengths)
     return sums;
   ArrayRef<int64_t> shape = shapeOf(sums);
-  Value isValid =
-      compare(Predicate::slt, iota(shape, 0), splat(sub(valid, first), shape));
+  Value isValid = below(iota(shape, 0), splat(sub(valid, first), shape));
   return select(isValid, sums, constant(shape, 0));
 }
 

@@ -36,9 +36,9 @@ AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
   Paged paged;
   paged.at = add(splat(key, shape), iota(shape, 0));
   if (repeatsLast)
-    paged.at = least(paged.at, splat(sub(valid, i32(b, 1)), shape));
+    paged.at = least(paged.at, splat(sub(valid, i32(1)), shape));
   else if (isMasked)
-    paged.isValid = compare(Predicate::slt, paged.at, splat(valid, shape));
+    paged.isValid = below(paged.at, splat(valid, shape));
   Value page = splat(small(input(k).shape[1]), shape);
   Value line = moved(pages.pointer, {{sequence, pages.strides[0]}});
   paged.entry = gather(paged.at.getType(), advance(line, div(paged.at, page)),
@@ -58,7 +58,7 @@ Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
     return mul(arith::ExtUIOp::create(b, wide, index),
                splat(large(stride), shape));
   };
-  Value last = splat(sub(small(cache.shape[0]), i32(b, 1)), shape);
+  Value last = splat(sub(small(cache.shape[0]), i32(1)), shape);
   Value page = splat(small(cache.shape[1]), shape);
   return add(offset(minU(paged.entry, last), 0),
              offset(rem(paged.at, page), 1));
@@ -92,8 +92,7 @@ Value AttentionEmitter::loadPages(const Tensor &cache, int64_t columns,
   Value column = iota(shape, isTransposed ? 0 : 1);
   Value mask = keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value();
   if (cache.shape.back() != fixed(columns)) {
-    Value isElement = compare(Predicate::slt, column,
-                              splat(small(cache.shape.back()), shape));
+    Value isElement = below(column, splat(small(cache.shape.back()), shape));
     mask = mask ? both(mask, isElement) : isElement;
   }
   return gather(block(shape, cache.element), advance(lines, column), mask);
@@ -173,7 +172,7 @@ AttentionEmitter::Tensor AttentionEmitter::ofKeyHead(const Tensor &tensor) {
 Value AttentionEmitter::scalesOfHead(Value scales) {
   Value pointer = ofKeyHead(input(scales)).pointer;
   return differByKey(space.alone, scales) ? pointer
-                                          : loadScalar(pointer, i32(b, 0));
+                                          : loadScalar(pointer, i32(0));
 }
 
 /// The scales of an iteration's keys.

@@ -130,11 +130,11 @@ SmallVector<AffineExpr> AttentionEmitter::scratchExtents() {
 /// This workgroup's part of the keys.
 void AttentionEmitter::takePart(Range &range) {
   auto whole = [&](Value x, Value by) -> Value { // x / by, rounded up
-    Value more = add(x, sub(by, i32(b, 1)));
+    Value more = add(x, sub(by, i32(1)));
     return div(more, by);
   };
-  Value one = i32(b, 1), step = i32(b, span());
-  Value count = most(sub(range.end, range.begin), i32(b, 0));
+  Value one = i32(1), step = i32(span());
+  Value count = most(sub(range.end, range.begin), i32(0));
   Value iterations = whole(count, step);
   Value iterationsOfPart = most(whole(iterations, small(parts())), one);
   usedParts = most(whole(iterations, iterationsOfPart), one);
@@ -157,9 +157,9 @@ AttentionEmitter::PartPointers AttentionEmitter::scratchOf(Value number) {
 void AttentionEmitter::storePart(State state) {
   auto [acc, stats] = scratchOf(part);
   int64_t stored = storedRows();
-  Value sums = advance(stats, i32(b, headsOfTile() * stored));
+  Value sums = advance(stats, i32(headsOfTile() * stored));
   auto storeBlock = [&](Value v, Value pointer, int64_t columns) {
-    Value bound = stored < tileRows ? i32(b, stored) : Value();
+    Value bound = stored < tileRows ? i32(stored) : Value();
     SmallVector<Dim> dims = {{Value(), fixed(stored * columns), Value()},
                              {Value(), fixed(columns), bound}};
     SmallVector<int64_t> shape = {headsOfTile(), tileRows};
@@ -176,10 +176,10 @@ void AttentionEmitter::storePart(State state) {
 
 /// A part that is none has seen nothing.
 AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
-  Value isPart = compare(Predicate::slt, number, usedParts);
-  number = least(number, sub(usedParts, i32(b, 1)));
+  Value isPart = below(number, usedParts);
+  number = least(number, sub(usedParts, i32(1)));
   auto [acc, stats] = scratchOf(number);
-  Value sums = advance(stats, i32(b, rows));
+  Value sums = advance(stats, i32(rows));
   Dim column{Value(), fixed(1), Value()};
   auto type = [&](ArrayRef<int64_t> shape) {
     return block(shape, b.getF32Type());
@@ -194,7 +194,7 @@ AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
 }
 
 void AttentionEmitter::join(State state) {
-  Value isAlone = compare(Predicate::eq, usedParts, i32(b, 1));
+  Value isAlone = equal(usedParts, i32(1));
   auto branch = scf::IfOp::create(b, isAlone, /*withElseRegion=*/true);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   finish(state);
@@ -210,13 +210,13 @@ void AttentionEmitter::join(State state) {
       std::clamp<int64_t>(elements * waves / (rows * size()), 1, 16);
   State none{constant({rows}, -HUGE_VAL), constant({rows}, 0),
              constant({rows, size()}, 0)};
-  finish(carry<State>(i32(b, 0), usedParts, count, none,
-                      [&](Value first, State sum) {
-                        SmallVector<State> loaded;
-                        for (int64_t i = 0; i < count; ++i)
-                          loaded.push_back(loadPart(add(first, i32(b, i))));
-                        for (const State &state : loaded)
-                          sum = combine(sum, state);
-                        return sum;
-                      }));
+  finish(
+      carry<State>(i32(0), usedParts, count, none, [&](Value first, State sum) {
+        SmallVector<State> loaded;
+        for (int64_t i = 0; i < count; ++i)
+          loaded.push_back(loadPart(add(first, i32(i))));
+        for (const State &state : loaded)
+          sum = combine(sum, state);
+        return sum;
+      }));
 }

@@ -131,7 +131,7 @@ void SpaceEmitter::storeRows(unsigned output, Value stored) {
     if (type.getDimSize(dim) == 1 && !a.strides[dim])
       continue;
     Value index = indices(dim);
-    Value offset = mul(index, splatLike(i32(b, a.strides[dim]), index));
+    Value offset = mul(index, splatLike(i32(a.strides[dim]), index));
     target = advance(target, whole(offset));
   }
   Value isStored = whole(isSlot);

@@ -100,7 +100,7 @@ void SpaceEmitter::locateRows(Patches &patches) {
       at = add(at, splat(row.offset, column));
     if (!row.masked)
       return at;
-    Value last = sub(scalars.get(b, row.size), i32(b, 1));
+    Value last = sub(scalars.get(b, row.size), i32(1));
     return minU(at, splat(last, column));
   });
   auto positionsAlong = [&](unsigned dim) {
@@ -161,9 +161,9 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   // In the loop: the block's tap and channel, or those of each column.
   const int64_t channels = op.getChannels();
   const bool isOfOneTap = channels % depth.extent == 0;
-  Value k = depth.offset ? depth.offset : i32(b, 0);
+  Value k = depth.offset ? depth.offset : i32(0);
   auto number = [&](int64_t value) -> Value {
-    return isOfOneTap ? i32(b, value)
+    return isOfOneTap ? i32(value)
                       : constant(block(line, b.getI32Type()), value);
   };
   if (!isOfOneTap)
@@ -198,8 +198,7 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
           isBelow(add(broadcast(patches.first[dim], tested), all(moves[dim])),
                   patches.size[1 + dim]));
   if (depth.masked)
-    require(wide(
-        compare(Predicate::slt, k, splat(scalars.get(b, depth.size), line))));
+    require(wide(below(k, splat(scalars.get(b, depth.size), line))));
   // An element outside is the image's first, and then zero: no load is in a
   // branch.
   Value at =
@@ -215,6 +214,5 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   Value loaded = gather(type, places, Value());
   if (!mask)
     return loaded;
-  return select(wide(mask), loaded,
-                arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  return select(wide(mask), loaded, zeroOf(type));
 }

@@ -104,10 +104,9 @@ Value SpaceEmitter::indexAlong(const Packed &packed, int64_t unit) {
     if (dim.offset)
       index = add(index, like(dim.offset));
     if (along.divisor > 1)
-      index = arith::ShRUIOp::create(
-          b, index, like(i32(b, llvm::Log2_64(along.divisor))));
+      index = shr(index, like(i32(llvm::Log2_64(along.divisor))));
     if (along.stride > 1)
-      index = mul(index, like(i32(b, along.stride)));
+      index = mul(index, like(i32(along.stride)));
     if (sum) {
       SmallVector<int64_t> whole(packed.shape());
       for (auto [extent, depth] : llvm::zip(whole, packed.alongs))
@@ -126,8 +125,7 @@ Value SpaceEmitter::shifted(Value word, Value shift) {
   SmallVector<int64_t> shape;
   for (auto [x, y] : llvm::zip(shapeOf(word), shapeOf(shift)))
     shape.push_back(std::max(x, y));
-  return arith::ShRUIOp::create(b, broadcast(word, shape),
-                                broadcast(shift, shape));
+  return shr(broadcast(word, shape), broadcast(shift, shape));
 }
 
 /// In a GEMM's loop over K, where blocks are [K, N] and their depth is
@@ -137,8 +135,8 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   const Dim &depth = dims[depthDim], &row = dims[1 - depthDim];
   const WeightFormat &format = op.getRow();
   int64_t group = op.getGroup();
-  Value k = depth.offset ? depth.offset : i32(b, 0);
-  auto divided = [&](int64_t by) -> Value { return div(k, i32(b, by)); };
+  Value k = depth.offset ? depth.offset : i32(0);
+  auto divided = [&](int64_t by) -> Value { return div(k, i32(by)); };
   /// `count` elements along the depth, which `each` weights share.
   auto loadShared = [&](Value v, int64_t count, int64_t each) -> tile::LoadOp {
     auto argument = cast<BlockArgument>(v);
@@ -147,7 +145,7 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
     addDim(a, divided(each), fixed(1));
     addDim(a, row.offset, fixed(rowStrideOf(layoutOf(argument))));
     if (depth.masked && count > 1)
-      setBound(a, 0, reached(a.offsets[0], i32(b, tensor.getDimSize(1))));
+      setBound(a, 0, reached(a.offsets[0], i32(tensor.getDimSize(1))));
     if (row.masked) {
       a.clamped.push_back(1);
       setBound(a, 1, reached(a.offsets[1], scalars.get(b, row.size)));
@@ -185,7 +183,7 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
     zeros = reshape(zeros, {numWords, 1, row.extent});
     digits = {1, 8, 1};
   }
-  Value number = splat(rem(divided(group), i32(b, 8)), digits);
+  Value number = splat(rem(divided(group), i32(8)), digits);
   if (groups > 1)
     number = add(number, iota(digits, numWords > 1 ? 1 : 0));
   number = mul(number, constant(block(digits, b.getI32Type()), format.bits));

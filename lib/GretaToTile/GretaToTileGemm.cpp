@@ -57,7 +57,7 @@ SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number,
       column.extent = blockColumns();
       column.size = column.size * space.headSize();
       if (column.offset)
-        column.offset = mul(column.offset, i32(b, space.headSize()));
+        column.offset = mul(column.offset, i32(space.headSize()));
     }
     operand.dims = {depth, column};
     return operand;
@@ -124,11 +124,11 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
   int64_t size = cast<AffineConstantExpr>(depth).getValue();
   int64_t each =
       llvm::divideCeil(llvm::divideCeil(size, block), config.split) * block;
-  Value begin = mul(part, i32(b, each));
+  Value begin = mul(part, i32(each));
   if (each * config.split == size)
-    return {begin, i32(b, each)};
-  Value rest = sub(i32(b, size), begin);
-  return {begin, least(rest, i32(b, each))};
+    return {begin, i32(each)};
+  Value rest = sub(i32(size), begin);
+  return {begin, least(rest, i32(each))};
 }
 
 /// A block of f32 as the sum of two of bf16: its rounded upper half, and the
@@ -141,7 +141,7 @@ std::pair<Value, Value> SpaceEmitter::inParts(Value whole) {
   };
   auto upperHalf = [&](Value bits) -> Value {
     auto type = cast<RankedTensorType>(bits.getType());
-    bits = arith::ShRUIOp::create(b, bits, constant(type, 16));
+    bits = shr(bits, constant(type, 16));
     bits = arith::TruncIOp::create(b, type.clone(b.getI16Type()), bits);
     return arith::BitcastOp::create(b, type.clone(b.getBF16Type()), bits);
   };
@@ -238,7 +238,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (ShapedType::isDynamic(op.getDepth()))
     depth = shapeOfArgument(cast<BlockArgument>(op.getA()).getArgNumber())
                 .getResult(op.dimKOfA());
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value zero = zeroOf(type);
   SmallVector<Value> zeros(space.gemms().size(), zero);
   // There may be nothing to load.
   if (depth == fixed(0))
@@ -249,7 +249,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   OpBuilder::InsertionGuard guard(b);
   scf::IfOp filled;
   if (!isa<AffineConstantExpr>(depth)) {
-    Value some = compare(Predicate::sgt, scalars.get(b, depth), i32(b, 0));
+    Value some = compare(Predicate::sgt, scalars.get(b, depth), i32(0));
     filled = scf::IfOp::create(b, ValueRange(zeros).getTypes(), some,
                                /*addThenBlock=*/true, /*addElseBlock=*/true);
     b.setInsertionPointToEnd(filled.elseBlock());
@@ -265,9 +265,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   auto [begin, length] = depthRange(depth, config.depth);
   // No part of K is empty.
   if (begin)
-    tile::AssumeOp::create(b, compare(Predicate::sgt, length, i32(b, 0)));
-  auto gemm =
-      scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
+    tile::AssumeOp::create(b, compare(Predicate::sgt, length, i32(0)));
+  auto gemm = scf::ForOp::create(b, i32(0), length, i32(config.depth), zeros);
   if (filled)
     scf::YieldOp::create(b, gemm.getResults());
   if (config.pipeline)

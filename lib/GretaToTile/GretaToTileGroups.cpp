@@ -39,7 +39,7 @@ Value SpaceEmitter::offsetOf(Value group, int64_t number) {
   auto offsets = cast<BlockArgument>(MatmulOp(space.matmul).getOffsets());
   Value pointer = advance(pointerOf(offsets), group);
   if (number)
-    pointer = advance(pointer, i32(b, number));
+    pointer = advance(pointer, i32(number));
   return tile::LoadScatteredOp::create(b, b.getI32Type(), pointer, Value(),
                                        Value());
 }
@@ -55,16 +55,16 @@ Value SpaceEmitter::groupOf(Value slot) {
   int64_t step = 1;
   while (step * probes <= groups)
     step *= probes;
-  Value next = add(slot, i32(b, 1)), first;
-  Value limit = extent > 1 ? mul(next, i32(b, extent)) : next;
+  Value next = add(slot, i32(1)), first;
+  Value limit = extent > 1 ? mul(next, i32(extent)) : next;
   for (; step; step /= probes) {
     int64_t count = std::min(probes - 1, groups / step);
-    Value base = i32(b, 0), limitOfBase = limit, found = base;
+    Value base = i32(0), limitOfBase = limit, found = base;
     if (first) {
       // All probes are offsets: a round near the end begins before its group.
-      base = minU(first, i32(b, groups - count * step));
+      base = minU(first, i32(groups - count * step));
       if (extent > 1)
-        limitOfBase = sub(limit, mul(base, i32(b, extent)));
+        limitOfBase = sub(limit, mul(base, i32(extent)));
     }
     SmallVector<Value> begins;
     for (int64_t probe = 1; probe <= count; ++probe)
@@ -73,9 +73,8 @@ Value SpaceEmitter::groupOf(Value slot) {
       int64_t group = (i + 1) * step;
       Value before = limitOfBase;
       if (extent > 1)
-        before = sub(before, i32(b, group * extent));
-      found =
-          select(compare(Predicate::slt, begin, before), i32(b, group), found);
+        before = sub(before, i32(group * extent));
+      found = select(below(begin, before), i32(group), found);
     }
     first = add(base, found);
   }
@@ -87,17 +86,17 @@ void SpaceEmitter::checkOffsets(Value slot, Value rows) {
   if (!isChecked())
     return;
   OpBuilder::InsertionGuard guard(b);
-  goOnIf(compare(Predicate::eq, slot, i32(b, 0)));
-  Value groups = i32(b, MatmulOp(space.matmul).getNumGroups());
-  loopOver(i32(b, 0), groups, 1, {}, [&](Value group, ValueRange) {
+  goOnIf(equal(slot, i32(0)));
+  Value groups = i32(MatmulOp(space.matmul).getNumGroups());
+  loopOver(i32(0), groups, 1, {}, [&](Value group, ValueRange) {
     Value begin = offsetOf(group), end = offsetOf(group, 1);
-    Value isFirst = compare(Predicate::eq, group, i32(b, 0));
-    Value wanted = select(isFirst, i32(b, 0), begin);
+    Value isFirst = equal(group, i32(0));
+    Value wanted = select(isFirst, i32(0), begin);
     check(
         [&] {
-          return both(both(compare(Predicate::eq, begin, wanted),
-                           compare(Predicate::sle, begin, end)),
-                      compare(Predicate::sle, end, rows));
+          return both(
+              both(equal(begin, wanted), compare(Predicate::sle, begin, end)),
+              compare(Predicate::sle, end, rows));
         },
         "grouped_matmul: 'offsets' do not ascend from 0, or are beyond the "
         "rows");
@@ -113,21 +112,21 @@ void SpaceEmitter::enterGroup() {
   Value slot = dim.offset, rows = scalars.get(b, dim.size);
   checkOffsets(slot, rows);
   Value group = groupOf(slot);
-  Value last = i32(b, groups - 1);
+  Value last = i32(groups - 1);
   inGroup = compare(Predicate::sle, group, last);
   Value matrix = minU(group, last);
   dim.offset = slot; // with tiles of one row
   if (dim.extent > 1) {
-    Value isFirst = compare(Predicate::eq, group, i32(b, 0));
+    Value isFirst = equal(group, i32(0));
     Value end = least(offsetOf(matrix, 1), rows);
     dim.bound = select(inGroup, end, rows);
     Value begin = select(inGroup, offsetOf(matrix), offsetOf(matrix, 1));
-    begin = select(isFirst, i32(b, 0), most(begin, i32(b, 0)));
-    Value before = add(div(begin, i32(b, dim.extent)), group);
-    Value tile = mul(sub(slot, before), i32(b, dim.extent));
+    begin = select(isFirst, i32(0), most(begin, i32(0)));
+    Value before = add(div(begin, i32(dim.extent)), group);
+    Value tile = mul(sub(slot, before), i32(dim.extent));
     dim.offset = add(begin, tile);
-    goOnIf(both(compare(Predicate::sge, dim.offset, i32(b, 0)),
-                compare(Predicate::slt, dim.offset, dim.bound)));
+    goOnIf(both(compare(Predicate::sge, dim.offset, i32(0)),
+                below(dim.offset, dim.bound)));
   }
   for (BlockArgument argument : region.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
@@ -152,7 +151,7 @@ SpaceEmitter::computeInGroup(llvm::function_ref<SmallVector<Value>()> compute) {
                                   /*addElseBlock=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(branch.elseBlock());
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value zero = zeroOf(type);
   scf::YieldOp::create(b, SmallVector<Value>(types.size(), zero));
   b.setInsertionPointToEnd(branch.thenBlock());
   // Values computed in the branch are not available behind it.

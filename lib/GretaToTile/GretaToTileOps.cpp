@@ -323,8 +323,7 @@ Value SpaceEmitter::computeRope(RopeOp op) {
   along[pairDim] = 2;
   auto indices = block(along, b.getI32Type());
   Value isFirst =
-      compare(Predicate::eq, tile::IotaOp::create(b, indices, pairDim),
-              arith::ConstantOp::create(b, b.getZeroAttr(indices)));
+      equal(tile::IotaOp::create(b, indices, pairDim), zeroOf(indices));
   // The partner: pairs go last, where they part, change places and meet.
   SmallVector<int64_t> pairLast, back, last;
   for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim) {

@@ -80,14 +80,14 @@ Value SpaceEmitter::isWithin(unsigned number, unsigned rank) {
   Value bound = scalars.get(b, dim.size);
   if (dim.offset)
     bound = sub(bound, dim.offset);
-  return compare(Predicate::slt, iota(shape, number), splat(bound, shape));
+  return below(iota(shape, number), splat(bound, shape));
 }
 
 /// Zero beyond the depth, whatever was computed from the zeros loaded there.
 Value SpaceEmitter::maskDepth(Value block) {
   auto type = cast<RankedTensorType>(block.getType());
   Value mask = isWithin(depthDim, type.getRank());
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value zero = zeroOf(type);
   return select(broadcast(mask, type.getShape()), block, zero);
 }
 
@@ -165,7 +165,7 @@ SmallVector<Value> SpaceEmitter::addSkinnyBlocks(const SkinnyLoop &skinny,
   SmallVector<SmallVector<PackedBlocks, 2>> weights(count);
   auto enter = [&](int64_t i) {
     std::swap(inner, scopes[i]);
-    Value step = i32(b, i * dims[depthDim].extent);
+    Value step = i32(i * dims[depthDim].extent);
     dims[depthDim].offset = first;
     if (i > 0)
       dims[depthDim].offset = add(first, step);
@@ -225,13 +225,11 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   auto fromBegin = [&](Value at) -> Value {
     if (config.split == 1)
       return at;
-    return add(mul(part, i32(b, size)), at);
+    return add(mul(part, i32(size)), at);
   };
   int64_t step = dims[depthDim].extent * config.unroll;
   int64_t looped = size / step > 1 ? size / step * step : 0;
-  SmallVector<Value> next(
-      space.gemms().size(),
-      arith::ConstantOp::create(b, b.getZeroAttr(skinny.type)));
+  SmallVector<Value> next(space.gemms().size(), zeroOf(skinny.type));
   RmsNormOp norm = normOfA();
   if (norm) {
     SmallVector<int64_t> squares = shapeOf(skinny.a);
@@ -240,7 +238,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
     next.push_back(neutral(Combine::Add, block(squares, b.getF32Type())));
   }
   if (looped) {
-    loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step), next);
+    loop = scf::ForOp::create(b, i32(0), i32(looped), i32(step), next);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     scf::YieldOp::create(b, addSkinnyBlocks(skinny, loop.getRegionIterArgs(),
@@ -252,7 +250,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   loop = nullptr;
   inner = Scope();
   int64_t rest = size - looped, extent = dims[depthDim].extent;
-  next = addSkinnyBlocks(skinny, next, fromBegin(i32(b, looped)),
+  next = addSkinnyBlocks(skinny, next, fromBegin(i32(looped)),
                          llvm::divideCeil(rest, extent),
                          /*masked=*/rest % extent != 0);
   dims[depthDim].offset = Value();

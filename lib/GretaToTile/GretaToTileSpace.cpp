@@ -20,13 +20,9 @@
 using namespace mlir;
 using namespace greta;
 
-Value greta::i32(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIntOp::create(b, value, 32);
-}
-
 Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return i32(b, constant.getValue());
+    return Arithmetic{b}.i32(constant.getValue());
   for (auto [known, argument] : llvm::zip(exprs, arguments))
     if (known == expr)
       return argument;
@@ -140,19 +136,19 @@ void SpaceEmitter::locate(Value index) {
     Value count = scalars.get(b, dim.size);
     if (dim.extent == 1)
       return count;
-    count = add(count, i32(b, dim.extent - 1));
-    return div(count, i32(b, dim.extent));
+    count = add(count, i32(dim.extent - 1));
+    return div(count, i32(dim.extent));
   };
   auto place = [&](Dim &dim, Value at) {
     bool isSlot = dim.extent == 1 || dim.grouped; // enterGroup has the rows
-    dim.offset = isSlot ? at : mul(at, i32(b, dim.extent));
+    dim.offset = isSlot ? at : mul(at, i32(dim.extent));
     if (dim.moved)
-      dim.offset = minU(
-          dim.offset,
-          i32(b, cast<AffineConstantExpr>(dim.size).getValue() - dim.extent));
+      dim.offset =
+          minU(dim.offset,
+               i32(cast<AffineConstantExpr>(dim.size).getValue() - dim.extent));
   };
   if (!batch.empty()) {
-    Value each = i32(b, 1);
+    Value each = i32(1);
     for (const Dim *dim : shared)
       each = mul(each, countOf(*dim));
     Value product = div(index, each);
@@ -183,21 +179,21 @@ void SpaceEmitter::locate(Value index) {
     // give each a part of the order. Workgroups beyond the last whole share
     // keep their places.
     if (config.chiplets > 1) {
-      Value chiplets = i32(b, config.chiplets);
-      Value each = div(mul(all, i32(b, config.split)), chiplets);
+      Value chiplets = i32(config.chiplets);
+      Value each = div(mul(all, i32(config.split)), chiplets);
       Value moved = add(mul(rem(index, chiplets), each), div(index, chiplets));
       Value divides = compare(Predicate::ult, index, mul(each, chiplets));
       index = select(divides, moved, index);
     }
     takePart(all);
-    Value size = mul(columns, i32(b, config.group));
-    Value first = mul(div(index, size), i32(b, config.group));
-    Value high = minU(sub(rows, first), i32(b, config.group));
+    Value size = mul(columns, i32(config.group));
+    Value first = mul(div(index, size), i32(config.group));
+    Value high = minU(sub(rows, first), i32(config.group));
     Value rest = rem(index, size);
     place(*shared[0], add(first, rem(rest, high)));
     return place(*shared[1], div(rest, high));
   }
-  Value tiles = i32(b, 1);
+  Value tiles = i32(1);
   for (Dim *dim : shared)
     tiles = mul(tiles, countOf(*dim));
   takePart(tiles);
@@ -307,7 +303,7 @@ Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
 
 Value SpaceEmitter::reached(Value offset, Value bound) {
   if (!getConstantIntValue(offset))
-    tile::AssumeOp::create(b, compare(Predicate::slt, offset, bound));
+    tile::AssumeOp::create(b, below(offset, bound));
   return bound;
 }
 
@@ -366,7 +362,7 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
                          : APFloat::getZero(type.getFloatSemantics());
       other = arith::ConstantFloatOp::create(b, type, fill);
     } else {
-      other = arith::ConstantOp::create(b, b.getZeroAttr(element));
+      other = zeroOf(element);
     }
   }
   Value pointer = inBatch(pointerOf(argument), layout, mapping);
@@ -450,7 +446,7 @@ scf::ForOp SpaceEmitter::loopOverColumns(
     ValueRange carried,
     llvm::function_ref<SmallVector<Value>(ValueRange)> iteration) {
   scf::ForOp done =
-      loopOver(i32(b, 0), scalars.get(b, dims[columnDim].size), config.columns,
+      loopOver(i32(0), scalars.get(b, dims[columnDim].size), config.columns,
                carried, [&](Value column, ValueRange values) {
                  loop = cast<scf::ForOp>(b.getInsertionBlock()->getParentOp());
                  dims[columnDim].offset = column;

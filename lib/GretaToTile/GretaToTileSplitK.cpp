@@ -59,7 +59,7 @@ SmallVector<Type> greta::scratchTypes(const Space &space,
 /// The place of a block that has memory of its own, row by row.
 Emitter::Access Emitter::wholeBlock(ArrayRef<int64_t> shape) {
   Access access;
-  access.offsets.assign(shape.size(), i32(b, 0));
+  access.offsets.assign(shape.size(), i32(0));
   access.strides = computeStrides(shape);
   return access;
 }
@@ -79,9 +79,8 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type,
   auto addSome = [&](Value sum, Value first, int64_t count) {
     SmallVector<Value> loaded;
     for (int64_t i = 0; i < count; ++i) {
-      Value number = add(first, i32(b, i));
-      loaded.push_back(
-          load(type, advance(parts, mul(number, i32(b, apart))), a));
+      Value number = add(first, i32(i));
+      loaded.push_back(load(type, advance(parts, mul(number, i32(apart))), a));
     }
     for (Value part : loaded)
       sum = combine(Combine::Add, sum, part);
@@ -89,26 +88,25 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type,
   };
   int64_t looped =
       config.split > together ? config.split / together * together : 0;
-  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value sum = zeroOf(type);
   if (looped) {
-    auto loop =
-        loopOver(i32(b, 0), i32(b, looped), together, sum,
-                 [&](Value first, ValueRange sums) {
-                   return SmallVector<Value>{addSome(sums[0], first, together)};
-                 });
+    auto loop = loopOver(
+        i32(0), i32(looped), together, sum, [&](Value first, ValueRange sums) {
+          return SmallVector<Value>{addSome(sums[0], first, together)};
+        });
     loop->setAttr(tile::rolledName, b.getUnitAttr());
     sum = loop.getResult(0);
   }
-  return addSome(sum, i32(b, looped), config.split - looped);
+  return addSome(sum, i32(looped), config.split - looped);
 }
 
 void Emitter::goOnAsLast(Value counter, Value expected) {
   Value before = tile::AtomicRmwOp::create(
       b, b.getI32Type(), tile::AtomicKind::Add, tile::MemoryOrder::AcqRel,
-      tile::MemoryScope::Device, counter, i32(b, 1), Value());
-  Value last = b.createOrFold<arith::SubIOp>(expected, i32(b, 1));
-  goOnIf(compare(Predicate::eq, before, last));
-  tile::StoreScatteredOp::create(b, i32(b, 0), counter, Value());
+      tile::MemoryScope::Device, counter, i32(1), Value());
+  Value last = b.createOrFold<arith::SubIOp>(expected, i32(1));
+  goOnIf(equal(before, last));
+  tile::StoreScatteredOp::create(b, i32(0), counter, Value());
 }
 
 int64_t SpaceEmitter::slicesOfTile() {
@@ -139,40 +137,38 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
   auto count = [&](tile::MemoryOrder order, Value value, Value mask = {}) {
     return update(tile::AtomicKind::Add, order, value, mask);
   };
-  auto low = [&](Value value) -> Value {
-    return both(value, i32(b, leaves - 1));
-  };
+  auto low = [&](Value value) -> Value { return both(value, i32(leaves - 1)); };
   auto sliceOf = [&](Value taken) -> Value {
-    Value number = sub(low(taken), i32(b, config.split - 1));
-    return minU(number, i32(b, most));
+    Value number = sub(low(taken), i32(config.split - 1));
+    return minU(number, i32(most));
   };
-  Value split = i32(b, config.split), one = i32(b, 1);
+  Value split = i32(config.split), one = i32(1);
   Value arrived = count(tile::MemoryOrder::AcqRel, one);
   Value seen = add(arrived, one);
   auto look = scf::WhileOp::create(
-      b, TypeRange{type, type}, ValueRange{i32(b, 0), seen},
+      b, TypeRange{type, type}, ValueRange{i32(0), seen},
       [&](OpBuilder &, Location, ValueRange args) {
-        Value some = compare(Predicate::slt, low(args[1]), split);
-        Value more = compare(Predicate::slt, args[0], i32(b, looks));
+        Value some = below(low(args[1]), split);
+        Value more = below(args[0], i32(looks));
         scf::ConditionOp::create(b, both(some, more), args);
       },
       [&](OpBuilder &, Location, ValueRange args) {
         Value now =
-            update(tile::AtomicKind::Or, tile::MemoryOrder::Relaxed, i32(b, 0));
+            update(tile::AtomicKind::Or, tile::MemoryOrder::Relaxed, i32(0));
         Value next = add(args[0], one);
         scf::YieldOp::create(b, ValueRange{next, now});
       });
   Value isWhole = compare(Predicate::sge, low(look.getResult(1)), split);
-  Value isEarly = compare(Predicate::ne, low(seen), split);
-  Value step = select(isWhole, one, i32(b, leaves));
+  Value isEarly = differ(low(seen), split);
+  Value step = select(isWhole, one, i32(leaves));
   Value taken = select(
       isEarly, count(tile::MemoryOrder::Acquire, step, isEarly), arrived);
-  Value first = select(isWhole, sliceOf(taken), i32(b, most));
+  Value first = select(isWhole, sliceOf(taken), i32(most));
   Block *body = nullptr;
   auto work = scf::WhileOp::create(
       b, TypeRange{type, type}, ValueRange{first, taken},
       [&](OpBuilder &, Location, ValueRange args) {
-        Value isSlice = compare(Predicate::slt, args[0], slices);
+        Value isSlice = below(args[0], slices);
         scf::ConditionOp::create(b, isSlice, args);
       },
       [&](OpBuilder &, Location, ValueRange args) {
@@ -183,12 +179,10 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
   // All have arrived, all slices but the first have been taken, and all others
   // have left, to do nothing or behind the last slice.
   Value left = work.getResult(1);
-  Value others =
-      add(low(left),
-          arith::ShRUIOp::create(b, left, i32(b, llvm::Log2_32(leaves))));
-  Value all = add(slices, i32(b, 2 * config.split - 2));
-  goOnIf(compare(Predicate::eq, others, all));
-  tile::StoreScatteredOp::create(b, i32(b, 0), counter, Value());
+  Value others = add(low(left), shr(left, i32(llvm::Log2_32(leaves))));
+  Value all = add(slices, i32(2 * config.split - 2));
+  goOnIf(equal(others, all));
+  tile::StoreScatteredOp::create(b, i32(0), counter, Value());
   b.setInsertionPointToStart(body);
   return body->getArgument(0);
 }
@@ -213,25 +207,25 @@ void SpaceEmitter::joinParts() {
   }
   Value counter = advance(pointers.scratch.back(), tileNumber);
   if (int64_t slices = slicesOfTile(); slices == 1) {
-    goOnAsLast(counter, i32(b, config.split));
+    goOnAsLast(counter, i32(config.split));
   } else {
     Dim &rows = dims[0];
     rows.extent /= slices;
     if (!rows.offset)
-      rows.offset = i32(b, 0);
-    Value count = i32(b, slices);
+      rows.offset = i32(0);
+    Value count = i32(slices);
     if (rows.masked) {
       // Slices that begin beyond the rows are none.
       Value left = sub(scalars.get(b, rows.size), rows.offset);
-      left = add(left, i32(b, rows.extent - 1));
-      left = div(left, i32(b, rows.extent));
+      left = add(left, i32(rows.extent - 1));
+      left = div(left, i32(rows.extent));
       count = minU(left, count);
       rows.masked = rows.size.getLargestKnownDivisor() % rows.extent != 0;
     }
     Value slice = goOnWithSlices(counter, slices, count);
-    Value row = mul(slice, i32(b, rows.extent));
+    Value row = mul(slice, i32(rows.extent));
     rows.offset = add(rows.offset, row);
-    Value begin = mul(slice, i32(b, size / slices));
+    Value begin = mul(slice, i32(size / slices));
     for (Value &parts : tiles)
       parts = advance(parts, begin);
     type = block({rows.extent, type.getDimSize(1)}, type.getElementType());

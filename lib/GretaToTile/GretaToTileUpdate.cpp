@@ -145,7 +145,7 @@ void UpdateEmitter::emit(Value index) {
     scales = input(paged.getScales());
     group = groupOfScales(paged.getCache(), paged.getScales());
   }
-  Value first = mul(index, i32(b, count));
+  Value first = mul(index, i32(count));
   Value row = add(splat(first, {count}), iota({count}, 0));
   Places at = places(rows, cache, row);
   /// Pointers to a tensor's elements of so many columns, and which there are.
@@ -153,9 +153,8 @@ void UpdateEmitter::emit(Value index) {
     Value column = iota({count, columns}, 1);
     Value mask = perRow(at.inside, columns);
     if (tensor.shape.back() != fixed(columns))
-      mask = both(mask,
-                  compare(Predicate::slt, column,
-                          splat(small(tensor.shape.back()), {count, columns})));
+      mask = both(mask, below(column, splat(small(tensor.shape.back()),
+                                            {count, columns})));
     Value lines = advance(tensor.pointer, perRow(offsets, columns));
     return std::pair(advance(lines, column), mask);
   };
