@@ -20,50 +20,46 @@ struct Polynomials {
   SmallVector<double> near, second, amplitude, phase;
 };
 
-class Bessel {
+class Bessel : Arithmetic {
 public:
   Bessel(Value x, bool isOdd, ImplicitLocOpBuilder &b)
-      : b(b), x(x), size(math::AbsFOp::create(b, x)), isOdd(isOdd) {}
+      : Arithmetic{b}, x(x), size(math::AbsFOp::create(b, x)), isOdd(isOdd) {}
   Value first(const Polynomials &p);
   Value second(const Polynomials &p);
   Value modified(const Polynomials &p);
 
 private:
   Value number(double value) { return constantOf(x.getType(), value, b); }
-  Value add(Value u, Value v) { return arith::AddFOp::create(b, u, v); }
-  Value mul(Value u, Value v) { return arith::MulFOp::create(b, u, v); }
-  Value div(Value u, Value v) { return arith::DivFOp::create(b, u, v); }
   /// c[0] + c[1] at + c[2] at^2 + ...
   Value polynomial(ArrayRef<double> c, Value at) {
     Value sum = number(c.back());
     for (double coefficient : llvm::reverse(c.drop_back()))
-      sum = add(mul(sum, at), number(coefficient));
+      sum = fadd(fmul(sum, at), number(coefficient));
     return sum;
   }
   /// In the square of |x| / limit; of an odd function times |x|.
   Value near(ArrayRef<double> c, double limit) {
-    Value t = mul(size, number(1 / limit));
-    Value even = polynomial(c, mul(t, t));
-    return isOdd ? mul(even, size) : even;
+    Value t = fmul(size, number(1 / limit));
+    Value even = polynomial(c, fmul(t, t));
+    return isOdd ? fmul(even, size) : even;
   }
   /// amplitude(3 / |x|) / sqrt |x| of the wave's cosine or sine.
   template <typename WaveT> Value wave(const Polynomials &p) {
-    Value u = div(number(3), size);
-    Value angle = add(size, polynomial(p.phase, u));
+    Value u = fdiv(number(3), size);
+    Value angle = fadd(size, polynomial(p.phase, u));
     Value height =
-        div(polynomial(p.amplitude, u), math::SqrtOp::create(b, size));
-    return mul(height, WaveT::create(b, angle));
+        fdiv(polynomial(p.amplitude, u), math::SqrtOp::create(b, size));
+    return fmul(height, WaveT::create(b, angle));
   }
+  using Arithmetic::select;
   Value select(double limit, Value below, Value beyond) {
-    Value isNear = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, size,
-                                         number(limit));
-    return arith::SelectOp::create(b, isNear, below, beyond);
+    Value isNear = compare(FPredicate::OLT, size, number(limit));
+    return select(isNear, below, beyond);
   }
   Value withSign(Value y) {
-    return isOdd ? mul(y, math::CopySignOp::create(b, number(1), x)) : y;
+    return isOdd ? fmul(y, math::CopySignOp::create(b, number(1), x)) : y;
   }
 
-  ImplicitLocOpBuilder &b;
   Value x, size;
   bool isOdd;
 };
@@ -75,23 +71,22 @@ Value Bessel::first(const Polynomials &p) {
 
 /// The logarithm of what is negative, where the function is none, is NaN.
 Value Bessel::second(const Polynomials &p) {
-  Value log = math::LogOp::create(b, mul(x, number(0.5)));
-  Value rest = polynomial(p.second, mul(mul(x, x), number(1.0 / 9)));
+  Value log = math::LogOp::create(b, fmul(x, number(0.5)));
+  Value rest = polynomial(p.second, fmul(fmul(x, x), number(1.0 / 9)));
   if (isOdd)
-    rest = div(rest, x);
+    rest = fdiv(rest, x);
   Value below =
-      add(mul(mul(log, number(0.636619772367581)), near(p.near, 3)), rest);
-  Value isNegative =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, number(0));
-  return arith::SelectOp::create(b, isNegative, log,
-                                 select(3, below, wave<math::SinOp>(p)));
+      fadd(fmul(fmul(log, number(0.636619772367581)), near(p.near, 3)), rest);
+  Value isNegative = compare(FPredicate::OLT, x, number(0));
+  return select(isNegative, log, select(3, below, wave<math::SinOp>(p)));
 }
 
 Value Bessel::modified(const Polynomials &p) {
   constexpr double limit = 3.75;
   Value growth =
-      div(math::ExpOp::create(b, size), math::SqrtOp::create(b, size));
-  Value beyond = mul(polynomial(p.amplitude, div(number(limit), size)), growth);
+      fdiv(math::ExpOp::create(b, size), math::SqrtOp::create(b, size));
+  Value beyond =
+      fmul(polynomial(p.amplitude, fdiv(number(limit), size)), growth);
   return withSign(select(limit, near(p.near, limit), beyond));
 }
 

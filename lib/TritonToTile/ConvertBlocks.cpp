@@ -85,7 +85,7 @@ LogicalResult OpConverter::convert(MakeRangeOp op) {
            << start << " to " << op.getEnd() << " in " << type;
   Value range = tile::IotaOp::create(b, type, 0);
   if (start)
-    range = arith::AddIOp::create(b, range, constantOf(type, double(start), b));
+    range = add(range, constantOf(type, double(start), b));
   return replace(op, {range});
 }
 

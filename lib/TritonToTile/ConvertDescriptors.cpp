@@ -77,20 +77,15 @@ OpConverter::Access OpConverter::access(const Descriptor &desc,
     auto lineType = RankedTensorType::get(line, b.getI32Type());
     Value along = index;
     if (!isa<RankedTensorType>(index.getType()))
-      along = arith::AddIOp::create(b, splat(index, line),
-                                    tile::IotaOp::create(b, lineType, 0));
-    Value offset = arith::MulIOp::create(
-        b, arith::ExtSIOp::create(b, lineType.clone(i64), along),
-        splat(desc.strides[dim], line));
+      along = add(splat(index, line), tile::IotaOp::create(b, lineType, 0));
+    Value offset = mul(arith::ExtSIOp::create(b, lineType.clone(i64), along),
+                       splat(desc.strides[dim], line));
     pointers = tile::PtrAddOp::create(b, pointers, spread(offset, dim, shape));
-    Value isWithin = arith::AndIOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, along,
-                              constantOf(lineType, 0.0, b)),
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, along,
-                              splat(desc.shape[dim], line)));
+    Value isWithin =
+        both(compare(Predicate::sge, along, constantOf(lineType, 0.0, b)),
+             below(along, splat(desc.shape[dim], line)));
     isWithin = spread(isWithin, dim, shape);
-    mask = mask ? arith::AndIOp::create(b, mask, isWithin) : isWithin;
+    mask = mask ? both(mask, isWithin) : isWithin;
   }
   return {pointers, mask};
 }

@@ -36,9 +36,9 @@ LogicalResult OpConverter::convert(DotOp op) {
 
 namespace {
 /// Unpacks the operands of a microscaled dot.
-class Unpacking {
+class Unpacking : Arithmetic {
 public:
-  Unpacking(Operation *op, ImplicitLocOpBuilder &b) : op(op), b(b) {}
+  Unpacking(Operation *op, ImplicitLocOpBuilder &b) : Arithmetic{b}, op(op) {}
 
   /// f32, times the scale where there is one. `k` is K's dimension, `packed`
   /// the one that two e2m1 of a byte are neighbours along.
@@ -56,12 +56,9 @@ private:
   Value number(Value like, int64_t n) {
     return constantOf(like.getType(), double(n), b);
   }
-  Value isEqual(Value x, int64_t n) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, number(x, n));
-  }
+  Value isEqual(Value x, int64_t n) { return equal(x, number(x, n)); }
 
   Operation *op;
-  ImplicitLocOpBuilder &b;
 };
 } // namespace
 
@@ -76,15 +73,14 @@ Value Unpacking::halfBytes(Value bytes, unsigned packed) {
   Value word = arith::ExtUIOp::create(b, as(b.getI32Type()), bytes);
   auto half = [&](unsigned first) -> Value {
     auto moved = [&](unsigned shift, unsigned mask) -> Value {
-      Value bits = arith::ShLIOp::create(b, word, number(word, shift));
-      return arith::AndIOp::create(b, bits, number(bits, mask));
+      Value bits = shl(word, number(word, shift));
+      return both(bits, number(bits, mask));
     };
-    Value bits = arith::OrIOp::create(b, moved(9 - first, 7 << 9),
-                                      moved(12 - first, 1 << 15));
+    Value bits = either(moved(9 - first, 7 << 9), moved(12 - first, 1 << 15));
     bits = arith::TruncIOp::create(b, as(b.getI16Type()), bits);
     Value small = arith::BitcastOp::create(b, as(b.getF16Type()), bits);
-    return arith::MulFOp::create(b, arith::ExtFOp::create(b, f32, small),
-                                 constantOf(f32, 1 << 14, b));
+    return fmul(arith::ExtFOp::create(b, f32, small),
+                constantOf(f32, 1 << 14, b));
   };
   auto type = ::cast<RankedTensorType>(f32);
   SmallVector<int64_t> pairs(type.getShape()), whole = pairs;
@@ -129,12 +125,10 @@ FailureOr<Value> Unpacking::scales(Value scale, ArrayRef<int64_t> shape,
   if (type.getElementType().isInteger(8)) {
     Type i32 = type.clone(b.getI32Type());
     Value exponent = arith::ExtUIOp::create(b, i32, scale);
-    Value bits = arith::ShLIOp::create(b, exponent, number(exponent, 23));
+    Value bits = shl(exponent, number(exponent, 23));
     // 2^-127 is below the normal numbers, 255 is NaN.
-    bits = arith::SelectOp::create(b, isEqual(exponent, 0),
-                                   number(exponent, 1 << 22), bits);
-    bits = arith::SelectOp::create(b, isEqual(exponent, 255),
-                                   number(exponent, 0x7fc00000), bits);
+    bits = select(isEqual(exponent, 0), number(exponent, 1 << 22), bits);
+    bits = select(isEqual(exponent, 255), number(exponent, 0x7fc00000), bits);
     factor = arith::BitcastOp::create(b, f32, bits);
   } else if (isa<FloatType>(type.getElementType())) {
     factor = cast(scale, b.getF32Type());
@@ -185,7 +179,7 @@ FailureOr<Value> Unpacking::operand(Value value, StringRef format, Value scale,
         scales(scale, ::cast<RankedTensorType>(wide.getType()).getShape(), k);
     if (failed(factor))
       return failure();
-    wide = arith::MulFOp::create(b, wide, *factor);
+    wide = fmul(wide, *factor);
     if (element && element.isBF16())
       product = b.getF32Type();
   }

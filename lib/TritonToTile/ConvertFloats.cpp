@@ -56,21 +56,17 @@ LogicalResult OpConverter::convert(FpToFpOp op) {
   if (rounding == "rtne")
     return replace(op, {nearest});
   Value back = arith::ExtFOp::create(b, wide, nearest);
-  Value isBeyond = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                         math::AbsFOp::create(b, back),
-                                         math::AbsFOp::create(b, value));
+  Value isBeyond = compare(FPredicate::OGT, math::AbsFOp::create(b, back),
+                           math::AbsFOp::create(b, value));
   Type bits = tile::withElementType(type, b.getIntegerType(widthOf(type)));
   Value nearestBits = arith::BitcastOp::create(b, bits, nearest);
-  Value before =
-      arith::SubIOp::create(b, nearestBits, constantOf(bits, 1.0, b));
+  Value before = sub(nearestBits, constantOf(bits, 1.0, b));
   // In front of the first number below zero is NaN, where there is no -0.
   if (isa<Float8E5M2FNUZType, Float8E4M3FNUZType>(to)) {
-    Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before,
-                                        constantOf(bits, APInt(8, 0x80), b));
-    before =
-        arith::SelectOp::create(b, isNaN, constantOf(bits, 0.0, b), before);
+    Value isNaN = equal(before, constantOf(bits, APInt(8, 0x80), b));
+    before = select(isNaN, constantOf(bits, 0.0, b), before);
   }
-  Value chosen = arith::SelectOp::create(b, isBeyond, before, nearestBits);
+  Value chosen = select(isBeyond, before, nearestBits);
   return replace(op, {arith::BitcastOp::create(b, type, chosen)});
 }
 
@@ -80,32 +76,22 @@ LogicalResult OpConverter::convert(MulhiUIOp op) {
   Type type = op.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   auto shiftRight = [&](Value x, unsigned bits) -> Value {
-    return arith::ShRUIOp::create(b, x, constantOf(x.getType(), bits, b));
+    return shr(x, constantOf(x.getType(), bits, b));
   };
   if (width < 64) {
     Type wide = tile::withElementType(type, b.getIntegerType(2 * width));
-    Value product =
-        arith::MulIOp::create(b, arith::ExtUIOp::create(b, wide, op.getX()),
-                              arith::ExtUIOp::create(b, wide, op.getY()));
+    Value product = mul(arith::ExtUIOp::create(b, wide, op.getX()),
+                        arith::ExtUIOp::create(b, wide, op.getY()));
     return replace(
         op, {arith::TruncIOp::create(b, type, shiftRight(product, width))});
   }
   Value mask = constantOf(type, APInt(64, 0xffffffffu), b);
-  auto low = [&](Value x) -> Value {
-    return arith::AndIOp::create(b, x, mask);
-  };
-  auto times = [&](Value x, Value y) -> Value {
-    return arith::MulIOp::create(b, x, y);
-  };
-  auto plus = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
-  };
+  auto low = [&](Value x) -> Value { return both(x, mask); };
   Value x0 = low(op.getX()), x1 = shiftRight(op.getX(), 32);
   Value y0 = low(op.getY()), y1 = shiftRight(op.getY(), 32);
-  Value middle = plus(times(x1, y0), shiftRight(times(x0, y0), 32));
-  Value carry = shiftRight(plus(times(x0, y1), low(middle)), 32);
-  return replace(op,
-                 {plus(plus(times(x1, y1), shiftRight(middle, 32)), carry)});
+  Value middle = add(mul(x1, y0), shiftRight(mul(x0, y0), 32));
+  Value carry = shiftRight(add(mul(x0, y1), low(middle)), 32);
+  return replace(op, {add(add(mul(x1, y1), shiftRight(middle, 32)), carry)});
 }
 
 /// In f64 and rounded once: an f64 has more than twice the bits of an f32, so
@@ -126,7 +112,7 @@ LogicalResult OpConverter::convert(PreciseDivFOp op) {
 }
 
 LogicalResult OpConverter::convert(ApproxDivFOp op) {
-  return replace(op, {arith::DivFOp::create(b, op.getX(), op.getY())});
+  return replace(op, {fdiv(op.getX(), op.getY())});
 }
 
 LogicalResult OpConverter::convert(PreciseSqrtOp op) {

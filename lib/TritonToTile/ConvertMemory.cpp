@@ -159,7 +159,7 @@ FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
   if (bits != type)
     value = arith::BitcastOp::create(b, type, value);
   if (mask && other)
-    value = arith::SelectOp::create(b, mask, value, other);
+    value = select(mask, value, other);
   return value;
 }
 
@@ -188,8 +188,7 @@ LogicalResult OpConverter::convert(AtomicPollOp op) {
   FailureOr<Value> value = atomicLoad(op, op.getPointers(), {}, {}, *order);
   if (failed(value))
     return failure();
-  Value differs = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, *value,
-                                        op.getExpected());
+  Value differs = differ(*value, op.getExpected());
   scf::ConditionOp::create(b, differs, ValueRange());
   b.createBlock(&loop.getAfter());
   scf::YieldOp::create(b);

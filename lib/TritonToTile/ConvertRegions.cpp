@@ -66,9 +66,8 @@ OpConverter::flagAsserts(Operation *op, SmallVectorImpl<Value> &values) {
     Value second = body.addArgument(i32, one.getLoc());
     b.setInsertionPoint(one);
     Value isTrue = arith::ExtUIOp::create(b, i32, one.getCondition());
-    Value isFalse = arith::XOrIOp::create(b, isTrue, constantOf(i32, 1.0, b));
-    Value flag = arith::OrIOp::create(b, arith::OrIOp::create(b, first, second),
-                                      isFalse);
+    Value isFalse = flip(isTrue, constantOf(i32, 1.0, b));
+    Value flag = either(either(first, second), isFalse);
     body.getTerminator()->insertOperands(numValues, flag);
     messages.push_back(one.getMessageAttr());
     one.erase();
@@ -81,8 +80,7 @@ LogicalResult OpConverter::replaceCombining(Operation *op, Operation *made,
   unsigned numResults = op->getNumResults();
   for (auto [i, message] : llvm::enumerate(messages)) {
     Value flags = made->getResult(numResults + i);
-    Value isGood = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, flags,
-                                         constantOf(flags.getType(), 0.0, b));
+    Value isGood = equal(flags, constantOf(flags.getType(), 0.0, b));
     tile::AssertOp::create(b, isGood, message);
   }
   return replace(op, made->getResults().take_front(numResults));
@@ -166,10 +164,9 @@ LogicalResult OpConverter::mapOp(Operation &scalar, ArrayRef<int64_t> shape,
       if (!way.empty() && failed(mapBlock(way.front(), shape, blocks)))
         return failure();
     for (auto [i, result] : llvm::enumerate(choice.getResults()))
-      blocks.map(result, arith::SelectOp::create(
-                             b, blockOf(choice.getCondition()),
-                             blockOf(choice.thenYield().getOperand(i)),
-                             blockOf(choice.elseYield().getOperand(i))));
+      blocks.map(result, select(blockOf(choice.getCondition()),
+                                blockOf(choice.thenYield().getOperand(i)),
+                                blockOf(choice.elseYield().getOperand(i))));
     return success();
   }
   if (scalar.hasTrait<OpTrait::ConstantLike>()) {

@@ -242,7 +242,7 @@ private:
     kernel.getBody().takeBody(func.getBody());
     if (failed(handOnDescriptors(kernel.getBody())))
       return failure();
-    OpConverter converter(kernel.getBody());
+    OpConverter converter(kernel.getBody(), b);
     if (failed(converter.run()))
       return failure();
     kernel.setAllArgAttrs(attrs);

@@ -4,25 +4,25 @@
 
 #include "GretaTile/GretaTile.h"
 #include "Triton/Triton.h"
+#include "greta/Names.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace greta::triton {
 
 /// Leaves one block of structured control flow of every function, and in public
 /// functions no calls.
-llvm::LogicalResult structureFunctions(mlir::ModuleOp module);
+LogicalResult structureFunctions(mlir::ModuleOp module);
 
 /// Adds the function that launches a kernel, with its arguments; `grid` as the
 /// pass describes it.
-llvm::LogicalResult addLaunch(tile::FuncOp kernel, mlir::StringRef name,
-                              mlir::StringRef grid);
+LogicalResult addLaunch(tile::FuncOp kernel, StringRef name, StringRef grid);
 
 /// Descriptors that loops, ifs and choices of a kernel's body hand on become
 /// what they consist of, and are made again where they are used.
-llvm::LogicalResult handOnDescriptors(mlir::Region &body);
+LogicalResult handOnDescriptors(Region &body);
 
 /// Names the padding of a kernel's argument that is a descriptor, as in
 /// tt.make_tensor_descriptor.
@@ -30,157 +30,138 @@ inline constexpr llvm::StringLiteral paddingName = "padding";
 
 /// Returns the parts of a kernel's argument that is a descriptor: the argument
 /// and those behind it.
-llvm::SmallVector<mlir::Value>
-descriptorParts(mlir::UnrealizedConversionCastOp desc, unsigned rank);
+SmallVector<Value> descriptorParts(mlir::UnrealizedConversionCastOp desc,
+                                   unsigned rank);
 
 /// The source's name of an argument.
-std::string sourceName(mlir::BlockArgument argument);
+std::string sourceName(BlockArgument argument);
 
 /// A function of a device library as ops of arith and math; null where the
 /// table has none of its name.
-mlir::Value expandLibraryFunction(mlir::StringRef symbol,
-                                  mlir::ValueRange operands,
-                                  mlir::ImplicitLocOpBuilder &b);
+Value expandLibraryFunction(StringRef symbol, ValueRange operands,
+                            ImplicitLocOpBuilder &b);
 
 /// J, Y and I of order 0, or 1 where they are odd.
-mlir::Value besselFirst(mlir::Value x, bool isOdd,
-                        mlir::ImplicitLocOpBuilder &b);
-mlir::Value besselSecond(mlir::Value x, bool isOdd,
-                         mlir::ImplicitLocOpBuilder &b);
-mlir::Value besselModified(mlir::Value x, bool isOdd,
-                           mlir::ImplicitLocOpBuilder &b);
+Value besselFirst(Value x, bool isOdd, ImplicitLocOpBuilder &b);
+Value besselSecond(Value x, bool isOdd, ImplicitLocOpBuilder &b);
+Value besselModified(Value x, bool isOdd, ImplicitLocOpBuilder &b);
 
 /// A constant in every element of a type.
-mlir::Value constantOf(mlir::Type type, double value,
-                       mlir::ImplicitLocOpBuilder &b);
-mlir::Value constantOf(mlir::Type type, const llvm::APInt &bits,
-                       mlir::ImplicitLocOpBuilder &b);
+Value constantOf(Type type, double value, ImplicitLocOpBuilder &b);
+Value constantOf(Type type, const llvm::APInt &bits, ImplicitLocOpBuilder &b);
 
 /// Replaces the ops of Triton IR in a kernel, each by what it means.
-class OpConverter {
+class OpConverter : Arithmetic {
 public:
-  explicit OpConverter(mlir::Region &body) : body(body) {}
-  llvm::LogicalResult run();
+  OpConverter(Region &body, ImplicitLocOpBuilder &b)
+      : Arithmetic{b}, body(body) {}
+  LogicalResult run();
 
 private:
-  llvm::LogicalResult convert(mlir::Operation *op);
+  LogicalResult convert(Operation *op);
   /// Gives the op's results to others and erases it.
-  llvm::LogicalResult replace(mlir::Operation *op, mlir::ValueRange values);
+  LogicalResult replace(Operation *op, ValueRange values);
 
   // ConvertBlocks.cpp
-  llvm::LogicalResult convert(GetProgramIdOp op);
-  llvm::LogicalResult convert(GetNumProgramsOp op);
-  llvm::LogicalResult convert(MakeRangeOp op);
-  llvm::LogicalResult convert(SplatOp op);
-  llvm::LogicalResult convert(UnsplatOp op);
-  llvm::LogicalResult convert(BroadcastOp op);
-  llvm::LogicalResult convert(ExpandDimsOp op);
-  llvm::LogicalResult convert(ReshapeOp op);
-  llvm::LogicalResult convert(TransOp op);
-  llvm::LogicalResult convert(SplitOp op);
-  llvm::LogicalResult convert(JoinOp op);
-  llvm::LogicalResult convert(CatOp op);
-  llvm::LogicalResult convert(GatherOp op);
-  llvm::LogicalResult convert(HistogramOp op);
-  mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  LogicalResult convert(GetProgramIdOp op);
+  LogicalResult convert(GetNumProgramsOp op);
+  LogicalResult convert(MakeRangeOp op);
+  LogicalResult convert(SplatOp op);
+  LogicalResult convert(UnsplatOp op);
+  LogicalResult convert(BroadcastOp op);
+  LogicalResult convert(ExpandDimsOp op);
+  LogicalResult convert(ReshapeOp op);
+  LogicalResult convert(TransOp op);
+  LogicalResult convert(SplitOp op);
+  LogicalResult convert(JoinOp op);
+  LogicalResult convert(CatOp op);
+  LogicalResult convert(GatherOp op);
+  LogicalResult convert(HistogramOp op);
+  Value reshape(Value block, ArrayRef<int64_t> shape);
   /// A block that repeats `line` along all dimensions of `shape` but one.
-  mlir::Value spread(mlir::Value line, unsigned dim,
-                     llvm::ArrayRef<int64_t> shape);
-  mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
+  Value spread(Value line, unsigned dim, ArrayRef<int64_t> shape);
+  Value splat(Value scalar, ArrayRef<int64_t> shape);
 
   // ConvertRegions.cpp
-  llvm::LogicalResult convert(ReduceOp op);
-  llvm::LogicalResult convert(ScanOp op);
-  llvm::LogicalResult convert(MapElementwiseOp op);
-  mlir::FailureOr<llvm::SmallVector<mlir::StringAttr>>
-  flagAsserts(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &values);
+  LogicalResult convert(ReduceOp op);
+  LogicalResult convert(ScanOp op);
+  LogicalResult convert(MapElementwiseOp op);
+  FailureOr<SmallVector<mlir::StringAttr>>
+  flagAsserts(Operation *op, llvm::SmallVectorImpl<Value> &values);
   template <typename ToT, typename OpT, typename... ArgsT>
-  llvm::LogicalResult convertCombining(OpT op, ArgsT... args);
+  LogicalResult convertCombining(OpT op, ArgsT... args);
   /// Gives `op` the first results of `made`, and asserts of the others.
-  llvm::LogicalResult
-  replaceCombining(mlir::Operation *op, mlir::Operation *made,
-                   llvm::ArrayRef<mlir::StringAttr> messages);
-  void unpack(mlir::Value block, unsigned pack,
-              llvm::MutableArrayRef<mlir::Value> parts);
-  mlir::Value repack(llvm::ArrayRef<mlir::Value> parts);
-  llvm::LogicalResult mapOp(mlir::Operation &scalar,
-                            llvm::ArrayRef<int64_t> shape,
-                            mlir::IRMapping &blocks);
-  llvm::LogicalResult mapBlock(mlir::Block &scalars,
-                               llvm::ArrayRef<int64_t> shape,
-                               mlir::IRMapping &blocks);
+  LogicalResult replaceCombining(Operation *op, Operation *made,
+                                 ArrayRef<mlir::StringAttr> messages);
+  void unpack(Value block, unsigned pack, llvm::MutableArrayRef<Value> parts);
+  Value repack(ArrayRef<Value> parts);
+  LogicalResult mapOp(Operation &scalar, ArrayRef<int64_t> shape,
+                      IRMapping &blocks);
+  LogicalResult mapBlock(Block &scalars, ArrayRef<int64_t> shape,
+                         IRMapping &blocks);
 
   // ConvertMemory.cpp
-  llvm::LogicalResult convert(AddPtrOp op);
-  llvm::LogicalResult convert(PtrToIntOp op);
-  llvm::LogicalResult convert(IntToPtrOp op);
-  llvm::LogicalResult convert(BitcastOp op);
-  llvm::LogicalResult convert(LoadOp op);
-  llvm::LogicalResult convert(StoreOp op);
-  llvm::LogicalResult convert(AtomicRmwOp op);
-  llvm::LogicalResult convert(AtomicCasOp op);
-  llvm::LogicalResult convert(AtomicLoadOp op);
-  llvm::LogicalResult convert(AtomicPollOp op);
-  llvm::LogicalResult convert(AtomicStoreOp op);
+  LogicalResult convert(AddPtrOp op);
+  LogicalResult convert(PtrToIntOp op);
+  LogicalResult convert(IntToPtrOp op);
+  LogicalResult convert(BitcastOp op);
+  LogicalResult convert(LoadOp op);
+  LogicalResult convert(StoreOp op);
+  LogicalResult convert(AtomicRmwOp op);
+  LogicalResult convert(AtomicCasOp op);
+  LogicalResult convert(AtomicLoadOp op);
+  LogicalResult convert(AtomicPollOp op);
+  LogicalResult convert(AtomicStoreOp op);
   struct Order {
     tile::MemoryOrder semantics;
     tile::MemoryScope scope;
   };
-  mlir::FailureOr<Order> readOrder(mlir::Operation *op, mlir::StringRef sem,
-                                   mlir::StringRef scope);
-  mlir::Value pointersToBits(mlir::Value pointers);
-  mlir::FailureOr<mlir::Value> atomicLoad(mlir::Operation *op,
-                                          mlir::Value pointers,
-                                          mlir::Value mask, mlir::Value other,
-                                          Order order);
+  FailureOr<Order> readOrder(Operation *op, StringRef sem, StringRef scope);
+  Value pointersToBits(Value pointers);
+  FailureOr<Value> atomicLoad(Operation *op, Value pointers, Value mask,
+                              Value other, Order order);
 
   // ConvertDescriptors.cpp
   struct Descriptor;
-  llvm::LogicalResult convert(DescriptorLoadOp op);
-  llvm::LogicalResult convert(DescriptorStoreOp op);
-  llvm::LogicalResult convert(DescriptorReduceOp op);
-  llvm::LogicalResult convert(DescriptorGatherOp op);
-  llvm::LogicalResult convert(DescriptorScatterOp op);
-  mlir::FailureOr<Descriptor> describe(mlir::Operation *op, mlir::Value desc,
-                                       size_t rank);
+  LogicalResult convert(DescriptorLoadOp op);
+  LogicalResult convert(DescriptorStoreOp op);
+  LogicalResult convert(DescriptorReduceOp op);
+  LogicalResult convert(DescriptorGatherOp op);
+  LogicalResult convert(DescriptorScatterOp op);
+  FailureOr<Descriptor> describe(Operation *op, Value desc, size_t rank);
   struct Access {
-    mlir::Value pointers, mask;
+    Value pointers, mask;
   };
   /// The pointers of the block of `shape` at `indices`, the first of which may
   /// be a line.
-  Access access(const Descriptor &desc, llvm::ArrayRef<mlir::Value> indices,
-                llvm::ArrayRef<int64_t> shape);
+  Access access(const Descriptor &desc, ArrayRef<Value> indices,
+                ArrayRef<int64_t> shape);
   /// A block that a descriptor's op moves, as it lies in memory.
   struct Described {
-    mlir::RankedTensorType block;
-    mlir::Value pointers, mask;
+    RankedTensorType block;
+    Value pointers, mask;
     bool fillsWithNan;
   };
-  mlir::FailureOr<Described> locate(mlir::Operation *op, mlir::Value desc,
-                                    llvm::ArrayRef<mlir::Value> indices,
-                                    mlir::RankedTensorType moved);
-  llvm::LogicalResult load(mlir::Operation *op, mlir::Value desc,
-                           llvm::ArrayRef<mlir::Value> indices);
-  llvm::LogicalResult store(mlir::Operation *op, mlir::Value desc,
-                            llvm::ArrayRef<mlir::Value> indices,
-                            mlir::Value value);
+  FailureOr<Described> locate(Operation *op, Value desc,
+                              ArrayRef<Value> indices, RankedTensorType moved);
+  LogicalResult load(Operation *op, Value desc, ArrayRef<Value> indices);
+  LogicalResult store(Operation *op, Value desc, ArrayRef<Value> indices,
+                      Value value);
 
   // ConvertDots.cpp
-  llvm::LogicalResult convert(DotOp op);
-  llvm::LogicalResult convert(DotScaledOp op);
+  LogicalResult convert(DotOp op);
+  LogicalResult convert(DotScaledOp op);
 
   // ConvertFloats.cpp
-  llvm::LogicalResult convert(FpToFpOp op);
-  llvm::LogicalResult convert(MulhiUIOp op);
-  llvm::LogicalResult convert(PreciseDivFOp op);
-  llvm::LogicalResult convert(ApproxDivFOp op);
-  llvm::LogicalResult convert(PreciseSqrtOp op);
-  llvm::LogicalResult convert(ClampFOp op);
-  llvm::LogicalResult convert(ExternElementwiseOp op);
+  LogicalResult convert(FpToFpOp op);
+  LogicalResult convert(MulhiUIOp op);
+  LogicalResult convert(PreciseDivFOp op);
+  LogicalResult convert(ApproxDivFOp op);
+  LogicalResult convert(PreciseSqrtOp op);
+  LogicalResult convert(ClampFOp op);
+  LogicalResult convert(ExternElementwiseOp op);
 
-  mlir::Region &body;
-  mlir::ImplicitLocOpBuilder b{mlir::UnknownLoc::get(body.getContext()),
-                               body.getContext()};
+  Region &body;
 };
 
 } // namespace greta::triton
