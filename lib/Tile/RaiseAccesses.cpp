@@ -35,9 +35,8 @@
 #include "GretaTile/LinearAddress.h"
 #include "greta/Passes.h"
 #include "greta/Tile/AccessOrder.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
 namespace greta {
@@ -80,17 +79,17 @@ static bool isWorthRaising(LoadScatteredOp load) {
 }
 
 /// The sum of uniform terms, with 64 bits; null: nothing.
-static Value sumOf(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
+static Value sumOf(ArrayRef<LinearTerm> terms, Arithmetic &a) {
   Value sum;
   for (const LinearTerm &term : terms) {
     Value product =
-        arith::ConstantIntOp::create(b, b.getI64Type(), term.constant);
+        arith::ConstantIntOp::create(a.b, a.b.getI64Type(), term.constant);
     for (Value factor : term.factors) {
       if (!factor.getType().isInteger(64))
-        factor = arith::ExtSIOp::create(b, b.getI64Type(), factor);
-      product = arith::MulIOp::create(b, factor, product);
+        factor = arith::ExtSIOp::create(a.b, a.b.getI64Type(), factor);
+      product = a.mul(factor, product);
     }
-    sum = sum ? arith::AddIOp::create(b, sum, product).getResult() : product;
+    sum = sum ? a.add(sum, product) : product;
   }
   return sum;
 }
@@ -117,7 +116,7 @@ static bool fits(const LinearTerm &stride, int64_t extent, int64_t bytes,
 
 /// A sum of i32 in the program's own arithmetic; null: nothing, or a number of
 /// more bits.
-static Value narrowSum(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
+static Value narrowSum(ArrayRef<LinearTerm> terms, Arithmetic &a) {
   auto one = dyn_cast_or_null<IntegerType>(terms.size() == 1 && terms[0].scalar
                                                ? terms[0].scalar.getType()
                                                : Type());
@@ -125,15 +124,15 @@ static Value narrowSum(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
     return one.isInteger(32) ? terms[0].scalar : Value();
   Value sum;
   for (const LinearTerm &term : terms) {
-    Value product = arith::ConstantIntOp::create(b, term.constant, 32);
+    Value product = a.i32(term.constant);
     for (Value factor : term.factors) {
       if (!factor.getType().isInteger(32))
         return {};
-      product = b.createOrFold<arith::MulIOp>(factor, product);
+      product = a.b.createOrFold<arith::MulIOp>(factor, product);
     }
-    sum = sum ? b.createOrFold<arith::AddIOp>(sum, product) : product;
+    sum = sum ? a.b.createOrFold<arith::AddIOp>(sum, product) : product;
   }
-  return sum ? sum : arith::ConstantIntOp::create(b, 0, 32).getResult();
+  return sum ? sum : a.i32(0);
 }
 
 static bool areAlike(ArrayRef<LinearTerm> x, ArrayRef<LinearTerm> y) {
@@ -148,7 +147,7 @@ static bool areAlike(ArrayRef<LinearTerm> x, ArrayRef<LinearTerm> y) {
 /// whole block in one of them; none where it says anything else.
 static std::optional<SmallVector<Bounds>>
 boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
-         ImplicitLocOpBuilder &b) {
+         Arithmetic &a) {
   SmallVector<Bounds> dims(shape.size());
   if (!mask)
     return dims;
@@ -164,7 +163,7 @@ boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
       dim.fromZero = true;
     if (bound.kind == MaskBound::Kind::Nonnegative)
       continue;
-    Value end = narrowSum(bound.bound, b);
+    Value end = narrowSum(bound.bound, a);
     if (dim.end || !end)
       return std::nullopt;
     // An unsigned bound that is no negative number is two signed ones.
@@ -179,12 +178,11 @@ boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
   for (auto [dim, extent] : llvm::zip(dims, shape)) {
     if (!dim.offset)
       continue;
-    Value offset = narrowSum(*dim.offset, b);
+    Value offset = narrowSum(*dim.offset, a);
     if (!offset)
       return std::nullopt;
     if (!dim.end)
-      dim.end = arith::AddIOp::create(
-          b, offset, arith::ConstantIntOp::create(b, extent, 32));
+      dim.end = a.add(offset, a.i32(extent));
   }
   if (all->conditions.empty())
     return dims;
@@ -192,18 +190,16 @@ boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
   auto found = llvm::find_if(dims, [](const Bounds &dim) { return dim.end; });
   Bounds &dim = found == dims.end() ? dims.front() : *found;
   if (!dim.offset)
-    dim = {SmallVector<LinearTerm, 2>(),
-           arith::ConstantIntOp::create(b, shape.front(), 32), false};
-  Value none = dim.fromZero ? arith::ConstantIntOp::create(b, 0, 32).getResult()
-                            : narrowSum(*dim.offset, b);
+    dim = {SmallVector<LinearTerm, 2>(), a.i32(shape.front()), false};
+  Value none = dim.fromZero ? a.i32(0) : narrowSum(*dim.offset, a);
   for (Value condition : all->conditions)
-    dim.end = arith::SelectOp::create(b, condition, dim.end, none);
+    dim.end = a.select(condition, dim.end, none);
   return dims;
 }
 
 static std::optional<Strided> asStrided(Value pointers, Value mask,
                                         const Facts &facts, Operation *op,
-                                        ImplicitLocOpBuilder &b) {
+                                        Arithmetic &a) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   Type element = getPointee(pointers.getType());
   if (!type || isa<PtrType>(getElementTypeOrSelf(element)) ||
@@ -231,14 +227,12 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
     if (!fits(stride, extent, bytes, facts, op))
       return std::nullopt;
 
-  auto bounds = boundsOf(mask, type.getShape(), facts, op, b);
+  auto bounds = boundsOf(mask, type.getShape(), facts, op, a);
   if (!bounds)
     return std::nullopt;
   Strided access;
   for (auto [number, dim, stride] : llvm::enumerate(*bounds, along)) {
-    access.offsets.push_back(dim.offset
-                                 ? narrowSum(*dim.offset, b)
-                                 : arith::ConstantIntOp::create(b, 0, 32));
+    access.offsets.push_back(dim.offset ? narrowSum(*dim.offset, a) : a.i32(0));
     if (!dim.offset)
       continue;
     access.bounded.push_back(number);
@@ -268,11 +262,11 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
       access.dynamicStrides.push_back(stride.factors.size() == 1 &&
                                               stride.constant == 1
                                           ? stride.factors.front()
-                                          : narrowSum(stride, b));
+                                          : narrowSum(stride, a));
   }
   access.base = address.base;
-  if (Value sum = sumOf(uniform, b))
-    access.base = PtrAddOp::create(b, access.base, sum);
+  if (Value sum = sumOf(uniform, a))
+    access.base = PtrAddOp::create(a.b, access.base, sum);
   return access;
 }
 
@@ -373,6 +367,7 @@ struct RaiseAccessesPass
     });
     for (Operation *op : accesses) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
+      Arithmetic a{b};
       if (auto load = dyn_cast<LoadScatteredOp>(op)) {
         // Beyond its bounds a strided load reads a row within them and drops
         // it, which would be a race with a lane that stores there.
@@ -380,7 +375,7 @@ struct RaiseAccessesPass
           continue;
         std::optional<Value> other = splatOf(load.getOther());
         auto access =
-            other ? asStrided(load.getPointers(), load.getMask(), facts, op, b)
+            other ? asStrided(load.getPointers(), load.getMask(), facts, op, a)
                   : std::nullopt;
         if (!access)
           continue;
@@ -396,7 +391,7 @@ struct RaiseAccessesPass
         if (!hasDot)
           continue;
         auto access =
-            asStrided(store.getPointers(), store.getMask(), facts, op, b);
+            asStrided(store.getPointers(), store.getMask(), facts, op, a);
         if (!access)
           continue;
         StoreOp::create(b, store.getValue(), access->base, access->offsets,

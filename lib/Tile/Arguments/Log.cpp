@@ -18,9 +18,9 @@
 
 #include "Log.h"
 #include "../Layouts/BlockLayout.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -53,10 +53,9 @@ static std::string placeOf(Location loc) {
 
 namespace {
 
-class LogExpander {
+class LogExpander : Arithmetic {
 public:
-  LogExpander(FuncOp kernel, Value log)
-      : log(log), b(kernel.getLoc(), kernel.getContext()) {}
+  LogExpander(Value log, ImplicitLocOpBuilder &b) : Arithmetic{b}, log(log) {}
   LogicalResult expand(PrintOp op);
   void expand(AssertOp op);
   ArrayAttr takeSites() { return b.getArrayAttr(sites); }
@@ -64,9 +63,6 @@ public:
 private:
   static constexpr int64_t headerWords = 4;
 
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
-  }
   /// The element type of a scalar or a block.
   Value constant(Type type, int64_t value);
   Value at(Value pointer, int64_t words) {
@@ -79,7 +75,6 @@ private:
   void storeNumber(Value number, Value pointer);
 
   Value log;
-  ImplicitLocOpBuilder b;
   SmallVector<Attribute> sites;
 };
 
@@ -118,8 +113,7 @@ void LogExpander::record(int64_t words, llvm::function_ref<void(Value)> store) {
   Value taken = AtomicRmwOp::create(b, b.getI32Type(), AtomicKind::Add,
                                     MemoryOrder::Relaxed, MemoryScope::Device,
                                     log, i32(whole), /*mask=*/Value());
-  Value fits = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, taken,
-                                     i32(logWords - 1 - whole));
+  Value fits = compare(Predicate::ule, taken, i32(logWords - 1 - whole));
   auto branch = scf::IfOp::create(b, fits, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
@@ -166,7 +160,7 @@ void LogExpander::storeNumber(Value number, Value pointer) {
   for (int64_t part = 0; part < parts; ++part) {
     Value word = number;
     if (part)
-      word = arith::ShRUIOp::create(b, word, constant(word.getType(), 32));
+      word = shr(word, constant(word.getType(), 32));
     if (parts > 1)
       word = arith::TruncIOp::create(b, as(b.getI32Type()), word);
     Value place = at(pointer, part);
@@ -235,11 +229,11 @@ void LogExpander::expand(AssertOp op) {
     int64_t stride = 1;
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
       Value along = IotaOp::create(b, type, dim);
-      along = arith::MulIOp::create(b, along, constant(type, stride));
-      place = arith::AddIOp::create(b, place, along);
+      along = mul(along, constant(type, stride));
+      place = add(place, along);
       stride *= type.getDimSize(dim);
     }
-    index = arith::SelectOp::create(b, condition, constant(type, none), place);
+    index = select(condition, constant(type, none), place);
     while (isBlock(index))
       index = ReduceOp::create(
                   b, index, 0,
@@ -248,11 +242,9 @@ void LogExpander::expand(AssertOp op) {
                         arith::MinSIOp::create(b, loc, x[0], y[0])};
                   })
                   .getResult(0);
-    fails =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, index, i32(none));
+    fails = differ(index, i32(none));
   } else {
-    fails = arith::XOrIOp::create(b, condition,
-                                  arith::ConstantIntOp::create(b, 1, 1));
+    fails = flip(condition, arith::ConstantIntOp::create(b, 1, 1));
   }
   auto branch = scf::IfOp::create(b, fails, /*withElseRegion=*/false);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
@@ -261,7 +253,8 @@ void LogExpander::expand(AssertOp op) {
 }
 
 LogicalResult tile::expandLog(FuncOp kernel, Value log) {
-  LogExpander expander(kernel, log);
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
+  LogExpander expander(log, b);
   SmallVector<Operation *> ops;
   kernel.walk([&](Operation *op) {
     if (isa<PrintOp, AssertOp>(op))

@@ -7,6 +7,7 @@
 #ifndef GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
 #define GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
 
+#include "greta/Names.h"
 #include "greta/Target/Target.h"
 #include "greta/Tile/Facts.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -16,10 +17,10 @@ namespace greta {
 /// The layout that the accesses, reductions and dots of a block's elements ask
 /// for.
 struct LayoutWishes {
-  explicit LayoutWishes(llvm::ArrayRef<int64_t> shape)
+  explicit LayoutWishes(ArrayRef<int64_t> shape)
       : shape(shape), inRegisters(shape.size()), reduced(shape.size()) {}
 
-  llvm::SmallVector<int64_t, 4> shape;
+  SmallVector<int64_t, 4> shape;
   llvm::SmallBitVector inRegisters; // dimensions that a lane would rather hold
   llvm::SmallBitVector reduced;
   bool contracted = false;  // by a contract: waves go on where lanes end
@@ -33,23 +34,22 @@ struct LayoutWishes {
   tile::ReshapeOp reshaped; // what an accumulator is taken apart by
 };
 
-inline bool isBlock(mlir::Value value) {
-  return mlir::isa<mlir::RankedTensorType>(value.getType());
+inline bool isBlock(Value value) {
+  return mlir::isa<RankedTensorType>(value.getType());
 }
 
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value block) {
-  return mlir::cast<mlir::RankedTensorType>(block.getType()).getShape();
+inline ArrayRef<int64_t> shapeOf(Value block) {
+  return mlir::cast<RankedTensorType>(block.getType()).getShape();
 }
 
 /// The values that a loop or a branch carries in one place with `value`, and a
 /// dot's accumulator with its result.
-llvm::SmallVector<mlir::Value> carriedTogether(mlir::Value value);
+SmallVector<Value> carriedTogether(Value value);
 
 /// The wishes about blocks of `shape` that have the dimensions of `values`,
 /// from all ops that elementwise work connects them with. `row` is the target
 /// that has transposed loads; null: nobody knows of any.
-LayoutWishes collectWishes(llvm::ArrayRef<mlir::Value> values,
-                           llvm::ArrayRef<int64_t> shape,
+LayoutWishes collectWishes(ArrayRef<Value> values, ArrayRef<int64_t> shape,
                            const tile::Facts &facts, const TargetRow *row);
 
 /// Neighbours in memory in the registers of a lane, up to 16 bytes of the
@@ -57,8 +57,8 @@ LayoutWishes collectWishes(llvm::ArrayRef<mlir::Value> values,
 /// in registers; then lanes along the contiguous dimension and the others; then
 /// waves, along dimensions that no reduction crosses first; what is left
 /// repeats. An error at `op` where a dimension cannot be in registers.
-mlir::FailureOr<Layout> blockLayout(const LayoutWishes &wishes,
-                                    tile::FuncOp kernel, mlir::Operation *op);
+FailureOr<Layout> blockLayout(const LayoutWishes &wishes, tile::FuncOp kernel,
+                              Operation *op);
 
 } // namespace greta
 

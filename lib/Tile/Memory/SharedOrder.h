@@ -9,6 +9,7 @@
 #define GRETA_LIB_TILE_MEMORY_SHAREDORDER_H
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Names.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -19,7 +20,7 @@ namespace greta::tile {
 int64_t getSharedBytes(SharedType type);
 
 /// The array that a value is, or is a stage of.
-SharedAllocOp getSharedArray(mlir::Value value);
+SharedAllocOp getSharedArray(Value value);
 
 /// Whether barriers wait for direct loads by ones of their own where these are
 /// used first, or by an earlier one that stands there anyway.
@@ -36,10 +37,10 @@ public:
   static constexpr int64_t none = -1;
   /// The barriers that are missing, by the op that each stands before, and
   /// those that are there but have to wait for more loads.
-  llvm::DenseMap<mlir::Operation *, int64_t> missing, existing;
+  DenseMap<Operation *, int64_t> missing, existing;
   /// Pairs of different arrays: while a lane is at the first, others may still
   /// be at the second.
-  llvm::DenseSet<std::pair<mlir::Operation *, mlir::Operation *>> unordered;
+  llvm::DenseSet<std::pair<Operation *, Operation *>> unordered;
 
   /// The cost of the missing barriers: one in a loop counts as many outside.
   double cost() const;
@@ -50,7 +51,7 @@ private:
   struct Stage {
     SharedAllocOp array;
     int64_t count = 1, offset = 0;
-    mlir::Value root;
+    Value root;
     bool isKnown = true;
     bool operator==(const Stage &other) const;
   };
@@ -65,15 +66,15 @@ private:
     /// By atomic additions, which need no order among each other.
     bool adds = false;
     /// Stores of one block are one store: nobody reads between them.
-    mlir::Block *writer = nullptr;
+    Block *writer = nullptr;
     bool writes = false;
     /// Loads of this lane since the last direct one to the stage.
     int64_t age = none;
     /// The last barrier since then, and the loads before it.
-    mlir::Operation *passed = nullptr;
+    Operation *passed = nullptr;
     int64_t agePassed = none;
   };
-  using State = llvm::SmallVector<Pending, 8>;
+  using State = SmallVector<Pending, 8>;
   /// A barrier that has to stand before an op of an outer region.
   struct Need {
     int64_t inFlight;
@@ -84,34 +85,34 @@ private:
     bool reads, writes, isDirect, adds;
   };
 
-  void collect(mlir::Operation *op);
-  static Stage stageOf(mlir::Value array);
-  static void setResidue(Stage &stage, mlir::Value value);
+  void collect(Operation *op);
+  static Stage stageOf(Value array);
+  static void setResidue(Stage &stage, Value value);
   static bool mayMeet(const Stage &x, const Stage &y);
   static bool join(State &into, const State &from);
 
-  std::optional<Need> visit(mlir::Block &block, State &state);
-  std::optional<Need> visit(mlir::Operation *op, State &state);
-  std::optional<Need> visitAccess(mlir::Operation *op, State &state);
-  std::optional<Need> visitBranches(mlir::Operation *op, State &state);
-  std::optional<Need> visitLoop(mlir::Operation *op, State &state);
-  void place(mlir::Operation *op, int64_t inFlight, State &state);
-  void pass(mlir::Operation *barrier, int64_t inFlight, State &state);
+  std::optional<Need> visit(Block &block, State &state);
+  std::optional<Need> visit(Operation *op, State &state);
+  std::optional<Need> visitAccess(Operation *op, State &state);
+  std::optional<Need> visitBranches(Operation *op, State &state);
+  std::optional<Need> visitLoop(Operation *op, State &state);
+  void place(Operation *op, int64_t inFlight, State &state);
+  void pass(Operation *barrier, int64_t inFlight, State &state);
   /// The same stages in words that hold at the start of a loop's body, seen
   /// from before the loop or from the end of the body; or behind an op.
-  void enter(mlir::Operation *loop, mlir::ValueRange given, State &state);
-  void leave(mlir::Operation *op, State &state);
+  void enter(Operation *loop, ValueRange given, State &state);
+  void leave(Operation *op, State &state);
 
   DirectWait wait;
-  llvm::DenseMap<mlir::Block *, llvm::SmallVector<mlir::Operation *>> relevant;
-  llvm::DenseMap<mlir::Operation *, Access> accesses;
+  DenseMap<Block *, SmallVector<Operation *>> relevant;
+  DenseMap<Operation *, Access> accesses;
   /// The value that stages are counted from.
-  llvm::DenseSet<mlir::Value> roots;
+  llvm::DenseSet<Value> roots;
   /// The loads in flight that later uses allow each barrier.
-  llvm::DenseMap<mlir::Operation *, int64_t> allowed;
+  DenseMap<Operation *, int64_t> allowed;
   bool allowsLess = false;
   /// The loops whose bodies end with a barrier.
-  llvm::DenseSet<mlir::Operation *> turnEnds;
+  llvm::DenseSet<Operation *> turnEnds;
   unsigned level = 0;
 };
 

@@ -16,9 +16,8 @@
 
 #include "GretaTile/GretaTile.h"
 #include "greta/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
 namespace greta {
@@ -122,6 +121,7 @@ static std::optional<Growth> growthOf(BlockArgument carried, scf::ForOp loop) {
 static void compute(BlockArgument carried, const Growth &growth,
                     scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Arithmetic a{b};
   b.setInsertionPointToStart(loop.getBody());
   bool isPointer = isa<PtrType>(getElementTypeOrSelf(carried.getType()));
   Type type =
@@ -135,7 +135,7 @@ static void compute(BlockArgument carried, const Growth &growth,
   };
   Value count = loop.getInductionVar(), lower = loop.getLowerBound();
   if (getConstantIntValue(lower) != 0)
-    count = arith::SubIOp::create(b, count, lower);
+    count = a.sub(count, lower);
   // Whole multiples of the step are of the iteration's number.
   int64_t constant = growth.constant;
   auto step = getConstantIntValue(loop.getStep());
@@ -145,10 +145,9 @@ static void compute(BlockArgument carried, const Growth &growth,
     count = arith::DivSIOp::create(b, count, loop.getStep());
   Value offset = resized(count);
   if (growth.factor)
-    offset = arith::MulIOp::create(b, offset, resized(growth.factor));
+    offset = a.mul(offset, resized(growth.factor));
   if (constant != 1)
-    offset = arith::MulIOp::create(
-        b, offset, arith::ConstantIntOp::create(b, type, constant));
+    offset = a.mul(offset, arith::ConstantIntOp::create(b, type, constant));
   Value now;
   if (isPointer)
     now = PtrAddOp::create(b, carried, offset);
@@ -156,7 +155,7 @@ static void compute(BlockArgument carried, const Growth &growth,
   if (!isPointer) {
     if (blocks)
       offset = SplatOp::create(b, blocks, offset);
-    now = arith::AddIOp::create(b, carried, offset);
+    now = a.add(carried, offset);
   }
   carried.replaceAllUsesExcept(now, now.getDefiningOp());
   loop.getTiedLoopYieldedValue(carried)->set(carried);

@@ -122,7 +122,8 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
       if (!attr && !row->isHost())
         attr =
             choosePipeline(body, *row, askedStages(loop, *row), &getContext());
-      if (attr && failed(LoopPipeliner(loop, body, attr, *row).run()))
+      ImplicitLocOpBuilder b(loop.getLoc(), loop);
+      if (attr && failed(LoopPipeliner(loop, body, attr, *row, b).run()))
         return signalPassFailure();
     }
     if (!row->isHost())

@@ -180,13 +180,12 @@ Value LoopPipeliner::clampedAfter(Value k, int64_t iterations) {
   if (!iterations)
     return k;
   if (clamp == Clamp::Signed)
-    return arith::MinSIOp::create(b, iterationAfter(k, iterations), last);
+    return least(iterationAfter(k, iterations), last);
   if (clamp == Clamp::Unsigned)
-    return arith::MinUIOp::create(b, iterationAfter(k, iterations), last);
+    return minU(iterationAfter(k, iterations), last);
   for (; iterations; --iterations) {
-    Value left = arith::SubIOp::create(b, last, k);
-    k = arith::AddIOp::create(b, k,
-                              arith::MinUIOp::create(b, left, loop.getStep()));
+    Value left = sub(last, k);
+    k = add(k, minU(left, loop.getStep()));
   }
   return k;
 }
@@ -196,7 +195,7 @@ Value LoopPipeliner::iterationAfter(Value k, int64_t iterations) {
   if (auto step = getConstantIntValue(distance))
     distance = iterations == 1 ? distance : number(iterations * *step);
   else if (iterations != 1)
-    distance = arith::MulIOp::create(b, distance, number(iterations));
+    distance = mul(distance, number(iterations));
   return b.createOrFold<arith::AddIOp>(k, distance);
 }
 
@@ -332,8 +331,7 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
 
 /// Before a loop without iterations nothing may be loaded.
 void LoopPipeliner::guard() {
-  Value some = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+  Value some = below(loop.getLowerBound(), loop.getUpperBound());
   auto branch = scf::IfOp::create(b, loop.getResultTypes(), some,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   loop->replaceAllUsesWith(branch.getResults());
@@ -356,17 +354,17 @@ LogicalResult LoopPipeliner::run() {
   auto lower = getConstantIntValue(loop.getLowerBound());
   Value end = loop.getUpperBound();
   if (!lower || *lower)
-    end = arith::SubIOp::create(b, end, loop.getLowerBound());
+    end = sub(end, loop.getLowerBound());
   // From a negative number the distance may be none of the type.
   chooseClamp();
-  Value distance = arith::SubIOp::create(b, end, number(1));
+  Value distance = sub(end, number(1));
   Value iterations =
       clamp == Clamp::Any
-          ? arith::DivUIOp::create(b, distance, loop.getStep()).getResult()
+          ? div(distance, loop.getStep())
           : arith::DivSIOp::create(b, distance, loop.getStep()).getResult();
-  last = arith::MulIOp::create(b, iterations, loop.getStep());
+  last = mul(iterations, loop.getStep());
   if (!lower || *lower)
-    last = arith::AddIOp::create(b, last, loop.getLowerBound());
+    last = add(last, loop.getLowerBound());
   emitFixed();
   SmallVector<Value> made = emitLoop();
   SmallVector<Value> results(loop.getNumResults());

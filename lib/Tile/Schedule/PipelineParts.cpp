@@ -13,7 +13,7 @@ using namespace greta::tile;
 IRMapping LoopPipeliner::emitAddresses(Value k) {
   using Predicate = arith::CmpIPredicate;
   auto assume = [&](Predicate predicate, Value bound) {
-    AssumeOp::create(b, arith::CmpIOp::create(b, predicate, k, bound));
+    AssumeOp::create(b, compare(predicate, k, bound));
   };
   if (!length()) {
     assume(Predicate::sge, loop.getLowerBound());
@@ -78,15 +78,12 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
         for (Value *value : {&within, &offset})
           if (value->getType() != type)
             *value = arith::ExtSIOp::create(b, type, *value);
-        within = arith::SubIOp::create(b, within, offset);
+        within = sub(within, offset);
       }
       Value extent = arith::ConstantIntOp::create(b, within.getType(),
                                                   type.getDimSize(bound.dim));
-      Value ends =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, within, extent);
-      isPartial = isPartial
-                      ? arith::OrIOp::create(b, isPartial, ends).getResult()
-                      : ends;
+      Value ends = below(within, extent);
+      isPartial = isPartial ? either(isPartial, ends) : ends;
     }
     blocks.push_back(mapping.lookup(load.getResult()));
   }
@@ -98,11 +95,8 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
   b.setInsertionPointToEnd(branch.thenBlock());
   for (auto [load, block] : llvm::zip(loads, blocks)) {
     Value other = load.getOther();
-    other = other
-                ? iteration.lookupOrDefault(other)
-                : arith::ConstantOp::create(b, b.getZeroAttr(block.getType()));
-    block = arith::SelectOp::create(
-        b, iteration.lookupOrDefault(load.getMask()), block, other);
+    other = other ? iteration.lookupOrDefault(other) : zeroOf(block.getType());
+    block = select(iteration.lookupOrDefault(load.getMask()), block, other);
   }
   scf::YieldOp::create(b, blocks);
   for (auto [load, block] : llvm::zip(loads, branch.getResults()))
@@ -170,13 +164,12 @@ Value LoopPipeliner::advanced(Value stage, int64_t distance) {
   if (std::optional<int64_t> known = getConstantIntValue(stage))
     return i32((*known + distance) % stages);
   if (stages == 2)
-    return arith::SubIOp::create(b, i32(1), stage);
+    return sub(i32(1), stage);
   // Adds, or takes off, whatever the sum is.
-  Value more = arith::AddIOp::create(b, stage, i32(distance));
-  Value less = arith::AddIOp::create(b, stage, i32(distance - stages));
-  Value fits =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, more, i32(stages));
-  return arith::SelectOp::create(b, fits, more, less);
+  Value more = add(stage, i32(distance));
+  Value less = add(stage, i32(distance - stages));
+  Value fits = below(more, i32(stages));
+  return select(fits, more, less);
 }
 
 Parts LoopPipeliner::emitReads(ArrayRef<DotOp> dots, Value stage, Value at,

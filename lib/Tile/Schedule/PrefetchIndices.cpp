@@ -1,10 +1,10 @@
 //===- PrefetchIndices.cpp - what addresses follow from, ahead ------------===//
 
 #include "PrefetchIndices.h"
+#include "greta/Tile/Arithmetic.h"
 #include "greta/Tile/Facts.h"
 #include "greta/Tile/LoopBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -68,6 +68,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
     return;
 
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Arithmetic a{b};
   Value number = loop.getInductionVar();
   auto clone = [&](unsigned i, Value iteration) {
     IRMapping mapping;
@@ -77,8 +78,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
     return cast<LoadScatteredOp>(b.clone(*loads[i], mapping));
   };
   SmallVector<Value> first, next;
-  Value hasTurns = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+  Value hasTurns = a.below(loop.getLowerBound(), loop.getUpperBound());
   // The next counter may be no number of the type if counters may be negative.
   auto lowest =
       Facts(loop->getParentOfType<FuncOp>()).rangeOf(loop.getLowerBound());
@@ -92,7 +92,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
     if (type)
       mask = SplatOp::create(b, type.clone(b.getI1Type()), mask);
     if (load.getMask())
-      mask = arith::AndIOp::create(b, load.getMask(), mask);
+      mask = a.both(load.getMask(), mask);
     load.getMaskMutable().assign(mask);
     b.setInsertionPoint(loop);
     first.push_back(load.getResult());
@@ -100,14 +100,13 @@ void greta::prefetchIndices(scf::ForOp loop) {
   for (unsigned i = 0; i != loads.size(); ++i) {
     // Beyond the end they come again.
     b.setInsertionPoint(loads[i]);
-    Value after = arith::AddIOp::create(b, number, loop.getStep());
+    Value after = a.add(number, loop.getStep());
     Value isTurn =
-        isNatural ? arith::CmpIOp::create(b, arith::CmpIPredicate::ult, after,
-                                          loop.getUpperBound())
-                  : arith::CmpIOp::create(
-                        b, arith::CmpIPredicate::ult, loop.getStep(),
-                        arith::SubIOp::create(b, loop.getUpperBound(), number));
-    after = arith::SelectOp::create(b, isTurn, after, number);
+        isNatural ? a.compare(Arithmetic::Predicate::ult, after,
+                                  loop.getUpperBound())
+                  : a.compare(Arithmetic::Predicate::ult, loop.getStep(),
+                                  a.sub(loop.getUpperBound(), number));
+    after = a.select(isTurn, after, number);
     next.push_back(clone(i, after).getResult());
   }
   IRRewriter rewriter(b);
