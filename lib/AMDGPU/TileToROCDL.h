@@ -7,6 +7,7 @@
 #define GRETA_LIB_AMDGPU_TILETOROCDL_H
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Names.h"
 #include "greta/Target/Target.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -30,14 +31,13 @@ struct LaneExchange {
 struct Kernel {
   int32_t blockSize = 0, waveSize = 0;
   /// The LDS global of every shared_alloc, and where in it the array begins.
-  llvm::DenseMap<mlir::Operation *, std::pair<mlir::LLVM::GlobalOp, uint64_t>>
-      shared;
+  DenseMap<Operation *, std::pair<mlir::LLVM::GlobalOp, uint64_t>> shared;
   /// The alias scope of direct loads to shared memory; null if there are none.
   /// Barriers order them, so nothing else there aliases them.
   mlir::LLVM::AliasScopeAttr direct;
   /// Loads in pipelined loops, and the last step to their base where it fits
   /// into the 32 bits of a buffer load's scalar offset.
-  llvm::DenseMap<mlir::Operation *, tile::PtrAddOp> inPipeline;
+  DenseMap<Operation *, tile::PtrAddOp> inPipeline;
   /// The last word of a buffer descriptor without bounds, and with them.
   int32_t bufferFlags = 0, boundedFlags = 0;
 
@@ -71,11 +71,11 @@ private:
   struct Pattern : mlir::ConvertOpToLLVMPattern<OpT> {
     Pattern(const mlir::LLVMTypeConverter &converter, BuildT build)
         : mlir::ConvertOpToLLVMPattern<OpT>(converter), build(build) {}
-    llvm::LogicalResult
+    LogicalResult
     matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
                     mlir::ConversionPatternRewriter &rewriter) const override {
-      mlir::ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-      if (mlir::Value result = build(op, adaptor, b))
+      ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+      if (Value result = build(op, adaptor, b))
         rewriter.replaceOp(op, result);
       else
         rewriter.eraseOp(op);
@@ -99,16 +99,13 @@ struct KernelPattern : mlir::ConvertOpToLLVMPattern<OpT> {
 /// Address spaces of the AMDGPU target.
 constexpr unsigned globalSpace = 1, sharedSpace = 3, bufferSpace = 8;
 
-mlir::Value constantI32(mlir::OpBuilder &builder, mlir::Location loc,
-                        int32_t value);
+Value constantI32(ImplicitLocOpBuilder &b, int32_t value);
 /// Address of the element at `offset` from a uniform base.
-mlir::Value laneAddress(mlir::OpBuilder &builder, mlir::Location loc,
-                        mlir::Value base, mlir::Value offset,
-                        mlir::Type element);
+Value laneAddress(ImplicitLocOpBuilder &b, Value base, Value offset,
+                  Type element);
 /// Address of an element of an array in shared memory.
-mlir::Value sharedAddress(mlir::OpBuilder &builder, mlir::Location loc,
-                          mlir::Value array, mlir::Value index,
-                          tile::SharedType type);
+Value sharedAddress(ImplicitLocOpBuilder &b, Value array, Value index,
+                    tile::SharedType type);
 
 /// Loads from global memory, also straight to shared (TileToROCDLBuffer.cpp).
 void populateLoadPatterns(const mlir::LLVMTypeConverter &converter,
@@ -130,7 +127,7 @@ void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
                              const LaneExchange &exchange);
 
 /// Combines the halves of a wave (TileToROCDLShuffle.cpp).
-void combineHalves(mlir::Operation *kernel, const TargetRow &row);
+void combineHalves(Operation *kernel, const TargetRow &row);
 
 /// Functions whose flags ask for the bare instruction (TileToROCDLMath.cpp).
 void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
@@ -138,10 +135,10 @@ void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
 
 /// Two f16 at a time: arithmetic on vectors' elements, sums of their squares
 /// (TileToROCDLPairs.cpp).
-void pairElements(mlir::Operation *kernel, const TargetRow &row);
+void pairElements(Operation *kernel, const TargetRow &row);
 
 /// Lets an op of f32 be one with another (TileToROCDLMath.cpp).
-void allowContraction(mlir::Operation *op);
+void allowContraction(Operation *op);
 
 } // namespace greta::rocdl
 

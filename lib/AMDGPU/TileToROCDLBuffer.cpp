@@ -31,45 +31,37 @@ struct BufferAddress {
 
 constexpr uint32_t unbounded = 0xffffffff;
 
-/// The lane's offset, or where it is masked off one that is beyond the records.
-Value maskedOffset(Value offset, Value mask, uint32_t records, Location loc,
-                   OpBuilder &builder) {
-  return mask ? LLVM::SelectOp::create(builder, loc, mask, offset,
-                                       constantI32(builder, loc, records))
-                    .getResult()
-              : offset;
-}
-
-/// `step` is the last ptr_add of the base if it becomes the scalar offset.
-BufferAddress bufferAddress(const Kernel &kernel, tile::PtrType pointer,
-                            Value base, Value offset, tile::PtrAddOp step,
-                            uint32_t records, Location loc,
-                            ConversionPatternRewriter &builder) {
-  unsigned bytes = tile::bytesInMemory(pointer.getElementType());
-  Value scalarOffset = constantI32(builder, loc, 0);
+/// The address of an access. `step` is the last ptr_add of its base if it
+/// becomes the scalar offset; a lane that is masked off has the offset `beyond`
+/// the records.
+template <typename OpT>
+BufferAddress bufferAddress(const Kernel &kernel, OpT op,
+                            typename OpT::Adaptor adaptor, tile::PtrAddOp step,
+                            uint32_t records, uint32_t beyond,
+                            ConversionPatternRewriter &rewriter) {
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  unsigned bytes = tile::bytesInMemory(op.getBase().getType().getElementType());
+  Value base = adaptor.getBase(), offset = adaptor.getOffset();
+  Value scalarOffset = constantI32(b, 0);
   if (step) {
-    base = builder.getRemappedValue(step.getBase());
-    scalarOffset =
-        LLVM::TruncOp::create(builder, loc, builder.getI32Type(),
-                              builder.getRemappedValue(step.getOffset()));
-    scalarOffset = LLVM::MulOp::create(builder, loc, scalarOffset,
-                                       constantI32(builder, loc, bytes));
+    base = rewriter.getRemappedValue(step.getBase());
+    scalarOffset = LLVM::TruncOp::create(
+        b, b.getI32Type(), rewriter.getRemappedValue(step.getOffset()));
+    scalarOffset = LLVM::MulOp::create(b, scalarOffset, constantI32(b, bytes));
   }
-  Value stride =
-      LLVM::ConstantOp::create(builder, loc, builder.getI16Type(), int16_t(0));
-  Value size = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(),
-                                        int64_t(records));
+  Value stride = LLVM::ConstantOp::create(b, b.getI16Type(), int16_t(0));
+  Value size = LLVM::ConstantOp::create(b, b.getI64Type(), int64_t(records));
   Value buffer = ROCDL::MakeBufferRsrcOp::create(
-      builder, loc,
-      LLVM::LLVMPointerType::get(builder.getContext(), bufferSpace), base,
-      stride, size,
-      constantI32(builder, loc,
-                  records == unbounded ? kernel.bufferFlags
-                                       : kernel.boundedFlags));
+      b, LLVM::LLVMPointerType::get(b.getContext(), bufferSpace), base, stride,
+      size,
+      constantI32(b, records == unbounded ? kernel.bufferFlags
+                                          : kernel.boundedFlags));
   if (bytes > 1)
-    offset = LLVM::ShlOp::create(
-        builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
-        LLVM::IntegerOverflowFlags::nuw);
+    offset =
+        LLVM::ShlOp::create(b, offset, constantI32(b, llvm::Log2_32(bytes)),
+                            LLVM::IntegerOverflowFlags::nuw);
+  if (Value mask = adaptor.getMask())
+    offset = LLVM::SelectOp::create(b, mask, offset, constantI32(b, beyond));
   return {buffer, offset, scalarOffset};
 }
 
@@ -78,8 +70,7 @@ struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
 
   /// The load as a buffer load; null where its type is none of theirs.
   Value bufferLoad(tile::PtrLoadOp op, OpAdaptor adaptor, tile::PtrAddOp step,
-                   ConversionPatternRewriter &builder) const {
-    Location loc = op.getLoc();
+                   ConversionPatternRewriter &rewriter) const {
     Type type = op.getResult().getType();
     auto vector = dyn_cast<VectorType>(type);
     unsigned elementBits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
@@ -87,60 +78,52 @@ struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
     if (bits > 128 || !llvm::isPowerOf2_32(bits) || bits < 8 ||
         op.getAlign() * 8 < std::min(bits, 32u))
       return {};
-    Type word = builder.getIntegerType(std::min(bits, 32u));
+    Type word = rewriter.getIntegerType(std::min(bits, 32u));
     Type loaded = bits > 32 ? Type(VectorType::get(bits / 32, word)) : word;
     uint32_t records = adaptor.getMask() ? 0xfffffff0 : unbounded;
     BufferAddress at =
-        bufferAddress(kernel, op.getBase().getType(), adaptor.getBase(),
-                      adaptor.getOffset(), step, records, loc, builder);
-    at.offset =
-        maskedOffset(at.offset, adaptor.getMask(), records, loc, builder);
+        bufferAddress(kernel, op, adaptor, step, records, records, rewriter);
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value value = ROCDL::RawPtrBufferLoadOp::create(
-        builder, loc, loaded, at.buffer, at.offset, at.scalarOffset,
-        constantI32(builder, loc, 0), ArrayAttr(), ArrayAttr(), ArrayAttr());
-    return loaded == type
-               ? value
-               : LLVM::BitcastOp::create(builder, loc, type, value).getResult();
+        b, loaded, at.buffer, at.offset, at.scalarOffset, constantI32(b, 0),
+        ArrayAttr(), ArrayAttr(), ArrayAttr());
+    return loaded == type ? value
+                          : LLVM::BitcastOp::create(b, type, value).getResult();
   }
 
   /// As for those of shared memory, the instruction for elements of 16 bits
   /// takes vectors of any, and that for 8 bits words.
-  static Value transposedLoad(tile::PtrLoadOp op, OpAdaptor adaptor,
-                              ConversionPatternRewriter &builder) {
-    Location loc = op.getLoc();
-    auto type = cast<VectorType>(op.getResult().getType());
-    Value address =
-        laneAddress(builder, loc, adaptor.getBase(), adaptor.getOffset(),
-                    op.getBase().getType().getElementType());
+  static Value transposedLoad(VectorType type, Value address,
+                              ImplicitLocOpBuilder &b) {
     if (type.getElementTypeBitWidth() == 16)
-      return ROCDL::GlobalLoadTr8_B128::create(builder, loc, type, address);
+      return ROCDL::GlobalLoadTr8_B128::create(b, type, address);
     Value words = ROCDL::GlobalLoadTr8_B64::create(
-        builder, loc, VectorType::get(2, builder.getI32Type()), address);
-    return LLVM::BitcastOp::create(builder, loc, type, words);
+        b, VectorType::get(2, b.getI32Type()), address);
+    return LLVM::BitcastOp::create(b, type, words);
   }
 
   LogicalResult
   matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (op.getTransposed()) {
-      rewriter.replaceOp(op, transposedLoad(op, adaptor, rewriter));
-      return success();
-    }
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto known = kernel.inPipeline.find(op);
-    if (known != kernel.inPipeline.end() || op.getMask())
-      if (Value value =
-              bufferLoad(op, adaptor,
-                         known == kernel.inPipeline.end() ? tile::PtrAddOp()
-                                                          : known->second,
-                         rewriter)) {
+    bool isKnown = known != kernel.inPipeline.end();
+    if (!op.getTransposed() && (isKnown || op.getMask()))
+      if (Value value = bufferLoad(op, adaptor,
+                                   isKnown ? known->second : tile::PtrAddOp(),
+                                   rewriter)) {
         rewriter.replaceOp(op, value);
         return success();
       }
-    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
-                                adaptor.getOffset(),
+    Value address = laneAddress(b, adaptor.getBase(), adaptor.getOffset(),
                                 op.getBase().getType().getElementType());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getResult().getType(),
-                                              address, op.getAlign());
+    Type type = op.getResult().getType();
+    if (op.getTransposed())
+      rewriter.replaceOp(op,
+                         transposedLoad(cast<VectorType>(type), address, b));
+    else
+      rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, address,
+                                                op.getAlign());
     return success();
   }
 };
@@ -150,18 +133,16 @@ struct PtrLoadSharedLowering : KernelPattern<tile::PtrLoadSharedOp> {
   LogicalResult
   matchAndRewrite(tile::PtrLoadSharedOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     unsigned bits =
         op.getBase().getType().getElementType().getIntOrFloatBitWidth();
     BufferAddress at = bufferAddress(
-        kernel, op.getBase().getType(), adaptor.getBase(), adaptor.getOffset(),
-        kernel.inPipeline.lookup(op), /*records=*/INT32_MAX, loc, rewriter);
-    at.offset = maskedOffset(at.offset, adaptor.getMask(), uint32_t(INT32_MIN),
-                             loc, rewriter);
-    Value place = sharedAddress(rewriter, loc, adaptor.getArray(),
-                                adaptor.getIndex(), op.getArray().getType());
-    Value none = constantI32(rewriter, loc, 0);
-    Value size = constantI32(rewriter, loc, op.getWidth() * bits / 8);
+        kernel, op, adaptor, kernel.inPipeline.lookup(op),
+        /*records=*/INT32_MAX, /*beyond=*/uint32_t(INT32_MIN), rewriter);
+    Value place = sharedAddress(b, adaptor.getArray(), adaptor.getIndex(),
+                                op.getArray().getType());
+    Value none = constantI32(b, 0);
+    Value size = constantI32(b, op.getWidth() * bits / 8);
     rewriter.replaceOpWithNewOp<ROCDL::RawPtrBufferLoadLdsOp>(
         op, at.buffer, place, size, at.offset, at.scalarOffset, none, none,
         rewriter.getArrayAttr({kernel.direct}),

@@ -35,29 +35,28 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::rocdl;
 
-Value greta::rocdl::constantI32(OpBuilder &builder, Location loc,
-                                int32_t value) {
-  return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value);
+Value greta::rocdl::constantI32(ImplicitLocOpBuilder &b, int32_t value) {
+  return LLVM::ConstantOp::create(b, b.getI32Type(), value);
 }
 
-Value greta::rocdl::laneAddress(OpBuilder &builder, Location loc, Value base,
+Value greta::rocdl::laneAddress(ImplicitLocOpBuilder &b, Value base,
                                 Value offset, Type element) {
   unsigned bytes = element.getIntOrFloatBitWidth() / 8;
   if (bytes > 1)
-    offset = LLVM::ShlOp::create(
-        builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
-        LLVM::IntegerOverflowFlags::nuw);
-  Value wide = LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), offset);
-  return LLVM::GEPOp::create(
-      builder, loc, base.getType(), builder.getI8Type(), base, wide,
-      LLVM::GEPNoWrapFlags::nusw | LLVM::GEPNoWrapFlags::nuw);
+    offset =
+        LLVM::ShlOp::create(b, offset, constantI32(b, llvm::Log2_32(bytes)),
+                            LLVM::IntegerOverflowFlags::nuw);
+  Value wide = LLVM::ZExtOp::create(b, b.getI64Type(), offset);
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, wide,
+                             LLVM::GEPNoWrapFlags::nusw |
+                                 LLVM::GEPNoWrapFlags::nuw);
 }
 
-Value greta::rocdl::sharedAddress(OpBuilder &builder, Location loc, Value array,
+Value greta::rocdl::sharedAddress(ImplicitLocOpBuilder &b, Value array,
                                   Value index, tile::SharedType type) {
   auto move = [&](Value pointer, Value by) -> Value {
     return LLVM::GEPOp::create(
-        builder, loc, array.getType(), type.getElementType(), pointer, by,
+        b, array.getType(), type.getElementType(), pointer, by,
         LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
   };
   // A constant comes last: LLVM would add it to the array's place, and could
@@ -87,10 +86,10 @@ static Value loadTransposed(tile::SharedLoadOp op, Value address,
 }
 
 /// Index of the lane in the workgroup; workgroups have one axis.
-static Value threadId(OpBuilder &builder, Location loc, int32_t block) {
-  auto range = LLVM::ConstantRangeAttr::get(builder.getContext(), APInt(32, 0),
+static Value threadId(ImplicitLocOpBuilder &b, int32_t block) {
+  auto range = LLVM::ConstantRangeAttr::get(b.getContext(), APInt(32, 0),
                                             APInt(32, block));
-  return ROCDL::ThreadIdXOp::create(builder, loc, builder.getI32Type(), range);
+  return ROCDL::ThreadIdXOp::create(b, b.getI32Type(), range);
 }
 
 static void buildBarrier(tile::BarrierOp op, ImplicitLocOpBuilder &b) {
@@ -138,8 +137,7 @@ static Value matrixOperand(StringRef name, Value value,
          : bits == 64 && !isWmma ? Type(b.getI64Type())
                                  : VectorType::get(bits / 32, b.getI32Type());
   } else if (type.getNumElements() == 1) {
-    return LLVM::ExtractElementOp::create(b, value,
-                                          constantI32(b, b.getLoc(), 0));
+    return LLVM::ExtractElementOp::create(b, value, constantI32(b, 0));
   } else if (takesBits && type.getElementType().isBF16()) {
     to = VectorType::get(type.getShape(), b.getI16Type());
   }
@@ -169,25 +167,24 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
     }
   });
   lowerings.add<tile::LaneIdOp>([&](auto op, auto, auto &b) -> Value {
-    Value id = threadId(b, op.getLoc(), kernel.blockSize);
+    Value id = threadId(b, kernel.blockSize);
     if (kernel.blockSize == kernel.waveSize)
       return id;
-    return LLVM::AndOp::create(
-        b, id, constantI32(b, op.getLoc(), kernel.waveSize - 1));
+    return LLVM::AndOp::create(b, id, constantI32(b, kernel.waveSize - 1));
   });
   lowerings.add<tile::WaveIdOp>([&](auto op, auto, auto &b) -> Value {
     Location loc = op.getLoc();
     if (kernel.blockSize == kernel.waveSize)
-      return constantI32(b, loc, 0);
+      return constantI32(b, 0);
     // The backend does not see that the quotient is the same in all lanes of
     // a wave; readfirstlane says so, and moves it to a scalar register.
-    Value id = threadId(b, loc, kernel.blockSize);
-    id = LLVM::LShrOp::create(
-        b, id, constantI32(b, loc, llvm::Log2_32(kernel.waveSize)));
+    Value id = threadId(b, kernel.blockSize);
+    id = LLVM::LShrOp::create(b, id,
+                              constantI32(b, llvm::Log2_32(kernel.waveSize)));
     return ROCDL::ReadfirstlaneOp::create(b, b.getI32Type(), id);
   });
   lowerings.add<tile::PtrStoreOp>([](auto op, auto x, auto &b) -> Value {
-    Value address = laneAddress(b, op.getLoc(), x.getBase(), x.getOffset(),
+    Value address = laneAddress(b, x.getBase(), x.getOffset(),
                                 op.getBase().getType().getElementType());
     LLVM::StoreOp::create(b, x.getValue(), address, op.getAlign());
     return {};
@@ -205,7 +202,7 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
   lowerings.add<tile::SharedStageOp>(
       [](auto, auto x, auto &) { return x.getArray(); });
   auto place = [](auto op, auto x, ImplicitLocOpBuilder &b) {
-    return sharedAddress(b, op.getLoc(), x.getArray(), x.getIndex(),
+    return sharedAddress(b, x.getArray(), x.getIndex(),
                          op.getArray().getType());
   };
   lowerings.add<tile::SharedLoadOp>([&, place](auto op, auto x, auto &b) {
@@ -254,7 +251,7 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
     // MFMA takes three immediates that permute blocks (ISA guides of CDNA,
     // "MFMA broadcast"): none here.
     if (name.starts_with("mfma"))
-      operands.append(3, constantI32(b, op.getLoc(), 0));
+      operands.append(3, constantI32(b, 0));
     else if (name.contains("iu8")) // signed A, signed B, no clamp
       operands = {flag(true),  operands[0], flag(true),
                   operands[1], operands[2], flag(false)};

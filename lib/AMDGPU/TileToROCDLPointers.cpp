@@ -54,8 +54,8 @@ void greta::rocdl::populatePointerPatterns(const LLVMTypeConverter &converter,
   lowerings.add<tile::PtrCastOp>(
       [](auto, auto x, auto &) { return x.getPointers(); });
   lowerings.add<tile::PtrAtomicRmwOp>([](auto op, auto x, auto &b) -> Value {
-    Value address = laneAddress(b, op.getLoc(), x.getBase(), x.getOffset(),
-                                op.getValue().getType());
+    Value address =
+        laneAddress(b, x.getBase(), x.getOffset(), op.getValue().getType());
     auto atomic = LLVM::AtomicRMWOp::create(
         b, binaryOp(op.getKind()), address, x.getValue(),
         LLVM::AtomicOrdering::monotonic, syncScope(op.getScope()));
@@ -67,8 +67,8 @@ void greta::rocdl::populatePointerPatterns(const LLVMTypeConverter &converter,
     return atomic;
   });
   lowerings.add<tile::PtrAtomicCasOp>([](auto op, auto x, auto &b) -> Value {
-    Value address = laneAddress(b, op.getLoc(), x.getBase(), x.getOffset(),
-                                op.getValue().getType());
+    Value address =
+        laneAddress(b, x.getBase(), x.getOffset(), op.getValue().getType());
     Value both = LLVM::AtomicCmpXchgOp::create(
         b, address, x.getExpected(), x.getValue(),
         LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic,
