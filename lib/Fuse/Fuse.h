@@ -7,6 +7,7 @@
 #define GRETA_LIB_FUSE_FUSE_H
 
 #include "greta/Fuse/Space.h"
+#include "greta/Names.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -19,63 +20,73 @@
 namespace greta {
 
 /// The shape of every tensor of the function over its symbols.
-using Shapes = llvm::DenseMap<mlir::Value, mlir::AffineMap>;
+struct Shapes : DenseMap<Value, AffineMap> {
+  /// A value that was made, whose shape is `shape`.
+  Value note(Value made, AffineMap shape) {
+    (*this)[made] = shape;
+    return made;
+  }
+  /// `value` in a buffer of its own.
+  Value copy(mlir::OpBuilder &builder, mlir::Location loc, Value value) {
+    auto rank = mlir::cast<RankedTensorType>(value.getType()).getRank();
+    Value made = BroadcastOp::create(builder, loc, value.getType(), value,
+                                     identityMapping(rank));
+    return note(made, at(value));
+  }
+};
 
 /// Costs nothing and is repeated in every kernel that uses it: a constant, a
 /// broadcast along new dimensions.
-bool isTransparent(mlir::Operation *op);
+bool isTransparent(Operation *op);
 
 /// Another shape of the same buffer; stays in the function.
-bool isView(mlir::Operation *op);
+bool isView(Operation *op);
 
 /// Ops that become part of exactly one kernel.
-bool isCompute(mlir::Operation *op);
+bool isCompute(Operation *op);
 
 /// Whether a GEMM is faster when its kernel computes operand 0 (A) or 1 (B)
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
-bool paysInGemm(MatmulOp matmul, unsigned number,
-                llvm::ArrayRef<mlir::Operation *> ops);
+bool paysInGemm(MatmulOp matmul, unsigned number, ArrayRef<Operation *> ops);
 
 /// The combination of a linalg.reduce of f32 or i32 along rows that begins with
 /// its neutral element, as greta.reduce_rows names it; null: it is another op.
-const char *reductionKind(mlir::Operation *op);
+const char *reductionKind(Operation *op);
 
 /// Ops that are made of others become those (FuseRewrite.cpp).
-void makeGemms(mlir::Block &block, Shapes &shapes);
-void makeReductions(mlir::Block &block, Shapes &shapes);
+void makeGemms(Block &block, Shapes &shapes);
+void makeReductions(Block &block, Shapes &shapes);
 
 /// Convolutions become GEMMs of greta.patches, and elementwise work on them
 /// work on their rows (FuseConvolution.cpp).
-mlir::LogicalResult makeConvolutions(mlir::func::FuncOp function,
-                                     Shapes &shapes);
+LogicalResult makeConvolutions(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Sizes of a tensor for an op that makes it, over dimensions of arguments.
-llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
-                                              mlir::Location loc,
-                                              mlir::func::FuncOp function,
-                                              mlir::RankedTensorType type,
-                                              mlir::AffineMap shape);
+SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
+                                        mlir::Location loc,
+                                        mlir::func::FuncOp function,
+                                        RankedTensorType type, AffineMap shape);
 
 /// The places of a view's elements (FuseSlices.cpp).
 struct Place {
-  mlir::Value buffer;
+  Value buffer;
   TensorLayout layout;
   unsigned symbols;
   /// As greta.kernel has it.
-  mlir::AffineMap view() const;
+  AffineMap view() const;
 };
 
 /// Whether a slice or a transpose is between a value and its buffer.
-bool isStrided(mlir::Value value);
+bool isStrided(Value value);
 
 /// Follows views to the buffer; none where its elements do not lie in regular
 /// distances, or rows not as neighbours.
-std::optional<Place> placeOf(mlir::Value value, const Shapes &shapes);
+std::optional<Place> placeOf(Value value, const Shapes &shapes);
 
 /// Reports a slice that no kernel can read where it lies.
-mlir::LogicalResult checkSlice(mlir::tensor::ExtractSliceOp slice,
-                               const Shapes &shapes);
-mlir::LogicalResult checkTranspose(mlir::linalg::TransposeOp transpose);
+LogicalResult checkSlice(mlir::tensor::ExtractSliceOp slice,
+                         const Shapes &shapes);
+LogicalResult checkTranspose(mlir::linalg::TransposeOp transpose);
 
 /// Slices of what is computed become computations of slices where that lets
 /// something fuse; those that are left have places.
@@ -84,21 +95,20 @@ void normalizeSlices(mlir::func::FuncOp function, Shapes &shapes);
 /// Step 1: checks that every op is understood, and leaves transparent ops
 /// (with one use each), views, compute ops and index arithmetic. Every result
 /// of the function is then the only one with its buffer.
-mlir::LogicalResult normalizeForFusion(mlir::func::FuncOp function,
-                                       Shapes &shapes);
+LogicalResult normalizeForFusion(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Compute ops, in program order, that share an index space.
 struct Cluster {
-  llvm::SmallVector<mlir::Operation *> ops;
-  mlir::AffineMap shape;
+  SmallVector<Operation *> ops;
+  AffineMap shape;
   /// Once it is planned: the values that `ops` take from elsewhere, and those
   /// of theirs that others use.
-  llvm::SetVector<mlir::Value> inputs;
-  llvm::SmallVector<mlir::Value> outputs;
+  llvm::SetVector<Value> inputs;
+  SmallVector<Value> outputs;
 };
 
 /// Step 2: the kernels in order of execution, each the clusters of one launch.
-using KernelPlan = llvm::SmallVector<llvm::SmallVector<Cluster>>;
+using KernelPlan = SmallVector<SmallVector<Cluster>>;
 KernelPlan planKernels(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Step 3: replaces the function's body by one greta.kernel per plan entry.

@@ -49,8 +49,8 @@ private:
   LogicalResult rewrite(Conv2dOp op);
   void moveToRows(Operation *op);
   Value noted(Value made, ArrayRef<AffineExpr> extents) {
-    shapes[made] = AffineMap::get(0, symbols, extents, b.getContext());
-    return made;
+    return shapes.note(made,
+                       AffineMap::get(0, symbols, extents, b.getContext()));
   }
   ArrayRef<AffineExpr> extentsOf(Value value) {
     return shapes.at(value).getResults();

@@ -100,15 +100,6 @@ static Value scalarTensor(OpBuilder &builder, Location loc, Value scalar) {
                                    DenseElementsAttr::get(type, value));
 }
 
-/// The dims of `rank` that are not in `added`.
-static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> added) {
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(added, dim))
-      dims.push_back(dim);
-  return dims;
-}
-
 static void replaceBroadcasts(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     if (!isa<linalg::BroadcastOp, linalg::FillOp, tensor::SplatOp>(op))
@@ -118,8 +109,10 @@ static void replaceBroadcasts(func::FuncOp function, Shapes &shapes) {
     SmallVector<int64_t> dims;
     if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
       source = broadcast.getInput();
-      dims = otherDims(broadcast.getInit().getType().getRank(),
-                       broadcast.getDimensions());
+      dims = identityMapping(broadcast.getInit().getType().getRank());
+      llvm::erase_if(dims, [&](int64_t dim) {
+        return llvm::is_contained(broadcast.getDimensions(), dim);
+      });
     } else {
       source = scalarTensor(builder, op.getLoc(), op.getOperand(0));
       shapes[source] = AffineMap::get(0, shapes.at(result).getNumSymbols(), {},
@@ -152,13 +145,7 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
                      roots.insert(root).second;
     if (ownBuffer)
       continue;
-    Value value = operand.get();
-    int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-    Value copy =
-        BroadcastOp::create(builder, terminator->getLoc(), value.getType(),
-                            value, otherDims(rank, {}));
-    shapes[copy] = shapes.at(value);
-    operand.set(copy);
+    operand.set(shapes.copy(builder, terminator->getLoc(), operand.get()));
   }
 }
 
@@ -179,11 +166,7 @@ static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
           (!source.getDefiningOp() || !isTransparent(source.getDefiningOp())))
         continue;
       OpBuilder builder(&op);
-      Value copy = BroadcastOp::create(
-          builder, op.getLoc(), source.getType(), source,
-          otherDims(cast<RankedTensorType>(source.getType()).getRank(), {}));
-      shapes[copy] = shapes.at(source);
-      operand.set(copy);
+      operand.set(shapes.copy(builder, op.getLoc(), source));
     }
   }
 }
@@ -285,40 +268,36 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
     auto typeOf = [&](Value value) {
       return view.getResultType().clone(getElementTypeOrSelf(value.getType()));
     };
-    auto noted = [&](Value made, AffineMap shape) {
-      shapes[made] = shape;
-      return made;
-    };
     AffineMap whole = shapes.at(view.getResult());
     std::function<Value(Value)> split = [&](Value value) -> Value {
       Operation *op = value.getDefiningOp();
       if (isGemmAlone(value) && isa<MatmulOp>(op))
-        return noted(HeadsOp::create(builder, loc, typeOf(value), value),
-                     whole);
+        return shapes.note(HeadsOp::create(builder, loc, typeOf(value), value),
+                           whole);
       if (isGemmAlone(value)) {
         IRMapping operands;
         for (Value operand : op->getOperands())
           operands.map(operand, split(operand));
         Operation *clone = builder.clone(*op, operands);
         clone->getResult(0).setType(typeOf(value));
-        return noted(clone->getResult(0), whole);
+        return shapes.note(clone->getResult(0), whole);
       }
       auto constant = dyn_cast_or_null<arith::ConstantOp>(op);
       if (constant)
-        return noted(arith::ConstantOp::create(
-                         builder, loc,
-                         cast<SplatElementsAttr>(constant.getValue())
-                             .resizeSplat(typeOf(value))),
-                     whole);
+        return shapes.note(arith::ConstantOp::create(
+                               builder, loc,
+                               cast<SplatElementsAttr>(constant.getValue())
+                                   .resizeSplat(typeOf(value))),
+                           whole);
       auto broadcast = dyn_cast_or_null<BroadcastOp>(op);
       if (broadcast && !broadcast.isCopy())
-        return noted(splitBroadcast(builder, broadcast, typeOf(value), shapes),
-                     whole);
-      return noted(tensor::ExpandShapeOp::create(builder, loc, typeOf(value),
-                                                 value,
-                                                 view.getReassociationIndices(),
-                                                 view.getMixedOutputShape()),
-                   whole);
+        return shapes.note(
+            splitBroadcast(builder, broadcast, typeOf(value), shapes), whole);
+      return shapes.note(
+          tensor::ExpandShapeOp::create(builder, loc, typeOf(value), value,
+                                        view.getReassociationIndices(),
+                                        view.getMixedOutputShape()),
+          whole);
     };
     view.getResult().replaceAllUsesWith(split(view.getSrc()));
     view.erase();
@@ -401,12 +380,8 @@ static void copyUpdatedCaches(Block &block, Shapes &shapes) {
       OpOperand *operand = getUpdated(made);
       if (!operand || updatesInPlace(made))
         continue;
-      Value cache = operand->get();
       OpBuilder builder(&op);
-      Value copy = BroadcastOp::create(builder, op.getLoc(), cache.getType(),
-                                       cache, identityMapping(4));
-      shapes[copy] = shapes.at(cache);
-      operand->set(copy);
+      operand->set(shapes.copy(builder, op.getLoc(), operand->get()));
     }
 }
 

@@ -88,18 +88,14 @@ struct ElementwiseBuilder {
   ImplicitLocOpBuilder b;
   Shapes &shapes;
 
-  Value noted(Value made, AffineMap shape) {
-    shapes[made] = shape;
-    return made;
-  }
   template <typename Op> Value of(ValueRange operands) {
-    return noted(Op::create(b, operands), shapes.at(operands[0]));
+    return shapes.note(Op::create(b, operands), shapes.at(operands[0]));
   }
   Value constant(Value like, double value) {
     auto type = cast<RankedTensorType>(like.getType());
     auto attr = DenseElementsAttr::get(
         type, b.getFloatAttr(type.getElementType(), value));
-    return noted(arith::ConstantOp::create(b, attr), shapes.at(like));
+    return shapes.note(arith::ConstantOp::create(b, attr), shapes.at(like));
   }
   Value converted(Value v, Type element, bool toInteger = false) {
     RankedTensorType type = cast<RankedTensorType>(v.getType()).clone(element);
@@ -108,7 +104,7 @@ struct ElementwiseBuilder {
     Value made = toInteger         ? Value(arith::FPToSIOp::create(b, type, v))
                  : element.isF32() ? Value(arith::ExtFOp::create(b, type, v))
                                    : Value(arith::TruncFOp::create(b, type, v));
-    return noted(made, shapes.at(v));
+    return shapes.note(made, shapes.at(v));
   }
 };
 } // namespace
@@ -121,7 +117,7 @@ static Value reduceRows(ElementwiseBuilder &e, StringRef kind, Value value) {
       e.b,
       RankedTensorType::get(type.getShape().drop_back(), type.getElementType()),
       kind, value);
-  return e.noted(made, shape.getMajorSubMap(type.getRank() - 1));
+  return e.shapes.note(made, shape.getMajorSubMap(type.getRank() - 1));
 }
 
 /// The definition of greta.quantize_rows: a reduction, and work on rows and on
@@ -136,14 +132,14 @@ static void makeQuantized(QuantizeRowsOp op, Shapes &shapes) {
   Value scale =
       e.of<arith::MulFOp>({peak, e.constant(peak, float(1 / float(largest)))});
   Value zero = e.constant(peak, 0);
-  Value isZero =
-      e.noted(arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, peak, zero),
-              shapes.at(peak));
+  Value isZero = e.shapes.note(
+      arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, peak, zero),
+      shapes.at(peak));
   Value divided = e.of<arith::DivFOp>({e.constant(peak, largest), peak});
-  Value factor = e.noted(
+  Value factor = e.shapes.note(
       arith::SelectOp::create(e.b, isZero, e.constant(peak, 0), divided),
       shapes.at(peak));
-  Value all = e.noted(
+  Value all = e.shapes.note(
       BroadcastOp::create(e.b, x.getType(), factor, ArrayRef<int64_t>{0}),
       shapes.at(x));
   Value y = e.of<arith::MulFOp>({x, all});
@@ -153,9 +149,9 @@ static void makeQuantized(QuantizeRowsOp op, Shapes &shapes) {
     y = e.converted(y, element);
   op.getResult().replaceAllUsesWith(y);
   SmallVector<ReassociationIndices> groups = {{0, 1}};
-  Value column = e.noted(tensor::ExpandShapeOp::create(
-                             e.b, op.getScale().getType(), scale, groups),
-                         shapes.at(op.getScale()));
+  Value column = e.shapes.note(tensor::ExpandShapeOp::create(
+                                   e.b, op.getScale().getType(), scale, groups),
+                               shapes.at(op.getScale()));
   op.getScale().replaceAllUsesWith(column);
   op.erase();
 }

@@ -194,10 +194,6 @@ public:
   void run();
 
 private:
-  Value note(Value made, AffineMap shape) {
-    shapes[made] = shape;
-    return made;
-  }
   Value sliceOf(OpBuilder &builder, Value value, const Box &box);
   void erase(tensor::ExtractSliceOp slice);
   void dropDimensions(tensor::ExtractSliceOp slice);
@@ -253,7 +249,7 @@ Value SliceMover::sliceOf(OpBuilder &builder, Value value, const Box &box) {
       sizesOf(builder, loc, function, result, shape),
       SmallVector<OpFoldResult>(box.sizes.size(), builder.getIndexAttr(1)));
   made.insert(slice);
-  return note(slice, shape);
+  return shapes.note(slice, shape);
 }
 
 void SliceMover::erase(tensor::ExtractSliceOp slice) {
@@ -279,9 +275,10 @@ void SliceMover::dropDimensions(tensor::ExtractSliceOp slice) {
     }
     if (!groups.empty())
       llvm::append_range(groups.back(), open);
-    part = note(tensor::CollapseShapeOp::create(builder, slice.getLoc(),
-                                                slice.getType(), part, groups),
-                shapes.at(slice.getResult()));
+    part =
+        shapes.note(tensor::CollapseShapeOp::create(
+                        builder, slice.getLoc(), slice.getType(), part, groups),
+                    shapes.at(slice.getResult()));
   }
   slice.getResult().replaceAllUsesWith(part);
   erase(slice);
@@ -318,7 +315,7 @@ void SliceMover::moveBelowView(tensor::ExtractSliceOp slice) {
       sizesOf(builder, slice.getLoc(), function, slice.getType(),
               shapes.at(slice.getResult())));
   slice.getResult().replaceAllUsesWith(
-      note(view, shapes.at(slice.getResult())));
+      shapes.note(view, shapes.at(slice.getResult())));
   erase(slice);
   if (expand->use_empty())
     expand.erase();
@@ -383,7 +380,7 @@ Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
   AffineMap shape = AffineMap::get(0, shapes.at(result).getNumSymbols(),
                                    extents, builder.getContext());
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return note(
+    return shapes.note(
         arith::ConstantOp::create(
             builder, op->getLoc(),
             cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type)),
@@ -416,7 +413,7 @@ Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
     clone->setOperand(0, sliceOf(builder, matmul.getA(), a));
     clone->setOperand(1, sliceOf(builder, matmul.getB(), b));
     clone->getResult(0).setType(type);
-    return note(clone->getResult(0), shape);
+    return shapes.note(clone->getResult(0), shape);
   }
   for (Value operand : op->getOperands()) {
     Box part = wholeOf(operand);
@@ -435,7 +432,7 @@ Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
   }
   Operation *clone = builder.clone(*op, operands);
   clone->getResult(0).setType(type);
-  return note(clone->getResult(0), shape);
+  return shapes.note(clone->getResult(0), shape);
 }
 
 void SliceMover::moveAbove(Operation *op) {
@@ -462,10 +459,7 @@ void SliceMover::copyUnder(Operation *op) {
   if (!isStrided(source) || placeOf(op->getResult(0), shapes))
     return;
   OpBuilder builder(op);
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(source).getRank()));
-  op->setOperand(0, note(BroadcastOp::create(builder, op->getLoc(),
-                                             source.getType(), source, dims),
-                         shapes.at(source)));
+  op->setOperand(0, shapes.copy(builder, op->getLoc(), source));
 }
 
 void SliceMover::run() {
