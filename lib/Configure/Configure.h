@@ -4,6 +4,7 @@
 
 #include "greta/Fuse/Space.h"
 #include "greta/Layout/Waves.h"
+#include "greta/Names.h"
 #include "greta/Target/Target.h"
 #include "llvm/Support/JSON.h"
 
@@ -54,8 +55,8 @@ struct Limits {
   int64_t shareBlock;  // of a workgroup that several rows share
   int64_t maxElements; // per lane
   int64_t ldsBytes;
-  int64_t simds;                            // of the whole device
-  llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
+  int64_t simds;                      // of the whole device
+  ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
   const TargetRow &row;
   // For a GEMM that shares its launch (ConfigureTogether.cpp):
   int64_t columns = 0;        // of all of them; 0: it is alone
@@ -82,23 +83,23 @@ struct Choice {
 double cyclesOfEmptySlots(int64_t groups, int64_t rows, int64_t tileRows,
                           double across, int64_t waves, const Limits &limits);
 
-inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
+inline std::optional<int64_t> constantOf(AffineExpr expr) {
   if (auto constant = llvm::dyn_cast<mlir::AffineConstantExpr>(expr))
     return constant.getValue();
   return std::nullopt;
 }
 
 /// The space's schedule; a workgroup of `fixedBlock` lanes where that is not 0.
-mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,
-                               int64_t fixedBlock, mlir::MLIRContext *context);
+FailureOr<Choice> choose(const Space &space, const Limits &limits,
+                         int64_t fixedBlock, MLIRContext *context);
 
 /// Schedules for GEMMs of one A in a launch: workgroups of one size, no parts
 /// along K. Whether they can be together.
-mlir::FailureOr<bool> chooseTogether(llvm::ArrayRef<Space> spaces,
-                                     Limits limits, Schedule &schedule);
+FailureOr<bool> chooseTogether(ArrayRef<Space> spaces, Limits limits,
+                               Schedule &schedule);
 
 /// Replaces a kernel by one for each of its spaces.
-llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
+SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 
 /// How many lanes hold each element of an instruction's operands, where that is
 /// known: two on gfx11, else one.
@@ -108,15 +109,14 @@ int64_t copiesInLanes(const MatrixInstruction &mi);
 constexpr int64_t mostFewQueries = 16;
 
 /// The block program of an op that has its kernel to itself.
-mlir::FailureOr<Choice> chooseAlone(const Space &space, const Limits &limits);
+FailureOr<Choice> chooseAlone(const Space &space, const Limits &limits);
 
 /// The entry of an op's `greta.config` for `row`; null: none.
-mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
-                                                const TargetRow &row);
+FailureOr<mlir::DictionaryAttr> configFor(Operation *op, const TargetRow &row);
 
 /// The schedule of a space with a GEMM.
-mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
-                                   mlir::MLIRContext *context);
+FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
+                             MLIRContext *context);
 
 /// A kind of kernel for a space's GEMM or attention on a target: which tiles it
 /// may have, and a GEMM's time. It refers to what it was made from.
@@ -128,9 +128,9 @@ struct KernelKind {
   std::function<double(const Tile &, int64_t)> cyclesOf = {};
   /// Why a tile that is asked for cannot be; none: it can.
   std::function<std::optional<std::string>(const Tile &)> whyNot = {};
-  llvm::SmallVector<const MatrixInstruction *> available = {}; // to its tiles
+  SmallVector<const MatrixInstruction *> available = {}; // to its tiles
   /// What tells a tile from its neighbours; empty: tiles are enumerated.
-  llvm::ArrayRef<int64_t Tile::*> steps = {};
+  ArrayRef<int64_t Tile::*> steps = {};
 };
 
 /// A skinny GEMM, which is limited by memory; none where the GEMM does not suit
@@ -140,8 +140,8 @@ std::optional<KernelKind> skinnyKind(const Space &space, const Limits &limits);
 std::optional<KernelKind> matrixKind(const Space &space, const Problem &problem,
                                      const Limits &limits);
 /// By SIMT FMAs, which every target has.
-mlir::FailureOr<KernelKind> simtKind(const Space &space, const Problem &problem,
-                                     const Limits &limits);
+FailureOr<KernelKind> simtKind(const Space &space, const Problem &problem,
+                               const Limits &limits);
 
 /// Columns that rope puts into one lane.
 inline int64_t columnsOfPair(const Space &space) {
@@ -158,8 +158,8 @@ constexpr int64_t mostSplit = 1024;
 /// Replaces parts of a kind's tile by those of the op's `greta.config`, else,
 /// of a GEMM, of the tuning database. One that does not fit is an error in a
 /// source and a remark about the database.
-mlir::LogicalResult takeAsked(KernelKind &kind, const Space &space,
-                              const Limits &limits);
+LogicalResult takeAsked(KernelKind &kind, const Space &space,
+                        const Limits &limits);
 
 /// A GEMM's tile as a configuration.
 llvm::json::Object configOf(const Tile &tile);

@@ -24,6 +24,7 @@
 #define GRETA_LIB_SPIRV_TILETOSPIRVKERNEL_H
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Names.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/InferIntRangeInterface.h"
@@ -41,8 +42,8 @@ class WhileOp;
 namespace greta::tospirv {
 
 /// The SPIR-V scalars of one source value, one per vector element.
-using Parts = llvm::ArrayRef<mlir::Value>;
-using PartList = llvm::SmallVector<mlir::Value>;
+using Parts = ArrayRef<Value>;
+using PartList = SmallVector<Value>;
 
 class KernelEmitter {
 public:
@@ -52,231 +53,216 @@ public:
   mlir::OwningOpRef<mlir::spirv::ModuleOp> emit();
 
   //===--- Control flow and the module's shell (TileToSPIRV.cpp) ---------===//
-  mlir::LogicalResult emitArguments();
-  mlir::LogicalResult emitBlock(mlir::Block &block);
-  mlir::LogicalResult emitOp(mlir::Operation *op);
-  mlir::LogicalResult emitFor(mlir::scf::ForOp op);
-  mlir::LogicalResult emitWhile(mlir::scf::WhileOp op);
-  mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  LogicalResult emitArguments();
+  LogicalResult emitBlock(Block &block);
+  LogicalResult emitOp(Operation *op);
+  LogicalResult emitFor(scf::ForOp op);
+  LogicalResult emitWhile(scf::WhileOp op);
+  LogicalResult emitIf(scf::IfOp op);
   /// Emits both branches, and returns what the one that is taken has at its
   /// end, of `types`. There may be no `onFalse`, and no results then.
-  using Arm = llvm::function_ref<mlir::FailureOr<PartList>()>;
-  mlir::FailureOr<PartList> emitSelection(mlir::TypeRange types,
-                                          mlir::Value condition, Arm onTrue,
-                                          Arm onFalse);
+  using Arm = function_ref<FailureOr<PartList>()>;
+  FailureOr<PartList> emitSelection(mlir::TypeRange types, Value condition,
+                                    Arm onTrue, Arm onFalse);
   void finishModule();
 
   //===--- Groups of ops; `unknown` for ops that are not of the group ----===//
-  mlir::LogicalResult emitLaneOp(mlir::Operation *op);   // TileToSPIRVMemory
-  mlir::LogicalResult emitVectorOp(mlir::Operation *op); // TileToSPIRVVector
-  mlir::LogicalResult emitArithOp(mlir::Operation *op);  // TileToSPIRVArith
-  mlir::LogicalResult emitMathOp(mlir::Operation *op);   // TileToSPIRVMath
-  mlir::LogicalResult
-  emitFragmentOp(mlir::Operation *op); // TileToSPIRVFragment
-  mlir::LogicalResult unknown(mlir::Operation *op);
+  LogicalResult emitLaneOp(Operation *op);     // TileToSPIRVMemory
+  LogicalResult emitVectorOp(Operation *op);   // TileToSPIRVVector
+  LogicalResult emitArithOp(Operation *op);    // TileToSPIRVArith
+  LogicalResult emitMathOp(Operation *op);     // TileToSPIRVMath
+  LogicalResult emitFragmentOp(Operation *op); // TileToSPIRVFragment
+  LogicalResult unknown(Operation *op);
 
   //===--- Values ---------------------------------------------------------===//
   /// The elements of a value.
-  Parts get(mlir::Value value);
-  mlir::Value getScalar(mlir::Value value) { return get(value).front(); }
-  void set(mlir::Value value, Parts parts);
+  Parts get(Value value);
+  Value getScalar(Value value) { return get(value).front(); }
+  void set(Value value, Parts parts);
   /// Is a value of this type packed?
-  static bool isPacked(mlir::Type type);
+  static bool isPacked(Type type);
   /// The words of a packed value.
-  PartList getWords(mlir::Value value);
+  PartList getWords(Value value);
   /// Two f16, whose word is a vector of SPIR-V: addition, subtraction,
   /// multiplication and fma are one instruction for both.
-  static bool isPair(mlir::Type type) {
-    auto vector = mlir::dyn_cast<mlir::VectorType>(type);
+  static bool isPair(Type type) {
+    auto vector = mlir::dyn_cast<VectorType>(type);
     return vector && vector.getElementType().isF16() && countOf(vector) == 2;
   }
-  mlir::Type pairType() {
-    return mlir::VectorType::get(2, registerType(b.getF16Type()));
-  }
-  mlir::Value getPair(mlir::Value value);
+  Type pairType() { return VectorType::get(2, registerType(b.getF16Type())); }
+  Value getPair(Value value);
   /// Sets the elements of a vector, of two f16 also as a pair.
-  void setElements(mlir::Value value, Parts parts);
-  bool hasWords(mlir::Value value) const { return words.contains(value); }
-  void setWords(mlir::Value value, Parts parts);
+  void setElements(Value value, Parts parts);
+  bool hasWords(Value value) const { return words.contains(value); }
+  void setWords(Value value, Parts parts);
   /// The values that control flow passes on: words of a packed value, elements
   /// of others.
-  PartList getCarried(mlir::Value value);
-  llvm::SmallVector<mlir::Type> carriedTypes(mlir::Type type);
+  PartList getCarried(Value value);
+  SmallVector<Type> carriedTypes(Type type);
   /// Elements of a source value: 1 for a scalar.
-  static int64_t countOf(mlir::Type type);
+  static int64_t countOf(Type type);
   /// The register type of a source scalar or fragment, null where there is
   /// none. Requires the capabilities that the type needs.
-  mlir::Type registerType(mlir::Type scalar);
+  Type registerType(Type scalar);
 
   //===--- Building
   //--------------------------------------------------------===//
   template <typename OpT, typename... Args>
-  mlir::Value make(mlir::Type type, Args &&...args) {
+  Value make(Type type, Args &&...args) {
     return OpT::create(b, type, std::forward<Args>(args)...);
   }
   /// A unary or binary op whose result has the type of its operands.
   template <typename OpT, typename... Args>
-  mlir::Value same(mlir::Value first, Args &&...rest) {
+  Value same(Value first, Args &&...rest) {
     return make<OpT>(first.getType(), first, std::forward<Args>(rest)...);
   }
-  template <typename OpT> mlir::Value compare(mlir::Value x, mlir::Value y) {
+  template <typename OpT> Value compare(Value x, Value y) {
     return make<OpT>(b.getI1Type(), x, y);
   }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+  Value select(Value condition, Value x, Value y) {
     return make<mlir::spirv::SelectOp>(x.getType(), condition, x, y);
   }
-  mlir::Value bitcast(mlir::Type type, mlir::Value value) {
+  Value bitcast(Type type, Value value) {
     return value.getType() == type ? value
                                    : make<mlir::spirv::BitcastOp>(type, value);
   }
-  mlir::Value constant(mlir::TypedAttr value);
-  mlir::Value constInt(mlir::Type type, int64_t value);
-  mlir::Value constI32(int64_t value) {
-    return constInt(b.getI32Type(), value);
-  }
-  mlir::Value constF32(float value) {
-    return constant(b.getF32FloatAttr(value));
-  }
+  Value constant(mlir::TypedAttr value);
+  Value constInt(Type type, int64_t value);
+  Value constI32(int64_t value) { return constInt(b.getI32Type(), value); }
+  Value constF32(float value) { return constant(b.getF32FloatAttr(value)); }
   void require(mlir::spirv::Capability capability) {
     capabilities.insert(capability);
   }
   /// A variable of the module, listed in the entry point's interface.
-  mlir::spirv::GlobalVariableOp addVariable(llvm::StringRef name,
-                                            mlir::Type pointee,
+  mlir::spirv::GlobalVariableOp addVariable(StringRef name, Type pointee,
                                             mlir::spirv::StorageClass storage);
   /// The value of an input variable, loaded at the kernel's start.
-  mlir::Value builtin(mlir::spirv::BuiltIn which, mlir::Type type);
+  Value builtin(mlir::spirv::BuiltIn which, Type type);
   /// Runs `build` with the builder at the end of the kernel's prologue, which
   /// dominates everything.
-  mlir::Value inPrologue(llvm::function_ref<mlir::Value()> build);
+  Value inPrologue(function_ref<Value()> build);
 
   //===--- Numbers (TileToSPIRVArith.cpp) ---------------------------------===//
   /// f32 rounded to the nearest bf16, ties to even, as f32; approximately: ties
   /// away from zero, and numbers only. (Drivers' own conversions may round
   /// towards zero: the H200's does, 580.159.)
-  mlir::Value roundToBF16(mlir::Value value, bool approximately = false);
+  Value roundToBF16(Value value, bool approximately = false);
   /// 0 in 16 bits, which no compiler sees: n (n + 1) is even.
-  mlir::Value hiddenZero();
+  Value hiddenZero();
   /// Between a source type's register form and f32, in which everything but
   /// the simplest arithmetic is done; f64 stays what it is.
-  mlir::Value toF32(mlir::Value value);
-  mlir::Value fromF32(mlir::Value value, mlir::Type scalar);
-  mlir::Value isNaN(mlir::Value value) {
+  Value toF32(Value value);
+  Value fromF32(Value value, Type scalar);
+  Value isNaN(Value value) {
     return make<mlir::spirv::IsNanOp>(b.getI1Type(), value);
   }
-  mlir::Value emitFloatArith(mlir::Operation *op, Parts x);
-  mlir::Value emitIntArith(mlir::Operation *op, Parts x);
-  mlir::Value emitCast(mlir::Operation *op, mlir::Value x);
-  mlir::LogicalResult emitExtendedProduct(mlir::Operation *op);
-  mlir::LogicalResult emitWideDivision(mlir::Operation *op);
+  Value emitFloatArith(Operation *op, Parts x);
+  Value emitIntArith(Operation *op, Parts x);
+  Value emitCast(Operation *op, Value x);
+  LogicalResult emitExtendedProduct(Operation *op);
+  LogicalResult emitWideDivision(Operation *op);
   /// Applies `build` to each element of the operands and sets the result.
-  mlir::LogicalResult elementwise(mlir::Operation *op,
-                                  llvm::function_ref<mlir::Value(Parts)> build);
+  LogicalResult elementwise(Operation *op, function_ref<Value(Parts)> build);
 
   /// An op that is one instruction, elements and results of one type.
   template <typename FromT, typename ToT> struct Row {
-    static mlir::Value emit(KernelEmitter &e, mlir::Operation *op, Parts x) {
+    static Value emit(KernelEmitter &e, Operation *op, Parts x) {
       if (!mlir::isa<FromT>(op))
         return {};
       return ToT::create(e.b, mlir::TypeRange(x.front().getType()),
-                         mlir::ValueRange(x));
+                         ValueRange(x));
     }
   };
   /// By the row of the op; null: there is none.
-  template <typename... RowsT>
-  mlir::Value emitByRow(mlir::Operation *op, Parts x) {
-    mlir::Value result;
+  template <typename... RowsT> Value emitByRow(Operation *op, Parts x) {
+    Value result;
     (void)((result = RowsT::emit(*this, op, x)) || ...);
     return result;
   }
 
   //===--- Ranges of integers (TileToSPIRVRange.cpp) ---------------------===//
-  mlir::ConstantIntRanges rangeOf(mlir::Value integer) const;
-  bool isNonNegative(mlir::Value value) const;
+  mlir::ConstantIntRanges rangeOf(Value integer) const;
+  bool isNonNegative(Value value) const;
   /// It is that at most, and not negative.
-  void setMaximum(mlir::Value value, const llvm::APInt &maximum);
-  void noteRange(mlir::Operation *op);
+  void setMaximum(Value value, const llvm::APInt &maximum);
+  void noteRange(Operation *op);
 
   //===--- Memory (TileToSPIRVMemory.cpp) ---------------------------------===//
-  mlir::LogicalResult emitAccess(mlir::Operation *op, mlir::Value base,
-                                 mlir::Value offset, mlir::Type type,
-                                 int64_t align, mlir::Value stored);
-  mlir::Value lanePointer(mlir::Value base, mlir::Value offset,
-                          unsigned elementBytes, int64_t &constantBytes);
+  LogicalResult emitAccess(Operation *op, Value base, Value offset, Type type,
+                           int64_t align, Value stored);
+  Value lanePointer(Value base, Value offset, unsigned elementBytes,
+                    int64_t &constantBytes);
   /// Makes a pointer to what lies so many bytes behind an address.
-  mlir::Value pointerTo(mlir::Type type, mlir::Value address, int64_t bytes);
-  mlir::LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
+  Value pointerTo(Type type, Value address, int64_t bytes);
+  LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
   /// To an element of an array in shared memory.
-  mlir::Value sharedPointer(mlir::Value array, mlir::Value index);
-  mlir::LogicalResult emitShuffle(mlir::Operation *op, mlir::Value value,
-                                  llvm::function_ref<mlir::Value(mlir::Value)>);
+  Value sharedPointer(Value array, Value index);
+  LogicalResult emitShuffle(Operation *op, Value value,
+                            function_ref<Value(Value)>);
   /// Elements to 32-bit words and back, little endian. `element` is a source
   /// type; the number of words is the elements' bytes / 4.
-  PartList pack(mlir::Type element, Parts parts);
-  PartList unpack(mlir::Type element, Parts words);
+  PartList pack(Type element, Parts parts);
+  PartList unpack(Type element, Parts words);
   /// One element narrower than a word to its form in memory and back.
-  mlir::Type memoryType(mlir::Type element);
-  mlir::Value toMemory(mlir::Type element, mlir::Value value);
-  mlir::Value fromMemory(mlir::Type element, mlir::Value value);
+  Type memoryType(Type element);
+  Value toMemory(Type element, Value value);
+  Value fromMemory(Type element, Value value);
 
   /// The memory operands of loads and stores of shared memory.
   mlir::spirv::MemoryAccessAttr sharedAccess();
 
   //===--- Pointers and atomics (TileToSPIRVPointers.cpp) -----------------===//
-  mlir::LogicalResult emitPtrAdd(tile::PtrAddOp op);
-  mlir::LogicalResult emitAtomicRmw(tile::PtrAtomicRmwOp op);
-  mlir::LogicalResult emitAtomicCas(tile::PtrAtomicCasOp op);
-  mlir::LogicalResult emitFence(tile::FenceOp op);
-  mlir::LogicalResult emitWaveId(tile::WaveIdOp op);
-  mlir::LogicalResult emitSharedLoad(tile::SharedLoadOp op);
-  mlir::LogicalResult emitSharedStore(tile::SharedStoreOp op);
-  mlir::LogicalResult emitBarrier(tile::BarrierOp op);
-  mlir::FailureOr<mlir::spirv::Scope> scopeOf(mlir::Operation *op,
-                                              tile::MemoryScope scope);
+  LogicalResult emitPtrAdd(tile::PtrAddOp op);
+  LogicalResult emitAtomicRmw(tile::PtrAtomicRmwOp op);
+  LogicalResult emitAtomicCas(tile::PtrAtomicCasOp op);
+  LogicalResult emitFence(tile::FenceOp op);
+  LogicalResult emitWaveId(tile::WaveIdOp op);
+  LogicalResult emitSharedLoad(tile::SharedLoadOp op);
+  LogicalResult emitSharedStore(tile::SharedStoreOp op);
+  LogicalResult emitBarrier(tile::BarrierOp op);
+  FailureOr<mlir::spirv::Scope> scopeOf(Operation *op, tile::MemoryScope scope);
   struct AtomicPlace {
-    mlir::Value pointer;
+    Value pointer;
     mlir::spirv::Scope scope;
   };
-  template <typename OpT> mlir::FailureOr<AtomicPlace> atomicPlace(OpT op);
+  template <typename OpT> FailureOr<AtomicPlace> atomicPlace(OpT op);
 
   //===--- Cooperative matrices (TileToSPIRVFragment.cpp) -----------------===//
-  mlir::Type matrixType(tile::FragmentType fragment);
-  mlir::LogicalResult emitFragmentAccess(mlir::Operation *op,
-                                         tile::FragmentType fragment,
-                                         mlir::Value array, mlir::Value index,
-                                         int64_t stride, bool transposed,
-                                         mlir::Value stored);
-  mlir::LogicalResult emitFragmentProduct(tile::MmaOp op);
+  Type matrixType(tile::FragmentType fragment);
+  LogicalResult emitFragmentAccess(Operation *op, tile::FragmentType fragment,
+                                   Value array, Value index, int64_t stride,
+                                   bool transposed, Value stored);
+  LogicalResult emitFragmentProduct(tile::MmaOp op);
 
   //===--- State ----------------------------------------------------------===//
   tile::FuncOp kernel;
   const bool hasNumberExtrema; // of a number and NaN, see TileToSPIRV.h
-  mlir::ImplicitLocOpBuilder b;
+  ImplicitLocOpBuilder b;
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
-  mlir::Operation *lastOfPrologue = nullptr;
+  Operation *lastOfPrologue = nullptr;
   /// Either puts the module into the Vulkan memory model.
   bool hasFragments = false, hasFences = false;
   bool inVulkanModel() const { return hasFragments || hasFences; }
   llvm::SetVector<mlir::spirv::Capability> capabilities;
-  llvm::SmallVector<mlir::Attribute> interface;
+  SmallVector<Attribute> interface;
   llvm::BumpPtrAllocator allocator;
-  llvm::DenseMap<mlir::Value, Parts> values;
+  DenseMap<Value, Parts> values;
   /// Words, and where to unpack them: in `block`, behind `last` or first.
   struct Words {
     Parts parts;
-    mlir::Block *block;
-    mlir::Operation *last;
+    Block *block;
+    Operation *last;
   };
-  llvm::DenseMap<mlir::Value, Words> words;
-  llvm::DenseMap<mlir::Value, mlir::ConstantIntRanges> ranges;
-  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
-  llvm::DenseMap<unsigned, mlir::Value> builtins;
-  mlir::Value zero; // hiddenZero, once it is wanted
+  DenseMap<Value, Words> words;
+  DenseMap<Value, mlir::ConstantIntRanges> ranges;
+  DenseMap<Attribute, Value> constants;
+  DenseMap<unsigned, Value> builtins;
+  Value zero; // hiddenZero, once it is wanted
   /// base + zext(offset * size) of the current block and those around it.
-  using AddressKey = std::pair<mlir::Value, mlir::Value>;
-  llvm::ScopedHashTable<AddressKey, mlir::Value> addresses;
-  using AddressScope = llvm::ScopedHashTableScope<AddressKey, mlir::Value>;
+  using AddressKey = std::pair<Value, Value>;
+  llvm::ScopedHashTable<AddressKey, Value> addresses;
+  using AddressScope = llvm::ScopedHashTableScope<AddressKey, Value>;
 };
 
 } // namespace greta::tospirv
