@@ -18,12 +18,13 @@ namespace scf {}
 } // namespace mlir
 
 namespace greta {
-using llvm::ArrayRef, llvm::DenseMap, llvm::function_ref, llvm::SmallVector;
+using llvm::ArrayRef, llvm::function_ref, llvm::SmallVector;
 using mlir::AffineExpr, mlir::AffineMap, mlir::Attribute, mlir::Block,
-    mlir::BlockArgument, mlir::FailureOr, mlir::ImplicitLocOpBuilder,
-    mlir::IRMapping, mlir::LogicalResult, mlir::MLIRContext, mlir::Operation,
-    mlir::RankedTensorType, mlir::Region, mlir::StringRef, mlir::Type,
-    mlir::Value, mlir::ValueRange, mlir::VectorType;
+    mlir::BlockArgument, mlir::DenseMap, mlir::FailureOr,
+    mlir::ImplicitLocOpBuilder, mlir::IRMapping, mlir::LogicalResult,
+    mlir::MLIRContext, mlir::Operation, mlir::RankedTensorType, mlir::Region,
+    mlir::StringRef, mlir::Type, mlir::Value, mlir::ValueRange,
+    mlir::VectorType;
 namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 } // namespace greta

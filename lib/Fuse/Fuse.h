@@ -21,12 +21,12 @@ namespace greta {
 
 /// The shape of every tensor of the function over its symbols.
 struct Shapes : DenseMap<Value, AffineMap> {
-  /// A value that was made, whose shape is `shape`.
+  /// Says that a value that was made has the shape `shape`.
   Value note(Value made, AffineMap shape) {
     (*this)[made] = shape;
     return made;
   }
-  /// `value` in a buffer of its own.
+  /// Gives `value` a buffer of its own.
   Value copy(mlir::OpBuilder &builder, mlir::Location loc, Value value) {
     auto rank = mlir::cast<RankedTensorType>(value.getType()).getRank();
     Value made = BroadcastOp::create(builder, loc, value.getType(), value,

@@ -117,7 +117,8 @@ private:
   LogicalResult distributeFor(Operation *op);
   LogicalResult distributeWhile(Operation *op);
   LogicalResult distributeIf(Operation *op);
-  /// `build` where the condition holds, else `other`; null: everywhere.
+  /// Emits `build` where the condition holds and `other` elsewhere; without a
+  /// condition `build` alone is emitted.
   using Builder = function_ref<LaneValues()>;
   LaneValues valuesWhere(Value condition, Builder build, Builder other);
   // DistributeElementwise.cpp

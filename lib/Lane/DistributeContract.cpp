@@ -62,7 +62,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
       at[index] = element;
     }
   }
-  // The element at `index`, which repeats along extents of 1.
+  // It finds the element at `index`, which repeats along extents of 1.
   auto lookUp = [&](unsigned number, Index index) {
     auto block = cast<RankedTensorType>(factors[number].getType());
     for (auto [at, extent] : llvm::zip(index, block.getShape()))

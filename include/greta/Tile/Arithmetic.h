@@ -12,6 +12,7 @@
 
 namespace greta {
 
+/// A class that emits arithmetic at `b` has these names by inheriting them.
 struct Arithmetic {
   using Flags = arith::FastMathFlags;
   using Predicate = arith::CmpIPredicate;
@@ -28,7 +29,7 @@ struct Arithmetic {
   Value minU(Value x, Value y) { return arith::MinUIOp::create(b, x, y); }
   Value least(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
   Value most(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
-  /// Bits, or truth values.
+  /// The operands are bits or truth values.
   Value both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
   Value either(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
   Value flip(Value x, Value y) { return arith::XOrIOp::create(b, x, y); }
