@@ -1,5 +1,6 @@
 """Functions that sum over ranks, against float64: ranks that are processes on one kind of device, and threads with a device each."""
 
+import re
 import subprocess
 import sys
 
@@ -91,7 +92,7 @@ def package():
 @pytest.fixture(scope="module")
 def package_in_parts():
     source = "".join(SOURCE.format(type_) for type_ in TYPES)
-    return compiled(source.replace("all_reduce %1", "all_reduce %1 {part_rows = 8}").replace("all_reduce %4", "all_reduce %4 {part_rows = 24}"))
+    return compiled(re.sub(r"all_reduce (%\d)", r"all_reduce \1 {part_rows = 8}", source))
 
 
 def exceeds(got, size, type_, rows):
@@ -153,12 +154,11 @@ def test_parts(package, package_in_parts, tmp_path, device, size):
 
 
 def test_kernels_of_parts(package_in_parts):
-    """The product goes along with the first sum, and the kernel of norm and softmax behind it: with the second one, which it makes."""
+    """The product goes along with the first sum, and the kernel of norm and softmax with the second one, which it makes."""
     for function in package_in_parts.manifest["functions"]:
         for variant in function["variants"]:
             first, second = (sum_["parts"] for sum_ in variant["sums"])
-            assert (first["rows"], first["before"], second["rows"]) == (8, True, 24), variant["id"]
-            assert first["behind"] + second["before"] == 1, variant["id"]
+            assert first["before"] and second["before"] and not first["behind"] and not second["behind"], variant["id"]
 
 
 @greta.function
