@@ -3,7 +3,7 @@
 // Conversions to and from floats of 8 bits become instructions where the target
 // has them for that kind, else integer arithmetic. They round to the nearest,
 // ties to even; a number that is too large becomes infinity, or NaN in the
-// types that have none, as a.truncf and AMD's instructions have it.
+// types that have none, as arith.truncf and AMD's instructions have it.
 //
 // Widening puts exponent and mantissa to their place in the wide type, whose
 // bias is larger; numbers below the smallest exponent are integers times a

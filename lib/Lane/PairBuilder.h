@@ -25,6 +25,7 @@ struct PairBuilder : ImplicitLocOpBuilder, Arithmetic {
   PairBuilder(mlir::Location loc, Operation *op)
       : ImplicitLocOpBuilder(loc, op),
         Arithmetic{static_cast<ImplicitLocOpBuilder &>(*this)} {}
+  PairBuilder(const PairBuilder &) = delete; // it refers to itself
   VectorType pairType = VectorType::get(2, getF16Type());
 
   Value bits(uint32_t value) {

@@ -195,12 +195,17 @@ def test_results_that_other_libraries_have(rdna, recorded):
     assert recorded["recorded"] == 1 and recorded["replayed"] >= 5
 
 
-@pytest.mark.parametrize("then", ("kept", "dropped", "moved"))
+@pytest.mark.parametrize("then", ("kept", "dropped", "moved", "gathered"))
 def test_other_streams_read_results(rdna, recorded, then):
     """A replay waits for streams that read what it writes, also where nobody has the result any more; streams that read it later wait for its copy, which they cannot know of."""
+    import torch.distributed
+
     from greta import _torch
 
     torch = rdna
+    group = torch.distributed
+    if then == "gathered":  # by a collective, which has a stream of its own
+        group.init_process_group("greta", store=group.HashStore(), rank=0, world_size=1)
     function = torch.compile(lambda x: x + 1, mode="reduce-overhead")
     stream, late, size = torch.rdna.Stream(), torch.ones(256, 256, device="rdna"), 1 << 16
 
@@ -212,20 +217,43 @@ def test_other_streams_read_results(rdna, recorded, then):
     for step in range(6):
         result = function(torch.full((size,), float(step), device="rdna"))
         stream.wait_stream(torch.rdna.current_stream())
-        if then == "moved":
+        if then in ("moved", "gathered"):
             keep_busy()
             _torch.move_away(result)
         with torch.rdna.stream(stream):
-            if then != "moved":
+            if then in ("kept", "dropped"):
                 keep_busy()
-            reads.append(result * 2)
+            if then == "gathered":
+                read = torch.empty_like(result)
+                group.all_gather([read], result)
+                reads.append(read * 2)
+            else:
+                reads.append(result * 2)
         if then == "dropped":
             del result
         function(torch.full((size,), -5.0, device="rdna"))
     torch.rdna.synchronize()
+    if then == "gathered":
+        group.destroy_process_group()
     for step, one in enumerate(reads):
         assert (one.cpu() == 2 * (step + 1)).all(), step
     assert recorded["replayed"] >= 10
+
+
+def test_deterministic_recordings(rdna):
+    """A graph fills new memory whose filling it can record."""
+    torch = rdna
+    x, graph = torch.arange(4, device="rdna"), torch.accelerator.Graph()
+    torch.use_deterministic_algorithms(True)
+    try:
+        x.to(torch.float32) + 1
+        with graph:
+            words, wide = torch.empty(4, device="rdna"), torch.empty(4, dtype=torch.int64, device="rdna")
+            wide.copy_(x)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    graph.replay()
+    assert words.isnan().all() and torch.equal(wide.cpu(), torch.arange(4))
 
 
 def test_calls_from_two_streams(rdna, recorded):

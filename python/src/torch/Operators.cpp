@@ -47,8 +47,15 @@ static constexpr c10::DispatchKeySet keys(c10::DispatchKey::PrivateUse1);
 /// no memory that was not written.
 static at::Tensor filledIfAsked(at::Tensor made) {
   const at::Context &context = at::globalContext();
-  if (context.deterministicAlgorithms() &&
-      context.deterministicFillUninitializedMemory())
+  if (!context.deterministicAlgorithms() ||
+      !context.deterministicFillUninitializedMemory())
+    return made;
+  // A graph records fills of a repeated word, and no writes of the host, which
+  // others are.
+  c10::DeviceIndex index = made.device().index();
+  bool isWord = made.itemsize() <= 4 && made.is_non_overlapping_and_dense();
+  if (isWord || !torch_device::device(index).isCapturing(
+                    torch_device::currentStream(index)))
     at::native::fill_empty_deterministic_(made);
   return made;
 }

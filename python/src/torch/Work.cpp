@@ -40,6 +40,9 @@ void Work::use(const at::Tensor &tensor) {
               "tensors of one collective are on rdna:", int(index), " and on ",
               tensor.device());
   Lending::moveAway(tensor); // a replay does not wait for collectives
+  // A copy that a replay made in another stream may still be under way.
+  if (tensor.storage().nbytes())
+    placeOf(tensor).block->usedBy(currentStream(index));
   kept.push_back(tensor);
 }
 
