@@ -100,9 +100,10 @@ LogicalResult AllReduceOp::verify() {
                          << ", not the extents of " << getType()
                          << " over the function's symbols";
   if (std::optional<int64_t> rows = getPartRows()) {
-    if (*rows < 0)
+    if (*rows < 0 || *rows > 1 << 24) // as packages have it
       return emitOpError("has 'part_rows' ")
-             << *rows << "; it is a number of rows, or 0 for one part";
+             << *rows
+             << "; it is a number of rows up to 16777216, or 0 for one part";
     if (*rows && getType().getRank() == 0)
       return emitOpError("has 'part_rows' ")
              << *rows << ", and 'x' has no rows; leave it out";

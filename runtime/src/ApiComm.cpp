@@ -30,6 +30,8 @@ void greta_stream::settle(uint64_t Upto) {
     return;
   }
   try {
+    if (!Last->Done)
+      Impl->flush(); // what is queued goes on meanwhile
     Of->wait(*Last);
   } catch (...) { // of those behind it, too
     Settled += Behind.size();

@@ -332,8 +332,14 @@ func.func @sum_of_another_type(%x: tensor<4xf16>) {
 }
 // -----
 func.func @sum_in_parts_of_less_than_nothing(%x: tensor<?x8xf16>) {
-  // expected-error @below {{'greta.all_reduce' op has 'part_rows' -1; it is a number of rows, or 0 for one part}}
+  // expected-error @below {{'greta.all_reduce' op has 'part_rows' -1; it is a number of rows up to 16777216, or 0 for one part}}
   %0 = greta.all_reduce %x {part_rows = -1 : i64} : tensor<?x8xf16> -> tensor<?x8xf16>
+  return
+}
+// -----
+func.func @sum_in_too_large_parts(%x: tensor<?x8xf16>) {
+  // expected-error @below {{'greta.all_reduce' op has 'part_rows' 16777217; it is a number of rows up to 16777216, or 0 for one part}}
+  %0 = greta.all_reduce %x {part_rows = 16777217 : i64} : tensor<?x8xf16> -> tensor<?x8xf16>
   return
 }
 // -----
