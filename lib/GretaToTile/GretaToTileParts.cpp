@@ -24,7 +24,8 @@ using namespace greta;
 static constexpr int64_t alignment = 16;
 
 /// Calls `visit` with the sums over ranks whose operand or result is `value`.
-static void forEachSum(Value value, llvm::function_ref<void(AllReduceOp)> visit) {
+static void forEachSum(Value value,
+                       llvm::function_ref<void(AllReduceOp)> visit) {
   if (auto sum = value.getDefiningOp<AllReduceOp>())
     visit(sum);
   for (Operation *user : value.getUsers())

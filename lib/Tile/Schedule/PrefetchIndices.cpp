@@ -102,10 +102,10 @@ void greta::prefetchIndices(scf::ForOp loop) {
     b.setInsertionPoint(loads[i]);
     Value after = a.add(number, loop.getStep());
     Value isTurn =
-        isNatural ? a.compare(Arithmetic::Predicate::ult, after,
-                                  loop.getUpperBound())
-                  : a.compare(Arithmetic::Predicate::ult, loop.getStep(),
-                                  a.sub(loop.getUpperBound(), number));
+        isNatural
+            ? a.compare(Arithmetic::Predicate::ult, after, loop.getUpperBound())
+            : a.compare(Arithmetic::Predicate::ult, loop.getStep(),
+                        a.sub(loop.getUpperBound(), number));
     after = a.select(isTurn, after, number);
     next.push_back(clone(i, after).getResult());
   }
