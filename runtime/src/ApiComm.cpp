@@ -24,12 +24,13 @@ void greta_stream::settle(uint64_t Upto) {
     By = nullptr;
   if (!Last)
     return;
-  if (Last->Until) {
-    Impl->await(Last->Until, Last->UntilValue);
-    Told.add(Of);
-    return;
-  }
   try {
+    Of->checkProcess();
+    if (Last->Until) {
+      Impl->await(Last->Until, Last->UntilValue);
+      Told.add(Of);
+      return;
+    }
     if (!Last->Done)
       Impl->flush(); // what is queued goes on meanwhile
     Of->wait(*Last);
@@ -80,6 +81,7 @@ static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
 // one stream without work between them only the first waits for the stream.
 void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
                                 Collective What) {
+  C->checkProcess(); // before the device is given anything
   if (C->isSmall(What)) {
     if (!S.Impl->Capturing)
       S.endRepeats();

@@ -340,6 +340,8 @@ std::shared_ptr<Ticket> Comm::queue(Collective C) {
   return T;
 }
 
+void Comm::checkProcess() const { G->checkProcess(); }
+
 void Comm::check() {
   G->checkProcess();
   std::lock_guard<std::mutex> Guard(Lock);

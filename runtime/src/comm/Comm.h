@@ -137,6 +137,8 @@ public:
   void wait(Ticket &T);
   // Throws if it has ended.
   void check();
+  // Throws in a process that was forked from the rank's.
+  void checkProcess() const;
   // Ends the communicator on every rank.
   void abort(const std::string &Why);
   void describe(nlohmann::json &Out);

@@ -416,13 +416,15 @@ void Group::map() {
   if (fstat(Fd.get(), &Stat))
     fail(GRETA_ERROR_INTERNAL, File, ": ", strerror(errno));
   const std::pair<dev_t, ino_t> Key(Stat.st_dev, Stat.st_ino);
+  // First: a process that is forked meanwhile would find the other one locked
+  // for ever.
+  std::lock_guard<std::mutex> NoFork(Forks::all().Lock);
   std::lock_guard<std::mutex> Guard(Lock);
   for (auto It = All.begin(); It != All.end();)
     It = It->second.expired() ? All.erase(It) : std::next(It);
   if ((Map = All[Key].lock()))
     return;
   size_t Bytes = fileBytes();
-  std::lock_guard<std::mutex> NoFork(Forks::all().Lock);
   void *Begin =
       mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd.get(), 0);
   if (Begin == MAP_FAILED)
