@@ -72,7 +72,7 @@ struct Call {
   MemoryRef Scratch, Zeroed; // of a launch that a graph records
 };
 
-// Of a sum over ranks.
+// A sum over ranks has at most so many parts.
 inline constexpr int64_t mostParts = 32;
 
 // Streams of several threads share it. Kernels are loaded with it or, where it
@@ -139,7 +139,8 @@ private:
   };
   static std::vector<Part> partsOf(const SumDecl &D,
                                    const std::vector<int64_t> &Symbols);
-  // Of the kernel's rows, or all; it waits for so many of the sums.
+  // Launches the kernel on the rows of `P`, or on all, behind the first `Needs`
+  // sums.
   void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index,
                  size_t Needs, const Part *P = nullptr) const;
   void addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D,

@@ -34,7 +34,7 @@ struct StreamState {
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);
-  // What comes next waits for these counters.
+  // Later work of the stream waits for these counters.
   void await(const std::vector<Awaited> &More);
   // Throws if the device is lost, and if the batch is.
   void needDone(uint64_t Batch) const;

@@ -145,7 +145,8 @@ TEST(Http, APortIsTakenBeforeAnybodyListens) {
   EXPECT_EQ(connect(fd, any, sizeof(address)), -1);
   EXPECT_EQ(errno, ECONNREFUSED);
   close(fd);
-  // Of two that load at once, one learns it when the other listens.
+  // Two servers that load at once both bind: one is refused when the other
+  // listens.
   Listener second("127.0.0.1", first.port());
   int socket = first.listen();
   EXPECT_THROW(second.listen(), std::runtime_error);

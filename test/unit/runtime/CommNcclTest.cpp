@@ -232,7 +232,8 @@ TEST_F(CommNccl, SumsInParts) {
               << I;
       }
     });
-    // Of each rank its test, and two launches with one part and with ten.
+    // Each rank calls it for its self-test, and in two launches with one part
+    // and with ten.
     EXPECT_EQ(Calls("ncclAllReduce") - Before, 2 * (1 + 2 * (1 + 10)));
   }
 }

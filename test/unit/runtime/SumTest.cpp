@@ -230,7 +230,8 @@ json partsOf(int64_t Rows, bool Before = true, bool Behind = true) {
   return {{"of", "m"}, {"rows", Rows}, {"before", Before}, {"behind", Behind}};
 }
 
-// What `summed` makes of rows of five, on a rank of several.
+// Checks the result of `summed` for rows of five numbers on one of several
+// ranks.
 void checkRows(Rank &Own, greta::Function &F, int64_t Rows) {
   auto Count = static_cast<size_t>(Rows * 5);
   greta::Buffer A = Own.R.allocate(Count * 4), B = Own.R.allocate(Count * 4);
@@ -477,6 +478,15 @@ TEST(SumManifest, HasPartsThatAreChecked) {
   }
 }
 
+// Why a rank's launch of `summed` on two rows of eight is refused.
+std::string whyNoLaunch(Rank &Own, const greta::Package &P) {
+  greta::Function F = Own.R.load(P, "summed");
+  F.setComm(Own.C);
+  greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
+  return refusal([&] { F.launch(Own.S, {{&A, {2, 8}}}, {{&B, {2, 8}}}); },
+                 GRETA_ERROR_BAD_PACKAGE);
+}
+
 // A package that a launch finds out: parts of rows that tensors do not have.
 TEST_P(Sums, OfRowsThatAreNoneAreRefused) {
   json M = sumManifest(true, partsOf(3, false, false));
@@ -484,12 +494,7 @@ TEST_P(Sums, OfRowsThatAreNoneAreRefused) {
     V["sums"][0]["parts"]["of"] = {"+", "m", 1};
   greta::Package P = packageOf(M);
   ranks(GetParam(), 2, [&](Rank &Own) {
-    greta::Function F = Own.R.load(P, "summed");
-    F.setComm(Own.C);
-    greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
-    EXPECT_NE(refusal([&] { F.launch(Own.S, {{&A, {2, 8}}}, {{&B, {2, 8}}}); },
-                      GRETA_ERROR_BAD_PACKAGE)
-                  .find("sums 64 bytes in 3 rows"),
+    EXPECT_NE(whyNoLaunch(Own, P).find("sums 64 bytes in 3 rows"),
               std::string::npos);
   });
 }
@@ -501,12 +506,7 @@ TEST_P(Sums, OfTwoSizesAreRefused) {
     V["temps"][1]["shape"] = {"n"};
   greta::Package P = packageOf(M);
   ranks(GetParam(), 2, [&](Rank &Own) {
-    greta::Function F = Own.R.load(P, "summed");
-    F.setComm(Own.C);
-    greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
-    EXPECT_NE(refusal([&] { F.launch(Own.S, {{&A, {2, 8}}}, {{&B, {2, 8}}}); },
-                      GRETA_ERROR_BAD_PACKAGE)
-                  .find("sums tensors of 64 bytes into 32"),
+    EXPECT_NE(whyNoLaunch(Own, P).find("sums tensors of 64 bytes into 32"),
               std::string::npos);
     // Arguments that overlap the result only in part.
     greta::Function Sum = Own.R.load(P, "sum");

@@ -302,7 +302,7 @@ TEST_F(VulkanFault, NoTurnBehindACounterThatNobodyRaised) {
   EXPECT_NE(Text.find("behind a counter that was not raised yet"),
             std::string::npos)
       << Text;
-  // Behind an event behind the counter, too.
+  // A stream that waits for an event behind the counter is refused, too.
   VulkanEvent E;
   S->record(E);
   Third->wait(E);

@@ -78,8 +78,8 @@ std::string keyOf(const Options &options) {
   return key;
 }
 
-// Where clients come in. What is wrong with it is said before a model is
-// loaded, which takes long.
+// The address and key by which clients come in. A mistake in them is reported
+// before a model is loaded, which takes long.
 struct Entrance {
   explicit Entrance(const Options &options)
       : key(keyOf(options)),
