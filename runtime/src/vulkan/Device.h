@@ -96,6 +96,8 @@ struct Awaited {
   std::weak_ptr<VulkanCounter> Of;
   uint64_t Value;
 };
+// Adds what is not there yet; of one counter the last value.
+void addTo(std::vector<Awaited> &All, const std::vector<Awaited> &More);
 
 // Workgroups that wait for each other need places for all of them. Two such
 // launches beside each other may each get a part of the places and wait for
@@ -160,7 +162,9 @@ struct Core {
   uint32_t TimestampBits = 0;
   struct Queue {
     VkQueue Handle;
-    std::mutex Lock;
+    std::mutex Lock; // guards the rest
+    // What its batches may still wait for, and so all that come behind them.
+    std::vector<Awaited> Behind;
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
   Pool Blocks{*this};                         // of device memory, for buffers

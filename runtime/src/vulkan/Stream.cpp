@@ -409,7 +409,7 @@ void VulkanStream::wait(Event &E) {
     std::lock_guard<std::mutex> Guard(V.Owner->Lock);
     V.Owner->flushFor(V.Value);
     V.Owner->needDone(V.Value);
-    Counters = V.Owner->Counters;
+    Counters = V.Owner->awaited(V.Value);
   }
   std::lock_guard<std::mutex> Guard(State->Lock);
   State->flush(); // what came before does not wait
@@ -419,7 +419,7 @@ void VulkanStream::wait(Event &E) {
   Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   State->OpenWaits.push_back(Wait);
   State->OpenKeep.add(V.Owner);
-  State->await(Counters);
+  addTo(State->OpenCounters, Counters);
 }
 
 void VulkanStream::raise(const std::shared_ptr<Counter> &Of, uint64_t Value) {
@@ -437,7 +437,7 @@ void VulkanStream::await(const std::shared_ptr<Counter> &Of, uint64_t Value) {
   auto Counter = std::static_pointer_cast<VulkanCounter>(Of);
   State->OpenWaits.push_back(Counter->at(Value));
   State->OpenKeep.add(Of);
-  State->await({{Counter, Value}});
+  addTo(State->OpenCounters, {{Counter, Value}});
 }
 
 void VulkanStream::flush() {

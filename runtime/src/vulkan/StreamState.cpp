@@ -140,11 +140,24 @@ static void forgetReached(std::vector<Awaited> &Counters) {
                  Counters.end());
 }
 
-void StreamState::await(const std::vector<Awaited> &More) {
-  constexpr size_t many = 16;
-  if (Counters.size() >= many)
-    forgetReached(Counters);
-  Counters.insert(Counters.end(), More.begin(), More.end());
+void addTo(std::vector<Awaited> &All, const std::vector<Awaited> &More) {
+  for (const Awaited &A : More) {
+    auto Same = std::find_if(All.begin(), All.end(), [&](const Awaited &B) {
+      return !A.Of.owner_before(B.Of) && !B.Of.owner_before(A.Of);
+    });
+    if (Same == All.end())
+      All.push_back(A);
+    else
+      Same->Value = std::max(Same->Value, A.Value);
+  }
+}
+
+// A batch that is done waits for nothing.
+std::vector<Awaited> StreamState::awaited(uint64_t Batch) const {
+  for (auto B = InFlight.rbegin(); B != InFlight.rend(); ++B)
+    if (B->Number == Batch)
+      return B->Behind;
+  return {};
 }
 
 // A batch that waits for a counter may wait for the batch that comes here, of
@@ -154,7 +167,6 @@ std::unique_lock<std::mutex> StreamState::takeTurn() {
   std::unique_lock<std::mutex> Guard(T.Lock);
   if (!T.Timeline)
     T.Timeline = C->createTimeline();
-  forgetReached(Counters);
   VkSemaphoreSubmitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
   Info.semaphore = T.Timeline;
   Info.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
@@ -195,16 +207,24 @@ void StreamState::submit() {
   Info.signalSemaphoreInfoCount = static_cast<uint32_t>(OpenSignals.size());
   Info.pSignalSemaphoreInfos = OpenSignals.data();
   VkResult Result;
+  std::vector<Awaited> Behind;
   {
     std::lock_guard<std::mutex> Guard(Queue->Lock);
+    constexpr size_t many = 16;
+    if (!OpenCounters.empty() && Queue->Behind.size() >= many)
+      forgetReached(Queue->Behind);
     Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
+    if (Result == VK_SUCCESS) {
+      addTo(Queue->Behind, std::exchange(OpenCounters, {}));
+      Behind = Queue->Behind;
+    }
   }
   if (Result != VK_SUCCESS)
     lose(Result, "vkQueueSubmit2");
   if (Turn) {
     ++C->Residents.Given;
     C->Residents.Last = this;
-    C->Residents.Behind = Counters;
+    C->Residents.Behind = Behind;
     Turn.unlock();
   }
   HasResidents = false;
@@ -219,6 +239,7 @@ void StreamState::submit() {
   InFlight.back().Number = Submitted;
   InFlight.back().Cmds.assign(OwnCmds.begin(), OwnCmds.end());
   OwnCmds.clear();
+  InFlight.back().Behind = std::move(Behind);
   std::swap(InFlight.back().Keep, OpenKeep);
 }
 

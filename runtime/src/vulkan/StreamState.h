@@ -34,8 +34,8 @@ struct StreamState {
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);
-  // Later work of the stream waits for these counters.
-  void await(const std::vector<Awaited> &More);
+  // The counters that this batch may still wait for.
+  std::vector<Awaited> awaited(uint64_t Batch) const;
   // Throws if the device is lost, and if the batch is.
   void needDone(uint64_t Batch) const;
   void reportLoss();
@@ -65,17 +65,18 @@ struct StreamState {
   bool Held = false; // a graph waits for what comes behind it
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
-  bool ForHost = false;          // it writes to memory that the host reaches
-  bool HasResidents = false;     // the open batch has such kernels
-  std::vector<Awaited> Counters; // what the stream's work may still wait for
+  bool ForHost = false;      // it writes to memory that the host reaches
+  bool HasResidents = false; // the open batch has such kernels
   size_t OpenOps = 0, Patience = 1;
   const size_t MaxBatch;
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
+  std::vector<Awaited> OpenCounters; // that these wait for, also by events
   std::vector<VkSemaphoreSubmitInfo> OpenSignals; // beside the timeline
   struct Batch {
     std::vector<VkCommandBuffer> Cmds;
     uint64_t Number = 0;
+    std::vector<Awaited> Behind;
     KeepList Keep;
   };
   std::list<Batch> InFlight;
