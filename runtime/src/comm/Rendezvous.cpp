@@ -97,11 +97,17 @@ void keepAlive(int Fd) {
   Set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+// Rank 0 listens beside what is left of connections that have its port, if all
+// sockets allow it: also a rank's that the kernel gave this port.
 Descriptor socketOf(const addrinfo &A) {
-  return Descriptor([&] {
+  Descriptor S([&] {
     return socket(A.ai_family, A.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
                   A.ai_protocol);
   });
+  int On = 1;
+  if (S)
+    (void)setsockopt(S.get(), SOL_SOCKET, SO_REUSEADDR, &On, sizeof(On));
+  return S;
 }
 
 class Deadline {
@@ -163,10 +169,7 @@ public:
     std::string Why;
     for (addrinfo *A = Where.First; A && !Listening; A = A->ai_next) {
       Descriptor S = socketOf(*A);
-      int On = 1;
-      if (S &&
-          !setsockopt(S.get(), SOL_SOCKET, SO_REUSEADDR, &On, sizeof(On)) &&
-          !bind(S.get(), A->ai_addr, A->ai_addrlen) &&
+      if (S && !bind(S.get(), A->ai_addr, A->ai_addrlen) &&
           !listen(S.get(), SOMAXCONN))
         Listening = std::move(S);
       else
@@ -296,6 +299,18 @@ private:
   std::vector<std::string> Words;
 };
 
+// TCP connects a socket with itself where nobody listens at a port from which
+// the kernel takes those of clients, and it took just that one.
+bool isOwn(const Descriptor &S) {
+  sockaddr_storage Here{}, There{};
+  socklen_t HereBytes = sizeof(Here), ThereBytes = sizeof(There);
+  return !getsockname(S.get(), reinterpret_cast<sockaddr *>(&Here),
+                      &HereBytes) &&
+         !getpeername(S.get(), reinterpret_cast<sockaddr *>(&There),
+                      &ThereBytes) &&
+         HereBytes == ThereBytes && !memcmp(&Here, &There, HereBytes);
+}
+
 Descriptor connectOnce(const Resolved &Where, const Deadline &D,
                        std::string &Why) {
   for (addrinfo *A = Where.First; A; A = A->ai_next) {
@@ -313,6 +328,8 @@ Descriptor connectOnce(const Resolved &Where, const Deadline &D,
       else if (getsockopt(S.get(), SOL_SOCKET, SO_ERROR, &Code, &Length))
         Code = errno;
     }
+    if (!Code && isOwn(S))
+      Code = ECONNREFUSED;
     if (!Code) {
       keepAlive(S.get());
       return S;

@@ -4,12 +4,27 @@
 #include "Error.h"
 #include "comm/Wire.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <dlfcn.h>
 #include <sys/wait.h>
 
 using namespace greta_test;
 using namespace greta::rt::comm;
+
+// So many sockets get the port that they connect to, as the kernel may choose
+// where nobody listens.
+static std::atomic<int> OwnPorts{0};
+
+// The whole program's.
+int connect(int Fd, const sockaddr *To, socklen_t Length) {
+  static const auto Real =
+      reinterpret_cast<decltype(&connect)>(dlsym(RTLD_NEXT, "connect"));
+  if (OwnPorts > 0 && To->sa_family == AF_INET && OwnPorts-- > 0)
+    EXPECT_EQ(bind(Fd, To, Length), 0) << strerror(errno);
+  return Real(Fd, To, Length);
+}
 
 namespace {
 
@@ -166,6 +181,17 @@ TEST(CommNetwork, ARankLeavesAListenerThatIsNoRank) {
   Other.join();
   close(Taken);
   EXPECT_LT(std::chrono::steady_clock::now() - Begin, std::chrono::seconds(20));
+}
+
+// A rank that comes before rank 0 may connect to itself, which is nobody.
+TEST(CommNetwork, ARankIsNotItsOwnRank0) {
+  std::string Address = freeAddress();
+  OwnPorts = 1;
+  std::thread Other([&] { EXPECT_EQ(pair(Address, 1), ""); });
+  while (OwnPorts > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(pair(Address, 0), "");
+  Other.join();
 }
 
 // A process that is forked while rank 0 waits for the others goes on without
