@@ -70,7 +70,9 @@ public:
     // Steps of collectives, since the beginning: given to the others, reduced,
     // and taken from the others.
     std::atomic<uint64_t> Given, Reduced, Taken;
-    std::atomic<uint64_t> Doing[slots]; // which collective a step is of
+    // Which collective a step is of. By NCCL, in the first one: how many
+    // collectives were begun, and which.
+    std::atomic<uint64_t> Doing[slots];
     std::atomic<uint64_t> PairGiven[maxRanks], PairTaken[maxRanks];
     std::atomic<uint64_t> PairBytes[maxRanks][slots]; // of a step's transfer
     // By NCCL: what has ended here, of all that it does with a rank.

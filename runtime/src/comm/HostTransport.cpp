@@ -111,10 +111,7 @@ public:
         In(*H.D, Steps > 1 ? *H.In : *H.Out) {
     H.Steps += Steps;
     // Ranks that do not agree on it would read each other's bytes as theirs.
-    Doing = 1469598103934665603u;
-    for (uint64_t Word : {uint64_t(C.What), uint64_t(C.Type), uint64_t(C.Op),
-                          uint64_t(C.Root), uint64_t(C.Count)})
-      Doing = (Doing ^ Word) * 1099511628211u;
+    Doing = C.hash();
   }
   bool isDone() const override { return In.Done == Steps; }
   void ends(std::vector<std::shared_ptr<Event>> &All) override {

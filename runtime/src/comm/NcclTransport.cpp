@@ -61,6 +61,9 @@ constexpr std::array<ncclDataType_t, elements.size()> types = {
 constexpr std::array<ncclRedOp_t, reductionCount> reductions = {
     ncclSum, ncclMax, ncclMin, ncclProd, ncclAvg};
 
+// Of a word that says what was begun; the rest counts.
+constexpr unsigned hashBits = 40;
+
 class NcclTransport : public Transport {
 public:
   NcclTransport(std::shared_ptr<Device> D, Group &G,
@@ -101,6 +104,8 @@ private:
     return static_cast<char *>(A->address(M)) + Offset;
   }
   void start(const Collective &C);
+  void tell(const Collective &C);
+  void compare();
   void join(const ncclUniqueId &Id);
   void waitForOthers();
   void watch();
@@ -125,6 +130,11 @@ private:
   std::deque<Operation> Waiting, Launched;
   Group::Clock::time_point Since = Group::Clock::now(), Asked = Since;
   uint64_t Done = 0;
+  // Of collectives of all ranks: how many were begun and a hash of them all, in
+  // one word that the others see. The words stay until all others have begun
+  // as many.
+  uint64_t Begun = 0, Hash = 0;
+  std::deque<uint64_t> Words;
 };
 
 NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
@@ -339,6 +349,7 @@ bool NcclTransport::progress() {
     Since = Asked = Time;
   } else if (Time - Asked > std::chrono::milliseconds(5)) {
     Asked = Time;
+    compare();
     {
       std::lock_guard<std::mutex> Guard(AbortLock);
       ncclResult_t State = ncclSuccess;
@@ -352,6 +363,36 @@ bool NcclTransport::progress() {
                Waits ? name(Launched.front().C.What) : "");
   }
   return Moved;
+}
+
+// Ranks that differ in a collective wait in NCCL without an end, or get what
+// does not belong together.
+void NcclTransport::tell(const Collective &C) {
+  constexpr size_t many = 1024;
+  if (C.What == Kind::Exchange)
+    return;
+  Hash = (Hash ^ C.hash()) * 1099511628211u;
+  Words.push_back(++Begun << hashBits | Hash >> (64 - hashBits));
+  G.set(G.own().Doing[0], Words.back());
+  if (Words.size() >= many)
+    compare();
+}
+
+// Whoever has begun more compares; the last of what was begun is enough, as its
+// hash is of all before it, too.
+void NcclTransport::compare() {
+  size_t Kept = 0;
+  for (uint32_t R = 0; R < G.Size; ++R) {
+    uint64_t Word = G.of(R).Doing[0];
+    size_t Less = (Begun - (Word >> hashBits)) & (UINT64_MAX >> hashBits);
+    if (Less > Words.size())
+      continue; // it has begun more
+    if (Less < Words.size() && Words[Words.size() - 1 - Less] != Word)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "ranks ", G.Rank, " and ", R,
+           " differ in the collective that they call, or in its sizes");
+    Kept = std::max(Kept, std::min(Less + 1, Words.size()));
+  }
+  Words.erase(Words.begin(), Words.end() - static_cast<ptrdiff_t>(Kept));
 }
 
 // Whether it is in NCCL's stream.
@@ -377,6 +418,7 @@ bool NcclTransport::launch(Operation &Op) {
     A->await(Op.C.After, Op.C.AfterValue);
   if (Op.C.waits())
     Op.Began = A->mark();
+  tell(Op.C);
   InsideRanks = ranksOf(Op.C);
   InsideSince = Group::Clock::now().time_since_epoch().count();
   try {

@@ -4,6 +4,7 @@
 #include "CommTest.h"
 #include "comm/SmallReduce.h"
 
+#include <atomic>
 #include <chrono>
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
@@ -236,6 +237,42 @@ TEST_F(CommNccl, SumsInParts) {
     // and with ten.
     EXPECT_EQ(Calls("ncclAllReduce") - Before, 2 * (1 + 2 * (1 + 10)));
   }
+}
+
+// NCCL itself would wait, or sum what does not belong together.
+TEST_F(CommNccl, RanksWhoseSumsHaveOtherPartsAreTold) {
+  auto Begin = std::chrono::steady_clock::now();
+  std::atomic<bool> Told{false};
+  ranks("vulkan", 2, [&](Rank &Own) {
+    nlohmann::json Parts;
+    if (Own.Number == 1)
+      Parts = {{"of", "m"}, {"rows", 100}, {"before", true}, {"behind", true}};
+    Bytes Data = package(sumManifest(false, Parts));
+    greta::Package P(Data.data(), Data.size());
+    greta::Function F = Own.R.load(P, "summed");
+    F.setComm(Own.C);
+    constexpr int64_t rows = 1030;
+    greta::Buffer A = Own.R.allocate(rows * 20 * 4),
+                  B = Own.R.allocate(rows * 20 * 4);
+    auto Launch = [&] {
+      F.launch(Own.S, {{&A, {rows, 20}}}, {{&B, {rows, 20}}});
+      Own.S.synchronize();
+    };
+    std::string Why;
+    try {
+      Launch();
+      // One sum may have met the first of ten.
+      while (Own.Number == 0 && !Told)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      Launch();
+    } catch (const greta::Error &E) {
+      Why = E.what();
+    }
+    Told = true;
+    EXPECT_NE(Why.find("differ in the collective"), std::string::npos) << Why;
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - Begin,
+            std::chrono::milliseconds(enough / 3));
 }
 
 TEST_F(CommNccl, EveryReduction) {
