@@ -44,25 +44,24 @@ inline std::atomic<bool> LostToCounters{
 // Hears of the next wait.
 inline std::atomic<std::promise<void> *> NextWait{nullptr};
 
-inline std::string message(const std::function<void()> &F,
-                           greta_status Status) {
-  try {
-    F();
-  } catch (const Error &E) {
-    EXPECT_EQ(E.code(), Status) << E.what();
-    return E.what();
-  }
-  ADD_FAILURE() << "nothing was wrong";
-  return "";
-}
-
-inline void expectSays(const std::function<void()> &F, const char *Says) {
-  std::string Text = message(F, GRETA_ERROR_DEVICE);
-  EXPECT_NE(Text.find(Says), std::string::npos) << Text;
-}
-
 class VulkanFault : public AnyVulkan {
 protected:
+  static std::string message(const std::function<void()> &F,
+                             greta_status Status) {
+    try {
+      F();
+    } catch (const Error &E) {
+      EXPECT_EQ(E.code(), Status) << E.what();
+      return E.what();
+    }
+    ADD_FAILURE() << "nothing was wrong";
+    return "";
+  }
+
+  static void expectSays(const std::function<void()> &F, const char *Says) {
+    std::string Text = message(F, GRETA_ERROR_DEVICE);
+    EXPECT_NE(Text.find(Says), std::string::npos) << Text;
+  }
   void SetUp() override {
     AnyVulkan::SetUp();
     if (!C)

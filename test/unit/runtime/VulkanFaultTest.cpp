@@ -1,6 +1,8 @@
 // VulkanFaultTest.cpp: the Vulkan backend when the driver fails or keeps
 // somebody waiting.
 #include "VulkanFault.h"
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -85,6 +87,55 @@ TEST_F(VulkanFault, BarriersOnlyWhereBytesAreShared) {
   EXPECT_EQ(barriers([&] { S->copy(B, 0, A, 124, 8); }), 1);  // 4 bytes of it
   EXPECT_EQ(barriers([&] { S->copy(B, 8, A, 192, 64); }), 0); // beside it
   EXPECT_EQ(word(A, 64), 3u);
+}
+
+// A temporary that was to hold zeros and could not be filled with them is
+// filled by the next launch.
+TEST_F(VulkanFault, FailedClearsAreMadeUpFor) {
+  nlohmann::json M = manifest();
+  for (nlohmann::json &F : M["functions"])
+    if (F["name"] == "twice_scaled")
+      for (nlohmann::json &V : F["variants"]) {
+        // Its kernels in the other order read what they find there.
+        V["temps"][0]["zeroed"] = true;
+        std::swap(V["kernels"][0], V["kernels"][1]);
+      }
+  Bytes Data = package(M);
+  greta::Package P(Data.data(), Data.size());
+  greta::Runtime R("vulkan");
+  greta::Function F = R.load(P, "twice_scaled");
+  greta::Stream Own = R.stream();
+  greta::Buffer In = R.allocate(256), Out = R.allocate(256);
+  Own.fill(In, 256, 0);
+  Own.synchronize();
+  // The runtime has the device once.
+  MemoryRef Theirs = openDevice("vulkan")->allocate(256);
+  DeviceFunctions &Fn = static_cast<VulkanMemory &>(*Theirs).C->Fn;
+  static DeviceFunctions Real;
+  static int Fills;
+  Real = Fn;
+  Fills = 0;
+  Fn.CmdFillBuffer = [](VkCommandBuffer Cmd, VkBuffer B, VkDeviceSize Offset,
+                        VkDeviceSize Size, uint32_t Word) {
+    ++Fills;
+    Real.CmdFillBuffer(Cmd, B, Offset, Size, Word);
+  };
+  Fn.QueueSubmit2 = [](VkQueue, uint32_t, const VkSubmitInfo2 *, VkFence) {
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  };
+  auto Launch = [&] { F.launch(Own, {{&In, {1, 64}}}, {{&Out, {1, 64}}}); };
+  EXPECT_THROW(Launch(), greta::Error);
+  EXPECT_EQ(Fills, 1);
+  Fn.QueueSubmit2 = Real.QueueSubmit2;
+  Launch();
+  EXPECT_EQ(Fills, 2);
+  std::vector<float> Y(64);
+  Own.read(Out, Y.data(), 256);
+  EXPECT_EQ(Y, std::vector<float>(64, 1.0f));
+  Launch();
+  Own.synchronize();
+  EXPECT_EQ(Fills, 2);
+  Fn = Real;
 }
 
 // A stream hears of work that was lost when another thread had it submitted.
