@@ -1,98 +1,21 @@
-// Manifest.cpp: manifest.json as checked structures. Every access goes through
-// a Reader that knows where it is, so a message says
-// "functions[0].variants[2].kernels[0].block: ...". Keys that schema 1 does not
-// know are ignored, except under `requires`: an unknown requirement makes the
-// variant one that this runtime cannot promise to run.
+// Manifest.cpp: manifest.json as checked structures. Keys that schema 1 does
+// not know are ignored, except under `requires`: an unknown requirement makes
+// the variant one that this runtime cannot promise to run.
 #include "DType.h"
 #include "Error.h"
-#include "Package.h"
+#include "ManifestReader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
 namespace greta::rt {
 namespace {
 using nlohmann::json;
+using Reader = ManifestReader;
 
-constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
 constexpr uint32_t maxArgumentBytes = 4096;
 constexpr size_t maxNames = 256; // of a function; each name is looked up here
-constexpr uint32_t maxLogWords = 1 << 22; // of a log, and elements of a value
-
-// A JSON value and its path.
-class Reader {
-public:
-  Reader(const json &J, std::string Path) : J(J), Path(std::move(Path)) {}
-
-  template <typename... Parts> [[noreturn]] void bad(const Parts &...P) const {
-    fail(GRETA_ERROR_BAD_PACKAGE, "manifest.json: ", Path, ": ", P...);
-  }
-  bool has(const char *Key) const { return J.is_object() && J.contains(Key); }
-  Reader at(const char *Key) const {
-    if (!J.is_object())
-      bad("not an object");
-    auto It = J.find(Key);
-    if (It == J.end())
-      bad("'", Key, "' is missing");
-    return Reader(*It, Path.empty() ? Key : Path + "." + Key);
-  }
-  std::vector<Reader> list(size_t Min = 0, size_t Max = maxList) const {
-    if (!J.is_array() || J.size() < Min || J.size() > Max)
-      bad("not a list of ", Min, " to ", Max, " entries");
-    std::vector<Reader> R;
-    for (size_t I = 0; I < J.size(); ++I)
-      R.emplace_back(J[I], Path + "[" + std::to_string(I) + "]");
-    return R;
-  }
-  std::vector<Reader> optionalList(const char *Key) const {
-    return has(Key) ? at(Key).list() : std::vector<Reader>();
-  }
-  uint64_t integer(uint64_t Min, uint64_t Max) const {
-    // nlohmann keeps a non-negative integer as unsigned.
-    if (!J.is_number_unsigned() || J.get<uint64_t>() < Min ||
-        J.get<uint64_t>() > Max)
-      bad("not an integer from ", Min, " to ", Max);
-    return J.get<uint64_t>();
-  }
-  bool boolean() const {
-    if (!J.is_boolean())
-      bad("neither true nor false");
-    return J.get<bool>();
-  }
-  const std::string &string() const {
-    if (!J.is_string())
-      bad("not a string");
-    return J.get_ref<const std::string &>();
-  }
-  // A name made of letters, digits and `Extra`.
-  const std::string &name(const char *Extra = "_.-$") const {
-    const std::string &S = string();
-    bool Good = !S.empty() && S.size() <= 512;
-    for (char C : S)
-      Good &= (C >= 'a' && C <= 'z') || (C >= 'A' && C <= 'Z') ||
-              (C >= '0' && C <= '9') || (C && strchr(Extra, C));
-    if (!Good)
-      bad("not a name");
-    return S;
-  }
-  const std::string &oneOf(std::initializer_list<const char *> Choices) const {
-    const std::string &S = string();
-    for (const char *C : Choices)
-      if (S == C)
-        return S;
-    bad("unknown value '", printable(S), "'");
-  }
-  Expr expr(const std::vector<std::string> &Symbols) const {
-    return Expr::parse(J, Symbols, "manifest.json: " + Path);
-  }
-  const json &value() const { return J; }
-
-private:
-  const json &J;
-  std::string Path;
-};
 
 std::string dtype(const Reader &R) {
   if (!bitsOf(R.string()))
@@ -162,10 +85,6 @@ std::vector<std::string> names(const Reader &R, const char *Key) {
   return Result;
 }
 
-uint32_t small(const Reader &R, uint32_t Max) {
-  return static_cast<uint32_t>(R.integer(1, Max));
-}
-
 Requirements requirements(const Reader &R, const std::string &Backend) {
   Requirements Q;
   if (!R.value().is_object())
@@ -182,9 +101,9 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
   }
   if (Backend != "host") {
     if (R.has("compute_units"))
-      Q.ComputeUnits = small(R.at("compute_units"), 1 << 20);
+      Q.ComputeUnits = R.at("compute_units").small(1 << 20);
     if (R.has("resident"))
-      Q.Resident = small(R.at("resident"), 1 << 20);
+      Q.Resident = R.at("resident").small(1 << 20);
     Q.Communicator = R.has("communicator") && R.at("communicator").boolean();
   }
   if (Backend != "vulkan") {
@@ -192,7 +111,7 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
     return Q;
   }
   if (R.has("subgroup_size")) {
-    Q.SubgroupSize = small(R.at("subgroup_size"), 128);
+    Q.SubgroupSize = R.at("subgroup_size").small(128);
     if (Q.SubgroupSize & (Q.SubgroupSize - 1))
       R.at("subgroup_size").bad("not a power of two");
   }
@@ -201,14 +120,14 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
   Q.Features = names(R, "features");
   Q.SubgroupOps = names(R, "subgroup_ops");
   for (const Reader &S : R.optionalList("coopmat"))
-    Q.Coopmat.push_back({small(S.at("m"), 1024), small(S.at("n"), 1024),
-                         small(S.at("k"), 1024), S.at("a").name(),
+    Q.Coopmat.push_back({S.at("m").small(1024), S.at("n").small(1024),
+                         S.at("k").small(1024), S.at("a").name(),
                          S.at("b").name(), S.at("c").name(),
                          S.at("result").name()});
   for (const Reader &L : R.optionalList("layouts"))
     Q.Layouts.push_back({L.at("use").oneOf({"a", "b", "acc"}),
-                         L.at("dtype").name(), small(L.at("rows"), 1024),
-                         small(L.at("cols"), 1024), bases(L.at("lane")),
+                         L.at("dtype").name(), L.at("rows").small(1024),
+                         L.at("cols").small(1024), bases(L.at("lane")),
                          bases(L.at("element"))});
   if (!Q.Layouts.empty() && !Q.SubgroupSize)
     R.bad("'layouts' needs 'subgroup_size'");
@@ -243,67 +162,6 @@ KernelArg kernelArg(const Reader &R, const FunctionDecl &F, const Variant &V,
   return A;
 }
 
-// The shape of what is printed, and how many elements it has.
-std::vector<uint32_t> logShape(const Reader &R, size_t &Elements) {
-  std::vector<uint32_t> Shape;
-  for (const Reader &Dim : R.list(0, 16)) {
-    Shape.push_back(small(Dim, maxLogWords));
-    Elements *= Shape.back();
-    if (Elements > maxLogWords)
-      R.bad("more than ", maxLogWords, " elements");
-  }
-  return Shape;
-}
-
-// A terminal shows it: nothing but lines and tabs moves the cursor. It is
-// UTF-8, in which U+0080 to U+009F control terminals, too.
-std::string logText(const Reader &R) {
-  std::string Text = R.string();
-  if (Text.size() > 4096)
-    R.bad("longer than 4096 bytes");
-  for (size_t I = 0; I < Text.size(); ++I) {
-    auto C = static_cast<unsigned char>(Text[I]);
-    bool Second = I > 0 && Text[I - 1] == '\xc2' && C >= 0x80 && C < 0xa0;
-    if (Second)
-      Text[I - 1] = '?';
-    if (Second || C == 0x7f || (C < ' ' && C != '\n' && C != '\t'))
-      Text[I] = '?';
-  }
-  return Text;
-}
-
-LogDecl log(const Reader &R, const Variant &V) {
-  LogDecl L;
-  L.Temp = R.at("temp").integer(0, maxList);
-  if (L.Temp >= V.Temps.size())
-    R.at("temp").bad("there are ", V.Temps.size(), " temps");
-  const TensorDecl &T = V.Temps[L.Temp];
-  if (T.DType != "i32" || T.StaticShape.size() != 1 || T.StaticShape[0] < 2 ||
-      T.StaticShape[0] > static_cast<int64_t>(maxLogWords))
-    R.at("temp").bad("not of i32 with 2 to ", maxLogWords, " elements");
-  L.Words = static_cast<size_t>(T.StaticShape[0]);
-  for (const Reader &S : R.at("sites").list(1)) {
-    LogSite &Site = L.Sites.emplace_back();
-    Site.IsAssert = S.at("kind").oneOf({"print", "assert"}) == "assert";
-    Site.Text = logText(S.at("text"));
-    if (Site.IsAssert) {
-      Site.Where = logText(S.at("where"));
-      Site.Shape = logShape(S.at("shape"), Site.Elements);
-      Site.Words = 1;
-      continue;
-    }
-    Site.Hex = S.at("hex").boolean();
-    for (const Reader &Value : S.at("values").list()) {
-      LogValue &One = Site.Values.emplace_back();
-      One.DType = Value.at("dtype").oneOf(
-          {"i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"});
-      One.Shape = logShape(Value.at("shape"), One.Elements);
-      Site.Words += One.Elements * One.words();
-    }
-  }
-  return L;
-}
-
 KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
                   const std::vector<std::string> &Symbols,
                   std::map<std::string, std::string> &Hashes) {
@@ -325,7 +183,7 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   auto Block = R.at("block").list(3, 3);
   uint64_t Threads = 1;
   for (int I = 0; I < 3; ++I) {
-    K.Block[I] = small(Block[I], 1024);
+    K.Block[I] = Block[I].small(1024);
     Threads *= K.Block[I];
   }
   if (Threads > 1024)
@@ -359,7 +217,7 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     R.at("args").bad("the argument block has ", Bytes, " bytes, ",
                      maxArgumentBytes, " is the most");
   if (R.has("log"))
-    K.Log = log(R.at("log"), V);
+    K.Log = readLog(R.at("log"), V);
   for (const Reader &Number : R.optionalList("by_rows")) {
     uint64_t I = Number.integer(0, maxList);
     if (I >= K.Args.size() || K.Args[I].Which > KernelArg::Temp)
@@ -476,7 +334,7 @@ Variant variant(const Reader &R, const FunctionDecl &F,
   V.Target = R.at("target").name("_.-$:");
   V.Backend = R.at("backend").oneOf({"hip", "vulkan", "host"});
   if (R.has("compute_units"))
-    V.ComputeUnits = small(R.at("compute_units"), 1 << 20);
+    V.ComputeUnits = R.at("compute_units").small(1 << 20);
   code(R, F, V, Symbols, Hashes);
   if (V.Backend == "host" && R.has("ranges"))
     R.at("ranges").bad("a host variant has none");
