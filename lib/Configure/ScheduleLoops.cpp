@@ -63,7 +63,7 @@ static Source sourceOf(const LoadedOperand &operand, const LoopBody &body,
     int64_t width = widthAlong(load, operand.kDim, facts);
     bool isAlongK = width > 1;
     if (!isAlongK && transposedWidth(row, /*isShared=*/true, bytes))
-      width = widthAlong(load, 1 - operand.kDim, facts);
+      width = widthAlong(load, operand.ownDim(), facts);
     return {isAlongK, width * bytes, 8 * bytes, true};
   }
   // The loads behind a computed value.
@@ -147,11 +147,13 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
     problem.loaded[side] = sources[side].bits;
   problem.dots = body.dots.size();
   // The chains' sums, and what is carried beside them.
+  DotOp dot = body.dots.front();
+  auto acc = cast<RankedTensorType>(dot.getResult().getType());
   problem.sums = body.chains.size();
   for (unsigned place : body.carried) {
     Value carried = loop.getRegionIterArgs()[place];
     auto type = dyn_cast<RankedTensorType>(carried.getType());
-    problem.sums += type && type.getNumElements() == tile.m * tile.n &&
+    problem.sums += type && type.getNumElements() == acc.getNumElements() &&
                     llvm::none_of(body.chains, [&](const DotChain &chain) {
                       return chain.init == carried;
                     });
@@ -187,8 +189,15 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   auto kernel = loop->getParentOfType<FuncOp>();
   ArrayRef<int64_t> shape =
       cast<RankedTensorType>(first.getResult().getType()).getShape();
+  // Waves take matrices of a batch first: the model sees one of them, and the
+  // waves that it is spread over.
+  const int64_t batch = shape.size() > 2 ? shape.front() : 1;
+  const int64_t waves = kernel.getNumWaves();
+  if (waves % batch || !llvm::isPowerOf2_64(batch))
+    return {};
+  shape = shape.take_back(2);
   Tile tile{mi, shape[0], shape[1], body.operands.front().depth(),
-            static_cast<int64_t>(kernel.getNumWaves())};
+            waves / batch};
   // Work behind the dots is hidden where matrix units run beside the vector
   // unit.
   if (!body.after.empty() && !row.tiles.slotsPerIssue)
@@ -205,7 +214,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   Limits roomy(row, /*useMatrix=*/true, /*tuning=*/nullptr,
                /*spareRegisters=*/row.vgprs.perWave / 4);
   TileModel model(problem, limits);
-  bool direct = isLoadedDirectly(body) && model.directBytes();
+  bool direct = batch == 1 && isLoadedDirectly(body) && model.directBytes();
   // Takes the one in slices among equals, of which one is multiplied while the
   // next is read, 16 bytes of a lane at a time: half a block, or less where
   // that leaves too few registers to what else the loop has. Loads go through

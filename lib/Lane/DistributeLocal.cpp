@@ -5,8 +5,9 @@
 //
 //   row * stride + (column ^ swizzle(row))
 //
-// Row and column are the thread's part plus the register's, which share no bits
-// within a tile, so the swizzle splits in two as well:
+// The row number is row-major over all dimensions but the column's. Row and
+// column are the thread's part plus the register's, which share no bits within
+// a tile, so the swizzle splits in two as well:
 //
 //   (column of the thread ^ swizzle of its row)        one value per layout
 //     ^ (column of the register ^ swizzle of its row)  a constant
@@ -37,6 +38,11 @@ SharedPlacement greta::tile::placementOf(LocalType type) {
   placement.rowsPerPhase = attr.getRows();
   placement.phases = attr.getPhases();
   return placement;
+}
+
+/// Whether matrices' columns lie along the rows of shared memory.
+static bool isTransposed(const SharedPlacement &placement) {
+  return placement.rowDim + 2 == placement.shape.size();
 }
 
 /// The operand of a cooperative matrix that a value is and that drivers load,
@@ -81,9 +87,15 @@ Distributor::readTransposed(const SharedPlacement &placement,
 LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
   LocalType type = op.getResult().getType();
   SharedPlacement placement = placementOf(type);
-  if (placement.shape.size() != 2)
+  unsigned rank = placement.shape.size();
+  if (rank < 2)
     return op.emitOpError("holds blocks of rank ")
-           << placement.shape.size() << "; locals have two dimensions";
+           << rank << "; locals have two dimensions or more";
+  if (!placement.isSwizzleOfParts())
+    return op.emitOpError("swizzles rows of a block of ")
+           << type.getBlock()
+           << " that phases take apart; inner dimensions are powers of two or "
+              "multiples of the rows of all phases";
   int64_t width = placement.elementBytes < 16 ? 16 / placement.elementBytes : 1;
   auto narrow = [&](int64_t most) { width = std::min(width, most & -most); };
   // How stores write decides how loads read.
@@ -103,8 +115,8 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
         load ? fragmentOf(load.getResult()) : std::nullopt;
     int64_t most;
     if (fragment) {
-      most =
-          placement.rowDim == 0 ? fragment->getRows() : fragment->getColumns();
+      most = isTransposed(placement) ? fragment->getRows()
+                                     : fragment->getColumns();
     } else {
       auto layout =
           layoutOf(user, load ? load.getResult() : Value(store.getValue()));
@@ -119,8 +131,7 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
     narrow(most);
   }
   narrow(placement.rowStride);
-  int64_t rows = placement.shape[1 - placement.rowDim];
-  int64_t size = rows * placement.rowStride / width;
+  int64_t size = placement.numRows() * placement.rowStride / width;
   Type element = type.getBlock().getElementType();
   locals[op.getResult()] = {
       sharedAlloc(size * type.getStages(), pieceOf(element, width)), size,
@@ -142,13 +153,18 @@ public:
   LocalIndex(ImplicitLocOpBuilder &b, const SharedPlacement &placement,
              int64_t width)
       : Arithmetic{b}, placement(placement), width(width),
-        column(placement.rowDim), row(1 - placement.rowDim) {}
+        column(placement.rowDim) {}
 
   /// The thread's part, in entries of the array: of rows, and of the column
   /// with the swizzle.
-  void setThread(Value threadRow, Value threadColumn) {
+  void setThread(ArrayRef<Value> thread) {
+    Value threadRow;
+    for (auto [dim, place] : llvm::enumerate(thread))
+      if (dim != column)
+        threadRow = sum(
+            threadRow ? mul(threadRow, placement.shape[dim]) : Value(), place);
     rowPart = mul(threadRow, placement.rowStride / width);
-    columnPart = div(threadColumn, width);
+    columnPart = div(thread[column], width);
     if (placement.phases == 1)
       return;
     Value phase = div(threadRow, placement.rowsPerPhase);
@@ -158,14 +174,15 @@ public:
 
   /// The place of the element at a constant distance from the thread's.
   Value at(const Index &distance) {
-    int64_t swizzle = distance[row] / placement.rowsPerPhase %
-                      placement.phases * placement.vector;
+    int64_t row = placement.rowOf(distance);
+    int64_t swizzle =
+        row / placement.rowsPerPhase % placement.phases * placement.vector;
     int64_t reach = placement.vector * placement.phases;
     // Elements that a swizzle moves as a whole lie side by side.
     int64_t within = distance[column] % placement.vector;
     int64_t low = (distance[column] ^ swizzle) % reach - within;
     int64_t rest = distance[column] - distance[column] % reach + within;
-    int64_t fixed = (distance[row] * placement.rowStride + rest) / width;
+    int64_t fixed = (row * placement.rowStride + rest) / width;
     Value &swizzled = columns[low];
     if (!swizzled) {
       Value moved = columnPart;
@@ -190,7 +207,7 @@ public:
 private:
   const SharedPlacement &placement;
   int64_t width;
-  unsigned column, row;
+  unsigned column;
   Value rowPart, columnPart;
   llvm::DenseMap<int64_t, Value> columns;
 };
@@ -203,8 +220,7 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
   SharedPlacement placement = placementOf(op.getLocal().getType());
   LocalArray local = locals.at(op.getLocal());
   LocalIndex index(b, placement, local.width);
-  index.setThread(layout.threadIndex[1 - placement.rowDim],
-                  layout.threadIndex[placement.rowDim]);
+  index.setThread(layout.threadIndex);
   index.move(index.mul(scalar(op.getStage()), local.stageSize));
   Type element = getElementTypeOrSelf(op.getValue().getType());
   LaneValues list = vectors(op.getValue(), pieceOf(element, local.width));
@@ -237,21 +253,18 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   LocalIndex index(b, placement, local.width);
   std::optional<FragmentType> fragment = fragmentOf(op.getResult());
 
-  unsigned column = placement.rowDim, row = 1 - column;
-  Value thread[2];
-  for (unsigned dim : {0u, 1u}) {
-    thread[dim] = layout.threadIndex[dim];
-    if (!fragment)
-      continue;
+  const unsigned column = placement.rowDim, rank = placement.shape.size();
+  SmallVector<Value, 4> thread(layout.threadIndex);
+  for (unsigned dim = 0; fragment && dim != rank; ++dim) {
     SmallVector<std::pair<ThreadBit, int32_t>> bits;
     for (const ThreadBit &bit : layout.layout.threadBits())
       if (bit.isWave && bit.basis[dim])
         bits.push_back({bit, bit.basis[dim]});
     thread[dim] = fromBits(bits);
   }
-  index.setThread(thread[row], thread[column]);
+  index.setThread(thread);
   index.move(index.mul(scalar(op.getStage()), local.stageSize));
-  Index fixed(2, 0);
+  Index fixed(rank, 0);
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     if (std::optional<int64_t> constant = getConstantIntValue(offset)) {
       fixed[dim] = *constant;
@@ -259,20 +272,23 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
     }
     int64_t extent =
         cast<RankedTensorType>(op.getResult().getType()).getDimSize(dim);
-    int64_t reach = dim == column ? placement.vector * placement.phases
-                                  : placement.rowsPerPhase * placement.phases;
-    if (placement.phases > 1 && extent % reach)
+    int64_t rows = placement.rowsBetween(dim);
+    bool isWhole =
+        dim == column
+            ? extent % (placement.vector * placement.phases) == 0
+            : extent * rows % (placement.rowsPerPhase * placement.phases) == 0;
+    if (placement.phases > 1 && !isWhole)
       return op.emitOpError("has an offset along dimension ")
              << dim << " that is no constant, in a swizzled local";
-    Value entries =
-        dim == column
-            ? index.div(scalar(offset), local.width)
-            : index.mul(scalar(offset), placement.rowStride / local.width);
+    Value entries = dim == column
+                        ? index.div(scalar(offset), local.width)
+                        : index.mul(scalar(offset),
+                                    rows * placement.rowStride / local.width);
     index.move(entries);
   }
   auto distance = [&](unsigned reg) {
     Index at = layout.registerIndex[reg];
-    for (unsigned dim : {0u, 1u})
+    for (unsigned dim = 0; dim != rank; ++dim)
       at[dim] += fixed[dim];
     return at;
   };
@@ -283,9 +299,9 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += step) {
     Value at = index.at(distance(reg));
     if (fragment)
-      out.push_back(FragmentLoadOp::create(
-          b, *fragment, array, at, placement.rowStride / local.width,
-          /*transposed=*/placement.rowDim == 0));
+      out.push_back(FragmentLoadOp::create(b, *fragment, array, at,
+                                           placement.rowStride / local.width,
+                                           isTransposed(placement)));
     else
       out.push_back(SharedLoadOp::create(b, array, at, transposed.has_value()));
   }

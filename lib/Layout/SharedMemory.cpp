@@ -9,22 +9,49 @@ using llvm::ArrayRef;
 
 static constexpr int64_t wordBytes = 4, maxAccessBytes = 16;
 
-int64_t SharedPlacement::offset(ArrayRef<int64_t> index) const {
+int64_t SharedPlacement::rowOf(ArrayRef<int64_t> index) const {
   int64_t row = 0;
   for (unsigned dim = 0; dim != shape.size(); ++dim)
     if (dim != rowDim)
       row = row * shape[dim] + index[dim];
+  return row;
+}
+
+int64_t SharedPlacement::rowsBetween(unsigned dim) const {
+  int64_t rows = 1;
+  for (unsigned inner = dim + 1; inner < shape.size(); ++inner)
+    if (inner != rowDim)
+      rows *= shape[inner];
+  return rows;
+}
+
+int64_t SharedPlacement::numRows() const {
+  int64_t rows = 1;
+  for (unsigned dim = 0; dim != shape.size(); ++dim)
+    if (dim != rowDim)
+      rows *= shape[dim];
+  return rows;
+}
+
+bool SharedPlacement::isSwizzleOfParts() const {
+  for (unsigned dim = 0; dim != shape.size(); ++dim) {
+    int64_t rows = rowsBetween(dim);
+    if (dim != rowDim && !llvm::isPowerOf2_64(rows) &&
+        rows % (rowsPerPhase * phases))
+      return phases == 1;
+  }
+  return true;
+}
+
+int64_t SharedPlacement::offset(ArrayRef<int64_t> index) const {
+  int64_t row = rowOf(index);
   int64_t column = index[rowDim] ^ (row / rowsPerPhase % phases * vector);
   return (row * rowStride + column) * elementBytes;
 }
 
 int64_t SharedPlacement::sizeInBytes() const {
-  int64_t rows = 1;
-  for (unsigned dim = 0; dim != shape.size(); ++dim)
-    if (dim != rowDim)
-      rows *= shape[dim];
   // The last row needs no padding.
-  return ((rows - 1) * rowStride + shape[rowDim]) * elementBytes;
+  return ((numRows() - 1) * rowStride + shape[rowDim]) * elementBytes;
 }
 
 unsigned SharedPlacement::accessWidth(const Layout &layout) const {
@@ -132,7 +159,8 @@ candidates(const Layout &src, const Layout &dst, unsigned elementBytes,
           swizzled.vector = moved;
           swizzled.phases = phases;
           swizzled.rowsPerPhase = rows;
-          all.push_back(swizzled);
+          if (swizzled.isSwizzleOfParts())
+            all.push_back(swizzled);
         }
     for (int64_t pad : {vector, 2 * vector, wordBytes / elementBytes}) {
       SharedPlacement padded = plain;
@@ -197,24 +225,37 @@ llvm::FailureOr<SharedPlacement> greta::chooseSharedPlacement(
 std::optional<Layout> greta::fillingLayout(const SharedPlacement &placement,
                                            unsigned perThread, unsigned lanes,
                                            unsigned waves) {
-  if (placement.shape.size() != 2)
-    return std::nullopt;
-  unsigned column = placement.rowDim, row = 1 - column;
-  int64_t length = placement.shape[column], rows = placement.shape[row];
+  unsigned column = placement.rowDim, rank = placement.shape.size();
+  int64_t length = placement.shape[column];
   int64_t turn = int64_t(perThread) * lanes * waves;
   int64_t period =
       placement.phases == 1 ? 1 : placement.phases * placement.rowsPerPhase;
   if (placement.rowStride != length || !llvm::isPowerOf2_64(length) ||
-      (period > 1 && placement.vector % perThread) ||
-      turn % (length * period) || rows * length % turn)
+      (period > 1 && placement.vector % perThread) || turn % (length * period))
+    return std::nullopt;
+  // A turn fills a dimension of rows before it goes on along the next one.
+  Basis rep(rank, 1);
+  int64_t left = turn / length;
+  for (unsigned dim = rank; dim-- != 0;) {
+    int64_t extent = dim == column ? 1 : placement.shape[dim];
+    int64_t taken = std::min(left, extent);
+    if (extent % taken || left % taken)
+      return std::nullopt;
+    rep[dim] = int32_t(extent / taken);
+    left /= taken;
+  }
+  if (left != 1)
     return std::nullopt;
   // Rows and columns are bits of the place, and so are the phases.
   auto basesFrom = [&](int64_t begin, int64_t end) {
     Bases bases;
     for (int64_t place = begin; place < end; place *= 2) {
-      Basis basis(2, 0);
+      Basis basis(rank, 0);
       int64_t at = place / length;
-      basis[row] = int32_t(at);
+      for (unsigned dim = 0; dim != rank; ++dim)
+        if (dim != column)
+          basis[dim] =
+              int32_t(at / placement.rowsBetween(dim) % placement.shape[dim]);
       basis[column] = int32_t(at ? at / placement.rowsPerPhase %
                                        placement.phases * placement.vector
                                  : place);
@@ -222,8 +263,6 @@ std::optional<Layout> greta::fillingLayout(const SharedPlacement &placement,
     }
     return bases;
   };
-  Basis rep(2, 1);
-  rep[row] = int32_t(rows * length / turn);
   int64_t wave = int64_t(perThread) * lanes;
   return Layout(basesFrom(1, perThread), basesFrom(perThread, wave),
                 basesFrom(wave, turn), rep);

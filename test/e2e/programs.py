@@ -375,6 +375,8 @@ KINDS = {
     ),
     "scaled-sum": text(scaled_blocks, scaled_sum, limit="exact"),
     "sum-of-products": text(small_integers((32, 0), (0, 32), (32, 0), (0, 32)), lambda p, rounded, a, b, c, d: a @ b + c @ d + a @ d, limit="exact"),
+    "batched-sums": text(small_integers((2, 48, 0), (2, 0, 32), (2, 32, 0)), lambda p, rounded, a, b, c: a @ (b + c.swapaxes(1, 2)), limit="exact"),
+    "reshaped-sums": text(small_integers((2, 32, 0), (0, 32)), lambda p, rounded, a, b: np.concatenate(list(a)) @ b, limit="exact"),
     "products-in-place": text(
         lambda p, rng: small_integers((64, 0), (0, 64))(p, rng) + [(rng.integers(-99, 99, (128, 64)), "f32")], products_in_place, limit="exact"
     ),
@@ -460,7 +462,7 @@ PROGRAMS = [
     Program("long-dot", "3"),
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
-    *(Program(kind, depth) for kind in ("partial-products", "scaled-sum", "sum-of-products", "products-in-place") for depth in ("32", "160")),
+    *(Program(kind, depth) for kind in ("partial-products", "scaled-sum", "sum-of-products", "batched-sums", "reshaped-sums", "products-in-place") for depth in ("32", "160")),
     *(Program("powers", blocks) for blocks in ("1", "6")),
     *(Program("padded-filter", shape) for shape in ("1x1", "3x7", "9x64", "5x131")),
     *(Program("octets", rows) for rows in ("1", "301")),

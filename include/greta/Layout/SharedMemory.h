@@ -25,6 +25,14 @@ struct SharedPlacement {
   int64_t rowStride = 1;
   int64_t vector = 1, rowsPerPhase = 1, phases = 1;
 
+  /// The number of the element's row, without its column.
+  int64_t rowOf(llvm::ArrayRef<int64_t> index) const;
+  int64_t numRows() const;
+  /// From a row to the next one along a dimension, in rows.
+  int64_t rowsBetween(unsigned dim) const;
+  /// Whether the phase of a row is that of each part of its index, in any
+  /// dimension and of any bits, xored.
+  bool isSwizzleOfParts() const;
   /// The element's first byte.
   int64_t offset(llvm::ArrayRef<int64_t> index) const;
   int64_t sizeInBytes() const;
@@ -52,7 +60,7 @@ BankCost countBankCycles(const SharedPlacement &placement, const Layout &layout,
 /// `dst`, and among those the smallest. Judged by the first wave and at most
 /// its first 16 accesses each way. A swizzle moves up to `together` accesses as
 /// one. Fails if the block does not fit in `maxBytes`. `allowed`, if given,
-/// says which placements may be taken.
+/// says which placements may be taken. Swizzles are those of parts.
 llvm::FailureOr<SharedPlacement> chooseSharedPlacement(
     const Layout &src, const Layout &dst, unsigned elementBytes,
     int64_t maxBytes, std::string &error, unsigned banks = 32,
@@ -64,7 +72,7 @@ llvm::FailureOr<SharedPlacement> chooseSharedPlacement(
 /// fill neighbouring places, the swizzle is in what each of them loads. None
 /// where rows are padded or no power of two, a swizzle takes a thread's
 /// elements apart or goes on beyond one turn of all threads, or turns are not
-/// whole.
+/// whole, in each of the rows' dimensions.
 std::optional<Layout> fillingLayout(const SharedPlacement &placement,
                                     unsigned perThread, unsigned lanes,
                                     unsigned waves);

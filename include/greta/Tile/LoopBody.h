@@ -36,6 +36,8 @@ struct LoadedOperand {
   bool isFixed = false; // the same in every iteration
 
   int64_t depth() const { return type.getDimSize(kDim); }
+  /// The dimension that the accumulator has, too: the matrix's other one.
+  unsigned ownDim() const { return 2 * type.getRank() - 3 - kDim; }
   /// The repetitions of the dots' layout along K.
   int64_t tileDepth() const;
 };

@@ -315,7 +315,8 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       MatrixAttr matrix = dot.getMatrixAttr();
       for (unsigned operand : {0u, 1u}) {
         Value value = dot->getOperand(operand);
-        int64_t place = blocks.dimOf(value, 1 - operand);
+        int64_t place =
+            blocks.dimOf(value, shapeOf(value).size() - 1 - operand);
         if (!matrix || matrix.isLoadedWhole() || place < 0)
           continue;
         // Blocks of loops pass through shared memory, where transposed loads

@@ -129,10 +129,7 @@ static Value sourceOf(OpOperand &operand) {
 
 void LoopBody::Analysis::addCandidate(OpOperand &operand) {
   Origin origin;
-  // Locals have two dimensions.
-  auto type = cast<RankedTensorType>(operand.get().getType());
-  if (type.getRank() == 2 && collect(sourceOf(operand), origin.work, &origin) &&
-      !origin.loads.empty())
+  if (collect(sourceOf(operand), origin.work, &origin) && !origin.loads.empty())
     candidates[&operand] = std::move(origin);
 }
 
@@ -241,7 +238,8 @@ void LoopBody::Analysis::setOperands() {
       auto [entry, isNew] =
           known.insert({{source, type}, unsigned(body.operands.size())});
       if (isNew)
-        body.operands.push_back({source, type, 1 - side});
+        body.operands.push_back(
+            {source, type, unsigned(type.getRank()) - 1 - side});
       body.places[&operand] = entry->second;
     }
 }

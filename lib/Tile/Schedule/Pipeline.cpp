@@ -26,10 +26,15 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// The bytes of a block there, with as many bytes between rows.
+/// The bytes of a block there, with as many bytes between rows, which lie along
+/// either of the last two dimensions.
 static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
+  ArrayRef<int64_t> matrix = type.getShape().take_back(2);
+  int64_t outer = type.getRank() > 2
+                      ? type.getNumElements() / (matrix.front() * matrix.back())
+                      : 1;
   return type.getNumElements() * bytesInMemory(type.getElementType()) +
-         padding * *llvm::max_element(type.getShape());
+         padding * outer * *llvm::max_element(matrix);
 }
 
 /// The most shared memory that a conversion of something computed needs.
@@ -83,11 +88,20 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   if (stages * bytes > room)
     return {};
   // One half is read while the other is multiplied, as registers allow.
-  int64_t registers = 0;
-  for (const LoadedOperand &operand : body.operands)
+  int64_t registers = 0, inTile = 0, sums = 0;
+  for (const LoadedOperand &operand : body.operands) {
     registers += registersOf(operand.type);
+    inTile += registersOf(operand.type) * operand.tileDepth() / operand.depth();
+  }
   for (DotOp dot : body.dots)
-    registers += registersOf(cast<RankedTensorType>(dot.getAcc().getType()));
+    sums += registersOf(cast<RankedTensorType>(dot.getAcc().getType()));
+  registers += sums;
+  // A batch's sums, and its next block, may leave none: gfx1100 spilled 68.
+  int64_t inFlight =
+      bytes / 4 / body.dots.front()->getParentOfType<FuncOp>().getBlockSize();
+  if (body.operands.front().type.getRank() > 2 && !isLoadedWhole &&
+      sums + inTile + inFlight > row.vgprs.perWave * 7 / 8)
+    return {};
   int64_t depth = body.operands.front().depth();
   bool inHalves = body.isGemm && stages > 1 && depth / 2 % tile == 0 &&
                   registers <= row.vgprs.perWave * 3 / 4;

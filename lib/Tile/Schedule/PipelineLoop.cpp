@@ -78,14 +78,16 @@ LoopPipeliner::placementOf(const LoadedOperand &operand,
     // Rows that fragments are loaded from cannot be swizzled; 16 bytes
     // between them keep the banks apart.
     storeIn(from);
-    int64_t dim = from.contiguity(0) > from.contiguity(1) ? 0 : 1;
+    unsigned dim = type.getRank() - 1;
+    if (from.contiguity(dim - 1) > from.contiguity(dim))
+      --dim;
     return PlacementAttr::get(b.getContext(), dim,
                               type.getDimSize(dim) + 16 / bytes, 1, 1, 1);
   }
   Layout to = toLayout(getLayoutOf(operand.type));
   // Operands that do not come in runs along K are stored as they come where
   // lanes can read them so; lanes store as widely then.
-  unsigned rowDim = operand.kDim, across = 1 - rowDim;
+  unsigned rowDim = operand.kDim, across = operand.ownDim();
   auto transposed =
       beforeTransposedLoad(row, /*isShared=*/true, bytes, to, across);
   bool isTransposed =

@@ -192,7 +192,7 @@ Parts LoopPipeliner::emitReads(ArrayRef<DotOp> dots, Value stage, Value at,
           shape, operand.type.getElementType(),
           toAttr(b.getContext(),
                  Layout(layout.reg(), layout.lane(), layout.wave(), rep)));
-      SmallVector<Value> offsets(2, i32(0));
+      SmallVector<Value> offsets(shape.size(), i32(0));
       offsets[operand.kDim] = at;
       parts[number] =
           LocalLoadOp::create(b, type, placed[number].local,

@@ -13,8 +13,16 @@ greta_tile.func @moving(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
 // -----
 
 greta_tile.func @rank(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
-  // expected-error @+1 {{holds blocks of rank 1; locals have two dimensions}}
+  // expected-error @+1 {{holds blocks of rank 1; locals have two dimensions or more}}
   %l = greta_tile.local_alloc : <1 x tensor<64xf16>, <dim = 0, stride = 64, vector = 8, rows = 1, phases = 1>>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @phases(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{swizzles rows of a block of 'tensor<2x12x64xf16>' that phases take apart; inner dimensions are powers of two or multiples of the rows of all phases}}
+  %l = greta_tile.local_alloc : <1 x tensor<2x12x64xf16>, <dim = 2, stride = 64, vector = 8, rows = 1, phases = 8>>
   greta_tile.return
 }
 

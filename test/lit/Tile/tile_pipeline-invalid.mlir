@@ -53,6 +53,24 @@ greta_tile.func @slices(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
 
 // -----
 
+greta_tile.func @slices_of_batch(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<2x32x32xf32>
+  // expected-error @+1 {{has greta_tile.pipeline but its slices are not whole tiles of its operands}}
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<2x32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %z, %k] strides [2048, 64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<2x32x16xf16>
+    %b = greta_tile.load %x[%z, %k, %z] strides [2048, 32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<2x16x32xf16>
+    %next = greta_tile.dot %a, %b, %acc : tensor<2x32x16xf16>, tensor<2x16x32xf16> -> tensor<2x32x32xf32>
+    scf.yield %next : tensor<2x32x32xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 12>}
+  greta_tile.store %d, %y[%z, %z, %z] strides [1024, 32, 1] bounds [] : tensor<2x32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
 greta_tile.func @clamp(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{clamp}}

@@ -250,6 +250,55 @@ TEST(SharedMemory, ThreadsFillPlacesInOrder) {
   EXPECT_GT(filled, 100u);
 }
 
+TEST(SharedMemory, ThreadsFillBatchesInOrder) {
+  unsigned filled = 0;
+  for (int64_t rows : {4, 32, 96})
+    for (unsigned rowDim : {1u, 2u})
+      for (int64_t phases : {1, 8}) {
+        SharedPlacement placement;
+        placement.shape = {4, rows, rows};
+        placement.shape[rowDim] = 64;
+        placement.rowDim = rowDim;
+        placement.elementBytes = 2;
+        placement.rowStride = 64;
+        placement.vector = 8;
+        placement.phases = phases;
+        std::optional<Layout> layout = fillingLayout(placement, 8, 64, 2);
+        if (!layout)
+          continue;
+        ++filled;
+        ASSERT_EQ(layout->verify(), std::nullopt);
+        ASSERT_EQ(layout->shape(), placement.shape);
+        // A turn's threads have one run of places, wherever the turn is.
+        forEachHolder(*layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+          int64_t first = placement.offset(layout->index(reg / 8 * 8, 0, 0));
+          int64_t place = (wave * 64 + lane) * 8 + reg % 8;
+          ASSERT_EQ(placement.offset(layout->index(reg, lane, wave)),
+                    first + 2 * place);
+        });
+      }
+  EXPECT_EQ(filled, 12u);
+}
+
+TEST(SharedMemory, SwizzlesOfParts) {
+  SharedPlacement placement;
+  placement.shape = {4, 96, 64};
+  placement.rowDim = 2;
+  placement.vector = 8;
+  placement.phases = 8;
+  EXPECT_EQ(placement.numRows(), 384);
+  EXPECT_EQ(placement.rowsBetween(0), 96);
+  EXPECT_EQ(placement.rowsBetween(1), 1);
+  EXPECT_EQ(placement.rowOf({3, 5, 7}), 293);
+  EXPECT_TRUE(placement.isSwizzleOfParts());
+  placement.shape = {4, 4, 64}; // a phase is of both
+  EXPECT_TRUE(placement.isSwizzleOfParts());
+  placement.shape = {4, 12, 64}; // 12 + 12 carries into a phase's bits
+  EXPECT_FALSE(placement.isSwizzleOfParts());
+  placement.phases = 1;
+  EXPECT_TRUE(placement.isSwizzleOfParts());
+}
+
 TEST(SharedMemory, WhatCannotBeFilledInOrder) {
   SharedPlacement placement;
   placement.shape = {64, 64};
