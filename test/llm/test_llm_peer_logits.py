@@ -1,0 +1,66 @@
+"""Logits of llama.cpp itself: of architectures, of every format of weights, and of models whose weights it has quantised. peer_logits.py made the record, of
+llama-cpp-python as scripts/llm-peer builds it; that script also compares with what llama.cpp says now, of a model in each format that it quantises to.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import models
+import peer_logits
+from harness import WHOLE
+from test_llm import LIMITS, TARGETS, llm
+
+FOLDER = pathlib.Path(os.environ.get("GRETA_LLM_PEER") or pathlib.Path(__file__).with_name("peer"))
+CASES = json.loads((FOLDER / "logits.json").read_text())["cases"]
+SIMULATED = {"sim:gfx942": ("llama3", "gemma3", "deepseek-v3", "blocks-q4_0", "quantised-narrow"), "sim:gfx1100": ("qwen3", "gpt-oss", "cohere2", "blocks-q6_k", "quantised-wide")}
+
+
+def off(got, want, largest):
+    """Relative to a row's largest logit."""
+    return (np.abs(got - np.array(want)).max(axis=1) / np.array(largest)).max()
+
+
+def limit_of(name, device, batch):
+    """llama.cpp takes GELU from a table in f16, which is right to 3e-4 of a row's largest logit in these models; without it, it is right to 3e-6."""
+    if name in ("gemma2", "gemma3", "starcoder2"):
+        return 1e-3
+    if name in peer_logits.SEEDED and not name.startswith("blocks"):
+        return LIMITS["f32"][0]
+    return LIMITS["packed f16" if device == "vulkan" and batch else "f16"][0]
+
+
+@pytest.mark.parametrize("device, name", [(device, name) for device in TARGETS for name in CASES if device == "vulkan" or WHOLE or name in SIMULATED[device]])
+def test_logits(tmp_path, device, name):
+    case, path, package, out = CASES[name], FOLDER / f"{name}.gguf", tmp_path / "m.greta", tmp_path / "logits.npy"
+    if name in peer_logits.SEEDED:
+        path = tmp_path / "m.gguf"
+        peer_logits.write_seeded(path, name)
+    assert peer_logits.sha256(path) == case["sha256"], "another model than llama.cpp's: scripts/llm-peer --record"
+    element = "f32" if name in peer_logits.SEEDED and not name.startswith("blocks") else "f16"
+    compiled = llm("compile", path, f"--targets={TARGETS[device]}", f"--type={element}", "--batch=1", "-o", package)
+    assert compiled.returncode == 0, compiled.stderr
+    for batch in (0,) if element == "f32" else (0, 1):
+        ran = llm("logits", package, path, f"--device={device}", f"--batch={batch}", "--tokens=" + ",".join(map(str, peer_logits.TOKENS)), "-o", out, "-q")
+        assert ran.returncode == 0, ran.stderr
+        _, got = peer_logits.sample(np.load(out).astype(np.float64))
+        assert off(got, case["logits"], case["largest"]) <= limit_of(name, device, batch)
+
+
+def test_what_the_limits_reject():
+    """By the definition in NumPy, which is as near to llama.cpp as kernels are: another rope, and one matrix that is 1 % too large."""
+    a, case = peer_logits.architecture("llama2"), CASES["llama2"]
+    weights = models.random_weights(a)
+
+    def of(a, weights):
+        return off(peer_logits.sample(models.logits(a, weights, peer_logits.TOKENS))[1], case["logits"], case["largest"])
+
+    limit = LIMITS["f16"][0]
+    assert of(a, weights) < LIMITS["f32"][0]
+    assert of(dataclasses.replace(a, theta=2 * a.theta), weights) > 2 * limit
+    assert of(dataclasses.replace(a, rotated=0.5), weights) > 10 * limit
+    assert of(a, weights | {"output.weight": 1.01 * weights["output.weight"]}) > limit
