@@ -30,7 +30,8 @@ def limit_of(name, device, batch):
     if name in ("gemma2", "gemma3", "starcoder2"):
         return 1e-3
     if name in peer_logits.SEEDED and not name.startswith("blocks"):
-        return LIMITS["f32"][0]
+        # Roundings of layers add up like a random walk; other tests' models have two.
+        return LIMITS["f32"][0] * max(1, peer_logits.architecture(name).layers / 2) ** 0.5
     return LIMITS["packed f16" if device == "vulkan" and batch else "f16"][0]
 
 
