@@ -32,7 +32,8 @@ def limit_of(name, device, batch):
     if name in peer_logits.SEEDED and not name.startswith("blocks"):
         # Roundings of layers add up like a random walk; other tests' models have two.
         return LIMITS["f32"][0] * max(1, peer_logits.architecture(name).layers / 2) ** 0.5
-    return LIMITS["packed f16" if device == "vulkan" and batch else "f16"][0]
+    # The random blocks of q5_k make a model that enlarges roundings: llama.cpp's own f32 is ten times as far from float64 there as in the others.
+    return LIMITS["packed f16" if device == "vulkan" and batch else "f16"][0] * (3 if name == "blocks-q5_k" else 1)
 
 
 @pytest.mark.parametrize("device, name", [(device, name) for device in TARGETS for name in CASES if device == "vulkan" or WHOLE or name in SIMULATED[device]])
