@@ -171,6 +171,21 @@ static bool isLoadedDirectly(const LoopBody &body) {
          });
 }
 
+/// Whether lanes may exchange elements through shared memory: reductions, and
+/// blocks that change their order. What loads, stores and computes elements
+/// takes the layout of what it meets.
+static bool movesBlocks(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return isa<ReduceOp, ScanOp, ReshapeOp, TransOp, JoinOp, SplitOp, CatOp,
+                   GatherOp, HistogramOp, LocalStoreOp, LocalLoadOp, DotOp>(
+                   inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// The schedule of a loop by the model, of so many stages, 0: of any number;
 /// null: none fits.
 static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
@@ -203,9 +218,10 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   if (!body.after.empty() && !row.tiles.slotsPerIssue)
     return {};
   Problem problem = problemOf(loop, body, tile, facts, row);
-  // Results computed beside the dots may move through shared memory.
+  // Blocks that are computed beside the dots may move through shared memory.
   int64_t room = row.ldsBytes;
-  if (!body.before.empty() || !body.after.empty())
+  if (llvm::any_of(body.before, movesBlocks) ||
+      llvm::any_of(body.after, movesBlocks))
     room = room * 15 / 16;
   int64_t bytes = 0;
   for (const LoadedOperand &operand : body.operands)
