@@ -240,6 +240,37 @@ def test_other_streams_read_results(rdna, recorded, then):
     assert recorded["replayed"] >= 10
 
 
+def test_parameters_that_are_results(rdna, recorded, monkeypatch):
+    """A graph's next replay hears of other graphs' replays that read its results as parameters. lavapipe has one queue, whose order the numbers would not tell from a wait."""
+    import greta.torch._graphs as graphs
+
+    torch = rdna
+    heard = []
+
+    class Lending(graphs._torch.Lending):
+        def prepare_replay(self, read):
+            heard.append([one.data_ptr() for one in read])
+            super().prepare_replay(read)
+
+    monkeypatch.setattr(graphs._torch, "Lending", Lending)
+    make = torch.compile(lambda x: x + 1, mode="reduce-overhead")
+    layer, stream = torch.nn.Module(), torch.rdna.Stream()
+    layer.weight = torch.nn.Parameter(torch.zeros(64, device="rdna"), requires_grad=False)
+    layer.forward = lambda x: layer.weight * x
+    read, two = torch.compile(layer, mode="reduce-overhead"), torch.full((64,), 2.0, device="rdna")
+    for step in range(6):
+        layer.weight.data = make(torch.full((64,), float(step), device="rdna"))
+        stream.wait_stream(torch.rdna.current_stream())
+        with torch.rdna.stream(stream):
+            result = read(two)
+        if step > 1:
+            assert graphs._torch.is_lent(layer.weight) and heard[-1] == [layer.weight.data_ptr()]
+        make(torch.full((64,), -5.0, device="rdna"))
+        torch.rdna.synchronize()
+        assert (result.cpu() == 2 * (step + 1)).all(), step
+    assert recorded["replayed"] >= 14
+
+
 def test_deterministic_recordings(rdna):
     """A graph fills new memory whose filling it can record."""
     torch = rdna

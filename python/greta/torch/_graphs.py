@@ -157,7 +157,8 @@ class Recording:
 
     def replay(self, arguments: Sequence[Any]) -> Any:
         with torch.rdna.device(self.device):
-            self.lending.prepare_replay([arguments[number] for number, _ in self.lent])
+            # Parameters may be results of another graph, too, now or later.
+            self.lending.prepare_replay([arguments[number] for places in (self.fixed, self.lent) for number, _ in places])
             for number, place, expanded in self.copied:
                 self.copy(place, arguments[number], expanded)
             self.graph.replay()

@@ -1,0 +1,131 @@
+"""Memory of torch.device("rdna") over many steps: its figures, no growth, recovery, checkpointing, several devices, and what other processes find compiled."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
+
+def run(program, **environment):
+    """What a process of its own prints."""
+    found = subprocess.run([sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=600)
+    assert found.returncode == 0, found.stderr[-3000:]
+    return found.stdout
+
+
+def test_figures(rdna):
+    torch = rdna
+    free, total = torch.rdna.mem_get_info()
+    assert 0 < free <= total
+    torch.rdna.synchronize()
+    torch.rdna.empty_cache()
+    torch.accelerator.reset_peak_memory_stats()
+    before = torch.rdna.memory_allocated()
+    x = torch.zeros(1 << 20, device="rdna")
+    for module in torch.rdna, torch.accelerator:
+        assert module.memory_allocated() - before == 4 << 20
+        assert module.max_memory_allocated() >= module.memory_allocated() and module.memory_reserved() >= module.memory_allocated()
+        assert module.memory_stats()["allocated_bytes.all.current"] == module.memory_allocated()
+    del x
+    assert torch.rdna.memory_allocated() == before and torch.rdna.max_memory_allocated() >= before + (4 << 20)
+    torch.rdna.synchronize()
+    reserved = torch.rdna.memory_reserved()
+    torch.rdna.empty_cache()
+    assert torch.rdna.memory_reserved() <= reserved - (4 << 20)
+
+
+def test_steps_of_mixed_sizes(rdna):
+    """10,000 steps take no more memory than the first thousand, of the device or of the process."""
+    torch = rdna
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    x, sizes, figures = torch.ones(1 << 16, device="rdna"), [(17 * n * n) % 60000 + 8 for n in range(23)], []
+    for step in range(10000):
+        y = x[: sizes[step % 23]] * 2
+        z = y + y
+        if step in (999, 9999):
+            torch.rdna.synchronize()
+            figures.append((torch.rdna.memory_reserved(), torch.rdna.memory_allocated(), resident()))
+    assert (z == 4).all().item() and y.numel() == sizes[9999 % 23]
+    (reserved, allocated, then), (reserved_now, allocated_now, now) = figures
+    assert reserved_now <= reserved + (1 << 20) and allocated_now <= allocated + (1 << 20)
+    assert now <= then + (32 << 20)
+
+
+def test_out_of_memory_recovers(rdna):
+    torch = rdna
+    x = torch.ones(1 << 10, device="rdna")
+    before = torch.rdna.memory_allocated()
+    for _ in range(3):
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.empty(1 << 50, device="rdna")
+        assert torch.rdna.memory_allocated() == before
+        assert (x + 1).sum().item() == 2 << 10
+
+
+def test_checkpointing(rdna):
+    """The second forward draws the numbers of the first."""
+    torch = rdna
+    from torch.utils.checkpoint import checkpoint
+
+    layer = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Dropout(0.5), torch.nn.ReLU(), torch.nn.Linear(32, 4)).to("rdna")
+    x, results = torch.randn(8, 16, generator=torch.Generator().manual_seed(0)).to("rdna"), []
+    for again in False, True:
+        torch.rdna.manual_seed(3)
+        layer.zero_grad()
+        (checkpoint(layer, x, use_reentrant=False) if again else layer(x)).square().sum().backward()
+        results.append([one.grad.cpu().clone() for one in layer.parameters()])
+    for one, other in zip(*results):
+        assert torch.equal(one, other) and one.abs().sum() > 0
+
+
+def test_copies_between_devices():
+    """Two devices of one driver: copies in either direction, of views, with a cast, into what is there."""
+    pytest.importorskip("torch")
+    program = """
+import torch, greta.torch
+x = torch.arange(24.0).reshape(4, 6)
+first, second = x.to("rdna:0"), (x + 1).to("rdna:1")
+assert torch.equal(first.to("rdna:1").cpu(), x) and torch.equal(second.to("rdna:0").cpu(), x + 1)
+assert torch.equal(first.t().to("rdna:1").cpu(), x.t()) and torch.equal(first.to("rdna:1", torch.float16).cpu(), x.half())
+second[:, 2:4].copy_(first[:, :2])
+assert torch.equal(second.cpu()[:, 2:4], x[:, :2]) and torch.equal(second.cpu()[:, 4:], x[:, 4:] + 1)
+print("right")
+"""
+    assert run(program, GRETA_TORCH_DEVICES="vulkan:0,vulkan:0") == "right\n"
+
+
+def test_dynamic_shapes_compile_once(rdna):
+    torch = rdna
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("inductor")
+    layer = torch.nn.Linear(16, 8).to("rdna")
+    function = torch.compile(lambda x: torch.nn.functional.gelu(layer(x)).sum(-1), backend=counter, dynamic=True)
+    generator = torch.Generator().manual_seed(0)
+    for rows in 5, 9, 33, 64, 7:
+        x = torch.randn(rows, 16, generator=generator)
+        exact = torch.nn.functional.gelu(x.double() @ layer.weight.detach().cpu().double().t() + layer.bias.detach().cpu().double()).sum(-1)
+        torch.testing.assert_close(function(x.to("rdna")).detach().cpu().double(), exact, rtol=1e-4, atol=1e-4)
+    assert counter.frame_count == 1
+
+
+def test_other_processes_find_what_is_compiled(tmp_path):
+    """A second process with the same cache compiles nothing: no file is added."""
+    pytest.importorskip("torch")
+    program = """
+import torch, greta.torch
+x = torch.arange(40.0, device="rdna").reshape(5, 8)
+print((torch.sigmoid(x) * 2 + x).sum().item(), torch.compile(lambda x: (x.sin() + 1) * x)(x).sum().item())
+"""
+    outputs, files = [], []
+    for _ in range(2):
+        outputs.append(run(program, XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta")))
+        files.append({path for path in tmp_path.rglob("*") if path.suffix in (".greta", ".py", ".so", ".ttir")})
+    assert outputs[0] == outputs[1] and files[0] and files[1] == files[0]
