@@ -95,7 +95,8 @@ def rdna():
     torch = pytest.importorskip("torch")
     import greta.torch  # noqa: F401
 
-    before = torch.rdna.set_fallback(False)
+    before = torch.rdna.forbid_fallback(True), torch.rdna.allow_quadratic_attention(False)
     torch.rdna.fallbacks(True)
     yield torch
-    torch.rdna.set_fallback(before)
+    torch.rdna.forbid_fallback(before[0])
+    torch.rdna.allow_quadratic_attention(before[1])

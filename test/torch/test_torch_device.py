@@ -134,11 +134,22 @@ def test_files_and_copies_of_objects(rdna):
 def test_fallback_is_counted_and_forbidden(rdna):
     torch = rdna
     x = torch.eye(3).to("rdna")
-    with pytest.raises(NotImplementedError, match="set_fallback"):
+    with pytest.raises(NotImplementedError, match="forbid_fallback"):
         torch.linalg.qr(x)
-    torch.rdna.set_fallback(True)
+    torch.rdna.forbid_fallback(False)
     torch.linalg.qr(x)
     assert any("qr" in name for name in torch.rdna.fallbacks())
+
+
+@pytest.mark.parametrize("variable", ("1", "0", None))
+def test_autoload(rdna, variable):
+    """torch alone knows the device where a variable asks for it, and greta is not imported otherwise."""
+    environment = {name: value for name, value in os.environ.items() if name != "GRETA_TORCH_AUTOLOAD"}
+    if variable:
+        environment["GRETA_TORCH_AUTOLOAD"] = variable
+    program = "import sys, torch; print('greta' in sys.modules, torch.device('rdna').type if 'greta' in sys.modules else '')"
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    assert run.stdout.split() == (["True", "rdna"] if variable == "1" else ["False"]), run.stderr
 
 
 def test_the_driver_of_triton_comes_back(rdna):

@@ -24,7 +24,7 @@ def run_rank(body, rank, size, folder, options):
     import greta.torch  # noqa: F401
 
     torch.set_num_threads(1)
-    torch.rdna.set_fallback(False)
+    torch.rdna.forbid_fallback(True)
     try:
         torch.distributed.init_process_group("greta", init_method=f"file://{folder}/store", rank=rank, world_size=size)
         result = body(torch, torch.distributed, rank, size, **options)

@@ -376,7 +376,7 @@ ON_A_SECOND_DEVICE = """
 import torch
 import greta.torch
 
-torch.rdna.set_fallback(False)
+torch.rdna.forbid_fallback(True)
 function = torch.compile(lambda x: x * 2 + 1, mode="reduce-overhead")
 kept = []
 for seed in range(5):

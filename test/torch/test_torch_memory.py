@@ -61,12 +61,15 @@ def test_steps_of_mixed_sizes(rdna):
 def test_out_of_memory_recovers(rdna):
     torch = rdna
     x = torch.ones(1 << 10, device="rdna")
+    for _ in range(3):  # what a first and a second call keep is there then
+        (x + 1).sum().item()
     before = torch.rdna.memory_allocated()
     for _ in range(3):
         with pytest.raises(torch.OutOfMemoryError):
             torch.empty(1 << 50, device="rdna")
-        assert torch.rdna.memory_allocated() == before
-        assert (x + 1).sum().item() == 2 << 10
+        now = torch.rdna.memory_allocated()
+        total = (x + 1).sum().item()
+        assert now == before and total == 2 << 10
 
 
 def test_checkpointing(rdna):
@@ -127,5 +130,5 @@ print((torch.sigmoid(x) * 2 + x).sum().item(), torch.compile(lambda x: (x.sin() 
     outputs, files = [], []
     for _ in range(2):
         outputs.append(run(program, XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta")))
-        files.append({path for path in tmp_path.rglob("*") if path.suffix in (".greta", ".py", ".so", ".ttir")})
+        files.append({path for path in tmp_path.rglob("*") if path.is_file()})
     assert outputs[0] == outputs[1] and files[0] and files[1] == files[0]

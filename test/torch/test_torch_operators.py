@@ -37,7 +37,7 @@ CASES = {
 
 def test_a_sample_of_the_database(rdna, monkeypatch):
     torch = rdna
-    torch.rdna.set_fallback(True)
+    torch.rdna.forbid_fallback(False)
     names = ",".join(name.split("/")[0] for name in CASES)
     script, options = load_script(monkeypatch, f"--ops={names}", "--dtypes=f32,f16,i64", "--grad")
     cases = script.Databases(options).cases
@@ -332,12 +332,12 @@ def test_settings_of_torch_are_heard(rdna):
             torch.use_deterministic_algorithms(wanted)
             try:
                 assert torch.empty(3, device="rdna").isnan().all().item() or not wanted
-                torch.rdna.set_fallback(wanted)  # torch's deterministic sum is the CPU's
+                torch.rdna.forbid_fallback(not wanted)  # torch's deterministic sum is the CPU's
                 summed = torch.zeros(3, 4, device="rdna").index_put_((where,), x, accumulate=True)
                 assert bool(torch.rdna.fallbacks(True)) == wanted
             finally:
                 torch.use_deterministic_algorithms(False)
-                torch.rdna.set_fallback(False)
+                torch.rdna.forbid_fallback(True)
             torch.testing.assert_close(summed.cpu(), torch.zeros(3, 4).index_put_((index,), host, accumulate=True))
         with Log():
             torch.testing.assert_close(torch.sigmoid(x).cpu(), expected)
@@ -522,16 +522,27 @@ def test_few_scales_of_attention_have_packages(rdna, monkeypatch):
 
 
 def test_attention_is_never_quadratic_unasked(rdna):
+    """Not even where other operators may run on the CPU."""
     torch = rdna
-    q = torch.randn(1, 1, 8, 16, dtype=torch.float64).to("rdna")
-    with pytest.raises(NotImplementedError, match="attention_math"):
-        torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    torch.rdna.forbid_fallback(False)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    generator = torch.Generator().manual_seed(0)
+    q, wide, mask = (torch.randn(shape, generator=generator) for shape in ((1, 1, 8, 16), (1, 1, 8, 257), (8, 8)))
+    exact = attention(q.double(), q.double(), q.double())
+    q, wide, mask = q.to("rdna"), wide.to("rdna"), mask.to("rdna").requires_grad_()
+    for x, options in (q.double(), {}), (q, {"dropout_p": 0.5}), (wide, {}), (q, {"attn_mask": mask}):
+        with pytest.raises(NotImplementedError, match="allow_quadratic_attention"):
+            attention(x, x, x, **options)
+    assert not torch.rdna.fallbacks()
+    assert torch.rdna.allow_quadratic_attention(True) is False
+    torch.testing.assert_close(attention(q.double(), q.double(), q.double()).cpu(), exact)
+    assert torch.rdna.fallbacks()["aten::_scaled_dot_product_attention_math"] == 1
 
 
 def test_views_are_written(rdna):
     """In place, with `out` and by the CPU: the elements of the view and no others."""
     torch = rdna
-    torch.rdna.set_fallback(True)
+    torch.rdna.forbid_fallback(False)
     results = []
     for device in ("cpu", "rdna"):
         x = torch.arange(12.0).reshape(3, 4).to(device)
@@ -580,7 +591,8 @@ def test_gemm_in_its_arguments_place(rdna):
 def test_attention_of_other_shapes(rdna, batch, heads, keys):
     """torch repeats a batch of one and a head of one; the rest is an error, and nothing is read outside the tensors."""
     torch = rdna
-    torch.rdna.set_fallback(True)
+    torch.rdna.forbid_fallback(False)
+    torch.rdna.allow_quadratic_attention(True)
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(shape, generator=generator) for shape in ((2, 2, 5, 16), (batch, heads, keys, 16), (batch, heads, 9, 16)))
     attention = torch.nn.functional.scaled_dot_product_attention

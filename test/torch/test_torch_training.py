@@ -316,7 +316,7 @@ def test_modules_keep_their_parameters(rdna):
 
 def test_statistics_of_batch_norm_on_the_cpu(rdna):
     torch = rdna
-    torch.rdna.set_fallback(True)
+    torch.rdna.forbid_fallback(False)
     x = torch.arange(6.0).reshape(3, 2)
     mean, variance = torch.zeros(2, device="rdna"), torch.ones(2, device="rdna")
     op = torch.ops.aten.native_batch_norm.default

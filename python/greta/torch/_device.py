@@ -151,9 +151,14 @@ def _seed_all(seed: int) -> None:
         _torch.default_generator(index).manual_seed(int(seed))
 
 
-def set_fallback(allowed: bool) -> bool:
-    """Whether operators without a kernel may run on the CPU; returns whether they might before."""
-    return _torch.allow_fallback(bool(allowed))
+def forbid_fallback(forbidden: bool = True) -> bool:
+    """Whether operators without a kernel are errors in place of running on the CPU; returns whether they were before."""
+    return not _torch.allow_fallback(not forbidden)
+
+
+def allow_quadratic_attention(allowed: bool = True) -> bool:
+    """Whether attention without a kernel may be torch's own, whose memory grows with queries times keys; returns whether it might before."""
+    return _torch.allow_quadratic_attention(bool(allowed))
 
 
 def fallbacks(reset: bool = False) -> dict[str, int]:
@@ -186,6 +191,7 @@ def _functions() -> dict[str, Any]:
         "default_generators": generators,
         "is_available": lambda: _torch.device_count() > 0,
         "is_initialized": lambda: True,
+        "_initialized": True,  # torch.utils.checkpoint keeps the state of generators where this holds
         "init": lambda: None,
         "_lazy_init": lambda: None,
         "_is_in_bad_fork": lambda: bool(_forked),
@@ -216,7 +222,8 @@ def _functions() -> dict[str, Any]:
         "get_amp_supported_dtype": lambda: [torch.float16, torch.bfloat16],
         "is_bf16_supported": lambda including_emulation=True: True,
         "fallbacks": fallbacks,
-        "set_fallback": set_fallback,
+        "forbid_fallback": forbid_fallback,
+        "allow_quadratic_attention": allow_quadratic_attention,
     }
 
 

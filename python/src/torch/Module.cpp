@@ -339,6 +339,7 @@ NB_MODULE(_torch, m) {
   m.def("fallbacks", &fallbacks, "reset"_a = false);
   m.def("count_fallback", &countFallback, "name"_a);
   m.def("allow_fallback", &allowFallback, "allowed"_a);
+  m.def("allow_quadratic_attention", &allowQuadraticAttention, "allowed"_a);
   m.def("find_copy_kernel", [](nb::object find) {
     findKernel = std::move(find);
     setFindCopyKernel(&findCopyKernel);

@@ -244,7 +244,7 @@ void torch_device::countFallback(const std::string &name) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       isFallbackAllowed, name,
       " has no kernel for rdna and may not run on the CPU; "
-      "torch.rdna.set_fallback(True) allows it");
+      "torch.rdna.forbid_fallback(False) allows it");
   std::lock_guard<std::mutex> guard(fallbackLock);
   ++fallbackCounts[name];
 }
@@ -314,8 +314,14 @@ static bool fitTogether(const at::Tensor &query, const at::Tensor &key,
          (sharesKeys && heads && query.size(1) % heads == 0);
 }
 
+static bool isQuadraticAllowed = false;
+
+bool torch_device::allowQuadraticAttention(bool allowed) {
+  return std::exchange(isQuadraticAllowed, allowed);
+}
+
 /// Chooses the kernel of greta/torch/_attention.py. The quadratic one of many
-/// operators counts as a fallback, so that nobody takes it unawares.
+/// operators is refused unless somebody allows it, and counts as a fallback.
 static int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
                                const at::Tensor &value,
                                const std::optional<at::Tensor> &bias,
@@ -332,6 +338,14 @@ static int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
       !(bias && (bias->requires_grad() || bias->dim() > 4));
   if (hasKernel)
     return static_cast<int64_t>(at::SDPBackend::overrideable);
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      isQuadraticAllowed,
+      "scaled_dot_product_attention has no kernel for rdna with dropout, other "
+      "types than float32, float16 and bfloat16, heads of more than 256 "
+      "numbers, a gradient of the mask, or shapes that do not fit together, "
+      "and torch's own takes memory for "
+      "all queries times keys; torch.rdna.allow_quadratic_attention(True) "
+      "allows it");
   countFallback("aten::_scaled_dot_product_attention_math");
   return static_cast<int64_t>(at::SDPBackend::math);
 }

@@ -109,6 +109,9 @@ void setFindCopyKernel(FindCopyKernel find);
 std::map<std::string, int64_t> fallbacks(bool reset);
 /// Whether operators may run on the CPU; returns whether they might before.
 bool allowFallback(bool allowed);
+/// The same for attention without a kernel, which torch computes in quadratic
+/// memory; false at first.
+bool allowQuadraticAttention(bool allowed);
 /// Counts an operator that runs on the CPU; an error where that is forbidden.
 void countFallback(const std::string &name);
 
