@@ -196,6 +196,12 @@ public:
           Strangers.erase(Strangers.begin() + static_cast<ptrdiff_t>(I));
       if (Polled[0].revents)
         accept();
+      // The word of a rank that has given up is no longer of use to others.
+      for (Descriptor &S : Sockets)
+        if (S && hasEnded(S)) {
+          S.close();
+          --Came;
+        }
     }
     std::string All;
     for (const std::string &W : Words)
