@@ -171,15 +171,29 @@ static bool isLoadedDirectly(const LoopBody &body) {
          });
 }
 
-/// Whether lanes may exchange elements through shared memory: reductions, and
-/// blocks that change their order. What loads, stores and computes elements
-/// takes the layout of what it meets.
-static bool movesBlocks(Operation *op) {
+/// Whether lanes may exchange elements through shared memory: in reductions,
+/// where blocks change their order, and where blocks have other shapes than the
+/// sums, as a value that meets both has the layout of one and moves to the
+/// other.
+static bool movesBlocks(Operation *op, ArrayRef<int64_t> sums) {
+  auto isOther = [&](Type type) {
+    auto block = dyn_cast<RankedTensorType>(type);
+    if (!block)
+      return false;
+    if (block.getRank() != int64_t(sums.size()))
+      return true;
+    return llvm::any_of(llvm::zip(block.getShape(), sums), [](auto dims) {
+      auto [extent, sum] = dims;
+      return extent != 1 && extent != sum;
+    });
+  };
   return op
-      ->walk([](Operation *inner) {
-        return isa<ReduceOp, ScanOp, ReshapeOp, TransOp, JoinOp, SplitOp, CatOp,
-                   GatherOp, HistogramOp, LocalStoreOp, LocalLoadOp, DotOp>(
-                   inner)
+      ->walk([&](Operation *inner) {
+        return isa<ReduceOp, ScanOp, ContractOp, ReshapeOp, TransOp, JoinOp,
+                   SplitOp, CatOp, GatherOp, HistogramOp, LocalStoreOp,
+                   LocalLoadOp, DotOp>(inner) ||
+                       llvm::any_of(inner->getOperandTypes(), isOther) ||
+                       llvm::any_of(inner->getResultTypes(), isOther)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -220,8 +234,11 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   Problem problem = problemOf(loop, body, tile, facts, row);
   // Blocks that are computed beside the dots may move through shared memory.
   int64_t room = row.ldsBytes;
-  if (llvm::any_of(body.before, movesBlocks) ||
-      llvm::any_of(body.after, movesBlocks))
+  auto moves = [&](Operation *op) {
+    return movesBlocks(
+        op, cast<RankedTensorType>(first.getResult().getType()).getShape());
+  };
+  if (llvm::any_of(body.before, moves) || llvm::any_of(body.after, moves))
     room = room * 15 / 16;
   int64_t bytes = 0;
   for (const LoadedOperand &operand : body.operands)

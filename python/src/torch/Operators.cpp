@@ -30,6 +30,7 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
+#include <atomic>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
@@ -225,7 +226,7 @@ TORCH_LIBRARY_IMPL(aten, Negative, m) {
 
 static std::mutex fallbackLock;
 static std::map<std::string, int64_t> fallbackCounts;
-static bool isFallbackAllowed = true;
+static std::atomic<bool> isFallbackAllowed = true;
 
 std::map<std::string, int64_t> torch_device::fallbacks(bool reset) {
   std::lock_guard<std::mutex> guard(fallbackLock);
@@ -236,7 +237,7 @@ std::map<std::string, int64_t> torch_device::fallbacks(bool reset) {
 }
 
 bool torch_device::allowFallback(bool allowed) {
-  return std::exchange(isFallbackAllowed, allowed);
+  return isFallbackAllowed.exchange(allowed);
 }
 
 void torch_device::countFallback(const std::string &name) {
@@ -314,10 +315,10 @@ static bool fitTogether(const at::Tensor &query, const at::Tensor &key,
          (sharesKeys && heads && query.size(1) % heads == 0);
 }
 
-static bool isQuadraticAllowed = false;
+static std::atomic<bool> isQuadraticAllowed = false;
 
 bool torch_device::allowQuadraticAttention(bool allowed) {
-  return std::exchange(isQuadraticAllowed, allowed);
+  return isQuadraticAllowed.exchange(allowed);
 }
 
 /// Chooses the kernel of greta/torch/_attention.py. The quadratic one of many

@@ -178,6 +178,30 @@ greta_tile.func @scaled(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
+// The scale of the rows also meets a block of another shape, so it moves between layouts: that has some of it, too.
+// CHECK-LABEL: @scaled_twice
+// GFX942-NOT: greta_tile.pipeline = #greta_tile.pipeline<stages = 2
+// GFX942: greta_tile.return
+greta_tile.func @scaled_twice(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f32>, %t: !greta_tile.ptr<f32>, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %none = arith.constant dense<0.0> : tensor<128x128xf32>
+  %r = scf.for %k = %z to %n step %c64 iter_args(%acc = %none) -> (tensor<128x128xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<128x64xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<64x128xf16>
+    %d = greta_tile.dot %a, %b, %none : tensor<128x64xf16>, tensor<64x128xf16> -> tensor<128x128xf32>
+    %rows = greta_tile.load %s[%z, %k] strides [1, 4096] bounds [] : !greta_tile.ptr<f32> -> tensor<128x1xf32>
+    %scale = greta_tile.broadcast %rows : tensor<128x1xf32> -> tensor<128x128xf32>
+    %other = greta_tile.broadcast %rows : tensor<128x1xf32> -> tensor<128x64xf32>
+    greta_tile.store %other, %t[%z, %k] strides [4096, 1] bounds [] : tensor<128x64xf32> -> !greta_tile.ptr<f32>
+    %e = arith.mulf %d, %scale : tensor<128x128xf32>
+    %f = arith.addf %acc, %e : tensor<128x128xf32>
+    scf.yield %f : tensor<128x128xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<128x128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // The same with the largest of each row of an iteration's sums: a reduction has some of it.
 // CHECK-LABEL: @reduced
 // GFX942-NOT: greta_tile.pipeline = #greta_tile.pipeline<stages = 2
