@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 import pytest
@@ -87,6 +88,19 @@ def hosts(tmp_path):
     finally:
         for name in made:
             subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+@pytest.fixture
+def alone():
+    """alone(program, VARIABLE=value) runs a program in a Python process of its own, without a variable that is None, and returns what it prints."""
+
+    def run(program, timeout=600, **variables):
+        environment = {name: value for name, value in (os.environ | variables).items() if value is not None}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=timeout)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

@@ -216,15 +216,15 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
       }))
     return {};
   auto kernel = loop->getParentOfType<FuncOp>();
-  ArrayRef<int64_t> shape =
+  const ArrayRef<int64_t> sums =
       cast<RankedTensorType>(first.getResult().getType()).getShape();
   // Waves take matrices of a batch first: the model sees one of them, and the
   // waves that it is spread over.
-  const int64_t batch = shape.size() > 2 ? shape.front() : 1;
+  const int64_t batch = sums.size() > 2 ? sums.front() : 1;
   const int64_t waves = kernel.getNumWaves();
   if (waves % batch || !llvm::isPowerOf2_64(batch))
     return {};
-  shape = shape.take_back(2);
+  const ArrayRef<int64_t> shape = sums.take_back(2);
   Tile tile{mi, shape[0], shape[1], body.operands.front().depth(),
             waves / batch};
   // Work behind the dots is hidden where matrix units run beside the vector
@@ -234,10 +234,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   Problem problem = problemOf(loop, body, tile, facts, row);
   // Blocks that are computed beside the dots may move through shared memory.
   int64_t room = row.ldsBytes;
-  auto moves = [&](Operation *op) {
-    return movesBlocks(
-        op, cast<RankedTensorType>(first.getResult().getType()).getShape());
-  };
+  auto moves = [&](Operation *op) { return movesBlocks(op, sums); };
   if (llvm::any_of(body.before, moves) || llvm::any_of(body.after, moves))
     room = room * 15 / 16;
   int64_t bytes = 0;

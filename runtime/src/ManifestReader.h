@@ -90,7 +90,8 @@ private:
   std::string Path;
 };
 
-// What a kernel prints and asserts, by the words of one of V's temporaries.
+// The texts that a kernel prints and asserts, and their places in one of V's
+// temporaries.
 LogDecl readLog(const ManifestReader &R, const Variant &V);
 
 } // namespace greta::rt

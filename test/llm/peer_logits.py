@@ -34,8 +34,9 @@ def metadata(a, vocabulary=VOCABULARY):
     return metadata | ({f"{a.gguf}.attention.layer_norm_rms_epsilon": a.latent_epsilon} if a.latent else {})
 
 
-# What llama.cpp does not take: biases of Qwen 3, OLMoE with fewer heads of keys, DeepSeek's queries without latents but in models of 27 layers; and windows of Phi 3 and
-# StarCoder 2, which it does not compute though transformers does. It rounds the ends of YaRN's ramp, which gpt-oss does not; with this theta they are whole numbers.
+# These changes leave out what llama.cpp refuses: biases of Qwen 3, fewer heads of keys in OLMoE, and queries without latents in DeepSeek models that have not 27 layers.
+# They also leave out the windows of Phi 3 and StarCoder 2, which llama.cpp ignores and transformers computes. llama.cpp rounds the ends of YaRN's ramp and gpt-oss
+# does not; with this theta the ends are whole numbers.
 CHANGES = {"qwen3-yarn": {"bias": False, "fields": {}}, "olmoe": {"key_heads": 4}, "gpt-oss": {"theta": 672.81}, "deepseek-v2-lite": {"layers": 27}, "phi3": {"window": None}, "starcoder2": {"window": None}}
 
 

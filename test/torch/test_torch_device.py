@@ -4,8 +4,6 @@ import copy
 import io
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -142,14 +140,10 @@ def test_fallback_is_counted_and_forbidden(rdna):
 
 
 @pytest.mark.parametrize("variable", ("1", "0", None))
-def test_autoload(rdna, variable):
+def test_autoload(rdna, alone, variable):
     """torch alone knows the device where a variable asks for it, and greta is not imported otherwise."""
-    environment = {name: value for name, value in os.environ.items() if name != "GRETA_TORCH_AUTOLOAD"}
-    if variable:
-        environment["GRETA_TORCH_AUTOLOAD"] = variable
     program = "import sys, torch; print('greta' in sys.modules, torch.device('rdna').type if 'greta' in sys.modules else '')"
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
-    assert run.stdout.split() == (["True", "rdna"] if variable == "1" else ["False"]), run.stderr
+    assert alone(program, timeout=120, GRETA_TORCH_AUTOLOAD=variable).split() == (["True", "rdna"] if variable == "1" else ["False"])
 
 
 def test_the_driver_of_triton_comes_back(rdna):
@@ -188,11 +182,10 @@ thread.join()
 
 
 @pytest.mark.parametrize("program", (BEFORE_A_BACKWARD, DURING_A_BACKWARD), ids=("before_a_backward", "during"))
-def test_backward_whenever_the_device_was_made(rdna, program):
+def test_backward_whenever_the_device_was_made(rdna, alone, program):
     """torch starts the threads of autograd at the first backward of a process, with the devices that there are then."""
     program += "x = torch.ones(2, device='rdna', requires_grad=True)\nx.clone().backward(torch.full((2,), 3.0, device='rdna'))\nprint(x.grad.tolist())"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
-    assert (run.returncode, run.stdout) == (0, "[3.0, 3.0]\n"), run.stderr
+    assert alone(program) == "[3.0, 3.0]\n"
 
 
 def test_a_forked_process_may_not_use_the_device(rdna):

@@ -592,9 +592,8 @@ assert seen == [1]""",
         ),
     ],
 )
-def test_its_end(rdna, program):
-    done = subprocess.run([sys.executable, "-c", ALONE + program], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+def test_its_end(rdna, alone, program):
+    alone(ALONE + program, timeout=120)
 
 
 def test_torchrun(rdna, tmp_path):

@@ -1,9 +1,6 @@
 """torch.compile(mode="reduce-overhead") on rdna: recorded calls give what calls give, whoever keeps results."""
 
 import copy
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -390,10 +387,8 @@ assert len(replays) == 2, replays
 """
 
 
-def test_a_second_device(rdna):
+def test_a_second_device(rdna, alone):
     """While the first is the one in use. Both are the same lavapipe, opened twice."""
     if not hasattr(rdna.accelerator, "Graph"):
         pytest.skip("this torch has no torch.accelerator.Graph")
-    environment = {**os.environ, "GRETA_TORCH_DEVICES": "vulkan:0,vulkan:0"}
-    done = subprocess.run([sys.executable, "-c", ON_A_SECOND_DEVICE], capture_output=True, text=True, timeout=600, env=environment)
-    assert done.returncode == 0, done.stderr
+    alone(ON_A_SECOND_DEVICE, GRETA_TORCH_DEVICES="vulkan:0,vulkan:0")

@@ -1,19 +1,10 @@
 """Memory of torch.device("rdna") over many steps: its figures, no growth, recovery, checkpointing, several devices, and what other processes find compiled."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
-
-
-def run(program, **environment):
-    """What a process of its own prints."""
-    found = subprocess.run([sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=600)
-    assert found.returncode == 0, found.stderr[-3000:]
-    return found.stdout
 
 
 def test_figures(rdna):
@@ -88,7 +79,7 @@ def test_checkpointing(rdna):
         assert torch.equal(one, other) and one.abs().sum() > 0
 
 
-def test_copies_between_devices():
+def test_copies_between_devices(alone):
     """Two devices of one driver: copies in either direction, of views, with a cast, into what is there."""
     pytest.importorskip("torch")
     program = """
@@ -101,7 +92,7 @@ second[:, 2:4].copy_(first[:, :2])
 assert torch.equal(second.cpu()[:, 2:4], x[:, :2]) and torch.equal(second.cpu()[:, 4:], x[:, 4:] + 1)
 print("right")
 """
-    assert run(program, GRETA_TORCH_DEVICES="vulkan:0,vulkan:0") == "right\n"
+    assert alone(program, GRETA_TORCH_DEVICES="vulkan:0,vulkan:0") == "right\n"
 
 
 def test_dynamic_shapes_compile_once(rdna):
@@ -119,7 +110,7 @@ def test_dynamic_shapes_compile_once(rdna):
     assert counter.frame_count == 1
 
 
-def test_other_processes_find_what_is_compiled(tmp_path):
+def test_other_processes_find_what_is_compiled(alone, tmp_path):
     """A second process with the same cache compiles nothing: no file is added."""
     pytest.importorskip("torch")
     program = """
@@ -129,6 +120,6 @@ print((torch.sigmoid(x) * 2 + x).sum().item(), torch.compile(lambda x: (x.sin() 
 """
     outputs, files = [], []
     for _ in range(2):
-        outputs.append(run(program, XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta")))
+        outputs.append(alone(program, XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta")))
         files.append({path for path in tmp_path.rglob("*") if path.is_file()})
     assert outputs[0] == outputs[1] and files[0] and files[1] == files[0]

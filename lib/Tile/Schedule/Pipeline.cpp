@@ -26,8 +26,8 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// The bytes of a block there, with as many bytes between rows, which lie along
-/// either of the last two dimensions.
+/// The bytes of a block in shared memory, with so many bytes of padding between
+/// rows, which lie along either of the last two dimensions.
 static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
   ArrayRef<int64_t> matrix = type.getShape().take_back(2);
   int64_t outer = type.getRank() > 2

@@ -344,9 +344,8 @@ static int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
       "scaled_dot_product_attention has no kernel for rdna with dropout, other "
       "types than float32, float16 and bfloat16, heads of more than 256 "
       "numbers, a gradient of the mask, or shapes that do not fit together, "
-      "and torch's own takes memory for "
-      "all queries times keys; torch.rdna.allow_quadratic_attention(True) "
-      "allows it");
+      "and torch's own takes memory for all queries times keys; "
+      "torch.rdna.allow_quadratic_attention(True) allows it");
   countFallback("aten::_scaled_dot_product_attention_math");
   return static_cast<int64_t>(at::SDPBackend::math);
 }

@@ -62,13 +62,14 @@ struct Collective {
   uint64_t Raises = 0; // what the transport's counter gets when it is done
 
   size_t bytes() const { return Count * bytesOf(Type); }
-  // What all ranks have to agree on.
-  uint64_t hash() const {
-    uint64_t Hash = 1469598103934665603u;
+  // A hash of the fields that all ranks have to agree on, and of what `Before`
+  // is a hash of.
+  static constexpr uint64_t NoHash = 1469598103934665603u;
+  uint64_t hash(uint64_t Before = NoHash) const {
     for (uint64_t Word : {uint64_t(What), uint64_t(Type), uint64_t(Op),
                           uint64_t(Root), uint64_t(Count)})
-      Hash = (Hash ^ Word) * 1099511628211u;
-    return Hash;
+      Before = (Before ^ Word) * 1099511628211u;
+    return Before;
   }
   bool waits() const { return Ready || After; }
 };

@@ -70,8 +70,8 @@ public:
     // Steps of collectives, since the beginning: given to the others, reduced,
     // and taken from the others.
     std::atomic<uint64_t> Given, Reduced, Taken;
-    // Which collective a step is of. By NCCL, in the first one: how many
-    // collectives were begun, and which.
+    // The hash of the collective that a step belongs to. NCCL's ranks have the
+    // count and the hash of all collectives that they have begun in the first.
     std::atomic<uint64_t> Doing[slots];
     std::atomic<uint64_t> PairGiven[maxRanks], PairTaken[maxRanks];
     std::atomic<uint64_t> PairBytes[maxRanks][slots]; // of a step's transfer

@@ -61,7 +61,8 @@ constexpr std::array<ncclDataType_t, elements.size()> types = {
 constexpr std::array<ncclRedOp_t, reductionCount> reductions = {
     ncclSum, ncclMax, ncclMin, ncclProd, ncclAvg};
 
-// Of a word that says what was begun; the rest counts.
+// A word that ranks compare has the count of collectives that were begun above
+// so many bits of their hash.
 constexpr unsigned hashBits = 40;
 
 class NcclTransport : public Transport {
@@ -130,10 +131,10 @@ private:
   std::deque<Operation> Waiting, Launched;
   Group::Clock::time_point Since = Group::Clock::now(), Asked = Since;
   uint64_t Done = 0;
-  // Of collectives of all ranks: how many were begun and a hash of them all, in
-  // one word that the others see. The words stay until all others have begun
-  // as many.
-  uint64_t Begun = 0, Hash = 0;
+  // The count and the hash of the collectives of all ranks that this rank has
+  // begun, and the words that the other ranks saw of them. A word stays until
+  // all others have begun as many.
+  uint64_t Begun = 0, Hash = Collective::NoHash;
   std::deque<uint64_t> Words;
 };
 
@@ -371,7 +372,7 @@ void NcclTransport::tell(const Collective &C) {
   constexpr size_t many = 1024;
   if (C.What == Kind::Exchange)
     return;
-  Hash = (Hash ^ C.hash()) * 1099511628211u;
+  Hash = C.hash(Hash);
   Words.push_back(++Begun << hashBits | Hash >> (64 - hashBits));
   G.set(G.own().Doing[0], Words.back());
   if (Words.size() >= many)

@@ -163,7 +163,8 @@ struct Core {
   struct Queue {
     VkQueue Handle;
     std::mutex Lock; // guards the rest
-    // What its batches may still wait for, and so all that come behind them.
+    // The counters that its batches may still wait for. Every later batch of
+    // the queue waits for them, too.
     std::vector<Awaited> Behind;
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn

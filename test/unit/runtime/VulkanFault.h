@@ -39,8 +39,8 @@ inline Faults Fault;
 inline std::atomic<int> Waits{0};
 inline std::atomic<bool> Late{false}; // the device never gets done
 inline std::atomic<bool> Lost{false}; // waiting reports that it is lost
-inline std::atomic<bool> LostToCounters{
-    false}; // reading a semaphore reports it
+// Reading a semaphore reports that the device is lost.
+inline std::atomic<bool> LostToCounters{false};
 // Hears of the next wait.
 inline std::atomic<std::promise<void> *> NextWait{nullptr};
 
