@@ -1,73 +1,32 @@
 """torch.distributed on rdna, backend greta: ranks are processes that share one lavapipe; results are NumPy's, and those of one process on the CPU."""
 
 import functools
-import multiprocessing
 import os
-import pickle
 import re
 import signal
 import subprocess
 import sys
 import time
-import traceback
 
 import numpy
 import pytest
 from conftest import ROOT
+from ranks import Ranks
 
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 
-def run_rank(body, rank, size, folder, options):
-    import torch
-
-    import greta.torch  # noqa: F401
-
-    torch.set_num_threads(1)
-    torch.rdna.forbid_fallback(True)
-    try:
-        torch.distributed.init_process_group("greta", init_method=f"file://{folder}/store", rank=rank, world_size=size)
-        result = body(torch, torch.distributed, rank, size, **options)
-        assert not torch.rdna.fallbacks()
-        torch.distributed.destroy_process_group()
-    except BaseException:
-        result = traceback.format_exc()
-        (folder / f"failure{rank}").write_text(result)
-        raise
-    (folder / f"result{rank}").write_bytes(pickle.dumps(result))
-
-
-def start(folder, body, size, **options):
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=run_rank, args=(body, rank, size, folder, options)) for rank in range(size)]
-    for process in processes:
-        process.start()
-    return processes
-
-
-def run(folder, body, size=2, **options):
-    """What each rank's body returns."""
-    processes = start(folder, body, size, **options)
-    until = time.monotonic() + 240
-    try:
-        while any(process.is_alive() for process in processes) and not list(folder.glob("failure*")):
-            assert time.monotonic() < until, "the ranks do not end"
-            time.sleep(0.05)
-        for rank in range(size):
-            failure = folder / f"failure{rank}"
-            assert not failure.exists(), failure.read_text()
-        assert [process.exitcode for process in processes] == [0] * size
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-    return [pickle.loads((folder / f"result{rank}").read_bytes()) for rank in range(size)]
+@pytest.fixture(scope="module")
+def pool():
+    ranks = Ranks()
+    yield ranks
+    ranks.end()
 
 
 @pytest.fixture
-def ranks(rdna, tmp_path):
+def ranks(rdna, pool, tmp_path):
     assert rdna.distributed.Backend.default_device_backend_map["rdna"] == "greta"
-    return functools.partial(run, tmp_path)
+    return functools.partial(pool.run, tmp_path)
 
 
 #
@@ -435,12 +394,14 @@ def lose(torch, dist, rank, size, told):
 def test_a_lost_rank_is_an_error(rdna, tmp_path):
     """The time-out is half an hour; the process's end is seen."""
     told = tmp_path / "survived"
-    processes = start(tmp_path, lose, 2, told=told)
-    for process in processes:
+    ranks = Ranks()
+    ranks.begin(tmp_path, lose, 2, told=told)
+    for process in ranks.processes:
         process.join(60)
-        process.kill()
-    assert not (tmp_path / "failure0").exists(), (tmp_path / "failure0").read_text()
-    assert [process.exitcode for process in processes] == [0, -signal.SIGKILL]
+    codes = [process.exitcode for process in ranks.processes]
+    said = ranks.connections[0].recv() if not told.exists() and ranks.connections[0].poll() else None
+    ranks.end()
+    assert codes == [0, -signal.SIGKILL], said
     assert float(told.read_text()) < 10
 
 
