@@ -90,31 +90,29 @@ struct Candidates {
 
 /// Adds the choice in some orders of its blocks and slices, then other tiles by
 /// the model's cycles.
-static void addTiles(const KernelKind &kind, const Problem &problem,
-                     const Limits &limits, Candidates &candidates) {
+static void addTiles(const KernelKind &kind, int64_t rows,
+                     Candidates &candidates) {
   // The order of blocks says nothing to the model, nor does the length of the
   // loop over slices.
   const Tile &best = kind.tile;
   for (int64_t group : {best.group / 2, best.group * 2, best.group * 4}) {
     Tile tile = best;
-    tile.group =
-        std::clamp<int64_t>(group, 1, llvm::divideCeil(problem.m, best.m));
+    tile.group = std::clamp<int64_t>(group, 1, llvm::divideCeil(rows, best.m));
     candidates.add(tile);
   }
   for (int64_t slice = 2 * best.slice; best.stages == 1 && slice <= best.k;
        slice *= 2) {
     Tile tile = best;
     tile.slice = slice;
-    if (!TileModel(problem, limits).whyNot(tile))
+    if (!kind.whyNot(tile))
       candidates.add(tile);
   }
   std::vector<Tile> tiles;
   std::vector<std::pair<double, size_t>> order;
-  forEachTile(problem, limits, kind.available,
-              [&](const Tile &tile, double cycles) {
-                order.push_back({cycles, tiles.size()});
-                tiles.push_back(tile);
-              });
+  kind.candidates([&](const Tile &tile, double cycles) {
+    order.push_back({cycles, tiles.size()});
+    tiles.push_back(tile);
+  });
   llvm::sort(order);
   for (auto [cycles, index] : order)
     candidates.add(tiles[index]);
@@ -133,26 +131,6 @@ static void addNeighbours(const KernelKind &kind, Candidates &candidates) {
             candidates.add(next))
           tiles.push_back(next);
       }
-}
-
-/// The configurations that a GEMM may be tried with, the choice first.
-static FailureOr<std::vector<llvm::json::Object>>
-candidatesFor(const Space &space, const Limits &limits, unsigned count) {
-  Problem problem = problemOf(space);
-  std::optional<KernelKind> best = skinnyKind(space, limits);
-  if (!best)
-    best = matrixKind(space, problem, limits);
-  FailureOr<KernelKind> kind =
-      best ? std::move(*best) : simtKind(space, problem, limits);
-  if (failed(kind))
-    return failure();
-  Candidates candidates{count};
-  candidates.add(kind->tile);
-  if (kind->steps.empty())
-    addTiles(*kind, problem, limits, candidates);
-  else
-    addNeighbours(*kind, candidates);
-  return std::move(candidates.configs);
 }
 
 FailureOr<std::vector<TunableGemm>>
@@ -174,11 +152,17 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
             return gemm.key == key;
           }))
         continue;
-      FailureOr<std::vector<llvm::json::Object>> candidates =
-          candidatesFor(space, limits, count);
-      if (failed(candidates))
+      FailureOr<KernelKind> kind = kindOf(space, limits, kernel.getContext());
+      if (failed(kind))
         return WalkResult::interrupt();
-      found.push_back({std::move(key), /*rows=*/0, std::move(*candidates)});
+      Candidates candidates{count};
+      candidates.add(kind->tile);
+      if (kind->steps.empty())
+        addTiles(*kind, problemOf(space).m, candidates);
+      else
+        addNeighbours(*kind, candidates);
+      found.push_back(
+          {std::move(key), /*rows=*/0, std::move(candidates.configs)});
     }
     return WalkResult::advance();
   });

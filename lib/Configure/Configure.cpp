@@ -55,6 +55,16 @@ Limits::Limits(const TargetRow &row, bool useMatrix,
     matrix = row.matrix;
 }
 
+std::optional<std::string> Limits::whyNot(int64_t lanes, int64_t bytes) const {
+  if (lanes > maxBlock)
+    return "its waves are more than a workgroup takes";
+  if (bytes > ldsBytes)
+    return "it needs " + std::to_string(bytes) +
+           " bytes of shared memory, the target has " +
+           std::to_string(ldsBytes);
+  return std::nullopt;
+}
+
 /// Elements of one 16-byte access along rows of `columns`, which keep it
 /// aligned.
 static int64_t runLength(const Space &space, std::optional<int64_t> columns) {
@@ -84,102 +94,144 @@ static SmallVector<int64_t> spreadRows(const Space &space, int64_t rows,
   return result;
 }
 
-static Choice chooseRows(const Space &space, const Limits &limits,
-                         int64_t fixedBlock, MLIRContext *context) {
+/// Pure elementwise work on whole tensors: long runs of everything.
+static Tile flatTile(const Space &space, const Limits &limits,
+                     MLIRContext *context) {
+  Tile tile;
+  int64_t block = limits.block ? limits.block : limits.shareBlock;
+  tile.waves = block / limits.wave;
+  tile.n = block * std::max<int64_t>(128 / std::max(8u, space.narrowest), 8);
+  if (std::optional<int64_t> size = constantOf(space.size(context)))
+    tile.n = std::min<int64_t>(tile.n,
+                               llvm::PowerOf2Ceil(std::max<int64_t>(*size, 1)));
+  // Rows that blocks cut evenly need no bounds.
+  std::optional<int64_t> columns = constantOf(space.columns(context));
+  tile.flat = !columns || *columns % tile.n;
+  tile.m = 1;
+  return tile;
+}
+
+/// Candidates for rows: lanes of a workgroup that take a row as a whole, else
+/// the whole workgroup takes it in pieces.
+static void forEachRowTile(const Space &space, const Limits &limits,
+                           MLIRContext *context, VisitTile visit) {
+  // As one row a long tensor would have more elements than an index.
+  if (space.isFlat && constantOf(space.size(context)).value_or(0) <= maxExtent)
+    return visit(flatTile(space, limits, context), 0);
   std::optional<int64_t> columns = constantOf(space.columns(context));
   int64_t run = runLength(space, columns);
   int64_t slices = space.pairs == Space::Pairs::None ? 1 : 2;
-  int64_t maxLanes = fixedBlock ? fixedBlock : limits.maxBlock;
+  int64_t maxLanes = limits.block ? limits.block : limits.maxBlock;
   int64_t maxElements = limits.maxElements;
   if (space.fullOperands > 4)
     maxElements = std::min<int64_t>(maxElements, 24);
 
   // Elements per lane to aim at.
   bool isLong = columns && *columns * slices >= 4096;
-  bool hasSoftmax = space.hasSoftmax;
-  double aim = !limits.wide            ? 8
-               : !space.hasReduction   ? 8 * slices
-               : isLong && !hasSoftmax ? 32
-                                       : 16;
-  Choice choice;
-  int64_t bestLanes = 0;
-  double bestCost = HUGE_VAL;
+  double aim = !limits.wide                  ? 8
+               : !space.hasReduction         ? 8 * slices
+               : isLong && !space.hasSoftmax ? 32
+                                             : 16;
+  Tile tile;
+  auto setBlock = [&](int64_t lanes) {
+    int64_t block = limits.block ? limits.block : lanes;
+    tile.waves = block / limits.wave;
+    return block;
+  };
   // Rows that no reduction holds together are cut where they fill a workgroup.
   bool isCut = !space.hasReduction && columns &&
                *columns * slices > limits.shareBlock * aim;
   for (int64_t lanes = 1; columns && !isCut && lanes <= maxLanes; lanes *= 2) {
-    int64_t unit = lanes * run;
-    int64_t extent = llvm::alignTo(*columns, unit);
-    int64_t elements = extent / lanes * slices;
+    tile.n = llvm::alignTo(*columns, lanes * run);
+    int64_t elements = tile.n / lanes * slices;
     if (elements > maxElements)
       continue;
-    double cost = static_cast<double>(extent) / std::max<int64_t>(*columns, 1) +
-                  0.15 * std::abs(std::log2(elements / aim));
-    if (cost < bestCost) {
-      bestCost = cost;
-      bestLanes = lanes;
-      choice.space.columns = extent;
-    }
-  }
-  if (bestLanes) {
     // More lanes than a wave: the row alone, so that fewer waves meet.
-    int64_t block = limits.wide && bestLanes > limits.wave
-                        ? bestLanes
-                        : std::max(bestLanes, limits.shareBlock);
-    choice.block = fixedBlock ? fixedBlock : block;
-    choice.space.rows = spreadRows(space, choice.block / bestLanes, context);
-    return choice;
+    bool isAlone = limits.wide && lanes > limits.wave;
+    tile.m =
+        setBlock(isAlone ? lanes : std::max(lanes, limits.shareBlock)) / lanes;
+    visit(tile, static_cast<double>(tile.n) / std::max<int64_t>(*columns, 1) +
+                    0.15 * std::abs(std::log2(elements / aim)));
   }
 
-  // Rows in pieces: the whole workgroup on one row.
-  choice.block = fixedBlock           ? fixedBlock
-                 : space.hasReduction ? maxLanes
-                                      : limits.shareBlock;
-  int64_t unit = choice.block * run;
+  // Pieces take longer than any row that fits, as do bounds.
+  constexpr double cut = 8, bounds = 1;
+  int64_t unit =
+      run * setBlock(space.hasReduction ? maxLanes : limits.shareBlock);
   int64_t elements = space.hasReduction ? maxElements / 2 : aim;
   int64_t most = std::max<int64_t>(1, elements / (run * slices));
-  int64_t pieces = most;
-  for (int64_t n = most; columns && n > most / 2; --n)
-    if (*columns % (unit * n) == 0) {
-      pieces = n;
-      break;
-    }
-  choice.space.columns = unit * pieces;
-  choice.space.rows.assign(space.groups.size(), 1);
-  choice.space.loop = space.hasReduction;
-  return choice;
+  tile.m = 1;
+  tile.loop = space.hasReduction;
+  for (int64_t pieces = most; pieces > most / 2; --pieces) {
+    tile.n = unit * pieces;
+    visit(tile, cut + (columns && *columns % tile.n ? bounds : 0));
+  }
 }
 
-/// Pure elementwise work on whole tensors: long runs of everything.
-static Choice chooseFlat(const Space &space, const Limits &limits,
-                         int64_t fixedBlock, MLIRContext *context) {
-  Choice choice;
-  choice.block = fixedBlock ? fixedBlock : limits.shareBlock;
-  int64_t run = 128 / std::max(8u, space.narrowest);
-  int64_t elements = std::max<int64_t>(run, 8);
-  choice.space.columns = choice.block * elements;
-  std::optional<int64_t> size = constantOf(space.size(context));
-  if (size)
-    choice.space.columns = std::min<int64_t>(
-        choice.space.columns, llvm::PowerOf2Ceil(std::max<int64_t>(*size, 1)));
-  // Rows that blocks cut evenly need no bounds.
-  std::optional<int64_t> columns = constantOf(space.columns(context));
-  choice.space.flat = !columns || *columns % choice.space.columns;
-  // As one row it would be too long for an index.
-  if (size && *size > maxExtent)
-    return chooseRows(space, limits, fixedBlock, context);
-  if (!choice.space.flat)
-    choice.space.rows.assign(space.groups.size(), 1);
-  return choice;
+/// Sets a kernel's blocks as its tile has them.
+static void setBlocks(Choice &choice, const Space &space,
+                      MLIRContext *context) {
+  const Tile &tile = choice.tile;
+  SpaceSchedule &blocks = choice.space;
+  blocks.columns = tile.n;
+  blocks.depth = tile.k;
+  blocks.run = tile.run;
+  blocks.unroll = tile.unroll;
+  blocks.split = tile.split;
+  blocks.loop = tile.loop;
+  blocks.flat = tile.flat;
+  if (space.matmul && space.heads) {
+    // From columns of the GEMM to heads and columns of the space, of which only
+    // skinny GEMMs take a part.
+    int64_t inHead = *constantOf(space.columns(context));
+    int64_t columns = tile.n / columnsOfPair(space);
+    blocks.columns = tile.run ? std::min(columns, powerPart(inHead)) : inHead;
+    blocks.rows = {tile.m, columns / blocks.columns};
+  } else if (space.matmul) {
+    blocks.rows.assign(space.groups.size(), 1);
+    blocks.rows.back() = tile.m;
+  } else if (space.alone && getUpdatedCache(space.alone)) {
+    blocks.rows = {tile.m};
+  } else if (space.alone) {
+    blocks.rows = {1, tile.heads, std::max<int64_t>(1, tile.m / tile.heads)};
+  } else if (!tile.flat) {
+    blocks.rows = spreadRows(space, tile.m, context);
+  }
+}
+
+FailureOr<KernelKind> greta::kindOf(const Space &space, const Limits &limits,
+                                    MLIRContext *context) {
+  auto rows = [&, context](VisitTile visit) {
+    forEachRowTile(space, limits, context, visit);
+  };
+  FailureOr<KernelKind> kind = space.matmul  ? gemmKind(space, limits)
+                               : space.alone ? aloneKind(space, limits)
+                                             : KernelKind{Rows, rows};
+  if (!space.matmul)
+    kind->takeBest();
+  if (failed(kind) || failed(takeAsked(*kind, space, limits)))
+    return failure();
+  return kind;
 }
 
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
-                                int64_t fixedBlock, MLIRContext *context) {
-  if (space.matmul)
-    return chooseGemm(space, limits, context);
-  if (space.isFlat)
-    return chooseFlat(space, limits, fixedBlock, context);
-  return chooseRows(space, limits, fixedBlock, context);
+                                MLIRContext *context) {
+  FailureOr<KernelKind> kind = kindOf(space, limits, context);
+  if (failed(kind))
+    return failure();
+  // A choice without waves says that the tile of the others does not fit.
+  if (limits.isLedByMatrix() && kind->whyNot(kind->tile))
+    return Choice();
+  Choice choice;
+  choice.tile = kind->tile;
+  if (space.matmul) {
+    choice.cycles = [of = kind->cyclesOf, tile = kind->tile](int64_t rows) {
+      return of(tile, rows);
+    };
+    setLoop(choice, space, limits, context);
+  }
+  setBlocks(choice, space, context);
+  return choice;
 }
 
 /// Spaces that cannot be side by side leave several kernels: `rest`.
@@ -189,9 +241,8 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   if (failed(spaces))
     return failure();
   MLIRContext *context = kernel.getContext();
-  std::vector<Choice> choices;
   Schedule schedule;
-  schedule.waveSize = limits.wave;
+  schedule.waveSize = spaces->front().alone ? 0 : limits.wave;
   schedule.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
   // Only GEMMs that multiply in three parts have the attribute.
   for (const Space &space : *spaces)
@@ -221,16 +272,6 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
       return kernel.emitOpError("reduces rows of a dynamic length; give the "
                                 "last dimension in the type");
   }
-  if (spaces->front().alone) {
-    FailureOr<Choice> alone = chooseAlone(spaces->front(), limits);
-    if (failed(alone))
-      return failure();
-    schedule.waves = alone->tile.waves;
-    schedule.waveSize = 0;
-    schedule.spaces.push_back(std::move(alone->space));
-    setSchedule();
-    return success();
-  }
   if (spaces->size() > 1 && spaces->front().matmul) {
     FailureOr<bool> areTogether = chooseTogether(*spaces, limits, schedule);
     if (failed(areTogether))
@@ -241,19 +282,21 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
       rest = separateSpaces(kernel);
     return success();
   }
-  for (const Space &space : *spaces) {
-    FailureOr<Choice> choice = choose(space, limits, 0, context);
-    if (failed(choice))
-      return failure();
-    schedule.blockSize = std::max(schedule.blockSize, choice->block);
-    choices.push_back(std::move(*choice));
+  // All spaces of a kernel share the largest workgroup that one asks for.
+  Limits shared = limits;
+  for (size_t pass = 0; pass < std::min<size_t>(spaces->size(), 2); ++pass) {
+    schedule.spaces.clear();
+    for (const Space &space : *spaces) {
+      FailureOr<Choice> choice = choose(space, shared, context);
+      if (failed(choice))
+        return failure();
+      auto &most = space.alone ? schedule.waves : schedule.blockSize;
+      most =
+          std::max(most, choice->tile.waves * (space.alone ? 1 : limits.wave));
+      schedule.spaces.push_back(std::move(choice->space));
+    }
+    shared.block = schedule.blockSize;
   }
-  // All spaces of a kernel share the largest workgroup that one asked for.
-  for (auto [space, choice] : llvm::zip(*spaces, choices))
-    schedule.spaces.push_back(
-        choice.block == schedule.blockSize
-            ? std::move(choice.space)
-            : choose(space, limits, schedule.blockSize, context)->space);
   setSchedule();
   return success();
 }

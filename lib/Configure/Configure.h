@@ -7,6 +7,7 @@
 #include "greta/Names.h"
 #include "greta/Target/Target.h"
 #include "llvm/Support/JSON.h"
+#include <cmath>
 
 namespace greta {
 
@@ -14,8 +15,10 @@ struct Problem;
 struct TuningDatabase;
 struct TuningEntry;
 
-/// The kinds of kernels whose tile may be asked for, as bits.
+/// The kinds of kernels, as bits. Of row operators and updates of caches no
+/// tile can be asked for.
 enum TileKind : unsigned {
+  Rows = 0,
   MatrixGemm = 1,
   SkinnyGemm = 2,
   SimtGemm = 4,
@@ -24,8 +27,9 @@ enum TileKind : unsigned {
   AttentionGradients = 16,
 };
 
-/// The tile of a GEMM, or of attention (`m` own rows, `k` others), and how its
-/// workgroup goes over it: what `greta.config` and the tuning database name.
+/// The tile of a kernel and how its workgroup goes over it: what `greta.config`
+/// and the tuning database name. Attention has `m` own rows and `k` others, row
+/// operators `m` rows of `n` columns.
 struct Tile {
   const MatrixInstruction *instruction = nullptr; // null: SIMT FMAs
   int64_t m = 0, n = 0, k = 0, waves = 0;
@@ -35,6 +39,9 @@ struct Tile {
   int64_t run = 0;     // of a skinny GEMM, elements along K in a lane
   int64_t unroll = 1;  // blocks along K per iteration; of attention, for each
                        // of which are waves
+  int64_t heads = 1;   // of attention, whose own rows are together
+  bool loop = false; // over pieces of a row; of attention, own rows are shared
+  bool flat = false; // without rows
 
   TileKind kindOfGemm() const {
     return instruction ? MatrixGemm : run ? SkinnyGemm : SimtGemm;
@@ -64,14 +71,17 @@ struct Limits {
   bool wide; // a GPU: lanes are many and registers wait to be filled
   const TuningDatabase *tuning; // what was measured; null: nothing
   int64_t spareRegisters;       // of a lane that a chosen tile leaves free
+  int64_t block = 0; // lanes that the workgroup has; 0: as many as it likes
 
+  /// Why a workgroup cannot have so many lanes and so much shared memory.
+  std::optional<std::string> whyNot(int64_t lanes, int64_t bytes) const;
   bool isLedByMatrix() const { return lead && lead->instruction; }
 };
 
-/// The configuration of one space and the workgroup it would like.
+/// The configuration of one space; the tile has the workgroup that it would
+/// like.
 struct Choice {
-  int64_t block = 0;
-  Tile tile; // of a GEMM
+  Tile tile;
   /// The cycles of a GEMM with so many rows, by the model.
   std::function<double(int64_t)> cycles;
   SpaceSchedule space;
@@ -89,9 +99,9 @@ inline std::optional<int64_t> constantOf(AffineExpr expr) {
   return std::nullopt;
 }
 
-/// The space's schedule; a workgroup of `fixedBlock` lanes where that is not 0.
+/// The space's schedule.
 FailureOr<Choice> choose(const Space &space, const Limits &limits,
-                         int64_t fixedBlock, MLIRContext *context);
+                         MLIRContext *context);
 
 /// Schedules for GEMMs of one A in a launch: workgroups of one size, no parts
 /// along K. Whether they can be together.
@@ -108,22 +118,21 @@ int64_t copiesInLanes(const MatrixInstruction &mi);
 /// Queries that attention takes as few: loading keys is what they wait for.
 constexpr int64_t mostFewQueries = 16;
 
-/// The block program of an op that has its kernel to itself.
-FailureOr<Choice> chooseAlone(const Space &space, const Limits &limits);
-
 /// The entry of an op's `greta.config` for `row`; null: none.
 FailureOr<mlir::DictionaryAttr> configFor(Operation *op, const TargetRow &row);
 
-/// The schedule of a space with a GEMM.
-FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
-                             MLIRContext *context);
+/// Takes a tile that fits and its time.
+using VisitTile = llvm::function_ref<void(const Tile &, double)>;
 
-/// A kind of kernel for a space's GEMM or attention on a target: which tiles it
-/// may have, and a GEMM's time. It refers to what it was made from.
+/// A kind of kernel for a space on a target: which tiles it may have, and their
+/// time. It refers to what it was made from.
 struct KernelKind {
   TileKind kind;
-  Tile tile = {};    // the model's best
-  double cycles = 0; // of the GEMM with it
+  /// Visits the tiles to choose from. Times are cycles of GEMMs; of others they
+  /// only compare.
+  std::function<void(VisitTile)> candidates = {};
+  Tile tile = {};           // the best
+  double cycles = HUGE_VAL; // with it
   /// The cycles of a GEMM with so many rows.
   std::function<double(const Tile &, int64_t)> cyclesOf = {};
   /// Why a tile that is asked for cannot be; none: it can.
@@ -131,14 +140,29 @@ struct KernelKind {
   SmallVector<const MatrixInstruction *> available = {}; // to its tiles
   /// What tells a tile from its neighbours; empty: tiles are enumerated.
   ArrayRef<int64_t Tile::*> steps = {};
+
+  /// Takes the candidate of the least time, the first of equals.
+  void takeBest() {
+    candidates([&](const Tile &next, double time) {
+      if (time >= cycles * 0.999)
+        return;
+      cycles = time;
+      tile = next;
+    });
+  }
 };
 
+/// The kind of a space's kernel, with the tile asked for, else one that was
+/// measured, else the best.
+FailureOr<KernelKind> kindOf(const Space &space, const Limits &limits,
+                             MLIRContext *context);
+
+/// An op that has its kernel to itself.
+KernelKind aloneKind(const Space &space, const Limits &limits);
+FailureOr<KernelKind> gemmKind(const Space &space, const Limits &limits);
 /// A skinny GEMM, which is limited by memory; none where the GEMM does not suit
 /// it.
 std::optional<KernelKind> skinnyKind(const Space &space, const Limits &limits);
-/// By matrix instructions; none where no tile of one fits.
-std::optional<KernelKind> matrixKind(const Space &space, const Problem &problem,
-                                     const Limits &limits);
 /// By SIMT FMAs, which every target has.
 FailureOr<KernelKind> simtKind(const Space &space, const Problem &problem,
                                const Limits &limits);
@@ -154,6 +178,10 @@ const TuningEntry *measuredFor(const Space &space, const Limits &limits);
 
 /// Parts of a GEMM that may be asked for.
 constexpr int64_t mostSplit = 1024;
+
+/// A GEMM's loop over K as its tile has it.
+void setLoop(Choice &choice, const Space &space, const Limits &limits,
+             MLIRContext *context);
 
 /// Replaces parts of a kind's tile by those of the op's `greta.config`, else,
 /// of a GEMM, of the tuning database. One that does not fit is an error in a

@@ -1,7 +1,7 @@
 //===- ConfigureAlone.cpp - tiles of attention and of updates -------------===//
 //
 // In: the space of an op that has its kernel to itself, and a target row. Out:
-// how many waves a workgroup has, and its tiles.
+// the tiles to choose from.
 //
 // Attention takes the largest tile of queries, then of keys, whose blocks leave
 // a lane some of its registers: queries, logits and the result are kept, keys
@@ -53,15 +53,19 @@ static int64_t lanesOf(int64_t waves, const Limits &limits) {
   return waves * (limits.wave == 1 ? 32 : limits.wave);
 }
 
-static Choice chooseUpdate(const Space &space, const Limits &limits) {
-  Choice choice;
-  choice.tile.waves =
-      std::max<int64_t>(1, limits.shareBlock / lanesOf(1, limits));
-  choice.space.columns = llvm::PowerOf2Ceil(
-      cast<AffineConstantExpr>(space.shape.back()).getValue());
-  int64_t elements = lanesOf(choice.tile.waves, limits) * elementsOfUpdate;
-  choice.space.rows = {std::max<int64_t>(1, elements / choice.space.columns)};
-  return choice;
+/// The one tile of an update.
+static KernelKind updateKind(const Space &space, const Limits &limits) {
+  KernelKind kind{Rows};
+  kind.candidates = [&](VisitTile visit) {
+    Tile tile;
+    tile.waves = std::max<int64_t>(1, limits.shareBlock / lanesOf(1, limits));
+    tile.n = llvm::PowerOf2Ceil(
+        cast<AffineConstantExpr>(space.shape.back()).getValue());
+    int64_t elements = lanesOf(tile.waves, limits) * elementsOfUpdate;
+    tile.m = std::max<int64_t>(1, elements / tile.n);
+    visit(tile, 0);
+  };
+  return kind;
 }
 
 /// Counts what is computed of each logit at a time, in f32: itself, what it is
@@ -93,6 +97,7 @@ namespace {
 /// over, and what a workgroup needs for both.
 struct Blocks {
   const Limits &limits;
+  const AttentionFacts &facts;
   int64_t size, bits;         // of a head, of an element
   int64_t leastRows = 0;      // of the smallest instruction; 0: there is none
   int64_t copies = 1;         // that lanes have of its operands' elements
@@ -103,12 +108,16 @@ struct Blocks {
   int64_t perLogit = 1;           // what is computed at a time, in f32
   int64_t orders = 2;             // of other rows in shared memory
   int64_t loaded = 2;             // blocks of other rows in registers
+  int64_t loadedByWave = 0;       // and those for each wave
   bool weightsMeet = false;       // in shared memory, where lanes have no sums
   bool ownAreShared = false;      // in shared memory, not in registers
+  double share;                   // of a lane's registers that may be taken
+  double over = 1; // times those, before own rows go to shared memory
 
   /// `inRegisters`: operands come there, as those of few queries do.
   Blocks(Operation *op, const Limits &limits, bool inRegisters = false)
-      : limits(limits), size(columnsOf(queryTypeOf(op))) {
+      : limits(limits), facts(limits.row.tiles.attention),
+        size(columnsOf(queryTypeOf(op))), share(facts.vgprs) {
     Type element = queryTypeOf(op).getElementType();
     bits = element.getIntOrFloatBitWidth();
     for (const MatrixInstruction *mi : instructionsFor(
@@ -126,8 +135,8 @@ struct Blocks {
   }
 
   int64_t waves() const { return lanes / lanesOf(1, limits); }
-  /// The `share` of a lane's registers that may be taken.
-  int64_t available(double share) const {
+  /// Registers of a lane that may be taken.
+  int64_t available() const {
     return (limits.wide ? int64_t(limits.row.vgprs.perWave * share)
                         : registersOfCpu) -
            limits.spareRegisters;
@@ -140,7 +149,7 @@ struct Blocks {
     int64_t atOnce = ownAreShared ? 1 : sums;
     int64_t wide = own * (atOnce * columns + perLogit * others);
     int64_t narrow = copies * own * (kept * columns + atOnce * others) +
-                     loaded * others * columns;
+                     (loaded + loadedByWave * waves()) * others * columns;
     return (wide + narrow * bits / 32) / lanes;
   }
   /// Bytes of shared memory with the padding of rows.
@@ -150,57 +159,67 @@ struct Blocks {
     return elements * bits / 8 * 17 / 16;
   }
   bool fitsMemory() const { return bytes() <= limits.ldsBytes; }
-  /// Halves own rows down to `least`, and their lanes, until memory suffices.
-  void shareOwn(int64_t least) {
-    ownAreShared = true;
-    for (; own > least && !fitsMemory(); own /= 2)
-      lanes /= 2;
+  /// The blocks with own rows in shared memory: they and their lanes are halved
+  /// down to `least` until it suffices.
+  Blocks shared(int64_t least) const {
+    Blocks blocks = *this;
+    blocks.ownAreShared = true;
+    for (; blocks.own > least && !blocks.fitsMemory(); blocks.own /= 2)
+      blocks.lanes /= 2;
+    return blocks;
   }
-  /// Doubles the other rows up to `most` while registers and memory suffice.
-  void growOthers(int64_t most, int64_t available) {
-    for (; others < most; others *= 2) {
-      Blocks more = *this;
-      more.others *= 2;
-      if (more.registers() > available || !more.fitsMemory())
-        return;
-    }
+  /// Time for each of the other rows: what an iteration costs beside is that of
+  /// some.
+  double iteration() const { return 1 + 4.0 / others; }
+  /// Registers that are spilled cost more where own rows were to stay in them.
+  double time() const {
+    constexpr double spill = 1000;
+    double spilled = std::max<int64_t>(0, registers() - available());
+    return iteration() + (ownAreShared
+                              ? 1 + spill * (over - 1) * available() + spilled
+                              : spill * spilled);
   }
-  /// The choice with these blocks; a tile has the queries of `heads` heads.
-  Choice choice(Tile tile, int64_t heads = 1) const {
+  Tile take(Tile tile) const {
     tile.m = own;
     tile.n = size;
     tile.k = others;
-    Choice choice;
-    choice.tile = tile;
-    choice.space.rows = {1, heads, 1};
-    choice.space.loop = ownAreShared;
-    return choice;
+    tile.loop = ownAreShared;
+    return tile;
+  }
+  /// Visits the tiles of these and of more other rows, up to `most` as far as
+  /// memory suffices.
+  void forEachOthers(const Tile &tile, int64_t most, VisitTile visit) const {
+    Blocks next = *this;
+    do {
+      visit(next.take(tile), next.time());
+      next.others *= 2;
+    } while (next.others <= most && next.fitsMemory());
   }
 };
 } // namespace
 
-/// Gives each wave keys of its own, as many as its registers take, where the
-/// fewest fit and results can meet in shared memory. Returns the number of
-/// waves; 0 if they do not.
-static int64_t splitKeys(Blocks &blocks, bool areBytes) {
+/// Visits tiles whose waves have keys of their own, as many as their registers
+/// take, if the fewest fit and results can meet in shared memory.
+static void forEachOfWaves(const Blocks &blocks, Tile tile, bool areBytes,
+                           VisitTile visit) {
   const Limits &limits = blocks.limits;
-  const AttentionFacts &facts = limits.row.tiles.attention;
+  const AttentionFacts &facts = blocks.facts;
   Blocks ofWave = blocks;
   ofWave.lanes = lanesOf(1, limits);
   ofWave.loaded *= ofWave.copies;
-  auto fits = [&](double share) {
-    return ofWave.registers() <= share * limits.row.vgprs.perWave;
-  };
   // Results of f32 meet, with a row's sums.
   int64_t meeting = 4 * blocks.own * (blocks.size + 8);
-  int64_t together = std::min<int64_t>(
+  tile.waves = tile.unroll = std::min<int64_t>(
       wavesThatMeet, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
-  if (!blocks.isWide || together <= 1 || !fits(facts.vgprsOfFewest))
-    return 0;
-  ofWave.others *= 2;
-  if (fits(areBytes ? facts.vgprsOfBytes : facts.vgprsOfWave))
-    blocks.others = ofWave.others;
-  return together;
+  if (!blocks.isWide || tile.waves <= 1)
+    return;
+  for (double share : {facts.vgprsOfFewest,
+                       areBytes ? facts.vgprsOfBytes : facts.vgprsOfWave}) {
+    if (ofWave.registers() > share * limits.row.vgprs.perWave)
+      return;
+    visit(ofWave.take(tile), ofWave.iteration() / tile.waves);
+    ofWave.others *= 2;
+  }
 }
 
 /// Returns the rows of a tile of few queries, which are those of `heads` heads
@@ -214,20 +233,20 @@ static int64_t fewRows(Operation *op, RankedTensorType keys, int64_t &heads) {
   return heads * llvm::PowerOf2Ceil(std::max<int64_t>(1, count));
 }
 
-static Choice chooseAttention(const Space &space, const Limits &limits) {
+static KernelKind attentionKind(const Space &space, const Limits &limits) {
   Operation *op = space.alone;
   auto keys = cast<RankedTensorType>(op->getOperand(1).getType());
-  int64_t heads = 1, few = fewRows(op, keys, heads);
+  Tile tile;
+  int64_t few = fewRows(op, keys, tile.heads);
   bool isSmall = few && few <= leastOfSimt;
   Blocks blocks(op, limits, /*inRegisters=*/isSmall);
   const int64_t leastRows = blocks.leastRows;
   const int64_t least =
       isSmall && leastRows <= leastOfSimt ? leastOfSimt : blocks.others;
-  const AttentionFacts &facts = limits.row.tiles.attention;
   blocks.own = rowsOfSimt;
   if (blocks.isWide) {
     blocks.own = blocks.lanes / 2;
-    blocks.lanes /= blocks.size <= smallHead ? facts.tilesOfSmall : 1;
+    blocks.lanes /= blocks.size <= smallHead ? blocks.facts.tilesOfSmall : 1;
   }
   if (few) {
     blocks.own = std::min(blocks.own, few);
@@ -238,93 +257,92 @@ static Choice chooseAttention(const Space &space, const Limits &limits) {
   blocks.weightsMeet = blocks.bits == 32;
   while (blocks.own > least && !blocks.fitsMemory())
     blocks.own /= 2;
-  int64_t available = blocks.available(facts.vgprs);
   int64_t mostKeys = blocks.isWide ? keysOfMatrix : keysOfSimt;
-  Tile tile;
   tile.waves = blocks.waves();
-  if (few) {
-    if (int64_t waves = splitKeys(blocks, keys.getElementType().isInteger()))
-      tile.waves = tile.unroll = waves;
-    else
-      blocks.growOthers(std::min<int64_t>(mostKeys, facts.keysOfFew),
-                        available);
-    tile.split = std::clamp<int64_t>(
-        facts.wavesOfFew * limits.simds / tile.waves, 1, mostSplit);
-    return blocks.choice(tile, heads);
-  }
-  // No tile of keys leaves registers for queries.
-  if (blocks.isWide && facts.wholeOperands && !blocks.isLoadedWhole &&
-      blocks.registers() > available)
-    blocks.shareOwn(leastRows);
-  blocks.growOthers(mostKeys, available);
-  // Waves have rows of their own.
-  if (leastRows)
-    tile.waves = std::clamp<int64_t>(blocks.own / leastRows, 1, tile.waves);
-  return blocks.choice(tile);
+  KernelKind kind{Attention};
+  kind.candidates = [=, &limits](VisitTile visit) {
+    if (few) {
+      auto visitSplit = [&](Tile tile, double time) {
+        tile.split = std::clamp<int64_t>(
+            blocks.facts.wavesOfFew * limits.simds / tile.waves, 1, mostSplit);
+        visit(tile, time);
+      };
+      forEachOfWaves(blocks, tile, keys.getElementType().isInteger(),
+                     visitSplit);
+      blocks.forEachOthers(tile,
+                           std::min<int64_t>(mostKeys, blocks.facts.keysOfFew),
+                           visitSplit);
+      return;
+    }
+    auto visitBlocks = [&](const Blocks &blocks) {
+      // Waves have rows of their own.
+      Tile next = tile;
+      if (leastRows)
+        next.waves = std::clamp<int64_t>(blocks.own / leastRows, 1, tile.waves);
+      blocks.forEachOthers(next, mostKeys, visit);
+    };
+    visitBlocks(blocks);
+    if (blocks.isWide && blocks.facts.wholeOperands && !blocks.isLoadedWhole)
+      visitBlocks(blocks.shared(leastRows));
+  };
+  return kind;
 }
 
 /// Rows that a workgroup adds up, as many to a wave as an instruction has: they
 /// stay in its registers with the sums. Then the largest tile of others, of
 /// which shared memory has both orders.
-static Choice chooseBackward(const Space &space, const Limits &limits) {
+static KernelKind gradientsKind(const Space &space, const Limits &limits) {
   Blocks blocks(space.alone, limits);
   const int64_t leastRows = blocks.leastRows;
-  const AttentionFacts &facts = limits.row.tiles.attention;
+  const AttentionFacts &facts = blocks.facts;
   blocks.operands = blocks.perLogit = 2;
   blocks.sums = isOfKeys(space.alone) ? 2 : 1;
   blocks.orders = 2 + blocks.sums;
   blocks.weightsMeet = !leastRows;
   blocks.own = blocks.isWide ? blocks.waves() * leastRows : rowsOfSimt;
-  Tile tile;
-  tile.waves = blocks.waves();
   if (leastRows) {
     // On the H200 316 TFLOP/s in place of 286; keys have too many sums.
     int64_t ofWave =
         blocks.sums == 1 && blocks.size <= smallHead ? facts.tilesOfSmall : 1;
-    tile.waves =
-        std::clamp<int64_t>(blocks.own / (ofWave * leastRows), 1, tile.waves);
+    blocks.lanes =
+        lanesOf(std::clamp<int64_t>(blocks.own / (ofWave * leastRows), 1,
+                                    blocks.waves()),
+                limits);
   }
-  blocks.lanes = lanesOf(tile.waves, limits);
   // Each wave has what is on its way, and the operand of a dot.
-  auto setLoaded = [&] {
-    blocks.loaded = 2 + (facts.wholeOperands ? blocks.copies * tile.waves : 0);
+  blocks.loadedByWave = facts.wholeOperands ? blocks.copies : 0;
+  if (blocks.isWide)
+    blocks.share = facts.vgprsOfGradients;
+  // Some spilled registers cost less than rows in shared memory.
+  blocks.over = facts.overGradients;
+  KernelKind kind{AttentionGradients};
+  kind.candidates = [=](VisitTile visit) {
+    auto visitBlocks = [&](const Blocks &blocks) {
+      Tile tile;
+      tile.waves = blocks.waves();
+      blocks.forEachOthers(tile, blocks.isWide ? keysOfMatrix : keysOfSimt,
+                           visit);
+    };
+    visitBlocks(blocks);
+    // They are only more code if registers do not suffice then either.
+    if (blocks.isWide && blocks.facts.wholeOperands &&
+        blocks.shared(blocks.own).registers() <=
+            blocks.available() * blocks.over)
+      visitBlocks(blocks.shared(blocks.own / blocks.waves()));
   };
-  setLoaded();
-  int64_t available =
-      blocks.available(blocks.isWide ? facts.vgprsOfGradients : facts.vgprs);
-  // Some spilled registers cost less than rows in shared memory, which are only
-  // more code if registers do not suffice then either.
-  auto spills = [&] {
-    return blocks.registers() > available * facts.overGradients;
-  };
-  if (blocks.isWide && facts.wholeOperands && spills()) {
-    blocks.ownAreShared = true;
-    if ((blocks.ownAreShared = !spills()))
-      blocks.shareOwn(blocks.own / tile.waves);
-  }
-  tile.waves = blocks.waves();
-  setLoaded();
-  blocks.growOthers(blocks.isWide ? keysOfMatrix : keysOfSimt, available);
-  return blocks.choice(tile);
+  return kind;
 }
 
-FailureOr<Choice> greta::chooseAlone(const Space &space, const Limits &limits) {
-  if (getUpdatedCache(space.alone))
-    return chooseUpdate(space, limits);
-  bool isBackward = isa<AttentionBackwardOp>(space.alone);
-  Choice choice = isBackward ? chooseBackward(space, limits)
-                             : chooseAttention(space, limits);
-  KernelKind kind{isBackward ? AttentionGradients : Attention, choice.tile};
-  // A family's variant without matrix instructions keeps the choice.
-  if ((!limits.matrix.empty() || limits.row.matrix.empty()) &&
-      failed(takeAsked(kind, space, limits)))
-    return failure();
-  const Tile &tile = choice.tile = kind.tile;
-  SpaceSchedule &blocks = choice.space;
-  blocks.rows[2] = std::max<int64_t>(1, tile.m / blocks.rows[1]);
-  blocks.columns = tile.n;
-  blocks.depth = tile.k;
-  blocks.unroll = tile.unroll;
-  blocks.split = tile.split;
-  return choice;
+KernelKind greta::aloneKind(const Space &space, const Limits &limits) {
+  KernelKind kind = getUpdatedCache(space.alone) ? updateKind(space, limits)
+                    : isa<AttentionBackwardOp>(space.alone)
+                        ? gradientsKind(space, limits)
+                        : attentionKind(space, limits);
+  // Blocks say how much shared memory they have once all of them are known.
+  kind.whyNot = [&](const Tile &tile) -> std::optional<std::string> {
+    if (lanesOf(tile.waves, limits) > limits.row.maxWorkgroupSize)
+      return "its waves are more than a workgroup takes";
+    return std::nullopt;
+  };
+  return kind;
 }

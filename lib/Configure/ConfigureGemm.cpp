@@ -62,10 +62,9 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
 /// Tiles of skinny GEMMs whose operands go from memory to the registers of
 /// the matrix instructions. Waves lie along K first, so that many loads are
 /// under way.
-static void
-forEachInRegisters(const Problem &problem, const Limits &limits,
-                   ArrayRef<const MatrixInstruction *> available,
-                   llvm::function_ref<void(const Tile &, double)> visit) {
+static void forEachInRegisters(const Problem &problem, const Limits &limits,
+                               ArrayRef<const MatrixInstruction *> available,
+                               VisitTile visit) {
   const StreamRates &rates = limits.row.tiles.stream;
   if (!rates.line || problem.m > rates.mostRows)
     return;
@@ -105,9 +104,9 @@ static SmallVector<int64_t> splitsOf(Tile tile, const Problem &problem,
   return splits;
 }
 
-void greta::forEachTile(const Problem &problem, const Limits &limits,
+static void forEachTile(const Problem &problem, const Limits &limits,
                         ArrayRef<const MatrixInstruction *> available,
-                        llvm::function_ref<void(const Tile &, double)> visit) {
+                        VisitTile visit) {
   forEachInRegisters(problem, limits, available, visit);
   TileModel model(problem, limits);
   const TileFacts &facts = limits.row.tiles;
@@ -180,22 +179,18 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
           }
 }
 
-std::optional<KernelKind> greta::matrixKind(const Space &space,
-                                            const Problem &problem,
-                                            const Limits &limits) {
+/// By matrix instructions; none where no tile of one fits.
+static std::optional<KernelKind>
+matrixKind(const Space &space, const Problem &problem, const Limits &limits) {
   KernelKind kind{MatrixGemm};
   kind.available = instructionsFor(space.matmul, limits);
-  kind.cycles = HUGE_VAL;
-  auto take = [&](const Tile &tile, double cycles) {
-    if (cycles >= kind.cycles * 0.999)
-      return;
-    kind.cycles = cycles;
-    kind.tile = tile;
+  kind.candidates = [=, &limits, available = kind.available](VisitTile visit) {
+    forEachTile(problem, limits, available, visit);
   };
   if (limits.isLedByMatrix())
     kind.tile = *limits.lead;
   else
-    forEachTile(problem, limits, kind.available, take);
+    kind.takeBest();
   if (!kind.tile.instruction)
     return std::nullopt;
   kind.cyclesOf = [problem, limits](const Tile &tile, int64_t rows) {
@@ -206,7 +201,7 @@ std::optional<KernelKind> greta::matrixKind(const Space &space,
                               llvm::divideCeil(given.n, tile.n), tile.waves,
                               limits);
   };
-  kind.whyNot = [&](const Tile &tile) {
+  kind.whyNot = [=, &limits](const Tile &tile) {
     return TileModel(problem, limits).whyNot(tile, /*asked=*/true);
   };
   return kind;
@@ -356,30 +351,6 @@ tile::PipelineAttr greta::pipelineOf(MLIRContext *context,
       hiddenBy(problem, tile, limits));
 }
 
-/// Sets a GEMM's workgroup and blocks as its tile has them.
-static void setBlocks(Choice &choice, const Space &space,
-                      const Limits &limits) {
-  const Tile &tile = choice.tile;
-  SpaceSchedule &blocks = choice.space;
-  choice.block = tile.waves * limits.wave;
-  blocks.rows.assign(space.groups.size(), 1);
-  blocks.rows.back() = tile.m;
-  blocks.columns = tile.n;
-  blocks.depth = tile.k;
-  blocks.run = tile.run;
-  blocks.unroll = tile.unroll;
-  blocks.split = tile.split;
-  if (!space.heads)
-    return;
-  // From columns of the GEMM to heads and columns of the space, of which only
-  // skinny GEMMs take a part.
-  int64_t inHead =
-      *constantOf(space.columns(MatmulOp(space.matmul).getContext()));
-  int64_t columns = tile.n / columnsOfPair(space);
-  blocks.columns = tile.run ? std::min(columns, powerPart(inHead)) : inHead;
-  blocks.rows = {tile.m, columns / blocks.columns};
-}
-
 /// Whether a skinny GEMM goes to matrix instructions: where what is asked for
 /// or was measured names one, else where operands may go to its registers
 /// straight from memory and the model has that faster. All GEMMs that share a
@@ -404,60 +375,37 @@ static bool suitsMatrix(const Space &space, const Problem &problem,
   return matrix && matrix->cycles < skinny.cycles;
 }
 
-/// The kind of a space's GEMM, with the tile asked for, else one that was
-/// measured, else the model's.
-static FailureOr<KernelKind> kindOf(const Space &space, const Problem &problem,
-                                    const Limits &limits) {
+FailureOr<KernelKind> greta::gemmKind(const Space &space,
+                                      const Limits &limits) {
+  Problem problem = problemOf(space);
+  if (!limits.isLedByMatrix())
+    problem.n = std::max(problem.n, limits.columns);
   std::optional<KernelKind> kind = skinnyKind(space, limits);
-  bool isAsked = true;
-  if (!kind || suitsMatrix(space, problem, limits, *kind)) {
-    MatmulOp matmul = space.matmul;
-    // The loop over K looks two blocks ahead in i32.
-    constexpr int64_t maxDepth = INT32_MAX / 2;
-    if (int64_t k = matmul.getDepth();
-        !ShapedType::isDynamic(k) && k > maxDepth)
-      return matmul.emitOpError("has K = ")
-             << k << "; it may have up to " << maxDepth << ": split the GEMM";
-    kind = matrixKind(space, problem, limits);
-    // A configuration is meant for the targets that have its instruction, and
-    // the tile of the launch's first GEMM has taken it.
-    isAsked = kind ? !limits.isLedByMatrix()
-                   : instructionsFor(matmul, Limits(limits.row, true)).empty();
-  }
-  FailureOr<KernelKind> chosen =
-      kind ? std::move(*kind) : simtKind(space, problem, limits);
-  if (succeeded(chosen) && isAsked && failed(takeAsked(*chosen, space, limits)))
-    return failure();
-  return chosen;
+  if (kind && !suitsMatrix(space, problem, limits, *kind))
+    return std::move(*kind);
+  MatmulOp matmul = space.matmul;
+  // The loop over K looks two blocks ahead in i32.
+  constexpr int64_t maxDepth = INT32_MAX / 2;
+  if (int64_t k = matmul.getDepth(); !ShapedType::isDynamic(k) && k > maxDepth)
+    return matmul.emitOpError("has K = ")
+           << k << "; it may have up to " << maxDepth << ": split the GEMM";
+  kind = matrixKind(space, problem, limits);
+  if (kind)
+    return std::move(*kind);
+  return simtKind(space, problem, limits);
 }
 
-FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
-                                    MLIRContext *context) {
+void greta::setLoop(Choice &choice, const Space &space, const Limits &limits,
+                    MLIRContext *context) {
   Problem problem = problemOf(space);
-  bool isLed = limits.isLedByMatrix();
-  if (!isLed)
-    problem.n = std::max(problem.n, limits.columns);
-  FailureOr<KernelKind> kind = kindOf(space, problem, limits);
-  if (failed(kind))
-    return failure();
-  Choice choice;
-  choice.tile = kind->tile;
-  choice.cycles = [of = kind->cyclesOf, tile = kind->tile](int64_t rows) {
-    return of(tile, rows);
-  };
-  if (const MatrixInstruction *mi = choice.tile.instruction) {
-    // A choice without lanes says that the tile of the others does not fit.
-    if (isLed && kind->whyNot(choice.tile))
-      return Choice();
-    choice.space.group = choice.tile.group;
-    choice.tile.split =
-        partsOf(llvm::divideCeil(problem.k, choice.tile.k), choice.tile.split);
-    choice.space.chiplets = limits.row.xcds;
-    choice.space.pipeline = pipelineOf(context, problem, choice.tile, limits);
-    choice.space.matrix =
-        matrixAttr(context, *mi, limits.row,
-                   choice.tile.opaque || !mi->accLayout.isKnown());
-  }
-  setBlocks(choice, space, limits);
-  return choice;
+  Tile &tile = choice.tile;
+  tile.split = partsOf(llvm::divideCeil(problem.k, tile.k), tile.split);
+  if (!tile.instruction)
+    return;
+  choice.space.group = tile.group;
+  choice.space.chiplets = limits.row.xcds;
+  choice.space.pipeline = pipelineOf(context, problem, tile, limits);
+  choice.space.matrix =
+      matrixAttr(context, *tile.instruction, limits.row,
+                 tile.opaque || !tile.instruction->accLayout.isKnown());
 }

@@ -202,20 +202,17 @@ takeConfig(Tile &tile, DictionaryAttr config, TileKind kind,
   return std::nullopt;
 }
 
-/// So many parts along K at most that none is empty; those of skinny GEMMs are
-/// whole blocks.
-static void fitParts(Tile &tile, int64_t depth) {
-  if (tile.kindOfGemm() == SimtGemm)
-    tile.split = partsOf(llvm::divideCeil(std::max<int64_t>(depth, 1), tile.k),
-                         tile.split);
-  while (tile.run && tile.split > 1 && depth % (tile.k * tile.split))
-    --tile.split;
-}
-
 LogicalResult greta::takeAsked(KernelKind &kind, const Space &space,
                                const Limits &limits) {
   MatmulOp matmul = space.matmul;
   Operation *op = matmul ? matmul : space.alone;
+  // The tile of the launch's first GEMM has taken what is asked for. A family's
+  // variant without matrix instructions keeps the choice.
+  Limits full(limits.row, /*useMatrix=*/true);
+  if (kind.kind == Rows || limits.isLedByMatrix() ||
+      (kind.kind == SimtGemm && !instructionsFor(matmul, full).empty()) ||
+      (space.alone && limits.matrix.size() < full.matrix.size()))
+    return success();
   FailureOr<DictionaryAttr> config = configFor(op, limits.row);
   if (failed(config))
     return failure();
@@ -229,11 +226,12 @@ LogicalResult greta::takeAsked(KernelKind &kind, const Space &space,
   Tile asked = kind.tile;
   std::optional<std::string> why =
       takeConfig(asked, *config, kind.kind, kind.available);
-  if (!why && matmul) {
-    fitParts(asked, matmul.getDepth());
-    if ((why = kind.whyNot(asked)))
-      why = "that does not fit: " + *why;
-  }
+  // Parts of skinny GEMMs are whole blocks.
+  while (asked.run && asked.split > 1 &&
+         matmul.getDepth() % (asked.k * asked.split))
+    --asked.split;
+  if (!why && (why = kind.whyNot(asked)))
+    why = "that does not fit: " + *why;
   if (!why)
     kind.tile = asked;
   else if (isInSource)

@@ -28,8 +28,6 @@ whyNotSimt(const Problem &problem, const Limits &limits, const Tile &tile) {
     return "its tile does not take heads of " + std::to_string(problem.head) +
            " columns whole";
   int64_t lanes = tile.waves * limits.wave;
-  if (lanes > limits.maxBlock)
-    return "its waves are more than a workgroup takes";
   int64_t sums = tile.m * tile.n / lanes;
   if (sums < 1 ||
       problem.count * sums > (limits.wide ? mostSums : mostSumsOfCpu))
@@ -37,11 +35,8 @@ whyNotSimt(const Problem &problem, const Limits &limits, const Tile &tile) {
            " sums a lane, which are from 1 to " +
            std::to_string((limits.wide ? mostSums : mostSumsOfCpu) /
                           problem.count);
-  int64_t lds = ldsBytes(problem, tile);
-  if (lds > limits.ldsBytes)
-    return "it needs " + std::to_string(lds) +
-           " bytes of shared memory, the target has " +
-           std::to_string(limits.ldsBytes);
+  if (auto why = limits.whyNot(lanes, ldsBytes(problem, tile)))
+    return why;
   if (tile.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
            "batch or heads";
@@ -81,35 +76,28 @@ FailureOr<KernelKind> greta::simtKind(const Space &space,
            << "target has " << limits.ldsBytes << "; take another target";
   // A lane does one a cycle, and the iteration's barriers and loads come
   // beside.
-  int64_t m = rows, n = columns;
-  int64_t steps = llvm::divideCeil(problem.k, tile.k);
   double perCycle =
       double(limits.row.simdsPerUnit) * limits.wave / limits.row.waveCycles;
-  double step = problem.count * m * n * tile.k / perCycle +
-                limits.row.tiles.loop.iteration;
-  double acrossN = llvm::divideCeil(problem.n, n);
-  double sums = double(problem.count) * rows * columns;
-  auto cyclesOf = [&row = limits.row, m, acrossN, steps, step,
-                   sums](int64_t given, int64_t split) {
-    double tiles = double(llvm::divideCeil(given, m)) * acrossN;
-    return std::ceil(tiles * split / row.computeUnits) *
-               llvm::divideCeil(steps, split) * step +
-           splitCycles(row, split, sums);
+  kind.cyclesOf = [&row = limits.row, problem, perCycle](const Tile &tile,
+                                                         int64_t given) {
+    double sums = double(problem.count) * tile.m * tile.n;
+    double step = sums * tile.k / perCycle + row.tiles.loop.iteration;
+    double tiles = double(llvm::divideCeil(given, tile.m)) *
+                   llvm::divideCeil(problem.n, tile.n);
+    return std::ceil(tiles * tile.split / row.computeUnits) *
+               llvm::divideCeil(llvm::divideCeil(problem.k, tile.k),
+                                tile.split) *
+               step +
+           splitCycles(row, tile.split, sums);
   };
-  kind.cycles = HUGE_VAL;
-  int64_t most = mostParts(m, n, problem, limits), chosen = 1;
-  for (int64_t split = 1; split <= most; split *= 2) {
-    double cycles = cyclesOf(problem.m, split);
-    if (cycles < kind.cycles) {
-      kind.cycles = cycles;
-      chosen = split;
-    }
-  }
-  tile.split = partsOf(steps, chosen);
-  kind.cyclesOf = [cyclesOf, chosen](const Tile &, int64_t given) {
-    return cyclesOf(given, chosen);
+  kind.candidates = [=, &limits, next = tile,
+                     of = kind.cyclesOf](VisitTile visit) mutable {
+    int64_t most = mostParts(next.m, next.n, problem, limits);
+    for (next.split = 1; next.split <= most; next.split *= 2)
+      visit(next, of(next, problem.m));
   };
-  kind.whyNot = [&](const Tile &tile) {
+  kind.takeBest();
+  kind.whyNot = [=, &limits](const Tile &tile) {
     return whyNotSimt(problem, limits, tile);
   };
   static constexpr int64_t Tile::*parts[] = {&Tile::n, &Tile::k, &Tile::waves,

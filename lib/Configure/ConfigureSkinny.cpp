@@ -122,8 +122,8 @@ whyNotSkinny(const Space &space, const Limits &limits, const Tile &tile) {
     return "its tile has half a pair of columns";
   if (tile.k > int64_t(llvm::PowerOf2Ceil(matmul.getDepth())))
     return "its tile is deeper than the GEMM";
-  if (lanes > limits.maxBlock)
-    return "its waves are more than a workgroup takes";
+  if (auto why = limits.whyNot(lanes, /*bytes=*/0))
+    return why;
   int64_t runs = tile.n * (tile.k / tile.run);
   if (runs < lanes)
     return "its tile has less than a 'run' for each lane";
@@ -164,18 +164,15 @@ namespace {
 /// Its `batch` counts GEMMs, or groups that have rows.
 struct SkinnyTime {
   const TargetRow *row;
-  int64_t split = 1;
-  double sums;    // of a workgroup
+  double rows;
   double loading; // of one GEMM's B
   double busy;    // the share of the waves that the device wants, by one GEMM
   double issue;   // of one GEMM's multiply-adds and loads of A
 
-  double toLoad(double batch) const {
-    return batch * loading / std::min(1.0, batch * busy * split) +
-           splitCycles(*row, split, sums);
-  }
-  double of(double batch) const {
-    return std::max(toLoad(batch), batch * issue);
+  double of(const Tile &tile, double batch) const {
+    double toLoad = batch * loading / std::min(1.0, batch * busy * tile.split) +
+                    splitCycles(*row, tile.split, rows * tile.n);
+    return std::max(toLoad, batch * issue);
   }
 };
 
@@ -238,10 +235,10 @@ struct SkinnyTile {
     return tile;
   }
 
-  SkinnyTime time(const Tile &tile) const {
+  SkinnyTime time() const {
     SkinnyTime time;
     time.row = &limits.row;
-    time.sums = double(rows) * tile.n;
+    time.rows = rows;
     time.busy = double(wavesAcross()) * wavesAlongDepth /
                 (double(limits.simds) * wavesPerSimd);
     time.loading = double(together) * depth * bits / 8 /
@@ -251,16 +248,20 @@ struct SkinnyTile {
         (unit ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
     time.issue = perWeight * rows * count * together * depth /
                  (limits.wave * double(limits.simds));
-    // Parts of the depth fill a device that waves along it do not.
+    return time;
+  }
+
+  /// Parts of the depth fill a device that waves along it do not.
+  void forEachSplit(VisitTile visit) const {
     constexpr int64_t most = 64;
     bool splits = limits.wide && !limits.columns && canSplit(space);
-    SkinnyTime trial = time;
-    for (trial.split = 2;
-         splits && trial.split <= most && depth % (tile.k * trial.split) == 0;
-         trial.split *= 2)
-      if (trial.toLoad(batch) < time.toLoad(batch))
-        time = trial;
-    return time;
+    Tile next = tile();
+    SkinnyTime time = this->time();
+    do {
+      visit(next, time.of(next, batch));
+      next.split *= 2;
+    } while (splits && next.split <= most &&
+             depth % (next.k * next.split) == 0);
   }
 
 private:
@@ -322,24 +323,25 @@ std::optional<KernelKind> greta::skinnyKind(const Space &space,
   if (!isSkinny(matmul))
     return std::nullopt;
   SkinnyTile skinny(space, limits);
-  KernelKind kind{SkinnyGemm, skinny.tile()};
-  SkinnyTime time = skinny.time(kind.tile);
-  kind.tile.split = time.split;
+  KernelKind kind{SkinnyGemm};
+  kind.candidates = [skinny](VisitTile visit) { skinny.forEachSplit(visit); };
+  kind.takeBest();
   // More rows than were expected load B again. Each row is likely to be of
   // another group.
   int64_t rows = skinny.rows, groups = matmul.getNumGroups();
-  double cycles = time.of(skinny.batch);
   bool isDynamic = matmul.getType().isDynamicDim(matmul.getBatchRank());
-  double across = llvm::divideCeil(skinny.together, kind.tile.n);
-  int64_t waves = kind.tile.waves;
-  kind.cyclesOf = [=](const Tile &, int64_t given) {
+  kind.cyclesOf = [=, time = skinny.time(), batch = skinny.batch,
+                   together = skinny.together](const Tile &tile,
+                                               int64_t given) {
+    double once = time.of(tile, batch);
     if (!groups)
-      return cycles * llvm::divideCeil(given, rows);
+      return once * llvm::divideCeil(given, rows);
     if (!isDynamic)
-      return cycles;
+      return once;
     double tiles = rows == 1 ? given : std::min(given, groups);
-    return time.of(tiles) +
-           cyclesOfEmptySlots(groups, given, rows, across, waves, limits);
+    double across = llvm::divideCeil(together, tile.n);
+    return time.of(tile, tiles) +
+           cyclesOfEmptySlots(groups, given, rows, across, tile.waves, limits);
   };
   kind.cycles = kind.cyclesOf(kind.tile, expectedRows(matmul));
   kind.whyNot = [&](const Tile &tile) {

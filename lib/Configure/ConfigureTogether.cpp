@@ -31,22 +31,22 @@ FailureOr<bool> greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
       leader = &space;
   }
   MLIRContext *context = MatmulOp(leader->matmul).getContext();
-  FailureOr<Choice> lead = choose(*leader, limits, 0, context);
+  FailureOr<Choice> lead = choose(*leader, limits, context);
   if (failed(lead))
     return failure();
   if (lead->space.split > 1) // what was measured for it alone
     return false;
   limits.lead = &lead->tile;
   for (const Space &space : spaces) {
-    FailureOr<Choice> choice = choose(space, limits, 0, context);
+    FailureOr<Choice> choice = choose(space, limits, context);
     if (failed(choice))
       return failure();
-    if (choice->block != lead->block || choice->space.split > 1 ||
+    if (choice->tile.waves != lead->tile.waves || choice->space.split > 1 ||
         !choice->tile.instruction != !lead->tile.instruction)
       return false;
     schedule.spaces.push_back(std::move(choice->space));
   }
-  schedule.blockSize = lead->block;
+  schedule.blockSize = lead->tile.waves * limits.wave;
   return true;
 }
 

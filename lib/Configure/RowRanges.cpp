@@ -182,7 +182,7 @@ LogicalResult Planner::add(KernelOp kernel, Choices &choices) {
     for (const Space &one : *spaces)
       own.columns += std::max<int64_t>(
           1, MatmulOp(one.matmul).getType().getShape().back());
-  FailureOr<Choice> choice = choose(space, own, 0, kernel.getContext());
+  FailureOr<Choice> choice = choose(space, own, kernel.getContext());
   if (failed(choice))
     return failure();
   const TuningEntry *measured = measuredFor(space, own);

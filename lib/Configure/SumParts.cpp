@@ -74,7 +74,7 @@ static SumOfGemm sumOfGemm(AllReduceOp sum, const Limits &limits) {
   if (failed(spaces) || spaces->size() != 1 || !spaces->front().matmul)
     return found;
   FailureOr<Choice> choice =
-      choose(spaces->front(), limits, 0, kernel.getContext());
+      choose(spaces->front(), limits, kernel.getContext());
   if (succeeded(choice) && choice->cycles)
     found.microseconds = [cycles = choice->cycles, clock = limits.row.clockMHz](
                              int64_t rows) { return cycles(rows) / clock; };

@@ -197,8 +197,6 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
   if (tile.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
            "batch or heads";
-  if (tile.waves * limits.wave > limits.maxBlock)
-    return "its waves are more than a workgroup takes";
   // Lanes with unequal shares of packed weights load narrow and spill (gfx1100:
   // 298 in 64x48x128).
   int64_t weights = row.tiles.weightsOfLane;
@@ -225,11 +223,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     return "its depth of " + std::to_string(tile.k) +
            " is, with packed weights, no power of two of " +
            std::to_string(problem.unit) + " or more";
-  int64_t lds = ldsBytes(tile);
-  if (lds > limits.ldsBytes)
-    return "it needs " + std::to_string(lds) +
-           " bytes of shared memory, the target has " +
-           std::to_string(limits.ldsBytes);
+  if (auto why = limits.whyNot(tile.waves * limits.wave, ldsBytes(tile)))
+    return why;
   if (row.vgprs.perWave) {
     int64_t perSimd = llvm::divideCeil(tile.waves, simds());
     int64_t most = row.vgprs.perWave;

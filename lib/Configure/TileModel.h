@@ -112,11 +112,6 @@ Problem problemOf(const Space &space);
 int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
                   const Limits &limits);
 
-/// Calls `visit` with every tile that fits and its cycles.
-void forEachTile(const Problem &problem, const Limits &limits,
-                 llvm::ArrayRef<const MatrixInstruction *> available,
-                 llvm::function_ref<void(const Tile &, double)> visit);
-
 /// A tile's schedule as the loop over K has it.
 tile::PipelineAttr pipelineOf(mlir::MLIRContext *context,
                               const Problem &problem, const Tile &tile,

@@ -75,7 +75,7 @@ struct TuningDatabase {
 struct TunableGemm {
   TuningKey key;
   int64_t rows = 0; // of a dynamic M, that its kernels serve at most; 0: any
-  /// The model's choice, then what it judges best.
+  /// The compiler's choice, then what the model judges best.
   std::vector<llvm::json::Object> candidates;
 };
 

@@ -25,6 +25,14 @@ func.func @waves(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1
 
 // -----
 
+func.func @lanes(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its waves are more than a workgroup takes}}
+  %0 = greta.attention %q, %k, %k {greta.config = {waves = 32}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
+  return %0 : tensor<1x2x8x64xf16>
+}
+
+// -----
+
 func.func @split(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
   // expected-error @+1 {{has a 'greta.config' whose 'split' is not from 1 to 1024}}
   %0 = greta.attention %q, %k, %k {greta.config = {split = 0}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
