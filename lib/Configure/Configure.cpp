@@ -98,7 +98,7 @@ static SmallVector<int64_t> spreadRows(const Space &space, int64_t rows,
 static Tile flatTile(const Space &space, const Limits &limits,
                      MLIRContext *context) {
   Tile tile;
-  int64_t block = limits.block ? limits.block : limits.shareBlock;
+  int64_t block = limits.blockOr(limits.shareBlock);
   tile.waves = block / limits.wave;
   tile.n = block * std::max<int64_t>(128 / std::max(8u, space.narrowest), 8);
   if (std::optional<int64_t> size = constantOf(space.size(context)))
@@ -121,7 +121,7 @@ static void forEachRowTile(const Space &space, const Limits &limits,
   std::optional<int64_t> columns = constantOf(space.columns(context));
   int64_t run = runLength(space, columns);
   int64_t slices = space.pairs == Space::Pairs::None ? 1 : 2;
-  int64_t maxLanes = limits.block ? limits.block : limits.maxBlock;
+  int64_t maxLanes = limits.blockOr(limits.maxBlock);
   int64_t maxElements = limits.maxElements;
   if (space.fullOperands > 4)
     maxElements = std::min<int64_t>(maxElements, 24);
@@ -133,11 +133,6 @@ static void forEachRowTile(const Space &space, const Limits &limits,
                : isLong && !space.hasSoftmax ? 32
                                              : 16;
   Tile tile;
-  auto setBlock = [&](int64_t lanes) {
-    int64_t block = limits.block ? limits.block : lanes;
-    tile.waves = block / limits.wave;
-    return block;
-  };
   // Rows that no reduction holds together are cut where they fill a workgroup.
   bool isCut = !space.hasReduction && columns &&
                *columns * slices > limits.shareBlock * aim;
@@ -148,22 +143,25 @@ static void forEachRowTile(const Space &space, const Limits &limits,
       continue;
     // More lanes than a wave: the row alone, so that fewer waves meet.
     bool isAlone = limits.wide && lanes > limits.wave;
-    tile.m =
-        setBlock(isAlone ? lanes : std::max(lanes, limits.shareBlock)) / lanes;
+    int64_t block =
+        limits.blockOr(isAlone ? lanes : std::max(lanes, limits.shareBlock));
+    tile.waves = block / limits.wave;
+    tile.m = block / lanes;
     visit(tile, static_cast<double>(tile.n) / std::max<int64_t>(*columns, 1) +
                     0.15 * std::abs(std::log2(elements / aim)));
   }
 
   // Pieces take longer than any row that fits, as do bounds.
   constexpr double cut = 8, bounds = 1;
-  int64_t unit =
-      run * setBlock(space.hasReduction ? maxLanes : limits.shareBlock);
+  int64_t block =
+      limits.blockOr(space.hasReduction ? maxLanes : limits.shareBlock);
   int64_t elements = space.hasReduction ? maxElements / 2 : aim;
   int64_t most = std::max<int64_t>(1, elements / (run * slices));
+  tile.waves = block / limits.wave;
   tile.m = 1;
   tile.loop = space.hasReduction;
   for (int64_t pieces = most; pieces > most / 2; --pieces) {
-    tile.n = unit * pieces;
+    tile.n = block * run * pieces;
     visit(tile, cut + (columns && *columns % tile.n ? bounds : 0));
   }
 }

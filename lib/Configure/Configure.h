@@ -73,6 +73,7 @@ struct Limits {
   int64_t spareRegisters;       // of a lane that a chosen tile leaves free
   int64_t block = 0; // lanes that the workgroup has; 0: as many as it likes
 
+  int64_t blockOr(int64_t lanes) const { return block ? block : lanes; }
   /// Why a workgroup cannot have so many lanes and so much shared memory.
   std::optional<std::string> whyNot(int64_t lanes, int64_t bytes) const;
   bool isLedByMatrix() const { return lead && lead->instruction; }

@@ -169,10 +169,12 @@ struct SkinnyTime {
   double busy;    // the share of the waves that the device wants, by one GEMM
   double issue;   // of one GEMM's multiply-adds and loads of A
 
+  double toLoad(const Tile &tile, double batch) const {
+    return batch * loading / std::min(1.0, batch * busy * tile.split) +
+           splitCycles(*row, tile.split, rows * tile.n);
+  }
   double of(const Tile &tile, double batch) const {
-    double toLoad = batch * loading / std::min(1.0, batch * busy * tile.split) +
-                    splitCycles(*row, tile.split, rows * tile.n);
-    return std::max(toLoad, batch * issue);
+    return std::max(toLoad(tile, batch), batch * issue);
   }
 };
 
@@ -236,9 +238,7 @@ struct SkinnyTile {
   }
 
   SkinnyTime time() const {
-    SkinnyTime time;
-    time.row = &limits.row;
-    time.rows = rows;
+    SkinnyTime time{&limits.row, double(rows), 0, 0, 0};
     time.busy = double(wavesAcross()) * wavesAlongDepth /
                 (double(limits.simds) * wavesPerSimd);
     time.loading = double(together) * depth * bits / 8 /
@@ -251,14 +251,14 @@ struct SkinnyTile {
     return time;
   }
 
-  /// Parts of the depth fill a device that waves along it do not.
+  /// Parts of the depth fill a device that waves along it do not: they are
+  /// compared by loading.
   void forEachSplit(VisitTile visit) const {
     constexpr int64_t most = 64;
     bool splits = limits.wide && !limits.columns && canSplit(space);
     Tile next = tile();
-    SkinnyTime time = this->time();
     do {
-      visit(next, time.of(next, batch));
+      visit(next, time().toLoad(next, batch));
       next.split *= 2;
     } while (splits && next.split <= most &&
              depth % (next.k * next.split) == 0);
