@@ -63,7 +63,7 @@ static nb::object capsuleOf(DLManagedTensor *tensor) {
   return nb::steal(capsule);
 }
 
-static void bindArrays(nb::module_ &m) {
+static void bindDevices(nb::module_ &m) {
   nb::class_<Device>(m, "Device", "A device by name; opened when it is used")
       .def(nb::init<std::string>(), "spec"_a)
       .def_ro("spec", &Device::spec)
@@ -80,8 +80,60 @@ static void bindArrays(nb::module_ &m) {
           device.session()->queue->run(
               [](greta::Stream &stream) { stream.synchronize(); });
       });
+}
 
-  nb::class_<Array>(m, "Array", "A contiguous array on a device")
+/// Copies of an array's elements, and the array for other libraries.
+static void bindTransfers(nb::class_<Array> &array) {
+  array
+      .def(
+          "write",
+          [](Array &a, HostBytes data) {
+            checkSize(a, data.nbytes());
+            a.session->queue->run([&](greta::Stream &stream) {
+              stream.write(*a.buffer, data.data(), data.nbytes(), a.offset);
+            });
+          },
+          "data"_a)
+      .def(
+          "read",
+          [](const Array &a, WritableBytes data) {
+            checkSize(a, data.nbytes());
+            a.session->queue->run([&](greta::Stream &stream) {
+              stream.read(*a.buffer, data.data(), data.nbytes(), a.offset);
+            });
+          },
+          "data"_a)
+      .def(
+          "__dlpack__",
+          [](const Array &a, const nb::kwargs &) {
+            a.session->queue->run(
+                [](greta::Stream &stream) { stream.synchronize(); });
+            return capsuleOf(exported(a));
+          },
+          "The same memory for another library, when the work before is done")
+      .def("__dlpack_device__",
+           [](const Array &a) {
+             DLManagedTensor *tensor = exported(a);
+             DLDevice device = tensor->dl_tensor.device;
+             tensor->deleter(tensor);
+             return nb::make_tuple(static_cast<int>(device.device_type),
+                                   device.device_id);
+           })
+      .def("copy_from", [](Array &a, const Array &from) {
+        checkSize(a, from.bytes());
+        if (from.session != a.session)
+          throw nb::value_error("the other array lies on another device");
+        a.session->queue->run([&](greta::Stream &stream) {
+          check(greta_buffer_copy(stream.get(), a.buffer->get(), a.offset,
+                                  from.buffer->get(), from.offset,
+                                  from.bytes()));
+        });
+      });
+}
+
+static void bindArrays(nb::module_ &m) {
+  nb::class_<Array> array(m, "Array", "A contiguous array on a device");
+  array
       .def(nb::init<std::shared_ptr<Device>, std::vector<int64_t>, nb::object,
                     std::string, size_t>(),
            "device"_a, "shape"_a, "dtype"_a, "type"_a, "itemsize"_a)
@@ -132,51 +184,8 @@ static void bindArrays(nb::module_ &m) {
           [](const Array &a, Device &device) {
             return device.isOpen() && a.session == device.session();
           },
-          "device"_a)
-      .def(
-          "write",
-          [](Array &a, HostBytes data) {
-            checkSize(a, data.nbytes());
-            a.session->queue->run([&](greta::Stream &stream) {
-              stream.write(*a.buffer, data.data(), data.nbytes(), a.offset);
-            });
-          },
-          "data"_a)
-      .def(
-          "read",
-          [](const Array &a, WritableBytes data) {
-            checkSize(a, data.nbytes());
-            a.session->queue->run([&](greta::Stream &stream) {
-              stream.read(*a.buffer, data.data(), data.nbytes(), a.offset);
-            });
-          },
-          "data"_a)
-      .def(
-          "__dlpack__",
-          [](const Array &a, const nb::kwargs &) {
-            a.session->queue->run(
-                [](greta::Stream &stream) { stream.synchronize(); });
-            return capsuleOf(exported(a));
-          },
-          "The same memory for another library, when the work before is done")
-      .def("__dlpack_device__",
-           [](const Array &a) {
-             DLManagedTensor *tensor = exported(a);
-             DLDevice device = tensor->dl_tensor.device;
-             tensor->deleter(tensor);
-             return nb::make_tuple(static_cast<int>(device.device_type),
-                                   device.device_id);
-           })
-      .def("copy_from", [](Array &a, const Array &from) {
-        checkSize(a, from.bytes());
-        if (from.session != a.session)
-          throw nb::value_error("the other array lies on another device");
-        a.session->queue->run([&](greta::Stream &stream) {
-          check(greta_buffer_copy(stream.get(), a.buffer->get(), a.offset,
-                                  from.buffer->get(), from.offset,
-                                  from.bytes()));
-        });
-      });
+          "device"_a);
+  bindTransfers(array);
 }
 
 namespace {
@@ -383,6 +392,7 @@ NB_MODULE(_runtime, m) {
         "A manifest for people, as greta-run --inspect prints it");
   m.def("devices", &greta::Runtime::devices,
         "What was probed, as greta_device_list says it");
+  bindDevices(m);
   bindArrays(m);
   bindStreams(m);
   bindPackages(m);

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 namespace greta::llm {
 
@@ -286,15 +287,141 @@ Block nthLargest(Program &p, const Sizes &sizes, const Block &numbers,
                   p.select(larger < count, own, p.number(most, own)), 0);
 }
 
+// The results of `sample_parts`, and memory for lists of parts.
+struct Parts {
+  Block tops, blockTops, sums, bestKeys, bestTokens, lists;
+};
+
+// The candidates of a row, of which each is the best of those that are likelier
+// than the one before.
+class Candidates {
+public:
+  Candidates(Program &p, const Sizes &sizes, const Row &row, Choice &c,
+             const Parts &parts)
+      : p(p), sizes(sizes), row(row), c(c), lists(parts.lists) {
+    index = p.iota(0, {sizes.parts});
+    Block partsOfRow = row.line * sizes.parts;
+    tops = p.load(parts.tops + (partsOfRow + index),
+                  index < sizes.blockCount * partsOfBlock, least);
+    Block blocksOfRow = row.line * sizes.blocks;
+    Block number = p.iota(0, {sizes.blocks}), at = blocksOfRow + number;
+    Block isBlock = number < sizes.blockCount;
+    Block blockTop = p.load(parts.blockTops + at, isBlock, least);
+    top = p.reduce("arith.maxnumf", blockTop, 0);
+    Block total = p.reduce(
+        "arith.addf",
+        p.load(parts.sums + at, isBlock, 0) * c.weights(blockTop, top), 0);
+    topP = row.number(TopP);
+    nucleus = topP * total;
+    first = p.argmax(p.load(parts.bestKeys + at, isBlock, unset),
+                     p.load(parts.bestTokens + at, isBlock, 0), 0)
+                .second;
+    topK = row.word(TopK);
+    // Nothing below is allowed.
+    bound = p.elementwise(
+        "arith.maxnumf",
+        {top + row.number(MinDistance),
+         p.choose(
+             topK <= sizes.blockCount,
+             [&] {
+               return nthLargest(p, sizes, parts.blockTops + blocksOfRow, topK);
+             },
+             [&] { return p.number(least, top); })});
+  }
+
+  // The first one that is allowed.
+  Block allowed() {
+    return p.repeat(first, [&](Block candidate) -> std::pair<Block, Block> {
+      return next(candidate);
+    });
+  }
+
+private:
+  // Whether to go on behind a candidate, and with which.
+  std::pair<Block, Block> next(const Block &candidate) {
+    Block logit = c.finite(p.load(c.base + candidate));
+    Block isLimited = (topK < sizes.vocabulary) | (topP < 1) | (logit < bound);
+    // The list of the parts that are read, and behind it their number.
+    Block list = lists + row.line * (sizes.parts + 1);
+    Block toRead = p.choose(
+        isLimited, [&] { return listParts(list, logit); },
+        [&] { return p.integer(0); });
+    auto [count, weight, best] = search(list, toRead, logit, candidate);
+    // Alone at the top, or not to be asked: it is its own successor.
+    Block isFirst = best == candidate;
+    Block isAllowed = (logit >= bound) & (count < topK) & (weight < nucleus);
+    Block isChosen = isFirst | isAllowed;
+    return {isChosen == 0, p.select(isChosen, candidate, best)};
+  }
+
+  Block competes(const Block &l, const Block &logit) {
+    return (l > logit) & (l >= bound);
+  }
+
+  Block listParts(const Block &list, const Block &logit) {
+    Block isRead = competes(tops, logit);
+    Block numbered =
+        p.scan("arith.addi", p.convert("arith.extui", isRead, "i32"), 0);
+    Block end = p.splat(p.integer(sizes.parts), numbered.shape);
+    p.barrier();
+    p.store(index, list + (numbered - 1), isRead);
+    p.store(numbered, list + end, index == sizes.parts - 1);
+    p.barrier();
+    return p.load(list + sizes.parts);
+  }
+
+  // Of the tokens in the parts of a list that are likelier than `candidate`,
+  // their number, the sum of their weights, and the best.
+  std::tuple<Block, Block, Block> search(const Block &list, const Block &toRead,
+                                         const Block &logit,
+                                         const Block &candidate) {
+    Block none = p.number(0, logit), nobody = p.number(unset, logit);
+    Program::Blocks found =
+        p.loop(p.integer(0), toRead, partsTogether,
+               {p.integer(0), none, nobody, candidate},
+               [&](Block done, Program::Blocks so) -> Program::Blocks {
+                 std::vector<int64_t> lines = {partsTogether, part};
+                 Block next = p.iota(0, {partsTogether, 1}) + done;
+                 // Parts beyond the last one lie beyond the vocabulary.
+                 Block which = p.load(list + next, next < toRead, 0);
+                 Block begin = p.select(next < toRead, which,
+                                        p.number(sizes.parts, which)) *
+                               part;
+                 Block token = p.broadcast(begin, lines) + p.iota(1, lines);
+                 Block read = c.logitsOf(token);
+                 Block isIn = competes(read, logit);
+                 Block one = p.convert("arith.extui", isIn, "i32");
+                 // At least one competes in each part that is read, so what
+                 // does not is never the best.
+                 Block l = p.select(isIn, read, nobody);
+                 Block weight = c.weights(l, top);
+                 auto [key, best] = c.best(c.keys(l, token), token);
+                 Block isBetter = key > so[2];
+                 return {so[0] + c.sum("arith.addi", one),
+                         so[1] + c.sum("arith.addf", weight),
+                         p.select(isBetter, key, so[2]),
+                         p.select(isBetter, best, so[3])};
+               });
+    return {found[0], found[1], found[3]};
+  }
+
+  Program &p;
+  const Sizes &sizes;
+  const Row &row;
+  Choice &c;
+  Block lists, index, tops, top, topP, nucleus, first, topK, bound;
+};
+
 std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
   Program p("sample_choose", 16);
   Block places = p.argument("places", "i32");
   Block table = p.argument("table", "i32");
-  Block partTops = p.argument("part_tops", "f32");
-  Block blockTops = p.argument("block_tops", "f32");
-  Block sums = p.argument("sums", "f32");
-  Block bestKeys = p.argument("best_keys", "f32");
-  Block bestTokens = p.argument("best_tokens", "i32");
+  Parts parts;
+  parts.tops = p.argument("part_tops", "f32");
+  parts.blockTops = p.argument("block_tops", "f32");
+  parts.sums = p.argument("sums", "f32");
+  parts.bestKeys = p.argument("best_keys", "f32");
+  parts.bestTokens = p.argument("best_tokens", "i32");
   Block positions = p.argument("positions", "i32");
   Block slots = p.argument("slots", "i32");
   Block lengths = p.argument("lengths", "i32");
@@ -302,7 +429,7 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
   Block counts = p.argument("counts", "i32");
   Block tokens = p.argument("tokens", "i32");
   Block logits = p.argument("logits", "f32");
-  Block lists = p.argument("lists", "i32");
+  parts.lists = p.argument("lists", "i32");
   Block pages = p.argument("pages", "i32", /*isPointer=*/false);
   Row row(p, places, rows);
   p.when(row.left > 0, [&] {
@@ -322,92 +449,7 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
     p.store(p.select(goesOn, c.position + 1, p.integer(0)),
             lengths + row.place);
 
-    Block index = p.iota(0, {sizes.parts});
-    Block partsOfRow = row.line * sizes.parts;
-    Block tops = p.load(partTops + (partsOfRow + index),
-                        index < sizes.blockCount * partsOfBlock, least);
-    Block blocksOfRow = row.line * sizes.blocks;
-    Block number = p.iota(0, {sizes.blocks}), at = blocksOfRow + number;
-    Block isBlock = number < sizes.blockCount;
-    Block blockTop = p.load(blockTops + at, isBlock, least);
-    Block top = p.reduce("arith.maxnumf", blockTop, 0);
-    Block total =
-        p.reduce("arith.addf",
-                 p.load(sums + at, isBlock, 0) * c.weights(blockTop, top), 0);
-    Block topP = row.number(TopP), nucleus = topP * total;
-    Block firstCandidate = p.argmax(p.load(bestKeys + at, isBlock, unset),
-                                    p.load(bestTokens + at, isBlock, 0), 0)
-                               .second;
-    Block topK = row.word(TopK);
-    // Nothing below is allowed.
-    Block bound = p.elementwise(
-        "arith.maxnumf",
-        {top + row.number(MinDistance),
-         p.choose(
-             topK <= sizes.blockCount,
-             [&] {
-               return nthLargest(p, sizes, blockTops + blocksOfRow, topK);
-             },
-             [&] { return p.number(least, top); })});
-
-    Block token = p.repeat(
-        firstCandidate, [&](Block candidate) -> std::pair<Block, Block> {
-          Block logit = c.finite(p.load(c.base + candidate));
-          auto competes = [&](const Block &l) {
-            return (l > logit) & (l >= bound);
-          };
-          Block isLimited =
-              (topK < sizes.vocabulary) | (topP < 1) | (logit < bound);
-          // The list of the parts that are read, and behind it their number.
-          Block list = lists + row.line * (sizes.parts + 1);
-          auto listed = [&] {
-            Block isRead = competes(tops);
-            Block numbered = p.scan("arith.addi",
-                                    p.convert("arith.extui", isRead, "i32"), 0);
-            Block end = p.splat(p.integer(sizes.parts), numbered.shape);
-            p.barrier();
-            p.store(index, list + (numbered - 1), isRead);
-            p.store(numbered, list + end, index == sizes.parts - 1);
-            p.barrier();
-            return p.load(list + sizes.parts);
-          };
-          Block toRead =
-              p.choose(isLimited, listed, [&] { return p.integer(0); });
-          Block none = p.number(0, logit), nobody = p.number(unset, logit);
-          Program::Blocks found =
-              p.loop(p.integer(0), toRead, partsTogether,
-                     {p.integer(0), none, nobody, candidate},
-                     [&](Block done, Program::Blocks so) -> Program::Blocks {
-                       std::vector<int64_t> lines = {partsTogether, part};
-                       Block next = p.iota(0, {partsTogether, 1}) + done;
-                       // Parts beyond the last one lie beyond the vocabulary.
-                       Block which = p.load(list + next, next < toRead, 0);
-                       Block begin = p.select(next < toRead, which,
-                                              p.number(sizes.parts, which)) *
-                                     part;
-                       Block token =
-                           p.broadcast(begin, lines) + p.iota(1, lines);
-                       Block read = c.logitsOf(token);
-                       Block isIn = competes(read);
-                       Block one = p.convert("arith.extui", isIn, "i32");
-                       // At least one competes in each part that is read, so
-                       // what does not is never the best.
-                       Block l = p.select(isIn, read, nobody);
-                       Block weight = c.weights(l, top);
-                       auto [key, best] = c.best(c.keys(l, token), token);
-                       Block isBetter = key > so[2];
-                       return {so[0] + c.sum("arith.addi", one),
-                               so[1] + c.sum("arith.addf", weight),
-                               p.select(isBetter, key, so[2]),
-                               p.select(isBetter, best, so[3])};
-                     });
-          // Alone at the top, or not to be asked: it is its own successor.
-          Block isFirst = found[3] == candidate;
-          Block isAllowed =
-              (logit >= bound) & (found[0] < topK) & (found[1] < nucleus);
-          Block isChosen = isFirst | isAllowed;
-          return {isChosen == 0, p.select(isChosen, candidate, found[3])};
-        });
+    Block token = Candidates(p, sizes, row, c, parts).allowed();
     p.store(token, row.words + History + (c.position & (rememberedTokens - 1)));
     p.store(token, tokens + row.place);
     p.when(row.counts(), [&] {
