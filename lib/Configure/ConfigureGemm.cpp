@@ -227,6 +227,37 @@ static int64_t loadedBits(Value value, RankedTensorType operand,
   return bits;
 }
 
+/// The layout of an operand that is an argument of the kernel.
+static std::optional<TensorLayout> layoutOf(Value operand) {
+  auto argument = dyn_cast<BlockArgument>(operand);
+  if (!argument)
+    return std::nullopt;
+  auto kernel = cast<KernelOp>(argument.getOwner()->getParentOp());
+  return TensorLayout::of(kernel, argument.getArgNumber());
+}
+
+/// The alignment of an operand's rows as it is stored, and of its beginning:
+/// rows of `row` elements, as far as is known, but views may lie farther apart.
+static int64_t alignOfRows(Value operand, int64_t row) {
+  auto argument = dyn_cast<BlockArgument>(operand);
+  if (argument && cast<KernelOp>(argument.getOwner()->getParentOp())
+                      .getView(argument.getArgNumber())) {
+    TensorLayout layout = *layoutOf(operand);
+    for (AffineExpr multiple : ArrayRef(layout.strides).drop_back())
+      row = std::gcd(row, multiple.getLargestKnownDivisor());
+    row = std::gcd(row, layout.offset.getLargestKnownDivisor());
+  }
+  int64_t bytes = tile::bytesInMemory(getElementTypeOrSelf(operand));
+  return std::min<int64_t>(16, powerPart(std::max<int64_t>(row, 1)) * bytes);
+}
+
+/// Elements from a row of an operand to the next, 0: a launch computes and
+/// checks it.
+static int64_t distanceOfRows(Value operand) {
+  std::optional<TensorLayout> layout = layoutOf(operand);
+  return layout ? constantOf(layout->strides.end()[-2]).value_or(0) : 0;
+}
+
 Problem greta::problemOf(const Space &space) {
   MatmulOp matmul = space.matmul;
   constexpr int64_t guess = 2048;
@@ -251,21 +282,6 @@ Problem greta::problemOf(const Space &space) {
   // Halves of a head lie in repetitions, not in waves.
   int64_t within = space.pairs == Space::Pairs::Halves ? head / 2 : head;
   int64_t bytes = tile::bytesInMemory(matmul.getA().getType().getElementType());
-  auto alignOf = [&](int64_t divisor) {
-    return std::min<int64_t>(16,
-                             powerPart(std::max<int64_t>(divisor, 1)) * bytes);
-  };
-  // The alignment of an operand's rows as it is stored, and of its beginning.
-  auto kernel = cast<KernelOp>(matmul->getParentOp());
-  auto keptBy = [&](Value operand, int64_t row) {
-    auto argument = dyn_cast<BlockArgument>(operand);
-    if (!argument || !kernel.getView(argument.getArgNumber()))
-      return alignOf(row);
-    TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
-    for (AffineExpr multiple : ArrayRef(layout.strides).drop_back())
-      row = std::gcd(row, multiple.getLargestKnownDivisor());
-    return alignOf(std::gcd(row, layout.offset.getLargestKnownDivisor()));
-  };
   int64_t alongK = ShapedType::isDynamic(k) ? 1 : k;
   // Rows of patches are those of an image's channels, one below the other.
   auto patches = matmul.getA().getDefiningOp<PatchesOp>();
@@ -283,21 +299,13 @@ Problem greta::problemOf(const Space &space) {
       batch,
       head,
       space.heads ? within : 0,
-      keptBy(matmul.getA(),
-             matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongA),
-      keptBy(matmul.getB(),
-             matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
+      alignOfRows(matmul.getA(),
+                  matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongA),
+      alignOfRows(matmul.getB(),
+                  matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
       isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
-  // A launch checks rows whose distance it computes.
-  auto rowOf = [&](Value operand) {
-    auto argument = dyn_cast<BlockArgument>(operand);
-    if (!argument)
-      return int64_t(0);
-    TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
-    return constantOf(layout.strides.end()[-2]).value_or(0);
-  };
-  problem.rowOfA = rowOf(matmul.getA());
-  problem.rowOfB = rowOf(matmul.getB());
+  problem.rowOfA = distanceOfRows(matmul.getA());
+  problem.rowOfB = distanceOfRows(matmul.getB());
   problem.group = groupOfWeights(space);
   problem.channels = patches ? patches.getChannels() : 0;
   // Each group of a grouped GEMM is expected to have as many rows, by a guess
