@@ -3,7 +3,7 @@
     build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [--no-triton] [--no-others] [CHIP...]
 
 One GEMM of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
-`tile = [256, 256, 32], waves = 8` say). Of the loop with the most matrix instructions:
+`tile = [256, 256, 32], waves = 8` say). The figures are of the loop with the most matrix instructions:
   share      cycles the matrix unit needs over llvm-mca's for one wave (gfx9 only: LLVM has no right models of the others; llvm-mca may not end
              on code for gfx90a: no figure after 30 s)
   density    matrix instructions over all instructions; alu: vector and scalar ALU instructions per matrix instruction

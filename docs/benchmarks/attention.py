@@ -26,7 +26,7 @@ if row_ops.torch:
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
 
 PAGE = 16
-# Of the rounding of a result: rounding of weights is as much again.
+# The rounding of a result: rounding of weights is as much again.
 TOLERANCE = {"f16": 1e-3, "bf16": 8e-3}
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "batch", "heads", "key_heads", "queries", "keys", "depth", "dtype", "variant", "median_us", "min_us", "max_us"]
 COLUMNS += ["tflop_per_s", "gb_per_s", "of_copy", "torch_us", "torch_tflop_per_s", "torch_flash_us", "torch_flash_tflop_per_s", "error_euclidean"]

@@ -30,7 +30,7 @@ SHAPES = {
     "full_bf16": Shape(1, 32, 32, 8192, 8192, dtype="bf16"),
     "grouped": Shape(1, 32, 8, 8192, 8192, causal=True),
 }
-# Of what attention's two products have.
+# Shares of what attention's two products have.
 PRODUCTS = {"": 2.5, "_queries": 1.5, "_keys": 2.0}
 
 
@@ -112,7 +112,7 @@ def main():
         places = [(0, 0), (shape.batch - 1, shape.key_heads - 1)]
         expected = [reference(shape, wide(q[b, h * group : (h + 1) * group]), wide(k[b, h]), wide(v[b, h]), wide(gradient[b, h * group : (h + 1) * group]), rows) for b, h in places]
         bits = "f16" if shape.dtype == "f16" else "i16"
-        # Those of keys take delta, which those of queries leave.
+        # Gradients of keys take delta, which those of queries leave.
         for function, part in sorted(mine.items(), key=lambda one: one[1] == "_keys"):
             compiled = functions[function].function(function)
             results = {"": ["dq", "dk", "dv"], "_queries": ["dq", "delta"], "_keys": ["dk", "dv"]}[part]

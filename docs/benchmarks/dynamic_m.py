@@ -2,7 +2,7 @@
 
     build/venv/bin/python docs/benchmarks/dynamic_m.py [--csv=FILE] [--only=NAME,..] [--rows=1,8,..] [--translate=FILE] [CHIP...]
 
-Each function is compiled once with M dynamic and once for each M. Of the function with a dynamic M the kernels are those that the runtime would launch (docs/internals/package.md, "Ranges"). All are estimated
+Each function is compiled once with M dynamic and once for each M. The kernels of the function with a dynamic M are those that the runtime would launch (docs/internals/package.md, "Ranges"). All are estimated
 by `greta-sim --estimate` on zeros; where a GEMM is split along K every workgroup is estimated as the last one of its tile. Such an estimate has few workgroups and no bound by memory, so no
 time is below what the function's tensors take at the chip's bandwidth. Times of several kernels are added.
   static_us, dynamic_us   microseconds by the model; ratio: static over dynamic, so 1 is as fast

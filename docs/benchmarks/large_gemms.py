@@ -6,7 +6,7 @@ Every function of a package is a GEMM named TYPE_MxNxK, TYPE f16, bf16 or w4 (A 
 normal. The result is poisoned, computed once and compared with float64 (whole, by torch, where it has a GPU; 16 rows on the CPU where not)
 before it is timed; a wrong one is not timed, and the run ends with status 1. Time is the GPU's, from events around batches of launches into one result
 (so no launch overlaps the next; overlapping_us: into one for each set of operands) over as many pairs of operands as together exceed the L2 cache; median, minimum and maximum of `rounds`
-batches. torch's GEMM runs in the same way on the same operands. What lies in large_gemms_NAME.greta is called NAME where a function's name does not say more.
+batches. torch's GEMM runs in the same way on the same operands. A function of large_gemms_NAME.greta is called NAME where a function's name does not say more.
 """
 
 import argparse

@@ -99,7 +99,7 @@ FUNCTIONS = {
 }
 
 
-# Of a GPU that idles the clocks fall, and take half a second of work to come back (H200: a GEMM of 109 us took 800 at first).
+# The clocks of a GPU that idles fall, and take half a second of work to come back (H200: a GEMM of 109 us took 800 at first).
 IDLE_SECONDS, WAKING_SECONDS = 0.02, 0.6
 last_work = 0.0
 

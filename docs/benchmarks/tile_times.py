@@ -164,7 +164,7 @@ def resources(chip, shape, config, bits=16):
         resident=max(1, min(c.lds // lds, int(min(c.most_waves, c.registers // registers) * c.simds // waves))))  # fmt: skip
 
 
-# lds, lds_gfx950 and cache are LoopRates' ldsBytes, and cacheBytes as a part of the unit's share. What a family fixes is in FIXED.
+# lds, lds_gfx950 and cache are LoopRates' ldsBytes, and cacheBytes as a part of the unit's share. A family's fixed values are in FIXED.
 START = {
     "cdna": dict(issue=1, lds=155, lds_gfx950=169, cache=0.88, busiest=1, others=0.06, iteration=227, iteration_direct=440, hidden=0.14, latency=340, latency_few=0,
                  latency_direct=700, behind=0.2, contention=0.5, crowded=0.06, ends=2650, meeting=1400, part_bytes=40),

@@ -3,7 +3,7 @@
 In: a machine with torch and greta.torch; CUDA where it is. Out: a row of the CSV for each case, with the rate on both devices and their ratio; the largest error
 beside the CPU; the host's time to ask for a step, the number of operators and kernels in it, and in the log those that took most of the device's time. Each group of cases runs in a process for
 each device, so that one that fails or takes too long takes no other group with it: what it said is in the log. The first processes of rdna check results and fill
-the caches of compiled kernels, side by side; the ones that measure run alone. What runs on the CPU in place of rdna is an error (torch.rdna.forbid_fallback(True)).
+the caches of compiled kernels, side by side; the ones that measure run alone. An operator that runs on the CPU in place of rdna is an error (torch.rdna.forbid_fallback(True)).
 --tiny takes small sizes, which a CPU driver can do, and --devices=rdna,cpu torch's CPU as the peer: no measure of anything.
 
 Correctness comes first: outputs, losses and gradients of a small batch are compared with those of the CPU in f32 or f64, by the Euclidean norm of the difference over

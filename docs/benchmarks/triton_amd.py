@@ -2,7 +2,7 @@
 
     build/venv/bin/python docs/benchmarks/triton_amd.py [--csv=FILE] [CHIP...]
 
-Both start from the same Python source, tile and number of warps, and both are told what a launch with multiples of 16 and tensors below 2 GB says. Of each:
+Both start from the same Python source, tile and number of warps, and both are told what a launch with multiples of 16 and tensors below 2 GB says. Each has:
   compile_s   processor seconds from the source to the code object, nothing cached, least of three
   vgprs, spills, lds   the code object's own figures
   instructions, density, alu, share, busy   of the loop with the most matrix instructions, as in amd_loops.py; of

@@ -157,7 +157,7 @@ def measure(case, runtime, timer, options):
     buffers = [result if isinstance(a, str) else runtime.buffer(a) if isinstance(a, np.ndarray) else None for a in given]
     runtime.poison(result, size)
     described = [case.out[0] if isinstance(a, str) else a.shape if isinstance(a, np.ndarray) else a if isinstance(a, np.floating) else np.int32(a) for a in given]
-    # What is 1 is a constant.
+    # An argument that is 1 is a constant.
     operands = [(b, (int(np.prod(s)),) if b else s) for b, s, a in zip(buffers, described, given) if not (isinstance(a, int) and a == 1)]
     package = Package(runtime, options.directory / f"{case.name}.greta")
     compiled = package.function(package.manifest()["functions"][0]["name"])

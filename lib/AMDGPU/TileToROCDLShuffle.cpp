@@ -11,8 +11,8 @@
 //               else ds_bpermute
 //   33..63      as 32; on gfx950 the rest follows
 //
-// What combines a value with that of the other half of the wave, in either
-// order, takes both from v_permlane32_swap as it leaves them.
+// An op that combines a value with that of the other half of the wave, in
+// either order, takes both from v_permlane32_swap as it leaves them.
 //
 // A DPP move costs one instruction or none (it merges with the arithmetic that
 // uses it); ds_* go through the LDS unit without touching memory.

@@ -1,7 +1,7 @@
 //===- FuseNormalize.cpp - greta-fuse, step 1 -----------------------------===//
 //
-// What fusion does not understand is reported here, once, so that the steps
-// after it cannot fail. linalg.broadcast, linalg.fill and tensor.splat become
+// An op that fusion does not understand is reported here, once, so that later
+// steps cannot fail. linalg.broadcast, linalg.fill and tensor.splat become
 // greta.broadcast, which names no tensor to write to. A result that is an
 // argument, a constant, or another result's buffer becomes a copy.
 //

@@ -12,8 +12,7 @@
 //   rms_norm of A rows are scaled after the GEMM, so that nothing is read
 //                 twice; but where loading and multiplying do not overlap, as
 //                 on Vulkan, the work shows. A kernel of its own moves 4 bytes
-//                 an element and costs a launch; on an H200 both took as long
-//                 at some 1400 columns.
+//                 an element and costs a launch.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,7 +14,7 @@
 // computed. Slices that overlap are left alone, so that nothing is computed
 // twice.
 //
-// Where views on a slice have no regular distances, the slice is copied.
+// A slice on which views have no regular distances is copied.
 //
 //===----------------------------------------------------------------------===//
 

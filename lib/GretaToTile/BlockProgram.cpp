@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace greta;
 
 //===----------------------------------------------------------------------===//
-// What all emitters emit
+// Values that all emitters emit
 //===----------------------------------------------------------------------===//
 
 Value Emitter::i64(int64_t value) {

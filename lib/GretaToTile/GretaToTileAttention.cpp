@@ -25,7 +25,7 @@
 //
 //   window's edge | all see all | diagonal, or the end
 //
-// Where queries lie in shared memory it is one loop, as they would be stored
+// If queries lie in shared memory it is one loop, as they would be stored
 // for each, with a branch around the comparisons; of few queries and paged keys
 // it is one, too.
 //

@@ -1,6 +1,7 @@
 //===- GretaToTileSpace.cpp - blocks of a space, and the order of the work ===//
 //
-// Where a workgroup's blocks lie in every tensor, and when what is computed:
+// The places of a workgroup's blocks in every tensor, and what is computed
+// when:
 //
 //   stage 0     reductions of the inputs: sums of squares, maxima
 //   stage 1     reductions that need those: variances, sums of exponentials

@@ -86,7 +86,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   };
   auto as = gather(op.getA(), left), bs = gather(op.getB(), right);
   // Widened where it is used first: all of it before the sums would fill the
-  // registers (gfx1030: 110 spilled for 20 sums a lane of bf16).
+  // registers.
   auto widened = [&](auto &side, Index at, unsigned kDim, int64_t k) -> Value {
     at[kDim] = k;
     auto it = side.find(at);

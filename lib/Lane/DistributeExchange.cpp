@@ -1,7 +1,7 @@
 //===- DistributeExchange.cpp - reductions and layout conversions ---------===//
 //
-// What crosses lanes and waves. A reduction combines a lane's registers in a
-// tree, then lanes by XOR shuffles, then waves through shared memory. AMD's
+// Values that cross lanes and waves. A reduction combines a lane's registers in
+// a tree, then lanes by XOR shuffles, then waves through shared memory. AMD's
 // waves vote whether anything is rescaled. A layout conversion is renamed
 // registers, shuffles or a trip through shared memory (DistributeShared.cpp),
 // as the layout library plans it.

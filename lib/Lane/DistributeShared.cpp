@@ -4,7 +4,7 @@
 // and, for a layout conversion or a reshape, the loads by which each lane finds
 // its registers of the other layout there.
 //
-// Where an element lies is an entry of the array, the thread's part plus the
+// An element lies in an entry of the array, the thread's part plus the
 // register's. A block that is too large for the array passes in parts, one
 // after another through the same entries:
 //
@@ -27,7 +27,7 @@ using namespace greta;
 using namespace greta::tile;
 
 //===----------------------------------------------------------------------===//
-// Where elements lie
+// The places of elements
 //===----------------------------------------------------------------------===//
 
 /// Entries of the parts that a block of `shape` may be cut into: so many

@@ -1,7 +1,7 @@
 //===- Expand.cpp - the pass greta-expand ---------------------------------===//
 //
-// What a target has no instruction for becomes what it has; each part of it in
-// a file of its own (Expand.h).
+// Ops that a target has no instruction for become those that it has; each kind
+// of them in a file of its own (Expand.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -43,7 +43,7 @@ using namespace mlir;
 using namespace greta;
 
 //===----------------------------------------------------------------------===//
-// What targets have
+// Functions that targets have
 //===----------------------------------------------------------------------===//
 
 /// Functions of f32 with instructions: everywhere, and on AMD; those of LLVM's

@@ -5,7 +5,7 @@
 //
 // Either address is a pointer, what is added to it for all elements, and an
 // index times a stride along each dimension; a block of pointers may have more,
-// of each element. What is uniform moves the pointer by 64 bits. The lane's
+// of each element. A uniform part moves the pointer by 64 bits. The lane's
 // part is the same for all registers, and has 32 bits if it is plainly small
 // and not negative, so that targets add it to a uniform address; else the
 // lane's pointer is moved by 64 bits.

@@ -1,6 +1,6 @@
 //===- Gpu.h - the code generator of GPU targets ----------------*- C++ -*-===//
 //
-// What compileVariants calls for hip and vulkan rows.
+// compileVariants calls this for hip and vulkan rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_PACKAGE_GPU_H

@@ -414,8 +414,8 @@ static Value quotientByPower(KernelEmitter &e, Value x, unsigned power) {
 ///
 /// A division of 64 bits costs several times one of 32, and NVIDIA's driver 580
 /// gets addresses wrong whose expressions hold two of them with one divisor: it
-/// reads the first address twice. What passes through the branch's phi is
-/// right there, and so are shifts.
+/// reads the first address twice. A value that passes through the branch's phi
+/// is right there, and so are shifts.
 LogicalResult KernelEmitter::emitWideDivision(Operation *op) {
   bool isRest = isa<arith::RemSIOp, arith::RemUIOp>(op);
   bool isUnsigned = isa<arith::DivUIOp, arith::RemUIOp>(op) ||

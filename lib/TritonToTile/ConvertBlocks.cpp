@@ -7,7 +7,7 @@ using namespace greta;
 using namespace greta::triton;
 
 //===----------------------------------------------------------------------===//
-// What others build with
+// Pieces that others build with
 //===----------------------------------------------------------------------===//
 
 Value triton::constantOf(Type type, const APInt &bits,

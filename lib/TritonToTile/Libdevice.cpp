@@ -4,7 +4,7 @@
 //
 //   __nv_sinf, __nv_sin     __ocml_sin_f32, __ocml_sin_f64     -> sin
 //
-// What a name means is one op of arith or math, or a line of them.
+// A name means one op of arith or math, or a line of them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -141,7 +141,7 @@ class Assembly(Mapping[str, Any]):
 
 
 class Compiled(Package):
-    """A package with what led to it: `.save(path)`, `.asm[...]`, `.report()`, and its functions. Of several specialisations `.asm` has one by name of the function."""
+    """A package with what led to it: `.save(path)`, `.asm[...]`, `.report()`, and its functions. With several specialisations `.asm` has one by name of the function."""
 
     def __init__(self, data: bytes, asm: Assembly | dict[str, Assembly]):
         super().__init__(data)

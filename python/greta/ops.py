@@ -28,7 +28,7 @@ def _compiled(text: str, target: str) -> Function:
 
 
 def _compiled_from(trace: Trace, text: str) -> Function:
-    """The function that was traced, for the device in use, or its communicator's. What the compiler refuses is said of the line of Python."""
+    """The function that was traced, for the device in use, or its communicator's. The compiler's refusals are said of the line of Python."""
     try:
         return _compiled(text, targets(find_device() if trace.comm is None else trace.comm.device))
     except CompileError as error:
@@ -36,7 +36,7 @@ def _compiled_from(trace: Trace, text: str) -> Function:
 
 
 def _call(name: str, write: Callable[[Trace, list[Value]], Value | list[Value]], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Any:
-    """One operator on arrays: `write` writes it for arguments of these shapes. Of several results a tuple."""
+    """One operator on arrays: `write` writes it for arguments of these shapes. Several results are a tuple."""
     trace = Trace()
     operands = [trace.argument(shape, array.type) for shape, array in zip(shapes, arrays)]
     results = write(trace, operands)
@@ -209,7 +209,7 @@ def quantize_rows(x: Any, dtype: Any = "i8") -> Any:
 
 
 def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None) -> Any:
-    """Weights [N, K] in f16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. Of "gptq4", eight of 4 bits in each word of q [N, K / 8], zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. Scales of "e4m3" are of f32, and those of "e4m3_block" are [N / 128, K / group]. `high` are words of the upper bits of formats of 5 and 6 bits."""
+    """Weights [N, K] in f16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. "gptq4" has eight of 4 bits in each word of q [N, K / 8]; its zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. Scales of "e4m3" are of f32, and those of "e4m3_block" are [N / 128, K / group]. `high` are words of the upper bits of formats of 5 and 6 bits."""
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape
@@ -367,7 +367,7 @@ def paged_kv_update(cache: Any, new: Any, slots: Any) -> Any:
 class function:
     """A function of arrays and operators that is compiled as one, for each kind of arguments: @greta.function.
 
-    What it calls is greta.ops and + - * / on arrays of equal shapes; it returns one array or a tuple. Arguments that are no arrays are constants.
+    It calls greta.ops and + - * / on arrays of equal shapes; it returns one array or a tuple. Arguments that are no arrays are constants.
     """
 
     def __init__(self, fn: Callable[..., Any]):

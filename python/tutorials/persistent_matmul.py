@@ -1,8 +1,8 @@
 """Persistent matrix product: as many programs as the device runs at a time, each of which takes tile after tile.
 
 A launch with a program for each tile starts programs until all tiles are done, and the last few leave most of the device idle. Here a program stays: it takes
-the tiles whose numbers are its own, its own plus the number of programs, and so on. What a program computes of its first tile, like the addresses that all
-tiles share, it computes once.
+the tiles whose numbers are its own, its own plus the number of programs, and so on. A program computes once what belongs to no tile, like the addresses that all
+tiles share.
 """
 
 import torch

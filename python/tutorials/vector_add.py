@@ -1,7 +1,7 @@
 """Vector addition: programs, blocks and masks.
 
 A kernel is written for one program; a launch runs many, and each finds its part of the data by its number. A program works on blocks, whose extents
-are powers of two and known when the kernel is compiled. Where the data ends inside a block a mask keeps the program from touching what lies behind.
+are powers of two and known when the kernel is compiled. If the data ends inside a block a mask keeps the program from touching what lies behind.
 """
 
 import torch

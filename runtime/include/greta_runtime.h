@@ -37,7 +37,7 @@
  *     and that are not zero are GRETA_ERROR_UNSUPPORTED;
  *   - other structs, and what the handles' functions take, stay as they are;
  *   - JSON gains keys, and messages change.
- * What breaks this is libgreta_runtime.so.1. The version below is the header's,
+ * A break of this is libgreta_runtime.so.1. The version below is the header's,
  * greta_version() the library's.
  */
 #ifndef GRETA_RUNTIME_H
@@ -96,8 +96,8 @@ typedef struct greta_function greta_function;
 
 /* A row-major, contiguous tensor inside a buffer: `offset` is in bytes and a
  * multiple of 16, unless the manifest says otherwise
- * (docs/internals/package.md). Of a scalar argument `value` points to it, as C
- * has it (i1 is a byte, f16 and bf16 are their bits), and all else is 0; the
+ * (docs/internals/package.md). A scalar argument is what `value` points to, as
+ * C has it (i1 is a byte, f16 and bf16 are their bits), and all else is 0; the
  * call copies it. */
 typedef struct greta_tensor {
   greta_buffer *buffer;
@@ -143,7 +143,7 @@ GRETA_API void greta_string_free(char *string);
  * itself gets the warnings, and all where it is a terminal; with NULL it is as
  * at the start. It is called on the thread of whatever call has something to
  * say, one at a time, uses nothing of this library, and is called no more once
- * it was replaced. What kernels print goes to standard output. */
+ * it was replaced. Kernels' prints go to standard output. */
 typedef uint32_t greta_log_level;
 enum { GRETA_LOG_INFO = 1, GRETA_LOG_WARNING = 2 };
 typedef void (*greta_log_callback)(greta_log_level level, const char *message,
@@ -178,7 +178,8 @@ GRETA_API greta_status greta_device_check(greta_device *device, char **json);
 
 /* The device's memory, in bytes. Buffers are parts of larger blocks where the
  * driver does not do that itself; a part is free for the next buffer as soon as
- * the work that uses it has ended. What the backend does not know is 0. */
+ * the work that uses it has ended. Numbers that the backend does not know are
+ * 0. */
 typedef struct greta_memory {
   size_t struct_size;
   uint64_t in_use;       /* by buffers and temporaries, as asked for */
@@ -228,9 +229,9 @@ GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
 
 /* Memory that the host reaches, too, through greta_buffer_pointer: on the
  * device where a driver has such memory, else the host's own that the device
- * reads; on an integrated GPU memory that the host caches. What the host writes
- * before a call that queues work is seen by that work; what work wrote is there
- * once somebody waited for it. */
+ * reads; on an integrated GPU memory that the host caches. The host's writes
+ * before a call that queues work are seen by that work; what work wrote is
+ * there once somebody waited for it. */
 GRETA_API greta_status greta_buffer_create_mapped(greta_device *device,
                                                   size_t bytes,
                                                   greta_buffer **buffer);
@@ -248,8 +249,8 @@ GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
  * tensors of the host (with the pages around them, where a driver wants whole
  * ones), of the device by HIP's pointers, and by VkBuffers on an application's
  * device; the tensor begins at `offset` of the buffer, which deletes it when
- * the last work that uses it is done. Where the import fails the tensor stays
- * the caller's. What the host reaches is exported as its memory, else HIP's
+ * the last work that uses it is done. If the import fails the tensor stays the
+ * caller's. Memory that the host reaches is exported as such, else as HIP's
  * pointer or the VkBuffer; the tensor keeps the memory until its deleter is
  * called; `dtype` is a package's, or u8, u16, u32, u64, i1. Work is not waited
  * for: the caller puts both libraries' in order. */
@@ -335,7 +336,7 @@ GRETA_API void greta_stream_destroy(greta_stream *stream);
 GRETA_API greta_status greta_stream_flush(greta_stream *stream);
 /* What is queued from here on starts together, at the next flush, wait or read
  * (or earlier, where it is much): a graph and the copy behind it are one
- * submission to the driver. Where a driver starts operations by itself, as HIP
+ * submission to the driver. If a driver starts operations by itself, as HIP
  * does, it changes nothing. */
 GRETA_API greta_status greta_stream_hold(greta_stream *stream);
 GRETA_API greta_status greta_stream_synchronize(greta_stream *stream);
@@ -443,7 +444,7 @@ GRETA_API int greta_function_sums(const greta_function *function);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. A result that is tied to an argument is the
  * argument's memory, which changes in place, or memory of its own, which gets a
- * copy of the argument first. Where kernels print or assert the call waits for
+ * copy of the argument first. If kernels print or assert the call waits for
  * them and writes to standard output; an assertion that fails is
  * GRETA_ERROR_ASSERTION, with its message and the program's ids. */
 GRETA_API greta_status greta_function_launch(const greta_function *function,
@@ -464,9 +465,9 @@ GRETA_API greta_status greta_function_variants(greta_device *device,
 
 /* Graphs: between begin and end, launches, copies and fills of the stream, and
  * launches of other graphs, are recorded instead of run. A graph that another
- * one launches is a part of it, and lives as long. What a graph's operations
- * take is fixed when they are recorded, scalars too; what changes from launch
- * to launch lies in buffers. */
+ * one launches is a part of it, and lives as long. The arguments of a
+ * graph's operations are fixed when they are recorded, scalars too; what
+ * changes from launch to launch lies in buffers. */
 GRETA_API greta_status greta_graph_begin(greta_stream *stream);
 GRETA_API greta_status greta_graph_end(greta_stream *stream,
                                        greta_graph **graph);
@@ -493,7 +494,7 @@ GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
  * which rank 0 listens, and, if all give it, by an id, which keeps others out.
  *
  * A collective is an operation of its stream: it begins when what was queued
- * before it is done, and what is queued behind it comes later. Where the device
+ * before it is done, and what is queued behind it comes later. If the device
  * does not order them (docs/guide/runtime.md) the first call that queues such a
  * thing, or waits, waits for the collective. So a thread that has several ranks
  * queues a collective for all of them before it does anything else with their

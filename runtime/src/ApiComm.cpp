@@ -77,8 +77,8 @@ static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
   }
 }
 
-// Behind what the stream has queued. Of collectives that follow each other in
-// one stream without work between them only the first waits for the stream.
+// It comes behind what the stream has queued. If collectives follow each other
+// in one stream without work between them, only the first waits for the stream.
 void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
                                 Collective What) {
   C->checkProcess(); // before the device is given anything

@@ -99,7 +99,7 @@ def measured(checkout):
 
 
 def split_of(kernel, shape, split):
-    """The split that a launch really gets: AMD's host code clamps what the tuner wrote down. Of fp4 it is a power of two, and this its logarithm."""
+    """The split that a launch really gets: AMD's host code clamps what the tuner wrote down. For fp4 it is a power of two, and this its logarithm."""
     if kernel.family == "fp4":
         return split if kernel.splits else 0
     if kernel.family == "bf16":

@@ -10,7 +10,7 @@ import aiter
 import numpy as np
 from bf16 import from_bf16, to_bf16
 
-# Of a result, its rounding to bf16: to the nearest, and of i8 and fp8 toward zero (all results are, half of them differ from the nearest).
+# A result's rounding to bf16: to the nearest, and of i8 and fp8 toward zero (all results are, half of them differ from the nearest).
 ROUNDED = {"bf16": 2.0**-8, "fp4": 2.0**-8, "i8": 2.0**-7, "fp8": 2.0**-7}
 SUMMED = 1e-6  # of the largest result: f32 sums where they cancel
 SPLIT = 2.0**-8  # of the largest result: parts of K that are added in bf16

@@ -1,6 +1,6 @@
 //===- TileToROCDL.h - kernels at the lane level to AMDGPU ------*- C++ -*-===//
 //
-// What the pass greta-tile-to-rocdl does, for those who have a module of
+// The work of the pass greta-tile-to-rocdl, for those who have a module of
 // kernels at hand.
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- Tuning.h - the tuning database ---------------------------*- C++ -*-===//
 //
-// What was measured of GEMMs' configurations: greta-tune writes it,
+// Measurements of GEMMs' configurations: greta-tune writes them,
 // greta-configure takes what fits. docs/guide/tuning.md has the file's schema.
 //
 //===----------------------------------------------------------------------===//

@@ -12,7 +12,7 @@
 // where an extent is an integer, a symbol's name, or [op, a, b] with op one of
 // "+", "*", "floordiv", "ceildiv", "mod", as in the package's manifest.
 //
-// Where no op says so, an argument's attribute greta.shape, a map over the
+// If no op says so, an argument's attribute greta.shape, a map over the
 // symbols, says what its extents are: the function's caller is held to it.
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- Launches.h - functions that launch kernels ---------------*- C++ -*-===//
 //
-// What such a function may hold, and whose memory its tensors have: of fused
-// ops, too.
+// The ops that such a function may hold, and whose memory its tensors have: of
+// fused ops, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_INTERFACE_LAUNCHES_H

@@ -1,6 +1,6 @@
 //===- SharedMemory.h - placing a block in shared memory --------*- C++ -*-===//
 //
-// Where each element of a block lies while it goes through shared memory from
+// The place of each element of a block on its way through shared memory from
 // one layout to another: rows with a stride, swizzled or padded so that neither
 // side's accesses fight for banks, and the exact cost of those accesses.
 //

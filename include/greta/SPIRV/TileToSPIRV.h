@@ -1,6 +1,6 @@
 //===- TileToSPIRV.h - one kernel at the lane level to SPIR-V ---*- C++ -*-===//
 //
-// What the pass greta-tile-to-spirv does with each kernel, for those who have
+// The work of the pass greta-tile-to-spirv on each kernel, for those who have
 // one kernel and want one module.
 //
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 //
 // Gives every block tensor of a kernel a layout of its own.
 //
-// What no layout can say is first written by ops that have layouts: cat by
+// Ops that no layout can say are first written by ops that have layouts: cat by
 // join, trans and reshape, scales that no power of two of weights share by
 // copies.
 //

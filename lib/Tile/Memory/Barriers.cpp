@@ -3,7 +3,7 @@
 // In: one lane's program whose accesses to shared memory stand as if lanes ran
 // in step. Out: the same with the fewest barriers that put them in order.
 //
-// Where direct loads are waited for, there are two ways to the fewest: a
+// If direct loads are waited for, there are two ways to the fewest: a
 // barrier of their own in front of the first use, or that an earlier barrier
 // waits for more of them. Both are tried; the first leaves more in flight.
 //
@@ -38,9 +38,9 @@ static bool isForNextTurn(PtrLoadOp load) {
 
 /// The place of a barrier before `op`: in a loop in a loop, and where drivers
 /// compile, in any, it stands before the loads from global memory for the next
-/// iteration, which run under the matrix instructions behind it. The H200's
-/// driver waits at a barrier for loads in front of it: flash attention 261
-/// TFLOP/s in place of 305. LLVM needs more registers for loads behind it.
+/// iteration, which run under the matrix instructions behind it. NVIDIA's
+/// driver waits at a barrier for loads in front of it. LLVM needs more
+/// registers for loads behind it.
 static Operation *placeOf(Operation *op, const TargetRow &row) {
   Operation *place = op;
   if (isa<scf::ForOp>(op->getParentOp()) &&

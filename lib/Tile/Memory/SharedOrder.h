@@ -1,6 +1,6 @@
 //===- SharedOrder.h - who must wait for whom in shared memory --*- C++ -*-===//
 //
-// What greta-tile-barriers and greta-tile-plan-memory ask of one lane's
+// Questions of greta-tile-barriers and greta-tile-plan-memory about one lane's
 // program: which accesses to shared memory other lanes may still be at, and
 // where barriers have to stand.
 //

@@ -23,9 +23,8 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Rows of A one after another: on the H200 a fragment that is loaded just
-/// before its MMAs beats all of them loaded first. If A is in registers, tiles
-/// of B.
+/// Rows of A one after another: a fragment that is loaded just before its MMAs
+/// beats all of them loaded first. If A is in registers, tiles of B.
 static void sinkFragments(Block &block) {
   Operation *fence = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -204,8 +203,7 @@ void Interleaver::run() {
                     addReads(mma.getB(), *first, known));
   justInTime = llvm::any_of(reads, [](unsigned n) { return n > 0; });
   // Reads are wanted soonest, and stores have to arrive before the barrier, so
-  // accesses come in the first seven tenths of the MMAs (of 1/2 to 1 the best
-  // on gfx90a and gfx942; gfx950 has 0.8 % less than with 3/4).
+  // accesses come in the first seven tenths of the MMAs.
   early = mmas.size() * 7 / 10;
   accesses = left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);
   if (!justInTime)

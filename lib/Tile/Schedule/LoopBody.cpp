@@ -350,8 +350,8 @@ LogicalResult LoopBody::Analysis::setChains() {
   return success();
 }
 
-/// What the iteration needs beside its dots: for what it carries, and for what
-/// it writes.
+/// Finds what the iteration needs beside its dots: for what it carries, and for
+/// what it writes.
 void LoopBody::Analysis::setRest() {
   OpSet needed;
   SmallVector<Operation *> worklist{block->getTerminator()};

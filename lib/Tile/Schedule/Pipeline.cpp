@@ -62,8 +62,7 @@ static int64_t registersOf(RankedTensorType type) {
 
 /// How a loop that nobody has configured is pipelined, null: not at all. It has
 /// the stages that somebody asks for, as far as they fit; else two where
-/// operands come from registers; with matrices that drivers load two have
-/// always been slower on the H200.
+/// operands come from registers; with matrices that drivers load one is faster.
 static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
                                    int64_t asked, MLIRContext *context) {
   // Multiply-adds take longer than what they wait for.
@@ -96,7 +95,7 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   for (DotOp dot : body.dots)
     sums += registersOf(cast<RankedTensorType>(dot.getAcc().getType()));
   registers += sums;
-  // A batch's sums, and its next block, may leave none: gfx1100 spilled 68.
+  // A batch's sums, and its next block, may leave none.
   int64_t inFlight =
       bytes / 4 / body.dots.front()->getParentOfType<FuncOp>().getBlockSize();
   if (body.operands.front().type.getRank() > 2 && !isLoadedWhole &&

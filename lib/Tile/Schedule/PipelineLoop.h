@@ -84,8 +84,8 @@ private:
   SmallVector<Value> emitSlices(
       ArrayRef<tile::DotOp> dots, Value stage, int64_t slice,
       ValueRange accumulators, function_ref<void()> fill = [] {});
-  /// What an iteration computes before a GEMM's dots and, with their sums,
-  /// behind them, from what is carried to what it carries.
+  /// Makes what an iteration computes before a GEMM's dots and, with their
+  /// sums, behind them, from what is carried to what it carries.
   IRMapping beginIteration(Value k, ValueRange carried);
   SmallVector<Value> chainInits(IRMapping &iteration);
   SmallVector<Value> endIteration(IRMapping &iteration, ValueRange sums);

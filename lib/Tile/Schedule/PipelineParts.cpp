@@ -255,8 +255,8 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   // An operand in registers has no slices.
   unsigned side = body.isLoaded(dot, 0) ? 0 : 1;
   const LoadedOperand &operand = body.operandOf(dot, side);
-  // RADV keeps reads in front of stores there, and what they read in registers:
-  // attention with causal masks (navi31, heads of 128) spilled 104.
+  // RADV keeps reads in front of stores there, and what they read in registers,
+  // which attention with causal masks then spills.
   bool isFilledFirst = dot.getMatrixAttr() && dot.getMatrixAttr().getElements();
   bool isFirst = isFilledFirst && fill();
   Parts parts = emitReads(dot, stage, i32(0), operand.depth());

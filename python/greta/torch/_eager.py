@@ -1,11 +1,11 @@
 """Operators that are called one by one, compiled by Inductor for the kind of their arguments.
 
 An operator's call becomes a graph of one operator (`make_fx`, after Inductor's decompositions), and the graph a function by `compile_fx_inner`, without Dynamo.
-Which arguments share a function: those of equal types, sizes, strides and numbers. Where an operator comes with a second set of sizes, a function for all sizes
+Which arguments share a function: those of equal types, sizes, strides and numbers. If an operator comes with a second set of sizes, a function for all sizes
 with such an order of strides is made, and its guards are asked each time. An operator in place, or with `out`, is the functional one and a copy into the argument,
 which Inductor makes one kernel.
 
-What Inductor has no lowering for, and what it would hand back to the operator itself, is left to others: NotImplemented.
+An operator that Inductor has no lowering for, or would hand back to itself, is left to others: NotImplemented.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """torch.compile(mode="reduce-overhead"): a compiled function's calls become replays of a graph.
 
 In: Inductor's callable of one compiled graph, and which of its arguments keep their memory, as parameters do. Out: a callable whose first call with some sizes computes, whose second is recorded (torch.accelerator.Graph), and whose later ones
-copy the other arguments to where the recorded call read them, and replay. What a replay returns lies in the graph's memory. Before the next replay writes there, results that somebody still has are copied to memory of their own, and its stream waits for others that read them, so nothing that
+copy the other arguments to where the recorded call read them, and replay. A replay's results lie in the graph's memory. Before the next replay writes there, results that somebody still has are copied to memory of their own, and its stream waits for others that read them, so nothing that
 anybody has is written over. Arguments that are such results themselves, as backward has them, are read where they are; a call that has them elsewhere computes as the first one did.
 """
 
@@ -53,7 +53,7 @@ class GraphedFunction:
         self.model, self.static = model, frozenset(static)
         self.recordings: dict[tuple[Any, ...], Recording | None] = {}
         self.times = 0
-        # What is written has to be the caller's own.
+        # Arguments that are written have to be the caller's own.
         self.is_off = not self.static.issuperset(mutated)
         self.lock = threading.Lock()
 

@@ -71,7 +71,7 @@ POINTER_RANGE = ["tt.pointer_range", 32]
 
 
 def _reach(tensor: Any) -> int:
-    """Bytes of the memory that a tensor, or what wraps one, begins. Where memory lies before it, offsets may be negative: 2^31, which promises nothing."""
+    """Bytes of the memory that a tensor, or what wraps one, begins. If memory lies before it, offsets may be negative: 2^31, which promises nothing."""
     if hasattr(tensor, "ptr_range"):
         return tensor.ptr_range()
     tensor = getattr(tensor, "base", tensor)

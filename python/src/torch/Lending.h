@@ -1,7 +1,7 @@
 //===- Lending.h - memory of a graph that its replays' results have -------===//
 //
 // In: the tensors that a recorded call made. Out: for each replay tensors over
-// the same memory with storages of their own. Those that somebody still has
+// the same memory with storages of their own. Tensors that somebody still has
 // before the next replay, which writes there, get memory of their own, and
 // streams that read them there before are waited for.
 //

@@ -83,7 +83,7 @@ void Work::transfer(const at::Tensor &tensor, int peer, bool receives) {
 }
 
 //
-// What c10d asks
+// Answers to c10d
 //
 
 bool Work::isCompleted() {
@@ -244,7 +244,7 @@ void Watch::follow(Work &work) {
   }
 }
 
-// Where the device does not order streams and collectives, to record an event
+// If the device does not order streams and collectives, to record an event
 // behind a collective waits until it has ended.
 void Watch::settle(Work &work) {
   torch_device::Device &on = device(index);

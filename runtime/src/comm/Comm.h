@@ -7,7 +7,7 @@
 //   Group        what the ranks share: a segment of the host's memory, who is
 //                alive, who gave up
 //
-// A collective begins when the work before it in its stream is done. Where the
+// A collective begins when the work before it in its stream is done. If the
 // transport and the stream share counters, the device does all the waiting, and
 // a failure is told by the next collective or whoever waits for the stream.
 // Otherwise the stream's next call that queues work behind the collective waits

@@ -146,8 +146,8 @@ public:
   // Throws in a process that was forked from the rank's.
   void checkProcess() const;
   // Throws if the communicator has ended, or if a rank for which this one still
-  // waits is gone, or since `Since` too much time has gone by. What it waits
-  // for is said in the message.
+  // waits is gone, or since `Since` too much time has gone by. The
+  // message says what it waits for.
   void check(const std::function<bool(uint32_t)> &WaitsFor,
              Clock::time_point Since, const char *What);
   bool hasLeft(uint32_t R) { return of(R).Presence == State::Left; }

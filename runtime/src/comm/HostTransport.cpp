@@ -25,7 +25,7 @@ constexpr size_t leastParallelBytes = size_t(256) << 10;
 
 size_t ceilDiv(size_t A, size_t B) { return (A + B - 1) / B; }
 
-// The memory of the group as the device sees it. Where the device cannot import
+// The memory of the group as the device sees it. If the device cannot import
 // it there is pinned memory beside it, and the processor copies.
 struct Staging {
   Staging(Device &D, Group &G) : Shared(G.data()) {

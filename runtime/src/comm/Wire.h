@@ -3,7 +3,7 @@
 // one, in that order, and which ranks are gone.
 //
 // One thread does all that UCX does. A message is a head, and behind it the
-// bytes that it announces. What a head says is checked before anything is
+// bytes that it announces. A head's words are checked before anything is
 // received: the ranks' ports are open to whoever reaches them.
 #ifndef GRETA_RUNTIME_COMM_WIRE_H
 #define GRETA_RUNTIME_COMM_WIRE_H

@@ -64,7 +64,7 @@ public:
   GRETA_HIP_FUNCTIONS(X)
 #undef X
   std::string Path; // as opened
-  // Of ROCm 5.5 and later.
+  // ROCm has it from 5.5 on.
   hipError_t (*LaunchTogether)(hipFunction_t, unsigned, unsigned, unsigned,
                                unsigned, unsigned, unsigned, unsigned,
                                hipStream_t, void **) = nullptr;
