@@ -323,6 +323,9 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   annotate(*module);
+  if (!options.scheduling.empty())
+    module->getFunction(kernel.getName())
+        ->addFnAttr("amdgpu-sched-strategy", options.scheduling);
   // The backend says here what it cannot do.
   std::string complaint;
   context.setDiagnosticHandlerCallBack(
