@@ -6,7 +6,8 @@
 // TileModel among those that fit the blocks of the loop, which are the tile,
 // and have the stages that the loop asks for (`greta_tile.stages`), if any
 // fits. Loops that no schedule of the model fits are left to
-// greta-tile-pipeline.
+// greta-tile-pipeline, but for those that have no registers for one: their
+// operands go from memory to the lanes that multiply them.
 //
 //   scf.for %k iter_args(%c) { %a = load; %b = load; %d = dot %a, %b, %c }
 //     →  the same with greta_tile.pipeline = #greta_tile.pipeline<stages = 2,
@@ -200,6 +201,18 @@ static bool movesBlocks(Operation *op, ArrayRef<int64_t> sums) {
       .wasInterrupted();
 }
 
+/// Whether a loop's sums alone take all registers of a lane, so that blocks on
+/// their way to shared memory push them out, and rows of its operands are whole
+/// lines of the cache, so that each wave may as well load its own.
+static bool fillsRegisters(const Problem &problem, const Tile &tile,
+                           const TargetRow &row) {
+  constexpr int64_t line = 128;
+  int64_t sums =
+      problem.sums * tile.m * tile.n / (tile.waves * int64_t(row.waveSize));
+  return sums >= row.vgprs.perWave && problem.stored && problem.rowsOfA &&
+         problem.rowsOfB && tile.k * problem.bytes >= line;
+}
+
 /// The schedule of a loop by the model, of so many stages, 0: of any number;
 /// null: none fits.
 static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
@@ -227,11 +240,14 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   const ArrayRef<int64_t> shape = sums.take_back(2);
   Tile tile{mi, shape[0], shape[1], body.operands.front().depth(),
             waves / batch};
+  Problem problem = problemOf(loop, body, tile, facts, row);
   // Work behind the dots is hidden where matrix units run beside the vector
   // unit.
   if (!body.after.empty() && !row.tiles.slotsPerIssue)
-    return {};
-  Problem problem = problemOf(loop, body, tile, facts, row);
+    return fillsRegisters(problem, tile, row)
+               ? PipelineAttr::get(loop.getContext(), /*stages=*/0,
+                                   /*slice=*/tile.k, /*direct=*/0, /*hidden=*/0)
+               : PipelineAttr();
   // Blocks that are computed beside the dots may move through shared memory.
   int64_t room = row.ldsBytes;
   auto moves = [&](Operation *op) { return movesBlocks(op, sums); };
