@@ -4,6 +4,7 @@
 #ifndef GRETA_TEST_FUZZ_READ_MODEL_H
 #define GRETA_TEST_FUZZ_READ_MODEL_H
 
+#include "model/Fp8.h"
 #include "tokenizer/Tokenizer.h"
 
 #include <cstdlib>
@@ -76,8 +77,11 @@ inline void checkTaken(const Model &M) {
     }
     for (size_t Row = 0; Row < Rows; Row += W.rowsOfPart())
       Reads(W.row(Row), W.rowsOfPart() * W.rowBytes());
-    expandRow(W.format, W.row(W.headOrder.inFile(Rows - 1)), W.columns(),
-              Numbers.data());
+    size_t Last = W.headOrder.inFile(Rows - 1);
+    if (W.format == Format::F8_E4M3)
+      expandFp8(W, Last, Numbers.data());
+    else
+      expandRow(W.format, W.row(Last), W.columns(), Numbers.data());
   }
   volatile uint64_t Seen = Sum;
   (void)Seen;

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import struct
 
+import ml_dtypes
 import numpy as np
 
 from architectures import ARCHITECTURES, LLAMA3_ROPE, LONGROPE, OTHERS, VOCABULARY, YARN, in_fp8, in_q8_0, inverse_frequencies, logits, random_weights, shapes  # some are for others
@@ -190,7 +191,7 @@ def safetensors_bytes(tensors, dtype):
     header, data = {}, b""
     for name, tensor in tensors.items():
         raw = tensor.astype(FLOATS[dtype]).tobytes() if tensor.dtype == np.float32 else tensor.tobytes()
-        kind = dtype.upper() if tensor.dtype == np.float32 else {"int32": "I32", "uint8": "U8", "float16": "F16"}[tensor.dtype.name]
+        kind = dtype.upper() if tensor.dtype == np.float32 else {"int32": "I32", "uint8": "U8", "float16": "F16", "float8_e4m3fn": "F8_E4M3"}[tensor.dtype.name]
         header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
@@ -277,6 +278,53 @@ def write_mxfp4(folder, a, weights, dtype):
         blocks = np.frombuffer(FORMATS["mxfp4"][1](np.ascontiguousarray(rows))[0], np.uint8).reshape(*rows.shape[:2], -1, 17)
         halves = np.concatenate([blocks[..., 1:] & 15, blocks[..., 1:] >> 4], axis=-1)  # 32 numbers
         named |= {f"{name}_blocks": halves[..., 0::2] | halves[..., 1::2] << 4, f"{name}_scales": np.ascontiguousarray(blocks[..., 0])}
+    (folder / "model.safetensors").write_bytes(safetensors_bytes(named, dtype))
+    return meant
+
+
+# fp8: matrices of e4m3, and a scale for each block of rows and columns, for each row, or for all.
+
+
+def in_e4m3(w, block, dtype):
+    """w [.., N, K] in f32 -> (numbers, scales, the numbers they stand for); of a block of 0 rows all have one scale."""
+    n, k = w.shape[-2:]
+    rows, columns = block if block[0] else (n, k)
+    starts = np.arange(0, n, rows), np.arange(0, k, columns)
+    largest = np.maximum.reduceat(np.maximum.reduceat(np.abs(w), starts[0], axis=-2), starts[1], axis=-1)
+    scales = (largest / 448).astype(FLOATS[dtype]).astype(np.float32)
+    each = scales.repeat(rows, axis=-2)[..., :n, :].repeat(columns, axis=-1)[..., :k]
+    numbers = (w / each).clip(-448, 448).astype(ml_dtypes.float8_e4m3fn)
+    return numbers, scales, numbers.astype(np.float32) * each
+
+
+def compressed(kind, **weights):
+    """quantization_config of compressed-tensors, as llm-compressor writes it."""
+    about = {"num_bits": 8, "type": "float", "symmetric": True, "strategy": kind, "dynamic": False, "group_size": None, "observer": "minmax", "actorder": None} | weights
+    group = {"targets": ["Linear"], "weights": about, "input_activations": {"num_bits": 8, "type": "float", "dynamic": True, "strategy": "token"}, "output_activations": None}
+    return {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {"group_0": group}, "ignore": ["lm_head"], "kv_cache_scheme": None, "quantization_status": "compressed"}
+
+
+def write_fp8(folder, a, weights, kind, **about):
+    """Layers' matrices but the router in fp8, the rest and scales in f32, of `channel` in bf16; returns the weights that the files stand for. `kind`: tensor, channel or block, or ROWSxCOLUMNS of one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    block = {"tensor": (0, 0), "channel": (1, 1 << 20), "block": (128, 128)}.get(kind) or tuple(map(int, kind.split("x")))
+    how = compressed(kind) if kind == "channel" else {"quant_method": "fp8", "activation_scheme": "static"}
+    if kind not in ("tensor", "channel"):
+        how = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": block, "modules_to_not_convert": ["lm_head"]}
+    (folder / "config.json").write_text(json.dumps(config(a) | {"quantization_config": how | about}))
+    dtype = "bf16" if kind == "channel" else "f32"
+    floats, meant, numbers, scales = {}, rounded(weights, dtype), {}, {}
+    for name, w in weights.items():
+        if w.ndim < 2 or not name.startswith("blk.") or "_inp" in name:
+            floats[name] = w
+        else:
+            numbers[name], scales[name], meant[name] = in_e4m3(w, block, dtype)
+    named = joined(a, floats | numbers, to_hugging_face=True)
+    for name, scale in joined(a, floats | scales, to_hugging_face=True).items():
+        if named[name].dtype == ml_dtypes.float8_e4m3fn:
+            named[f"{name}_scale" if kind in ("tensor", "channel") else f"{name}_scale_inv"] = scale.reshape(()) if kind == "tensor" else scale
+            if kind == "tensor":  # of activations
+                named[name.removesuffix("weight") + "input_scale"] = np.ones(1, np.float32)
     (folder / "model.safetensors").write_bytes(safetensors_bytes(named, dtype))
     return meant
 

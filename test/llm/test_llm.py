@@ -29,7 +29,7 @@ TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
 BLOCKS = "q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0", "mxfp4"
-PACKED = "gpt-oss-mxfp4-f16", "mistral-gguf-q4_0", "glm4-gguf-q4_0", "qwen3-moe-gguf-q8_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
+PACKED = "llama2-fp8-48x32", "gpt-oss-mxfp4-f16", "mistral-gguf-q4_0", "glm4-gguf-q4_0", "qwen3-moe-gguf-q8_0", "wide-awq-64", "wide-gptq-32", *(f"wide-gguf-{format}" for format in BLOCKS)
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
@@ -51,6 +51,8 @@ CASES |= {
 CASES |= {f"wide-{format}": ("wide", format, "f16") for format in ("awq-64", "gptq-32", "gptq-ordered")}
 CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", *BLOCKS)}
 CASES["qwen2-window-safetensors-f32"] = ("qwen2-window", "safetensors-f32", "f32")
+CASES["llama2-fp8-48x32"] = ("llama2", "fp8-48x32", "f16")
+CASES["deepseek-v3-fp8-16x32"] = ("deepseek-v3", "fp8-16x32", "f16")  # heads begin within blocks
 
 
 # Tokens that a step has room for, of which a sequence has one: the others stay empty.
@@ -76,6 +78,8 @@ def make_model(folder, name):
     if kind in ("awq", "gptq"):
         is_ordered = format == "ordered"
         return folder / name, models.write_quantised(folder / name, a, weights, kind, 128 if is_ordered else int(format), is_ordered)
+    if kind == "fp8":
+        return folder / name, models.write_fp8(folder / name, a, weights, format)
     if kind == "mxfp4":
         return folder / name, models.write_mxfp4(folder / name, a, weights, format)
     if kind == "safetensors":
@@ -159,7 +163,7 @@ EXPANDED = "wide-gguf-f16", "wide-gguf-bf16", "wide-gptq-ordered"
 
 
 # Its layer has more arguments than 128 bytes of push constants, all that Debian 12's lavapipe has.
-OF_ONE_DEVICE = {"qwen2-gguf-q4_0": "vulkan"}
+OF_ONE_DEVICE = {"qwen2-gguf-q4_0": "vulkan", "llama2-fp8-48x32": "vulkan", "deepseek-v3-fp8-16x32": "sim:gfx942"}
 
 
 def devices_of(name):

@@ -81,12 +81,16 @@ KNOWN = ARCHITECTURES | models.OTHERS
 DIVIDED = {
     "deepseek": (KNOWN["deepseek-v3"], lambda path, a, weights: models.write_safetensors(path, a, weights) and weights, "f32"),
     "gpt-oss": (models.as_in_gguf(KNOWN["gpt-oss"]), lambda path, a, weights: models.write_gguf(path, a, weights, "f32"), "f32"),
+    "qwen2-moe-fp8": (
+        dataclasses.replace(KNOWN["qwen2-moe"], shared=128, fields=KNOWN["qwen2-moe"].fields | {"shared_expert_intermediate_size": 128}),
+        lambda path, a, weights: models.write_fp8(path, a, weights, "16x32"), "f16",
+    ),
     "gpt-oss-mxfp4": (dataclasses.replace(KNOWN["gpt-oss"], hidden=128), lambda path, a, weights: models.write_mxfp4(path, a, weights, "f16"), "f16"),
     "qwen2-moe-q8_0": (models.as_in_gguf(dataclasses.replace(KNOWN["qwen2-moe"], shared=128)), lambda path, a, weights: models.write_gguf(path, a, weights, "q8_0"), "f16"),
 }
 
 
-@pytest.mark.parametrize("name, device", [("deepseek", "sim:gfx942"), ("gpt-oss", "sim:gfx942"), ("gpt-oss-mxfp4", "sim:gfx942"), ("qwen2-moe-q8_0", "vulkan")] + WHOLE * [("deepseek", "vulkan")])
+@pytest.mark.parametrize("name, device", [("deepseek", "sim:gfx942"), ("gpt-oss", "sim:gfx942"), ("gpt-oss-mxfp4", "sim:gfx942"), ("qwen2-moe-fp8", "sim:gfx942"), ("qwen2-moe-q8_0", "vulkan")] + WHOLE * [("deepseek", "vulkan")])
 def test_logits_of_divided_experts_and_latents(tmp_path, name, device):
     """Columns of each expert, heads of latents, sinks, and biases of sums, which count once."""
     a, write, element = DIVIDED[name]

@@ -1,6 +1,7 @@
 // SafetensorsFuzz.cpp: libFuzzer over a safetensors file, beside a config.json
 // that its seeds fit: of a layer of Llama, of its AWQ form if a name says
-// qweight, of its GPTQ form if one says g_idx, too.
+// qweight, of its GPTQ form if one says g_idx, too, and of fp8 with blocks if
+// one says weight_scale.
 // Mutations of the header keep its length right.
 #include "ReadModel.h"
 
@@ -31,7 +32,10 @@ json config(const char *Method) {
             {"head_dim", 16},
             {"rms_norm_eps", 1e-5},
             {"max_position_embeddings", 64}};
-  if (*Method)
+  if (Method == std::string_view("fp8"))
+    C["quantization_config"] = {{"quant_method", Method},
+                                {"weight_block_size", {8, 16}}};
+  else if (*Method)
     C["quantization_config"] = {
         {"quant_method", Method}, {"bits", 4}, {"group_size", 32}};
   return C;
@@ -56,20 +60,22 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *Data, size_t Size,
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
-  static Folder Places[3];
+  static Folder Places[4];
   static const bool AreMade = [] {
-    const char *Methods[] = {"", "awq", "gptq"};
-    for (int I = 0; I < 3; ++I) {
+    const char *Methods[] = {"", "awq", "gptq", "fp8"};
+    for (int I = 0; I < 4; ++I) {
       std::string Text = config(Methods[I]).dump();
       Places[I].write("config.json", Text.data(), Text.size());
     }
     return true;
   }();
   (void)AreMade;
-  std::string Text(reinterpret_cast<const char *>(Data), Size);
-  const Folder &Place = Places[Text.find("qweight") == std::string::npos ? 0
-                               : Text.find("g_idx") == std::string::npos ? 1
-                                                                         : 2];
+  std::string_view Text(reinterpret_cast<const char *>(Data), Size);
+  auto Says = [&](const char *Name) { return Text.find(Name) != Text.npos; };
+  const Folder &Place = Places[Says("weight_scale") ? 3
+                               : !Says("qweight")   ? 0
+                               : !Says("g_idx")     ? 1
+                                                    : 2];
   expectOneLine([&] {
     Place.write("model.safetensors", Data, Size);
     checkTaken(readModel(Place.Path, ""));

@@ -3,6 +3,7 @@
 // by.
 #include "engine/FunctionText.h"
 #include "engine/Graph.h"
+#include "model/Fp8.h"
 #include "model/Json.h"
 
 #include <cstdio>
@@ -35,6 +36,8 @@ int64_t heldGroup(const Model &model, const std::string &name,
     return 0;
   if (stored.format == Format::Int4)
     return canPackGrouped(stored) ? stored.grouped.group : 0;
+  if (stored.format == Format::F8_E4M3)
+    return fp8Group(stored);
   return packedFormat(stored.format) ? infoOf(stored.format).group : 0;
 }
 

@@ -1,6 +1,7 @@
 // Weights.cpp: see Weights.h. Rows are converted in pieces of a few megabytes,
 // so the host holds no copy of the model.
 #include "engine/Weights.h"
+#include "model/Fp8.h"
 
 #include <cmath>
 
@@ -37,7 +38,7 @@ private:
 class Rows {
 public:
   Rows(const std::string &name, const Stored &stored)
-      : stored(stored),
+      : name(name), stored(stored),
         pieceRows(std::max<size_t>(
             1, pieceBytes / std::max<size_t>(1, stored.rowBytes()))) {
     // A piece lies in one part.
@@ -78,6 +79,8 @@ public:
     std::vector<uint8_t> room;
     if (stored.format == Format::Int4)
       expandGrouped(stored, inFile(row + i), to);
+    else if (stored.format == Format::F8_E4M3)
+      check(expandFp8(stored, stored.headOrder.inFile(row + i), to));
     else
       expandRow(stored.format, bytesOfRow(row, i, room), stored.columns(), to);
     // A vector's numbers are what a matrix's rows are.
@@ -90,18 +93,23 @@ public:
       for (size_t j = 0; j < columns; ++j)
         to[j] += 1;
   }
-  // False: numbers do not fit what they become.
-  bool pack(size_t row, size_t i, const PackedRow &to) const {
+  void pack(size_t row, size_t i, const PackedRow &to) const {
     std::vector<uint8_t> room;
     if (stored.format == Format::Int4)
       packGrouped(stored, inFile(row + i), to);
-    else
-      return packRow(stored.format, bytesOfRow(row, i, room), stored.columns(),
-                     to);
-    return true;
+    else if (stored.format == Format::F8_E4M3)
+      check(packFp8(stored, stored.headOrder.inFile(row + i), to));
+    else if (!packRow(stored.format, bytesOfRow(row, i, room), stored.columns(),
+                      to))
+      check("has numbers of MXFP4 beyond 65504, which f16 does not have");
   }
 
 private:
+  // Fails if numbers have a problem.
+  void check(const char *problem) const {
+    if (problem)
+      fail("the weight '" + name + "' " + problem);
+  }
   // Fills `made` with blocks of few bits a weight: random bits, and scales and
   // minima that blocks share, such that weights are around zero.
   void makeBlocks(Random &random, float deviation) {
@@ -172,6 +180,7 @@ private:
                        : made.data() + i * stored.rowBytes();
   }
 
+  const std::string &name;
   const Stored &stored;
   size_t pieceRows;
   std::vector<uint8_t> made;
@@ -206,7 +215,8 @@ void Weights::add(const std::string &name, const Stored &stored,
       for (size_t i = 0; i < count; ++i) {
         source.expand(row, i, numbers.data());
         // Rounded scales make numbers that were in range before.
-        if (element == Element::F16 && infoOf(stored.format).block > 1)
+        if (element == Element::F16 &&
+            (infoOf(stored.format).block > 1 || stored.fp8))
           limitToF16(numbers.data(), stored.columns());
         store(numbers.data(), stored.columns(), element,
               piece.data() + i * rowBytes);
@@ -236,9 +246,7 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
       at.push_back(pieces[p].data());
     }
     for (size_t i = 0; i < some; ++i) {
-      if (!source.pack(row, i, at))
-        fail("the weight '" + name +
-             "' has numbers of MXFP4 beyond 65504, which f16 does not have");
+      source.pack(row, i, at);
       for (size_t p = 0; p < parts.size(); ++p)
         at[p] += parts[p].rowBytes;
     }

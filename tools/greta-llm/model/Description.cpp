@@ -296,6 +296,68 @@ const Field quantisation[] = {
     {"use_exllama", harmless},
 };
 
+const Field fp8[] = {
+    {"quant_method", read},
+    {"weight_block_size", read},
+    {"fmt", "\"e4m3\""},
+    {"kv_cache_scheme", "null"},
+
+    // Tensors say which are quantised.
+    {"ignored_layers", harmless},
+    {"modules_to_not_convert", harmless},
+    // Activations, which stay as they are.
+    {"activation_scheme", harmless},
+    {"scale_fmt", harmless},
+    {"dequantize", harmless}, // how transformers computes
+};
+
+const Field compressed[] = {
+    {"quant_method", read},
+    {"format", read},
+    {"config_groups", read},
+    {"kv_cache_scheme", "null"},
+    {"sparsity_config", read},
+    {"transform_config", "{}"},
+
+    // Tensors say these.
+    {"ignore", harmless},
+    {"quantization_status", harmless},
+    {"global_compression_ratio", harmless},
+    {"version", harmless},
+};
+
+const Field compressedSparsity[] = {
+    {"format", "\"dense\""},
+    {"global_sparsity", harmless}, // counts zeros
+    {"ignore", harmless},
+    {"registry_requires_subclass", harmless},
+    {"sparsity_structure", harmless},
+    {"targets", harmless},
+};
+
+const Field compressedGroup[] = {
+    {"weights", read},
+    {"format", "\"float-quantized\""},
+    {"output_activations", "null"},
+    {"input_activations", harmless}, // which stay as they are
+    {"targets", harmless},           // tensors say it
+};
+
+const Field compressedWeights[] = {
+    {"strategy", read},
+    {"block_structure", read},
+    {"type", "\"float\""},
+    {"num_bits", "8"},
+    {"symmetric", "true"},
+    {"dynamic", "false"},
+    {"actorder", harmless}, // of groups, which no strategy here has
+    {"group_size", harmless},
+    {"observer", harmless},
+    {"observer_kwargs", harmless},
+    {"scale_dtype", harmless},
+    {"zp_dtype", harmless},
+};
+
 const Field gguf[] = {
     {"block_count", read},
     {"embedding_length", read},
@@ -385,6 +447,16 @@ const Field *find(Description where, const std::string &name,
     return among(rope);
   case Description::Quantisation:
     return among(quantisation);
+  case Description::Fp8:
+    return among(fp8);
+  case Description::Compressed:
+    return among(compressed);
+  case Description::CompressedSparsity:
+    return among(compressedSparsity);
+  case Description::CompressedGroup:
+    return among(compressedGroup);
+  case Description::CompressedWeights:
+    return among(compressedWeights);
   case Description::Gguf:
     return among(gguf);
   }

@@ -12,9 +12,21 @@
 namespace greta::llm {
 
 // The place of the fields: config.json, that of a model with a vision tower
-// around its text part, objects about rope and about quantisation, or GGUF's
-// metadata under the architecture's name.
-enum class Description { Config, Vision, Rope, Quantisation, Gguf };
+// around its text part, objects about rope and about quantisation (by fp8 and
+// by compressed-tensors those of their own), or GGUF's metadata under the
+// architecture's name.
+enum class Description {
+  Config,
+  Vision,
+  Rope,
+  Quantisation,
+  Fp8,
+  Compressed,
+  CompressedSparsity,
+  CompressedGroup,
+  CompressedWeights,
+  Gguf
+};
 
 // Fails with the name of a field that the table does not have, or that has
 // another value than greta-llm can honour. A null counts as absent.

@@ -8,6 +8,9 @@
 
 namespace greta::llm {
 
+// Formats of safetensors alone have no number.
+constexpr uint32_t noNumber = ~0u;
+
 static const FormatInfo formats[] = {
     {Format::F32, "f32", 0, 1, 4, nullptr, 0},
     {Format::F16, "f16", 1, 1, 2, nullptr, 0},
@@ -35,7 +38,8 @@ static const FormatInfo formats[] = {
     {Format::TQ2_0, "tq2_0", 35, 256, 66, nullptr, 0},
     {Format::MXFP4, "mxfp4", 39, 32, 17, "mxfp4", 32},
     {Format::NVFP4, "nvfp4", 40, 64, 36, nullptr, 0},
-    {Format::Int4, "int4", ~0u, 8, 4, nullptr, 0},
+    {Format::Int4, "int4", noNumber, 8, 4, nullptr, 0},
+    {Format::F8_E4M3, "f8_e4m3", noNumber, 1, 1, "e4m3", 0},
 };
 
 const FormatInfo &infoOf(Format format) {
@@ -53,17 +57,23 @@ const FormatInfo *findFormat(const std::string &name) {
 }
 
 const FormatInfo *findGgufFormat(uint32_t number) {
-  // Int4 is in three tensors of safetensors, and has no number.
   for (const FormatInfo &info : formats)
-    if (number == info.gguf && info.format != Format::Int4)
+    if (number == info.gguf && number != noNumber)
       return &info;
   return nullptr;
+}
+
+const FormatInfo *findFloats(const std::string &dtype) {
+  return dtype == "F32"    ? &infoOf(Format::F32)
+         : dtype == "F16"  ? &infoOf(Format::F16)
+         : dtype == "BF16" ? &infoOf(Format::BF16)
+                           : nullptr;
 }
 
 std::string fileFormats() {
   std::string names;
   for (const FormatInfo &info : formats)
-    if (info.format != Format::Int4)
+    if (info.gguf != noNumber)
       names += (names.empty() ? "" : ", ") + std::string(info.name);
   return names;
 }
@@ -105,8 +115,6 @@ float fromF16(uint16_t bits) {
   // Exact also for denormal numbers: a float with 112 less in its exponent.
   return floatOf(sign | bitsOf(floatOf(magnitude << 13) * 0x1p112f));
 }
-
-constexpr float largestF16 = 65504;
 
 uint16_t toF16(float value) {
   uint32_t bits = bitsOf(value);
@@ -377,6 +385,8 @@ std::vector<PackedPart> packedParts(Format format, int64_t columns,
     add("_high", "i32", columns / as.perHigh(), 4);
   if (as.scale == WeightFormat::Scale::E8M0)
     add("_scales", "i8", groups, 1);
+  else if (as.scale == WeightFormat::Scale::F32)
+    add("_scales", "f32", groups, 4);
   else
     add("_scales", "f16", groups, 2);
   if (format == Format::Int4)

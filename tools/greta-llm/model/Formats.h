@@ -7,6 +7,7 @@
 #include "greta/Interface/WeightFormats.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,9 @@ enum class Format {
   TQ1_0,
   TQ2_0,
   NVFP4,
-  Int4
+  // Numbers and what belongs to them are tensors of their own.
+  Int4,
+  F8_E4M3
 };
 
 // Elements that are stored together, and their bytes.
@@ -51,11 +54,13 @@ struct FormatInfo {
   int64_t block;
   size_t bytes;
   const char *packed; // the format of greta.dequant that holds it, or null
-  int64_t group;      // of that
+  int64_t group;      // of that; 0: weights' shapes decide
 };
 const FormatInfo &infoOf(Format format);
 const FormatInfo *findFormat(const std::string &name);
 const FormatInfo *findGgufFormat(uint32_t number);
+// By the name that safetensors have: F32, F16, BF16.
+const FormatInfo *findFloats(const std::string &dtype);
 // The names of all formats of one tensor, for people.
 std::string fileFormats();
 
@@ -72,6 +77,8 @@ struct Grouped {
   bool isAwq = false;
   int zeroOffset = 0; // GPTQ's zeros are stored less one
 };
+
+class Fp8Matrices; // Fp8.h
 
 // How a file orders the rows of a head of queries or keys. Functions turn pairs
 // that are half a head apart, and all of them, some by an angle of 0; so pairs
@@ -113,6 +120,8 @@ struct Stored {
   size_t rowStride = 0, columnStride = 0;
   // MXFP4 whose scales lie apart; its blocks are 16 bytes, of neighbours.
   const uint8_t *scales = nullptr;
+  // The scales of F8_E4M3.
+  std::shared_ptr<const Fp8Matrices> fp8 = {};
   HeadOrder headOrder = {};
   // Numbers are those of the file and one.
   bool isLessOne = false;
@@ -147,6 +156,7 @@ const char *nameOf(Element element);
 Element elementNamed(const std::string &name);
 size_t bytesOf(Element element);
 
+constexpr float largestF16 = 65504;
 uint16_t toF16(float value);
 float fromF16(uint16_t bits);
 uint16_t toBF16(float value);

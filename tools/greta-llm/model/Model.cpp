@@ -156,7 +156,7 @@ Element Model::element() const {
                                   : Element::F16;
 }
 
-static std::string text(const std::vector<int64_t> &shape) {
+std::string shapeText(const std::vector<int64_t> &shape) {
   std::string result;
   for (int64_t extent : shape)
     result += (result.empty() ? "" : "x") + std::to_string(extent);
@@ -167,8 +167,9 @@ static void checkWeight(const Model &model, const std::string &name,
                         const std::vector<int64_t> &shape) {
   const Stored &stored = model.weight(name);
   if (stored.shape != shape)
-    fail(model.path + ": the weight '" + name + "' is " + text(stored.shape) +
-         "; the model's sizes ask for " + text(shape));
+    fail(model.path + ": the weight '" + name + "' is " +
+         shapeText(stored.shape) + "; the model's sizes ask for " +
+         shapeText(shape));
   const FormatInfo &info = infoOf(stored.format);
   if (stored.columns() % info.block)
     fail(model.path + ": the weight '" + name + "' has rows of " +
@@ -360,8 +361,8 @@ static void arrangeLatent(Model &model, int64_t layer) {
     Stored stored = model.weight(whole);
     if (stored.shape != shape || stored.format == Format::Int4)
       fail(model.path + ": the weight '" + whole + "' is " +
-           text(stored.shape) + "; the model's sizes ask for " + text(shape) +
-           ", not quantised by awq or gptq");
+           shapeText(stored.shape) + "; the model's sizes ask for " +
+           shapeText(shape) + ", not quantised by awq or gptq");
     model.weights.erase(whole);
     return stored;
   };
@@ -411,8 +412,8 @@ static void takeFirstType(Model &model) {
   Stored &stored = types->second;
   if (stored.shape.size() != 2 || stored.shape[1] != model.config.width ||
       stored.format == Format::Int4)
-    fail(model.path + ": the weight 'token_types' is " + text(stored.shape) +
-         "; the model's sizes ask for rows of " +
+    fail(model.path + ": the weight 'token_types' is " +
+         shapeText(stored.shape) + "; the model's sizes ask for rows of " +
          std::to_string(model.config.width));
   stored.shape.erase(stored.shape.begin());
 }
@@ -426,9 +427,9 @@ static void takeLaterPositions(Model &model) {
   Stored &stored = found->second;
   if (stored.shape.size() != 2 || stored.format == Format::Int4 ||
       stored.shape[0] <= skipped)
-    fail(model.path + ": the weight 'position_embd' is " + text(stored.shape) +
-         "; the model's sizes ask for more than " + std::to_string(skipped) +
-         " rows");
+    fail(model.path + ": the weight 'position_embd' is " +
+         shapeText(stored.shape) + "; the model's sizes ask for more than " +
+         std::to_string(skipped) + " rows");
   stored.data += static_cast<size_t>(skipped) * stored.rowBytes();
   stored.shape[0] -= skipped;
 }

@@ -161,6 +161,9 @@ void makeSynthetic(Model &model, const std::string &name);
 // The names that it takes, with commas between them.
 std::string syntheticNames();
 
+// A shape for people: 96x64.
+std::string shapeText(const std::vector<int64_t> &shape);
+
 // Checks everything but the vocabulary, ropes and kinds of layers, before
 // memory is taken for them.
 void checkSizes(const std::string &path, const Config &config);

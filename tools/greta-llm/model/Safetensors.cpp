@@ -6,7 +6,7 @@
 #include "model/Description.h"
 #include "model/Fields.h"
 #include "model/Json.h"
-#include "model/Model.h"
+#include "model/Quantisation.h"
 
 #include <algorithm>
 #include <cstring>
@@ -27,20 +27,12 @@ json readJson(const std::string &path) {
   return value;
 }
 
-bool endsWith(const std::string &name, const std::string &end) {
-  return name.size() > end.size() &&
-         name.compare(name.size() - end.size(), end.size(), end) == 0;
-}
-
-// The parts of an MXFP4 weight: names of gpt-oss's experts have no ".weight".
-const std::string mxfp4Blocks = "_blocks", mxfp4Scales = "_scales";
-
 // "mlp.experts.gate_up_proj_bias" as "ffn_gate_up_exps_bias".
 std::string nameWithoutSuffix(const Architecture &architecture,
                               const std::string &within) {
   std::string whole = architecture.nameOf(within);
-  for (const std::string &end :
-       {std::string("_bias"), mxfp4Blocks, mxfp4Scales})
+  for (const std::string &end : {std::string("_bias"), std::string(mxfp4Blocks),
+                                 std::string(mxfp4Scales)})
     if (endsWith(within, end) && whole.empty()) {
       whole = architecture.nameOf(within.substr(0, within.size() - end.size()));
       whole += whole.empty() ? "" : end;
@@ -167,134 +159,6 @@ bool isOfNextLayer(const Config &c, const std::string &name) {
          std::atoll(name.c_str() + layers.size()) >= c.layers;
 }
 
-// How AWQ and GPTQ say in config.json what they did.
-struct Quantisation {
-  std::string method; // empty: none; mxfp4 says nothing else
-  int64_t group = 0;  // -1: all of K
-  bool isStoredLessOne = false;
-};
-
-Quantisation quantisationOf(const std::string &path, const json &config) {
-  Quantisation result;
-  const json *about = Fields(path, config).find("quantization_config");
-  if (!about)
-    return result;
-  if (!about->is_object())
-    fail(path + ": 'quantization_config' is no object");
-  Fields fields(path, *about);
-  result.method = fields.text("quant_method");
-  if (result.method != "awq" && result.method != "gptq" &&
-      result.method != "mxfp4")
-    fail(path + ": the weights are quantised by '" + result.method +
-         "'; greta-llm reads awq, gptq and mxfp4, and GGUF files");
-  checkFields(Description::Quantisation, path, *about, nullptr);
-  if (result.method == "mxfp4")
-    return result;
-  if (fields.number("bits") != 4)
-    fail(path + ": the weights have " + std::to_string(fields.size("bits")) +
-         " bits; greta-llm reads awq and gptq with 4");
-  if (std::string version = fields.text("version");
-      result.method == "awq" && !version.empty() && version != "gemm")
-    fail(path + ": the weights are in awq's form '" + version +
-         "'; greta-llm reads 'gemm'");
-  result.group =
-      fields.number("group_size") == -1 ? -1 : fields.size("group_size");
-  std::string form = fields.text("checkpoint_format");
-  if (!form.empty() && form != "gptq" && form != "gptq_v2")
-    fail(path + ": the weights are in gptq's form '" + form +
-         "'; greta-llm reads 'gptq' and 'gptq_v2'");
-  result.isStoredLessOne = result.method == "gptq" && form != "gptq_v2";
-  return result;
-}
-
-// A tensor that is a part of a quantised weight.
-struct Part {
-  std::vector<int64_t> shape;
-  std::string dtype;
-  const uint8_t *data = nullptr;
-};
-using Parts = std::map<std::string, Part>; // blk.0.attn_q.qweight
-
-// Makes one weight of the parts that the name in `parts` begins.
-void join(Model &model, const Parts &parts, const std::string &name,
-          const Quantisation &how) {
-  auto part = [&](const char *suffix, const char *dtype,
-                  std::vector<int64_t> shape) -> const uint8_t * {
-    auto it = parts.find(name + suffix);
-    if (it == parts.end() || it->second.dtype != dtype ||
-        (!shape.empty() && it->second.shape != shape))
-      fail(model.path + ": the " + how.method + " weight '" + name +
-           "' has no '" + (suffix + 1) + "' of " + dtype +
-           " that fits its shape");
-    return it->second.data;
-  };
-  Stored stored;
-  stored.format = Format::Int4;
-  Grouped &g = stored.grouped;
-  g.isAwq = how.method == "awq";
-  g.zeroOffset = how.isStoredLessOne;
-  g.words = part(".qweight", "I32", {});
-  std::vector<int64_t> words = parts.at(name + ".qweight").shape;
-  if (words.size() != 2 || words[0] > 1 << 24 || words[1] > 1 << 24)
-    fail(model.path + ": the " + how.method + " weight '" + name +
-         "' is no matrix");
-  int64_t k = words[0] * (g.isAwq ? 1 : 8), n = words[1] * (g.isAwq ? 8 : 1);
-  g.group = how.group == -1 ? k : how.group;
-  if (g.group < 1 || k % g.group || n % 8)
-    fail(model.path + ": the " + how.method + " weight '" + name + "' has " +
-         std::to_string(k) + " rows in groups of " + std::to_string(g.group) +
-         " and " + std::to_string(n) +
-         " columns; they have to be whole groups, and eights");
-  int64_t groups = k / g.group;
-  g.zeros = part(".qzeros", "I32", {groups, n / 8});
-  g.scales = part(".scales", "F16", {groups, n});
-  if (parts.count(name + ".g_idx")) {
-    const uint8_t *groupOf = part(".g_idx", "I32", {k});
-    for (int64_t i = 0; i < k; ++i) {
-      int32_t group;
-      memcpy(&group, groupOf + 4 * i, 4);
-      if (group < 0 || group >= groups)
-        fail(model.path + ": the " + how.method + " weight '" + name +
-             "' has a 'g_idx' of " + std::to_string(group) + "; there are " +
-             std::to_string(groups) + " groups");
-      if (group != i / g.group)
-        g.groupOf = groupOf;
-    }
-  }
-  stored.shape = {n, k};
-  if (!model.weights.emplace(name, stored).second)
-    fail(model.path + ": the weight '" + name +
-         "' is there as it is and quantised");
-}
-
-// The same for MXFP4, [.., K / 32, 16] bytes and [.., K / 32] exponents.
-void joinMxfp4(Model &model, const Parts &parts, const std::string &name) {
-  if (!model.config.has(GatesInTurn))
-    fail(model.path + ": the weight '" + name +
-         "' is in mxfp4, which greta-llm does not read for this model type");
-  const Part &blocks = parts.at(name + mxfp4Blocks);
-  auto scales = parts.find(name + mxfp4Scales);
-  std::vector<int64_t> groups = blocks.shape;
-  if (groups.size() < 3 || groups.back() != 16 || blocks.dtype != "U8")
-    fail(model.path + ": the mxfp4 weight '" + name +
-         "' has no blocks of 16 bytes");
-  groups.pop_back();
-  if (scales == parts.end() || scales->second.shape != groups ||
-      scales->second.dtype != "U8")
-    fail(model.path + ": the mxfp4 weight '" + name +
-         "' has no scales that fit its blocks");
-  Stored stored;
-  stored.format = Format::MXFP4;
-  stored.shape = groups;
-  stored.shape.back() *= 32;
-  stored.data = blocks.data;
-  stored.scales = scales->second.data;
-  stored.rowStride = static_cast<size_t>(stored.columns()) / 2;
-  if (!model.weights.emplace(name, stored).second)
-    fail(model.path + ": the weight '" + name +
-         "' is there as it is and quantised");
-}
-
 // Weights of experts that are gates and ups in turn: rows of MXFP4 [experts, 2
 // hidden, width], or columns of floats, which lie transposed, as those of
 // `down` do; of the biases [experts, 2 hidden] they are columns, too.
@@ -415,20 +279,20 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
     }
     bool isPart = endsWith(ours, name.substr(name.rfind('.'))) ||
                   endsWith(ours, mxfp4Blocks) || endsWith(ours, mxfp4Scales);
-    const FormatInfo *info = dtype == "F32"    ? findFormat("f32")
-                             : dtype == "F16"  ? findFormat("f16")
-                             : dtype == "BF16" ? findFormat("bf16")
-                                               : nullptr;
+    const FormatInfo *info = !isPart && dtype == "F8_E4M3"
+                                 ? &infoOf(Format::F8_E4M3)
+                                 : findFloats(dtype);
     uint64_t bytesOfOne = info                       ? info->bytes
                           : isPart && dtype == "I32" ? 4
                           : isPart && dtype == "U8"  ? 1
                                                      : 0;
     if (!bytesOfOne)
       fail(path + ": the tensor '" + name + "' is of " + dtype +
-           "; greta-llm reads F32, F16 and BF16");
+           "; greta-llm reads F32, F16, BF16 and F8_E4M3");
     if (info)
       stored.format = info->format;
-    if (!isPossible || stored.shape.empty() || begin > end || end > bytes ||
+    bool isScalar = stored.shape.empty() && !isPart;
+    if (!isPossible || isScalar || begin > end || end > bytes ||
         elements * bytesOfOne != end - begin)
       fail(path + ": the tensor '" + name +
            "' does not lie within the file as its shape says");
@@ -540,28 +404,10 @@ void readSafetensors(Model &model) {
   Parts quantised;
   for (const std::string &part : parts)
     readTensors(model, quantised, folder / part);
-  const std::string words = ".qweight";
-  std::set<std::string> joined;
-  for (const auto &[name, part] : quantised)
-    if (size_t end = name.size() - std::min(words.size(), name.size());
-        !how.method.empty() && name.substr(end) == words) {
-      join(model, quantised, name.substr(0, end), how);
-      for (const char *suffix : {".qweight", ".qzeros", ".scales", ".g_idx"})
-        joined.insert(name.substr(0, end) + suffix);
-    }
-  for (const auto &[name, part] : quantised)
-    if (how.method == "mxfp4" && endsWith(name, mxfp4Blocks)) {
-      std::string whole = name.substr(0, name.size() - mxfp4Blocks.size());
-      joinMxfp4(model, quantised, whole);
-      joined.insert({name, whole + mxfp4Scales});
-    }
+  joinParts(model, quantised, how);
   for (int64_t layer = 0;
        model.config.has(GatesInTurn) && layer < model.config.layers; ++layer)
     takeGatesInTurn(model, layer);
-  for (const auto &[name, part] : quantised)
-    if (!joined.count(name))
-      fail(model.path + ": the tensor '" + name +
-           "' is not a part of any weight that greta-llm knows");
   const std::string norm = "_norm";
   for (auto &[name, stored] : model.weights)
     stored.isLessOne =

@@ -49,6 +49,7 @@ void makeSynthetic(Model &model, const std::string &name) {
       colon == std::string::npos ? preset->format : name.substr(colon + 1);
   const FormatInfo *format = findFormat(formatName);
   if (!format || format->format == Format::Int4 ||
+      format->format == Format::F8_E4M3 ||
       (format->block > 1 && !format->packed))
     fail("--synthetic=" + name + ": the format '" + formatName +
          "' is not one of " + fileFormats());
