@@ -81,8 +81,9 @@ KNOWN = ARCHITECTURES | models.OTHERS
 DIVIDED = {
     "deepseek": (KNOWN["deepseek-v3"], lambda path, a, weights: models.write_safetensors(path, a, weights) and weights, "f32"),
     "gpt-oss": (models.as_in_gguf(KNOWN["gpt-oss"]), lambda path, a, weights: models.write_gguf(path, a, weights, "f32"), "f32"),
-    "qwen2-moe-fp8": (
-        dataclasses.replace(KNOWN["qwen2-moe"], shared=128, fields=KNOWN["qwen2-moe"].fields | {"shared_expert_intermediate_size": 128}),
+    # Heads begin within blocks, and what makes keys is transposed.
+    "deepseek-fp8": (
+        dataclasses.replace(KNOWN["deepseek-v3"], expert_hidden=64, shared=64, fields=KNOWN["deepseek-v3"].fields | {"moe_intermediate_size": 64}),
         lambda path, a, weights: models.write_fp8(path, a, weights, "16x32"), "f16",
     ),
     "gpt-oss-mxfp4": (dataclasses.replace(KNOWN["gpt-oss"], hidden=128), lambda path, a, weights: models.write_mxfp4(path, a, weights, "f16"), "f16"),
@@ -90,7 +91,7 @@ DIVIDED = {
 }
 
 
-@pytest.mark.parametrize("name, device", [("deepseek", "sim:gfx942"), ("gpt-oss", "sim:gfx942"), ("gpt-oss-mxfp4", "sim:gfx942"), ("qwen2-moe-fp8", "sim:gfx942"), ("qwen2-moe-q8_0", "vulkan")] + WHOLE * [("deepseek", "vulkan")])
+@pytest.mark.parametrize("name, device", [("deepseek", "sim:gfx942"), ("gpt-oss", "sim:gfx942"), ("gpt-oss-mxfp4", "sim:gfx942"), ("deepseek-fp8", "sim:gfx942"), ("qwen2-moe-q8_0", "vulkan")] + WHOLE * [("deepseek", "vulkan")])
 def test_logits_of_divided_experts_and_latents(tmp_path, name, device):
     """Columns of each expert, heads of latents, sinks, and biases of sums, which count once."""
     a, write, element = DIVIDED[name]

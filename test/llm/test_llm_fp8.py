@@ -32,17 +32,14 @@ def weights(**changes):
         (BLOCKS | dict(fmt="e5m2"), "the field 'fmt' is \"e5m2\"; greta-llm runs models where it is \"e4m3\""),
         (BLOCKS | dict(bits=8), "the field 'bits' (8) is not known to greta-llm"),
         (BLOCKS | dict(kv_cache_scheme="static"), "the field 'kv_cache_scheme' is \"static\"; greta-llm runs models where it is null"),
-        (BLOCKS | dict(weight_block_size=[128]), "'weight_block_size' is no list of the rows and columns of a block"),
         (BLOCKS | dict(weight_block_size=[128, 0]), "'weight_block_size' is no list of the rows and columns of a block"),
         (BLOCKS | dict(weight_block_size=128), "lacks the list 'weight_block_size'"),
         (COMPRESSED | dict(format="pack-quantized"), "the weights are in compressed-tensors' form 'pack-quantized'; greta-llm reads 'float-quantized'"),
         (COMPRESSED | dict(config_groups={}), "'config_groups' has 0 groups; greta-llm reads one, of fp8"),
         (COMPRESSED | dict(sparsity_config=dict(format="sparse-24-bitmask")), "the field 'format' is \"sparse-24-bitmask\"; greta-llm runs models where it is \"dense\""),
-        (COMPRESSED | dict(transform_config=dict(rotations=1)), "the field 'transform_config' is {\"rotations\":1}; greta-llm runs models where it is {}"),
         (group(weights=None), "'quantization_config' lacks the object 'weights'"),
         (group(format="nvfp4-pack-quantized"), "the field 'format' is \"nvfp4-pack-quantized\""),
         (weights(num_bits=4), "the field 'num_bits' is 4; greta-llm runs models where it is 8"),
-        (weights(type="int"), "the field 'type' is \"int\"; greta-llm runs models where it is \"float\""),
         (weights(strategy="group"), "weights share scales by 'group'; greta-llm reads tensor, channel and block"),
         (weights(observers=[]), "the field 'observers' ([]) is not known to greta-llm"),
     ],
@@ -109,12 +106,11 @@ def package(tmp_path_factory):
     return folder / "m.greta"
 
 
-@pytest.mark.parametrize("kind", ["tensor", "channel", "40x64"])
-def test_one_package_for_all_kinds_of_scales(package, tmp_path, kind):
+@pytest.mark.parametrize("kind, batch", [("tensor", 0), ("channel", 1)])
+def test_one_package_for_all_kinds_of_scales(package, tmp_path, kind, batch):
     """Packages depend on the largest groups of columns alone."""
     want = models.logits(A, models.write_fp8(tmp_path / "m", A, WEIGHTS, kind), TOKENS)
-    for batch in (0, 1):
-        assert_close(logits_of(tmp_path / "m", package, "sim:gfx942", tmp_path, f"--batch={batch}"), want, "f16")
+    assert_close(logits_of(tmp_path / "m", package, "sim:gfx942", tmp_path, f"--batch={batch}"), want, "f16")
 
 
 def test_matrices_that_stay_in_floats(tmp_path):
@@ -137,13 +133,10 @@ def e4m3(byte, *shape):
 @pytest.mark.parametrize(
     "name, parts, says",
     [
-        (NAME, {"": e4m3(0x7F, 96, 64)}, f"'blk.0.ffn_up' {NOT_FINITE}"),
         (NAME, {"": e4m3(0xFF, 96, 64)}, f"'blk.0.ffn_up' {NOT_FINITE}"),
         (NAME, {"_scale": np.full(1, np.inf, np.float32)}, f"'blk.0.ffn_up' {NOT_FINITE}"),
-        (NAME, {"_scale": np.full(1, np.nan, np.float32)}, f"'blk.0.ffn_up' {NOT_FINITE}"),
         (NAME, {"_scale": np.full(1, 147, np.float32)}, "'blk.0.ffn_up' has numbers beyond 65504, which f16 does not have"),
         (EMBEDDING, {"": e4m3(0x7F, models.VOCABULARY, 64), "_scale": np.ones(1, np.float32)}, f"'token_embd' {NOT_FINITE}"),
-        (EMBEDDING, {"": e4m3(0x38, models.VOCABULARY, 64), "_scale": np.full(1, np.inf, np.float32)}, f"'token_embd' {NOT_FINITE}"),
     ],
 )
 def test_numbers(package, tmp_path, monkeypatch, name, parts, says):
