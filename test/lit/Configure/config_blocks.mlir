@@ -129,3 +129,11 @@ func.func @uneven(%a: tensor<512x512xf32>, %b: tensor<512x512xf32>) -> tensor<51
   %0 = greta.matmul %a, %b {greta.config = {tile = [48, 64, 16]}} : tensor<512x512xf32>, tensor<512x512xf32> -> tensor<512x512xf32>
   return %0 : tensor<512x512xf32>
 }
+
+// -----
+
+func.func @parts_of_any_depth(%a: tensor<64x?xf32>, %b: tensor<?x64xf32>) -> tensor<64x64xf32> {
+  // expected-error @+1 {{that does not fit: its 'split' needs K in the type}}
+  %0 = greta.matmul %a, %b {greta.config = {split = 2}} : tensor<64x?xf32>, tensor<?x64xf32> -> tensor<64x64xf32>
+  return %0 : tensor<64x64xf32>
+}
