@@ -5,6 +5,16 @@ import pytest
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 
+def attended(torch, q, k_cache, v_cache, table, lengths):
+    """torch's attention of each sequence, whose keys are taken from their pages one by one."""
+    results = []
+    for one, pages, length in zip(q, table.tolist(), lengths.tolist()):
+        keys, values = (torch.stack([cache[pages[j // cache.shape[1]], j % cache.shape[1]] for j in range(length)], 1) for cache in (k_cache, v_cache))
+        isSeen = torch.arange(length) <= torch.arange(q.shape[2])[:, None] + length - q.shape[2]
+        results.append(torch.nn.functional.scaled_dot_product_attention(one, keys, values, attn_mask=isSeen, enable_gqa=True))
+    return torch.stack(results)
+
+
 def cases(torch):
     """By operator: arguments in float64, and what torch's own functions make of them, None where the operator is torch's."""
     F = torch.nn.functional
@@ -20,6 +30,8 @@ def cases(torch):
     ends = torch.tensor([2, 2, 6])
     rows, weights = random(7, 6), random(3, 5, 6)
     one_group = torch.cat([rows[:2] @ weights[0].t(), rows[2:6] @ weights[2].t(), torch.zeros(1, 5, dtype=torch.float64)])
+    rows_of_pages, (k_pages, v_pages) = random(2, 4, 2, 16), random(2, 5, 4, 2, 16)
+    pages, lengths = torch.tensor([[3, 0, 1 << 30], [1, 4, 2]], dtype=torch.int32), torch.tensor([6, 9], dtype=torch.int32)
     rotated = torch.cat((-q[..., 6:], q[..., :6]), -1)
     return {
         "rms_norm": ((x, weight, 1e-5), F.rms_norm(x, (20,), weight, 1e-5)),
@@ -27,13 +39,14 @@ def cases(torch):
         "rope": ((q, angles.cos(), angles.sin()), q * angles.cos() + rotated * angles.sin()),
         "swiglu": ((x, x.flip(0)), F.silu(x) * x.flip(0)),
         "attention": ((q, k, v, True), F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)),
+        "paged_attention": ((rows_of_pages, k_pages, v_pages, pages, lengths), attended(torch, rows_of_pages, k_pages, v_pages, pages, lengths)),
         "dequantize_q4": ((codes, scales), (values * scales[:, :, None]).view(6, 32)),
         "linear_q4": ((random(3, 32), codes, scales), None),
         "grouped_linear": ((rows, weights, ends), one_group),
     }
 
 
-NAMES = ("rms_norm", "layer_norm", "rope", "swiglu", "attention", "dequantize_q4", "linear_q4", "grouped_linear")
+NAMES = ("rms_norm", "layer_norm", "rope", "swiglu", "attention", "paged_attention", "dequantize_q4", "linear_q4", "grouped_linear")
 DIFFERENTIABLE = {"rms_norm": (0, 1), "layer_norm": (0, 1, 2), "rope": (0,), "swiglu": (0, 1), "attention": (0, 1, 2), "linear_q4": (0,), "grouped_linear": (0, 1)}
 
 
@@ -104,6 +117,11 @@ def test_arguments_that_do_not_fit(rdna):
         ops.linear_q4(x, codes, torch.ones(2, 3, device="rdna"))
     with pytest.raises(RuntimeError, match="are no grouped linear layer"):
         ops.grouped_linear(x, torch.zeros(2, 4, 7, device="rdna"), torch.tensor([1, 3]).to("rdna"))
+    cache = torch.zeros(3, 4, 2, 16, device="rdna")
+    with pytest.raises(RuntimeError, match="do not fit: they are"):
+        ops.paged_attention(torch.zeros(1, 3, 1, 16, device="rdna"), cache, cache, torch.zeros(1, 2, dtype=torch.int32, device="rdna"), torch.tensor([4]).to("rdna"))
+    with pytest.raises(RuntimeError, match="are not of 1 sequences"):
+        ops.paged_attention(torch.zeros(1, 4, 1, 16, device="rdna"), cache, cache, torch.zeros(1, 2, dtype=torch.int32, device="rdna"), torch.tensor([4, 4]).to("rdna"))
     with pytest.raises(RuntimeError, match="do not fit a cache"):
         ops.cache_update(torch.zeros(1, 2, 5, 4, device="rdna"), torch.zeros(1, 2, 3, 4, device="rdna"), torch.tensor([1]).to("rdna"))
 

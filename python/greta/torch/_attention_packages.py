@@ -84,6 +84,10 @@ def fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, isCausal: bool, scal
     queries, keys = q.shape[2], k.shape[2]
     if q.dtype not in NAMES or q.shape[3] != v.shape[3] or q.shape[3] % 8 or keys == 0 or (isCausal and queries > keys):
         return False
+    return is_kept_scale(scale)
+
+
+def is_kept_scale(scale: float) -> bool:
     if scale not in _scales and math.isfinite(scale) and len(_scales) < MOST_SCALES:
         _scales.add(scale)
     return scale in _scales

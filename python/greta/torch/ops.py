@@ -5,17 +5,21 @@
     rope(x, cos, sin)                     x [batch, heads, n, D] with the halves of D rotated; cos and sin [batch or 1, n, D]
     swiglu(gate, up)                      silu(gate) * up
     attention(q, k, v, causal, scale)     softmax(q k^T * scale) v, without the matrix; several heads of queries may share one of keys
+    paged_attention(q, k_cache, v_cache, table, lengths, scale)
+                                          causal, of q [B, heads, S, D], the last S tokens of each sequence, over caches [pages, page, heads, D]: sequence b has
+                                          lengths[b] keys, those of q included, in the pages table[b]
     linear_q4(x, codes, scales)           x W^T, W[n, k] = (code - 8) * scale; codes [N, K / 2], the even k in the low half of a byte; scales [N, K / group]
     dequantize_q4(codes, scales)          that W
     grouped_linear(x, weight, ends)       rows ends[g - 1] to ends[g] - 1 of x times weight[g]^T; rows behind the last end are 0
     cache_update(cache, new, positions)   writes new[:, :, i] to cache[:, :, positions[i]]; a position that there is not is left out
 
-Norms, rope and swiglu compute narrow types in f32 and round once. All but cache_update and dequantize_q4 have gradients: of the scales, codes, cos and sin there are
-none. Operators without a kernel in _fused.py become one by Inductor (_eager.py), and parts of the kernels around them under torch.compile.
+Norms, rope and swiglu compute narrow types in f32 and round once. All but paged_attention, cache_update and dequantize_q4 have gradients: of the scales, codes, cos and
+sin there are none. Operators without a kernel in _fused.py become one by Inductor (_eager.py), and parts of the kernels around them under torch.compile.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +154,21 @@ _library.define("attention(Tensor q, Tensor k, Tensor v, bool causal=False, floa
 @torch.library.impl(_library, "attention", "CompositeImplicitAutograd")
 def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = False, scale: float | None = None) -> torch.Tensor:
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=bool(q.shape[1] != k.shape[1]))
+
+
+@_define("paged_attention(Tensor q, Tensor k_cache, Tensor v_cache, Tensor table, Tensor lengths, float? scale=None) -> Tensor")
+def _paged_attention(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, table: torch.Tensor, lengths: torch.Tensor, scale: float | None = None) -> torch.Tensor:
+    pages, page, keyHeads, depth = k_cache.shape
+    batch, heads, queries = q.shape[:3]
+    key = torch.arange(table.shape[1] * page, device=q.device)
+    isKey = key < lengths[:, None]
+    isSeen = (key <= torch.arange(queries, device=q.device)[:, None] + (lengths - queries)[:, None, None])[:, None, None] & isKey[:, None, None, None]
+    used = table.long().clamp(0, pages - 1)  # entries beyond the length may be anything, and so may their rows
+    keys, values = (_wide(cache)[used].reshape(batch, -1, keyHeads, depth).where(isKey[:, :, None, None], 0).transpose(1, 2).unsqueeze(2) for cache in (k_cache, v_cache))
+    rows = _wide(q).reshape(batch, keyHeads, heads // keyHeads, queries, depth)
+    logits = (rows @ keys.mT * (depth**-0.5 if scale is None else scale)).masked_fill(~isSeen, -math.inf)
+    weights = torch.softmax(logits, -1).masked_fill(~isSeen, 0)  # rows without a key are 0
+    return (weights @ values).reshape(q.shape).to(q.dtype).contiguous()
 
 
 def _cache_update_fake(cache: torch.Tensor, new: torch.Tensor, positions: torch.Tensor) -> None:
