@@ -1,0 +1,79 @@
+"""torch on simulated chips: operators and a training step beside the CPU, and kernels with a mistake in the line that ends in its name.
+
+`GRETA_CHECK=1 python simulated.py gfx942 gfx1201` prints what each wrong launch said, a line of JSON for each chip (test_torch_sim.py).
+"""
+
+import copy
+import json
+import os
+import sys
+
+import torch
+import torch._inductor.compile_fx  # noqa: F401 -- once for all chips
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_one(x_ptr, y_ptr, writes, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i) + 1, mask=i < writes)  # bounds
+
+
+@triton.jit
+def write_number(y_ptr):
+    tl.store(y_ptr, tl.program_id(0))  # race
+
+
+def train(model, x, y):
+    """A step of SGD; the loss and the parameters behind it."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return [loss.detach(), *(one.detach() for one in model.parameters())]
+
+
+def check_operators():
+    generator = torch.Generator().manual_seed(0)
+    x, w, y = (torch.randn(shape, generator=generator) for shape in ((5, 12), (12, 4), (5, 4)))
+    product = (x.half().to("rdna") @ w.half().to("rdna")).cpu()
+    torch.testing.assert_close(product.float(), x @ w, rtol=5e-3, atol=5e-3)
+    model = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+    there = train(copy.deepcopy(model).to("rdna"), x.to("rdna"), y.to("rdna"))
+    for one, other in zip(there, train(model, x, y), strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-5)
+
+
+def said(launch):
+    try:
+        launch()
+        torch.rdna.synchronize()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def run(chip):
+    os.environ["GRETA_TORCH_DEVICES"] = f"sim:{chip}"
+    import greta.torch  # noqa: F401
+
+    torch.rdna.forbid_fallback(True)
+    check_operators()
+    y, numbers = torch.zeros(256, device="rdna"), torch.zeros(1, dtype=torch.int32, device="rdna")
+    launches = {
+        "right": lambda: add_one[(1,)](y, y[128:], 128, BLOCK=128),
+        "bounds": lambda: add_one[(2,)](y, y[:200], 201, BLOCK=128),
+        "unwritten": lambda: add_one[(1,)](torch.empty(1 << 16, device="rdna"), y, 128, BLOCK=128),  # of a size that no tensor left
+        "race": lambda: write_number[(2,)](numbers),
+    }
+    print(json.dumps({name: said(launch) for name, launch in launches.items()}), flush=True)
+
+
+if __name__ == "__main__":
+    for chip in sys.argv[1:]:  # a process simulates one chip
+        if child := os.fork():
+            assert os.waitpid(child, 0)[1] == 0
+        else:
+            run(chip)
+            break
