@@ -108,6 +108,7 @@ def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
     (
         (False, (2, 3, 9, 8), (4, 3, 3, 3), dict(stride=2, padding=1)),
         (True, (1, 4, 9), (4, 2, 3), dict(stride=2, padding=1, output_padding=1, groups=2)),
+        (False, (1, 3, 4, 5, 6), (4, 3, 2, 3, 2), dict(stride=(1, 2, 1), padding=(0, 1, 1))),
         (False, (3, 4, 33, 35), (6, 2, 1, 3), dict(groups=2)),  # the weight's gradient is a sum of parts
         (False, (2, 64, 9, 8), (32, 32, 3, 3), dict(groups=2, padding=2, dilation=2)),  # whole blocks of channels, more than one
         (True, (2, 32, 5, 6), (32, 32, 3, 2), dict(stride=2)),
