@@ -270,6 +270,25 @@ def test_dlpack_says_what_it_cannot_express(rdna):
     assert torch.rdna.default_stream().stream_id == 0
 
 
+def test_another_torch_is_told(rdna, monkeypatch):
+    """Inductor of a version that nobody looked at: a warning when it is imported, and torch.compile for rdna is an error."""
+    torch = rdna
+    from greta.torch import _inductor
+    from torch._inductor import compile_fx
+    from torch._inductor.codegen import common
+
+    common.init_backend_registration()
+    for registered in (common.device_op_overrides_dict, common.device_codegens):
+        monkeypatch.setitem(registered, "rdna", registered["rdna"])
+    for name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"):
+        monkeypatch.setattr(torch.rdna, name, getattr(torch.rdna, name))
+    monkeypatch.setattr(torch, "__version__", "2.99.1")
+    with pytest.warns(UserWarning, match=r"torch.compile on rdna was written for torch 2\.11 and 2\.13; this is 2\.99\.1, so operators"):
+        _inductor._register_code_generation(compile_fx)
+    with pytest.raises(Exception, match=r"torch.compile on rdna was written for torch 2\.11 and 2\.13; this is 2\.99\.1"):
+        torch.compile(lambda x: x.sin() * 99)(torch.ones(3, device="rdna"))
+
+
 def test_diagnosis(rdna, capsys, monkeypatch):
     from greta import diagnose
 

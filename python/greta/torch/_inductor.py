@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import warnings
 from typing import Any
 
 import torch
@@ -114,9 +115,29 @@ def _register_interface() -> None:
         device_interface.register_interface_for_device(f"{NAME}:{index}", Interface)
 
 
+class _Refusal:
+    """In the place of the device's code generation where that was not written for this torch: whatever Inductor asks of it is an error. An error while its modules are
+    imported would be other devices', too."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(_refusal())
+
+    def __call__(self, *_: Any, **named: Any) -> Any:
+        raise RuntimeError(_refusal())
+
+
+def _refusal() -> str:
+    return f"torch.compile on rdna was written for torch {' and '.join(_CHECKED_WITH)}; this is {torch.__version__}"
+
+
 def _register_code_generation(compile_fx: Any) -> None:
     if ".".join(torch.__version__.split(".")[:2]) not in _CHECKED_WITH:
-        raise RuntimeError(f"torch.compile on rdna was written for torch {' and '.join(_CHECKED_WITH)}; this is {torch.__version__}")
+        from torch._inductor.codegen.common import register_device_op_overrides
+
+        warnings.warn(f"{_refusal()}, so operators that Inductor would compile run on the CPU", stacklevel=2)
+        register_device_op_overrides(NAME, _Refusal())
+        torch.rdna.Scheduling = torch.rdna.PythonWrapperCodegen = torch.rdna.CppWrapperCodegen = torch.rdna.WrapperFxCodegen = _Refusal()
+        return
     _change_lists()
     if hasattr(torch.accelerator, "Graph"):  # torch 2.11 has none
         from torch._inductor import cudagraph_utils
