@@ -1,17 +1,19 @@
-"""`python -m greta.diagnose`: which versions and devices there are, why others are not, and whether torch's device rdna computes right in each type.
+"""`python -m greta.diagnose`: which versions and devices there are, why others are not, what to install or change for more, or faster, ones (`->`), and whether torch's
+device rdna computes right in each type.
 
-Exits 1 where a result is wrong. What to install or change for more, or faster, devices is said by `greta-run --list-devices --diagnose`.
+Exits 1 where a result is wrong.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import platform
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import __version__
+from . import __version__, _runtime
 from ._devices import _probed
 from ._runtime import Error
 
@@ -38,6 +40,11 @@ def devices() -> Iterator[str]:
             yield f"{entry['spec']:9} cannot be used: {entry['reason']}"
 
 
+def advice() -> list[str]:
+    """A sentence for each thing to install or change."""
+    return _runtime.advice(json.dumps(_probed()))
+
+
 def check(torch: Any, kind: str) -> str:
     """Computes a sum and a product of matrices of small integers, which every type holds exactly."""
     dtype = getattr(torch, kind)
@@ -54,12 +61,15 @@ def check(torch: Any, kind: str) -> str:
 
 def main(types: Sequence[str] = TYPES) -> int:
     print(versions())
-    print(*devices(), sep="\n")
+    print(*devices(), *(f"-> {one}" for one in advice()), sep="\n")
     try:
         import torch
 
         import greta.torch  # noqa: F401
-    except (ImportError, Error) as error:
+    except ImportError as error:
+        print(f"torch's device rdna: {error}\n-> torch: install torch, and then greta again, for it")
+        return 0
+    except Error as error:
         print(f"torch's device rdna: {error}")
         return 0
     if not torch.rdna.is_available():

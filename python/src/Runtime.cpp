@@ -393,6 +393,8 @@ NB_MODULE(_runtime, m) {
   m.def("devices", &greta::Runtime::devices,
         "What was probed, as greta_device_list says it");
   bindDevices(m);
+  m.def("advice", &greta_run::diagnose, "devices"_a,
+        "What to install or change, by what was probed");
   bindArrays(m);
   bindStreams(m);
   bindPackages(m);

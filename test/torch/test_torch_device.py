@@ -4,6 +4,7 @@ import copy
 import io
 import os
 import signal
+import sys
 
 import pytest
 
@@ -289,13 +290,31 @@ def test_another_torch_is_told(rdna, monkeypatch):
         torch.compile(lambda x: x.sin() * 99)(torch.ones(3, device="rdna"))
 
 
+def test_advice(monkeypatch, capsys):
+    """What is missing is said with what to do, also where torch is (test_run.py: greta-run says the same)."""
+    from greta import diagnose
+
+    found = [
+        {"spec": "hip", "available": False, "reason": "libamdhip64.so: cannot open shared object file"},
+        {"spec": "vulkan:0", "available": False, "reason": "denied by GRETA_VULKAN_DENY"},
+        {"spec": "sim:<gfx>", "available": False, "reason": "libgreta_hip_sim.so: cannot open shared object file"},
+    ]
+    monkeypatch.setattr(diagnose, "_probed", lambda: tuple(found))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert diagnose.main(()) == 0
+    said = capsys.readouterr().out
+    assert "\n-> vulkan:0: unset GRETA_VULKAN_DENY to use it\n-> sim:<gfx>: install libgreta_hip_sim.so beside the runtime, or name it in GRETA_HIP_SIM\n" in said
+    assert "\n-> hip: " in said and "\n-> torch: install torch, and then greta again, for it\n" in said
+
+
 def test_diagnosis(rdna, capsys, monkeypatch):
     from greta import diagnose
 
     assert diagnose.main(("float32", "int32")) == 0
     said = capsys.readouterr().out
+    assert all(f"\n-> {one}\n" in said for one in diagnose.advice())
     assert f"torch {rdna.__version__.split('+')[0]}" in said and "vulkan:0" in said and "simulated gfx" in said
-    assert "  float32   right\n  int32     right\n" in said and "on the CPU" not in said
+    assert "  float32   right\n  int32     right\n" in said and "on the CPU ran" not in said
     monkeypatch.setattr(rdna, "equal", lambda one, other: False)
     assert diagnose.main(("float32",)) == 1
     assert "float32   wrong: sum and product" in capsys.readouterr().out

@@ -1,5 +1,6 @@
-// Describe.h: what a manifest says about functions, as text for people. Used by
-// greta-run --inspect and greta-translate --report.
+// Describe.h: what a manifest says about functions, and what a list of devices
+// says to install, as text for people. Used by greta-run, greta-translate
+// --report and Python.
 #ifndef GRETA_RUN_DESCRIBE_H
 #define GRETA_RUN_DESCRIBE_H
 
@@ -20,9 +21,9 @@ std::string describeFunction(const nlohmann::json &F,
 // All functions of a manifest in JSON.
 std::string describeManifest(const std::string &Text);
 
-// The things to install or change, by the runtime's list of devices
+// The things to install or change, by the runtime's list of devices in JSON
 // (Diagnose.cpp).
-std::vector<std::string> diagnose(const nlohmann::json &Devices);
+std::vector<std::string> diagnose(const std::string &Devices);
 
 } // namespace greta_run
 #endif

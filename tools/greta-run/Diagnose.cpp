@@ -84,9 +84,9 @@ std::string adviceForVulkan(const json &Device) {
 }
 } // namespace
 
-std::vector<std::string> diagnose(const json &Devices) {
+std::vector<std::string> diagnose(const std::string &Devices) {
   std::vector<std::string> Advice;
-  for (const json &Device : Devices) {
+  for (const json &Device : json::parse(Devices)) {
     std::string Spec = Device["spec"], Text;
     bool IsAvailable = Device["available"];
     if (Spec.rfind("hip", 0) == 0 && !IsAvailable)

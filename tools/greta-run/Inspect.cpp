@@ -66,10 +66,11 @@ int inspect(const Options &O) {
 }
 
 int listDevices(const Options &O) {
-  json All = json::parse(greta::Runtime::devices());
+  std::string Found = greta::Runtime::devices();
+  json All = json::parse(Found);
   std::vector<std::string> Advice;
   if (O.Diagnose)
-    Advice = diagnose(All);
+    Advice = diagnose(Found);
   if (O.Json) {
     json Shown = O.Diagnose ? json{{"devices", All}, {"advice", Advice}} : All;
     printf("%s\n", Shown.dump(2).c_str());
