@@ -340,6 +340,9 @@ GRETA_API greta_status greta_stream_flush(greta_stream *stream);
  * does, it changes nothing. */
 GRETA_API greta_status greta_stream_hold(greta_stream *stream);
 GRETA_API greta_status greta_stream_synchronize(greta_stream *stream);
+/* Starts what is queued; `done` says whether all of it is. It waits for nothing
+ * but collectives that the host carries out. */
+GRETA_API greta_status greta_stream_query(greta_stream *stream, int *done);
 /* Calls function(data) in a thread of the runtime when what was queued before
  * is done; what is queued behind it waits until it has returned. It is called
  * once, also where that work failed, and uses neither the stream nor anything

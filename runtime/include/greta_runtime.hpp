@@ -154,6 +154,12 @@ public:
   // Until the next flush or wait nothing starts, and then all at once.
   void hold() { check(greta_stream_hold(get())); }
   void synchronize() { check(greta_stream_synchronize(get())); }
+  // Whether all that was queued is done, without a wait.
+  bool isDone() {
+    int done = 0;
+    check(greta_stream_query(get(), &done));
+    return done != 0;
+  }
   // Calls `body` when what was queued before is done, and what is queued behind
   // it waits for that.
   template <typename Body> void callHost(Body body) {

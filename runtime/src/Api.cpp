@@ -223,6 +223,19 @@ greta_status greta_stream_synchronize(greta_stream *S) {
   });
 }
 
+greta_status greta_stream_query(greta_stream *S, int *Done) {
+  return guarded([&] {
+    need(Done, "done") = 0;
+    if (need(S, "stream").Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
+    S->endRepeats();
+    S->settle();
+    *Done = S->Impl->isDone();
+    if (*Done)
+      S->tell();
+  });
+}
+
 greta_status greta_stream_call_host(greta_stream *S, void (*F)(void *),
                                     void *Data) {
   Trace::Call Traced("greta_stream_call_host");

@@ -182,6 +182,8 @@ public:
   // Calls F(Data) behind what was queued; what is queued later waits for it.
   virtual void callHost(void (*F)(void *), void *Data) = 0;
   virtual void synchronize() = 0;
+  // Starts what is queued; whether all of it is done, without a wait.
+  virtual bool isDone() = 0;
   // The driver's name of it, where it has one.
   virtual void *handle() const { return nullptr; }
   virtual void beginCapture() = 0;

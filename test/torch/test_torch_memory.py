@@ -1,6 +1,7 @@
 """Memory of torch.device("rdna") over many steps: its figures, no growth, recovery, checkpointing, several devices, and what other processes find compiled."""
 
 import os
+import time
 
 import pytest
 
@@ -27,6 +28,21 @@ def test_figures(rdna):
     reserved = torch.rdna.memory_reserved()
     torch.rdna.empty_cache()
     assert torch.rdna.memory_reserved() <= reserved - size
+
+
+def test_idle_streams_say_so(rdna):
+    torch = rdna
+    for stream in torch.rdna.Stream(), torch.rdna.current_stream():
+        with stream:
+            x = torch.full((1 << 16,), 2.0, device="rdna")
+        stream.synchronize()
+        assert stream.query() and stream.query()
+        with stream:
+            x.fill_(3)
+        end = time.monotonic() + 60
+        while not stream.query():
+            assert time.monotonic() < end
+        assert torch.equal(x.cpu(), torch.full((1 << 16,), 3.0))
 
 
 def test_steps_of_mixed_sizes(rdna):

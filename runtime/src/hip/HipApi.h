@@ -92,6 +92,7 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
   X(hipError_t, hipStreamCreateWithFlags, hipStream_t *, unsigned)             \
   X(hipError_t, hipStreamDestroy, hipStream_t)                                 \
   X(hipError_t, hipStreamEndCapture, hipStream_t, hipGraph_t *)                \
+  X(hipError_t, hipStreamQuery, hipStream_t)                                   \
   X(hipError_t, hipStreamSynchronize, hipStream_t)                             \
   X(hipError_t, hipStreamWaitEvent, hipStream_t, hipEvent_t, unsigned)
 

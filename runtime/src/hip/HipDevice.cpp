@@ -236,9 +236,15 @@ struct HipStream : Stream {
   }
   void synchronize() override {
     C->check(C->use().hipStreamSynchronize(Handle), "work on ", C->Spec);
-    release(Next++);
-    OpenKeep.clear();
-    OpenOps = 0;
+    releaseAll();
+  }
+  bool isDone() override {
+    hipError_t Result = C->use().hipStreamQuery(Handle);
+    if (Result == hipErrorNotReady)
+      return false;
+    C->check(Result, "work on ", C->Spec);
+    releaseAll();
+    return true;
   }
   void *handle() const override { return Handle; }
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
@@ -326,6 +332,11 @@ private:
     B.Number = Next++;
     std::swap(B.Keep, OpenKeep);
     FreeEvents.pop_back();
+    OpenOps = 0;
+  }
+  void releaseAll() {
+    release(Next++);
+    OpenKeep.clear();
     OpenOps = 0;
   }
   // Releases the batches up to `Done`, which are known to be done, and those

@@ -176,6 +176,7 @@ struct HostStream : Stream {
   void flush() override {}
   void callHost(void (*F)(void *), void *Data) override { F(Data); }
   void synchronize() override {}
+  bool isDone() override { return true; }
   void beginCapture() override { Recorded.clear(); }
   std::shared_ptr<Graph> endRecording() override {
     struct HostGraph : Graph, std::enable_shared_from_this<HostGraph> {

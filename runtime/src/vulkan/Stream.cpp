@@ -186,6 +186,7 @@ public:
   void kick() override;
   void callHost(void (*F)(void *), void *Data) override;
   void synchronize() override;
+  bool isDone() override;
   void beginCapture() override { Recording = std::make_shared<VulkanGraph>(C); }
   std::shared_ptr<Graph> endRecording() override;
   void launch(const std::shared_ptr<VulkanGraph> &G);
@@ -481,6 +482,13 @@ void VulkanStream::synchronize() {
   State->waitFor(State->Submitted);
   State->retire();
   State->reportLoss();
+}
+
+bool VulkanStream::isDone() {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->flush();
+  State->reportLoss();
+  return State->isIdle();
 }
 
 std::shared_ptr<Graph> VulkanStream::endRecording() {

@@ -98,6 +98,20 @@ TEST_F(Async, ObjectsLiveUntilTheirWorkIsDone) {
   EXPECT_EQ(allocations(), Before);
 }
 
+// A stream without work is done, at the first question, too.
+TEST_F(Async, StreamsAreAskedWithoutAWait) {
+  greta::Stream S = R.stream();
+  greta::Buffer A = R.allocate(256), B = R.allocate(256);
+  EXPECT_TRUE(S.isDone());
+  hold(true);
+  S.copy(B, A, 256);
+  EXPECT_FALSE(S.isDone());
+  hold(false);
+  S.synchronize();
+  EXPECT_TRUE(S.isDone());
+  EXPECT_EQ(greta_stream_query(S.get(), nullptr), GRETA_ERROR_INVALID_ARGUMENT);
+}
+
 // An event can be asked, and waited for so long at most.
 TEST_F(Async, EventsAreAskedWithoutAWait) {
   greta::Stream S = R.stream();

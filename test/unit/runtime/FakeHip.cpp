@@ -264,6 +264,12 @@ int hipStreamSynchronize(Stream *Which) {
   state().Changed.wait(Guard, [&] { return Which->Ran >= Want; });
   return Success;
 }
+int hipStreamQuery(Stream *Which) {
+  if (int Status = answer())
+    return Status;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return Which->Ran < Which->Queued ? NotReady : Success;
+}
 int hipStreamDestroy(Stream *Which) {
   {
     std::lock_guard<std::mutex> Guard(state().Lock);

@@ -184,6 +184,16 @@ TEST_F(VulkanFault, WaitsEndInTime) {
   EXPECT_TRUE(E.wait(0));
 }
 
+TEST_F(VulkanFault, StreamsAreAskedWithoutAWait) {
+  EXPECT_TRUE(S->isDone());
+  Late = true;
+  S->fill(A, 0, 256, 1);
+  EXPECT_FALSE(S->isDone());
+  Late = false;
+  S->synchronize();
+  EXPECT_TRUE(S->isDone());
+}
+
 // Everybody who waits hears of it, and from then on nobody asks the driver.
 TEST_F(VulkanFault, LostDevicesStayLost) {
   VulkanEvent E;
