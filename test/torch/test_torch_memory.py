@@ -30,6 +30,76 @@ def test_figures(rdna):
     assert torch.rdna.memory_reserved() <= reserved - size
 
 
+def segments(torch, address):
+    return [one for one in torch.rdna.memory_snapshot() if one["address"] == address]
+
+
+def test_snapshot(rdna):
+    """A tensor's segment, what becomes of it, and the memory of a graph."""
+    torch = rdna
+    stream = torch.rdna.Stream()
+    with stream:
+        x = torch.zeros(1000, device="rdna")
+    address = x.data_ptr()
+    (held,) = segments(torch, address)
+    assert held["device"] == 0 and held["stream"] == stream.stream_id and held["segment_pool_id"] == (0, 0)
+    assert held["total_size"] == held["allocated_size"] >= 4000 and held["blocks"][0]["requested_size"] == 4000 and held["blocks"][0]["state"] == "active_allocated"
+    del x
+    (left,) = segments(torch, address)
+    assert left["allocated_size"] == left["requested_size"] == 0 and left["stream"] == stream.stream_id and left["blocks"][0]["state"] == "inactive"
+    assert sum(one["allocated_size"] for one in torch.rdna.memory_snapshot() if one["device"] == 0) == torch.rdna.memory_allocated()
+    torch.rdna.empty_cache()
+    assert not segments(torch, address)
+    if not hasattr(torch.accelerator, "Graph"):  # torch 2.11 has none
+        return
+    before = {(0, 0), *(one["segment_pool_id"] for one in torch.rdna.memory_snapshot())}
+    graph, y = torch.accelerator.Graph(), torch.ones(1000, device="rdna")
+    y.fill_(2)
+    with graph:
+        y.copy_(torch.full((1000,), 3.0, device="rdna"))
+    ofGraph = [one for one in torch.rdna.memory_snapshot() if one["segment_pool_id"] not in before]
+    assert len({one["segment_pool_id"] for one in ofGraph}) == 1
+    assert (None, "inactive") in [(one["stream"], one["blocks"][0]["state"]) for one in ofGraph]
+
+
+def test_fragmentation(rdna):
+    """What lies between tensors is in no use, but no piece for a larger one."""
+    torch = rdna
+    torch.rdna.empty_cache()
+    pieces = [torch.empty(1 << 20, dtype=torch.uint8, device="rdna") for _ in range(64)]
+    before = torch.rdna.memory_stats()
+    del pieces[::2]
+    torch.rdna.empty_cache()
+    after = torch.rdna.memory_stats()
+    assert after["unused_bytes"] >= before["unused_bytes"] + (16 << 20) and after["largest_unused_bytes"] <= after["unused_bytes"]
+    assert before["fragmentation"] < after["fragmentation"] < 1
+    assert f"{after['unused_bytes'] / (1 << 20):.2f} MiB of it in no use, the largest piece {after['largest_unused_bytes'] / (1 << 20):.2f} MiB" in torch.rdna.memory_summary()
+    del pieces
+    torch.rdna.empty_cache()
+    assert torch.rdna.memory_stats()["unused_bytes"] < after["unused_bytes"]
+
+
+def test_other_streams_keep_memory(rdna):
+    """What another stream uses, or is said to use, is not the next tensor's memory, in whose stream the read may come later; one of its stream alone is."""
+    torch = rdna
+    stream, size = torch.rdna.Stream(), (1 << 20) + 4096
+    for how in "alone", "recorded", "used":
+        x = torch.ones(size, device="rdna")
+        torch.rdna.synchronize()
+        if how == "recorded":
+            x.record_stream(stream)
+        if how == "used":
+            with stream:
+                copy = x.clone()
+        address = x.data_ptr()
+        del x
+        assert [one["blocks"][0]["state"] for one in segments(torch, address)] == (["inactive"] if how == "alone" else [])
+        overwriting = torch.zeros(size, device="rdna")
+        assert how != "alone" or overwriting.data_ptr() == address
+    torch.rdna.current_stream().wait_stream(stream)
+    assert torch.equal(copy.cpu(), torch.ones(size)) and torch.equal(overwriting.cpu(), torch.zeros(size))
+
+
 def test_idle_streams_say_so(rdna):
     torch = rdna
     for stream in torch.rdna.Stream(), torch.rdna.current_stream():

@@ -166,6 +166,27 @@ def fallbacks(reset: bool = False) -> dict[str, int]:
     return _torch.fallbacks(reset)
 
 
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """torch.accelerator's, the bytes that the driver gave and nobody uses, the largest piece of them, and `fragmentation`, the share of the other pieces."""
+    index = index_of(device)
+    unused, largest = _torch.memory(index)
+    stats = dict(torch.accelerator.memory_stats(index))
+    return {**stats, "unused_bytes": unused, "largest_unused_bytes": largest, "fragmentation": 1 - min(largest, unused) / unused if unused else 0.0}
+
+
+def memory_snapshot() -> list[dict[str, Any]]:
+    """The memory of all devices in torch.cuda's words. Each segment is a buffer of the runtime with one block, a tensor's (active_allocated) or one that waits for the
+    next tensor of its size (inactive), in its stream or, with a number in segment_pool_id, in its graph, where the stream is None."""
+    segments = []
+    for index in range(_torch.device_count()):
+        for address, size, requested, stream, graph, isUsed in _torch.memory_pieces(index):
+            used = size if isUsed else 0
+            block = {"address": address, "size": size, "requested_size": requested, "state": "active_allocated" if isUsed else "inactive", "frames": []}
+            segment = {"device": index, "address": address, "total_size": size, "allocated_size": used, "active_size": used, "requested_size": requested}
+            segments.append({**segment, "stream": None if stream < 0 else stream, "segment_type": "large", "segment_pool_id": (graph, 0), "is_expandable": False, "frames": [], "blocks": [block]})
+    return sorted(segments, key=lambda one: (one["device"], one["address"]))
+
+
 def _functions() -> dict[str, Any]:
     accelerator = torch.accelerator
     generators = tuple(_torch.default_generator(index) for index in range(_torch.device_count()))
@@ -182,7 +203,7 @@ def _functions() -> dict[str, Any]:
     def default_stream(device: Any = None) -> torch.Stream:
         return _stream(0, index_of(device))
 
-    memory = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats")
+    memory = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats")
     return {
         **{name: of_memory(name) for name in memory},
         "device": device,
@@ -208,6 +229,8 @@ def _functions() -> dict[str, Any]:
         "default_stream": default_stream,
         "set_stream": accelerator.set_stream,
         "stream": lambda stream: contextlib.nullcontext() if stream is None else stream,
+        "memory_stats": memory_stats,
+        "memory_snapshot": memory_snapshot,
         "memory_summary": lambda device=None: _torch.memory_summary(index_of(device)),
         "mem_get_info": lambda device=None: accelerator.get_memory_info(index_of(device)),
         "empty_cache": accelerator.empty_cache,

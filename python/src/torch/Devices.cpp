@@ -383,7 +383,9 @@ std::string torch_device::Device::memorySummary() {
   }
   text << blocks.size() << " tensors hold " << inWords(tensors) << ", "
        << inWords(cached) << " are kept for reuse, " << inWords(now.reserved)
-       << " are reserved from the driver, which has " << inWords(now.total);
+       << " are reserved from the driver (" << inWords(unusedOf(now))
+       << " of it in no use, the largest piece " << inWords(now.largest_free)
+       << "), which has " << inWords(now.total);
   if (now.free)
     text << " and could still give " << inWords(now.free);
   text << ".";
@@ -394,6 +396,26 @@ std::string torch_device::Device::memorySummary() {
   if (shown)
     text << ".";
   return text.str();
+}
+
+std::vector<Piece> torch_device::Device::pieces() {
+  std::vector<Piece> all;
+  std::lock_guard<std::mutex> guard(lock);
+  auto addLeft = [&](const std::vector<Buffer> &buffers, int64_t stream,
+                     uint64_t graph) {
+    for (const Buffer &one : buffers)
+      all.push_back({one.address(), one.size(), 0, stream, graph, false});
+  };
+  for (const auto &[address, block] : blocks)
+    all.push_back({address, block->size(), block->requested, block->stream,
+                   block->graph ? block->graph->id : 0, true});
+  for (const auto &[bin, buffers] : bins)
+    addLeft(buffers, bin.first, 0);
+  for (const auto &[id, memory] : graphs)
+    if (auto graph = memory.lock())
+      for (const auto &[size, buffers] : graph->left)
+        addLeft(buffers, -1, id);
+  return all;
 }
 
 c10::CachingDeviceAllocator::DeviceStats torch_device::Device::stats() {

@@ -105,6 +105,20 @@ private:
   void usedByOther(int64_t user);
 };
 
+/// Bytes that the driver gave and nobody uses.
+inline uint64_t unusedOf(const greta_memory &memory) {
+  return memory.reserved - std::min(memory.reserved, memory.in_use);
+}
+
+/// A buffer of the runtime's: a tensor's, or one that waits for the next.
+struct Piece {
+  uint64_t address;
+  size_t size, requested; // by the tensor
+  int64_t stream;         // -1: of a graph's, any that replays it
+  uint64_t graph;         // 0: none
+  bool isUsed;
+};
+
 /// One of torch's indices: a device of GRETA, opened when it is first used.
 class Device {
 public:
@@ -141,6 +155,7 @@ public:
   /// The block that an address lies in, its end included; null for none.
   Block *blockOf(uint64_t address);
   std::string memorySummary();
+  std::vector<Piece> pieces();
   /// A small buffer that stands for tensors without elements.
   greta_buffer *placeholder();
 

@@ -212,6 +212,26 @@ static void bindDevices(nb::module_ &m) {
       "index"_a);
   m.def("memory_summary",
         [](int index) { return device(index).memorySummary(); });
+  m.def(
+      "memory",
+      [](int index) {
+        greta_memory now = device(index).memory();
+        return nb::make_tuple(unusedOf(now), now.largest_free);
+      },
+      "index"_a,
+      "Bytes that the driver gave and nobody uses, and the largest piece");
+  m.def(
+      "memory_pieces",
+      [](int index) {
+        nb::list all;
+        for (const Piece &one : device(index).pieces())
+          all.append(nb::make_tuple(one.address, one.size, one.requested,
+                                    one.stream, one.graph, one.isUsed));
+        return all;
+      },
+      "index"_a,
+      "Buffers: address, size, requested bytes, stream, graph, and whether a "
+      "tensor has it");
   m.def("default_generator", [](int index) {
     return nb::steal(
         THPGenerator_initDefaultGenerator(defaultGenerator(index)));
