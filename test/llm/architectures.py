@@ -100,6 +100,8 @@ ARCHITECTURES = {
 # Further rows of greta-llm's table. Tests that need one architecture of each kind take `ARCHITECTURES`.
 OTHERS = {
     "qwen2-window": Architecture("qwen2", "qwen2", bias=True, tied=True, theta=1000000.0, window=7, first=1, fields={"use_sliding_window": True, "max_window_layers": 1}),
+    # Three times the context is as long as the tests' prompt.
+    "llama-dynamic": Architecture("llama", "llama", tied=True, rope={"rope_type": "dynamic", "factor": 3.0}, fields={"max_position_embeddings": 7}),
     "qwen3-yarn": Architecture("qwen3", "qwen3", head_norms=True, rope=YARN, theta=1000000.0, bias="attention", fields={"attention_bias": True}),
     "smollm3": Architecture("smollm3", "smollm3", tied=True, without_rope="fourth", layers=4, theta=2000000.0),
     "gemma2": Architecture("gemma2", "gemma2", **GEMMA, period=2, caps=(5.0, 3.0), scales={"embedding": 8.0, "scores": 24**-0.5}, fields={"query_pre_attn_scalar": 24}),
@@ -146,6 +148,8 @@ OTHERS = {
     ),
     "starcoder2": Architecture("starcoder2", "starcoder2", tied=True, bias="all", norm="biased", mlp="ungated", window=7),
 }
+# GGUF does not say which layers have a window, and has no rope with a base by the context.
+NOT_IN_GGUF = "qwen2-window", "llama-dynamic"
 
 
 def latent_shapes(a):
@@ -244,6 +248,9 @@ def inverse_frequencies(a):
     kind = a.rope["rope_type"] if a.rope else None
     if kind == "linear":
         return inverse / a.rope["factor"], 1
+    if kind == "dynamic":  # of a prompt as long as the factor allows
+        stretch = a.rope["factor"] * a.rope["factor"] - (a.rope["factor"] - 1)
+        return (a.theta * stretch ** (a.turned / (a.turned - 2))) ** (-np.arange(0, a.turned, 2) / a.turned), 1
     if kind == "yarn":
         return yarn(a, inverse), 1 if "mscale_all_dim" in a.rope else 0.1 * np.log(a.rope["factor"]) + 1
     if kind == "longrope":

@@ -16,6 +16,7 @@ import tempfile
 
 import numpy as np
 
+import architectures
 import models
 from models import ARCHITECTURES, FORMATS, OTHERS, VOCABULARY
 
@@ -44,8 +45,8 @@ def architecture(name):
     return models.as_in_gguf(dataclasses.replace((ARCHITECTURES | OTHERS)[name], **CHANGES.get(name, {})))
 
 
-# Name: (architecture, format). GGUF does not say which layers of qwen2-window have a window; llama.cpp takes mistral for llama, without one.
-SEEDED = {name: (name, "f32") for name in ARCHITECTURES | OTHERS if name not in ("qwen2-window", "mistral")}
+# Name: (architecture, format). llama.cpp takes mistral for llama, without a window.
+SEEDED = {name: (name, "f32") for name in ARCHITECTURES | OTHERS if name not in (*architectures.NOT_IN_GGUF, "mistral")}
 SEEDED |= {f"blocks-{format}": ("wide", format) for format in FORMATS if format != "f32"}
 
 

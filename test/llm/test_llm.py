@@ -34,7 +34,7 @@ PACKED = "llama2-fp8-48x32", "gpt-oss-mxfp4-f16", "mistral-gguf-q4_0", "glm4-ggu
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
 CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in ("llama3", "qwen3")}
-ROWS = [name for name in OTHERS if name != "qwen2-window"]  # GGUF does not say which of its layers have a window
+ROWS = [name for name in OTHERS if name not in architectures.NOT_IN_GGUF]
 CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ROWS}
 CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in ROWS}
 CASES["gemma3-safetensors-bf16"] = ("gemma3", "safetensors-bf16", "bf16")
@@ -50,8 +50,8 @@ CASES |= {
 }
 CASES |= {f"wide-{format}": ("wide", format, "f16") for format in ("awq-64", "gptq-32", "gptq-ordered")}
 CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", *BLOCKS)}
-CASES["qwen2-window-safetensors-f32"] = ("qwen2-window", "safetensors-f32", "f32")
 CASES["llama2-fp8-48x32"] = ("llama2", "fp8-48x32", "f16")
+CASES |= {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in architectures.NOT_IN_GGUF}
 
 
 # Tokens that a step has room for, of which a sequence has one: the others stay empty.
@@ -161,8 +161,8 @@ BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistra
 EXPANDED = "wide-gguf-f16", "wide-gguf-bf16", "wide-gptq-ordered"
 
 
-# The layer of qwen2-gguf-q4_0 has more arguments than 128 bytes of push constants, all that Debian 12's lavapipe has. Lavapipe takes seconds: it has Q8_0 in test_llm_devices.py, and fp8 here.
-OF_ONE_DEVICE = {"qwen2-gguf-q4_0": "vulkan", "wide-gguf-q8_0": "sim:gfx942", "llama2-fp8-48x32": "vulkan"}
+# The layer of qwen2-gguf-q4_0 has more arguments than 128 bytes of push constants, all that Debian 12's lavapipe has. The dynamic rope has kernels of llama2, for which any device will do. Lavapipe takes seconds: it has Q8_0 in test_llm_devices.py, and fp8 here.
+OF_ONE_DEVICE = {"qwen2-gguf-q4_0": "vulkan", "llama-dynamic-safetensors-f32": "sim:gfx942", "wide-gguf-q8_0": "sim:gfx942", "llama2-fp8-48x32": "vulkan"}
 
 
 def devices_of(name):

@@ -116,6 +116,7 @@ CASES = [(name, architecture) for name, (_, has) in WRONG.items() for architectu
 # Each row of greta-llm's table for another architecture: a part of it that is left out.
 LEFT_OUT = {
     "qwen2-window": dict(window=None),
+    "llama-dynamic": dict(rope=None),
     "qwen3-yarn": dict(rope=None),
     "smollm3": dict(without_rope=""),
     "gemma2": dict(caps=(None, 3.0)),

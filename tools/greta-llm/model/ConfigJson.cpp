@@ -83,6 +83,23 @@ void scaleAsLongrope(const std::string &path, const Fields &fields,
       factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(trained)));
 }
 
+// The base of what transformers calls dynamic grows with the sequence, which
+// keys in the cache cannot follow. So it is transformers' base for a prompt as
+// long as the factor allows, which is vLLM's for all lengths; contexts of no
+// more tokens than the model was trained on have none, as in transformers.
+void scaleAsDynamic(const std::string &path, const Fields &fields, Rope &rope,
+                    const Config &c) {
+  double factor = fields.number("factor");
+  if (!(factor >= 1 && factor <= 1024))
+    fail(path + ": the factor of rope's dynamic scaling has to be 1 to 1024");
+  if (fields.size("original_max_position_embeddings", c.context) != c.context)
+    fail(path + ": rope's dynamic scaling begins at 'max_position_embeddings', "
+                "from which 'original_max_position_embeddings' differs");
+  rope.trained = c.context;
+  rope.longFactors = rope.factors;
+  stretchBase(rope.longFactors, factor * factor - factor + 1);
+}
+
 Rope ropeOf(const std::string &path, const json &about, const Fields &config,
             const Config &c, double base) {
   checkFields(Description::Rope, path, about, c.architecture);
@@ -99,12 +116,14 @@ Rope ropeOf(const std::string &path, const json &about, const Fields &config,
   else if (type == "longrope" || type == "su" ||
            (type == "yarn" && fields.find("short_factor"))) // Phi 3's old name
     scaleAsLongrope(path, fields, config, rope, c);
+  else if (type == "dynamic")
+    scaleAsDynamic(path, fields, rope, c);
   else if (type == "yarn")
     scaleAsYarn(path, fields, rope, c);
   else if (type != "default")
     fail(path + ": rope scaling '" + type +
-         "' is not known; greta-llm takes default, linear, llama3, yarn and "
-         "longrope");
+         "' is not known; greta-llm takes default, linear, dynamic, llama3, "
+         "yarn and longrope");
   return rope;
 }
 
@@ -497,6 +516,10 @@ Config configOf(const std::string &path, json &object) {
   if (c.has(LocalRope))
     c.ropes.push_back(ropeOf(path, about.local, fields, c,
                              fields.number("rope_local_base_freq", 10000)));
+  Fields whole(path, about.whole);
+  if (ropeType(path, whole) == "dynamic")
+    c.context = static_cast<int64_t>(static_cast<double>(c.context) *
+                                     whole.number("factor"));
   readKinds(path, fields, c);
   return c;
 }

@@ -31,6 +31,13 @@ Rope::Tables Rope::tables(int64_t positions, int64_t pairs) const {
   return made;
 }
 
+void stretchBase(std::vector<double> &factors, double stretch) {
+  for (size_t i = 1; i < factors.size(); ++i)
+    factors[i] *=
+        std::pow(stretch, static_cast<double>(i) /
+                              static_cast<double>(factors.size() - 1));
+}
+
 void scale(Rope &rope, const Llama3Scaling &how) {
   size_t pairs = rope.factors.size();
   for (size_t i = 0; i < pairs; ++i) {

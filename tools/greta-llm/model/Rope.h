@@ -29,6 +29,10 @@ struct Rope {
   Tables tables(int64_t positions, int64_t pairs) const;
 };
 
+// Factors of pairs as of a base with which the last pair turns `stretch` times
+// more slowly and the first one as before.
+void stretchBase(std::vector<double> &factors, double stretch);
+
 // Llama 3: short waves stay, waves of more than trained / low tokens are
 // stretched, between them it is a mixture.
 struct Llama3Scaling {
