@@ -245,6 +245,14 @@ def of_tq2_0(b, d):
     return d * (two_bits(b[:, :64]) - 1)
 
 
+def of_q1_0(b, d):
+    return d * (2 * bits_of(b[:, 2:], 1, 8).reshape(-1, 128) - 1)
+
+
+def of_q2_0(b, d):
+    return d * (bits_of(b[:, 2:], 2, 4).reshape(-1, 64) - 1)
+
+
 def of_nvfp4(b, _):
     exponent, mantissa = b[:, :4] >> 3 & 15, b[:, :4] & 7
     scales = np.where(exponent > 0, (8 + mantissa) * 2.0 ** (exponent - 10), mantissa * 2.0**-9)
@@ -309,4 +317,6 @@ FORMATS = {
     "tq1_0": (34, random_blocks(54, 256, 52, 0.8, of_tq1_0)),
     "tq2_0": (35, random_blocks(66, 256, 64, 1, of_tq2_0)),
     "nvfp4": (40, random_blocks(36, 64, 0, 1, of_nvfp4)),
+    "q1_0": (41, random_blocks(18, 128, 0, 1, of_q1_0)),
+    "q2_0": (42, random_blocks(18, 64, 0, 1.2, of_q2_0)),
 }

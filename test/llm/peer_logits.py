@@ -23,7 +23,7 @@ from models import ARCHITECTURES, FORMATS, OTHERS, VOCABULARY
 TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, 64, 21)]
 ROWS, COLUMNS = [6, 11, 16, 20], 16  # of a model's logits: these tokens', and so many of each
 # Tensors of blocks of 32 (and 64) numbers, and of 256, that one model each has.
-NARROW = "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "mxfp4", "nvfp4", "f16", "bf16"
+NARROW = "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "mxfp4", "nvfp4", "q2_0", "f16", "bf16"
 WIDE = tuple(name for name in FORMATS if name not in NARROW and name != "f32")
 
 

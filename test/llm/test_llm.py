@@ -233,7 +233,7 @@ def test_largest_numbers(tmp_path):
 
 
 SMALL = "q3_k", "iq4_nl", "iq4_xs", "q2_k"
-EXPANDED_FORMATS = "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "tq1_0", "tq2_0", "nvfp4"
+EXPANDED_FORMATS = "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "tq1_0", "tq2_0", "nvfp4", "q1_0", "q2_0"
 
 
 def mixed_formats(a, formats):
@@ -254,9 +254,9 @@ def test_small_formats(tmp_path, device):
     assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, "packed f16" if device == "vulkan" else "f16")
 
 
-@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("first", [0, 4])
 def test_formats_that_are_expanded(made, tmp_path, first):
-    """Nine of them in a file; the package is the one for f16."""
+    """Nine of them in a file, and the last eight in another; the package is the one for f16."""
     package, a, path = made("wide-gguf-f16")[1], ARCHITECTURES["wide"], tmp_path / "m.gguf"
     weights = models.write_gguf(path, a, models.random_weights(a), mixed_formats(a, EXPANDED_FORMATS[first:]))
     assert_close(logits_of(path, package, "sim:gfx942", tmp_path, "--batch=1"), models.logits(a, weights, TOKENS), "f16")

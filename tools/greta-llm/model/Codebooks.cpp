@@ -183,6 +183,19 @@ void expandNVFP4(const uint8_t *from, float *to) {
               codesOfE2M1[from[4 + group * 8 + i % 8] >> (i < 8 ? 0 : 4) & 15]);
   }
 }
+
+// A bit is a sign; two bits are -1 to 2.
+void expandQ1(const uint8_t *from, float *to) {
+  float scale = fromF16(half(from));
+  for (int i = 0; i < 128; ++i)
+    to[i] = from[2 + i / 8] >> i % 8 & 1 ? scale : -scale;
+}
+
+void expandQ2(const uint8_t *from, float *to) {
+  float scale = fromF16(half(from));
+  for (int i = 0; i < 64; ++i)
+    to[i] = scale * static_cast<float>((from[2 + i / 4] >> i % 4 * 2 & 3) - 1);
+}
 } // namespace
 
 void expandCodebook(Format format, const uint8_t *from, float *to) {
@@ -207,6 +220,10 @@ void expandCodebook(Format format, const uint8_t *from, float *to) {
     return expandTQ2(from, to);
   case Format::NVFP4:
     return expandNVFP4(from, to);
+  case Format::Q1_0:
+    return expandQ1(from, to);
+  case Format::Q2_0:
+    return expandQ2(from, to);
   default:
     return;
   }

@@ -38,6 +38,8 @@ static const FormatInfo formats[] = {
     {Format::TQ2_0, "tq2_0", 35, 256, 66, nullptr, 0},
     {Format::MXFP4, "mxfp4", 39, 32, 17, "mxfp4", 32},
     {Format::NVFP4, "nvfp4", 40, 64, 36, nullptr, 0},
+    {Format::Q1_0, "q1_0", 41, 128, 18, nullptr, 0},
+    {Format::Q2_0, "q2_0", 42, 64, 18, nullptr, 0},
     {Format::Int4, "int4", noNumber, 8, 4, nullptr, 0},
     {Format::F8_E4M3, "f8_e4m3", noNumber, 1, 1, "e4m3", 0},
 };

@@ -41,6 +41,8 @@ enum class Format {
   TQ1_0,
   TQ2_0,
   NVFP4,
+  Q1_0,
+  Q2_0,
   // Numbers and what belongs to them are tensors of their own.
   Int4,
   F8_E4M3
