@@ -300,14 +300,31 @@ def test_openai_client(server):
         client.chat.completions.create(**common, audio={"format": "wav", "voice": "x"})
 
 
-@pytest.mark.parametrize("mark", ["[TOOL_CALLS]", "<|python_tag|>"])
+def channels(server):
+    """A grammar is that of the channel for answers; here it leaves it for the others."""
+    thought = "so<|end|><|channel|>analysis<|message|>hm"
+    called = thought + '<|end|> to=functions.stop<|channel|>commentary<|message|>{"why":"x"}'
+    (choice,) = chat(server, tools=TOOLS[1:], grammar="root ::= " + json.dumps(called), max_tokens=200)["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert choice["message"]["content"] == "so" and choice["message"]["reasoning_content"] == "hm" and call["function"] == {"name": "stop", "arguments": '{"why":"x"}'}
+    # Without tools, too.
+    deltas = [event["choices"][0]["delta"] for event in events(chat(server, grammar="root ::= " + json.dumps(thought), stream=True))]
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas) == "hm" and "".join(delta.get("content", "") for delta in deltas) == "so"
+    # A thought goes back under the name that the template has.
+    thought = [{"role": "assistant", "content": "so", "reasoning_content": "h" * 100}]
+    assert chat(server, messages=thought, max_tokens=1)["usage"]["prompt_tokens"] > 100
+
+
+@pytest.mark.parametrize("mark", ["[TOOL_CALLS]", "<|python_tag|>", "<|channel|>"])
 def test_other_styles(tmp_path, mark):
-    """Mistral's mark is a token of its own, which begins the answer where a call is required; Llama's calls are whole answers."""
-    template = "{% if tools %}{{ tools | tojson }}{# " + mark + " #}{% endif %}{{ messages[0].content }}"
+    """Mistral's mark is a token of its own, which begins the answer where a call is required, as is the one of gpt-oss; Llama's calls are whole answers."""
+    template = "{% if tools %}{{ tools | tojson }}{# " + mark + "<|message|> #}{% endif %}{{ messages[0].thinking }}{{ messages[0].content }}"
     folder = with_template(tmp_path / "m", template)
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     tokenizer["added_tokens"][0]["content"] = mark
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 2048}))
     made = llm("compile", folder, "--targets=gfx942", "-o", folder / "m.greta")
     assert made.returncode == 0, made.stderr
     server = Server(folder / "m.greta", [folder])
@@ -317,4 +334,6 @@ def test_other_styles(tmp_path, mark):
     (choice,) = chat(server, tools=TOOLS[1:], tool_choice="required", parallel_tool_calls=False, logit_bias=compact, response_format=form)["choices"]
     (call,) = choice["message"]["tool_calls"]
     assert choice["finish_reason"] == "tool_calls" and call["function"]["name"] == "stop" and isinstance(json.loads(call["function"]["arguments"]), dict)
+    if mark == "<|channel|>":
+        channels(server)
     server.end()

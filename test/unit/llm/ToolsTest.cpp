@@ -1,5 +1,7 @@
 // ToolsTest.cpp: calls in answers, which come in pieces of any size.
 #include "server/Tools.h"
+#include "grammar/Matcher.h"
+#include "model/Model.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +13,14 @@ struct ToolCase {
   ToolChoice choice;
   const char *said, *text;
   std::vector<std::pair<std::string, std::string>> calls;
+  const char *reasoning = "";
 };
 
-ToolChoice styled(ToolStyle style, bool isBegun = false) {
+ToolChoice styled(ToolStyle style, const char *begun = "") {
   ToolChoice choice;
   choice.style = style;
   choice.names = {"f", "g"};
-  choice.isBegun = isBegun;
+  choice.begun = begun;
   return choice;
 }
 
@@ -25,6 +28,10 @@ TEST(Tools, CallsAreReadFromPieces) {
   const ToolChoice hermes = styled(ToolStyle::Hermes),
                    mistral = styled(ToolStyle::Mistral),
                    llama = styled(ToolStyle::Llama),
+                   granite = styled(ToolStyle::Granite),
+                   deepSeek = styled(ToolStyle::DeepSeek),
+                   glm = styled(ToolStyle::Glm),
+                   harmony = styled(ToolStyle::Harmony),
                    none = styled(ToolStyle::None);
   const ToolCase cases[] = {
       {hermes, "just a <tool text\n", "just a <tool text\n", {}},
@@ -78,7 +85,7 @@ TEST(Tools, CallsAreReadFromPieces) {
       {mistral, "a [TOOL_CALLS][1] b", "a [TOOL_CALLS][1] b", {}},
       {mistral, "[TOOL_CALLS] hm", "[TOOL_CALLS] hm", {}},
       {mistral, "[1] [TOOL] x", "[1] [TOOL] x", {}},
-      {styled(ToolStyle::Mistral, true),
+      {styled(ToolStyle::Mistral, "[TOOL_CALLS]"),
        "[{\"name\": \"f\"}]",
        "",
        {{"f", "{}"}}},
@@ -107,6 +114,73 @@ TEST(Tools, CallsAreReadFromPieces) {
       {llama, "<|python {\"name\": \"f\"}", "<|python {\"name\": \"f\"}", {}},
       {llama, "{\"a\": 1}", "{\"a\": 1}", {}},
       {llama, "I {\"name\": \"f\"}", "I {\"name\": \"f\"}", {}},
+      {granite,
+       "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]",
+       "",
+       {{"f", "{}"}}},
+      {deepSeek,
+       "so\n\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>"
+       "f\n"
+       "```json\n{\"a\": \"```\"}\n```<｜tool▁call▁end｜>\n"
+       "<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```"
+       "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+       "so",
+       {{"f", "{\"a\":\"```\"}"}, {"g", "{}"}}},
+      {deepSeek,
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": 1}"
+       "<｜tool▁call▁end｜><｜tool▁call▁begin｜>g<｜tool▁sep｜>{}"
+       "<｜tool▁call▁end｜><｜tool▁calls▁end｜>bye",
+       "bye",
+       {{"f", "{\"a\":1}"}, {"g", "{}"}}},
+      {styled(ToolStyle::DeepSeekPlain,
+              "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>"),
+       "f<｜tool▁sep｜>{}",
+       "",
+       {{"f", "{}"}}},
+      {deepSeek,
+       "<｜tool▁call▁begin｜>h<｜tool▁sep｜>{}<｜tool▁call▁end｜> x",
+       "<｜tool▁call▁begin｜>h<｜tool▁sep｜>{}<｜tool▁call▁end｜> x",
+       {}},
+      {deepSeek, "a <｜tool▁calls", "a <｜tool▁calls", {}},
+      {glm, "\nf is a text\n", "\nf is a text\n", {}},
+      {glm,
+       "f\n{\"a\": 1}\n<|assistant|>g\n{}",
+       "",
+       {{"f", "{\"a\":1}"}, {"g", "{}"}}},
+      {glm, "\nso<|assistant|>g\n{}", "\nso", {{"g", "{}"}}},
+      {glm, "f\n[1] then", "f\n[1] then", {}},
+      {glm, "f", "f", {}},
+      {harmony,
+       "<|channel|>analysis<|message|>hm <|<|end|><|start|>assistant<|channel|>"
+       "final<|message|>yes<|return|>",
+       "yes",
+       {},
+       "hm <|"},
+      {harmony,
+       "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>"
+       "commentary<|message|>so <|end|><|start|>assistant<|channel|>commentary "
+       "to=functions.f <|constrain|>json<|message|>{\"a\": 1}<|call|>",
+       "so ",
+       {{"f", "{\"a\":1}"}},
+       "hm"},
+      {harmony,
+       " to=functions.g<|channel|>commentary json<|message|>{}",
+       "",
+       {{"g", "{}"}}},
+      {harmony,
+       "<|channel|>commentary to=functions.h<|message|>{}",
+       "<|channel|>commentary to=functions.h<|message|>{}",
+       {}},
+      {harmony,
+       "<|channel|>commentary to=functions.f<|message|>no",
+       "<|channel|>commentary to=functions.f<|message|>no",
+       {}},
+      {styled(ToolStyle::Harmony, "<|channel|>final<|message|>"),
+       "{\"a\": 1}",
+       "{\"a\": 1}",
+       {}},
+      {harmony, "to be or not", "to be or not", {}},
+      {harmony, "to=", "to=", {}},
       {none,
        "<tool_call>{\"name\": \"f\"}</tool_call>",
        "<tool_call>{\"name\": \"f\"}</tool_call>",
@@ -114,17 +188,19 @@ TEST(Tools, CallsAreReadFromPieces) {
   for (const ToolCase &one : cases)
     for (size_t size : {1, 2, 3, 7, 1000}) {
       CallReader reader(one.choice);
-      std::string text, said = one.said;
+      std::string text, reasoning, said = one.said;
       std::vector<std::pair<std::string, std::string>> calls;
       for (size_t at = 0; at < said.size(); at += size) {
         CallReader::Part part =
             reader.take(said.substr(at, size), at + size >= said.size());
         text += part.text;
+        reasoning += part.reasoning;
         for (const ToolCall &call : part.calls)
           calls.push_back({call.name, call.arguments});
       }
       EXPECT_EQ(text, one.text) << said << " by " << size;
       EXPECT_EQ(calls, one.calls) << said << " by " << size;
+      EXPECT_EQ(reasoning, one.reasoning) << said << " by " << size;
     }
 }
 
@@ -152,6 +228,57 @@ TEST(Tools, StylesOfTemplates) {
   EXPECT_EQ(toolStyleOf("{% if tools %}<tool_call>"), ToolStyle::Hermes);
   EXPECT_EQ(toolStyleOf("{% if tools %}[TOOL_CALLS]"), ToolStyle::Mistral);
   EXPECT_EQ(toolStyleOf("{% if tools %}{\"parameters\""), ToolStyle::Llama);
+  EXPECT_EQ(toolStyleOf("{% if tools %}<|tool_call|>"), ToolStyle::Granite);
+  EXPECT_EQ(toolStyleOf("{% if tools %}<|observation|>"), ToolStyle::Glm);
+  EXPECT_EQ(toolStyleOf("<｜tool▁sep｜>"), ToolStyle::DeepSeekPlain);
+  EXPECT_EQ(toolStyleOf("<｜tool▁sep｜>\n```json"), ToolStyle::DeepSeek);
+  EXPECT_EQ(toolStyleOf("<|channel|>final<|message|>"), ToolStyle::Harmony);
+}
+
+// The reader takes for a call what a grammar of calls lets through.
+TEST(Tools, GrammarsFitReaders) {
+  auto tools = nlohmann::ordered_json::parse(
+      R"([{"function": {"name": "f", "parameters": {"enum": [{}]}}},
+          {"function": {"name": "g", "parameters": {"enum": [{}]}}}])");
+  const std::string deepSeek = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+                    channel = "<|channel|>commentary to=functions.";
+  struct Case {
+    ToolStyle style;
+    std::string begun, name, said;
+  };
+  const Case cases[] = {
+      {ToolStyle::Hermes, "<tool_call>", "",
+       "\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"},
+      {ToolStyle::Granite, "", "",
+       "<|tool_call|>[{\"name\": \"g\", \"arguments\": {}}]"},
+      {ToolStyle::DeepSeek, deepSeek, "",
+       "function<｜tool▁sep｜>f\n```json\n{}\n```<｜tool▁call▁end｜>"
+       "<｜tool▁calls▁end｜>"},
+      {ToolStyle::DeepSeekPlain, deepSeek, "",
+       "g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
+      {ToolStyle::Glm, "", "", "f\n{}"},
+      {ToolStyle::Harmony, channel, "", "g <|constrain|>json<|message|>{}"},
+      {ToolStyle::Harmony, channel + "f <|constrain|>json<|message|>", "f",
+       "{}"}};
+  const Model model = readModel("", "tiny");
+  const Tokenizer tokenizer(model);
+  const SortedVocabulary vocabulary(tokenizer,
+                                    static_cast<int64_t>(tokenizer.size()));
+  for (const Case &one : cases) {
+    ToolChoice choice = styled(one.style, one.begun.c_str());
+    choice.name = one.name;
+    choice.isRequired = true;
+    if (!one.begun.empty())
+      EXPECT_EQ(beginningOfCall(choice), one.begun) << one.said;
+    Matcher matcher(
+        std::make_shared<const Grammar>(grammarOfCalls(tools, choice)),
+        vocabulary);
+    EXPECT_TRUE(matcher.take(one.said) && matcher.mayEnd()) << one.said;
+    CallReader reader(choice);
+    CallReader::Part part = reader.take(one.said, true);
+    EXPECT_EQ(part.calls.size(), 1u) << one.said;
+    EXPECT_EQ(part.text, "") << one.said;
+  }
 }
 
 } // namespace

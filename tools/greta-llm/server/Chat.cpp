@@ -175,6 +175,47 @@ ChatTemplate::ChatTemplate(const Model &model) {
 #endif
 }
 
+// A message as templates of some models take it, which differ from others in
+// calls and their results.
+static void addMessage(nlohmann::ordered_json message, ToolStyle style,
+                       bool joinsArguments, nlohmann::ordered_json &to) {
+  bool hasCalls = message.contains("tool_calls"),
+       isEmpty = !message.contains("content") || message["content"] == "";
+  bool isDeepSeek =
+      style == ToolStyle::DeepSeek || style == ToolStyle::DeepSeekPlain;
+  if (style == ToolStyle::Harmony && message.contains("reasoning_content")) {
+    // The template refuses both a text and a thought beside a call.
+    if (!hasCalls || isEmpty)
+      message["thinking"] = message["reasoning_content"];
+    message.erase("reasoning_content");
+  }
+  if (isDeepSeek && hasCalls) {
+    if (isEmpty)
+      message["content"] = nullptr;
+    for (auto &call : message["tool_calls"])
+      if (auto &values = call["function"]["arguments"];
+          joinsArguments && !values.is_string())
+        values = values.dump();
+  }
+  if (style == ToolStyle::Glm && message.value("role", "") == "tool")
+    message["role"] = "observation";
+  if (style != ToolStyle::Glm || !hasCalls) {
+    to.push_back(std::move(message));
+    return;
+  }
+  nlohmann::ordered_json calls = message["tool_calls"];
+  message.erase("tool_calls");
+  if (!isEmpty)
+    to.push_back(std::move(message));
+  for (const auto &call : calls) {
+    const auto &values = call["function"]["arguments"];
+    to.push_back({{"role", "assistant"},
+                  {"metadata", call["function"]["name"]},
+                  {"content", values.is_string() ? values.get<std::string>()
+                                                 : values.dump()}});
+  }
+}
+
 std::string ChatTemplate::prompt(const nlohmann::json &messages) const {
   return prompt(nlohmann::ordered_json(messages),
                 nlohmann::ordered_json::array());
@@ -184,12 +225,16 @@ std::string ChatTemplate::prompt(const nlohmann::ordered_json &messages,
                                  const nlohmann::ordered_json &tools) const {
   if (!problem_.empty())
     fail(problem_);
+  nlohmann::ordered_json taken = nlohmann::ordered_json::array();
+  bool joinsArguments = source.find("['arguments'] +") != source.npos;
+  for (const auto &message : messages)
+    addMessage(message, toolStyle(), joinsArguments, taken);
   nlohmann::ordered_json input = {{"template", source},
                                   {"variables",
                                    {{"bos_token", begin},
                                     {"eos_token", end_},
                                     {"add_generation_prompt", true},
-                                    {"messages", messages}}}};
+                                    {"messages", taken}}}};
   if (!tools.empty())
     input["variables"]["tools"] = tools;
   std::string printed;

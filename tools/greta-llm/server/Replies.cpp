@@ -32,7 +32,7 @@ Reply::Reply(Api api, const Asked &asked, int64_t number, std::string model,
       tokenizer(tokenizer), begin(seconds()), answers(std::move(given)),
       echo(asked.echo) {
   for (size_t i = 0; i < answers.size(); ++i)
-    choices.push_back({i, CallReader(asked.tools), "", {}, {}, "", ""});
+    choices.push_back({i, CallReader(asked.tools), "", "", {}, {}, "", ""});
 }
 
 int64_t Reply::generatedTokens() const {
@@ -86,7 +86,10 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
         choice.text = " ";
       else
         choice.text += read.text;
+      if (!isStream)
+        choice.reasoning += read.reasoning;
       Piece piece{std::move(read.text),
+                  std::move(read.reasoning),
                   std::move(read.calls),
                   std::move(given.tokens),
                   given.reason,
@@ -234,6 +237,8 @@ std::string OpenAi::streamed(const Choice &choice, const Piece &piece) {
       delta["tool_calls"] =
           calls(choice.index, choice.calls.size() - piece.calls.size(),
                 piece.calls, true);
+    if (!piece.reasoning.empty())
+      delta["reasoning_content"] = piece.reasoning;
     if (piece.calls.empty() || !piece.text.empty())
       delta["content"] = piece.text;
   }
@@ -263,6 +268,8 @@ std::string OpenAi::whole() {
     } else {
       json &message =
           one["message"] = {{"role", "assistant"}, {"content", choice.text}};
+      if (!choice.reasoning.empty())
+        message["reasoning_content"] = choice.reasoning;
       if (!choice.calls.empty()) {
         if (choice.text.empty())
           message["content"] = nullptr;
@@ -287,7 +294,7 @@ public:
   using Reply::Reply;
 
 private:
-  json describe(const std::string &text,
+  json describe(const std::string &text, const std::string &reasoning,
                 const std::vector<ToolCall> &calls) const {
     char date[40];
     std::time_t now = time(nullptr);
@@ -295,6 +302,8 @@ private:
     gmtime_r(&now, &parts);
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
     json message = {{"role", "assistant"}, {"content", text}};
+    if (!reasoning.empty())
+      message["thinking"] = reasoning;
     for (const ToolCall &call : calls)
       message["tool_calls"].push_back(
           {{"function",
@@ -313,13 +322,14 @@ private:
     value["eval_count"] = generatedTokens();
   }
   std::string streamed(const Choice &, const Piece &piece) override {
-    json value = describe(piece.text, piece.calls);
+    json value = describe(piece.text, piece.reasoning, piece.calls);
     if (!piece.reason.empty())
       close(value, piece.reason);
     return dumped(value) + "\n";
   }
   std::string whole() override {
-    json value = describe(choices[0].text, choices[0].calls);
+    json value =
+        describe(choices[0].text, choices[0].reasoning, choices[0].calls);
     close(value, choices[0].reason);
     return dumped(value);
   }

@@ -34,7 +34,7 @@ protected:
   struct Choice {
     size_t index;
     CallReader reader;
-    std::string text; // of a whole answer
+    std::string text, reasoning; // of a whole answer
     std::vector<ToolCall> calls;
     std::vector<TokenChance> tokens;
     std::string reason; // "" until it has ended
@@ -42,7 +42,7 @@ protected:
   };
   // What one piece brings.
   struct Piece {
-    std::string text;
+    std::string text, reasoning;
     std::vector<ToolCall> calls;
     std::vector<TokenChance> tokens;
     std::string reason;

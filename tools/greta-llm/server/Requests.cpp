@@ -218,6 +218,12 @@ std::vector<int32_t> RequestReader::encode(const std::string &text,
   return tokenizer.encode(text, addsSpecial);
 }
 
+/// A token that stands for no bytes.
+bool RequestReader::isSpecial(const std::string &text) const {
+  std::optional<int32_t> token = tokenizer.find(text);
+  return token && tokenizer.bytesOf(*token).empty();
+}
+
 int32_t RequestReader::tokenOf(const json &value, const char *field) const {
   int64_t id = value.is_number_integer() ? value.get<int64_t>() : -1;
   if (id < 0 || id >= model.config.vocabulary)
@@ -421,19 +427,23 @@ void RequestReader::readGrammar(const json &body, const json &tools,
   const char *what = "'response_format'";
   try {
     std::optional<Grammar> made = grammarOfFormat(format, type);
+    auto begin = [&](const std::string &text) {
+      asked.tools.begun = text;
+      if (text.empty())
+        return;
+      for (int32_t token : tokenizer.encode(text, false))
+        request.tokens.push_back(token);
+    };
+    if ((made || !grammar.empty()) && !asked.tools.isRequired)
+      begin(beginningOfText(asked.tools.style));
     if (!grammar.empty()) {
       what = "'grammar'";
       made = grammarOfGbnf(grammar);
     } else if (asked.tools.isRequired) {
       what = "'tools'";
-      // A mark that is one token is part of the prompt.
-      std::string mark = toolMark(asked.tools.style);
-      std::optional<int32_t> token = tokenizer.find(mark);
-      if (asked.tools.style != ToolStyle::Llama && token &&
-          tokenizer.bytesOf(*token).empty()) {
-        request.tokens.push_back(*token);
-        asked.tools.isBegun = true;
-      }
+      // A mark that is a token for no text is part of the prompt.
+      if (isSpecial(toolMarks(asked.tools.style)[0]))
+        begin(beginningOfCall(asked.tools));
       made = grammarOfCalls(tools, asked.tools);
     }
     if (made)
@@ -468,6 +478,9 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   readStops(body, request);
   readSampling(body, request.sampling);
   readChances(body, isChat, request);
+  // Its answers are in channels, with tools or without.
+  if (isChat && chat.toolStyle() == ToolStyle::Harmony)
+    asked.tools.style = ToolStyle::Harmony;
   json tools = readTools(isChat ? body : json::object(), asked.tools);
   if (isChat && !chat.end().empty())
     if (auto end = tokenizer.find(chat.end()))
@@ -485,13 +498,12 @@ Asked RequestReader::read(const std::string &text, Api api) const {
         asked.echo += tokenizer.bytesOf(token);
   }
   readGrammar(body, tools, asked, request);
-  if (asked.tools.style != ToolStyle::None)
-    for (const std::string mark :
-         {toolMark(asked.tools.style),
-          asked.tools.style == ToolStyle::Hermes ? "</tool_call>" : ""})
-      if (auto token = tokenizer.find(mark);
-          token && tokenizer.bytesOf(*token).empty())
-        request.shown.push_back({*token, mark});
+  for (const std::string &mark : toolMarks(asked.tools.style))
+    if (isSpecial(mark))
+      request.shown.push_back({*tokenizer.find(mark), mark});
+  for (const std::string &end : toolEnds(asked.tools.style))
+    if (auto token = tokenizer.find(end))
+      request.ends.push_back(*token);
   if (request.tokens.empty())
     throw Refusal(400, "the prompt has no tokens");
   int64_t prompt = static_cast<int64_t>(request.tokens.size());

@@ -50,6 +50,7 @@ public:
 private:
   void checkSize(size_t bytes) const;
   std::vector<int32_t> encode(const std::string &text, bool addsSpecial) const;
+  bool isSpecial(const std::string &text) const;
   int32_t tokenOf(const json &value, const char *field) const;
   std::vector<int32_t> promptTokens(const json &body) const;
   std::string chatPrompt(const json &body, const json &tools) const;

@@ -14,7 +14,15 @@ using json = nlohmann::ordered_json;
 namespace {
 constexpr const char *callBegin = "<tool_call>", *callEnd = "</tool_call>",
                      *mistralMark = "[TOOL_CALLS]",
-                     *pythonMark = "<|python_tag|>";
+                     *graniteMark = "<|tool_call|>",
+                     *pythonMark = "<|python_tag|>", *glmMark = "<|assistant|>",
+                     *callsBeginOfDeepSeek = "<｜tool▁calls▁begin｜>",
+                     *callBeginOfDeepSeek = "<｜tool▁call▁begin｜>",
+                     *separatorOfDeepSeek = "<｜tool▁sep｜>",
+                     *callEndOfDeepSeek = "<｜tool▁call▁end｜>",
+                     *callsEndOfDeepSeek = "<｜tool▁calls▁end｜>",
+                     *headOfFunctions = "<|channel|>commentary to=functions.",
+                     *headEndOfFunctions = " <|constrain|>json<|message|>";
 
 bool begins(const std::string &text, const std::string &with) {
   return text.compare(0, with.size(), with) == 0;
@@ -27,33 +35,143 @@ size_t openBytes(const std::string &text, const std::string &mark) {
       return size;
   return 0;
 }
+
+bool isDeepSeek(ToolStyle style) {
+  return style == ToolStyle::DeepSeek || style == ToolStyle::DeepSeekPlain;
+}
 } // namespace
 
 ToolStyle toolStyleOf(const std::string &chatTemplate) {
   auto has = [&](const char *text) {
     return chatTemplate.find(text) != std::string::npos;
   };
+  if (has("<|channel|>") && has("<|message|>"))
+    return ToolStyle::Harmony;
+  if (has(separatorOfDeepSeek))
+    return has("```json") ? ToolStyle::DeepSeek : ToolStyle::DeepSeekPlain;
   if (!has("tools"))
     return ToolStyle::None;
-  return has(callBegin)     ? ToolStyle::Hermes
-         : has(mistralMark) ? ToolStyle::Mistral
-                            : ToolStyle::Llama;
+  return has(callBegin)           ? ToolStyle::Hermes
+         : has(mistralMark)       ? ToolStyle::Mistral
+         : has(graniteMark)       ? ToolStyle::Granite
+         : has("<|observation|>") ? ToolStyle::Glm
+                                  : ToolStyle::Llama;
 }
 
-const char *toolMark(ToolStyle style) {
-  return style == ToolStyle::Hermes    ? callBegin
-         : style == ToolStyle::Mistral ? mistralMark
-                                       : pythonMark;
+std::vector<std::string> toolMarks(ToolStyle style) {
+  switch (style) {
+  case ToolStyle::None:
+    return {};
+  case ToolStyle::Hermes:
+    return {callBegin, callEnd};
+  case ToolStyle::Mistral:
+    return {mistralMark};
+  case ToolStyle::Granite:
+    return {graniteMark};
+  case ToolStyle::Llama:
+    return {pythonMark};
+  case ToolStyle::DeepSeek:
+  case ToolStyle::DeepSeekPlain:
+    return {callsBeginOfDeepSeek, callBeginOfDeepSeek, separatorOfDeepSeek,
+            callEndOfDeepSeek, callsEndOfDeepSeek};
+  case ToolStyle::Glm:
+    return {glmMark};
+  case ToolStyle::Harmony:
+    return {"<|channel|>", "<|start|>", "<|constrain|>", "<|message|>",
+            "<|end|>"};
+  }
+  return {};
+}
+
+std::vector<std::string> toolEnds(ToolStyle style) {
+  return style == ToolStyle::Harmony
+             ? std::vector<std::string>{"<|call|>", "<|return|>"}
+         : style == ToolStyle::Glm ? std::vector<std::string>{"<|observation|>"}
+                                   : std::vector<std::string>();
+}
+
+std::string beginningOfCall(const ToolChoice &choice) {
+  switch (choice.style) {
+  case ToolStyle::Harmony:
+    return headOfFunctions +
+           (choice.names.size() == 1 || !choice.name.empty()
+                ? (choice.name.empty() ? choice.names[0] : choice.name) +
+                      headEndOfFunctions
+                : "");
+  case ToolStyle::DeepSeek:
+  case ToolStyle::DeepSeekPlain:
+    return std::string(callsBeginOfDeepSeek) + callBeginOfDeepSeek;
+  case ToolStyle::Llama:
+  case ToolStyle::Glm:
+    return "";
+  default:
+    return toolMarks(choice.style)[0];
+  }
+}
+
+std::string beginningOfText(ToolStyle style) {
+  return style == ToolStyle::Harmony ? "<|channel|>final<|message|>" : "";
 }
 
 //===----------------------------------------------------------------------===//
 // The grammar of calls
 //===----------------------------------------------------------------------===//
 
+namespace {
+// The text around calls, and around a call's name and arguments.
+struct Around {
+  std::string begin, beforeName, beforeValues, behindValues, between, end;
+};
+
+Around around(ToolStyle style) {
+  std::string begin = callBeginOfDeepSeek, separator = separatorOfDeepSeek,
+              end = callEndOfDeepSeek;
+  switch (style) {
+  case ToolStyle::Mistral:
+  case ToolStyle::Granite:
+    return {toolMarks(style)[0] + "[",
+            "{\"name\": ",
+            ", \"arguments\": ",
+            "}",
+            ", ",
+            "]"};
+  case ToolStyle::Llama:
+    return {"", "{\"name\": ", ", \"parameters\": ", "}", "", ""};
+  case ToolStyle::DeepSeek:
+    return {callsBeginOfDeepSeek + begin + "function" + separator,
+            "",
+            "\n```json\n",
+            "\n```" + end,
+            "\n" + begin + "function" + separator,
+            callsEndOfDeepSeek};
+  case ToolStyle::DeepSeekPlain:
+    return {callsBeginOfDeepSeek + begin,
+            "",
+            separator,
+            end,
+            begin,
+            callsEndOfDeepSeek};
+  case ToolStyle::Glm:
+    return {"", "", "\n", "", "", ""};
+  case ToolStyle::Harmony:
+    return {headOfFunctions, "", headEndOfFunctions, "", "", ""};
+  default:
+    return {"<tool_call>\n",
+            "{\"name\": ",
+            ", \"arguments\": ",
+            "}",
+            "\n</tool_call>\n<tool_call>\n",
+            "\n</tool_call>"};
+  }
+}
+} // namespace
+
 Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
   GrammarBuilder b;
-  std::string values =
-      choice.style == ToolStyle::Llama ? "parameters" : "arguments";
+  Around all = around(choice.style);
+  bool isJson = !all.beforeName.empty();
+  // The prompt may end with the beginning, and with the name, too.
+  bool isNamed = choice.begun.size() > all.begin.size();
   std::vector<GrammarBuilder::Expression> ways;
   for (const json &tool : tools) {
     const json &function = tool.at("function");
@@ -61,43 +179,81 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
     if (!choice.name.empty() && name != choice.name)
       continue;
     json any = {{"type", "object"}};
+    std::string head =
+        all.beforeName + (isJson ? json(name).dump() : name) + all.beforeValues;
     ways.push_back(
-        b.sequence({b.literal("{\"name\": " + json(name).dump() + ", \"" +
-                              values + "\": "),
+        b.sequence({b.literal(isNamed ? "" : head),
                     addSchema(b, function.contains("parameters") &&
                                          !function["parameters"].is_null()
                                      ? function["parameters"]
                                      : any),
-                    b.literal("}")}));
+                    b.literal(all.behindValues)}));
   }
   int32_t call = b.newRule(), root = b.newRule();
   b.define(call, b.choice(std::move(ways)));
-  GrammarBuilder::Expression one = b.call(call), all;
-  auto separated = [&](const char *separator) {
-    return choice.isSingle
-               ? b.empty()
-               : b.repeat(b.sequence({b.literal(separator), one}), 0, 63);
-  };
-  switch (choice.style) {
-  case ToolStyle::Mistral:
-    all = b.sequence({b.literal(choice.isBegun ? "[" : "[TOOL_CALLS]["), one,
-                      separated(", "), b.literal("]")});
-    break;
-  case ToolStyle::Llama:
-    all = one;
-    break;
-  default:
-    all = b.sequence({b.literal(choice.isBegun ? "\n" : "<tool_call>\n"), one,
-                      separated("\n</tool_call>\n<tool_call>\n"),
-                      b.literal("\n</tool_call>")});
-  }
-  b.define(root, all);
+  GrammarBuilder::Expression one = b.call(call);
+  bool isAlone = choice.isSingle || all.between.empty();
+  std::string begin = isNamed ? "" : all.begin.substr(choice.begun.size());
+  b.define(
+      root,
+      b.sequence(
+          {b.literal(begin), one,
+           isAlone ? b.empty()
+                   : b.repeat(b.sequence({b.literal(all.between), one}), 0, 63),
+           b.literal(all.end)}));
   return b.finish(root);
 }
 
 //===----------------------------------------------------------------------===//
 // What a model said
 //===----------------------------------------------------------------------===//
+
+bool CallReader::isOffered(const std::string &name) const {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A client that wants one call at a time does not hear of others.
+void CallReader::add(std::vector<ToolCall> calls, Part &part) {
+  for (ToolCall &call : calls)
+    if (!(isSingle && std::exchange(hasCalled, true)))
+      part.calls.push_back(std::move(call));
+}
+
+/// A call whose arguments are apart. False: it is none.
+bool CallReader::readCall(const std::string &name, const std::string &arguments,
+                          Part &part) {
+  if (!isOffered(name))
+    return false;
+  try {
+    json values = parseJson<json>(arguments, "a call", {256, 1u << 20u});
+    if (!values.is_object())
+      return false;
+    add({{name, values.dump(-1, ' ', false, json::error_handler_t::replace)}},
+        part);
+    return true;
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
+/// Takes what is between the begin and the end of a call of DeepSeek's.
+bool CallReader::readDeepSeek(const std::string &text, Part &part) {
+  size_t separator = text.find(separatorOfDeepSeek);
+  if (separator == text.npos)
+    return false;
+  std::string name = text.substr(0, separator),
+              values = text.substr(separator + strlen(separatorOfDeepSeek));
+  if (readCall(name, values, part))
+    return true;
+  const std::string fence = "```json";
+  size_t line = values.find('\n'), begin = values.find(fence),
+         end = values.rfind("```");
+  return begin != values.npos && line < begin && end > begin &&
+         readCall(
+             values.substr(0, line),
+             values.substr(begin + fence.size(), end - begin - fence.size()),
+             part);
+}
 
 /// Calls as JSON, one or a list, of functions that are offered. False: it is
 /// none.
@@ -106,8 +262,7 @@ bool CallReader::readCalls(const std::string &text, Part &part) {
   auto take = [&](const json &call) {
     if (!call.is_object() || !call.contains("name") ||
         !call["name"].is_string() ||
-        std::find(names.begin(), names.end(),
-                  call["name"].get<std::string>()) == names.end())
+        !isOffered(call["name"].get<std::string>()))
       return false;
     // An answer that is JSON may have a name, too.
     static const std::set<std::string> keys = {"name", "arguments",
@@ -135,10 +290,8 @@ bool CallReader::readCalls(const std::string &text, Part &part) {
                  : take(whole);
   } catch (const std::exception &) {
   }
-  // A client that wants one call at a time does not hear of others.
-  for (ToolCall &call : calls)
-    if (isCall && !(isSingle && std::exchange(hasCalled, true)))
-      part.calls.push_back(std::move(call));
+  if (isCall)
+    add(std::move(calls), part);
   return isCall;
 }
 
@@ -147,7 +300,7 @@ void CallReader::giveUp(size_t end, Part &part) {
   part.text += opening + held.substr(0, end);
   endCall(end);
   isBehindCall = false;
-  isText = style == ToolStyle::Llama;
+  isText = style == ToolStyle::Llama || style == ToolStyle::Glm;
 }
 
 /// Drops a call that was read, and what belongs to it.
@@ -185,6 +338,21 @@ bool CallReader::takeTagged(bool isLast, Part &part) {
   return true;
 }
 
+/// A call of DeepSeek's. False: its end is not there yet.
+bool CallReader::takeBetween(bool isLast, Part &part) {
+  size_t end = held.find(callEndOfDeepSeek);
+  if (end == held.npos && !isLast)
+    return false;
+  size_t next =
+      std::min(held.size(), end == held.npos ? held.size()
+                                             : end + strlen(callEndOfDeepSeek));
+  if (readDeepSeek(held.substr(0, end), part))
+    endCall(next);
+  else
+    giveUp(next, part);
+  return true;
+}
+
 /// Returns the end of the object or list at the front of `held`; 0 if there is
 /// none, npos if its end has not come yet.
 size_t CallReader::jsonEnd() {
@@ -211,7 +379,11 @@ bool CallReader::takeJson(bool isLast, Part &part) {
   size_t end = jsonEnd();
   if (end == held.npos && !isLast)
     return false;
-  if (end && end != held.npos && readCalls(held.substr(0, end), part))
+  auto read = [&](const std::string &text) {
+    return style == ToolStyle::Glm ? readCall(called, text, part)
+                                   : readCalls(text, part);
+  };
+  if (end && end != held.npos && read(held.substr(0, end)))
     endCall(end);
   else
     giveUp(end && end != held.npos ? end : held.size(), part);
@@ -246,17 +418,70 @@ bool CallReader::beginsLlama(bool isLast, Part &part) {
   return false;
 }
 
+/// The front of a turn in GLM's style, which may be the name of a function, or
+/// text up to the next turn.
+bool CallReader::beginsGlm(bool isLast, Part &part) {
+  const std::string mark = glmMark;
+  if (isText) {
+    size_t turn = held.find(mark);
+    bool isFound = turn != held.npos;
+    size_t text =
+        isFound ? turn : held.size() - (isLast ? 0 : openBytes(held, mark));
+    part.text += held.substr(0, text);
+    held.erase(0, isFound ? turn + mark.size() : text);
+    isText = !isFound;
+    return isFound;
+  }
+  size_t begin = std::min(held.find_first_not_of(" \n"), held.size());
+  std::string rest = held.substr(begin);
+  if (begins(rest, mark)) {
+    held = rest.substr(mark.size());
+    return true;
+  }
+  bool isOpen = begins(mark, rest);
+  for (const std::string &name : names) {
+    isOpen |= begins(name + "\n", rest);
+    if (!begins(rest, name + "\n"))
+      continue;
+    called = name;
+    opening = held.substr(0, begin + name.size() + 1);
+    held.erase(0, opening.size());
+    isInCall = true;
+    return true;
+  }
+  if (isOpen && !isLast)
+    return false;
+  // Line breaks behind a call are no text.
+  if (isBehindCall)
+    held = rest;
+  isBehindCall = false;
+  isText = !held.empty();
+  return isText;
+}
+
 /// Text up to the mark of a call. False: there is no mark.
 bool CallReader::beginsMarked(bool isLast, Part &part) {
+  std::string mark =
+      isDeepSeek(style) ? callBeginOfDeepSeek : toolMarks(style)[0];
+  // Marks around all calls, which are no text either.
+  std::string before = isDeepSeek(style) ? callsBeginOfDeepSeek : "",
+              behind = isDeepSeek(style) ? callsEndOfDeepSeek : "";
   // Line breaks between calls are no text.
   if (isBehindCall) {
     held.erase(0, std::min(held.find_first_not_of(" \n"), held.size()));
+    if (!behind.empty() && begins(held, behind)) {
+      held.erase(0, behind.size());
+      return true;
+    }
+    if (!isLast && !behind.empty() && begins(behind, held))
+      return false;
     isBehindCall = held.empty();
   }
-  std::string mark = toolMark(style);
   size_t begin = held.find(mark);
   if (begin == held.npos) {
-    size_t open = isLast ? 0 : openBytes(held, mark);
+    size_t open = isLast ? 0
+                         : std::max(openBytes(held, mark),
+                                    openBytes(held, before + mark));
     // Whitespace in front of a call is none of the answer either.
     size_t text = held.size() - open;
     if (!isLast && held.size() < 64)
@@ -266,14 +491,69 @@ bool CallReader::beginsMarked(bool isLast, Part &part) {
     held.erase(0, text);
     return false;
   }
-  size_t text = held.find_last_not_of(" \n", begin ? begin - 1 : 0) + 1;
-  if (!begin)
+  size_t front = begin;
+  if (front >= before.size() &&
+      held.compare(front - before.size(), before.size(), before) == 0)
+    front -= before.size();
+  size_t text = held.find_last_not_of(" \n", front ? front - 1 : 0) + 1;
+  if (!front)
     text = 0;
   part.text += held.substr(0, text);
   opening = held.substr(text, begin - text) + mark;
   held.erase(0, begin + mark.size());
   isInCall = true;
   return true;
+}
+
+/// Messages in channels. Without a head, which is up to <|message|>, it is the
+/// answer's text. False: more has to come.
+bool CallReader::takeHarmony(bool isLast, Part &part) {
+  const std::string headEnd = "<|message|>", functions = "to=functions.";
+  auto upTo = [](const std::string &text, size_t begin, const char *ends) {
+    return text.substr(
+        begin, std::min(text.find_first_of(ends, begin), text.size()) - begin);
+  };
+  if (!isText) {
+    bool hasHead = false, mayHave = false;
+    for (const char *front : {"<|start|>", "<|channel|>", " to=", "to="}) {
+      hasHead |= begins(held, front);
+      mayHave |= begins(front, held);
+    }
+    size_t end = held.find(headEnd);
+    hasHead &= end != held.npos || !isLast || held.front() == '<';
+    if ((mayHave || (hasHead && end == held.npos)) && !isLast)
+      return false;
+    opening = hasHead ? held.substr(0, end) : "";
+    size_t named = opening.find("<|channel|>"),
+           function = opening.find(functions);
+    channel = named == opening.npos ? "" : upTo(opening, named + 11, " <");
+    called = function == opening.npos
+                 ? ""
+                 : upTo(opening, function + functions.size(), " <");
+    held.erase(0, opening.size() + (hasHead ? headEnd.size() : 0));
+    isText = true;
+  }
+  size_t end = held.npos, size = 0, open = 0;
+  for (const std::string mark : {"<|end|>", "<|call|>", "<|return|>"}) {
+    if (size_t at = held.find(mark); at < end)
+      end = at, size = mark.size();
+    open = std::max(open, openBytes(held, mark));
+  }
+  bool isEnd = end != held.npos;
+  bool isCall = !called.empty();
+  if (isCall && !isEnd && !isLast)
+    return false;
+  std::string body =
+      held.substr(0, isEnd ? end : held.size() - (isLast ? 0 : open));
+  held.erase(0, body.size() + size);
+  // A call that is none is shown as it is.
+  if (isCall && !readCall(called, body, part))
+    part.text += opening + headEnd + body;
+  else if (!isCall)
+    (channel == "analysis" ? part.reasoning : part.text) += body;
+  if (isEnd)
+    isText = false;
+  return isEnd && !held.empty();
 }
 
 CallReader::Part CallReader::take(const std::string &more, bool isLast) {
@@ -283,10 +563,18 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
     return part;
   }
   held += more;
-  while (isInCall ? style == ToolStyle::Hermes ? takeTagged(isLast, part)
-                                               : takeJson(isLast, part)
-         : style == ToolStyle::Llama ? beginsLlama(isLast, part)
-                                     : beginsMarked(isLast, part)) {
+  auto goesOn = [&] {
+    if (style == ToolStyle::Harmony)
+      return takeHarmony(isLast, part);
+    if (isInCall)
+      return style == ToolStyle::Hermes ? takeTagged(isLast, part)
+             : isDeepSeek(style)        ? takeBetween(isLast, part)
+                                        : takeJson(isLast, part);
+    return style == ToolStyle::Llama ? beginsLlama(isLast, part)
+           : style == ToolStyle::Glm ? beginsGlm(isLast, part)
+                                     : beginsMarked(isLast, part);
+  };
+  while (goesOn()) {
   }
   return part;
 }

@@ -6,8 +6,16 @@
 //
 //   Hermes, Qwen  <tool_call>{"name": "f", "arguments": {..}}</tool_call>
 //   Mistral       [TOOL_CALLS][{"name": "f", "arguments": {..}}]
+//   Granite 3     <|tool_call|>[{"name": "f", "arguments": {..}}]
 //   Llama 3       {"name": "f", "parameters": {..}}, at the beginning; more
 //                 behind semicolons
+//   DeepSeek      a begin, then of each call a begin, "function", a separator,
+//                 the name and arguments between ```json and ```, an end; in
+//                 V3.1 the name, the separator and arguments alone
+//   GLM 4         f and a line with {..}, at the beginning of a turn
+//   gpt-oss       messages in channels (harmony): <|channel|>commentary
+//                 to=functions.f <|constrain|>json<|message|>{..}; what is in
+//                 the channel "analysis" is no part of the answer
 #ifndef GRETA_LLM_TOOLS_H
 #define GRETA_LLM_TOOLS_H
 
@@ -19,13 +27,25 @@
 
 namespace greta::llm {
 
-enum class ToolStyle { None, Hermes, Mistral, Llama };
+enum class ToolStyle {
+  None,
+  Hermes,
+  Mistral,
+  Granite,
+  Llama,
+  DeepSeek,
+  DeepSeekPlain, // V3.1
+  Glm,
+  Harmony
+};
 
 // The style that a chat template shows; None: it shows no tools.
 ToolStyle toolStyleOf(const std::string &chatTemplate);
 
-// The token's text that begins calls, where that may be a special one.
-const char *toolMark(ToolStyle style);
+// Texts of answers that may be special tokens; the first one begins calls.
+std::vector<std::string> toolMarks(ToolStyle style);
+// Texts of tokens that end an answer, beside those of the tokenizer.
+std::vector<std::string> toolEnds(ToolStyle style);
 
 struct ToolCall {
   std::string name, arguments; // JSON
@@ -37,9 +57,14 @@ struct ToolChoice {
   bool isRequired = false, isSingle = false;
   std::string name;               // of the only function that may be called
   std::vector<std::string> names; // of all that are offered
-  // The prompt ends with the mark, so the answer begins behind it.
-  bool isBegun = false;
+  // The prompt ends with this beginning of the answer.
+  std::string begun;
 };
+
+// The beginning of a call, up to where the model has a choice.
+std::string beginningOfCall(const ToolChoice &choice);
+// The beginning of an answer that has to be of a grammar.
+std::string beginningOfText(ToolStyle style);
 
 // Calls of these functions; `tools` as OpenAI has them.
 Grammar grammarOfCalls(const nlohmann::ordered_json &tools,
@@ -50,29 +75,38 @@ class CallReader {
 public:
   explicit CallReader(const ToolChoice &choice)
       : style(choice.style), names(choice.names), isSingle(choice.isSingle),
-        isInCall(choice.isBegun),
-        opening(choice.isBegun ? toolMark(choice.style) : "") {}
+        held(choice.begun) {}
 
   struct Part {
-    std::string text;
+    std::string text, reasoning;
     std::vector<ToolCall> calls;
   };
   Part take(const std::string &more, bool isLast);
 
 private:
+  bool isOffered(const std::string &name) const;
   bool readCalls(const std::string &text, Part &part);
+  bool readCall(const std::string &name, const std::string &arguments,
+                Part &part);
+  void add(std::vector<ToolCall> calls, Part &part);
+  bool readDeepSeek(const std::string &text, Part &part);
   void giveUp(size_t end, Part &part);
   void endCall(size_t end);
   bool takeTagged(bool isLast, Part &part);
+  bool takeBetween(bool isLast, Part &part);
   bool takeJson(bool isLast, Part &part);
   bool beginsLlama(bool isLast, Part &part);
+  bool beginsGlm(bool isLast, Part &part);
   bool beginsMarked(bool isLast, Part &part);
+  bool takeHarmony(bool isLast, Part &part);
   size_t jsonEnd();
 
   ToolStyle style;
   std::vector<std::string> names;
-  bool isSingle, isInCall, isText = false, isBehindCall = false,
-                           hasCalled = false;
+  bool isSingle, isInCall = false, isText = false, isBehindCall = false,
+                 hasCalled = false;
+  std::string called;  // GLM's: the function of the call
+  std::string channel; // harmony's, of the message that `held` is of
   // `held` begins with a call, and `opening` is the whitespace and the mark in
   // front of it. So many of its bytes are searched; they have so many end tags
   // that end no call, or open brackets.
