@@ -516,6 +516,32 @@ def test_synthetic_weights_in_blocks(tmp_path, format):
     assert ran.returncode == 1 and "has kernels for one token at a time alone; --drafts needs others" in ran.stderr
 
 
+def formats_of(model):
+    """Formats of matrices of each function of a model's module."""
+    ran = llm("compile", f"--synthetic={model}", "--targets=gfx942", "--mlir")
+    assert ran.returncode == 0, ran.stderr
+    functions = {}
+    for line in ran.stdout.splitlines():
+        if function := re.match(r"func.func @(\w+)\(", line):
+            held = functions[function[1]] = {}
+        if used := re.search(r'greta.dequant %(\w+),.* \{format = "(\w+)"', line):
+            held[used[1]] = used[2]
+    return functions
+
+
+def test_synthetic_mixes():
+    """As llama-quantize chooses them: which layers have more bits, and what is always larger."""
+    functions = formats_of("llama3-8b:q4_k_m")
+    assert functions["head_1"] == {"output": "q6_k"}
+    more, fewer = (functions[name] for name in ("layer0_1", "layer1_1"))
+    assert {name for name in more if more[name] == "q6_k"} == {"attn_v", "ffn_down"} and set(more.values()) == {"q6_k", "q4_k"} and set(fewer.values()) == {"q4_k"}
+    assert {name for name, format in formats_of("llama3-70b")["layer1_1"].items() if format == "q5_k"} == {"attn_v"}
+    assert formats_of("llama3-8b:q4_0")["head_1"] == {"output": "q6_k"} and formats_of("tiny:q4_0")["head_1"] == {"output": "q8_0"}
+    functions = formats_of("gpt-oss-20b")
+    assert functions["head_1"] == {"output": "q8_0"}
+    assert {format for held in functions.values() for name, format in held.items() if "exps" in name} == {"mxfp4"}
+
+
 @pytest.mark.parametrize("format, bits", [("q4_0", 4), ("q4_k", 4), ("q5_k", 5), ("q6_k", 6), ("q8_0", 8)])
 def test_what_formats_become(made, tmp_path, format, bits):
     path, _ = make_model(tmp_path, f"wide-gguf-{format}")

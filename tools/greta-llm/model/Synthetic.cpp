@@ -1,32 +1,97 @@
 // Synthetic.cpp: models without a file, for benchmarks and demonstrations. In:
 // a name, with a format after a colon. Out: sizes, and weights without data,
 // which Weights.cpp fills with random numbers as it uploads them.
-#include "model/Model.h"
+//
+// Formats are mixed as llama-quantize mixes them, which decides how much a
+// token reads.
+#include "model/ConfigJson.h"
+
+#include <algorithm>
 
 namespace greta::llm {
 
 namespace {
 struct Preset {
   const char *name;
-  const char *huggingFace;
-  int64_t layers, width, hidden, vocabulary, context, heads, keyHeads, headSize;
-  double ropeBase;
-  const char *format; // where none is named
-  int64_t experts = 0, used = 0;
+  const char *format;          // where none is named
+  const char *config, *common; // as config.json has it
 };
-} // namespace
 
-static const Preset presets[] = {
-    {"tiny", "llama", 2, 64, 192, 512, 2048, 4, 2, 16, 10000, "f16"},
-    {"llama3-1b", "llama", 16, 2048, 8192, 128256, 8192, 32, 8, 64, 500000,
-     "q4_0"},
-    {"llama3-8b", "llama", 32, 4096, 14336, 128256, 8192, 32, 8, 128, 500000,
-     "q4_0"},
-    {"tiny-moe", "qwen3_moe", 2, 64, 192, 512, 2048, 4, 2, 16, 10000, "f16", 8,
-     2},
-    {"qwen3-30b-a3b", "qwen3_moe", 48, 2048, 768, 151936, 32768, 32, 4, 128,
-     1000000, "q4_0", 128, 8},
+constexpr const char *llama = R"({"model_type": "llama", "hidden_act": "silu",
+  "rms_norm_eps": 1e-5, "vocab_size": 128256, "num_key_value_heads": 8,
+  "max_position_embeddings": 8192, "rope_theta": 500000})";
+constexpr const char *qwen = R"({"model_type": "qwen3_moe",
+  "hidden_act": "silu", "rms_norm_eps": 1e-5, "norm_topk_prob": true,
+  "num_experts_per_tok": 8})";
+
+const Preset presets[] = {
+    {"tiny", "f16", R"({"num_hidden_layers": 2, "hidden_size": 64,
+      "intermediate_size": 192, "vocab_size": 512, "rope_theta": 10000,
+      "max_position_embeddings": 2048, "num_attention_heads": 4,
+      "num_key_value_heads": 2})",
+     llama},
+    {"llama3-1b", "q4_0", R"({"num_hidden_layers": 16, "hidden_size": 2048,
+      "intermediate_size": 8192, "num_attention_heads": 32})",
+     llama},
+    {"llama3-8b", "q4_0", R"({"num_hidden_layers": 32, "hidden_size": 4096,
+      "intermediate_size": 14336, "num_attention_heads": 32})",
+     llama},
+    {"llama3-70b", "q4_k_m", R"({"num_hidden_layers": 80, "hidden_size": 8192,
+      "intermediate_size": 28672, "num_attention_heads": 64})",
+     llama},
+    {"tiny-moe", "f16", R"({"num_hidden_layers": 2, "hidden_size": 64,
+      "intermediate_size": 192, "moe_intermediate_size": 192,
+      "vocab_size": 512, "max_position_embeddings": 2048, "rope_theta": 10000,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+      "num_experts": 8, "num_experts_per_tok": 2})",
+     qwen},
+    {"qwen3-30b-a3b", "q4_0", R"({"num_hidden_layers": 48, "hidden_size": 2048,
+      "intermediate_size": 6144, "moe_intermediate_size": 768,
+      "vocab_size": 151936, "max_position_embeddings": 32768,
+      "rope_theta": 1000000, "num_attention_heads": 32,
+      "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128})",
+     qwen},
+    {"gpt-oss-20b", "mxfp4", R"({"num_hidden_layers": 24, "hidden_size": 2880,
+      "intermediate_size": 2880, "vocab_size": 201088,
+      "max_position_embeddings": 131072, "num_attention_heads": 64,
+      "num_key_value_heads": 8, "head_dim": 64, "num_local_experts": 32,
+      "num_experts_per_tok": 4})",
+     R"({"model_type": "gpt_oss", "hidden_act": "silu",
+      "rms_norm_eps": 1e-5})"},
 };
+
+/// Which layers' values and last matrices have more bits in the mixes "M".
+bool hasMoreBits(int64_t layer, int64_t layers) {
+  int64_t eighth = layers / 8;
+  return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
+}
+
+/// The format that llama-quantize gives a matrix of a layer, or of none (-1).
+Format mixed(const Config &c, Format base, bool isMedium, int64_t layer,
+             const std::string &name) {
+  bool isOfExperts = name.find("_exps") != name.npos;
+  if (infoOf(base).block == 1)
+    return base;
+  if (name == "token_embd") // is looked up, not multiplied
+    return Format::F16;
+  if (name == "ffn_gate_inp") // is never packed
+    return Format::F32;
+  if (base == Format::MXFP4 && c.has(Experts))
+    return isOfExperts ? base : Format::Q8_0;
+  if (base == Format::Q8_0 || base == Format::MXFP4)
+    return base;
+  if (name == "output")
+    return c.width % 256 ? Format::Q8_0 : Format::Q6_K;
+  bool isValue = name == "attn_v",
+       isDown = name == "ffn_down" || name == "ffn_down_exps";
+  if (isMedium && (isValue || isDown) && hasMoreBits(layer, c.layers))
+    return Format::Q6_K;
+  // A model of 70B has so few values that a bit more costs nothing.
+  if (isValue && base == Format::Q4_K && c.layers == 80)
+    return Format::Q5_K;
+  return base;
+}
+} // namespace
 
 std::string syntheticNames() {
   std::string names;
@@ -47,67 +112,46 @@ void makeSynthetic(Model &model, const std::string &name) {
          syntheticNames());
   std::string formatName =
       colon == std::string::npos ? preset->format : name.substr(colon + 1);
-  const FormatInfo *format = findFormat(formatName);
+  bool isMedium = formatName == "q4_k_m" || formatName == "q5_k_m";
+  const FormatInfo *format = findFormat(
+      isMedium ? formatName.substr(0, formatName.size() - 2) : formatName);
   if (!format || format->format == Format::Int4 ||
       format->format == Format::F8_E4M3 ||
       (format->block > 1 && !format->packed))
     fail("--synthetic=" + name + ": the format '" + formatName +
-         "' is not one of " + fileFormats());
-  for (int64_t row : {preset->width, preset->hidden})
+         "' is not one of " + fileFormats() + ", q4_k_m, q5_k_m");
+  nlohmann::json config = nlohmann::json::parse(preset->common);
+  config.update(nlohmann::json::parse(preset->config));
+  // "synthetic-tiny", "synthetic-tiny-q4_0": the name that a server shows.
+  model.path = "synthetic-" + wanted +
+               (colon == std::string::npos ? "" : "-" + formatName);
+  model.config = configOf(model.path, config);
+  const Config &c = model.config;
+  for (int64_t row : {c.width, c.has(Experts) ? c.mixture.hidden : c.hidden})
     if (row % format->block)
       fail("--synthetic=" + name + ": the format '" + formatName +
            "' has blocks of " + std::to_string(format->block) +
            " weights, and the model rows of " + std::to_string(row));
-  // "synthetic-tiny", "synthetic-tiny-q4_0": the name that a server shows.
-  model.path = "synthetic-" + wanted +
-               (colon == std::string::npos ? "" : "-" + formatName);
   // A conversation as a script, without special tokens, which the made-up
   // vocabulary does not have.
   model.tokenizerConfig["chat_template"] =
+      "{% if tools %}{{ tools | tojson }}\n{% endif %}"
       "{% for message in messages %}"
       "{{ message.role }}: {{ message.content }}\n"
       "{% endfor %}"
       "{% if add_generation_prompt %}assistant:{% endif %}";
-  Config &c = model.config;
-  c.architecture = findHuggingFace(preset->huggingFace);
-  c.layers = preset->layers;
-  c.width = preset->width;
-  c.hidden = preset->hidden;
-  c.vocabulary = preset->vocabulary;
-  c.context = preset->context;
-  c.heads = preset->heads;
-  c.keyHeads = preset->keyHeads;
-  c.headSize = preset->headSize;
-  c.mixture.count = preset->experts;
-  c.mixture.used = preset->used;
-  c.mixture.hidden = preset->hidden;
-  c.mixture.normalises = true;
-  c.rotated = c.headSize;
-  Rope rope;
-  rope.base = preset->ropeBase;
-  rope.factors.assign(static_cast<size_t>(c.rotated) / 2, 1.0);
-  c.ropes.push_back(rope);
-  LayerKind kind;
-  kind.hasExperts = preset->experts != 0;
-  c.kinds.assign(static_cast<size_t>(c.layers), kind);
-  for (const std::string &biased : wordsOf(c.architecture->biases))
-    c.biases.insert(biased);
-  auto add = [&](const std::string &name, const Weight &weight) {
-    // The embedding is looked up, not multiplied: as llama.cpp's files have it,
-    // it is not packed.
-    bool isMatrix = weight.shape.size() > 1 && weight.name != "token_embd";
-    Format held = isMatrix ? format->format
-                  : weight.shape.size() > 1 && format->block == 1
-                      ? format->format
-                  : weight.shape.size() > 1 ? Format::F16
-                                            : Format::F32;
-    model.weights[name] = {held, weight.shape, nullptr};
+  auto add = [&](const std::string &name, const Weight &weight, int64_t layer) {
+    model.weights[name] = {
+        weight.kind == Weight::Matrix
+            ? mixed(c, format->format, isMedium, layer, weight.name)
+            : Format::F32,
+        weight.shape, nullptr};
   };
   for (int64_t layer = 0; layer < c.layers; ++layer)
     for (const Weight &weight : layerWeights(c, layer))
-      add(Model::inLayer(layer, weight.name), weight);
+      add(Model::inLayer(layer, weight.name), weight, layer);
   for (const Weight &weight : outerWeights(c))
-    add(weight.name, weight);
+    add(weight.name, weight, -1);
 }
 
 } // namespace greta::llm
