@@ -1,6 +1,6 @@
 """Load on greta-llm serve: what scripts/llm-load runs for minutes and test_llm_load.py for seconds.
 
-Clients ask what was answered alone before, whole or as events, leave in the middle, send what is no request or more than there may be, hold
+Clients ask what was answered alone before, of all APIs, with formats and tools and in several answers, whole or as events, leave in the middle, send what is no request or more than there may be, hold
 connections open without a request, and meet a full queue. The server is
 killed and started again halfway, and is sent SIGTERM while requests are open. Every finished answer has to be the one that was given alone; memory
 has to stay flat.
@@ -53,6 +53,7 @@ BODIES = [
     b'{"prompt": "x", "response_format": {"type": "json_object"}, ' + b", ".join(b'"%d": 1' % i for i in range(100_000)) + b"}",
     b'{"prompt": "x", "logit_bias": {' + b", ".join(b'"%d": 1' % i for i in range(100_000)) + b"}}",
     b'{"prompt": "x", "n": 1e9}',
+    b'{"prompt": "x", "response_format": {"type": "json_schema"}, "tools": [{}]}',
 ]
 
 JSON = {"Content-Type": "application/json"}
@@ -106,26 +107,81 @@ class Server:
         assert errors == "", errors
 
 
-def body_of(i):
-    """A request that depends on its number alone."""
+COMPLETIONS, CHATS, OLLAMA, MESSAGES = "/v1/completions", "/v1/chat/completions", "/api/chat", "/v1/messages"
+SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "integer", "minimum": 0, "maximum": 99}}, "required": ["a", "b"]}
+FORMAT = {"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": SCHEMA}}}
+TOOLS = {"tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]}
+KINDS = [
+    (COMPLETIONS, {"temperature": 0}),
+    (COMPLETIONS, {}),
+    (CHATS, {}),
+    (OLLAMA, {}),
+    (COMPLETIONS, {"n": 2}),
+    (MESSAGES, {}),
+    (CHATS, TOOLS | {"tool_choice": "required", "max_tokens": 80}),  # as many as a call has
+    (COMPLETIONS, FORMAT),
+    (COMPLETIONS, {"temperature": 1.5, "stop": ["na", "zek"]}),
+    (COMPLETIONS, {"frequency_penalty": 0.5, "presence_penalty": 0.2, "logit_bias": {"100": 3}, "logprobs": 2}),
+    (COMPLETIONS, {"grammar": 'root ::= [a-z ]{3,30} ("." | "!")'}),
+    (COMPLETIONS, {"top_k": 20, "top_p": 0.9}),
+    (COMPLETIONS, {"min_p": 0.1, "repeat_penalty": 1.3}),
+    (CHATS, FORMAT | {"n": 2}),
+    (OLLAMA, {"format": SCHEMA}),
+    (OLLAMA, TOOLS),
+    (MESSAGES, {"tools": [{"name": "f", "input_schema": SCHEMA}], "tool_choice": {"type": "any"}, "max_tokens": 80}),
+]
+
+
+def request_of(i, **changes):
+    """(path, body) of a request that depends on its number alone."""
     rng = random.Random(i)
+    path, more = KINDS[i % len(KINDS)]
     # Some begin alike, which the prefix cache knows.
     prompt = [1] * (i % 3 * 20) + rng.choices(range(512), k=rng.randint(1, 60))
-    body = {"prompt": prompt, "max_tokens": rng.randint(1, 48), "seed": i, "stream": i % 2 == 0}
-    kinds = [{"temperature": 0}, {}, {"top_k": 20, "top_p": 0.9}, {"min_p": 0.1, "repeat_penalty": 1.3}, {"temperature": 1.5, "stop": ["na", "zek"]}]
-    kinds += [{"grammar": 'root ::= [a-z ]{3,30} ("." | "!")'}, {"frequency_penalty": 0.5, "presence_penalty": 0.2, "logit_bias": {"100": 3}, "logprobs": 2}]
-    return body | kinds[i % len(kinds)]
+    text = "a" * (i % 3 * 20) + "".join(rng.choices("abc de", k=rng.randint(1, 60)))
+    body = {"max_tokens": rng.randint(1, 48), "seed": i, "stream": i % 2 == 0} | ({"prompt": prompt} if path == COMPLETIONS else {"messages": [{"role": "user", "content": text}]})
+    body |= more | changes
+    if path == OLLAMA:
+        body["options"] = {"num_predict": body.pop("max_tokens"), "seed": body.pop("seed")}
+    if path == MESSAGES:  # has no seeds
+        body["temperature"] = 0
+        del body["seed"]
+    return path, body
 
 
-def text_of(answer, is_stream):
-    """(text, why it ended) of an answer that is whole; None where it was cut off or is an error."""
-    if not is_stream:
-        choice = json.loads(answer)["choices"][0]
-        return choice["text"], choice["finish_reason"]
-    if not answer.endswith("data: [DONE]\n\n"):
+def said_of(parts):
+    """The parts of a message together: text, and calls without their numbers."""
+    calls = [call["function"] for part in parts for call in part.get("tool_calls") or []]
+    return "".join(part.get("content") or "" for part in parts), [(call["name"], json.dumps(call["arguments"])) for call in calls]
+
+
+def answer_of(path, answer, is_stream):
+    """Returns what is said, and why it ended, of each of several answers; None where they were cut off."""
+    events = [event.split("data: ", 1)[-1] for event in answer.split("\n\n")[:-1]] if is_stream and path != OLLAMA else answer.splitlines()
+    if is_stream and path in (COMPLETIONS, CHATS) and events[-1:] != ["[DONE]"]:
         return None
-    choices = [json.loads(event[6:])["choices"][0] for event in answer.split("\n\n")[:-2]]
-    return "".join(c["text"] for c in choices), choices[-1]["finish_reason"]
+    events = [json.loads(event) for event in events if event != "[DONE]"]
+    if path == OLLAMA:
+        return [(*said_of([event["message"] for event in events]), events[-1]["done_reason"])] if events and events[-1]["done"] else None
+    if path == MESSAGES:
+        if not is_stream:
+            (message,) = events
+            blocks = [block["text"] if "text" in block else json.dumps(block["input"]) for block in message["content"]]
+            return [([block for block in blocks if block], message["stop_reason"])]
+        if not events or events[-1]["type"] != "message_stop":
+            return None
+        blocks = {}
+        for event in events:
+            if event["type"] == "content_block_delta":
+                blocks[event["index"]] = blocks.get(event["index"], "") + (event["delta"].get("text") or json.dumps(json.loads(event["delta"]["partial_json"])))
+        (reason,) = [event["delta"]["stop_reason"] for event in events if event["type"] == "message_delta"]
+        return [(list(blocks.values()), reason)]
+    choices = {}
+    for event in events:
+        for choice in event["choices"]:
+            choices.setdefault(choice["index"], []).append(choice)
+    said = {i: said_of([c.get("message") or c.get("delta") or {"content": c.get("text")} for c in some]) for i, some in choices.items()}
+    return [(*said[i], choices[i][-1]["finish_reason"]) for i in sorted(choices)]
 
 
 class Load:
@@ -135,10 +191,10 @@ class Load:
         self.is_over, self.is_away = threading.Event(), threading.Event()
         self.alone = {}
         for i in range(kinds):
-            body = body_of(i)
-            status, text = server.request("/v1/completions", json.dumps(body))
+            path, body = request_of(i)
+            status, text = server.request(path, json.dumps(body))
             assert status == 200, text
-            self.alone[i] = text_of(text, body["stream"])
+            self.alone[i] = answer_of(path, text, body["stream"])
 
     def note(self, what):
         with self.lock:
@@ -178,14 +234,14 @@ class Load:
 
     def complete(self, rng):
         i = rng.randrange(len(self.alone))
-        body = body_of(i)
-        status, text = self.server.request("/v1/completions", json.dumps(body))
+        path, body = request_of(i)
+        status, text = self.server.request(path, json.dumps(body))
         if status == 429:
             self.note("refused by a full queue")
             time.sleep(rng.random() * 0.2)
             return
         assert status == 200, text
-        got = text_of(text, body["stream"])
+        got = answer_of(path, text, body["stream"])
         if got is None:
             raise ConnectionError("a stream was cut off")
         assert got == self.alone[i], f"request {i}: {got!r} in place of {self.alone[i]!r}"
@@ -194,7 +250,8 @@ class Load:
     def leave(self, rng):
         """Goes away while the answer is made, sometimes before it begins."""
         connection = self.server.connect()
-        connection.request("POST", "/v1/completions", json.dumps(body_of(rng.randrange(len(self.alone))) | {"max_tokens": 400, "stream": rng.random() < 0.7}), JSON)
+        path, body = request_of(rng.randrange(len(self.alone)), max_tokens=400, stream=rng.random() < 0.7)
+        connection.request("POST", path, json.dumps(body), JSON)
         if rng.random() < 0.6:
             response = connection.getresponse()
             response.read(rng.randrange(1, 400))
@@ -273,12 +330,12 @@ class Load:
 
     def stop(self):
         """SIGTERM while as many streams as may be are open: they end as they would have."""
-        bodies, results = [body_of(i) | {"stream": True} for i in range(4)], {}
+        asked, results = [request_of(i, stream=True) for i in range(4)], {}
 
         def ask(i):
-            results[i] = self.server.request("/v1/completions", json.dumps(bodies[i]))
+            results[i] = self.server.request(asked[i][0], json.dumps(asked[i][1]))
 
-        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(asked))]
         taken = self.server.metric("first_tokens_total")
         for thread in threads:
             thread.start()
@@ -293,7 +350,7 @@ class Load:
             # Who came behind the signal was refused.
             assert status in (200, 503), text
             if status == 200:
-                assert text_of(text, True) == self.alone[i]
+                assert answer_of(asked[i][0], text, True) == self.alone[i]
                 finished += 1
         assert finished
         self.counts["finished behind SIGTERM"] = finished
@@ -313,7 +370,8 @@ def run(command, seconds, clients, environment=None, kinds=24):
         load.settle()
         in_use = server.metric("memory_in_use_bytes")
         for i in range(8):
-            assert text_of(server.request("/v1/completions", json.dumps(body_of(i)))[1], body_of(i)["stream"]) == load.alone[i]
+            path, body = request_of(i)
+            assert answer_of(path, server.request(path, json.dumps(body))[1], body["stream"]) == load.alone[i]
         assert server.metric("memory_in_use_bytes") == in_use
         load.stop()
     finally:

@@ -21,7 +21,7 @@ def test_load(tmp_path):
     made = llm("compile", "--synthetic=tiny", "--targets=gfx942", "--batch=1,4", "-o", package)
     assert made.returncode == 0, made.stderr
     options = ["--parallel=6", "--queue=4", "--context=2048", "--chunk=16", "--deterministic", "-q"]
-    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={DEVICE}", *options], seconds=6, clients=16, kinds=10)
+    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={DEVICE}", *options], seconds=6, clients=16, kinds=8)
     assert counts["finished"] >= 10 and counts["finished behind SIGTERM"] >= 1
     assert {"left", "malformed", "other paths", "refused by a full queue", "lost while the server was away"} <= counts.keys()
 
@@ -33,10 +33,10 @@ def test_load_sees_a_wrong_answer(tmp_path):
         process = None
 
         def request(self, path, data=None):
-            return 200, '{"choices": [{"text": "x", "finish_reason": "stop"}]}'
+            return 200, '{"choices": [{"index": 0, "text": "x", "finish_reason": "stop"}]}'
 
     load = llm_load.Load.__new__(llm_load.Load)
-    load.server, load.alone = Server(), {1: ("y", "stop")}
+    load.server, load.alone = Server(), {1: [("y", [], "stop")]}
     rng = type("", (), {"randrange": lambda self, n: 1})()
     with pytest.raises(AssertionError, match="request 1: .* in place of"):
         load.complete(rng)
