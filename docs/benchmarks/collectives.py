@@ -3,7 +3,8 @@
 usage: collectives.py LIB [--devices=vulkan:0,vulkan:1] [--ways=nccl,kernel,host] [--check] [--random=N] [--csv=FILE] [--commit=HASH]
 
 Each rank is a process with one of the devices; without --check it measures, too. Needs NumPy; with torch and two of NVIDIA's GPUs it runs torch's
-NCCL on buffers of the same sizes. NCCL is found where torch has it, or by the loader. --random: so many random collectives, all ranks the same.
+NCCL on buffers of the same sizes. NCCL is found where torch has it, or by the loader. --random: so many random collectives, all ranks the same, of up to
+32768 elements, one of 400 of up to 64 MB.
 """
 import argparse
 import ctypes as C
@@ -159,7 +160,10 @@ def random_sequence(comm, n):
     rng, wrong = np.random.default_rng(7), []
     for i in range(n):
         name, dtype = NAMES[rng.integers(len(NAMES))], list(DTYPES)[rng.integers(4)]
-        count = int(rng.integers(0, 1 << int(rng.integers(1, 16))))
+        most = 1 << int(rng.integers(1, 16))
+        if rng.integers(400) == 0:  # of the larger one of the buffers
+            most = (64 << 20) // np.dtype(DTYPES[dtype]).itemsize // (comm.size if name in ("reduce_scatter", "all_gather", "all_to_all") else 1)
+        count = int(rng.integers(most + 1))
         wrong += filter(None, [once(comm, name, count, dtype, int(rng.integers(2)), int(rng.integers(comm.size)), i, bool(rng.integers(2)))])
     return wrong
 

@@ -63,6 +63,16 @@ def test_collectives():
     ranks(body, DEVICES, staging_bytes=1)
 
 
+def test_a_large_sum():
+    """64 MB, in sixteen steps, of which four are under way at once."""
+    host = [np.random.default_rng(rank).random(1 << 24, np.float32) for rank in range(2)]
+
+    def body(c):
+        assert (c.all_reduce(greta.asarray(host[c.rank], device=c.device)).numpy() == host[0] + host[1]).all()
+
+    ranks(body, DEVICES[:2])
+
+
 def test_what_is_refused():
     others = [greta.zeros(4, device=device) for device in DEVICES[1::-1]]
 
