@@ -199,6 +199,8 @@ int bench(const Options &options) {
     engineOptions.context = longest;
   Engine engine(model, packageFor(model, options, options.batches),
                 engineOptions);
+  if (engine.isFollower())
+    return engine.follow(), 0;
   double parameters = 0;
   for (const auto &[name, stored] : model.weights)
     parameters += static_cast<double>(stored.rows()) *

@@ -243,20 +243,20 @@ std::string packageFor(const Model &model, const Options &options,
   progress.say("looking for the device");
   std::string targets = targetsOf(
       options.devices.empty() ? options.device : options.devices.front());
-  bool isByLayers = EngineOptions::of(options).isByLayers;
+  EngineOptions engine = EngineOptions::of(options);
   std::set<std::string> known = {targets};
   for (const std::string &device : options.devices) {
     std::string its = targetsOf(device);
     if (!known.insert(its).second)
       continue;
-    if (!isByLayers)
+    if (!engine.isByLayers)
       fail("--devices: " + options.devices.front() + " and " + device +
            " run different kernels; such are for --split=layers");
     targets += "," + its;
   }
   std::string module = writeDivided(
       model, model.element(), kvCacheNamed(options.kvCache),
-      isByLayers ? 1 : static_cast<int64_t>(options.devices.size()), batches);
+      engine.isByLayers ? 1 : static_cast<int64_t>(engine.count), batches);
   Sha256 hash;
   hash.add(module);
   hash.add(targets);

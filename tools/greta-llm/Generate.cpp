@@ -31,6 +31,8 @@ int generate(const Options &options) {
   Tokenizer tokenizer(model);
   Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
+  if (engine.isFollower())
+    return engine.follow(), 0;
   std::unique_ptr<Drafts> drafts = draftsFor(options, tokenizer, engine, 1);
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
@@ -84,6 +86,8 @@ int logits(const Options &options) {
       checkedTokens(options.tokens, model.config, "the prompt");
   Engine engine(model, packageFor(model, options, {1}),
                 EngineOptions::of(options));
+  if (engine.isFollower())
+    return engine.follow(), 0;
   checkRoom(tokens, engine);
   Sequence sequence;
   int64_t count = static_cast<int64_t>(tokens.size());

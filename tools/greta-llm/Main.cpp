@@ -77,11 +77,62 @@ void addDevices(CLI::App *verb, Options &options) {
       ->delimiter(',')
       ->excludes("--device");
   verb->add_option(
-          "--split", options.split,
-          "how they divide it. tensor: 2, 4 or 8 equal devices have a part of "
-          "every layer; layers: each has some layers, as its free memory is, "
-          "one device after the other; layers:20,12: so many")
-      ->needs("--devices");
+      "--split", options.split,
+      "how they divide it. tensor: 2, 4 or 8 equal devices have a part of "
+      "every layer; layers: each has some layers, as its free memory is, "
+      "one device after the other; layers:20,12: so many");
+  auto *meet = verb->add_option(
+      "--meet", options.meet,
+      "host:port of rank 0, where processes meet that compute the model "
+      "together, each with its --device; rank 0 does what is asked, and the "
+      "others end with it");
+  meet->excludes("--devices");
+  auto *ranks = verb->add_option(
+      "--ranks", options.ranks,
+      "how many processes; without it torchrun's or mpirun's number");
+  ranks->needs(meet)->check(CLI::Range(2, 64));
+  verb->add_option("--rank", options.rank, "the number of this one, from 0 on")
+      ->needs(ranks);
+  ranks->needs("--rank");
+}
+
+// A process that meets others is told its number by whatever has started it.
+void readRanks(Options &options) {
+  if (options.meet.empty()) {
+    if (options.split != "tensor" && options.devices.empty())
+      fail("--split is for --devices or --meet");
+    return;
+  }
+  auto numberOf = [](const char *name) -> std::optional<int64_t> {
+    const char *text = secure_getenv(name);
+    if (!text)
+      return std::nullopt;
+    std::string digits = text;
+    if (digits.empty() || digits.size() > 6 ||
+        digits.find_first_not_of("0123456789") != std::string::npos)
+      fail(std::string(name) + "=" + digits + " is no number of processes");
+    return std::stoll(digits);
+  };
+  constexpr const char *launchers[][2] = {
+      {"WORLD_SIZE", "RANK"},                           // torchrun's
+      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, // Open MPI's
+      {"PMI_SIZE", "PMI_RANK"},                         // MPICH's
+      {"SLURM_NTASKS", "SLURM_PROCID"}};
+  for (const auto &[size, rank] : launchers) {
+    if (options.ranks)
+      break;
+    auto its = numberOf(size), number = numberOf(rank);
+    if (its && number) {
+      options.ranks = *its;
+      options.rank = *number;
+    }
+  }
+  if (options.ranks < 2 || options.ranks > 64)
+    fail("--meet is for 2 to 64 processes: say --ranks and --rank, or start "
+         "them with torchrun or mpirun");
+  if (options.rank < 0 || options.rank >= options.ranks)
+    fail("--rank=" + std::to_string(options.rank) + " is none of " +
+         std::to_string(options.ranks));
 }
 
 // The options of every verb that runs a model.
@@ -387,6 +438,7 @@ int main(int argc, char **argv) {
       fail("no command given; the commands are compile, run, generate, embed, "
            "logits, tokenize, bench, perplexity, serve, list (--help)");
     nameFiles(options);
+    readRanks(options);
     int status = chosen(options);
     // Verbs that write while they work have flushed what failed.
     if (status == 0 && (fflush(stdout) != 0 || ferror(stdout)))

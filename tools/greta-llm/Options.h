@@ -19,6 +19,8 @@ struct Options {
   std::string first, second;        // [package] model, as they were given
   std::vector<std::string> devices; // that compute the model together
   std::string split = "tensor";     // how they divide it
+  std::string meet;                 // where processes that compute it meet
+  int64_t ranks = 0, rank = 0;      // how many they are, and which this is
   int64_t shards = 1;               // the same, for compile
   std::optional<int64_t> partRows;  // of sums over devices, see --help
   int64_t joined = 0;               // workgroups a compute unit, see --help

@@ -38,6 +38,8 @@ int perplexity(const Options &options) {
     fail("the context of " + std::to_string(engineOptions.context) +
          " tokens is less than a window (--window)");
   Engine engine(model, packageFor(model, options, {1}), engineOptions);
+  if (engine.isFollower())
+    return engine.follow(), 0;
   size_t vocabulary = static_cast<size_t>(engine.vocabulary());
   double sum = 0, squares = 0, count = 0;
   for (size_t from = 0; from + window <= tokens.size(); from += window) {

@@ -254,6 +254,8 @@ int run(const Options &options) {
     fail(chat.problem());
   Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
+  if (engine.isFollower())
+    return engine.follow(), 0;
   Conversation conversation(options, chat, tokenizer, engine);
   bool isTerminal = isatty(STDIN_FILENO);
   if (isTerminal && !options.isQuiet)

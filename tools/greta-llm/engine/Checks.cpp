@@ -48,8 +48,11 @@ void Engine::writeChecked(const Checked &one, int64_t place) {
 }
 
 Engine::Chosen Engine::check(const std::vector<Checked> &sequences) {
-  if (!others.empty())
-    tell([=](Engine &other) { (void)other.check(sequences); });
+  tell([&] {
+    Call call{Call::Check};
+    call.checked = sequences;
+    return call;
+  });
   int64_t count = 0;
   for (const Checked &one : sequences)
     count += static_cast<int64_t>(one.count);

@@ -41,6 +41,8 @@ Options optionsOf(const Options &options, int64_t context) {
   if (!own.devices.empty())
     own.device = own.devices.front();
   own.devices.clear();
+  own.meet.clear();
+  own.rank = 0;
   own.split = "tensor";
   own.drafts = 0;
   own.context = context;

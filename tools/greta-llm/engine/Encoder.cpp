@@ -25,8 +25,8 @@ Encoder::Encoder(const Model &model, const std::string &packagePath,
       lookup(load("embed")), element(elementOf(lookup)),
       classes(classify(model, element)) {
   const Config &c = model.config;
-  if (options.devices.size() > 1)
-    checkDivisible(model, static_cast<int64_t>(options.devices.size()));
+  if (options.count > 1)
+    checkDivisible(model, static_cast<int64_t>(options.count));
   checkKvCache(model, kvCacheNamed(options.kvCache));
   checkFacts(package.manifest(), packagePath, factsOf(model, element));
   firstNorm.push_back(load(encodeFirstFunction));

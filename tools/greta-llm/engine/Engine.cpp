@@ -18,6 +18,11 @@ namespace greta::llm {
 EngineOptions EngineOptions::of(const Options &options) {
   EngineOptions engine;
   engine.devices = options.devices;
+  engine.meet = options.meet;
+  engine.number = static_cast<size_t>(options.rank);
+  engine.count = options.meet.empty()
+                     ? std::max<size_t>(1, options.devices.size())
+                     : static_cast<size_t>(options.ranks);
   auto refuse = [&] {
     fail("--split is tensor, layers, or the number of layers of each device: "
          "layers:20,12, not " +
@@ -26,7 +31,7 @@ EngineOptions EngineOptions::of(const Options &options) {
   std::istringstream words(options.split);
   std::string word;
   std::getline(words, word, ':');
-  engine.isByLayers = word == "layers" && engine.devices.size() > 1;
+  engine.isByLayers = word == "layers" && engine.count > 1;
   if ((word != "layers" && word != "tensor") || options.split.back() == ',' ||
       options.split.back() == ':')
     refuse();
@@ -37,7 +42,7 @@ EngineOptions EngineOptions::of(const Options &options) {
     if (engine.layersOfStages.back() < 1 || options.split[0] == 't')
       refuse();
   }
-  if (engine.isByLayers)
+  if (engine.isByLayers && !engine.devices.empty())
     std::rotate(engine.devices.begin(), engine.devices.end() - 1,
                 engine.devices.end());
   engine.device =
@@ -47,17 +52,17 @@ EngineOptions EngineOptions::of(const Options &options) {
   engine.usesGraphs = !options.noGraphs;
   engine.keepsSize = options.isDeterministic;
   engine.drafts = options.drafts;
-  engine.isQuiet = options.isQuiet;
+  engine.isQuiet = options.isQuiet || engine.number > 0;
   engine.kvCache = options.kvCache;
   return engine;
 }
 
 Engine::Engine(const Model &model, const std::string &packagePath,
                const EngineOptions &options)
-    : shard(options.devices.size() > 1 && !options.isByLayers
+    : shard(options.count > 1 && !options.isByLayers
                 ? std::make_unique<Model>(
                       shardOf(model, static_cast<int64_t>(options.number),
-                              static_cast<int64_t>(options.devices.size())))
+                              static_cast<int64_t>(options.count)))
                 : nullptr),
       model(shard ? *shard : model), options(options),
       progress(options.isQuiet), packagePath(packagePath),
@@ -480,12 +485,12 @@ int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
 // The others append to a copy: what they know of a sequence is its pages.
 void Engine::tellAppended(const Sequence &sequence, const int32_t *tokens,
                           size_t count) const {
-  if (!others.empty())
-    tell([copy = sequence,
-          all = std::vector<int32_t>(tokens, tokens + count)](Engine &other) {
-      Sequence its = copy;
-      other.append(its, all.data(), all.size());
-    });
+  tell([&] {
+    Call call{Call::Append};
+    call.sequence = sequence;
+    call.tokens.assign(tokens, tokens + count);
+    return call;
+  });
 }
 
 void Engine::append(Sequence &sequence, const int32_t *tokens, size_t count) {

@@ -27,14 +27,16 @@ struct Options;
 
 struct EngineOptions {
   std::string device;
-  // With others, those that compute the model together; of them it is the one
-  // with this number, and the first one makes the others.
+  // So many engines compute the model together; of them it is the one with this
+  // number. They are processes that meet at this address, or, where there is
+  // none, have these devices, and the first one makes the others.
+  size_t count = 1, number = 0;
+  std::string meet;
   std::vector<std::string> devices;
-  size_t number = 0;
   std::shared_ptr<Team> team;
   // They have layers, not parts of all: so many each, in the order of layers,
-  // or none to divide them by memory. The first device of `devices` has the
-  // last layers, and the others those before, in their order.
+  // or none to divide them by memory. The first engine has the last layers, and
+  // the others those before, in their order.
   bool isByLayers = false;
   std::vector<int64_t> layersOfStages;
   int64_t context = 0;    // tokens of all sequences; 0: what fits
@@ -121,11 +123,21 @@ public:
   void abort();
   // Says whether several devices compute the model. Behind an error of one they
   // are not in step any more, so it is the end of all.
-  bool isShared() const { return options.devices.size() > 1; }
+  bool isShared() const { return options.count > 1; }
+  // Says whether a process other than this one has the requests. Then it does
+  // what that one tells it, until that one ends.
+  bool isFollower() const { return options.number > 0; }
+  void follow();
+  // Does what the first of several has done.
+  void take(const Call &call);
   // Says whether each has a part of every layer, whose sums are over all.
   bool hasSums() const { return shard != nullptr; }
   // The cause of an error is another device's where one has failed.
   std::string causeOf(const std::exception &problem) const;
+  // Why one of the others has failed; "" if none has.
+  std::string failure() const {
+    return isShared() ? options.team->failure() : "";
+  }
   // Whether the logits of a place's choices are read, too.
   void wantLogits(int64_t place, bool wants) {
     places.wantsLogits[static_cast<size_t>(place)] = wants;
@@ -136,19 +148,6 @@ public:
   int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
                    const Sampling &sampling, int64_t most,
                    const std::function<bool(int32_t)> &take, Drafts *drafts);
-  // A sequence's part of a step that checks guesses: the last `count` of its
-  // tokens, of which all but the first are guesses. Pages are reserved for all.
-  struct Checked {
-    Sequence sequence;
-    std::vector<int32_t> tokens;
-    size_t count = 1;
-    Sampling sampling;
-    // So many of the tokens before the guesses, the last ones, are generated.
-    size_t said = 0;
-    // Each of the `count` tokens has a mask of what may follow, if one has.
-    std::vector<std::vector<uint32_t>> masks;
-    bool wantsLogits = false;
-  };
   // Queues a step that says behind each of these tokens what comes next. Each
   // has a place of its own, in their order. So a guess is right if it is what
   // the place before says, and each token is the one that steps without guesses
@@ -264,7 +263,7 @@ private:
   void runStep(int64_t batch, int64_t count);
   void clearPlaces();
   void forgetPlaces() {
-    tell([](Engine &other) { other.forgetPlaces(); });
+    tell([] { return Call{Call::ForgetPlaces}; });
     placesAreClear = false;
   }
   int64_t wantedPlaces() const;
@@ -290,14 +289,22 @@ private:
   }
   int64_t pitch() const { return (places.size + 3) / 4 * 4; }
 
-  // The same call for the others.
-  void tell(std::function<void(Engine &)> call) const {
+  // The same call for the others, which `make` returns.
+  template <typename Make> void tell(Make make) const {
+    if (others.empty())
+      return;
+    auto call = std::make_shared<const Call>(make());
     for (const std::unique_ptr<Follower> &other : others)
       other->add(call);
   }
   void makeOthers(const Model &whole);
   void tellAppended(const Sequence &sequence, const int32_t *tokens,
                     size_t count) const;
+  uint64_t alike() const;
+  // By which they are several.
+  std::string option() const {
+    return options.meet.empty() ? "--devices" : "--ranks";
+  }
   Stage agreeOnStage();
   // This finds the first of the device's layers that is one; -1: none is.
   int64_t ownLayer(const std::function<bool(int64_t)> &isOne) const;

@@ -43,7 +43,7 @@ const Engine::Step &Engine::stepFor(int64_t sequences) const {
 }
 
 void Engine::makePlaces(int64_t sequences) {
-  tell([=](Engine &other) { other.makePlaces(sequences); });
+  tell([&] { return Call{Call::MakePlaces, sequences}; });
   places = {};
   places.size = stepFor(sequences).size;
   int64_t size = places.size, batches = (sequences + size - 1) / size;
@@ -204,7 +204,11 @@ bool Engine::extend(int64_t place, Sequence &sequence, int64_t tokens,
     return true;
   if (!reserve(sequence, more) && !reserve(sequence, tokens))
     return false;
-  tell([=](Engine &other) { other.writeTable(place, sequence); });
+  tell([&] {
+    Call call{Call::WriteTable, place};
+    call.sequence = sequence;
+    return call;
+  });
   writeTable(place, sequence);
   return true;
 }
@@ -238,7 +242,11 @@ void Engine::writeMask(int64_t place, const std::vector<uint32_t> &mask) {
 }
 
 void Engine::setMask(int64_t place, const std::vector<uint32_t> &mask) {
-  tell([=](Engine &other) { other.setMask(place, mask); });
+  tell([&] {
+    Call call{Call::SetMask, place};
+    call.mask = mask;
+    return call;
+  });
   writeMask(place, mask);
   auto index = static_cast<size_t>(place);
   if (places.left[index] && places.waits[index])
@@ -276,8 +284,10 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
                              const Sampling &sampling, int64_t left,
                              int64_t said) {
-  tell([=](Engine &other) {
-    (void)other.begin(place, sequence, prompt, sampling, left, said);
+  tell([&] {
+    Call call{Call::Begin, place, left, said, sequence, prompt};
+    call.sampling = sampling;
+    return call;
   });
   if (!placesAreClear)
     clearPlaces();
@@ -301,7 +311,7 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
 }
 
 Engine::Chosen Engine::step() {
-  tell([](Engine &other) { (void)other.step(); });
+  tell([] { return Call{Call::Step}; });
   size_t size = static_cast<size_t>(places.size);
   // How many of a batch's places: up to the last one that takes part.
   std::vector<int64_t> counts(places.batches.size()), choosing;
@@ -351,7 +361,7 @@ int64_t Engine::generate(const Sequence &sequence,
 }
 
 void Engine::end(int64_t place) {
-  tell([=](Engine &other) { other.end(place); });
+  tell([&] { return Call{Call::End, place}; });
   // The device clears a place by itself behind the last token.
   if (std::exchange(places.left[static_cast<size_t>(place)], 0) == 0)
     return;
@@ -364,9 +374,11 @@ void Engine::end(int64_t place) {
 
 const std::vector<float> &Engine::evaluateOne(Sequence &sequence,
                                               int32_t token) {
-  tell([copy = sequence, token](Engine &other) {
-    Sequence its = copy;
-    (void)other.evaluateOne(its, token);
+  tell([&] {
+    Call call{Call::EvaluateOne};
+    call.sequence = sequence;
+    call.tokens = {token};
+    return call;
   });
   clearPlaces();
   int64_t position = sequence.length++;

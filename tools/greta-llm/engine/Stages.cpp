@@ -7,28 +7,53 @@
 #include "model/Shards.h"
 
 #include <numeric>
+#include <sstream>
 
 namespace greta::llm {
+
+// Engines of other models, or that divide prompts otherwise, would add up what
+// does not belong together.
+uint64_t Engine::alike() const {
+  std::ostringstream text;
+  text << greta_version() << ' ' << sizeof(Call) << ' ' << options.context
+       << ' ' << options.chunk << ' ' << options.sequences << ' '
+       << options.drafts << ' ' << options.keepsSize << options.usesGraphs
+       << options.isByLayers;
+  for (int64_t layers : options.layersOfStages)
+    text << ' ' << layers;
+  for (const auto &[name, fact] : factsOf(model, element, kvCache))
+    text << ' ' << name << ' ' << fact;
+  // FNV-1a, which every machine computes alike.
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char c : text.str())
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
 
 Stage Engine::agreeOnStage() {
   const Config &c = model.config;
   std::vector<int64_t> shares = options.layersOfStages;
   int64_t sum = std::accumulate(shares.begin(), shares.end(), int64_t(0));
-  size_t count = options.devices.size();
+  size_t count = options.count;
   if (!shares.empty() && (shares.size() != count || sum != c.layers))
     fail("--split: has " + std::to_string(sum) + " layers for " +
          std::to_string(shares.size()) + " devices; the model has " +
-         std::to_string(c.layers) + ", and --devices " + std::to_string(count));
+         std::to_string(c.layers) + ", and " +
+         option() + " " + std::to_string(count));
   if (!isShared())
     return {0, c.layers};
-  members = options.team->meet(options.number,
-                               {nameOfDevice(runtime), runtime.memory().free});
+  members = options.team->meet(
+      options.number, {nameOfDevice(runtime), runtime.memory().free, alike()});
+  for (const Team::Member &member : members)
+    if (member.alike != members.front().alike)
+      fail("rank " + std::to_string(&member - members.data()) +
+           " has another model, other options or another version than rank 0");
   if (hasSums()) {
     // Sums of unequal devices would be rounded alike, but not the rest, and
     // they would choose other tokens.
     for (const Team::Member &member : members)
       if (member.device != members.front().device)
-        fail("--devices: a model is divided among equal devices, not " +
+        fail(option() + ": a model is divided among equal devices, not " +
              members.front().device + " and " + member.device +
              "; unequal ones are for --split=layers");
     return {0, c.layers};
@@ -65,7 +90,7 @@ int64_t Engine::layerOfClass(size_t number) const {
 // These go from stage to stage before a layer, for so many tokens.
 std::vector<greta_comm_transfer> Engine::residual(int64_t layer, int64_t tokens,
                                                   bool receives) const {
-  size_t count = options.devices.size();
+  size_t count = options.count;
   auto peer = static_cast<uint32_t>(
       (options.number + (receives ? count - 1 : 1)) % count);
   std::vector<greta_comm_transfer> all;

@@ -1,13 +1,33 @@
 // Team.cpp: see Team.h. Also what an engine does as one of several: it makes
-// the others, joins their communicator, and adds up over all.
+// the others, follows the first, joins their communicator, and adds up over
+// all.
 #include "engine/Team.h"
 #include "engine/Engine.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace greta::llm {
 
-int64_t Team::least(int64_t number) {
+void Team::fail(const std::string &problem) {
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    if (why.empty())
+      why = problem;
+  }
+  changed.notify_all();
+}
+
+std::string Team::failure() {
+  std::lock_guard<std::mutex> guard(lock);
+  return why;
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+int64_t Threads::least(int64_t number) {
   std::unique_lock<std::mutex> guard(lock);
   size_t mine = round;
   smallest = std::min(smallest, number);
@@ -24,7 +44,7 @@ int64_t Team::least(int64_t number) {
   return agreed;
 }
 
-std::vector<Team::Member> Team::meet(size_t number, const Member &member) {
+std::vector<Team::Member> Threads::meet(size_t number, const Member &member) {
   {
     std::lock_guard<std::mutex> guard(lock);
     members[number] = member;
@@ -33,36 +53,7 @@ std::vector<Team::Member> Team::meet(size_t number, const Member &member) {
   return members;
 }
 
-void Team::fail(const std::string &problem) {
-  {
-    std::lock_guard<std::mutex> guard(lock);
-    if (why.empty())
-      why = problem;
-  }
-  changed.notify_all();
-}
-
-std::string Team::failure() {
-  std::lock_guard<std::mutex> guard(lock);
-  return why;
-}
-
-Follower::Follower(std::shared_ptr<Team> team,
-                   std::function<std::unique_ptr<Engine>()> make)
-    : team(std::move(team)),
-      thread([this, make = std::move(make)] { run(make); }) {}
-
-Follower::~Follower() {
-  team->fail("the first device has ended"); // while they are made
-  {
-    std::lock_guard<std::mutex> guard(lock);
-    ends = true;
-  }
-  changed.notify_all();
-  thread.join();
-}
-
-void Follower::add(std::function<void(Engine &)> call) {
+void Calls::add(std::shared_ptr<const Call> call) {
   {
     std::lock_guard<std::mutex> guard(lock);
     calls.push_back(std::move(call));
@@ -70,25 +61,227 @@ void Follower::add(std::function<void(Engine &)> call) {
   changed.notify_all();
 }
 
+void Calls::end() {
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    ends = true;
+  }
+  changed.notify_all();
+}
+
+bool Calls::hasEnded() {
+  std::lock_guard<std::mutex> guard(lock);
+  return ends && calls.empty();
+}
+
+std::shared_ptr<const Call>
+Calls::next(std::optional<std::chrono::milliseconds> time) {
+  std::unique_lock<std::mutex> guard(lock);
+  auto isOver = [&] { return ends || !calls.empty(); };
+  if (time)
+    changed.wait_for(guard, *time, isOver);
+  else
+    changed.wait(guard, isOver);
+  if (calls.empty())
+    return nullptr;
+  std::shared_ptr<const Call> call = std::move(calls.front());
+  calls.pop_front();
+  return call;
+}
+
+ThreadFollower::ThreadFollower(std::shared_ptr<Team> team,
+                               std::function<std::unique_ptr<Engine>()> make)
+    : team(std::move(team)),
+      thread([this, make = std::move(make)] { run(make); }) {}
+
+ThreadFollower::~ThreadFollower() {
+  team->fail("the first device has ended"); // while they are made
+  calls.end();
+  thread.join();
+}
+
 // An engine that fails ends the communicator, so that all hear of it.
-void Follower::run(const std::function<std::unique_ptr<Engine>()> &make) {
+void ThreadFollower::run(const std::function<std::unique_ptr<Engine>()> &make) {
   std::unique_ptr<Engine> engine;
   try {
     engine = make();
-    while (true) {
-      std::unique_lock<std::mutex> guard(lock);
-      changed.wait(guard, [&] { return ends || !calls.empty(); });
-      if (calls.empty())
-        return;
-      std::function<void(Engine &)> call = std::move(calls.front());
-      calls.pop_front();
-      guard.unlock();
-      call(*engine);
-    }
+    while (std::shared_ptr<const Call> call = calls.next())
+      engine->take(*call);
   } catch (const std::exception &problem) {
     team->fail(problem.what());
     if (engine)
       engine->abort();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Processes
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+// One process reads its part of a model while another has read it, and one that
+// has ended is noticed at once.
+constexpr uint64_t patience = 10 * 60 * 1000;
+// A message has so many; a longer call takes a second one.
+constexpr size_t messageBytes = 4096;
+// How often rank 0 says that it is there.
+constexpr std::chrono::milliseconds heartbeat(1000);
+
+// A rank says this of itself.
+struct Record {
+  uint64_t free, alike;
+  char device[240];
+};
+
+} // namespace
+
+Ranks::Ranks(const std::string &address, size_t number, size_t size)
+    : Team(size), address(address), number(number), runtime("host"),
+      stream(runtime.stream()), buffer(runtime.allocate(messageBytes)) {
+  greta_comm_options how{};
+  place(how);
+  how.rank = static_cast<uint32_t>(number);
+  how.size = static_cast<uint32_t>(size);
+  how.timeout_milliseconds = patience;
+  comm = std::make_unique<Comm>(runtime.comm(how));
+}
+
+int64_t Ranks::least(int64_t number) {
+  stream.write(buffer, &number, sizeof(number));
+  comm->allReduce(stream, buffer, buffer, 1, "i64", GRETA_COMM_MIN);
+  stream.read(buffer, &number, sizeof(number));
+  return number;
+}
+
+std::vector<Team::Member> Ranks::meet(size_t number, const Member &member) {
+  Record own{member.free, member.alike, {}};
+  member.device.copy(own.device, sizeof(own.device) - 1);
+  std::vector<Record> all(size);
+  Buffer records = runtime.allocate(size * sizeof(Record));
+  stream.write(buffer, &own, sizeof(own));
+  comm->allGather(stream, records, buffer, sizeof(own));
+  stream.read(records, all.data(), records.size());
+  std::vector<Member> members;
+  for (const Record &record : all)
+    members.push_back({record.device, record.free, record.alike});
+  return members;
+}
+
+// The bytes of rank 0, behind their number.
+void Ranks::exchange(std::string &bytes) {
+  std::string message(messageBytes, 0);
+  auto broadcast = [&](const Buffer &with, size_t count) {
+    comm->broadcast(stream, with, with, count, 0);
+  };
+  uint64_t size = bytes.size();
+  constexpr size_t room = messageBytes - sizeof(size);
+  if (number == 0) {
+    memcpy(message.data(), &size, sizeof(size));
+    bytes.copy(message.data() + sizeof(size), room);
+    stream.write(buffer, message.data(), message.size());
+  }
+  broadcast(buffer, messageBytes);
+  stream.read(buffer, message.data(), message.size());
+  memcpy(&size, message.data(), sizeof(size));
+  size_t first = std::min<size_t>(size, room);
+  if (number)
+    bytes = message.substr(sizeof(size), first);
+  if (size == first)
+    return;
+  bytes.resize(size);
+  Buffer rest = runtime.allocate(size - first);
+  if (number == 0)
+    stream.write(rest, bytes.data() + first, rest.size());
+  broadcast(rest, rest.size());
+  stream.read(rest, bytes.data() + first, rest.size());
+}
+
+void Ranks::send(const Call &call) {
+  std::string bytes = bytesOf(call);
+  exchange(bytes);
+}
+
+Call Ranks::receive() {
+  std::string bytes;
+  exchange(bytes);
+  return callOf(bytes);
+}
+
+RankFollowers::RankFollowers(std::shared_ptr<Ranks> ranks,
+                             std::function<void()> lost)
+    : ranks(std::move(ranks)), lost(std::move(lost)),
+      thread([this] { run(); }) {}
+
+RankFollowers::~RankFollowers() {
+  calls.end();
+  thread.join();
+}
+
+void RankFollowers::run() {
+  try {
+    Call nothing, last;
+    last.kind = Call::Last;
+    while (!calls.hasEnded()) {
+      std::shared_ptr<const Call> call = calls.next(heartbeat);
+      ranks->send(call ? *call : nothing);
+    }
+    ranks->send(last);
+  } catch (const std::exception &problem) {
+    ranks->fail(problem.what());
+    lost();
+  }
+}
+
+// A rank other than 0, until rank 0 ends. It fails as a whole where it or
+// another fails.
+void Engine::follow() {
+  auto &ranks = static_cast<Ranks &>(*options.team);
+  try {
+    for (Call call = ranks.receive(); call.kind != Call::Last;
+         call = ranks.receive())
+      take(call);
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// An engine as one of several
+//===----------------------------------------------------------------------===//
+
+void Engine::take(const Call &call) {
+  Sequence sequence = call.sequence;
+  switch (call.kind) {
+  case Call::MakePlaces:
+    return makePlaces(call.place);
+  case Call::Append:
+    return append(sequence, call.tokens.data(), call.tokens.size());
+  case Call::EvaluateOne:
+    (void)evaluateOne(sequence, call.tokens.at(0));
+    return;
+  case Call::WriteTable:
+    return writeTable(call.place, sequence);
+  case Call::SetMask:
+    return setMask(call.place, call.mask);
+  case Call::Begin:
+    (void)begin(call.place, sequence, call.tokens, call.sampling, call.left,
+                call.said);
+    return;
+  case Call::Step:
+    (void)step();
+    return;
+  case Call::Check:
+    (void)check(call.checked);
+    return;
+  case Call::End:
+    return end(call.place);
+  case Call::ForgetPlaces:
+    return forgetPlaces();
+  case Call::Nothing:
+  case Call::Last:
+    return;
   }
 }
 
@@ -103,17 +296,21 @@ greta::Buffer Engine::allocateForOthers(size_t bytes) {
   return runtime.allocate(bytes);
 }
 
-// The first one makes the others, which load their parts beside it.
+// The first one makes the others, which load their parts beside it; as
+// processes they make themselves.
 void Engine::makeOthers(const Model &whole) {
-  if (!isShared() || options.number)
+  if (!options.meet.empty())
+    options.team =
+        std::make_shared<Ranks>(options.meet, options.number, options.count);
+  if (!isShared() || options.team)
     return;
-  options.team = std::make_shared<Team>(options.devices.size());
-  for (size_t number = 1; number < options.devices.size(); ++number) {
+  options.team = std::make_shared<Threads>(options.count);
+  for (size_t number = 1; number < options.count; ++number) {
     EngineOptions its = options;
     its.number = number;
     its.device = options.devices[number];
     its.isQuiet = true;
-    others.push_back(std::make_unique<Follower>(
+    others.push_back(std::make_unique<ThreadFollower>(
         options.team, [its, &whole, path = packagePath] {
           return std::make_unique<Engine>(whole, path, its);
         }));
@@ -124,15 +321,18 @@ void Engine::makeOthers(const Model &whole) {
 void Engine::join() {
   options.team->least(0);
   greta_comm_options how{};
-  how.id = &options.team->id;
+  options.team->place(how);
   how.rank = static_cast<uint32_t>(options.number);
-  how.size = static_cast<uint32_t>(options.devices.size());
+  how.size = static_cast<uint32_t>(options.count);
   comm = std::make_unique<greta::Comm>(runtime.comm(how));
-  if (!hasSums())
-    return;
-  for (Step &step : steps)
-    for (auto &[i, layer] : step.layers)
-      layer.setComm(*comm);
+  if (hasSums())
+    for (Step &step : steps)
+      for (auto &[i, layer] : step.layers)
+        layer.setComm(*comm);
+  if (!options.meet.empty() && options.number == 0)
+    others.push_back(std::make_unique<RankFollowers>(
+        std::static_pointer_cast<Ranks>(options.team),
+        [this] { comm->abort(); }));
 }
 
 // After an error the others would wait for what does not come.
@@ -142,6 +342,8 @@ Engine::~Engine() {
 }
 
 void Engine::abort() {
+  if (options.team)
+    options.team->abort();
   if (comm)
     comm->abort();
 }

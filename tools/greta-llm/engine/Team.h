@@ -1,16 +1,20 @@
-// Team.h: engines that compute a model together, a thread and a device each.
-// In: calls of the first one, which the application has. Out: the same calls
-// for the others, in their order, and sums over all of them.
+// Team.h: engines that compute a model together, each with a device: threads of
+// one process, or processes. In: calls of the first one, which the application
+// has. Out: the same calls for the others, in their order, and what all agree
+// on while they are made.
 #ifndef GRETA_LLM_TEAM_H
 #define GRETA_LLM_TEAM_H
 
+#include "engine/Call.h"
+
+#include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <greta_runtime.hpp>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,50 +25,138 @@ class Engine;
 
 class Team {
 public:
-  explicit Team(size_t size)
-      : size(size), id(Comm::uniqueId()), members(size) {}
+  explicit Team(size_t size) : size(size) {}
+  virtual ~Team() = default;
 
   // All come together while they are made; the least of their numbers. Throws
   // if one has failed.
-  int64_t least(int64_t number);
-  // The same; what each says of its device, by number.
+  virtual int64_t least(int64_t number) = 0;
+  // The same; what each says of itself, by number.
   struct Member {
     std::string device;
-    size_t free = 0; // bytes; 0: not known
+    uint64_t free = 0;  // bytes; 0: not known
+    uint64_t alike = 0; // a hash of what all are to have alike
   };
-  std::vector<Member> meet(size_t number, const Member &member);
+  virtual std::vector<Member> meet(size_t number, const Member &member) = 0;
+  // Says where the communicator of their sums is made.
+  virtual void place(greta_comm_options &options) const = 0;
+  // Engines of other processes are told that there is no more.
+  virtual void abort() {}
   void fail(const std::string &why);
   // Why one has failed; "" if none has.
   std::string failure();
 
   const size_t size;
+
+protected:
+  std::mutex lock;
+  std::condition_variable changed;
+  std::string why;
+};
+
+// The engines are threads of this process.
+class Threads : public Team {
+public:
+  explicit Threads(size_t size)
+      : Team(size), id(Comm::uniqueId()), members(size) {}
+  int64_t least(int64_t number) override;
+  std::vector<Member> meet(size_t number, const Member &member) override;
+  void place(greta_comm_options &options) const override { options.id = &id; }
+
+private:
   const greta_comm_id id;
+  size_t came = 0, round = 0;
+  int64_t smallest = INT64_MAX, agreed = 0;
+  std::vector<Member> members;
+};
+
+// The engines are processes, on one machine or several. They have a
+// communicator of their own between their hosts' memories.
+class Ranks : public Team {
+public:
+  // Waits for all, at the address of rank 0.
+  Ranks(const std::string &address, size_t number, size_t size);
+  int64_t least(int64_t number) override;
+  std::vector<Member> meet(size_t number, const Member &member) override;
+  void place(greta_comm_options &options) const override {
+    options.address = address.c_str();
+  }
+  void abort() override { comm->abort(); }
+
+  // Rank 0 sends calls, the others receive them. One thread at a time.
+  void send(const Call &call);
+  Call receive();
+
+private:
+  void exchange(std::string &bytes);
+
+  const std::string address;
+  const size_t number;
+  Runtime runtime;
+  Stream stream;
+  Buffer buffer;
+  std::unique_ptr<Comm> comm;
+};
+
+// Calls that wait for their thread.
+class Calls {
+public:
+  void add(std::shared_ptr<const Call> call);
+  // Behind those that were added comes none.
+  void end();
+  // The next one; null where none has come in time, or where none comes.
+  std::shared_ptr<const Call>
+  next(std::optional<std::chrono::milliseconds> time = {});
+  bool hasEnded();
 
 private:
   std::mutex lock;
   std::condition_variable changed;
-  size_t came = 0, round = 0;
-  int64_t smallest = INT64_MAX, agreed = 0;
-  std::string why;
-  std::vector<Member> members;
+  std::deque<std::shared_ptr<const Call>> calls;
+  bool ends = false;
 };
 
-// One of the others.
+// One of the others, or the way to all of them.
 class Follower {
 public:
-  Follower(std::shared_ptr<Team> team,
-           std::function<std::unique_ptr<Engine>()> make);
-  ~Follower();
-  void add(std::function<void(Engine &)> call);
+  virtual ~Follower() = default;
+  virtual void add(std::shared_ptr<const Call> call) = 0;
+};
+
+// An engine in a thread.
+class ThreadFollower : public Follower {
+public:
+  ThreadFollower(std::shared_ptr<Team> team,
+                 std::function<std::unique_ptr<Engine>()> make);
+  ~ThreadFollower() override;
+  void add(std::shared_ptr<const Call> call) override {
+    calls.add(std::move(call));
+  }
 
 private:
   void run(const std::function<std::unique_ptr<Engine>()> &make);
 
   std::shared_ptr<Team> team;
-  std::mutex lock;
-  std::condition_variable changed;
-  std::deque<std::function<void(Engine &)>> calls;
-  bool ends = false;
+  Calls calls;
+  std::thread thread;
+};
+
+// Tells the other processes, also that this one is there; `lost` is called when
+// one of them is gone.
+class RankFollowers : public Follower {
+public:
+  RankFollowers(std::shared_ptr<Ranks> ranks, std::function<void()> lost);
+  ~RankFollowers() override;
+  void add(std::shared_ptr<const Call> call) override {
+    calls.add(std::move(call));
+  }
+
+private:
+  void run();
+
+  std::shared_ptr<Ranks> ranks;
+  std::function<void()> lost;
+  Calls calls;
   std::thread thread;
 };
 

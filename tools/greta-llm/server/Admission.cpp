@@ -4,6 +4,7 @@
 #include "server/Scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace greta::llm {
@@ -15,8 +16,14 @@ constexpr int64_t growth = 64;
 /// end.
 bool Scheduler::admit() {
   std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(
-      lock, [&] { return isEnding || !waiting.empty() || !running.empty(); });
+  auto isNeeded = [&] {
+    return isEnding || !waiting.empty() || !running.empty();
+  };
+  // While nothing is asked for, nothing else shows that one of several engines
+  // is gone.
+  while (!changed.wait_for(lock, std::chrono::milliseconds(500), isNeeded))
+    if (std::string gone = engine.failure(); !gone.empty())
+      llm::fail(gone);
   if (isCut) {
     lock.unlock();
     failAll("the server is ending");

@@ -20,8 +20,8 @@ size_t Scheduler::roomForGuesses(const Job &job) const {
 }
 
 /// The part of a job in a step, without guesses and masks.
-Engine::Checked Scheduler::checkedOf(const Job &job) const {
-  Engine::Checked one;
+Checked Scheduler::checkedOf(const Job &job) const {
+  Checked one;
   one.sequence = job.sequence;
   one.tokens = job.request.tokens;
   one.tokens.insert(one.tokens.end(), job.chosen.begin(), job.chosen.end());
@@ -34,7 +34,7 @@ Engine::Checked Scheduler::checkedOf(const Job &job) const {
 /// Guesses for jobs, no more than a step of all of them has rows for.
 std::vector<std::vector<int32_t>>
 Scheduler::guessesFor(const std::vector<std::shared_ptr<Job>> &jobs,
-                      const std::vector<Engine::Checked> &texts) {
+                      const std::vector<Checked> &texts) {
   std::vector<size_t> wanted;
   for (const std::shared_ptr<Job> &job : jobs)
     wanted.push_back(roomForGuesses(*job));
@@ -63,9 +63,9 @@ void Scheduler::askGuide(const Job &job, std::vector<int32_t> guesses) {
 
 /// Puts a job, and those of its guesses that are masked or need no masks, into
 /// a step.
-void Scheduler::addToCheck(const std::shared_ptr<Job> &job,
-                           Engine::Checked text, std::vector<int32_t> guesses,
-                           Step &step, std::vector<Engine::Checked> &all) {
+void Scheduler::addToCheck(const std::shared_ptr<Job> &job, Checked text,
+                           std::vector<int32_t> guesses, Step &step,
+                           std::vector<Checked> &all) {
   if (job->guide) {
     guesses = job->guide->guesses();
     text.masks = {job->guide->mask()};
@@ -83,7 +83,7 @@ bool Scheduler::queueCheck() {
   while (!ahead.empty())
     takeStep();
   std::vector<std::shared_ptr<Job>> jobs = generating();
-  std::vector<Engine::Checked> texts, all;
+  std::vector<Checked> texts, all;
   for (const std::shared_ptr<Job> &job : jobs)
     texts.push_back(checkedOf(*job));
   std::vector<std::vector<int32_t>> guesses = guessesFor(jobs, texts);

@@ -213,15 +213,15 @@ private:
   bool queueNext();
   bool queueCheck();
   size_t roomForGuesses(const Job &job) const;
-  Engine::Checked checkedOf(const Job &job) const;
+  Checked checkedOf(const Job &job) const;
   std::vector<std::vector<int32_t>>
   guessesFor(const std::vector<std::shared_ptr<Job>> &jobs,
-             const std::vector<Engine::Checked> &texts);
+             const std::vector<Checked> &texts);
   size_t rowsForGuesses(size_t jobs) const;
   void askGuide(const Job &job, std::vector<int32_t> guesses);
-  void addToCheck(const std::shared_ptr<Job> &job, Engine::Checked text,
+  void addToCheck(const std::shared_ptr<Job> &job, Checked text,
                   std::vector<int32_t> guesses, Step &step,
-                  std::vector<Engine::Checked> &all);
+                  std::vector<Checked> &all);
   size_t tokensOfTurn(bool othersWait) const;
   bool queuePrompts(bool othersWait);
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);

@@ -421,7 +421,10 @@ int serve(const Options &options) {
   sigaddset(&ending, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  Entrance entrance(options);
+  // The other ranks have no clients.
+  std::optional<Entrance> entrance;
+  if (options.rank == 0)
+    entrance.emplace(options);
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
   EngineOptions engineOptions = EngineOptions::of(options);
@@ -435,15 +438,17 @@ int serve(const Options &options) {
     return 0; // while the kernels were compiled
   if (isEncoder) {
     Encoder encoder(model, package, engineOptions);
-    return EmbeddingServer(options, model, encoder, tokenizer).run(entrance);
+    return EmbeddingServer(options, model, encoder, tokenizer).run(*entrance);
   }
   Engine engine(model, package, engineOptions);
+  if (engine.isFollower())
+    return engine.follow(), 0;
   std::unique_ptr<Drafts> drafts =
       draftsFor(options, tokenizer, engine, options.parallel);
   if (isEndAsked())
     return 0; // while models were loaded
   engine.warmUp();
-  return Server(options, model, engine, tokenizer, drafts.get()).run(entrance);
+  return Server(options, model, engine, tokenizer, drafts.get()).run(*entrance);
 }
 
 } // namespace greta::llm

@@ -1,0 +1,131 @@
+"""greta-llm by processes that meet at an address: what they say is what devices of one process say, and all end with the first that ends."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from harness import WHOLE
+from test_llm import LLM, llm
+from test_llm_serve import Server
+
+# Seconds in which all know that one is gone.
+LIMIT = 20
+GENERATE = ("-p", "hello", "-n", 12, "--temp=0", "--ignore-eos", "-c", 256, "-q")
+
+
+def address():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def start(*words, environment={}):
+    return subprocess.Popen([str(w) for w in (LLM, *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=os.environ | environment)
+
+
+def compiled(folder, shards):
+    path = folder / f"{shards}.greta"
+    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:portable", "--batch=1", f"--shards={shards}", "-o", path)
+    assert made.returncode == 0, made.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("ranks"), 2)
+
+
+def words(package, verb="generate", *more, device="--device=vulkan"):
+    return (verb, package, "--synthetic=tiny", device, *more)
+
+
+def ranks(at, *command, environment={}):
+    """Both, of which the last one is said by the environment, as torchrun does."""
+    return [start(*command, f"--meet={at}", *(("--ranks=2", "--rank=0") if rank == 0 else ()), environment=environment | {"WORLD_SIZE": "2", "RANK": str(rank)}) for rank in (0, 1)]
+
+
+def ended(process, limit=120):
+    output, errors = process.communicate(timeout=limit)
+    return process.returncode, output, errors
+
+
+@pytest.mark.parametrize("split", ["tensor"] + WHOLE * ["layers"])
+def test_two_say_what_one_says(package, split, tmp_path):
+    package = package if split == "tensor" else compiled(tmp_path, 1)
+    one = ended(start(*words(package, device="--devices=vulkan,vulkan"), *GENERATE, f"--split={split}"))
+    assert one[0] == 0 and one[1].strip(), one
+    assert [ended(process) for process in ranks(address(), *words(package), *GENERATE, f"--split={split}")] == [one, (0, "", "")]
+
+
+def test_bench(package):
+    first, second = [ended(process) for process in ranks(address(), *words(package, "bench", "-p", 8, "-n", 4, "-r", 1, "--csv", "-q"))]
+    assert first[0] == second[0] == 0 and first[1].count("\n") == 3 and second[1:] == ("", ""), (first, second)
+
+
+@contextlib.contextmanager
+def served(package):
+    at = address()
+    command = words(package, "serve", "--parallel=1", "--context=256", f"--meet={at}", "--ranks=2")
+    other = start(*command, "--rank=1", "-q")
+    with contextlib.ExitStack() as stack:
+        stack.callback(other.kill)
+        server = Server(package, ["--synthetic=tiny"], *command[4:], "--rank=0", device="vulkan")
+        stack.callback(server.process.kill)
+        yield server, other
+
+
+def test_server_and_the_end_of_one(package):
+    body = dict(prompt="hello", max_tokens=12, temperature=0, logprobs=2)
+    alone = Server(package, ["--synthetic=tiny"], "--parallel=1", "--context=256", device="vulkan,vulkan")
+    want = alone.complete(**body)["choices"][0]["text"]
+    alone.end()
+    with served(package) as (server, other):
+        assert server.complete(**body)["choices"][0]["text"] == want
+        other.send_signal(signal.SIGTERM)  # which is for the first one alone
+        assert server.complete(**body | {"grammar": "root ::= [a-z ]+"})["choices"][0]["text"]
+        server.end()
+        assert ended(other, LIMIT) == (0, "", "")
+    # Nobody asks for anything, and one is killed.
+    with served(package) as (server, other):
+        begin = time.monotonic()
+        other.kill()
+        status, _, errors = ended(server.process, LIMIT)
+        assert status == 1 and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1 and "rank 1" in errors, errors
+        assert time.monotonic() - begin < LIMIT
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_killed_while_it_generates(package, killed):
+    processes = ranks(address(), *words(package), "-p", "hello", "-n", 1900, "--temp=0", "--ignore-eos", "-q")
+    assert processes[0].stdout.read(1)
+    begin = time.monotonic()
+    processes[killed].kill()
+    status, _, errors = ended(processes[1 - killed], LIMIT)
+    assert status == 1 and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1 and f"rank {killed}" in errors, errors
+    assert time.monotonic() - begin < LIMIT
+    processes[killed].communicate()
+
+
+def test_ranks_that_differ(package):
+    at = address()
+    processes = [start(*words(package), *GENERATE, f"--chunk={16 << rank}", f"--meet={at}", "--ranks=2", f"--rank={rank}") for rank in (0, 1)]
+    for process in processes:
+        status, output, errors = ended(process)
+        assert (status, output, errors) == (1, "", "greta-llm: error: rank 1 has another model, other options or another version than rank 0\n")
+
+
+def test_words(package):
+    for more, environment, says in (
+        (("--meet=localhost:1",), {}, "--meet is for 2 to 64 processes: say --ranks and --rank, or start them with torchrun or mpirun"),
+        (("--meet=localhost:1",), {"WORLD_SIZE": "2", "RANK": "x"}, "RANK=x is no number of processes"),
+        (("--meet=localhost:1", "--ranks=2", "--rank=2"), {}, "--rank=2 is none of 2"),
+        (("--meet=localhost", "--ranks=2", "--rank=0"), {}, "'localhost' is no address: it is host:port of rank 0"),
+        (("--split=layers",), {}, "--split is for --devices or --meet"),
+    ):
+        status, _, errors = ended(start(*words(package), *GENERATE, *more, environment=environment))
+        assert status == 1 and says in errors and errors.count("\n") == 1, errors

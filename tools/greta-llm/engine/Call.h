@@ -1,0 +1,60 @@
+// Call.h: what the first engine of several tells the others. In: a call that
+// changes sequences or places. Out: the same as a value, and as bytes for
+// another process.
+#ifndef GRETA_LLM_CALL_H
+#define GRETA_LLM_CALL_H
+
+#include "engine/Pages.h"
+#include "engine/Sampling.h"
+
+#include <string>
+
+namespace greta::llm {
+
+// A sequence's part of a step that checks guesses: the last `count` of its
+// tokens, of which all but the first are guesses. Pages are reserved for all.
+struct Checked {
+  Sequence sequence;
+  std::vector<int32_t> tokens;
+  size_t count = 1;
+  Sampling sampling;
+  // So many of the tokens before the guesses, the last ones, are generated.
+  size_t said = 0;
+  // Each of the `count` tokens has a mask of what may follow, if one has.
+  std::vector<std::vector<uint32_t>> masks;
+  bool wantsLogits = false;
+};
+
+// A call of Engine's function of that name, with those of its arguments that
+// the kind has.
+struct Call {
+  enum Kind : uint8_t {
+    MakePlaces,
+    Append,
+    EvaluateOne,
+    WriteTable,
+    SetMask,
+    Begin,
+    Step,
+    Check,
+    End,
+    ForgetPlaces,
+    Nothing, // says that the caller is there
+    Last
+  };
+  Kind kind = Nothing;
+  int64_t place = 0; // of MakePlaces their number
+  int64_t left = 0, said = 0;
+  Sequence sequence = {};
+  std::vector<int32_t> tokens = {};
+  std::vector<uint32_t> mask = {};
+  Sampling sampling = {};
+  std::vector<Checked> checked = {};
+};
+
+// Both are of one build on one kind of machine.
+std::string bytesOf(const Call &call);
+Call callOf(const std::string &bytes);
+
+} // namespace greta::llm
+#endif
