@@ -14,7 +14,7 @@ from test_llm import LLM, llm
 from test_llm_serve import Server
 
 # Seconds in which all know that one is gone.
-LIMIT = 20
+LIMIT = 60
 GENERATE = ("-p", "hello", "-n", 12, "--temp=0", "--ignore-eos", "-c", 256, "-q")
 
 
@@ -49,7 +49,7 @@ def ranks(at, *command, environment={}):
     return [start(*command, f"--meet={at}", *(("--ranks=2", "--rank=0") if rank == 0 else ()), environment=environment | {"WORLD_SIZE": "2", "RANK": str(rank)}) for rank in (0, 1)]
 
 
-def ended(process, limit=120):
+def ended(process, limit=300):
     output, errors = process.communicate(timeout=limit)
     return process.returncode, output, errors
 
