@@ -60,10 +60,12 @@ def test_two_say_what_one_says(package, split, tmp_path):
     one = ended(start(*words(package, device="--devices=vulkan,vulkan"), *GENERATE, f"--split={split}"))
     assert one[0] == 0 and one[1].strip(), one
     assert [ended(process) for process in ranks(address(), *words(package), *GENERATE, f"--split={split}")] == [one, (0, "", "")]
+    if split == "layers":
+        bench(package, "--split=layers")
 
 
-def test_bench(package):
-    first, second = [ended(process) for process in ranks(address(), *words(package, "bench", "-p", 8, "-n", 4, "-r", 1, "--csv", "-q"))]
+def bench(package, *more):
+    first, second = [ended(process) for process in ranks(address(), *words(package, "bench", "-p", 8, "-n", 4, "-r", 1, "--csv", "-q", *more))]
     assert first[0] == second[0] == 0 and first[1].count("\n") == 3 and second[1:] == ("", ""), (first, second)
 
 
@@ -99,7 +101,7 @@ def test_server_and_the_end_of_one(package):
         assert time.monotonic() - begin < LIMIT
 
 
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("killed", [1] + WHOLE * [0])
 def test_killed_while_it_generates(package, killed):
     processes = ranks(address(), *words(package), "-p", "hello", "-n", 1900, "--temp=0", "--ignore-eos", "-q")
     assert processes[0].stdout.read(1)
