@@ -214,8 +214,9 @@ GRETA_API greta_status greta_buffer_copy(greta_stream *stream, greta_buffer *to,
                                          const greta_buffer *from,
                                          size_t from_offset, size_t bytes);
 /* Between any two devices, or streams of one: begins when what is queued on
- * both streams is done, and both go on behind it. Between devices the bytes
- * pass through the host, which waits for them. */
+ * both streams is done, and both go on behind it. Devices of HIP that reach
+ * each other copy by themselves; between others the bytes pass through the
+ * host, which waits for them. */
 GRETA_API greta_status greta_buffer_copy_peer(greta_stream *to_stream,
                                               greta_buffer *to,
                                               size_t to_offset,

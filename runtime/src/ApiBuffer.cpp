@@ -193,18 +193,23 @@ greta_status greta_buffer_copy_peer(greta_stream *ToStream, greta_buffer *To,
     FromStream->endRepeats();
     ToStream->settle();
     FromStream->settle();
-    if (To->Device == From->Device) {
-      std::unique_ptr<Event> Ready = To->Device->createEvent(),
+    bool IsOne = To->Device == From->Device;
+    if (!Bytes && !IsOne)
+      return;
+    if (IsOne || To->Device->copiesFrom(*From->Device)) {
+      std::unique_ptr<Event> Ready = From->Device->createEvent(),
                              Taken = To->Device->createEvent();
       Out.record(*Ready);
       In.wait(*Ready);
-      In.copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+      if (IsOne)
+        In.copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+      else
+        In.copyPeer(To->Impl, ToOffset, *From->Device, From->Impl, FromOffset,
+                    Bytes);
       In.record(*Taken);
       Out.wait(*Taken);
       return;
     }
-    if (!Bytes)
-      return;
     std::unique_ptr<comm::PeerCopy> &Copies = FromStream->Copies;
     if (!Copies || !Copies->isBetween(*From->Device, *To->Device))
       Copies = std::make_unique<comm::PeerCopy>(From->Device, To->Device);

@@ -156,6 +156,8 @@ struct Launch {
   Span<Extent> Extents; // of the arguments in order, or none
 };
 
+class Device;
+
 class Stream {
 public:
   virtual ~Stream() = default;
@@ -165,6 +167,11 @@ public:
                     size_t Size) = 0;
   virtual void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
                     size_t FromOffset, size_t Size) = 0;
+  // From memory of a device of which Device::copiesFrom says so.
+  virtual void copyPeer(const MemoryRef &To, size_t ToOffset, Device &Other,
+                        const MemoryRef &From, size_t FromOffset, size_t Size) {
+    fail(GRETA_ERROR_UNSUPPORTED, "no copies from other devices");
+  }
   virtual void fill(const MemoryRef &To, size_t Offset, size_t Size,
                     uint32_t Word) = 0;
   virtual void launch(const Launch &L) = 0;
@@ -273,6 +280,9 @@ public:
 
   // Whether nothing runs there any more.
   virtual bool isLost() const { return false; }
+  // Whether its streams copy memory of the other device by themselves, which
+  // was right in a test.
+  virtual bool copiesFrom(Device &Other) { return false; }
 
   const MemoryUse &use() const { return *Use; }
   // The memory that the driver gave, the largest buffer that asks it for

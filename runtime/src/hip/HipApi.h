@@ -17,6 +17,7 @@ enum hipError_t : int {
   hipErrorNotReady = 600,
   hipErrorIllegalAddress = 700,
   hipErrorLaunchTimeOut = 702,
+  hipErrorPeerAccessAlreadyEnabled = 704,
   hipErrorContextIsDestroyed = 709,
   hipErrorAssert = 710,
   hipErrorLaunchFailure = 719
@@ -95,6 +96,13 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
   X(hipError_t, hipStreamQuery, hipStream_t)                                   \
   X(hipError_t, hipStreamSynchronize, hipStream_t)                             \
   X(hipError_t, hipStreamWaitEvent, hipStream_t, hipEvent_t, unsigned)
+
+// The same of those that a library may lack.
+#define GRETA_HIP_OPTIONAL_FUNCTIONS(X)                                        \
+  X(hipError_t, hipDeviceCanAccessPeer, int *, int, int)                       \
+  X(hipError_t, hipDeviceEnablePeerAccess, int, unsigned)                      \
+  X(hipError_t, hipMemcpyPeerAsync, void *, int, const void *, int, size_t,    \
+    hipStream_t)
 
 } // namespace greta::rt::hip
 #endif

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <functional>
 #include <list>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -97,6 +99,7 @@ struct HipKernel : Kernel {
 };
 
 struct HipStream;
+const Core &coreOf(Device &D);
 
 struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
   explicit HipGraph(CoreRef Owner) : C(std::move(Owner)) {}
@@ -166,6 +169,18 @@ struct HipStream : Stream {
     kept().add(From);
     add([To = at(To, ToOffset), From = at(From, FromOffset), Size](
             HipStream &S) { S.move(To, From, Size, hipMemcpyDeviceToDevice); });
+  }
+  // No graph records one.
+  void copyPeer(const MemoryRef &To, size_t ToOffset, Device &Other,
+                const MemoryRef &From, size_t FromOffset,
+                size_t Size) override {
+    C->check(C->use().hipMemcpyPeerAsync(at(To, ToOffset), C->Index,
+                                         at(From, FromOffset),
+                                         coreOf(Other).Index, Size, Handle),
+             "copying ", Size, " bytes from ", Other.Spec, " to ", C->Spec);
+    OpenKeep.add(To);
+    OpenKeep.add(From);
+    count();
   }
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override {
@@ -433,6 +448,18 @@ struct HipDevice : Device {
     return std::make_unique<HipStream>(C, static_cast<hipStream_t>(Stream));
   }
   bool isLost() const override { return C->IsLost; }
+  bool copiesFrom(Device &Other) override {
+    auto *Its = dynamic_cast<HipDevice *>(&Other);
+    const Library &L = *C->Lib;
+    if (!Its || Its->C->Lib != C->Lib || !L.hipDeviceCanAccessPeer ||
+        !L.hipDeviceEnablePeerAccess || !L.hipMemcpyPeerAsync)
+      return false;
+    std::lock_guard<std::mutex> Guard(PeersLock);
+    auto [It, IsNew] = Peers.try_emplace(Its->C->Index, false);
+    if (IsNew)
+      It->second = testCopiesFrom(*Its);
+    return It->second;
+  }
   Reserved reserved() override {
     size_t Free = 0, Total = 0;
     C->check(C->use().hipMemGetInfo(&Free, &Total), "the memory of ", C->Spec);
@@ -481,7 +508,44 @@ struct HipDevice : Device {
     return {INT32_MAX, 65535, 65535};
   }
   CoreRef C;
+
+private:
+  bool testCopiesFrom(HipDevice &Other);
+
+  std::mutex PeersLock;
+  std::map<int, bool> Peers; // by index, whether copies from it are right
 };
+
+const Core &coreOf(Device &D) { return *static_cast<HipDevice &>(D).C; }
+
+// Drivers have said that devices reach each other, and then copied something
+// else.
+bool HipDevice::testCopiesFrom(HipDevice &Other) {
+  constexpr size_t count = size_t(1) << 16, bytes = count * 4;
+  try {
+    const Library &L = C->use();
+    int Reaches = 0;
+    if (L.hipDeviceCanAccessPeer(&Reaches, C->Index, Other.C->Index) ||
+        !Reaches)
+      return false;
+    hipError_t Result = L.hipDeviceEnablePeerAccess(Other.C->Index, 0);
+    if (Result && Result != hipErrorPeerAccessAlreadyEnabled)
+      return false;
+    std::vector<uint32_t> Words(count), Got(count);
+    for (size_t I = 0; I < count; ++I)
+      Words[I] = static_cast<uint32_t>(I) * 2654435761u + 1;
+    MemoryRef From = Other.allocateMemory(bytes), To = allocateMemory(bytes);
+    HipStream Out(Other.C), In(C);
+    Out.write(From, 0, Words.data(), bytes);
+    Out.synchronize();
+    In.fill(To, 0, bytes, 0);
+    In.copyPeer(To, 0, Other, From, 0, bytes);
+    In.read(To, 0, Got.data(), bytes);
+    return Got == Words;
+  } catch (const Error &) {
+    return false;
+  }
+}
 
 std::shared_ptr<Device> open(std::shared_ptr<Library> Lib, int Index,
                              const std::string &Spec) {

@@ -26,6 +26,10 @@ Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
 #define X(Result, Name, ...) bindFunction(Name, Handle, #Name, Path);
   GRETA_HIP_FUNCTIONS(X)
 #undef X
+#define X(Result, Name, ...)                                                   \
+  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));
+  GRETA_HIP_OPTIONAL_FUNCTIONS(X)
+#undef X
   for (const char *Name :
        {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"})
     if (!Properties)

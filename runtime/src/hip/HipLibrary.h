@@ -62,6 +62,7 @@ public:
 
 #define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
   GRETA_HIP_FUNCTIONS(X)
+  GRETA_HIP_OPTIONAL_FUNCTIONS(X) // null where the library has none
 #undef X
   std::string Path; // as opened
   // ROCm has it from 5.5 on.

@@ -6,8 +6,9 @@
 // touches memory, a module or a graph that is gone by the time it runs is a
 // fault (fake_hip_faults). They can also break the device (fake_hip_break):
 // then what asks it for work, memory or news says so until it is reset, which
-// ends all that it had. There is one kernel, `scale`: y = 2 * x + 1. Written
-// against HIP's binary interface, without its headers.
+// ends all that it had. There are two devices, which reach each other's memory
+// as the tests want it (fake_hip_peers). There is one kernel, `scale`: y is
+// 2 * x + 1. Written against HIP's binary interface, without its headers.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -20,6 +21,7 @@
 #include <mutex>
 #include <sys/mman.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -54,8 +56,18 @@ struct State {
   std::vector<void *> Handles; // so that nobody takes lost ones for leaks
   char *Arena = nullptr;       // addresses are never used twice
   size_t Used = 0;
-  std::map<char *, size_t> Alive;
+  struct Allocation {
+    size_t Bytes;
+    int Device;
+  };
+  std::map<char *, Allocation> Alive;
+  // Copies between devices: there are none, they are right, they leave out the
+  // last word.
+  enum { None, Right, Wrong } Peers = Right;
+  int PeerCopies = 0;
 };
+constexpr int devices = 2;
+thread_local int Current = 0;
 constexpr size_t arenaBytes = size_t(8) << 30;
 
 State &state() {
@@ -83,17 +95,17 @@ template <typename T> T *made(T *New) {
   return New;
 }
 
-// The allocation at `Data` if nobody freed it, else null. Memory of the
-// caller's is his.
-void *alive(const void *Data, size_t Bytes) {
+// The allocation at `Data` if nobody freed it and it is that device's, else
+// null. Memory of the caller's is his.
+void *alive(const void *Data, size_t Bytes, int Device = -1) {
   State &S = state();
   char *P = static_cast<char *>(const_cast<void *>(Data));
   if (P < S.Arena || P >= S.Arena + arenaBytes)
     return P;
   auto Next = S.Alive.upper_bound(P);
   if (Next != S.Alive.begin()) {
-    auto [Base, Size] = *std::prev(Next);
-    if (P + Bytes <= Base + Size)
+    auto [Base, A] = *std::prev(Next);
+    if (P + Bytes <= Base + A.Bytes && (Device < 0 || A.Device == Device))
       return P;
   }
   ++S.Faults;
@@ -134,7 +146,7 @@ int allocate(void **Out, size_t Bytes) {
     return OutOfMemory;
   *Out = S.Arena + S.Used;
   S.Used += Rounded;
-  S.Alive[static_cast<char *>(*Out)] = Bytes;
+  S.Alive[static_cast<char *>(*Out)] = {Bytes, Current};
   return Success;
 }
 
@@ -144,7 +156,7 @@ int release(void *Memory) {
   auto Found = S.Alive.find(static_cast<char *>(Memory));
   if (Found == S.Alive.end())
     return Invalid;
-  madvise(Found->first, Found->second, MADV_DONTNEED);
+  madvise(Found->first, Found->second.Bytes, MADV_DONTNEED);
   S.Alive.erase(Found);
   return Success;
 }
@@ -201,12 +213,22 @@ int fake_hip_calls() {
   return state().Calls;
 }
 
+// How many copies there were between devices; the next ones are as `How` says.
+int fake_hip_peers(int How) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Peers = static_cast<decltype(State::Peers)>(How);
+  return std::exchange(state().PeerCopies, 0);
+}
+
 int hipInit(unsigned) { return Success; }
 int hipGetDeviceCount(int *Count) {
-  *Count = 1;
+  *Count = devices;
   return Success;
 }
-int hipSetDevice(int) { return Success; }
+int hipSetDevice(int Index) {
+  Current = Index;
+  return Index < devices ? Success : Invalid;
+}
 const char *hipGetErrorString(int) { return "an error of the fake"; }
 int hipGetDeviceProperties(void *Properties, int) {
   // The name, and the architecture somewhere behind it.
@@ -215,8 +237,9 @@ int hipGetDeviceProperties(void *Properties, int) {
   return Success;
 }
 
-int hipDeviceGetUuid(void *Uuid, int) {
+int hipDeviceGetUuid(void *Uuid, int Index) {
   memcpy(Uuid, "\x01\xfe of the fake!", 16);
+  static_cast<char *>(Uuid)[15] += static_cast<char>(Index);
   return Success;
 }
 
@@ -345,6 +368,24 @@ int hipMemcpyAsync(void *To, const void *From, size_t Bytes, int, Stream *On) {
   });
   return Success;
 }
+int hipDeviceCanAccessPeer(int *Can, int Device, int Peer) {
+  *Can = Device != Peer && state().Peers != State::None;
+  return Success;
+}
+int hipDeviceEnablePeerAccess(int, unsigned) { return Success; }
+int hipMemcpyPeerAsync(void *To, int ToDevice, const void *From, int FromDevice,
+                       size_t Bytes, Stream *On) {
+  if (int Status = answer())
+    return Status;
+  submit(On, [=] {
+    State &S = state();
+    ++S.PeerCopies;
+    size_t Copied = S.Peers == State::Wrong ? Bytes - 4 : Bytes;
+    if (alive(To, Bytes, ToDevice) && alive(From, Bytes, FromDevice))
+      memcpy(To, From, Copied);
+  });
+  return Success;
+}
 int hipMemsetD32Async(void *To, int Word, size_t Count, Stream *On) {
   if (int Status = answer())
     return Status;
@@ -405,8 +446,8 @@ int hipDeviceReset() {
     for (Stream *Each : S.Streams)
       Each->Queue.clear();
     Streams = S.Streams;
-    for (auto &[Base, Size] : S.Alive)
-      madvise(Base, Size, MADV_DONTNEED);
+    for (auto &[Base, A] : S.Alive)
+      madvise(Base, A.Bytes, MADV_DONTNEED);
     S.Alive.clear();
     S.Broken = 0;
   }

@@ -54,6 +54,7 @@ namespace greta::rt::hip {
   [[maybe_unused]] static constexpr AmdFunction<Result, __VA_ARGS__>           \
       amd_##Name = &::Name;
 GRETA_HIP_FUNCTIONS(X)
+GRETA_HIP_OPTIONAL_FUNCTIONS(X)
 #undef X
 } // namespace greta::rt::hip
 

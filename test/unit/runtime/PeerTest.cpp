@@ -2,6 +2,7 @@
 #include "TestPackage.h"
 #include "greta_runtime.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 using namespace greta_test;
@@ -38,6 +39,43 @@ TEST(Peer, CopiesBetweenAnyTwoDevices) {
       In.read(B, Got.data(), pieceWords * 4);
       EXPECT_EQ(Got, Data) << From->info() << To->info();
     }
+}
+
+// The fake's devices copy by themselves where they say that they can and a test
+// of it is right, else through the host. A process finds that out once.
+TEST(Peer, HipDevicesCopyFromEachOther) {
+  void *Library = dlopen(GRETA_TEST_FAKE_HIP, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(Library, nullptr) << dlerror();
+  auto Peers = reinterpret_cast<int (*)(int)>(dlsym(Library, "fake_hip_peers"));
+  auto Faults = reinterpret_cast<int (*)()>(dlsym(Library, "fake_hip_faults"));
+  int Before = Faults();
+  enum { None, Right, Wrong }; // FakeHip.cpp
+  std::vector<uint32_t> Data(pieceWords), Got(pieceWords);
+  for (size_t I = 0; I < pieceWords; ++I)
+    Data[I] = static_cast<uint32_t>(I * 2654435761u);
+  for (int How : {None, Wrong, Right}) {
+    Peers(How);
+    greta::Runtime From("hip:0"), To("hip:1");
+    greta::Stream Out = From.stream(), In = To.stream();
+    auto Copy = [&](size_t Bytes) {
+      greta::Buffer A = From.allocate(pieceWords * 4),
+                    B = To.allocate(pieceWords * 4);
+      Out.write(A, Data.data(), pieceWords * 4);
+      In.copyPeer(B, Out, A, Bytes);
+      Out.fill(A, pieceWords * 4, 0); // behind the copy
+      In.read(B, Got.data(), Bytes);
+      return std::equal(Got.begin(), Got.begin() + Bytes / 4, Data.begin());
+    };
+    // The test is one copy, and each of these one.
+    EXPECT_TRUE(Copy(pieceWords * 4)) << How;
+    EXPECT_TRUE(Copy(4)) << How;
+    EXPECT_EQ(Peers(How), How == None ? 0 : How == Wrong ? 1 : 3);
+    From.close();
+    To.close();
+  }
+  Peers(Right);
+  EXPECT_EQ(Faults(), Before);
+  dlclose(Library);
 }
 
 TEST(Peer, RefusesWhatIsNoCopyBetweenStreams) {
