@@ -11,7 +11,7 @@ import time
 import numpy
 import pytest
 from conftest import ROOT
-from ranks import Ranks
+from torch_ranks import Ranks
 
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
