@@ -38,8 +38,8 @@ Stage Engine::agreeOnStage() {
   if (!shares.empty() && (shares.size() != count || sum != c.layers))
     fail("--split: has " + std::to_string(sum) + " layers for " +
          std::to_string(shares.size()) + " devices; the model has " +
-         std::to_string(c.layers) + ", and " +
-         option() + " " + std::to_string(count));
+         std::to_string(c.layers) + ", and " + option() + " " +
+         std::to_string(count));
   if (!isShared())
     return {0, c.layers};
   members = options.team->meet(
