@@ -113,6 +113,21 @@ def test_killed_while_it_generates(package, killed):
     processes[killed].communicate()
 
 
+def test_a_server_that_waits_for_others_ends(package):
+    at = address()
+    alone = start(*words(package, "serve", "--parallel=1", "--context=256", f"--meet={at}", "--ranks=2", "--rank=0", "--port=0", "-q"))
+    host, port = at.split(":")
+    with contextlib.ExitStack() as stack:
+        stack.callback(alone.kill)
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex((host, int(port))) == 0:
+                    break
+            time.sleep(0.1)
+        alone.send_signal(signal.SIGTERM)
+        assert ended(alone, 30)[0] == 0
+
+
 def test_ranks_that_differ(package):
     at = address()
     processes = [start(*words(package), *GENERATE, f"--chunk={16 << rank}", f"--meet={at}", "--ranks=2", f"--rank={rank}") for rank in (0, 1)]

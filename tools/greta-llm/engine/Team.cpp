@@ -164,7 +164,10 @@ std::vector<Team::Member> Ranks::meet(size_t number, const Member &member) {
   stream.read(records, all.data(), records.size());
   std::vector<Member> members;
   for (const Record &record : all)
-    members.push_back({record.device, record.free, record.alike});
+    members.push_back(
+        {{record.device, strnlen(record.device, sizeof(record.device))},
+         record.free,
+         record.alike});
   return members;
 }
 

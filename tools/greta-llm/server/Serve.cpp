@@ -14,9 +14,12 @@
 #include "server/Http.h"
 #include "server/Replies.h"
 
+#include <atomic>
 #include <csignal>
 #include <malloc.h>
 #include <map>
+#include <optional>
+#include <thread>
 #include <unistd.h>
 
 namespace greta::llm {
@@ -410,6 +413,27 @@ bool isEndAsked() {
                                        sigismember(&pending, SIGINT) == 1);
 }
 
+// Ends the process at one of these signals while it exists: other ranks may
+// never come, and a communicator waits for them for minutes.
+class EndsAtOnce {
+public:
+  explicit EndsAtOnce(const sigset_t &signals)
+      : watch([this, signals] {
+          timespec time{0, 100'000'000};
+          while (!isOver)
+            if (sigtimedwait(&signals, nullptr, &time) > 0)
+              _exit(0);
+        }) {}
+  ~EndsAtOnce() {
+    isOver = true;
+    watch.join();
+  }
+
+private:
+  std::atomic<bool> isOver{false};
+  std::thread watch;
+};
+
 } // namespace
 
 int serve(const Options &options) {
@@ -440,7 +464,11 @@ int serve(const Options &options) {
     Encoder encoder(model, package, engineOptions);
     return EmbeddingServer(options, model, encoder, tokenizer).run(*entrance);
   }
+  std::optional<EndsAtOnce> meeting;
+  if (!options.meet.empty())
+    meeting.emplace(ending);
   Engine engine(model, package, engineOptions);
+  meeting.reset();
   if (engine.isFollower())
     return engine.follow(), 0;
   std::unique_ptr<Drafts> drafts =

@@ -520,7 +520,7 @@ bool CallReader::takeHarmony(bool isLast, Part &part) {
       mayHave |= begins(front, held);
     }
     size_t end = held.find(headEnd);
-    hasHead &= end != held.npos || !isLast || held.front() == '<';
+    hasHead &= end != held.npos || !isLast || begins(held, "<");
     if ((mayHave || (hasHead && end == held.npos)) && !isLast)
       return false;
     opening = hasHead ? held.substr(0, end) : "";
