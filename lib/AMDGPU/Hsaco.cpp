@@ -294,9 +294,16 @@ static LogicalResult generateCode(llvm::Module &module,
   return success();
 }
 
-FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
-                                        const TargetRow &row,
-                                        const CompileOptions &options) {
+/// LLVM's orders of instructions (`amdgpu-sched-strategy`) that are tried where
+/// its usual one spills.
+static constexpr StringLiteral schedulings[] = {"max-memory-clause", "max-ilp",
+                                                "iterative-minreg"};
+
+/// Compiles in the order `scheduling`; LLVM's usual one if that is empty.
+static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
+                                          const TargetRow &row,
+                                          const CompileOptions &options,
+                                          StringRef scheduling) {
   TimingScope scope = options.nest("convert to LLVM");
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
   if (failed(lowered))
@@ -323,9 +330,9 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   annotate(*module);
-  if (!options.scheduling.empty())
+  if (!scheduling.empty())
     module->getFunction(kernel.getName())
-        ->addFnAttr("amdgpu-sched-strategy", options.scheduling);
+        ->addFnAttr("amdgpu-sched-strategy", scheduling);
   // The backend says here what it cannot do.
   std::string complaint;
   context.setDiagnosticHandlerCallBack(
@@ -384,12 +391,63 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
     stats->loop = *loop;
   }
   result.stats = *stats;
-  // Scalars that lie in lanes of a vector register cost no memory.
-  if (stats->scratchBytes || stats->vgprSpills)
-    kernel.emitWarning("kernel '")
-        << kernel.getName() << "' spills " << stats->vgprSpills
-        << " vector and " << stats->sgprSpills << " scalar registers on "
-        << row.name << " (" << stats->scratchBytes
-        << " bytes of scratch per lane); choose a smaller tile";
   return result;
+}
+
+/// Whether an order of instructions is better than another by more than the
+/// estimate's error: by the main loops' shares of matrix instructions, of which
+/// the code has as many in any order, else by scratch memory.
+static bool isFaster(const KernelStats &stats, const KernelStats &other) {
+  constexpr double error = 0.05;
+  return stats.loop && other.loop
+             ? (1 - error) * stats.loop->matrixShare > other.loop->matrixShare
+             : stats.scratchBytes < other.scratchBytes;
+}
+
+/// Replaces an object that spills by one in another order of instructions that
+/// is faster. Returns the order.
+static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
+                         const TargetRow &row, const CompileOptions &options) {
+  // The usual order serves where another cannot be compiled.
+  ScopedDiagnosticHandler silence(kernel.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  StringRef taken;
+  for (StringRef scheduling : schedulings) {
+    if (!object.stats->scratchBytes)
+      break;
+    FailureOr<HsacoKernel> next = emitOrdered(kernel, row, options, scheduling);
+    if (failed(next) || !isFaster(*next->stats, *object.stats))
+      continue;
+    object = std::move(*next);
+    taken = scheduling;
+  }
+  return taken;
+}
+
+FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
+                                        const TargetRow &row,
+                                        const CompileOptions &options) {
+  bool isObject = options.artifact == Artifact::Object;
+  if (!isObject && (!options.reorders || options.artifact == Artifact::Nothing))
+    return emitOrdered(kernel, row, options, {});
+  // The object tells what spills, also where its text is asked for.
+  CompileOptions how = options;
+  how.artifact = Artifact::Object;
+  FailureOr<HsacoKernel> object = emitOrdered(kernel, row, how, {});
+  if (failed(object))
+    return failure();
+  StringRef scheduling;
+  if (options.reorders)
+    scheduling = reorder(*object, kernel, row, how);
+  if (!isObject)
+    return emitOrdered(kernel, row, options, scheduling);
+  const KernelStats &stats = *object->stats;
+  // Scalars that lie in lanes of a vector register cost no memory.
+  if (stats.scratchBytes || stats.vgprSpills)
+    kernel.emitWarning("kernel '")
+        << kernel.getName() << "' spills " << stats.vgprSpills << " vector and "
+        << stats.sgprSpills << " scalar registers on " << row.name << " ("
+        << stats.scratchBytes
+        << " bytes of scratch per lane); choose a smaller tile";
+  return object;
 }

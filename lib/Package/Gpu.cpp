@@ -326,7 +326,10 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
     kernel.entry = code.getSymName().str();
     kernel.block = {code.getBlockSize(), 1, 1};
     if (row.isHip()) {
-      FailureOr<HsacoKernel> hsaco = emitHsaco(code, row, options);
+      // Another order may take registers that workgroups at a time need.
+      CompileOptions how = options;
+      how.reorders &= !kernel.isResident;
+      FailureOr<HsacoKernel> hsaco = emitHsaco(code, row, how);
       if (failed(hsaco))
         return failure();
       kernel.object = std::move(hsaco->object);

@@ -6,8 +6,8 @@
 // else the tile that spills least is taken. A choice whose programs have been
 // compiled is not compiled again: LLVM takes longest where much spills. The
 // manifest names the tiles that were passed over. Kernels that still spill, and
-// block programs, which chose their blocks themselves, get the order of
-// instructions among LLVM's whose main loop is fastest.
+// block programs, which chose their blocks themselves, are compiled in LLVM's
+// other orders of instructions, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,26 +20,32 @@ using namespace greta;
 
 /// Choices that are compiled in place of one that spills.
 static constexpr unsigned mostReplacements = 6;
-/// LLVM's orders of instructions (`amdgpu-sched-strategy`) that are tried where
-/// its usual one spills.
-static constexpr StringLiteral schedulings[] = {"max-memory-clause", "max-ilp",
-                                                "iterative-minreg"};
 
 namespace {
 
-/// Code objects of a choice of tiles, and what their compilation said.
-struct Emission {
-  StringRef scheduling;
+/// A compilation and what it said.
+struct Attempt {
+  OwningOpRef<ModuleOp> module;
   CompiledVariant variant;
   std::vector<Diagnostic> said;
   LogicalResult result = failure();
 
-  Emission(ModuleOp module, const TargetRow &row, const CompileOptions &options)
-      : scheduling(options.scheduling) {
-    ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &what) {
-      said.push_back(std::move(what));
-    });
-    result = emitForGpu(module, row, options, variant);
+  /// Makes a choice of tiles and lowers the function with it.
+  Attempt(ModuleOp function, const TargetRow &row,
+          const CompileOptions &options)
+      : module(function.clone()) {
+    listen(
+        [&] { result = lowerForGpu(*module, row, /*matrix=*/true, options); });
+  }
+
+  void emit(const TargetRow &row, const CompileOptions &options) {
+    if (succeeded(result))
+      listen([&] { result = emitForGpu(*module, row, options, variant); });
+  }
+
+  bool hasSamePrograms(const Attempt &other) const {
+    return OperationEquivalence::isEquivalentTo(
+        *module, *other.module, OperationEquivalence::IgnoreLocations);
   }
 
   /// The bytes of scratch memory of a lane, of all kernels.
@@ -50,72 +56,18 @@ struct Emission {
     return sum([](const KernelStats &stats) { return stats.vgprSpills; });
   }
 
-  /// By more than the estimate's error, from the main loops' shares of matrix
-  /// instructions, of which the code has as many in any order; without such
-  /// loops by scratch memory.
-  bool isFasterThan(const Emission &other) const {
-    constexpr double error = 0.05;
-    double own = loopTime(), others = other.loopTime();
-    return own && others ? own < (1 - error) * others
-                         : scratch() < other.scratch();
-  }
-
 private:
-  double loopTime() const {
-    double time = 0;
-    for (const CompiledKernel &kernel : variant.kernels)
-      if (kernel.stats && kernel.stats->loop)
-        time += 1 / kernel.stats->loop->matrixShare;
-    return time;
+  void listen(llvm::function_ref<void()> act) {
+    ScopedDiagnosticHandler handler(
+        module->getContext(),
+        [&](Diagnostic &what) { said.push_back(std::move(what)); });
+    act();
   }
   int64_t sum(llvm::function_ref<int64_t(const KernelStats &)> part) const {
     int64_t all = 0;
     for (const CompiledKernel &kernel : variant.kernels)
       all += kernel.stats ? part(*kernel.stats) : 0;
     return all;
-  }
-};
-
-/// A choice of tiles, lowered, and its code objects.
-struct Attempt {
-  OwningOpRef<ModuleOp> module;
-  std::vector<Diagnostic> said;
-  LogicalResult result = failure();
-  std::optional<Emission> code;
-
-  Attempt(ModuleOp function, const TargetRow &row,
-          const CompileOptions &options)
-      : module(function.clone()) {
-    ScopedDiagnosticHandler handler(
-        module->getContext(),
-        [&](Diagnostic &what) { said.push_back(std::move(what)); });
-    result = lowerForGpu(*module, row, /*matrix=*/true, options);
-  }
-
-  void emit(const TargetRow &row, const CompileOptions &options) {
-    if (failed(result))
-      return;
-    code.emplace(*module, row, options);
-    result = code->result;
-  }
-
-  /// Takes another order of instructions if spills cost less in it.
-  void reorder(const TargetRow &row, CompileOptions options) {
-    for (StringRef scheduling : schedulings) {
-      if (failed(result) || !code->scratch())
-        return;
-      options.scheduling = scheduling;
-      Emission next(*module, row, options);
-      if (succeeded(next.result) && next.isFasterThan(*code))
-        code = std::move(next);
-    }
-  }
-
-  int64_t scratch() const { return code ? code->scratch() : 0; }
-
-  bool hasSamePrograms(const Attempt &other) const {
-    return OperationEquivalence::isEquivalentTo(
-        *module, *other.module, OperationEquivalence::IgnoreLocations);
   }
 };
 
@@ -136,14 +88,14 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
                                    const CompileOptions &options,
                                    CompiledVariant &variant) {
   MLIRContext *context = module->getContext();
-  if (options.artifact == Artifact::Nothing)
-    return compileForGpu(std::move(module), row, /*matrix=*/true, options,
-                         variant);
-  // Block programs chose their blocks themselves.
   auto func = *module->getOps<func::FuncOp>().begin();
-  const unsigned replacements = launchesKernels(func) ? 0 : mostReplacements;
-  // The object tells what spills, also where its text is asked for.
   CompileOptions how = options, chosen = options;
+  // Block programs chose their blocks themselves.
+  if (launchesKernels(func) || options.artifact == Artifact::Nothing) {
+    how.reorders = true;
+    return compileForGpu(std::move(module), row, /*matrix=*/true, how, variant);
+  }
+  // The object tells what spills, also where its text is asked for.
   how.artifact = Artifact::Object;
   std::vector<std::unique_ptr<Attempt>> attempts;
   auto attempt = [&]() -> Attempt & {
@@ -151,10 +103,10 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
   };
   Attempt *best = &attempt();
   best->emit(row, how);
-  for (unsigned i = 0; i < replacements && best->scratch(); ++i) {
+  for (unsigned i = 0; i < mostReplacements && best->scratch(); ++i) {
     how.spareRegisters = how.spareRegisters
                              ? how.spareRegisters * 3 / 2
-                             : std::clamp<int64_t>(best->code->spills(), 8, 24);
+                             : std::clamp<int64_t>(best->spills(), 8, 24);
     Attempt &last = attempt();
     if (llvm::any_of(llvm::drop_end(attempts), [&](const auto &before) {
           return succeeded(last.result) && last.hasSamePrograms(*before);
@@ -167,27 +119,23 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
       break;
     // Without matrix instructions all would fit.
     if (last.scratch() >= best->scratch() ||
-        last.code->variant.id != best->code->variant.id)
+        last.variant.id != best->variant.id)
       continue;
-    passOver(best->code->variant, last.code->variant);
+    passOver(best->variant, last.variant);
     chosen.spareRegisters = how.spareRegisters;
     best = &last;
   }
-  best->reorder(row, how);
-  if (options.artifact != Artifact::Object && succeeded(best->result)) {
+  chosen.reorders = best->scratch();
+  if (succeeded(best->result) &&
+      (options.artifact != Artifact::Object || chosen.reorders)) {
     how = chosen;
-    how.scheduling = best->code->scheduling;
-    best = &attempt();
-    best->emit(row, how);
+    Attempt &last = attempt();
+    last.emit(row, how);
+    passOver(best->variant, last.variant);
+    best = &last;
   }
-  auto tell = [&](std::vector<Diagnostic> &said) {
-    for (Diagnostic &what : said)
-      context->getDiagEngine().emit(std::move(what));
-  };
-  tell(best->said);
-  if (best->code) {
-    tell(best->code->said);
-    variant = std::move(best->code->variant);
-  }
+  for (Diagnostic &what : best->said)
+    context->getDiagEngine().emit(std::move(what));
+  variant = std::move(best->variant);
   return best->result;
 }

@@ -35,9 +35,9 @@ struct CompileOptions {
   std::optional<int64_t> partRows = std::nullopt;
   /// AMD code objects say which lines of the source they come from.
   bool lineTables = false;
-  /// LLVM's way to order an AMD kernel's instructions ("max-ilp", ..); empty:
-  /// its usual one.
-  llvm::StringRef scheduling = {};
+  /// An AMD kernel that spills is compiled in LLVM's other orders of
+  /// instructions, too, and has the fastest.
+  bool reorders = false;
 
   mlir::TimingScope nest(llvm::StringRef step) const {
     return timing ? timing->nest(step) : mlir::TimingScope();
