@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace greta::rt;
 using namespace greta_test;
@@ -53,6 +54,20 @@ TEST(Package, ReadsFromAFile) {
     EXPECT_EQ(E.code(), GRETA_ERROR_NOT_FOUND);
     EXPECT_NE(std::string(E.what()).find("absent.greta"), std::string::npos);
   }
+}
+
+// Ranks of a test are threads, of which each makes its own package.
+TEST(Package, TheTestsOwnAreOfTheThreadThatMadeThem) {
+  std::vector<std::thread> Threads;
+  for (uint8_t Own : {1, 2})
+    Threads.emplace_back([Own] {
+      for (int I = 0; I < 200; ++I) {
+        Bytes Data = zip({{"own", {Own}}});
+        ASSERT_EQ(Data.at(30 + 3), Own) << I; // behind its head and its name
+      }
+    });
+  for (std::thread &T : Threads)
+    T.join();
 }
 
 // A file cut anywhere is refused.
