@@ -1,9 +1,11 @@
 // Call.cpp: see Call.h. Fields follow each other without names; a vector begins
-// with its size.
+// with its size. Whoever takes a call trusts none of it: a rank 0 that is
+// false, or of another build, ends the others, and does no more.
 #include "engine/Call.h"
 #include "model/Mapping.h"
 
-#include <cstring>
+#include <algorithm>
+#include <string>
 #include <type_traits>
 
 namespace greta::llm {
@@ -26,7 +28,7 @@ struct Reads {
   void raw(void *to, size_t size) {
     if (size > bytes.size() - at)
       fail("a call of rank 0 ends early");
-    memcpy(to, bytes.data() + at, size);
+    std::copy_n(bytes.data() + at, size, static_cast<char *>(to));
     at += size;
   }
   // The elements of a vector that are there, of at least `least` bytes each.
@@ -38,6 +40,15 @@ struct Reads {
     return size;
   }
 };
+
+// It has two values, where a byte has more.
+template <typename Way> void walk(Way &way, bool &value) {
+  auto byte = static_cast<uint8_t>(value);
+  way.raw(&byte, 1);
+  if (byte > 1)
+    fail("a call of rank 0 has a flag of " + std::to_string(byte));
+  value = byte != 0;
+}
 
 template <typename Way, typename T>
 std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>> walk(Way &way,
@@ -89,6 +100,8 @@ template <typename Way> void walk(Way &way, Checked &checked) {
 
 template <typename Way> void walk(Way &way, Call &call) {
   walk(way, call.kind);
+  if (call.kind > Call::Last)
+    fail("a call of rank 0 has the kind " + std::to_string(call.kind));
   // A step is told for each token, and is its kind alone.
   if (call.kind != Call::Step && call.kind != Call::Nothing)
     walkAll(way, call.place, call.left, call.said, call.sequence, call.tokens,
@@ -108,7 +121,133 @@ Call callOf(const std::string &bytes) {
   Call call;
   Reads way{bytes};
   walk(way, call);
+  if (way.at != bytes.size())
+    fail("a call of rank 0 has " + std::to_string(bytes.size() - way.at) +
+         " bytes too many");
   return call;
+}
+
+namespace {
+
+// More than any server has, and few enough for sizes that are products of it.
+constexpr int64_t mostPlaces = 1 << 20;
+
+void require(int64_t value, int64_t least, int64_t most, const char *what) {
+  if (value < least || value > most)
+    fail("a call of rank 0 has " + std::string(what) + " " +
+         std::to_string(value) + ", which is not from " +
+         std::to_string(least) + " to " + std::to_string(most));
+}
+
+int64_t sizeOf(size_t size) {
+  return static_cast<int64_t>(std::min<size_t>(size, INT64_MAX));
+}
+
+struct Checker {
+  const CallLimits &limits;
+
+  void place(int64_t number) const {
+    require(number, 0, limits.places - 1, "the place");
+  }
+  void tokens(const std::vector<int32_t> &all) const {
+    for (int32_t token : all)
+      require(token, 0, limits.vocabulary - 1, "the token");
+  }
+  void pages(const Sequence &sequence) const {
+    require(sizeOf(sequence.pages.size()), 0, limits.pages,
+            "a number of pages of");
+    for (int32_t page : sequence.pages)
+      require(page, 0, limits.pages - 1, "the page");
+  }
+  // The keys of tokens from `first` on are written to its pages.
+  void sequence(const Sequence &sequence, int64_t first, size_t more) const {
+    pages(sequence);
+    int64_t most =
+        std::min(limits.positions, sizeOf(sequence.pages.size()) * pageSize);
+    require(first, 0, most, "a length of");
+    require(sizeOf(more), 0, most - first, "a number of tokens of");
+  }
+  void mask(const std::vector<uint32_t> &mask) const {
+    int64_t words = maskWords(limits.vocabulary);
+    require(sizeOf(mask.size()), words, words, "a mask's size of");
+  }
+  void sampling(const Sampling &sampling) const {
+    require(sampling.topK, 0, INT32_MAX, "a top_k of");
+    require(sampling.repeatWindow, 0, rememberedTokens, "a window of");
+    require(sizeOf(sampling.biases.size()), 0, mostBiases,
+            "a number of biases of");
+    for (const auto &[token, bias] : sampling.biases)
+      tokens({token});
+  }
+  void begin(const Call &call) const {
+    place(call.place);
+    sequence(call.sequence, 0, call.tokens.size());
+    tokens(call.tokens);
+    sampling(call.sampling);
+    int64_t size = sizeOf(call.tokens.size());
+    require(size, 1, limits.positions, "a number of tokens of");
+    require(call.said, 0, size, "a number of generated tokens of");
+    // The last one needs no position.
+    require(call.left, 0, limits.positions + 1 - size,
+            "a number of wanted tokens of");
+    if (!limits.hasPrompt)
+      fail("a call of rank 0 begins behind no prompt");
+  }
+  void check(const Call &call) const {
+    int64_t rows = 0;
+    for (const Checked &one : call.checked) {
+      sequence(one.sequence, 0, one.tokens.size());
+      tokens(one.tokens);
+      sampling(one.sampling);
+      int64_t size = sizeOf(one.tokens.size()), count = sizeOf(one.count);
+      require(count, 1, size, "a number of checked tokens of");
+      require(sizeOf(one.said), 0, size - count + 1,
+              "a number of generated tokens of");
+      if (one.sampling.isMasked)
+        require(sizeOf(one.masks.size()), count, count, "a number of masks of");
+      for (const std::vector<uint32_t> &some : one.masks)
+        mask(some);
+      rows += count;
+    }
+    require(rows, 1, limits.places, "a number of places of");
+    if (!limits.isAtRest)
+      fail("a call of rank 0 checks tokens while places generate");
+  }
+};
+
+} // namespace
+
+void checkCall(const Call &call, const CallLimits &limits) {
+  Checker checker{limits};
+  switch (call.kind) {
+  case Call::MakePlaces:
+    return require(call.place, 1, mostPlaces, "a number of places of");
+  case Call::Append:
+    checker.tokens(call.tokens);
+    return checker.sequence(call.sequence, call.sequence.length,
+                            call.tokens.size());
+  case Call::EvaluateOne:
+    require(sizeOf(call.tokens.size()), 1, 1, "a number of tokens of");
+    checker.tokens(call.tokens);
+    return checker.sequence(call.sequence, call.sequence.length, 1);
+  case Call::WriteTable:
+    checker.place(call.place);
+    return checker.pages(call.sequence);
+  case Call::SetMask:
+    checker.place(call.place);
+    return checker.mask(call.mask);
+  case Call::Begin:
+    return checker.begin(call);
+  case Call::Check:
+    return checker.check(call);
+  case Call::End:
+    return checker.place(call.place);
+  case Call::Step:
+  case Call::ForgetPlaces:
+  case Call::Nothing:
+  case Call::Last:
+    return;
+  }
 }
 
 } // namespace greta::llm

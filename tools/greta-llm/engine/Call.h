@@ -52,9 +52,24 @@ struct Call {
   std::vector<Checked> checked = {};
 };
 
-// Both are of one build on one kind of machine.
+// Both are of one build on one kind of machine. The latter fails where the
+// bytes are no call.
 std::string bytesOf(const Call &call);
 Call callOf(const std::string &bytes);
+
+// The engine that takes a call, as far as calls may name a part of it.
+struct CallLimits {
+  int64_t places = 0;     // that generate
+  int64_t pages = 0;      // of the cache
+  int64_t positions = 0;  // of a sequence's tokens
+  int64_t vocabulary = 0; // tokens
+  bool hasPrompt = false; // one was appended
+  // No place generates, and the input of all was written.
+  bool isAtRest = false;
+};
+// Fails where the call would have the engine use memory of nobody, whatever
+// rank 0 says.
+void checkCall(const Call &call, const CallLimits &limits);
 
 } // namespace greta::llm
 #endif

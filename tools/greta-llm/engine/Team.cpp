@@ -125,6 +125,9 @@ namespace {
 constexpr uint64_t patience = 10 * 60 * 1000;
 // A message has so many; a longer call takes a second one.
 constexpr size_t messageBytes = 4096;
+// More than the texts and masks of all places, and no more than a rank can be
+// made to allocate.
+constexpr uint64_t mostBytes = uint64_t(1) << 30;
 // How often rank 0 says that it is there.
 constexpr std::chrono::milliseconds heartbeat(1000);
 
@@ -187,6 +190,9 @@ void Ranks::exchange(std::string &bytes) {
   broadcast(buffer, messageBytes);
   stream.read(buffer, message.data(), message.size());
   memcpy(&size, message.data(), sizeof(size));
+  if (size > mostBytes)
+    llm::fail("a call of rank 0 has " + std::to_string(size) +
+              " bytes; the most is " + std::to_string(mostBytes));
   size_t first = std::min<size_t>(size, room);
   if (number)
     bytes = message.substr(sizeof(size), first);
@@ -255,6 +261,11 @@ void Engine::follow() {
 //===----------------------------------------------------------------------===//
 
 void Engine::take(const Call &call) {
+  checkCall(call, {static_cast<int64_t>(places.left.size()), pages, positions,
+                   vocabulary(), appended > 0,
+                   placesAreClear &&
+                       std::all_of(places.left.begin(), places.left.end(),
+                                   [](int64_t left) { return left == 0; })});
   Sequence sequence = call.sequence;
   switch (call.kind) {
   case Call::MakePlaces:
@@ -262,7 +273,7 @@ void Engine::take(const Call &call) {
   case Call::Append:
     return append(sequence, call.tokens.data(), call.tokens.size());
   case Call::EvaluateOne:
-    (void)evaluateOne(sequence, call.tokens.at(0));
+    (void)evaluateOne(sequence, call.tokens.front());
     return;
   case Call::WriteTable:
     return writeTable(call.place, sequence);
