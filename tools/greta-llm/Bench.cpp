@@ -199,40 +199,40 @@ int bench(const Options &options) {
     engineOptions.context = longest;
   Engine engine(model, packageFor(model, options, options.batches),
                 engineOptions);
-  if (engine.isFollower())
-    return engine.follow(), 0;
-  double parameters = 0;
-  for (const auto &[name, stored] : model.weights)
-    parameters += static_cast<double>(stored.rows()) *
-                  static_cast<double>(stored.columns());
-  json described = json::array();
-  Progress progress(options.isQuiet);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    Row &row = rows[i];
-    std::string what = row.test() + " (" + std::to_string(i + 1) + " of " +
-                       std::to_string(rows.size()) + ")";
-    progress.say(what + ": warming up");
-    Runner run(engine, row, options.sampling);
-    // Kernels are loaded, graphs are made, and the clocks of a GPU that has
-    // idled come back.
-    constexpr double waking = 0.6;
-    for (double begin = seconds(); run(), seconds() - begin < waking;)
-      ;
-    for (int64_t r = 0; r < options.repetitions; ++r) {
-      progress.say(what + ": run " + std::to_string(r + 1) + " of " +
-                   std::to_string(options.repetitions));
-      row.seconds.push_back(run());
+  return engine.lead([&] {
+    double parameters = 0;
+    for (const auto &[name, stored] : model.weights)
+      parameters += static_cast<double>(stored.rows()) *
+                    static_cast<double>(stored.columns());
+    json described = json::array();
+    Progress progress(options.isQuiet);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      Row &row = rows[i];
+      std::string what = row.test() + " (" + std::to_string(i + 1) + " of " +
+                         std::to_string(rows.size()) + ")";
+      progress.say(what + ": warming up");
+      Runner run(engine, row, options.sampling);
+      // Kernels are loaded, graphs are made, and the clocks of a GPU that has
+      // idled come back.
+      constexpr double waking = 0.6;
+      for (double begin = seconds(); run(), seconds() - begin < waking;)
+        ;
+      for (int64_t r = 0; r < options.repetitions; ++r) {
+        progress.say(what + ": run " + std::to_string(r + 1) + " of " +
+                     std::to_string(options.repetitions));
+        row.seconds.push_back(run());
+      }
+      described.push_back(describe(row, model, engine, parameters));
+      progress.clear();
+      print(row, described.back(), options.format, i == 0);
     }
-    described.push_back(describe(row, model, engine, parameters));
-    progress.clear();
-    print(row, described.back(), options.format, i == 0);
-  }
-  if (options.format == "json")
-    puts(described.dump(2).c_str());
-  if (options.profiles)
-    for (const Row &row : rows)
-      profile(engine, row, options);
-  return 0;
+    if (options.format == "json")
+      puts(described.dump(2).c_str());
+    if (options.profiles)
+      for (const Row &row : rows)
+        profile(engine, row, options);
+    return 0;
+  });
 }
 
 } // namespace greta::llm

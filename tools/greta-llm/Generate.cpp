@@ -31,53 +31,53 @@ int generate(const Options &options) {
   Tokenizer tokenizer(model);
   Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
-  if (engine.isFollower())
-    return engine.follow(), 0;
-  std::unique_ptr<Drafts> drafts = draftsFor(options, tokenizer, engine, 1);
-  std::vector<int32_t> tokens =
-      tokenizer.encode(options.prompt, options.addsSpecial);
-  if (tokens.empty())
-    fail("the prompt has no tokens");
-  checkRoom(tokens, engine);
-  int64_t prompt = static_cast<int64_t>(tokens.size());
-  // The last token needs no place in the context.
-  int64_t most = std::min(options.count, engine.freeTokens() - prompt + 1);
-  Sequence sequence;
-  engine.reserve(sequence, prompt + std::max<int64_t>(most - 1, 0));
+  return engine.lead([&] {
+    std::unique_ptr<Drafts> drafts = draftsFor(options, tokenizer, engine, 1);
+    std::vector<int32_t> tokens =
+        tokenizer.encode(options.prompt, options.addsSpecial);
+    if (tokens.empty())
+      fail("the prompt has no tokens");
+    checkRoom(tokens, engine);
+    int64_t prompt = static_cast<int64_t>(tokens.size());
+    // The last token needs no place in the context.
+    int64_t most = std::min(options.count, engine.freeTokens() - prompt + 1);
+    Sequence sequence;
+    engine.reserve(sequence, prompt + std::max<int64_t>(most - 1, 0));
 
-  Sampling sampling = options.sampling;
-  sampling.seed = seedOf(options);
-  double begin = seconds(), prompted = begin;
-  engine.append(sequence, tokens.data(), tokens.size());
-  bool isFirst = true;
-  auto take = [&](int32_t token) {
-    if (std::exchange(isFirst, false))
-      prompted = seconds();
-    if (tokenizer.isEnd(token) && !options.ignoresEnd)
-      return false;
-    std::string bytes = tokenizer.bytesOf(token);
-    fwrite(bytes.data(), 1, bytes.size(), stdout);
-    fflush(stdout);
-    return true;
-  };
-  int64_t made =
-      engine.generate(sequence, tokens, sampling, most, take, drafts.get());
-  double end = seconds();
-  fputc('\n', stdout);
-  fflush(stdout); // the statistics begin a line of their own
-  if (!options.isQuiet)
-    fprintf(stderr,
-            "%s: prompt %lld tokens, %.1f tokens/s; generated %lld, %.1f "
-            "tokens/s\n",
-            engine.deviceName().c_str(), static_cast<long long>(prompt),
-            static_cast<double>(prompt) / (prompted - begin),
-            static_cast<long long>(made),
-            static_cast<double>(made) / (end - prompted));
-  auto [guessed, right] = engine.drafted();
-  if (!options.isQuiet && options.drafts)
-    fprintf(stderr, "drafts: %lld of %lld tokens were right\n",
-            static_cast<long long>(right), static_cast<long long>(guessed));
-  return 0;
+    Sampling sampling = options.sampling;
+    sampling.seed = seedOf(options);
+    double begin = seconds(), prompted = begin;
+    engine.append(sequence, tokens.data(), tokens.size());
+    bool isFirst = true;
+    auto take = [&](int32_t token) {
+      if (std::exchange(isFirst, false))
+        prompted = seconds();
+      if (tokenizer.isEnd(token) && !options.ignoresEnd)
+        return false;
+      std::string bytes = tokenizer.bytesOf(token);
+      fwrite(bytes.data(), 1, bytes.size(), stdout);
+      fflush(stdout);
+      return true;
+    };
+    int64_t made =
+        engine.generate(sequence, tokens, sampling, most, take, drafts.get());
+    double end = seconds();
+    fputc('\n', stdout);
+    fflush(stdout); // the statistics begin a line of their own
+    if (!options.isQuiet)
+      fprintf(stderr,
+              "%s: prompt %lld tokens, %.1f tokens/s; generated %lld, %.1f "
+              "tokens/s\n",
+              engine.deviceName().c_str(), static_cast<long long>(prompt),
+              static_cast<double>(prompt) / (prompted - begin),
+              static_cast<long long>(made),
+              static_cast<double>(made) / (end - prompted));
+    auto [guessed, right] = engine.drafted();
+    if (!options.isQuiet && options.drafts)
+      fprintf(stderr, "drafts: %lld of %lld tokens were right\n",
+              static_cast<long long>(right), static_cast<long long>(guessed));
+    return 0;
+  });
 }
 
 int logits(const Options &options) {
@@ -86,34 +86,34 @@ int logits(const Options &options) {
       checkedTokens(options.tokens, model.config, "the prompt");
   Engine engine(model, packageFor(model, options, {1}),
                 EngineOptions::of(options));
-  if (engine.isFollower())
-    return engine.follow(), 0;
-  checkRoom(tokens, engine);
-  Sequence sequence;
-  int64_t count = static_cast<int64_t>(tokens.size());
-  engine.reserve(sequence, count);
-  // Pieces of a size, one after another: how a text comes in must not matter.
-  int64_t piece = options.batches.front() ? options.batches.front() : count;
-  std::vector<float> all;
-  for (int64_t first = 0; first < count; first += piece) {
-    const int32_t *begin = tokens.data() + first;
-    size_t size = static_cast<size_t>(std::min(piece, count - first));
-    const std::vector<float> &rows =
-        size > 1 ? engine.evaluate(sequence, begin, size, 0)
-                 : engine.evaluateOne(sequence, *begin);
-    all.insert(all.end(), rows.begin(), rows.end());
-  }
-  greta_run::HostTensor tensor{"f32", {count, engine.vocabulary()}, {}};
-  tensor.Bytes.resize(all.size() * 4);
-  memcpy(tensor.Bytes.data(), all.data(), tensor.Bytes.size());
-  std::vector<uint8_t> file = greta_run::npyFile(tensor);
-  std::ofstream out(options.output, std::ios::binary);
-  out.write(reinterpret_cast<const char *>(file.data()),
-            static_cast<std::streamsize>(file.size()));
-  out.close();
-  if (!out)
-    fail(options.output + ": cannot be written");
-  return 0;
+  return engine.lead([&] {
+    checkRoom(tokens, engine);
+    Sequence sequence;
+    int64_t count = static_cast<int64_t>(tokens.size());
+    engine.reserve(sequence, count);
+    // Pieces of a size, one after another: how a text comes in must not matter.
+    int64_t piece = options.batches.front() ? options.batches.front() : count;
+    std::vector<float> all;
+    for (int64_t first = 0; first < count; first += piece) {
+      const int32_t *begin = tokens.data() + first;
+      size_t size = static_cast<size_t>(std::min(piece, count - first));
+      const std::vector<float> &rows =
+          size > 1 ? engine.evaluate(sequence, begin, size, 0)
+                   : engine.evaluateOne(sequence, *begin);
+      all.insert(all.end(), rows.begin(), rows.end());
+    }
+    greta_run::HostTensor tensor{"f32", {count, engine.vocabulary()}, {}};
+    tensor.Bytes.resize(all.size() * 4);
+    memcpy(tensor.Bytes.data(), all.data(), tensor.Bytes.size());
+    std::vector<uint8_t> file = greta_run::npyFile(tensor);
+    std::ofstream out(options.output, std::ios::binary);
+    out.write(reinterpret_cast<const char *>(file.data()),
+              static_cast<std::streamsize>(file.size()));
+    out.close();
+    if (!out)
+      fail(options.output + ": cannot be written");
+    return 0;
+  });
 }
 
 int tokenize(const Options &options) {

@@ -38,37 +38,38 @@ int perplexity(const Options &options) {
     fail("the context of " + std::to_string(engineOptions.context) +
          " tokens is less than a window (--window)");
   Engine engine(model, packageFor(model, options, {1}), engineOptions);
-  if (engine.isFollower())
-    return engine.follow(), 0;
-  size_t vocabulary = static_cast<size_t>(engine.vocabulary());
-  double sum = 0, squares = 0, count = 0;
-  for (size_t from = 0; from + window <= tokens.size(); from += window) {
-    std::vector<int32_t> part(tokens.begin() + static_cast<long>(from),
-                              tokens.begin() +
-                                  static_cast<long>(from + window));
-    if (!first.empty())
-      part.front() = first.front();
-    Sequence sequence;
-    engine.reserve(sequence, options.window);
-    const std::vector<float> &logits =
-        engine.evaluate(sequence, part.data(), window - 1, window / 2);
-    for (size_t i = window / 2, row = 0; i + 1 < window; ++i, ++row) {
-      double value =
-          surprise(logits.data() + row * vocabulary, vocabulary, part[i + 1]);
-      sum += value;
-      squares += value * value;
-      ++count;
+  return engine.lead([&] {
+    size_t vocabulary = static_cast<size_t>(engine.vocabulary());
+    double sum = 0, squares = 0, count = 0;
+    for (size_t from = 0; from + window <= tokens.size(); from += window) {
+      std::vector<int32_t> part(tokens.begin() + static_cast<long>(from),
+                                tokens.begin() +
+                                    static_cast<long>(from + window));
+      if (!first.empty())
+        part.front() = first.front();
+      Sequence sequence;
+      engine.reserve(sequence, options.window);
+      const std::vector<float> &logits =
+          engine.evaluate(sequence, part.data(), window - 1, window / 2);
+      for (size_t i = window / 2, row = 0; i + 1 < window; ++i, ++row) {
+        double value =
+            surprise(logits.data() + row * vocabulary, vocabulary, part[i + 1]);
+        sum += value;
+        squares += value * value;
+        ++count;
+      }
+      engine.release(sequence);
+      if (!options.isQuiet)
+        fprintf(stderr, "[%zu] %.4f\n", from / window + 1,
+                std::exp(sum / count));
     }
-    engine.release(sequence);
-    if (!options.isQuiet)
-      fprintf(stderr, "[%zu] %.4f\n", from / window + 1, std::exp(sum / count));
-  }
-  double mean = sum / count;
-  double variance = std::max(0.0, squares / count - mean * mean);
-  printf("perplexity %.4f +- %.4f (%.0f tokens)\n", std::exp(mean),
-         std::exp(mean) * std::sqrt(variance / std::max(1.0, count - 1)),
-         count);
-  return 0;
+    double mean = sum / count;
+    double variance = std::max(0.0, squares / count - mean * mean);
+    printf("perplexity %.4f +- %.4f (%.0f tokens)\n", std::exp(mean),
+           std::exp(mean) * std::sqrt(variance / std::max(1.0, count - 1)),
+           count);
+    return 0;
+  });
 }
 
 } // namespace greta::llm

@@ -254,40 +254,41 @@ int run(const Options &options) {
     fail(chat.problem());
   Engine engine(model, packageFor(model, options, {options.drafts + 1}),
                 EngineOptions::of(options));
-  if (engine.isFollower())
-    return engine.follow(), 0;
-  Conversation conversation(options, chat, tokenizer, engine);
-  bool isTerminal = isatty(STDIN_FILENO);
-  if (isTerminal && !options.isQuiet)
-    fprintf(stderr, "%s at %s, context %lld tokens. /help lists commands.\n",
-            model.path.c_str(), engine.deviceName().c_str(),
-            static_cast<long long>(engine.capacity()));
-  for (std::string message; readMessage(message, isTerminal);) {
-    StopsAnswer stops;
-    std::string word = message.substr(0, message.find_first_of(" \t\n"));
-    if (word.empty() && message.find_first_not_of(" \t\n") == std::string::npos)
-      continue;
-    if (word == "/exit" || word == "/quit" || word == "/bye")
-      return 0;
-    if (word == "/help")
-      fputs(help, stderr);
-    else if (word == "/clear")
-      conversation.clear();
-    else if (word == "/system")
-      conversation.instruct(
-          message.substr(std::min(message.size(), word.size() + 1)));
-    else if (word == "/again")
-      conversation.again();
-    else if (word == "/stats")
-      conversation.printStats();
-    else if (word[0] == '/')
-      fprintf(stderr, "there is no command %s\n%s", word.c_str(), help);
-    else
-      conversation.say(message);
-  }
-  if (isTerminal)
-    fputc('\n', stdout);
-  return 0;
+  return engine.lead([&] {
+    Conversation conversation(options, chat, tokenizer, engine);
+    bool isTerminal = isatty(STDIN_FILENO);
+    if (isTerminal && !options.isQuiet)
+      fprintf(stderr, "%s at %s, context %lld tokens. /help lists commands.\n",
+              model.path.c_str(), engine.deviceName().c_str(),
+              static_cast<long long>(engine.capacity()));
+    for (std::string message; readMessage(message, isTerminal);) {
+      StopsAnswer stops;
+      std::string word = message.substr(0, message.find_first_of(" \t\n"));
+      if (word.empty() &&
+          message.find_first_not_of(" \t\n") == std::string::npos)
+        continue;
+      if (word == "/exit" || word == "/quit" || word == "/bye")
+        return 0;
+      if (word == "/help")
+        fputs(help, stderr);
+      else if (word == "/clear")
+        conversation.clear();
+      else if (word == "/system")
+        conversation.instruct(
+            message.substr(std::min(message.size(), word.size() + 1)));
+      else if (word == "/again")
+        conversation.again();
+      else if (word == "/stats")
+        conversation.printStats();
+      else if (word[0] == '/')
+        fprintf(stderr, "there is no command %s\n%s", word.c_str(), help);
+      else
+        conversation.say(message);
+    }
+    if (isTerminal)
+      fputc('\n', stdout);
+    return 0;
+  });
 }
 
 } // namespace greta::llm

@@ -124,10 +124,10 @@ public:
   // Says whether several devices compute the model. Behind an error of one they
   // are not in step any more, so it is the end of all.
   bool isShared() const { return options.count > 1; }
-  // Says whether a process other than this one has the requests. Then it does
-  // what that one tells it, until that one ends.
-  bool isFollower() const { return options.number > 0; }
-  void follow();
+  // Returns what `work` does, the exit status. In a process that is not the
+  // first of several it does instead what that one tells it, until that one
+  // ends.
+  int lead(const std::function<int()> &work);
   // Does what the first of several has done.
   void take(const Call &call);
   // Says whether each has a part of every layer, whose sums are over all.
@@ -298,6 +298,7 @@ private:
       other->add(call);
   }
   void makeOthers(const Model &whole);
+  void follow();
   void tellAppended(const Sequence &sequence, const int32_t *tokens,
                     size_t count) const;
   uint64_t alike() const;

@@ -242,6 +242,13 @@ void RankFollowers::run() {
   }
 }
 
+int Engine::lead(const std::function<int()> &work) {
+  if (!options.number)
+    return work();
+  follow();
+  return 0;
+}
+
 // A rank other than 0, until rank 0 ends. It fails as a whole where it or
 // another fails.
 void Engine::follow() {

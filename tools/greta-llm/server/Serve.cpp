@@ -469,14 +469,15 @@ int serve(const Options &options) {
     meeting.emplace(ending);
   Engine engine(model, package, engineOptions);
   meeting.reset();
-  if (engine.isFollower())
-    return engine.follow(), 0;
-  std::unique_ptr<Drafts> drafts =
-      draftsFor(options, tokenizer, engine, options.parallel);
-  if (isEndAsked())
-    return 0; // while models were loaded
-  engine.warmUp();
-  return Server(options, model, engine, tokenizer, drafts.get()).run(*entrance);
+  return engine.lead([&] {
+    std::unique_ptr<Drafts> drafts =
+        draftsFor(options, tokenizer, engine, options.parallel);
+    if (isEndAsked())
+      return 0; // while models were loaded
+    engine.warmUp();
+    return Server(options, model, engine, tokenizer, drafts.get())
+        .run(*entrance);
+  });
 }
 
 } // namespace greta::llm
