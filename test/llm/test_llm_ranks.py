@@ -28,9 +28,9 @@ def start(*words, environment={}):
     return subprocess.Popen([str(w) for w in (LLM, *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=os.environ | environment)
 
 
-def compiled(folder, shards):
+def compiled(folder, shards, target="vulkan:portable"):
     path = folder / f"{shards}.greta"
-    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:portable", "--batch=1", f"--shards={shards}", "-o", path)
+    made = llm("compile", "--synthetic=tiny", f"--targets={target}", "--batch=1", f"--shards={shards}", "-o", path)
     assert made.returncode == 0, made.stderr
     return path
 
@@ -54,18 +54,22 @@ def ended(process, limit=300):
     return process.returncode, output, errors
 
 
-@pytest.mark.parametrize("split", ["tensor"] + WHOLE * ["layers"])
+@pytest.mark.parametrize("split", ["tensor", "layers"])
 def test_two_say_what_one_says(package, split, tmp_path):
-    package = package if split == "tensor" else compiled(tmp_path, 1)
-    one = ended(start(*words(package, device="--devices=vulkan,vulkan"), *GENERATE, f"--split={split}"))
+    # Whole layers are other kernels than parts: on a simulated chip no driver has to compile them.
+    device = "vulkan" if split == "tensor" else "sim:gfx942"
+    package = package if split == "tensor" else compiled(tmp_path, 1, "gfx942")
+    one = ended(start(*words(package, device=f"--devices={device},{device}"), *GENERATE, f"--split={split}"))
     assert one[0] == 0 and one[1].strip(), one
-    assert [ended(process) for process in ranks(address(), *words(package), *GENERATE, f"--split={split}")] == [one, (0, "", "")]
-    if split == "layers":
-        bench(package, "--split=layers")
+    command = words(package, device=f"--device={device}")
+    assert [ended(process) for process in ranks(address(), *command, *GENERATE, f"--split={split}")] == [one, (0, "", "")]
+    if WHOLE and split == "layers":
+        bench(package, "--split=layers", device=f"--device={device}")
 
 
-def bench(package, *more):
-    first, second = [ended(process) for process in ranks(address(), *words(package, "bench", "-p", 8, "-n", 4, "-r", 1, "--csv", "-q", *more))]
+def bench(package, *more, device):
+    command = words(package, "bench", "-p", 8, "-n", 4, "-r", 1, "--csv", "-q", *more, device=device)
+    first, second = [ended(process) for process in ranks(address(), *command)]
     assert first[0] == second[0] == 0 and first[1].count("\n") == 3 and second[1:] == ("", ""), (first, second)
 
 
