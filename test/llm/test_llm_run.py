@@ -2,16 +2,20 @@
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
 import subprocess
 
+import numpy as np
 import pytest
 
+import models
 from conftest import BUILD
+from models import ARCHITECTURES
 from test_llm import LLM, llm
-from test_llm_serve import DEVICE, Server, package  # noqa: F401
+from test_llm_serve import DEVICE, Server, package, with_template  # noqa: F401
 
 TINY = ("--synthetic=tiny", f"--device={DEVICE}", "--temp=0")
 STATS = re.compile(r"prompt (\d+) tokens, of which (\d+) were in the cache, [\d.]+ tokens/s; answer (\d+), [\d.]+ tokens/s")
@@ -163,3 +167,89 @@ def test_a_compiler_that_fails(tmp_path, script, says):
 def test_instructions_that_do_not_fit(package):  # noqa: F811
     _, said = chat(package, "a", options=("-c", "64", "--system", "x" * 100))
     assert re.search(r"the instructions and the message have \d+ tokens; there is room for 56 \(--context\)", said)
+
+
+# As gpt-oss's, which forgets thoughts; it refuses channels in a text.
+CHANNELS = (
+    "{% for m in messages %}{% if '<|channel|>' in m.content %}{{ raise_exception('channels') }}{% endif %}{{ m.role }}:{{ m.content }}{% if m.tool_calls %}{{ m.tool_calls[0].function.arguments.x }}{% endif %}"
+    "{% if m.thinking and loop.last %}<|message|>{{ m.thinking }}{% endif %};{% endfor %}a:"
+)
+# As Qwen's; the prompt may open the thought.
+THOUGHTS = "{% for m in messages %}{{ m.role }}:{{ m.content.split('</think>')[-1] }}{% if m.reasoning_content %}({{ m.reasoning_content }}){% endif %};{% endfor %}a:"
+# What a model says behind the prompt: its template, tokens, and what becomes of them. Tokens of marks alone stand for no text.
+SAYINGS = {
+    "channels": (CHANNELS, ("<|channel|>", "analysis<|message|>", "hm", "<|end|>", "<|start|>", "assistant<|channel|>final<|message|>", "so", "<|return|>"), "hm", "so", None),
+    "answer": (CHANNELS, ("<|channel|>", "final<|message|>", "so", "<|return|>"), "", "so", None),
+    "call": (CHANNELS, ("<|channel|>", "commentary to=functions.f <|constrain|>json<|message|>", '{"x":1}', "<|call|>"), "", "", 'f {"x":1}'),
+    "think": (THOUGHTS, ("<think>", "\n", "hm", "</think>", "\n\n", "so", "<|return|>"), "hm", "so", None),
+    "open": (THOUGHTS + "<think>", ("hm", "</think>", "\n\n", "so", "<|return|>"), "hm", "so", None),
+    "unended": (THOUGHTS, ("<think>", "\n", "hm", "<|return|>"), "hm", "", None),
+}
+
+
+@pytest.fixture(scope="module")
+def sayings(tmp_path_factory):
+    """A folder by the name of each saying, and the package of all. The layers change nothing: each token says the next one."""
+    root = tmp_path_factory.mktemp("sayings")
+    a = ARCHITECTURES["llama2"]
+    weights = models.random_weights(a)
+    for name in weights:
+        if name.endswith(("attn_output.weight", "ffn_down.weight")):
+            weights[name][:] = 0
+    weights["output_norm.weight"][:] = 1
+    weights["token_embd.weight"][:] = np.random.default_rng(3).choice([-1, 1], weights["token_embd.weight"].shape)
+    first = 287  # behind those of the tokenizer
+    for name, (template, said, *_) in SAYINGS.items():
+        folder = with_template(root / name, template)
+        tokenizer = json.loads((folder / "tokenizer.json").read_text())
+        ids = [first + i for i in range(len(said))]
+        tokenizer["added_tokens"] = [{"id": i, "content": text, "special": bool(re.fullmatch(r"<[^<>]*>", text)), "lstrip": False, "rstrip": False} for i, text in zip(ids, said)]
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        about = {"chat_template": template, "eos_token": said[-1]} if "think" in template else {"chat_template": template}
+        (folder / "tokenizer_config.json").write_text(json.dumps(about))
+        last = tokenizer["model"]["vocab"][">" if name == "open" else ":"]  # of the prompt
+        weights["output.weight"][:] = 0
+        for token, following in zip([last, *ids], ids):
+            weights["output.weight"][following] = weights["token_embd.weight"][token]
+        (folder / "model.safetensors").write_bytes(models.safetensors_bytes(models.joined(a, weights, to_hugging_face=True), "f16"))
+    made = llm("compile", root / "channels", "--targets=gfx942", "-o", root / "m.greta")
+    assert made.returncode == 0, made.stderr
+    return root
+
+
+def said(sayings, name, lines, **options):
+    return subprocess.run([str(w) for w in (LLM, "run", sayings / "m.greta", sayings / name, f"--device={DEVICE}", "--temp=0", "-n", "9")], input="\n".join(lines) + "\n", text=True, timeout=300, stderr=subprocess.PIPE, **options)
+
+
+@pytest.mark.parametrize("name", SAYINGS)
+def test_thoughts_and_calls(sayings, name):
+    """They are told from the answer, and go back as the template takes them."""
+    template, _, thought, answer, call = SAYINGS[name]
+    ran = said(sayings, name, ("hi", "/stats", "ho", "/stats"), stdout=subprocess.PIPE)
+    assert ran.returncode == 0, ran.stderr
+    shown = f"(thought)\n{thought}\n" + f"(answer)\n{answer}\n" * bool(answer) if thought else f"(call) {call}\n" if call else f"{answer}\n"
+    assert ran.stdout == shown * 2, ran.stderr
+    message = {"role": "assistant", "content": answer, "reasoning_content": thought} | ({"tool_calls": [{"function": {"name": "f", "arguments": {"x": 1}}}]} if call else {})
+    messages = [{"role": "user", "content": "hi"}, message, {"role": "user", "content": "ho"}]
+    prompts = [json.loads(llm("tokenize", sayings / name, "--chat", json.dumps(messages[:count])).stdout) for count in (1, 3)]
+    assert [one[0] for one in stats(ran.stderr)] == [len(prompt) for prompt in prompts]
+
+
+def test_thoughts_are_dim_in_a_terminal(sayings):
+    ours, theirs = pty.openpty()
+    ran = said(sayings, "channels", ("hi",), stdout=theirs)
+    os.close(theirs)
+    assert ran.returncode == 0, ran.stderr
+    assert os.read(ours, 1000) == b"\x1b[2mhm\x1b[0m\r\n\r\nso\r\n"
+    os.close(ours)
+
+
+def test_the_server_tells_thoughts(sayings):
+    server = Server(sayings / "m.greta", [sayings / "think"])
+    body = {"messages": [{"role": "user", "content": "hi"}], "temperature": 0}
+    message = json.loads(server.request("/v1/chat/completions", body)[1])["choices"][0]["message"]
+    assert (message["content"], message["reasoning_content"]) == ("so", "hm")
+    # A grammar is that of the answer.
+    message = json.loads(server.request("/v1/chat/completions", body | {"grammar": 'root ::= "<think>so"'})[1])["choices"][0]["message"]
+    assert message["content"] == "<think>so" and "reasoning_content" not in message
+    server.end()

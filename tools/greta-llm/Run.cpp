@@ -1,6 +1,7 @@
 // Run.cpp: the verb `run`, a chat in the terminal. In: lines. Out: the model's
-// answers as they are made. Ctrl-C ends an answer, and where there is none the
-// program.
+// answers as they are made; what a model thinks before them is dim, or has a
+// heading where the output is no terminal. Ctrl-C ends an answer, and where
+// there is none the program.
 //
 // The conversation stays in the KV cache: of a prompt only what the cache does
 // not hold is evaluated.
@@ -13,8 +14,10 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <utility>
 
 namespace greta::llm {
 namespace {
@@ -34,6 +37,59 @@ constexpr const char *help =
     "with a space may begin with a slash. Ctrl-C ends an answer, a second time "
     "the program.\n";
 
+// Writes the parts of an answer to standard output.
+class AnswerWriter {
+public:
+  AnswerWriter() = default;
+  AnswerWriter(const AnswerWriter &) = delete;
+  AnswerWriter &operator=(const AnswerWriter &) = delete;
+  ~AnswerWriter() {
+    if (isTerminal && isDim())
+      fputs(plain, stdout);
+  }
+
+  void write(const CallReader::Part &part) {
+    put(Kind::Thought, part.reasoning);
+    put(Kind::Answer, part.text);
+    for (const ToolCall &call : part.calls)
+      put(Kind::Call, call.name + " " + call.arguments);
+    fflush(stdout);
+  }
+
+private:
+  enum class Kind { None, Thought, Answer, Call };
+  static constexpr const char *plain = "\033[0m", *dim = "\033[2m";
+
+  bool isDim() const { return kind == Kind::Thought || kind == Kind::Call; }
+  void put(Kind next, const std::string &text) {
+    if (text.empty())
+      return;
+    // Each call has a heading.
+    if (next != kind || next == Kind::Call)
+      begin(next);
+    fwrite(text.data(), 1, text.size(), stdout);
+  }
+  void begin(Kind next) {
+    bool isFirst = kind == Kind::None;
+    if (isTerminal && isDim())
+      fputs(plain, stdout);
+    if (!isFirst)
+      fputs(isTerminal ? "\n\n" : "\n", stdout);
+    kind = next;
+    if (isTerminal && isDim())
+      fputs(dim, stdout);
+    if (kind == Kind::Call)
+      fputs("(call) ", stdout);
+    else if (!isTerminal && kind == Kind::Thought)
+      fputs("(thought)\n", stdout);
+    else if (!isTerminal && !isFirst)
+      fputs("(answer)\n", stdout);
+  }
+
+  const bool isTerminal = isatty(STDOUT_FILENO);
+  Kind kind = Kind::None;
+};
+
 class Conversation {
 public:
   Conversation(const Options &options, const ChatTemplate &chat,
@@ -42,8 +98,15 @@ public:
         drafts(draftsFor(options, tokenizer, engine, 1)),
         sampling(options.sampling) {
     sampling.seed = seedOf(options);
-    if (auto token = tokenizer.find(chat.end()))
-      endOfAnswer = *token;
+    // Answers of gpt-oss are in channels. No functions are offered; what a
+    // model calls all the same is shown.
+    if (chat.toolStyle() == ToolStyle::Harmony)
+      style = ToolStyle::Harmony;
+    std::vector<std::string> endings = toolEnds(style);
+    endings.push_back(chat.end());
+    for (const std::string &ending : endings)
+      if (auto token = tokenizer.find(ending))
+        ends.push_back(*token);
     instruct(options.system);
   }
 
@@ -64,15 +127,23 @@ public:
   void printStats() const;
 
 private:
+  struct Prompt {
+    std::vector<int32_t> tokens;
+    ToolChoice answer; // how it is read
+  };
+
   /// A text may end within a character, and models write any bytes.
-  void add(const char *role, const std::string &text) {
-    std::string valid =
-        json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-    messages.push_back({{"role", role}, {"content", json::parse(valid)}});
+  static json valid(const std::string &text) {
+    return json::parse(
+        json(text).dump(-1, ' ', false, json::error_handler_t::replace));
   }
-  std::vector<int32_t> promptTokens();
+  void add(const char *role, const std::string &text) {
+    messages.push_back({{"role", role}, {"content", valid(text)}});
+  }
+  void add(const CallReader::Part &answer);
+  Prompt prompt();
   void answer();
-  std::string generate(const std::vector<int32_t> &prompt, int64_t most);
+  CallReader::Part generate(const Prompt &prompt, int64_t most);
 
   const Options &options;
   const Tokenizer &tokenizer;
@@ -80,7 +151,8 @@ private:
   const ChatTemplate &chat;
   std::unique_ptr<Drafts> drafts;
   Sampling sampling;
-  int32_t endOfAnswer = -1;
+  ToolStyle style = ToolStyle::None;
+  std::vector<int32_t> ends; // of answers, beside the tokenizer's
   std::string instructions;
   json messages;
   Sequence sequence;
@@ -111,19 +183,38 @@ void Conversation::printStats() const {
           rate(made, answerSeconds));
 }
 
+/// The chat template says which thoughts the next prompt has.
+void Conversation::add(const CallReader::Part &answer) {
+  add("assistant", answer.text);
+  json &message = messages.back();
+  if (!answer.reasoning.empty())
+    message["reasoning_content"] = valid(answer.reasoning);
+  for (const ToolCall &call : answer.calls)
+    message["tool_calls"].push_back(
+        {{"type", "function"},
+         {"function",
+          {{"name", valid(call.name)},
+           {"arguments", json::parse(call.arguments)}}}});
+}
+
 /// The conversation's prompt. Its oldest messages are forgotten where it leaves
 /// less than an eighth of the context for the answer.
-std::vector<int32_t> Conversation::promptTokens() {
+Conversation::Prompt Conversation::prompt() {
   int64_t room = engine.capacity() - engine.capacity() / 8;
   json kept = messages;
   while (true) {
-    std::vector<int32_t> tokens = tokenizer.encode(chat.prompt(kept), false);
+    std::string text = chat.prompt(kept);
+    std::vector<int32_t> tokens = tokenizer.encode(text, false);
     if (static_cast<int64_t>(tokens.size()) <= room) {
       if (kept.size() < messages.size())
         fputs("(the context is full: the oldest messages are forgotten)\n",
               stderr);
       messages = std::move(kept);
-      return tokens;
+      Prompt prompt{std::move(tokens), {}};
+      prompt.answer.style = style;
+      prompt.answer.takesAny = true;
+      prompt.answer.thought = chat.thoughtBehind(text);
+      return prompt;
     }
     // A question goes with its answer.
     size_t first = kept[0]["role"] == "system";
@@ -140,12 +231,13 @@ std::vector<int32_t> Conversation::promptTokens() {
 /// The answer to the last message, which is taken back where there is none.
 void Conversation::answer() {
   try {
-    std::vector<int32_t> tokens = promptTokens();
-    int64_t room = engine.capacity() - static_cast<int64_t>(tokens.size());
-    std::string text = generate(
-        tokens, options.longest ? std::min(options.longest, room) : room);
+    Prompt asked = prompt();
+    int64_t room =
+        engine.capacity() - static_cast<int64_t>(asked.tokens.size());
+    CallReader::Part said = generate(
+        asked, options.longest ? std::min(options.longest, room) : room);
     ++sampling.seed; // the same message again has another answer
-    add("assistant", text);
+    add(said);
   } catch (const greta::Error &problem) {
     fail(engine.causeOf(problem)); // the device is not to be used any more
   } catch (const std::exception &problem) {
@@ -154,8 +246,8 @@ void Conversation::answer() {
   }
 }
 
-std::string Conversation::generate(const std::vector<int32_t> &prompt,
-                                   int64_t most) {
+CallReader::Part Conversation::generate(const Prompt &asked, int64_t most) {
+  const std::vector<int32_t> &prompt = asked.tokens;
   // Another token at a place means other keys from there on; the last token is
   // evaluated again, because what it says is needed.
   size_t common = 0;
@@ -176,33 +268,45 @@ std::string Conversation::generate(const std::vector<int32_t> &prompt,
     engine.append(sequence, part, count);
     held.insert(held.end(), part, part + count);
   }
-  std::string text;
+  CallReader reader(asked.answer);
+  CallReader::Part said;
+  AnswerWriter writer;
+  auto show = [&](const std::string &bytes, bool isLast) {
+    CallReader::Part part = reader.take(bytes, isLast);
+    writer.write(part);
+    said.text += part.text;
+    said.reasoning += part.reasoning;
+    said.calls.insert(said.calls.end(), part.calls.begin(), part.calls.end());
+  };
+  std::map<int32_t, std::string> shown;
+  for (const auto &[token, text] : shownTokens(tokenizer, asked.answer))
+    shown[token] = text;
   int32_t last = -1;
   auto take = [&](int32_t token) {
     if (last < 0)
       first = seconds();
-    if (isStopped || tokenizer.isEnd(token) || token == endOfAnswer)
+    if (isStopped || tokenizer.isEnd(token) ||
+        std::find(ends.begin(), ends.end(), token) != ends.end())
       return false;
     // The step that chose the next token has this one's keys in the cache; the
     // last token's may be missing.
     if (last >= 0)
       held.push_back(last);
     last = token;
-    std::string bytes = tokenizer.bytesOf(token);
-    text += bytes;
-    fwrite(bytes.data(), 1, bytes.size(), stdout);
-    fflush(stdout);
+    auto mark = shown.find(token);
+    show(mark != shown.end() ? mark->second : tokenizer.bytesOf(token), false);
     return true;
   };
   if (!isStopped)
     made =
         engine.generate(sequence, prompt, sampling, most, take, drafts.get());
+  show("", true);
   engine.end(0);
   promptSeconds = first - begin;
   answerSeconds = seconds() - first;
   fputs(isStopped ? " ..\n" : "\n", stdout);
   fflush(stdout);
-  return text;
+  return said;
 }
 
 /// A message, which may have several lines; false at the end.

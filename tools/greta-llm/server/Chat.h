@@ -27,6 +27,10 @@ public:
   std::string prompt(const nlohmann::json &messages) const;
   // How the model was taught to call tools.
   ToolStyle toolStyle() const { return toolStyleOf(source); }
+  // Where the answer to a prompt begins.
+  Thought thoughtBehind(const std::string &prompt) const {
+    return llm::thoughtBehind(prompt, source);
+  }
   // The token that ends an answer, by its text; "" where the model does not
   // say.
   const std::string &end() const { return end_; }

@@ -485,8 +485,8 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   if (isChat && !chat.end().empty())
     if (auto end = tokenizer.find(chat.end()))
       request.ends.push_back(*end);
-  request.tokens =
-      isChat ? encode(chatPrompt(body, tools), false) : promptTokens(body);
+  std::string prompt = isChat ? chatPrompt(body, tools) : "";
+  request.tokens = isChat ? encode(prompt, false) : promptTokens(body);
   if (!isChat && flagOf(body, "echo")) {
     if (request.likeliest >= 0)
       throw Refusal(400, "'echo' beside 'logprobs' is not supported");
@@ -498,19 +498,20 @@ Asked RequestReader::read(const std::string &text, Api api) const {
         asked.echo += tokenizer.bytesOf(token);
   }
   readGrammar(body, tools, asked, request);
-  for (const std::string &mark : toolMarks(asked.tools.style))
-    if (isSpecial(mark))
-      request.shown.push_back({*tokenizer.find(mark), mark});
+  // A grammar is that of an answer without a thought.
+  if (isChat && !request.grammar)
+    asked.tools.thought = chat.thoughtBehind(prompt);
+  request.shown = shownTokens(tokenizer, asked.tools);
   for (const std::string &end : toolEnds(asked.tools.style))
     if (auto token = tokenizer.find(end))
       request.ends.push_back(*token);
   if (request.tokens.empty())
     throw Refusal(400, "the prompt has no tokens");
-  int64_t prompt = static_cast<int64_t>(request.tokens.size());
-  if (prompt >= room)
-    throw Refusal(400, "the prompt has " + std::to_string(prompt) +
+  int64_t size = static_cast<int64_t>(request.tokens.size());
+  if (size >= room)
+    throw Refusal(400, "the prompt has " + std::to_string(size) +
                            " tokens, which leave no room in the context");
-  double left = static_cast<double>(room - prompt);
+  double left = static_cast<double>(room - size);
   double most = numberOf(body, "max_tokens", isChat ? left : 16, 1, 1e9, true);
   most = numberOf(body, "max_completion_tokens", most, 1, 1e9, true);
   request.most = static_cast<int64_t>(std::min(left, most));

@@ -90,6 +90,18 @@ std::vector<std::string> toolEnds(ToolStyle style) {
                                    : std::vector<std::string>();
 }
 
+std::vector<std::pair<int32_t, std::string>>
+shownTokens(const Tokenizer &tokenizer, const ToolChoice &choice) {
+  std::vector<std::pair<int32_t, std::string>> shown;
+  for (const std::vector<std::string> &marks :
+       {toolMarks(choice.style), thoughtMarks(choice.thought)})
+    for (const std::string &mark : marks)
+      if (auto token = tokenizer.find(mark);
+          token && tokenizer.bytesOf(*token).empty())
+        shown.push_back({*token, mark});
+  return shown;
+}
+
 std::string beginningOfCall(const ToolChoice &choice) {
   switch (choice.style) {
   case ToolStyle::Harmony:
@@ -209,7 +221,7 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
 //===----------------------------------------------------------------------===//
 
 bool CallReader::isOffered(const std::string &name) const {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return takesAny || std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// A client that wants one call at a time does not hear of others.
@@ -558,11 +570,12 @@ bool CallReader::takeHarmony(bool isLast, Part &part) {
 
 CallReader::Part CallReader::take(const std::string &more, bool isLast) {
   Part part;
+  std::string text = thoughts.take(more, isLast, part.reasoning);
   if (style == ToolStyle::None) {
-    part.text = more;
+    part.text = text;
     return part;
   }
-  held += more;
+  held += text;
   auto goesOn = [&] {
     if (style == ToolStyle::Harmony)
       return takeHarmony(isLast, part);

@@ -20,6 +20,8 @@
 #define GRETA_LLM_TOOLS_H
 
 #include "grammar/Grammar.h"
+#include "server/Thoughts.h"
+#include "tokenizer/Tokenizer.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -55,11 +57,17 @@ struct ToolCall {
 struct ToolChoice {
   ToolStyle style = ToolStyle::None; // None: there are no calls
   bool isRequired = false, isSingle = false;
-  std::string name;               // of the only function that may be called
-  std::vector<std::string> names; // of all that are offered
+  std::string name;                // of the only function that may be called
+  std::vector<std::string> names;  // of all that are offered
+  bool takesAny = false;           // functions that are not offered are called
+  Thought thought = Thought::None; // where an answer begins
   // The prompt ends with this beginning of the answer.
   std::string begun;
 };
+
+// Special tokens whose texts a reader of the answer needs.
+std::vector<std::pair<int32_t, std::string>>
+shownTokens(const Tokenizer &tokenizer, const ToolChoice &choice);
 
 // The beginning of a call, up to where the model has a choice.
 std::string beginningOfCall(const ToolChoice &choice);
@@ -75,6 +83,7 @@ class CallReader {
 public:
   explicit CallReader(const ToolChoice &choice)
       : style(choice.style), names(choice.names), isSingle(choice.isSingle),
+        takesAny(choice.takesAny), thoughts(choice.thought),
         held(choice.begun) {}
 
   struct Part {
@@ -105,6 +114,8 @@ private:
   std::vector<std::string> names;
   bool isSingle, isInCall = false, isText = false, isBehindCall = false,
                  hasCalled = false;
+  bool takesAny;
+  ThoughtReader thoughts;
   std::string called;  // GLM's: the function of the call
   std::string channel; // harmony's, of the message that `held` is of
   // `held` begins with a call, and `opening` is the whitespace and the mark in

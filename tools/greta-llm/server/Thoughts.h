@@ -1,0 +1,40 @@
+// Thoughts.h: what a model thinks before it answers, <think>..</think>. In: the
+// text of an answer as it comes. Out: the thought, and the text behind it.
+#ifndef GRETA_LLM_THOUGHTS_H
+#define GRETA_LLM_THOUGHTS_H
+
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+// Where an answer is.
+enum class Thought {
+  None,   // a thought may not come any more
+  Front,  // it may begin with one
+  Inside, // the prompt may end with <think>
+  Behind  // line breaks between a thought and the answer are none of it
+};
+
+// Where answers to a prompt begin, for a model whose chat template knows what
+// thoughts end with.
+Thought thoughtBehind(const std::string &prompt,
+                      const std::string &chatTemplate);
+
+// Texts of answers that may be special tokens.
+std::vector<std::string> thoughtMarks(Thought at);
+
+class ThoughtReader {
+public:
+  explicit ThoughtReader(Thought at) : at(at) {}
+  // The text that is no thought; the thought goes to `thought`.
+  std::string take(const std::string &more, bool isLast, std::string &thought);
+
+private:
+  Thought at;
+  bool hasBegun = false; // something was thought
+  std::string held;
+};
+
+} // namespace greta::llm
+#endif
