@@ -97,7 +97,7 @@ def changed(folder, **config):
         (dict(quantization_config=3), "'quantization_config' is no object"),
         (dict(quantization_config=dict(quant_method="gptq", bits=4, group_size=64, dynamic={"x": 1})), "the field 'dynamic' ({\"x\":1}) is not known"),
         (dict(quantization_config=dict(quant_method="gptq", bits=4, group_size=64, checkpoint_format="marlin")), "the weights are in gptq's form 'marlin'"),
-        (dict(quantization_config={}), "the weights are quantised by ''; greta-llm reads awq, gptq, fp8, compressed-tensors and mxfp4, and GGUF files"),
+        (dict(quantization_config={}), "the weights are quantised by ''; greta-llm reads awq, gptq, fp8, fbgemm_fp8, compressed-tensors and mxfp4, and GGUF files"),
         (dict(quantization_config=dict(quant_method="awq", bits=8, group_size=64)), "the weights have 8 bits; greta-llm reads awq and gptq with 4"),
         (dict(quantization_config=dict(quant_method="awq", bits=4, group_size=64, version="gemv")), "the weights are in awq's form 'gemv'; greta-llm reads 'gemm'"),
         (dict(num_hidden_layers=None), "lacks the number 'num_hidden_layers'"),

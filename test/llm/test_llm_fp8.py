@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import models
-from models import ARCHITECTURES
+from models import ARCHITECTURES, OTHERS
 from test_llm import TOKENS, assert_close, llm, logits_of
 from test_llm_errors import refused, refused_model
 
@@ -111,6 +111,33 @@ def test_one_package_for_all_kinds_of_scales(package, tmp_path, kind, batch):
     """Packages depend on the largest groups of columns alone."""
     want = models.logits(A, models.write_fp8(tmp_path / "m", A, WEIGHTS, kind), TOKENS)
     assert_close(logits_of(tmp_path / "m", package, "sim:gfx942", tmp_path, f"--batch={batch}"), want, "f16")
+
+
+def test_fbgemm(package, tmp_path, monkeypatch):
+    """Scales of rows, and what bounds those of activations."""
+
+    def change(tensors):
+        for name in [name for name in tensors if name.endswith("weight_scale")]:
+            tensors[name] = tensors[name].astype(np.float32)
+            tensors[name.removesuffix("weight_scale") + "input_scale_ub"] = np.full(1, 1200, np.float32)
+
+    changed(tmp_path / "m", monkeypatch, "channel", change)
+    about = {"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0, "modules_to_not_convert": ["lm_head"]}
+    (tmp_path / "m" / "config.json").write_text(json.dumps(models.config(A) | {"quantization_config": about}))
+    monkeypatch.undo()
+    want = models.logits(A, models.write_fp8(tmp_path / "n", A, WEIGHTS, "channel"), TOKENS)
+    assert_close(logits_of(tmp_path / "m", package, "sim:gfx942", tmp_path), want, "f16")
+
+
+@pytest.mark.parametrize("name", ["qwen3-moe", "gpt-oss"])
+def test_experts_in_one_tensor(tmp_path, name):
+    """They are refused by name, even where experts in floats lie so."""
+    a = OTHERS[name]
+    models.write_fp8(tmp_path, a, models.random_weights(a), "channel")
+    tensors = {"model.layers.0.mlp.experts." + part: np.ones((a.experts, 64, 64), ml_dtypes.float8_e4m3fn) for part in ("gate_up_proj", "down_proj")}
+    tensors |= {part + "_scale_inv": np.ones((a.experts, 1, 1), np.float32) for part in tensors}
+    (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(tensors, "f16"))
+    refused_model("the tensor 'model.layers.0.mlp.experts.down_proj", tmp_path)
 
 
 def test_matrices_that_stay_in_floats(tmp_path):

@@ -307,6 +307,7 @@ const Field fp8[] = {
     {"modules_to_not_convert", harmless},
     // Activations, which stay as they are.
     {"activation_scheme", harmless},
+    {"activation_scale_ub", harmless},
     {"scale_fmt", harmless},
     {"dequantize", harmless}, // how transformers computes
 };

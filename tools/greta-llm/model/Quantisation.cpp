@@ -89,7 +89,7 @@ Quantisation quantisationOf(const std::string &path, const json &config) {
     fail(path + ": 'quantization_config' is no object");
   Fields fields(path, *about);
   result.method = fields.text("quant_method");
-  if (result.method == "fp8") {
+  if (result.method == "fp8" || result.method == "fbgemm_fp8") {
     readFp8(path, *about, result);
     return result;
   }
@@ -99,9 +99,10 @@ Quantisation quantisationOf(const std::string &path, const json &config) {
   }
   if (result.method != "awq" && result.method != "gptq" &&
       result.method != "mxfp4")
-    fail(path + ": the weights are quantised by '" + result.method +
-         "'; greta-llm reads awq, gptq, fp8, compressed-tensors and mxfp4, and "
-         "GGUF files");
+    fail(
+        path + ": the weights are quantised by '" + result.method +
+        "'; greta-llm reads awq, gptq, fp8, fbgemm_fp8, compressed-tensors and "
+        "mxfp4, and GGUF files");
   checkFields(Description::Quantisation, path, *about, nullptr);
   if (result.method == "mxfp4")
     return result;
@@ -272,7 +273,8 @@ void joinAllFp8(Model &model, const Parts &parts, const Quantisation &how,
     for (const char *suffix : fp8Scales)
       joined.insert(name + suffix);
     // Those of activations, which stay as they are.
-    for (const char *suffix : {".input_scale", ".activation_scale"})
+    for (const char *suffix :
+         {".input_scale", ".activation_scale", ".input_scale_ub"})
       joined.insert(name + suffix);
   }
 }
