@@ -13,17 +13,17 @@ from test_llm_serve import SERVER
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import llm_load
 
-DEVICE = "sim:gfx942"
+DEVICE = "vulkan"  # takes a third of the simulators' time
 
 
 def test_load(tmp_path):
     package = tmp_path / "tiny.greta"
-    made = llm("compile", "--synthetic=tiny", "--targets=gfx942", "--batch=1,4", "-o", package)
+    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:lavapipe", "--batch=1,4", "-o", package)
     assert made.returncode == 0, made.stderr
     options = ["--parallel=6", "--queue=4", "--context=2048", "--chunk=16", "--deterministic", "-q"]
-    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={DEVICE}", *options], seconds=8, clients=16, kinds=8)
-    # How many is a matter of the machine; each that finished was compared.
-    assert counts["finished"] >= 3 and counts["finished behind SIGTERM"] >= 1
+    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={DEVICE}", *options], seconds=4, clients=16, kinds=8)
+    # Two idle cores finish 23 to 30. A machine that others use finishes fewer, but as many as there are kinds.
+    assert counts["finished"] >= 8 and counts["finished behind SIGTERM"] >= 1
     assert {"left", "malformed", "other paths", "refused by a full queue", "lost while the server was away"} <= counts.keys()
 
 
