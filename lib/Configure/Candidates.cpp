@@ -158,7 +158,7 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
       Candidates candidates{count};
       candidates.add(kind->tile);
       if (kind->steps.empty())
-        addTiles(*kind, problemOf(space).m, candidates);
+        addTiles(*kind, kind->problem.m, candidates);
       else
         addNeighbours(*kind, candidates);
       found.push_back(

@@ -226,7 +226,7 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
     choice.cycles = [of = kind->cyclesOf, tile = kind->tile](int64_t rows) {
       return of(tile, rows);
     };
-    setLoop(choice, space, limits, context);
+    setLoop(choice, kind->problem, limits, context);
   }
   setBlocks(choice, space, context);
   return choice;

@@ -258,7 +258,7 @@ static int64_t distanceOfRows(Value operand) {
   return layout ? constantOf(layout->strides.end()[-2]).value_or(0) : 0;
 }
 
-Problem greta::problemOf(const Space &space) {
+static Problem problemOf(const Space &space) {
   MatmulOp matmul = space.matmul;
   constexpr int64_t guess = 2048;
   auto sizeOf = [&](AffineExpr extent) {
@@ -383,11 +383,9 @@ static bool suitsMatrix(const Space &space, const Problem &problem,
   return matrix && matrix->cycles < skinny.cycles;
 }
 
-FailureOr<KernelKind> greta::gemmKind(const Space &space,
-                                      const Limits &limits) {
-  Problem problem = problemOf(space);
-  if (!limits.isLedByMatrix())
-    problem.n = std::max(problem.n, limits.columns);
+static FailureOr<KernelKind> kindOfProblem(const Space &space,
+                                           const Problem &problem,
+                                           const Limits &limits) {
   std::optional<KernelKind> kind = skinnyKind(space, limits);
   if (kind && !suitsMatrix(space, problem, limits, *kind))
     return std::move(*kind);
@@ -403,9 +401,19 @@ FailureOr<KernelKind> greta::gemmKind(const Space &space,
   return simtKind(space, problem, limits);
 }
 
-void greta::setLoop(Choice &choice, const Space &space, const Limits &limits,
-                    MLIRContext *context) {
+FailureOr<KernelKind> greta::gemmKind(const Space &space,
+                                      const Limits &limits) {
   Problem problem = problemOf(space);
+  if (!limits.isLedByMatrix())
+    problem.n = std::max(problem.n, limits.columns);
+  FailureOr<KernelKind> kind = kindOfProblem(space, problem, limits);
+  if (succeeded(kind))
+    kind->problem = problem;
+  return kind;
+}
+
+void greta::setLoop(Choice &choice, const Problem &problem,
+                    const Limits &limits, MLIRContext *context) {
   Tile &tile = choice.tile;
   tile.split = partsOf(llvm::divideCeil(problem.k, tile.k), tile.split);
   if (!tile.instruction)

@@ -13,44 +13,6 @@ namespace greta {
 
 struct TuningKey;
 
-/// A GEMM as the choice sees it.
-struct Problem {
-  int64_t m, n, k;       // guesses where dynamic
-  int64_t bytes;         // of an element of A and B
-  bool rowsOfA, rowsOfB; // stored with neighbours along K
-  int64_t count;         // GEMMs of the same A; of a loop, operands beside A
-  bool parts;            // of K may be summed by waves (hasParts)
-  bool splits;           // by workgroups (canSplit)
-  int64_t batch;         // of each
-  int64_t head;          // columns that tiles take whole; 1: any
-  int64_t within;        // columns that waves stay within; 0: any
-  /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
-  int64_t alignOfA, alignOfB;
-  bool isNorm;                                // A is one
-  int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
-  int64_t bytesOut = 4;                       // of an element of the GEMM
-  bool stored = false;                        // neither is computed
-  int64_t group = 0; // packed weights that share a scale; 0: none are packed
-  int64_t unit = 0;  // and that are unpacked together
-  bool hasZeros = false;          // they also share a zero that is loaded
-  bool sharesRows = false;        // and rows of B share scales
-  int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
-  int64_t channels = 0;           // of an image whose patches A is; 0: none
-  int64_t groups = 0;             // of rows, each with a B; 0: there are none
-  /// Dots of a block, and sums of its size in registers, where these are not
-  /// `count`: bf16x3 has three dots for each GEMM. 0: they are.
-  int64_t dots = 0, sums = 0;
-  int64_t numDots() const { return dots ? dots : count; }
-  int64_t numSums() const { return sums ? sums : count; }
-
-  /// So many rows in all. Each group has as many, with few rows one each.
-  void setRows(int64_t rows) {
-    m = groups ? std::max<int64_t>(1, rows / groups) : rows;
-    if (groups)
-      batch = std::clamp<int64_t>(rows, 1, groups);
-  }
-};
-
 /// Judges tiles of one problem on one target.
 class TileModel {
 public:
@@ -104,8 +66,6 @@ instructionsFor(MatmulOp matmul, const Limits &limits);
 
 /// Whether a GEMM's products of f32 become three of bf16.
 bool isInThree(MatmulOp matmul, const Limits &limits);
-
-Problem problemOf(const Space &space);
 
 /// Parts of a split GEMM: no more than the device takes at a time. Sums of
 /// unknown length have none, nor do heads.
