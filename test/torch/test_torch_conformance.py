@@ -1,0 +1,102 @@
+"""scripts/torch-conformance: a sample of torch's own database on torch.device("rdna"), and what the script says of wrong results."""
+
+import importlib.machinery
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
+
+def load_script(monkeypatch, *options):
+    """scripts/torch-conformance as a module, and its options."""
+    loader = importlib.machinery.SourceFileLoader("torch_conformance", str(ROOT / "scripts" / "torch-conformance"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("torch_conformance", loader))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader.exec_module(module)
+    monkeypatch.setattr(sys, "argv", ["torch-conformance", *options])
+    return module, module.parse()
+
+
+# Operators of each family, and one that has no kernel.
+CASES = {
+    "add/float32": "native",
+    "softmax/float16": "native",
+    "nn.functional.layer_norm/float32": "native",
+    "cumsum/int64": "native",
+    "fft.rfft/float32": "native",
+    "nn.functional.dropout/float32": "native",
+    "linalg.qr/float32": "fallback",
+}
+
+
+def test_a_sample_of_the_database(rdna, monkeypatch):
+    torch = rdna
+    torch.rdna.forbid_fallback(False)
+    names = ",".join(name.split("/")[0] for name in CASES)
+    script, options = load_script(monkeypatch, f"--ops={names}", "--dtypes=f32,f16,i64", "--grad")
+    cases = script.Databases(options).cases
+    records = {name: script.run_case(torch, f"op/{name}", cases[f"op/{name}"][1]) for name in CASES}
+    assert {name: record["status"] for name, record in records.items()} == CASES, records
+
+
+def test_what_is_wrong_is_found(rdna, monkeypatch):
+    torch = rdna
+    script, _ = load_script(monkeypatch)
+
+    def samples():
+        yield lambda device, wide=False: torch.ones(3, device=device) * (1 if device == "cpu" else 1.01)
+
+    record = script.run_case(torch, "op/add/float32", samples)
+    assert record["status"] == "wrong" and "Mismatched elements: 3 / 3" in record["reason"]
+
+    def samples_of_one_device():
+        yield lambda device, wide=False: torch.ones(3)
+
+    record = script.run_case(torch, "op/add/float32", samples_of_one_device)
+    assert record["status"] == "wrong" and record["reason"] == "results are on cpu"
+
+
+def test_a_sample_that_the_cpu_refuses_is_counted(rdna, monkeypatch):
+    torch = rdna
+    script, _ = load_script(monkeypatch)
+
+    def refused(device, wide=False):
+        raise RuntimeError("no such sample")
+
+    def samples():
+        yield refused
+        yield lambda device, wide=False: torch.ones(3, device=device)
+
+    record = script.run_case(torch, "op/ones/float32", samples)
+    assert (record["status"], record["samples"], record["refused"]) == ("native", 1, 1)
+
+
+def test_arguments_lie_as_they_did(rdna, monkeypatch):
+    torch = rdna
+    script, _ = load_script(monkeypatch)
+    x = torch.arange(24.0).reshape(4, 6).t()[1:4, ::2]
+    there = script.moved(torch, [x], "rdna")[0]
+    assert (there.stride(), there.storage_offset()) == (x.stride(), x.storage_offset()) and torch.equal(there.cpu(), x)
+
+
+def test_tables(tmp_path):
+    output = tmp_path / "cases.jsonl"
+    records = [{"case": f"op/{name}/float32", "status": status, "family": "unary", "fallbacks": {}, "reason": "why"} for name, status in (("sin", "native"), ("cos", "wrong"))]
+    output.write_text("".join(json.dumps(record) + "\n" for record in records))
+    script = [sys.executable, ROOT / "scripts" / "torch-conformance", f"--output={output}"]
+    run = subprocess.run([*script, "--table"], capture_output=True, text=True)
+    assert "| op: unary | 2 | 1 | 0 | 1 | 0 | 0 |" in run.stdout and "wrong: op/cos/float32: why" in run.stdout
+    assert run.returncode == 1
+
+
+def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
+    output = tmp_path / "cases.jsonl"
+    output.write_text('{"made with": {"grad": true}}\n{"case": "op/sin/float32", "status": "native"}\n')
+    script, options = load_script(monkeypatch, "--ops=sin", f"--output={output}")
+    with pytest.raises(SystemExit, match="was made with .*'grad': True"):
+        script.run_all(options)
