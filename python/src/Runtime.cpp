@@ -74,12 +74,21 @@ static void bindDevices(nb::module_ &m) {
       .def(
           "info",
           [](Device &device) { return device.session()->runtime.info(); },
-          "What the driver says about itself, as JSON")
+          "The driver's description of the device, as JSON")
       .def("synchronize", [](Device &device) {
         if (device.isOpen())
           device.session()->queue->run(
               [](greta::Stream &stream) { stream.synchronize(); });
       });
+}
+
+/// Copies all of an array to or from memory of the host that has its size.
+template <auto Copy, typename Bytes>
+static void copyWhole(const Array &array, const Bytes &data) {
+  checkSize(array, data.nbytes());
+  array.session->queue->run([&](greta::Stream &stream) {
+    (stream.*Copy)(*array.buffer, data.data(), data.nbytes(), array.offset);
+  });
 }
 
 /// Copies of an array's elements, and the array for other libraries.
@@ -88,19 +97,13 @@ static void bindTransfers(nb::class_<Array> &array) {
       .def(
           "write",
           [](Array &a, HostBytes data) {
-            checkSize(a, data.nbytes());
-            a.session->queue->run([&](greta::Stream &stream) {
-              stream.write(*a.buffer, data.data(), data.nbytes(), a.offset);
-            });
+            copyWhole<&greta::Stream::write>(a, data);
           },
           "data"_a)
       .def(
           "read",
           [](const Array &a, WritableBytes data) {
-            checkSize(a, data.nbytes());
-            a.session->queue->run([&](greta::Stream &stream) {
-              stream.read(*a.buffer, data.data(), data.nbytes(), a.offset);
-            });
+            copyWhole<&greta::Stream::read>(a, data);
           },
           "data"_a)
       .def(
@@ -171,7 +174,7 @@ static void bindArrays(nb::module_ &m) {
       .def_prop_ro("ndim", [](const Array &a) { return a.shape.size(); })
       .def_prop_ro("size", &Array::count)
       .def_prop_ro("nbytes", &Array::bytes)
-      .def("data_ptr", &Array::address, "Where it lies, for the device")
+      .def("data_ptr", &Array::address, "The address on the device")
       .def(
           "ptr_range",
           [](const Array &a) {
@@ -391,10 +394,11 @@ NB_MODULE(_runtime, m) {
   m.def("describe", &greta_run::describeManifest, "manifest"_a,
         "A manifest for people, as greta-run --inspect prints it");
   m.def("devices", &greta::Runtime::devices,
-        "What was probed, as greta_device_list says it");
+        "The devices and libraries that were probed, as greta_device_list has "
+        "them");
   bindDevices(m);
   m.def("advice", &greta_run::diagnose, "devices"_a,
-        "What to install or change, by what was probed");
+        "Advice on what to install or change, from the results of probing");
   bindArrays(m);
   bindStreams(m);
   bindPackages(m);
