@@ -23,7 +23,7 @@ def Greta_Dialect : Dialect {
 def Greta_DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
   let cppNamespace = "::greta";
   let description = [{
-    The op's definition. What a target computes for the op must agree with it up to rounding and the order of sums.
+    The decomposition is the op's definition. The code of every target must agree with it up to rounding and the order of sums.
   }];
   let methods = [InterfaceMethod<[{
       Creates the linalg, arith, math and tensor ops that define this op and returns the values that stand for its results.

@@ -18,7 +18,7 @@ def Greta_ScheduleAttr : AttrDef<Greta_Dialect, "Schedule"> {
     | `rows` | rows per workgroup, for every group of row dimensions; absent when the space is `flat` |
     | `columns` | extent of a block along the columns (of a pair's half, with rope) |
     | `flat` | the whole space is one row |
-    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup. Of attention and its gradients: own rows (queries, or keys and values) lie in shared memory and not in registers, and one loop goes over all that they meet |
+    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup. With it, attention and its gradients keep their own rows (queries, or keys and values) in shared memory in place of registers, and one loop goes over all rows that these meet |
     | `depth` | for a GEMM: extent of a block along K; for attention: keys of a tile |
     | `run`, `unroll` | for a skinny GEMM: elements along K in a lane, and blocks per iteration of the loop |
     | `pipeline` | for a GEMM: how its loop over K moves its operands (`#greta_tile.pipeline`) |
@@ -36,14 +36,14 @@ def Greta_ScheduleAttr : AttrDef<Greta_Dialect, "Schedule"> {
 }
 
 def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
-  let summary = "What will be one kernel: regions that share a launch";
+  let summary = "Regions that share a launch and become one kernel";
   let description = [{
     Each region is one *space*: everything in it is computed for the same index space, the shape of its results. The regions
     do not depend on each other; their workgroups follow one another in the kernel's grid. All regions have one block whose
     arguments are the operands; the op's results are what the regions yield, in order.
 
     `shapes` gives the shape of every operand and result over the symbols of the function (`greta.symbols`).
-    Where `views` has a map for an operand, the regions see a view of its buffer: the argument has another type, whose shape `shapes` gives, and
+    If `views` has a map for an operand, the regions see a view of its buffer: the argument has another type, whose shape `shapes` gives, and
     the map's results are how many elements of the buffer its neighbours along each dimension are apart, and where its first one is. `unit` stands for an
     operand that is taken as it is.
     `schedule` is what `greta-configure` chose.

@@ -189,7 +189,7 @@ def Greta_GroupedMatmulOp : Greta_Op<"grouped_matmul"> {
     `transpose_b` through `tensor.expand_shape`, and are read as they are packed.
 
     `offsets` come from the device, and nobody checks them but checked functions. Each is taken as 0 where it is negative and as T beyond T, and the first as 0, so that nothing outside of the
-    tensors is read or written whatever they are. Where they do not ascend it is not defined which group has a row, or whether one has.
+    tensors is read or written whatever they are. If they do not ascend it is not defined which group has a row, or whether one has.
 
     Source: T. Gale et al., "MegaBlocks: Efficient Sparse Training with Mixture-of-Experts", 2022, arXiv:2211.15841.
 
@@ -265,7 +265,7 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     |---|---|
     | `q` | `[N, K/8]`, i32: words of eight weights; of `[N, K/4]` in formats of 8 bits |
     | `high` | of formats of 5 and 6 bits, else left out: `[N, K/32]` or `[N, K/16]`, i32: the upper bits of weights |
-    | `scales` | `[N, K/group]`, f16; of mxfp4 i8, of e4m3 f32. Of e4m3_block `[ceil(N/128), K/group]`, f32, with N in the type |
+    | `scales` | `[N, K/group]` of f16; mxfp4 has i8 and e4m3 f32. e4m3_block has `[ceil(N/128), K/group]` of f32, with N in the type |
     | `zeros` | of gptq4, or left out: `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8 |
     | or minima | `[N, K/group]`, f16: what a weight of zero bits is |
     | result | `[N, K]`, f16 |

@@ -43,8 +43,8 @@ def GretaTile_RescaleOp : GretaTile_Op<"rescale", !listconcat([Pure, AllTypesMat
     AllShapesMatch<["value", "where"]>], ElementwiseMappable.traits)> {
   let summary = "A block times factors that mostly are one";
   let description = [{
-    `greta_tile.rescale %x, %f where %moved : tensor<128x64xf32>` is x times f, which is one wherever `moved`, of i1, is not set. Where the
-    target lets a wave vote, one in which nothing is set leaves its registers as they are.
+    `greta_tile.rescale %x, %f where %moved : tensor<128x64xf32>` is x times f. f is one wherever `moved`, of i1, is not set, so that on targets
+    whose waves can vote, a wave in which nothing is set leaves its registers as they are.
   }];
   let arguments = (ins NumberBlock:$value, NumberBlock:$factor, StaticShapeTensorOf<[I1]>:$where);
   let results = (outs NumberBlock:$result);
@@ -59,7 +59,7 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
     sum over dimension 3 of x * w, in c's type. Along the other dimensions operands have the result's extent, or 1 and repeat. The
     layout holds `dims` in registers, so that nothing moves: a chain of fused multiply-adds per element of the result.
 
-    Where the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
+    If the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
     `greta_tile.contract %x, %x, %c dims [1] : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x4xf32>` adds squares of eight.
 
     With `narrow`, for f16 into f32, a target may round products and sums of up to eight of them to f16, but not where `b` is one number:
@@ -80,7 +80,7 @@ def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
     `greta.dequant`'s table, and so has `high` (i32), which stands behind `words` for formats that have it. `scales` (f16, or f32) and `zeros`
     (i32) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`, rounded once.
     Weights in two's complement count as the natural numbers that lie 128 above them, and so do their zeros; where weights are codes,
-    zeros are not read. Where `zeros` are of f16, they are minima and it is `weight * scale + minimum`, a fused multiply-add of f16.
+    zeros are not read. If `zeros` are of f16, they are minima and the result is `weight * scale + minimum`, a fused multiply-add of f16.
 
     ```mlir
     %b = greta_tile.dequant %q, %s, %z : tensor<8x128xi32>, tensor<2x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>
@@ -109,7 +109,7 @@ def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
 def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
   let summary = "Asks for an even mix of what stands before it";
   let description = [{
-    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-interleave` counts them and says in
+    `greta-tile-interleave` counts the accesses and products since the last barrier or `schedule` of the op's block, and says in
     `schedule_group`s how they are to alternate. With `compute`, as much other work comes after each product, until all is stored: `greta_tile.schedule compute 7`.
   }];
   let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$compute);

@@ -18,7 +18,7 @@ def GretaTile_ReduceOp : GretaTile_CombiningOp<"reduce", [
     DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims", "takesOneLayout"]>]> {
   let summary = "Combines the elements of each line along an axis";
   let description = [{
-    Of one or several blocks of a shape; the axis is dropped, and of blocks with one dimension scalars are left. The region combines two
+    Takes one or several blocks of a shape and drops the axis; blocks with one dimension become scalars. The region combines two
     elements of each block, `(x0, .., xn, y0, .., yn)`, is associative and commutative, and has no effects. The order of combination is a fixed tree
     (registers, then lanes, then waves), so the result is the same from run to run. A region of one op is written as that op.
 
@@ -41,7 +41,7 @@ def GretaTile_ReduceOp : GretaTile_CombiningOp<"reduce", [
 def GretaTile_ScanOp : GretaTile_CombiningOp<"scan"> {
   let summary = "Combines each element with those before it along an axis";
   let description = [{
-    Of one or several blocks of a shape: element i of the result combines elements 0 to i, of a `reverse` scan the last down to i. The region
+    Takes one or several blocks of a shape. Element i of the result combines elements 0 to i, or with `reverse` the last down to i. The region
     is `reduce`'s, associative but not commutative: its first arguments are what was combined before. The order of combination is a fixed tree.
 
     ```mlir
@@ -59,7 +59,7 @@ def GretaTile_ScanOp : GretaTile_CombiningOp<"scan"> {
 }
 
 def GretaTile_YieldOp : GretaTile_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
-  let summary = "What a region combines its arguments to";
+  let summary = "Gives the result of a region that combines elements";
   let arguments = (ins Variadic<AnyScalar>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }

@@ -125,7 +125,7 @@ def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
 
 def GretaTile_PlacementAttr : AttrDef<GretaTile_Dialect, "Placement"> {
   let mnemonic = "placement";
-  let summary = "Where the elements of a block lie in shared memory";
+  let summary = "The places of a block's elements in shared memory";
   let description = [{
     Dimension `dim` runs along rows that begin `stride` elements apart; element `column` of row `row` (row-major over the other dimensions) lies at
     `row * stride + (column ^ row / rows % phases * vector)`. Phases of 1 mean no swizzle.
@@ -156,7 +156,7 @@ def GretaTile_PipelineAttr : AttrDef<GretaTile_Dialect, "Pipeline"> {
     Stands on a loop as `greta_tile.pipeline`. Without stages operands are loaded, and computed, in the registers where the dot takes them. With one stage of shared memory the next block waits in registers while this one is
     multiplied, in a loop over slices of `slice` along K. With two, the next block is stored while this one is multiplied, with three the one after it;
     where `slice` is half a block, the operands of one half are read while the other is multiplied. With `direct`, bytes a lane, blocks go from global to
-    shared memory without passing through registers. Where operands are computed, `hidden` is how many vector instructions a product
+    shared memory without passing through registers. If operands are computed, `hidden` is how many vector instructions a product
     hides: so many come after each until the blocks are stored.
     `#greta_tile.pipeline<stages = 3, slice = 16, direct = 16>`, `#greta_tile.pipeline<stages = 2, slice = 16, hidden = 7>`
   }];

@@ -13,7 +13,7 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     exchange values by shuffles. A block program leaves `wave_size` to the target (`greta-tile-set-target`), so that one text
     serves all; `wave_size` 1 stands for a target without shuffles, where every exchange goes through shared memory.
 
-    What callers promise is on arguments: `greta.divisibility`, a multiple of what a pointer is in bytes or a scalar in units, and `greta.readonly` of a
+    Attributes of arguments hold what callers promise: `greta.divisibility`, a multiple of what a pointer is in bytes or a scalar in units, and `greta.readonly` of a
     pointer: while the kernel runs nobody writes what it reaches. `greta.noalias` of a pointer says that no other argument reaches what it reaches, unless
     the kernel writes through neither.
   }];
@@ -48,7 +48,7 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
   let summary = "Runs a kernel over a grid of workgroups";
   let description = [{
     Stands in the function that the package exports. The kernel's arguments are the `operands`, tensors as pointers and scalars of the function, then the `results`,
-    then the integers that `scalars` computes, which are not negative. What `greta-tile-explicit-arguments` leaves has no scalar but i32, i64 and f32: others are passed
+    then the integers that `scalars` computes, which are not negative. Behind `greta-tile-explicit-arguments` all scalars are i32, i64 and f32: others are passed
     as their bits. `grid` is the number of workgroups per axis (one to three results). Both are over
     the symbols of the enclosing function (its attribute `greta.symbols`: dynamic dims and integer scalars of its arguments), as are
     `result_shapes`, one map per result that is not tied. `config` records what the compiler chose.
@@ -118,7 +118,7 @@ def GretaTile_AssumptionResource : Resource<"::greta::tile::AssumptionResource">
 def GretaTile_AssumeOp : GretaTile_Op<"assume", [MemoryEffects<[MemWrite<GretaTile_AssumptionResource>]>]> {
   let summary = "Says that a condition holds";
   let description = [{
-    What follows is undefined where it does not. The facts analysis learns from it what no arithmetic says, as that a block begins within its bounds,
+    If it does not hold, the ops that follow have undefined results. The facts analysis learns from it what no arithmetic says, as that a block begins within its bounds,
     so that nobody asks again: `%c = arith.cmpi slt, %row, %rows : i32` and `greta_tile.assume %c`.
   }];
   let arguments = (ins I1:$condition);

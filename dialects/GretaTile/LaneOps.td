@@ -25,7 +25,7 @@ def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
     Lanes whose `mask` is false have zero and touch no memory: of 1, 2, 4, 8 or 16 bytes from a uniform base, on targets whose buffers have bounds
     (AMD). Elsewhere it is a branch of the program.
 
-    Where it `wraps`, the offset is as said, but a sum modulo 2^32 of parts that need not be: targets leave it whole.
+    With `wraps`, the offset is a sum modulo 2^32 whose parts may be out of its range: targets do not take the sum apart.
 
     With `transposed` lanes then hand each other elements, as the target's `TransposedLoad` of that type says; all lanes of a wave take part, so that
     there is no mask: `greta_tile.ptr_load %base[%offset] transposed align 16 : !greta_tile.ptr<f16> -> vector<8xf16>`.
@@ -84,8 +84,8 @@ def GretaTile_PtrLoadSharedOp : GretaTile_Op<"ptr_load_shared", [MemoryEffects<[
   let summary = "Loads from global memory straight into an array in shared memory";
   let description = [{
     Each lane has its place in global memory, `width` numbers of the pointer's type at `offset` as in `ptr_load`; the wave's lanes, one after another,
-    fill the array from element `index` on, on which they agree. Zeros come to the places of lanes whose `mask` is false. What was loaded is there
-    behind a barrier that waits for it.
+    fill the array from element `index` on, on which they agree. Zeros come to the places of lanes whose `mask` is false. The numbers are there
+    behind a barrier that waits for them.
 
     ```mlir
     greta_tile.ptr_load_shared %base[%offset] mask %m, %array[%i] width 8 : !greta_tile.ptr<f16> -> !greta_tile.shared<2048 x vector<8xf16>>
@@ -114,7 +114,7 @@ def GretaTile_SharedAllocOp : GretaTile_Op<"shared_alloc", [MemoryEffects<[MemAl
 def GretaTile_SharedStageOp : GretaTile_Op<"shared_stage", [Pure, TypesMatchWith<"result is the array's type", "array", "result", "$_self">]> {
   let summary = "An array in shared memory, of which one of several equal parts is used";
   let description = [{
-    What is accessed through the result lies in part `stage` of `of`, counted from 0 and the same in all lanes; indices count from the array's start
+    All accesses through the result lie in part `stage` of `of`, counted from 0 and the same in all lanes; indices count from the array's start
     all the same. That two stages do not meet is what lets one be filled while another is read.
 
     ```mlir
@@ -209,7 +209,7 @@ def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result 
 
 def GretaTile_AnyOp : GretaTile_Op<"any", [Pure]> {
   let summary = "Whether a condition holds in a lane of the wave";
-  let description = "All lanes of a wave have the same result. What depends on it is expected to be rare.";
+  let description = "All lanes of a wave have the same result. Code that depends on it is expected to run rarely.";
   let arguments = (ins I1:$condition);
   let results = (outs I1:$result);
   let assemblyFormat = "$condition attr-dict";
@@ -277,8 +277,8 @@ def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator
 def GretaTile_FragmentLoadOp : GretaTile_Op<"fragment_load", [MemoryEffects<[MemRead]>]> {
   let summary = "Loads a fragment from an array in shared memory";
   let description = [{
-    Row r of the matrix begins at array element `index + r * stride`; with `transposed` it is column r. What follows it in memory are its
-    neighbours. The array's elements may be vectors of the matrix's type, or integers that hold its bits. All lanes of the wave agree on `index`.
+    Row r of the matrix begins at array element `index + r * stride`; with `transposed` it is column r. Its neighbours
+    follow it in memory. The array's elements may be vectors of the matrix's type, or integers that hold its bits. All lanes of the wave agree on `index`.
 
     ```mlir
     %f = greta_tile.fragment_load %array[%i] stride 9 transposed : !greta_tile.shared<1440 x vector<8xf16>> -> !greta_tile.fragment<16x8xf16, b>

@@ -18,7 +18,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     A block whose elements lie more than 2^31 bytes apart by its static strides is addressed with 64 bits. A dynamic stride keeps it below that: the
     runtime checks strides that launches compute, and an i32 product of the program's does not overflow.
 
-    How many elements a lane reads at once is what the facts analysis proves of pointer, offsets, strides and bounds. Where it does not prove
+    A lane reads as many elements at once as the facts analysis proves possible from pointer, offsets, strides and bounds. If it does not prove
     that the block begins within its bounds (`assume`, a loop's counter, a branch around), the loads stand in a branch.
 
     ```mlir

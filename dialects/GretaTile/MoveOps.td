@@ -9,7 +9,7 @@ def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
   let description = [{
     `greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.
 
-    Of pointers with `greta.pointer_range` it becomes one of what they were moved by, so that an address keeps the scalar that it begins at.
+    For pointers with `greta.pointer_range`, their offsets are broadcast, so that an address keeps the scalar that it begins at.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
@@ -21,8 +21,8 @@ def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
 def GretaTile_ReshapeOp : GretaTile_Op<"reshape", [Pure, DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {
   let summary = "The elements of a block, in row-major order, under another shape";
   let description = [{
-    Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the algebra has the
-    operand's layout under the new shape nothing moves; else the elements pass through shared memory. Of pointers as `broadcast`.
+    Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. If the algebra has the
+    operand's layout under the new shape nothing moves; else the elements pass through shared memory. Pointers are treated as by `broadcast`.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
@@ -47,7 +47,7 @@ def GretaTile_JoinOp : GretaTile_Op<"join", [Pure, TypesMatchWith<"the blocks ha
     DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims", "takesOneLayout"]>]> {
   let summary = "Two blocks as one, side by side along a new last dimension";
   let description = [{
-    `greta_tile.join %a, %b : tensor<4x8xf32> -> tensor<4x8x2xf32>`: element `[i, j, 0]` is a's, `[i, j, 1]` is b's. Where lanes hold the new dimension in
+    `greta_tile.join %a, %b : tensor<4x8xf32> -> tensor<4x8x2xf32>`: element `[i, j, 0]` is a's, `[i, j, 1]` is b's. If lanes hold the new dimension in
     registers nothing moves; where it is a bit of the lane or the wave, each takes the one it is to have.
   }];
   let arguments = (ins AnyBlock:$a, AnyBlock:$b);
@@ -60,7 +60,7 @@ def GretaTile_SplitOp : GretaTile_Op<"split", [Pure, TypesMatchWith<"the results
     DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {
   let summary = "The two blocks that lie side by side along the last dimension";
   let description = [{
-    What `join` joined: `%a, %b = greta_tile.split %x : tensor<4x8x2xf32> -> tensor<4x8xf32>`. The operand is taken with the last dimension in registers.
+    Undoes `join`: `%a, %b = greta_tile.split %x : tensor<4x8x2xf32> -> tensor<4x8xf32>`. The operand is taken with the last dimension in registers.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$first, AnyBlock:$second);
@@ -89,8 +89,8 @@ def GretaTile_GatherOp : GretaTile_Op<"gather", [Pure,
   let summary = "The elements of a block that another block names along an axis";
   let description = [{
     `greta_tile.gather %x[%i] axis 0 : tensor<64x8xf32>[tensor<16x8xi32>] -> tensor<16x8xf32>`: element `[i, j]` of the result is `[index[i, j], j]` of
-    the source. The indices have the source's shape but for the extent of the axis. What an index outside of the source gives is undefined,
-    but it is an element of the source. Through shared memory.
+    the source. The indices have the source's shape but for the extent of the axis. An index outside of the source gives some
+    element of the source. The elements pass through shared memory.
   }];
   let arguments = (ins NumberBlock:$value, StaticShapeTensorOf<[I32]>:$index, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
   let results = (outs AnyBlock:$result);

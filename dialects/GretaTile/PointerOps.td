@@ -64,7 +64,7 @@ def GretaTile_LoadScatteredOp : GretaTile_Op<"load_scattered", [MemoryEffects<[M
     OptionalTypesMatchWith<"'other' is of the result's type", "result", "other", "$_self">]> {
   let summary = "Loads what each pointer of a block points to";
   let description = [{
-    Where the mask is false no memory is touched and the value is `other`, or zero without one. Of one pointer it is one value, the same in the whole
+    If the mask is false no memory is touched and the value is `other`, or zero without one. One pointer gives one value, the same in the whole
     workgroup. An i1 is a byte in memory, 0 or 1.
 
     ```mlir
@@ -81,8 +81,8 @@ def GretaTile_StoreScatteredOp : GretaTile_Op<"store_scattered", [MemoryEffects<
     MaskOf<"pointers">, PointeeOf<"pointers", "value">]> {
   let summary = "Stores each element of a block where its pointer points to";
   let description = [{
-    Where the mask is false no memory is touched. Replicated elements are stored once, and so is one value through one pointer, by one lane of the
-    workgroup. Of several elements with one address any is stored.
+    If the mask is false no memory is touched. Replicated elements are stored once, and so is one value through one pointer, by one lane of the
+    workgroup. If several elements have one address, any of them is stored.
 
     `greta_tile.store_scattered %v, %p mask %m : tensor<128xf32> -> tensor<128x!greta_tile.ptr<f32>>`
   }];
@@ -119,7 +119,7 @@ def GretaTile_AtomicRmwOp : GretaTile_Op<"atomic_rmw", [MemoryEffects<[MemRead, 
   let summary = "Combines values with what is in memory, each in one step, and gives what was there";
   let description = [{
     Through a block of pointers each element once, replicated or not; through one pointer once by the workgroup, and all its lanes have the result.
-    Where the mask is false nothing happens and the result is zero. Integers have 32 or 64 bits; `fadd` adds floats.
+    If the mask is false nothing happens and the result is zero. Integers have 32 or 64 bits; `fadd` adds floats.
 
     The order is the program's, not a lane's: with `release` or `acq_rel` all that the workgroup has accessed before is visible to who, within the
     scope, acquires what this op writes; with `acquire` or `acq_rel` all that it accesses after sees what was released.

@@ -11,11 +11,11 @@ def TT_Dialect : Dialect {
   let cppNamespace = "::greta::triton";
   let summary = "Triton IR, as Triton 3.6 to 3.9 print it";
   let description = [{
-    What `kernel.asm["ttir"]` holds, so that it can be read: types, and ops with their syntax. It is an import format. Ops say what they need for
+    The dialect has the types and ops of `kernel.asm["ttir"]` with their syntax, so that it can be read. It is an import format. Ops say what they need for
     their text to be parsed and for `triton-to-tile` to trust them; nothing is computed here, and no pass but that one knows them.
 
-    Why ops and not the generic form: users have the custom form, and text does not say which Triton printed it. What differs between versions is
-    accepted in each spelling; what another version has and these have not is refused where it stands.
+    It has ops in place of the generic form because users have the custom form, and text does not say which Triton printed it. Each version's spelling is
+    accepted; an op that none of these versions has is refused at its place in the text.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

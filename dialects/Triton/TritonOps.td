@@ -192,10 +192,10 @@ class TT_YieldOp<string mnem, string parent> : TT_Op<mnem, [Pure, HasParent<pare
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 def TT_ReduceReturnOp : TT_YieldOp<"reduce.return", "ReduceOp"> {
-  let summary = "What a reduction's region combines its arguments to";
+  let summary = "Gives the result of a reduction's region";
 }
 def TT_ScanReturnOp : TT_YieldOp<"scan.return", "ScanOp"> {
-  let summary = "What a scan's region combines its arguments to";
+  let summary = "Gives the result of a scan's region";
 }
 def TT_MapElementwiseReturnOp : TT_YieldOp<"map_elementwise.return", "MapElementwiseOp"> {
   let summary = "The results of a program on scalars";

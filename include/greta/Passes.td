@@ -102,7 +102,7 @@ def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"units", "units", "int64_t", /*default=*/"0",
-                        "how many workgroups run at a time, at least. Where that is all of a split GEMM's, several add up a large tile">];
+                        "how many workgroups run at a time, at least. If all of a split GEMM's do, several add up a large tile">];
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
 }
@@ -117,7 +117,7 @@ def TritonToTilePass : Pass<"triton-to-tile", "::mlir::ModuleOp"> {
     Takes the Triton IR that Triton 3.6 to 3.9 print. Each public `tt.func` becomes a `greta_tile.func`, op by op, and a function of its name and its
     arguments that launches it: pointers are tensors of any length, and those that the kernel writes to are results, too, in place. Branches
     out of a function become `scf.if`, calls are inlined, descriptors become pointers, microscaled dots become dots of what they unpack to.
-    What no target can compute is an error at the kernel's source line.
+    An op that no target can compute is an error at the kernel's source line.
 
     ```mlir
     tt.func public @copy(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32>, %n: i32) {
@@ -174,11 +174,11 @@ def GretaTileStructurePass : Pass<"greta-tile-structure", "::mlir::ModuleOp"> {
 }
 
 def GretaTileExplicitArgumentsPass : Pass<"greta-tile-explicit-arguments", "::mlir::ModuleOp"> {
-  let summary = "What a kernel reads beside its arguments becomes arguments";
+  let summary = "Makes arguments of the values that a kernel reads beside its arguments";
   let description = [{
-    In kernels and the launches that run them. `num_programs` is a scalar that the launch computes. What prints and assertions write to, the log, is a
-    further result of the launch, which nobody uses: word 0 counts the words behind it that are taken, and each print or assertion that fails takes some,
-    `[site, program ids, values ..]`, if there are so many left. What a site is says the kernel's `greta_tile.log`, which the manifest has. Scalars that
+    Kernels and the launches that run them change together. `num_programs` is a scalar that the launch computes. The log, which prints and assertions
+    write to, is a further result of the launch, which nobody uses: word 0 counts the words behind it that are taken, and each print or assertion that fails takes some,
+    `[site, program ids, values ..]`, if there are so many left. The kernel's `greta_tile.log`, which the manifest has, says what a site is. Scalars that
     are not i32, i64 or f32 come as their bits in one of these.
 
     ```mlir
@@ -214,7 +214,7 @@ def GretaTilePromiseArgumentsPass : Pass<"greta-tile-promise-arguments", "::mlir
   let summary = "Tell kernels what their launches keep";
   let description = [{
     Arguments get `greta.divisibility` where all launches of the kernel keep it: buffers are at multiples of 16 bytes, scalars are
-    expressions with known divisors. What a kernel's author has promised stays.
+    expressions with known divisors. Promises of a kernel's author stay.
 
     ```mlir
     greta_tile.launch @k grid .. scalars affine_map<()[n] -> (n * 8)> (%x) ..
@@ -241,7 +241,7 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
   let description = [{
     Accumulators of dots have their instruction's layout, contracts and then the largest blocks without a layout one that the accesses,
     reductions and GEMMs around them ask for. From these, layouts go on to operands and results of ops that need no data to move
-    (`LayoutTransferOpInterface`, elementwise ops) and around loops. Where an op finds its operands in other layouts,
+    (`LayoutTransferOpInterface`, elementwise ops) and around loops. If an op finds its operands in other layouts,
     `greta_tile.convert_layout` is inserted: at the operands of dots, and nowhere in kernels without them.
 
     ```mlir
@@ -273,8 +273,8 @@ def GretaTileInductionsPass : Pass<"greta-tile-inductions", "::greta::tile::Func
 def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::tile::FuncOp"> {
   let summary = "Accesses through blocks of pointers become strided ones";
   let description = [{
-    Where an address is one pointer, what is uniform, and for each dimension its index times a stride that is known not to be negative, and where the mask
-    is bounds of indices, above or below (`>= 0`, unsigned comparisons: `nonnegative`), and conditions of the whole block, which become bounds. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
+    Addresses have to be sums of one pointer, uniform values, and for each dimension its index times a stride that is known not to be negative. Masks have
+    to be bounds of indices, above or below (`>= 0`, unsigned comparisons: `nonnegative`), and conditions of the whole block, which become bounds. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
     kernel does not write what they load and a loop takes them for its dots, or their argument is `greta.readonly`; stores are raised in kernels with dots.
 
     ```mlir

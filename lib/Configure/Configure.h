@@ -14,8 +14,8 @@ namespace greta {
 struct TuningDatabase;
 struct TuningEntry;
 
-/// The kinds of kernels, as bits. Of row operators and updates of caches no
-/// tile can be asked for.
+/// The kinds of kernels, as bits. Nobody can ask for tiles of row operators and
+/// updates of caches (Rows).
 enum TileKind : unsigned {
   Rows = 0,
   MatrixGemm = 1,
@@ -176,7 +176,8 @@ struct KernelKind {
   /// Why a tile that is asked for cannot be; none: it can.
   std::function<std::optional<std::string>(const Tile &)> whyNot = {};
   SmallVector<const MatrixInstruction *> available = {}; // to its tiles
-  /// What tells a tile from its neighbours; empty: tiles are enumerated.
+  /// The fields by which neighbouring tiles differ; empty: tiles are
+  /// enumerated.
   ArrayRef<int64_t Tile::*> steps = {};
   Problem problem = {}; // of a GEMM
 

@@ -1,7 +1,7 @@
 //===- ConfigureOverride.cpp - the attribute greta.config -----------------===//
 //
-// What a source or a tuning database asks for in place of the choice, part by
-// part. In a source an entry may be for some targets only:
+// A source or a tuning database may ask for each part of a tile, in place of
+// the choice. An entry of a source may be for some targets only:
 //
 //   greta.config = {waves = 4, gfx942 = {tile = [256, 256, 64]},
 //                   "vulkan:nvidia" = {tile = [160, 160, 64]}}
@@ -107,7 +107,7 @@ static std::optional<SmallVector<int64_t>> numbersOf(Attribute value) {
 }
 
 /// Takes the extents of a tile: M, N and K of a GEMM, own rows and others of
-/// attention. What belongs to the old ones goes.
+/// attention. Parts of the tile that depend on the old ones are reset.
 static std::optional<std::string> takeExtents(Tile &tile, Attribute value,
                                               TileKind kind) {
   // Skinny GEMMs go far along K.

@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
                  "gfx90a gfx942 gfx950 gfx1030 gfx1100 to gfx1103 gfx1150 "
                  "gfx1151 gfx1200 gfx1201; vulkan, or one of its families "
                  "(vulkan:nvidia); host");
-  CLI::Option_group *actions = app.add_option_group("What to make");
+  CLI::Option_group *actions = app.add_option_group("Actions");
   actions->require_option(0, 1);
   auto make = [&](const char *name, Action action, const char *description) {
     actions->add_flag_callback(

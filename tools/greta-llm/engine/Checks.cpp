@@ -36,7 +36,7 @@ void Engine::writeChecked(const Checked &one, int64_t place) {
           writeCounts(place, behind - static_cast<ptrdiff_t>(one.said), behind);
       continue;
     }
-    // Those of the place before, and a guess more.
+    // The counts are the place before's, and those of one more guess.
     auto token = static_cast<size_t>(one.tokens[first + i]);
     size_t bytes = counts.size() * 4,
            at = static_cast<size_t>(lineOf(place)) * bytes,

@@ -32,8 +32,9 @@ public:
     size_t most;
   };
   virtual ~Drafts() = default;
-  // Guesses for each text, in their order. Where others wait for them, new
-  // texts have some `most` tokens evaluated, and no guesses before all are.
+  // Returns guesses for each text, in their order. If others wait for them,
+  // some `most` tokens of new texts are evaluated, which have guesses when all
+  // are.
   virtual std::vector<std::vector<int32_t>>
   guess(const std::vector<Asked> &texts, size_t most) = 0;
   // Says whether guesses that nobody checks have cost something.

@@ -101,8 +101,8 @@ public:
   class Chosen {
   public:
     int32_t operator[](int64_t place);
-    // What they were chosen from, changed as Sampling.h says; null where nobody
-    // wants it (wantLogits).
+    // The logits that they were chosen from, changed as Sampling.h says; null
+    // where nobody wants them (wantLogits).
     const float *logits(int64_t place);
 
   private:
@@ -345,7 +345,8 @@ private:
     std::map<std::string, greta::Buffer> biases; // by biasOfPairs
   };
   Pairs pairs;
-  // Of layers of latents: their middle, and what is between it and the rest.
+  // The middle functions of layers of latents, and the buffers between these
+  // and the rest.
   std::vector<greta::Function> joinLatents;
   std::map<std::string, greta::Buffer> latents;
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end

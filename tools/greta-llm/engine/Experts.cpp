@@ -24,8 +24,8 @@ int64_t powerOfTwo(int64_t least) {
   return size;
 }
 
-// What a group of experts is chosen by: its largest number, or with biases the
-// sum of its two largest. Experts of other groups than the chosen ones become
+// Groups of experts are chosen by their largest number, or with biases by the
+// sum of the two largest. Experts of other groups than the chosen ones become
 // less than any that is there.
 Block inChosenGroups(Program &p, const Config &config, const Block &choice,
                      const Block &expert) {

@@ -32,7 +32,7 @@ constexpr double epsilonOfLatents = 1e-6;
 // A tensor between these functions, of so many tokens; no shape: it is none.
 std::vector<int64_t> latentShape(const Config &config, const std::string &name,
                                  int64_t tokens);
-// What latentC_T leaves, in order.
+// The results of latentC_T, in order.
 constexpr const char *latentResults[] = {"latent_q", "latent_q_rope",
                                          "latent_kv", "latent_k_rope"};
 

@@ -54,7 +54,7 @@ public:
   // are in its pages before anything that is queued from now on.
   void remember(Sequence &sequence, const std::vector<int32_t> &tokens,
                 int64_t count);
-  // What pages hold is not known any more.
+  // Forgets what pages hold.
   void forget();
 
   // Pages that can be had, whatever they hold.

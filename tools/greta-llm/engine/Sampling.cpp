@@ -370,8 +370,8 @@ private:
     return p.load(list + sizes.parts);
   }
 
-  // Of the tokens in the parts of a list that are likelier than `candidate`,
-  // their number, the sum of their weights, and the best.
+  // Searches the parts of a list for tokens that are likelier than `candidate`,
+  // and returns their number, the sum of their weights, and the best of them.
   std::tuple<Block, Block, Block> search(const Block &list, const Block &toRead,
                                          const Block &logit,
                                          const Block &candidate) {

@@ -102,7 +102,7 @@ private:
 class Calls {
 public:
   void add(std::shared_ptr<const Call> call);
-  // Behind those that were added comes none.
+  // Says that no call comes behind the ones that were added.
   void end();
   // The next one; null where none has come in time, or where none comes.
   std::shared_ptr<const Call>

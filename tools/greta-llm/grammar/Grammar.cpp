@@ -76,7 +76,7 @@ GrammarBuilder::oneOf(std::vector<std::string> texts) {
       std::vector<Expression> ways;
       if (first + 1 == last)
         return builder.literal(texts[first].substr(size));
-      // What is in common needs no choice, and no depth.
+      // A common beginning needs no choice, and no depth.
       size_t more = size;
       while (more < texts[first].size() &&
              texts[first][more] == texts[last - 1][more])
@@ -112,7 +112,7 @@ GrammarBuilder::Expression GrammarBuilder::repeat(Expression part,
   if (std::max(least, most) > mostRepeats)
     throw std::runtime_error("it repeats something more than " +
                              std::to_string(mostRepeats) + " times");
-  // What is repeated often is written once.
+  // An expression that is repeated often is written once.
   if (std::max(least, most) > 1 &&
       all[static_cast<size_t>(part)].what != What::Call &&
       all[static_cast<size_t>(part)].what != What::Set) {
@@ -285,7 +285,7 @@ void GrammarBuilder::checkRecursion() {
   size_t count = grammar.entries.size();
   std::vector<bool> isNullable(count);
   std::vector<std::vector<int32_t>> calls(count);
-  // What can be reached without a byte.
+  // Visits the states that can be reached without a byte.
   auto look = [&](size_t rule) {
     bool reachesEnd = false;
     calls[rule].clear();

@@ -49,7 +49,7 @@ public:
   // One character of these, as UTF-8. There are no surrogates.
   Expression characters(const CharacterRanges &ranges);
   Expression sequence(std::vector<Expression> parts);
-  // Of none: nothing fits.
+  // A choice of no parts fits nothing.
   Expression choice(std::vector<Expression> parts);
   // Any of these texts, with common beginnings once.
   Expression oneOf(std::vector<std::string> texts);

@@ -20,7 +20,7 @@ const std::set<std::string> annotations = {
     "title", "description", "default",      "examples", "$schema",
     "$id",   "$comment",    "deprecated",   "readOnly", "writeOnly",
     "$defs", "definitions", "discriminator"};
-// What makes a value of a type, if it is not named.
+// The keywords that imply a type where none is named.
 const std::map<std::string, std::string> typeOf = {
     {"properties", "object"},
     {"required", "object"},
@@ -480,7 +480,7 @@ Expression Schema::ofObject(const OrderedJson &schema) {
   if (names.empty() && !schema.contains("additionalProperties"))
     return anyObject();
 
-  // What may follow property i: `after` others, or as the first.
+  // The properties that may follow property i: `after` others, or as the first.
   Expression comma = b.sequence({b.literal(","), w()});
   Expression after = b.empty(), first = b.empty();
   bool needsNone = true;

@@ -102,7 +102,7 @@ int32_t Matcher::stateOf(std::vector<Way> open) {
       break;
     case Grammar::Call: {
       int32_t entry = grammar->entries[static_cast<size_t>(node.which)];
-      // Where nothing follows there is nothing to return to.
+      // If nothing follows there is nothing to return to.
       if (grammar->nodes[static_cast<size_t>(node.next)].kind == Grammar::End)
         add({entry, below});
       else if (below < 0 ||

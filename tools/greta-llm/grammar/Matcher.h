@@ -9,8 +9,8 @@
 // nowhere nothing behind it is walked.
 //
 // Time and memory are bounded, time by a credit of nodes to look at, which
-// grows with each text. What a client's grammar would need more for ends its
-// request with an error.
+// grows with each text. A request whose grammar needs
+// more ends with an error.
 #ifndef GRETA_LLM_MATCHER_H
 #define GRETA_LLM_MATCHER_H
 
@@ -55,8 +55,8 @@ public:
   // the text may end. They are there until the next mask.
   const std::vector<uint32_t> &mask(const std::vector<int32_t> &ends);
   // The masks behind the first of these texts, the first two, and so on: as
-  // many as fit the grammar and are easy. Where the text is, and what work it
-  // may still ask for, stays as it is.
+  // many as fit the grammar and are easy. The text's place, and the work that
+  // it may still ask for, stay as they are.
   std::vector<std::vector<uint32_t>>
   masksBehind(const std::vector<std::string> &texts,
               const std::vector<int32_t> &ends);

@@ -12,8 +12,8 @@
 
 namespace greta::llm {
 
-// The parts of an architecture. Those behind the empty line say which numbers a
-// model of the architecture brings, in fields of its description.
+// The parts of an architecture. The ones behind the empty line say which
+// numbers a model of the architecture brings, in fields of its description.
 enum Trait : uint64_t {
   NormsBefore = 1u << 0,   // norms of what attention and the MLP read
   NormsAfter = 1u << 1,    // norms of what they add to the residual stream

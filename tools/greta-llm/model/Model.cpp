@@ -145,7 +145,7 @@ const Stored &Model::weight(const std::string &name) const {
 }
 
 Element Model::element() const {
-  // What a file has packed is multiplied in f16.
+  // Weights that a file has packed are multiplied in f16.
   int64_t last = config.layers - 1;
   if (config.hasExperts(last) &&
       packedFormat(weight(inLayer(last, "ffn_up_exps")).format))
@@ -338,7 +338,7 @@ static void joinExperts(Model &model, const std::string &name) {
   model.weights[name] = all;
 }
 
-// Of each head so many rows from a place on.
+// Takes `count` rows of each head, from `first` on.
 static Stored partOfHeads(const Model &model, const Stored &whole,
                           int64_t ofHead, int64_t first, int64_t count) {
   int64_t heads = model.config.heads;

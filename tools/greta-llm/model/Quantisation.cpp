@@ -272,7 +272,7 @@ void joinAllFp8(Model &model, const Parts &parts, const Quantisation &how,
     stored.fp8 = matrices;
     for (const char *suffix : fp8Scales)
       joined.insert(name + suffix);
-    // Those of activations, which stay as they are.
+    // Scales of activations are not used: activations stay as they are.
     for (const char *suffix :
          {".input_scale", ".activation_scale", ".input_scale_ub"})
       joined.insert(name + suffix);

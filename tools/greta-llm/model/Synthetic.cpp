@@ -60,7 +60,8 @@ const Preset presets[] = {
       "rms_norm_eps": 1e-5})"},
 };
 
-/// Which layers' values and last matrices have more bits in the mixes "M".
+/// Whether a layer's matrices of values and its last one have more bits in the
+/// mixes "M".
 bool hasMoreBits(int64_t layer, int64_t layers) {
   int64_t eighth = layers / 8;
   return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;

@@ -82,7 +82,8 @@ json fromOllama(const json &body) {
   const json &options = fieldOf(body, "options");
   if (options.is_null())
     return made;
-  // Of the server, not of a request: num_ctx and the like change nothing.
+  // num_ctx and the like are settings of the server: in a request they change
+  // nothing.
   checkKeys(options, "'options'",
             {"temperature", "top_k", "top_p", "min_p", "seed", "num_predict",
              "stop", "repeat_penalty", "repeat_last_n", "presence_penalty",

@@ -18,8 +18,8 @@ public:
   of(Api api, const Asked &asked, int64_t number, std::string model,
      const Tokenizer &tokenizer, std::vector<std::shared_ptr<Answer>> answers);
 
-  // What there is by now. A whole answer has one part, the last one. A problem
-  // of the device is said by `deviceProblem`.
+  // A part of an answer that is there by now. A whole answer has one, the last.
+  // A problem of the device is said by `deviceProblem`.
   struct Part {
     std::string text;
     bool isLast = false;
@@ -40,7 +40,7 @@ protected:
     std::string reason; // "" until it has ended
     std::string stop;   // the text that ended it
   };
-  // What one piece brings.
+  // The text and calls that one piece brings.
   struct Piece {
     std::string text, reasoning;
     std::vector<ToolCall> calls;

@@ -326,7 +326,7 @@ void RequestReader::readSampling(const json &body, Sampling &sampling) const {
   sampling.biases.assign(all.begin(), all.end());
 }
 
-/// What is told of each token's chance.
+/// Reads what the client wants to know of each token's chance.
 void RequestReader::readChances(const json &body, bool isChat,
                                 Request &request) const {
   const json &asked = fieldOf(body, "logprobs");
@@ -403,7 +403,7 @@ RequestReader::json RequestReader::readTools(const json &body,
   return tools;
 }
 
-/// What an answer has to be, as a grammar.
+/// Reads the grammar that an answer has to follow.
 void RequestReader::readGrammar(const json &body, const json &tools,
                                 Asked &asked, Request &request) const {
   const json &format = fieldOf(body, "response_format");
@@ -537,7 +537,7 @@ RequestReader::json RequestReader::tokenize(const std::string &text) const {
   json tokens = json::array();
   bool withPieces = flagOf(body, "with_pieces");
   std::string content = llm::textOf(body, "content");
-  // What is answered is many times larger.
+  // The answer is many times larger.
   size_t most = withPieces ? size_t(128) << 10 : size_t(1) << 20;
   if (content.size() > most)
     throw Refusal(400,

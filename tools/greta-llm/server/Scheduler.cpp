@@ -373,7 +373,7 @@ void Scheduler::takeAll(const std::shared_ptr<Job> &job, Step &step,
     guides.ask(job->guide);
 }
 
-/// What a step took, or the tokens of prompts before it.
+/// Counts the time of a step, or of the tokens of prompts before it.
 void Scheduler::measure(const Step &step) {
   // The device began when it was done with what was read before, or later.
   double now = seconds(), took = now - std::max(lastStep, step.begin);
@@ -456,7 +456,7 @@ void Scheduler::take(Job &job, int32_t token, const float *logits) {
   push(job, job.held.size() - openBytes(job.held, request.stops));
 }
 
-/// What is ready of a job's text goes to whoever asked.
+/// Sends the part of a job's text that is ready to its client.
 void Scheduler::push(Job &job, size_t ready) {
   if (!ready)
     return;

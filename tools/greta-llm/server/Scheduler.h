@@ -24,11 +24,11 @@
 // keeps those of prompts alone: steps round otherwise than prompts.
 //
 // With guesses (Guesses.cpp) a step has several tokens of a sequence, of which
-// the later ones are what its text probably goes on with. Those that the model
-// says, too, are taken, so a step brings up to as many tokens. Such a step is
-// queued when the tokens before it are read. A guess under a grammar is checked
-// where the masks before and behind it are there: helpers make these together
-// with the mask of the next token.
+// the later ones are what its text probably goes on with. Guesses that the
+// model confirms are taken, so a step brings up to as many tokens. Such a step
+// is queued when the tokens before it are read. A guess under a grammar is
+// checked where the masks before and behind it are there: helpers make these
+// together with the mask of the next token.
 //
 // Kernels for few sequences are faster than those for many, and round their
 // sums in another order: an answer depends on its neighbours by that. A

@@ -163,7 +163,7 @@ int listenUntilEnd(const Options &options, Entrance &entrance,
 void Server::complete(const std::shared_ptr<Exchange> &exchange, Api api) {
   Asked asked = reader.read(std::exchange(exchange->body, {}), api);
   size_t count = asked.requests.size();
-  // Of several answers the last one to end is the end.
+  // The exchange ends with the last of several answers.
   auto open = std::make_shared<std::atomic<size_t>>(count);
   for (Request &request : asked.requests)
     request.wake = [weak = std::weak_ptr<Exchange>(exchange), open,
@@ -248,7 +248,8 @@ std::string Server::metrics() const {
   add("guessed_tokens_total", "counter",
       "Tokens that were guessed and checked (--drafts).", count(m.guessed));
   add("right_guesses_total", "counter",
-      "Of these right, and so taken into answers.", count(m.rightGuesses));
+      "Guessed tokens that were right, and so taken into answers.",
+      count(m.rightGuesses));
   add("steps_total", "counter", "Steps of the engine.", count(m.steps));
   add("step_seconds_total", "counter", "Time in steps.",
       count(m.stepMicroseconds) * 1e-6);
@@ -269,7 +270,8 @@ std::string Server::metrics() const {
   add("cache_tokens", "gauge", "Tokens that the KV cache holds.",
       static_cast<double>(scheduler.capacity()));
   add("cache_tokens_free", "gauge",
-      "Of these free, or kept for prompts that begin alike.",
+      "Tokens of the KV cache that are free, or kept for prompts that begin "
+      "alike.",
       static_cast<double>(scheduler.freeTokens()));
   greta_memory memory = engine.memory();
   add("memory_in_use_bytes", "gauge", "Device memory of buffers.",

@@ -53,7 +53,7 @@ struct ToolCall {
   std::string name, arguments; // JSON
 };
 
-// What a client asks of calls.
+// A client's choice of whether, and which, calls are made.
 struct ToolChoice {
   ToolStyle style = ToolStyle::None; // None: there are no calls
   bool isRequired = false, isSingle = false;

@@ -39,8 +39,8 @@ private:
 // These texts are looked up where they may begin in another one.
 class Prefixes {
 public:
-  // `number` is what `visit` says of the text. Of equal texts the least
-  // number counts.
+  // `number` is what `visit` says of the text. Equal texts have the
+  // least of their numbers.
   void add(std::string text, int32_t number) {
     texts.emplace_back(std::move(text), number);
   }
