@@ -102,6 +102,11 @@ def run_cases(device, package, work, launcher=()):
     return results
 
 
+# Starts a worker on this machine's Vulkan driver with four lanes a subgroup where that is lavapipe, which takes eight by itself and translates long
+# shaders for four in less time. Others stay at eight, which testing's cooperative matrices need.
+FOUR_LANES = ("env", "LP_NATIVE_VECTOR_WIDTH=128")
+
+
 def lavapipe_launcher():
     return (DRIVERS, "lavapipe", "--validate")
 
