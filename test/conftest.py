@@ -20,8 +20,9 @@ for variable, folder in (("TRITON_CACHE_DIR", "triton"), ("TORCHINDUCTOR_CACHE_D
 
 # lavapipe translates a shader without LLVM's optimiser: in a third less time for large blocks, and no test measures what it makes.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
-# Products of definitions take one thread: others would spin for work on processors that the other cases use.
+# Products of definitions, NumPy's and torch's, take one thread: others would spin for work on processors that the other cases use.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")
