@@ -11,9 +11,7 @@ VulkanCounter::VulkanCounter(CoreRef Owner) : C(std::move(Owner)) {
   Handle = C->createTimeline(&Export);
 }
 
-VulkanCounter::~VulkanCounter() {
-  C->Fn.DestroySemaphore(C->Handle, Handle, nullptr);
-}
+VulkanCounter::~VulkanCounter() { C->retire(Handle); }
 
 int VulkanCounter::exportFd() const {
   VkSemaphoreGetFdInfoKHR Info{VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR};

@@ -155,7 +155,28 @@ Core::~Core() {
   Fn.DestroyPipelineCache(Handle, Cache, nullptr);
   for (VkQueryPool P : QueryPools)
     Fn.DestroyQueryPool(Handle, P, nullptr);
-  Fn.DestroySemaphore(Handle, Residents.Timeline, nullptr);
+  retire(Residents.Timeline);
+}
+
+// Mesa's threads go on with the semaphores that a batch waited for when its end
+// has been seen, and are through with them when their queue says it is idle. A
+// queue that has batches is not asked: they may wait for what the caller does
+// next. An application's queue has batches that nobody here knows of.
+void Core::retire(VkSemaphore Semaphore) {
+  std::lock_guard<std::mutex> Guard(RetiredLock);
+  if (Semaphore)
+    Retired.push_back(Semaphore);
+  for (const std::unique_ptr<Queue> &Q : Queues) {
+    std::lock_guard<std::mutex> QueueGuard(Q->Lock);
+    if (!Owner || IsLost)
+      break;
+    if (Q->InFlight)
+      return;
+    learn(Fn.QueueWaitIdle(Q->Handle));
+  }
+  for (VkSemaphore S : Retired)
+    Fn.DestroySemaphore(Handle, S, nullptr);
+  Retired.clear();
 }
 
 // The driver checks the data's own header; the file's hash keeps a damaged

@@ -57,6 +57,7 @@ namespace greta::rt::vulkan {
   X(GetSemaphoreCounterValue)                                                  \
   X(MapMemory)                                                                 \
   X(QueueSubmit2)                                                              \
+  X(QueueWaitIdle)                                                             \
   X(ResetCommandBuffer)                                                        \
   X(SignalSemaphore)                                                           \
   X(WaitSemaphores)
@@ -141,6 +142,10 @@ struct Core {
                 uint64_t Nanoseconds) const;
   [[noreturn]] void outOfMemory(size_t Size) const;
   VkSemaphore createTimeline(const void *Next = nullptr) const;
+  // Destroys it, with those before, when no batch can be at work with them. No
+  // batch that was not submitted yet uses it, and the caller has no queue's
+  // lock.
+  void retire(VkSemaphore Semaphore);
   // Whether the device's memory is the host's: an integrated GPU or a CPU.
   bool sharesMemory() const;
   uint64_t deviceMemory() const; // bytes of the heaps that buffers come from
@@ -166,6 +171,8 @@ struct Core {
     // The counters that its batches may still wait for. Every later batch of
     // the queue waits for them, too.
     std::vector<Awaited> Behind;
+    // Batches of which no stream has seen the end.
+    std::atomic<size_t> InFlight{0};
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
   Pool Blocks{*this};                         // of device memory, for buffers
@@ -173,7 +180,9 @@ struct Core {
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
   mutable std::atomic<bool> IsLost{false}; // and stays so
-  std::mutex Lock;                         // guards what follows
+  std::mutex RetiredLock;                  // is taken before a queue's
+  std::vector<VkSemaphore> Retired;
+  std::mutex Lock; // guards what follows
   size_t NextQueue = 0;
   struct QueryPool {
     VkQueryPool Handle;

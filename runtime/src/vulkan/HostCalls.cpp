@@ -17,7 +17,7 @@ HostCalls::~HostCalls() {
   }
   Changed.notify_one();
   Thread.join();
-  C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
+  C->retire(Timeline);
 }
 
 uint64_t HostCalls::add(uint64_t Behind, void (*F)(void *), void *Data) {

@@ -51,8 +51,9 @@ StreamState::~StreamState() {
     if (C->Residents.Last == this)
       C->Residents.Last = nullptr;
   }
+  Queue->InFlight -= InFlight.size();
   C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
-  C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
+  C->retire(Timeline);
 }
 
 VkCommandBuffer StreamState::open() {
@@ -131,13 +132,17 @@ void StreamState::lose(VkResult Result, const char *What) {
   failed(Result, concat(What, " (operations lost: ", Operations, ")"));
 }
 
-static void forgetReached(std::vector<Awaited> &Counters) {
-  auto IsReached = [](const Awaited &A) {
-    std::shared_ptr<VulkanCounter> Of = A.Of.lock();
-    return !Of || Of->value() >= A.Value;
+// Returns the counters, of which each may be nobody else's by then.
+static std::vector<std::shared_ptr<VulkanCounter>>
+forgetReached(std::vector<Awaited> &Counters) {
+  std::vector<std::shared_ptr<VulkanCounter>> Seen;
+  auto IsReached = [&](const Awaited &A) {
+    Seen.push_back(A.Of.lock());
+    return !Seen.back() || Seen.back()->value() >= A.Value;
   };
   Counters.erase(std::remove_if(Counters.begin(), Counters.end(), IsReached),
                  Counters.end());
+  return Seen;
 }
 
 void addTo(std::vector<Awaited> &All, const std::vector<Awaited> &More) {
@@ -208,13 +213,15 @@ void StreamState::submit() {
   Info.pSignalSemaphoreInfos = OpenSignals.data();
   VkResult Result;
   std::vector<Awaited> Behind;
+  std::vector<std::shared_ptr<VulkanCounter>> Seen; // end without the lock
   {
     std::lock_guard<std::mutex> Guard(Queue->Lock);
     constexpr size_t many = 16;
     if (!OpenCounters.empty() && Queue->Behind.size() >= many)
-      forgetReached(Queue->Behind);
+      Seen = forgetReached(Queue->Behind);
     Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
     if (Result == VK_SUCCESS) {
+      ++Queue->InFlight;
       addTo(Queue->Behind, std::exchange(OpenCounters, {}));
       Behind = Queue->Behind;
     }
@@ -309,8 +316,9 @@ void StreamState::retire() {
                "vkResetCommandBuffer");
       Free.push_back(Cmds.back());
     }
-    InFlight.front().Keep.clear();
     Idle.splice(Idle.begin(), InFlight, InFlight.begin());
+    --Queue->InFlight;
+    Idle.front().Keep.clear();
   }
 }
 

@@ -125,6 +125,33 @@ TEST_F(VulkanTurns, NoneBehindACounterThatNobodyRaised) {
   Other->synchronize();
 }
 
+// A driver's thread may be at work with a semaphore when the end of the batch
+// that waited for it has been seen.
+TEST_F(VulkanTurns, SemaphoresAreDestroyedWhenQueuesAreIdle) {
+  static int Idle, Destroyed;
+  Idle = Destroyed = 0;
+  C->Fn.QueueWaitIdle = [](VkQueue Q) {
+    ++Idle;
+    return Fault.Real.QueueWaitIdle(Q);
+  };
+  C->Fn.DestroySemaphore = [](VkDevice D, VkSemaphore Of,
+                              const VkAllocationCallbacks *A) {
+    ++Destroyed;
+    Fault.Real.DestroySemaphore(D, Of, A);
+  };
+  std::shared_ptr<VulkanCounter> Counter = counter();
+  S->await(Counter, 1);
+  submit(*S);
+  counter().reset(); // while a batch waits for what comes
+  EXPECT_EQ(Idle + Destroyed, 0);
+  Counter->raise(1);
+  S->synchronize();
+  S->fill(A, 0, 256, 1); // S sees that its batch has ended, and lets go
+  Counter.reset();
+  EXPECT_EQ(Idle, static_cast<int>(queues));
+  EXPECT_EQ(Destroyed, 2);
+}
+
 // An event is behind what its stream waited for before it was recorded.
 TEST_F(VulkanTurns, EventsAreInFrontOfLaterCounters) {
   std::unique_ptr<Stream> Other = createStream(C), Third = createStream(C);
