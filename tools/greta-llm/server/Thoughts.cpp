@@ -1,6 +1,5 @@
 // Thoughts.cpp: see Thoughts.h.
 #include "server/Thoughts.h"
-#include "server/Scheduler.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,6 +16,13 @@ bool skipBlanks(std::string &text) {
   return !text.empty();
 }
 } // namespace
+
+size_t openBytes(const std::string &text, const std::string &mark) {
+  for (size_t size = std::min(text.size(), mark.size() - 1); size; --size)
+    if (text.compare(text.size() - size, size, mark, 0, size) == 0)
+      return size;
+  return 0;
+}
 
 Thought thoughtBehind(const std::string &prompt,
                       const std::string &chatTemplate) {
@@ -53,7 +59,7 @@ std::string ThoughtReader::take(const std::string &more, bool isLast,
     size_t end = held.find(thoughtEnd), size = end;
     bool isEnd = end != held.npos;
     if (!isEnd)
-      size = held.size() - (isLast ? 0 : openBytes(held, {thoughtEnd}));
+      size = held.size() - (isLast ? 0 : openBytes(held, thoughtEnd));
     // Blanks around a thought are none of it.
     std::string text = held.substr(0, size);
     text.erase(text.find_last_not_of(blanks) + 1);

@@ -24,6 +24,9 @@ Thought thoughtBehind(const std::string &prompt,
 // Texts of answers that may be special tokens.
 std::vector<std::string> thoughtMarks(Thought at);
 
+// How many bytes at the end of a text may be the beginning of a mark.
+size_t openBytes(const std::string &text, const std::string &mark);
+
 class ThoughtReader {
 public:
   explicit ThoughtReader(Thought at) : at(at) {}

@@ -28,14 +28,6 @@ bool begins(const std::string &text, const std::string &with) {
   return text.compare(0, with.size(), with) == 0;
 }
 
-// So many bytes at the end may be the beginning of a mark.
-size_t openBytes(const std::string &text, const std::string &mark) {
-  for (size_t size = std::min(text.size(), mark.size() - 1); size; --size)
-    if (text.compare(text.size() - size, size, mark, 0, size) == 0)
-      return size;
-  return 0;
-}
-
 bool isDeepSeek(ToolStyle style) {
   return style == ToolStyle::DeepSeek || style == ToolStyle::DeepSeekPlain;
 }
