@@ -96,7 +96,7 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r" if kind == "keyDown" else "")
 
     def answers(self):
-        return self.js("[...document.querySelectorAll('article.assistant p')].map(p => p.textContent)")
+        return self.js("[...document.querySelectorAll('article.assistant > p')].map(p => p.textContent)")
 
     def wait(self):
         self.until("document.querySelector('#log').getAttribute('aria-busy') === 'false'")
@@ -175,6 +175,23 @@ def test_conversation(browser, server, chat):
     # Settings stay, a conversation does not.
     browser.open(f"http://127.0.0.1:{server.port}/?again")
     assert browser.js("document.querySelector('[name=max_tokens]').value") == "9" and browser.answers() == []
+
+
+@needs_chromium
+def test_thoughts(browser, server):
+    """Above the answer, closed when that begins; the next message takes them along."""
+    browser.open(f"http://127.0.0.1:{server.port}/?thoughts")
+    pieces = [{"reasoning_content": "I se"}, {"reasoning_content": "e"}, {"content": "Hal"}, {"content": "lo"}]
+    events = "".join(f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n" for delta in pieces) + "data: [DONE]\n\n"
+    browser.js(f"asked = []; window.fetch = async (_, how) => (asked.push(JSON.parse(how.body).messages), new Response({json.dumps(events)})), 0")
+    for text in ("hi", "and?"):
+        browser.ask(text)
+        browser.until(f"asked.length === {1 if text == 'hi' else 2}")
+        browser.wait()
+    assert browser.answers() == ["Hallo", "Hallo"]
+    assert browser.js("[...document.querySelectorAll('article.assistant details')].map(d => [d.open, d.innerText.trim() && d.querySelector('p').textContent])") == [[False, "I see"]] * 2
+    first = [{"role": "user", "content": "hi"}]
+    assert browser.js("asked") == [first, [*first, {"role": "assistant", "content": "Hallo", "reasoning_content": "I see"}, {"role": "user", "content": "and?"}]]
 
 
 @needs_chromium
