@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace greta::rt {
 namespace vulkan {
@@ -172,7 +173,8 @@ void Core::retire(VkSemaphore Semaphore) {
       break;
     if (Q->InFlight)
       return;
-    learn(Fn.QueueWaitIdle(Q->Handle));
+    if (std::exchange(Q->HasRun, false))
+      learn(Fn.QueueWaitIdle(Q->Handle));
   }
   for (VkSemaphore S : Retired)
     Fn.DestroySemaphore(Handle, S, nullptr);

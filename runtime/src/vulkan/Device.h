@@ -173,6 +173,7 @@ struct Core {
     std::vector<Awaited> Behind;
     // Batches of which no stream has seen the end.
     std::atomic<size_t> InFlight{0};
+    bool HasRun = false; // some since the driver has said that it is idle
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
   Pool Blocks{*this};                         // of device memory, for buffers

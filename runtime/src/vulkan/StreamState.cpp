@@ -222,6 +222,7 @@ void StreamState::submit() {
     Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
     if (Result == VK_SUCCESS) {
       ++Queue->InFlight;
+      Queue->HasRun = true;
       addTo(Queue->Behind, std::exchange(OpenCounters, {}));
       Behind = Queue->Behind;
     }

@@ -148,7 +148,7 @@ TEST_F(VulkanTurns, SemaphoresAreDestroyedWhenQueuesAreIdle) {
   S->synchronize();
   S->fill(A, 0, 256, 1); // S sees that its batch has ended, and lets go
   Counter.reset();
-  EXPECT_EQ(Idle, static_cast<int>(queues));
+  EXPECT_EQ(Idle, 1); // the others have had no batch
   EXPECT_EQ(Destroyed, 2);
 }
 
