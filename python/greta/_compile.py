@@ -17,7 +17,7 @@ from ._runtime import Error
 
 
 class CompileError(Error):
-    """What the compiler says of a source, with the line it is about."""
+    """The compiler's complaint about a source, with the line it is about."""
 
 
 def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, num_stages: int = 0, form: Form = Form.Package, line_tables: bool = False) -> bytes:

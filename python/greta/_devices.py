@@ -69,7 +69,7 @@ def set_device(spec: str | Device) -> Device:
 
 
 def targets(chosen: Device) -> str:
-    """What to compile for, so that it runs on this device."""
+    """The target to compile for, so that it runs on this device."""
     kind, _, rest = chosen.spec.partition(":")
     if kind == "sim":
         return rest

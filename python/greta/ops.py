@@ -229,7 +229,7 @@ def dequant_matmul(a: Any, q: Any, scales: Any, zeros: Any, group: int, format: 
 
 
 def _attributes(**given: Any) -> str:
-    """Those that are given, as the dialect prints them."""
+    """The attributes that are given, as the dialect prints them."""
     words = []
     for name, value in given.items():
         if value is True:

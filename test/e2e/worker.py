@@ -2,7 +2,7 @@
 process can be started on another driver (scripts/vulkan-drivers).
 
 usage: worker.py DEVICE PACKAGE, with a JSON list of names of cases on stdin. Every case runs in the variant that the device prefers, and
-every fourth in all that it takes; every one in all with GRETA_TEST_WHOLE=1. A driver translates the second variant of a product, without
+every fifth in all that it takes (cases lie in rows of three and four); every one in all with GRETA_TEST_WHOLE=1. A driver translates the second variant of a product, without
 cooperative matrices, for as long as the first, and vulkan:portable has the same cases without them.
 Prints one JSON object a line: {"start": case} before a case, then per variant {"case", "variant"} and the verdict of limits.judge, or
 {"case", "problem"}.
@@ -45,7 +45,7 @@ def main(device, path):
     for index, name in enumerate(json.load(sys.stdin)):
         report(start=name)
         try:
-            run(package, functions, name, whole=index % 4 == 0 or "GRETA_TEST_WHOLE" in os.environ)
+            run(package, functions, name, whole=index % 5 == 0 or "GRETA_TEST_WHOLE" in os.environ)
         except GretaError as error:
             report(case=name, problem=str(error))
     for function in functions.values():

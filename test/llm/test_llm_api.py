@@ -105,7 +105,7 @@ def test_required_calls(server):
     pieces = events(chat(server, **body, stream=True))
     (streamed,) = [p["choices"][0]["delta"]["tool_calls"][0] for p in pieces if "tool_calls" in p["choices"][0]["delta"]]
     assert streamed["function"] == call["function"] and streamed["index"] == 0 and pieces[-1]["choices"][0]["finish_reason"] == "tool_calls"
-    # What was called and said goes back to the model, arguments as they are.
+    # The call and its result go back to the model, arguments as they are.
     again = [*USER, choice["message"], {"role": "tool", "tool_call_id": call["id"], "content": "found"}]
     assert chat(server, messages=again, tools=TOOLS, tool_choice="none", max_tokens=1)["usage"]["prompt_tokens"] > 60
 
@@ -173,7 +173,7 @@ def test_biases_and_penalties(server):
     assert "aa" in said({a: 100, b: 94}, frequency_penalty=2)[:2] and "b" in said({a: 100, b: 94}, frequency_penalty=2)
     letters = {token: 100 for token in range(40, 60)}
     assert len(set(said(letters, presence_penalty=2))) > len(set(said(letters, presence_penalty=-2)))
-    # What was generated is in the cache, too, but for the last token.
+    # Generated tokens are in the cache, too, but for the last token.
     follows = ask(server, "/v1/completions", **body | {"prompt": body["prompt"] + [a] * 8 + [b]})
     assert cached(follows) == (len(body["prompt"]) + 7) // 16 * 16
     assert ask(server, "/v1/completions", **body | {"prompt": "abc", "max_tokens": 1}, logit_bias={str(a): 100}, echo=True)["choices"][0]["text"] == "abca"

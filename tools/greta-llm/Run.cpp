@@ -40,14 +40,6 @@ constexpr const char *help =
 // Writes the parts of an answer to standard output.
 class AnswerWriter {
 public:
-  AnswerWriter() = default;
-  AnswerWriter(const AnswerWriter &) = delete;
-  AnswerWriter &operator=(const AnswerWriter &) = delete;
-  ~AnswerWriter() {
-    if (isTerminal && isDim())
-      fputs(plain, stdout);
-  }
-
   void write(const CallReader::Part &part) {
     put(Kind::Thought, part.reasoning);
     put(Kind::Answer, part.text);
@@ -58,28 +50,28 @@ public:
 
 private:
   enum class Kind { None, Thought, Answer, Call };
-  static constexpr const char *plain = "\033[0m", *dim = "\033[2m";
-
-  bool isDim() const { return kind == Kind::Thought || kind == Kind::Call; }
   void put(Kind next, const std::string &text) {
     if (text.empty())
       return;
     // Each call has a heading.
     if (next != kind || next == Kind::Call)
       begin(next);
-    fwrite(text.data(), 1, text.size(), stdout);
+    show(text);
+  }
+  // A signal ends the program between two pieces: each leaves the terminal as
+  // it was.
+  void show(const std::string &text) const {
+    bool isDim = isTerminal && (kind == Kind::Thought || kind == Kind::Call);
+    std::string all = isDim ? "\033[2m" + text + "\033[0m" : text;
+    fwrite(all.data(), 1, all.size(), stdout);
   }
   void begin(Kind next) {
     bool isFirst = kind == Kind::None;
-    if (isTerminal && isDim())
-      fputs(plain, stdout);
     if (!isFirst)
       fputs(isTerminal ? "\n\n" : "\n", stdout);
     kind = next;
-    if (isTerminal && isDim())
-      fputs(dim, stdout);
     if (kind == Kind::Call)
-      fputs("(call) ", stdout);
+      show("(call) ");
     else if (!isTerminal && kind == Kind::Thought)
       fputs("(thought)\n", stdout);
     else if (!isTerminal && !isFirst)

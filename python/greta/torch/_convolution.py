@@ -41,7 +41,7 @@ def _split(position, depth, height, width):
 
 @triton.jit
 def _source(p, tap, stride, padding, dilation, extent, TRANSPOSED: tl.constexpr):
-    """Where a tap reads for an output position in one dimension, and whether that is inside."""
+    """The position that a tap reads for an output position in one dimension, and whether it is inside."""
     if TRANSPOSED:
         scaled = p + padding - tap * dilation
         at = scaled // stride

@@ -53,7 +53,7 @@ def index_of(device: Any = None) -> int:
 
 @functools.lru_cache(None)
 def target_of(index: int) -> str:
-    """What is compiled for the device."""
+    """The target of kernels for the device."""
     return targets(greta_device(_torch.spec(index)))
 
 

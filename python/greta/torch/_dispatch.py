@@ -1,4 +1,4 @@
-"""What becomes of an operator that the device does not have by itself (python/src/torch/Operators.cpp has a few).
+"""Takes operators that the device does not have by itself (python/src/torch/Operators.cpp has a few).
 
 A call whose launches were recorded is launched again from C++ (python/src/torch/Dispatch.cpp); all others come here by the key PrivateUse3. First comes a kernel of our own (`_operators.py`), then what Inductor makes of the operator (`_eager.py`), then the CPU, counted, unless that is forbidden.
 GRETA_TORCH_EAGER=cpu leaves the first two out.

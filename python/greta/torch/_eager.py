@@ -42,7 +42,7 @@ class Unsupported(Exception):
 
 
 class OtherShapes(Exception):
-    """What is written has other shapes than these, the results'."""
+    """Some memory that is written has another shape than these, the results'."""
 
     def __init__(self, shapes: list[tuple[int, ...]]):
         super().__init__(f"results have shapes {shapes}")
@@ -156,7 +156,7 @@ def _kind(tensor: torch.Tensor) -> Any:
 
 
 def _loose_kind(tensor: torch.Tensor) -> Any:
-    """What tensors of other sizes have in common; None where strides do not follow from sizes."""
+    """The properties that tensors of other sizes share; None where strides do not follow from sizes."""
     if any(size == 0 for size in tensor.shape):
         return None
     order = sorted(range(tensor.dim()), key=lambda dim: (-tensor.stride(dim), dim))

@@ -28,7 +28,7 @@ LEAST_FIXED = 64 * 64  # elements of a weight that has a package of its own
 
 
 class Recipe(NamedTuple):
-    """What a package computes: alpha * a @ b + beta * added, extents None where any will do."""
+    """A package's product: alpha * a @ b + beta * added, extents None where any will do."""
 
     type: str
     isBatched: bool
@@ -141,7 +141,7 @@ def laid_out(x: torch.Tensor, turned: torch.Tensor) -> tuple[torch.Tensor, bool]
 
 
 def _added(added: torch.Tensor) -> tuple[torch.Tensor, str]:
-    """What is added to a product, as a package takes it."""
+    """The summand of a product, as a package takes it."""
     vector, kind = added, "matrix"
     if not any(added.stride()[:-1]):
         vector, kind = added[(0,) * (added.dim() - 1)], "row"

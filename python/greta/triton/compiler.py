@@ -20,7 +20,7 @@ from . import check_version
 
 @dataclasses.dataclass(frozen=True)
 class GretaOptions:
-    """What a launch may ask for. Triton refuses keywords that are not here, so those of its other back ends are, and mean nothing."""
+    """Options of a launch. Triton refuses keywords that are not here, so keywords of its other back ends are here, and mean nothing."""
 
     num_warps: int = 4
     num_stages: int = 0  # the compiler chooses

@@ -1,4 +1,4 @@
-"""What the compiler refuses, as Triton's autotuner understands it: a configuration that is passed over."""
+"""The compiler's refusal, as Triton's autotuner understands it: a configuration that is passed over."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def _registers(package: bytes) -> tuple[int, int]:
 
 
 class DeviceInterface:
-    """What torch.cuda is to Triton's testing."""
+    """Stands for torch.cuda in Triton's testing."""
 
     Event = Event
 

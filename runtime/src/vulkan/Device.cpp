@@ -168,9 +168,9 @@ void Core::retire(VkSemaphore Semaphore) {
   if (Semaphore)
     Retired.push_back(Semaphore);
   for (const std::unique_ptr<Queue> &Q : Queues) {
-    std::lock_guard<std::mutex> QueueGuard(Q->Lock);
     if (!Owner || IsLost)
       break;
+    std::lock_guard<std::mutex> QueueGuard(Q->Lock);
     if (Q->InFlight)
       return;
     if (std::exchange(Q->HasRun, false))

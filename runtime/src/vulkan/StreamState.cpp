@@ -132,17 +132,16 @@ void StreamState::lose(VkResult Result, const char *What) {
   failed(Result, concat(What, " (operations lost: ", Operations, ")"));
 }
 
-// Returns the counters, of which each may be nobody else's by then.
-static std::vector<std::shared_ptr<VulkanCounter>>
-forgetReached(std::vector<Awaited> &Counters) {
-  std::vector<std::shared_ptr<VulkanCounter>> Seen;
+// Each counter that it asks may be nobody else's by then, so that it ends with
+// `Seen`.
+static void forgetReached(std::vector<Awaited> &Counters,
+                          std::vector<std::shared_ptr<VulkanCounter>> &Seen) {
   auto IsReached = [&](const Awaited &A) {
     Seen.push_back(A.Of.lock());
     return !Seen.back() || Seen.back()->value() >= A.Value;
   };
   Counters.erase(std::remove_if(Counters.begin(), Counters.end(), IsReached),
                  Counters.end());
-  return Seen;
 }
 
 void addTo(std::vector<Awaited> &All, const std::vector<Awaited> &More) {
@@ -176,7 +175,8 @@ std::unique_lock<std::mutex> StreamState::takeTurn() {
   Info.semaphore = T.Timeline;
   Info.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   if (T.Last && T.Last != this) {
-    forgetReached(T.Behind);
+    std::vector<std::shared_ptr<VulkanCounter>> Seen;
+    forgetReached(T.Behind, Seen);
     if (!T.Behind.empty()) {
       size_t Operations = drop();
       fail(GRETA_ERROR_UNSUPPORTED,
@@ -218,7 +218,7 @@ void StreamState::submit() {
     std::lock_guard<std::mutex> Guard(Queue->Lock);
     constexpr size_t many = 16;
     if (!OpenCounters.empty() && Queue->Behind.size() >= many)
-      Seen = forgetReached(Queue->Behind);
+      forgetReached(Queue->Behind, Seen);
     Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
     if (Result == VK_SUCCESS) {
       ++Queue->InFlight;

@@ -5,6 +5,7 @@
 #include "model/Mapping.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <type_traits>
 
@@ -41,7 +42,7 @@ struct Reads {
   }
 };
 
-// It has two values, where a byte has more.
+// A bool has two values, a byte more.
 template <typename Way> void walk(Way &way, bool &value) {
   auto byte = static_cast<uint8_t>(value);
   way.raw(&byte, 1);
@@ -65,12 +66,18 @@ template <typename Way> void walk(Way &way, Checked &checked);
 template <typename Way, typename T>
 void walk(Way &way, std::vector<T> &values) {
   constexpr bool isPlain = std::is_arithmetic_v<T>;
-  values.resize(way.count(values.size(), isPlain ? sizeof(T) : 1));
-  if constexpr (isPlain)
-    way.raw(values.data(), values.size() * sizeof(T));
-  else
-    for (T &value : values)
-      walk(way, value);
+  size_t size = way.count(values.size(), isPlain ? sizeof(T) : 1);
+  if constexpr (isPlain) {
+    values.resize(size);
+    way.raw(values.data(), size * sizeof(T));
+    return;
+  }
+  // An element takes more memory than its bytes, so a false size must not.
+  for (size_t i = 0; i < size; ++i) {
+    if (i == values.size())
+      values.emplace_back();
+    walk(way, values[i]);
+  }
 }
 
 template <typename Way, typename... Fields>
@@ -139,6 +146,12 @@ void require(int64_t value, int64_t least, int64_t most, const char *what) {
          std::to_string(least) + " to " + std::to_string(most));
 }
 
+void requireNumber(double value, const char *what) {
+  if (!std::isfinite(value))
+    fail("a call of rank 0 has " + std::string(what) +
+         ", which is no finite number");
+}
+
 int64_t sizeOf(size_t size) {
   return static_cast<int64_t>(std::min<size_t>(size, INT64_MAX));
 }
@@ -176,8 +189,15 @@ struct Checker {
     require(sampling.repeatWindow, 0, rememberedTokens, "a window of");
     require(sizeOf(sampling.biases.size()), 0, mostBiases,
             "a number of biases of");
-    for (const auto &[token, bias] : sampling.biases)
+    for (const auto &[token, bias] : sampling.biases) {
       tokens({token});
+      requireNumber(bias, "a bias");
+    }
+    // Without an order among logits the likeliest may be no token.
+    for (double value : {sampling.temperature, sampling.topP, sampling.minP,
+                         sampling.repeatPenalty, sampling.frequencyPenalty,
+                         sampling.presencePenalty, 1 / sampling.repeatPenalty})
+      requireNumber(value, "an option of sampling");
   }
   void begin(const Call &call) const {
     place(call.place);
@@ -188,7 +208,7 @@ struct Checker {
     require(size, 1, limits.positions, "a number of tokens of");
     require(call.said, 0, size, "a number of generated tokens of");
     // The last one needs no position.
-    require(call.left, 0, limits.positions + 1 - size,
+    require(call.left, 1, limits.positions + 1 - size,
             "a number of wanted tokens of");
     if (!limits.hasPrompt)
       fail("a call of rank 0 begins behind no prompt");

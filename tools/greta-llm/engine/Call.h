@@ -52,12 +52,12 @@ struct Call {
   std::vector<Checked> checked = {};
 };
 
-// Both are of one build on one kind of machine. The latter fails where the
-// bytes are no call.
+// Both are of one build on one kind of machine. callOf fails where the bytes
+// are no call.
 std::string bytesOf(const Call &call);
 Call callOf(const std::string &bytes);
 
-// The engine that takes a call, as far as calls may name a part of it.
+// The parts of an engine that calls may name.
 struct CallLimits {
   int64_t places = 0;     // that generate
   int64_t pages = 0;      // of the cache

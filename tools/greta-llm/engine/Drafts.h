@@ -32,9 +32,9 @@ public:
     size_t most;
   };
   virtual ~Drafts() = default;
-  // Returns guesses for each text, in their order. If others wait for them,
-  // some `most` tokens of new texts are evaluated, which have guesses when all
-  // are.
+  // Returns guesses for each text, in their order. If others wait, a call
+  // evaluates about `most` tokens of new texts; a text gets guesses when all of
+  // its tokens are evaluated.
   virtual std::vector<std::vector<int32_t>>
   guess(const std::vector<Asked> &texts, size_t most) = 0;
   // Says whether guesses that nobody checks have cost something.

@@ -9,8 +9,7 @@
 // nowhere nothing behind it is walked.
 //
 // Time and memory are bounded, time by a credit of nodes to look at, which
-// grows with each text. A request whose grammar needs
-// more ends with an error.
+// grows with each text. A request whose grammar needs more ends with an error.
 #ifndef GRETA_LLM_MATCHER_H
 #define GRETA_LLM_MATCHER_H
 

@@ -27,7 +27,7 @@ public:
   std::string prompt(const nlohmann::json &messages) const;
   // How the model was taught to call tools.
   ToolStyle toolStyle() const { return toolStyleOf(source); }
-  // Where the answer to a prompt begins.
+  // The part that the answer to a prompt begins with.
   Thought thoughtBehind(const std::string &prompt) const {
     return llm::thoughtBehind(prompt, source);
   }

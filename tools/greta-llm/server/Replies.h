@@ -18,7 +18,7 @@ public:
   of(Api api, const Asked &asked, int64_t number, std::string model,
      const Tokenizer &tokenizer, std::vector<std::shared_ptr<Answer>> answers);
 
-  // A part of an answer that is there by now. A whole answer has one, the last.
+  // The part of an answer that is new. An answer that is no stream has one.
   // A problem of the device is said by `deviceProblem`.
   struct Part {
     std::string text;

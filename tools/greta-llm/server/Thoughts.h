@@ -8,20 +8,20 @@
 
 namespace greta::llm {
 
-// Where an answer is.
+// The part of an answer that comes next.
 enum class Thought {
   None,   // a thought may not come any more
   Front,  // it may begin with one
-  Inside, // the prompt may end with <think>
+  Inside, // more of a thought, which the prompt may have begun
   Behind  // line breaks between a thought and the answer are none of it
 };
 
-// Where answers to a prompt begin, for a model whose chat template knows what
-// thoughts end with.
+// The part that an answer to a prompt begins with. Models think if their chat
+// template has the mark at a thought's end.
 Thought thoughtBehind(const std::string &prompt,
                       const std::string &chatTemplate);
 
-// Texts of answers that may be special tokens.
+// The marks around a thought, which may be special tokens.
 std::vector<std::string> thoughtMarks(Thought at);
 
 // How many bytes at the end of a text may be the beginning of a mark.

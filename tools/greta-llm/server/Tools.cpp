@@ -209,7 +209,7 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a model said
+// Answers
 //===----------------------------------------------------------------------===//
 
 bool CallReader::isOffered(const std::string &name) const {
