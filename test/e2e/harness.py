@@ -102,11 +102,6 @@ def run_cases(device, package, work, launcher=()):
     return results
 
 
-# Starts a worker on this machine's Vulkan driver with four lanes a subgroup where that is lavapipe, which takes eight by itself and translates long
-# shaders for four in less time. Others stay at eight, which testing's cooperative matrices need.
-FOUR_LANES = ("env", "LP_NATIVE_VECTOR_WIDTH=128")
-
-
 def lavapipe_launcher():
     return (DRIVERS, "lavapipe", "--validate")
 
@@ -191,7 +186,7 @@ def matrix_unit(target, case):
 
 
 def check(results, *cases, target=""):
-    """Every variant ran each case and is right (limits.py), on a target with a matrix unit for it one that uses the unit, or the case is a fallback."""
+    """Each case is right (limits.py) in every variant that ran it, on a target with a matrix unit for it one that uses the unit, or the case is a fallback."""
     for case in cases:
         lines = results[case.name]
         assert lines, f"{case.name}: no result"

@@ -1,6 +1,6 @@
-"""Numerics of every op, element type and shape against float64 (docs/internals/numerics.md), in every variant that a device takes:
-on this machine's Vulkan driver (where there is no GPU, lavapipe: eight lanes for f32, four for others), on testing's lavapipe under its
-validation layer, on the CPU (`host`), and a smaller set on the simulated AMD chips.
+"""Numerics of every op, element type and shape against float64 (docs/internals/numerics.md), in the variant that a device prefers and some in each that it takes (worker.py):
+on this machine's Vulkan driver (lavapipe where there is no GPU), on testing's lavapipe under its validation layer, on the CPU (`host`),
+and a smaller set on the simulated AMD chips.
 """
 
 import pytest
@@ -91,8 +91,7 @@ def together(*devices):
 
 
 def everywhere(suites, device, dtype):
-    four_lanes = harness.FOUR_LANES if device == "vulkan" and dtype != "f32" else ()  # f32 stays at eight
-    return suites(dtype, "vulkan,host", columns_for(dtype), cases.ROWS).on(device, four_lanes)
+    return suites(dtype, "vulkan,host", columns_for(dtype), cases.ROWS).on(device)
 
 
 def validated(suites, driver_parts, dtype):

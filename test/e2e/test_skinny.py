@@ -1,5 +1,5 @@
 """Skinny GEMMs against float64: element types, transposes, odd shapes, fused neighbours, on this machine's
-Vulkan driver in every variant (lavapipe with four lanes), on testing's lavapipe (with eight), on the CPU, and on the simulated AMD chips.
+Vulkan driver (worker.py says in which variants), on testing's lavapipe, on the CPU, and on the simulated AMD chips.
 """
 
 import pytest
@@ -21,8 +21,7 @@ def results(tmp_path_factory):
             chosen = gemms.NARROW if launcher else chosen_for(device)
             target = device.removeprefix("sim:")
             package = harness.compile_package(tmp_path_factory.mktemp("decode"), "products", "\n".join(p.mlir() for p in chosen), target)
-            four_lanes = harness.FOUR_LANES if device == "vulkan" else ()
-            made[key] = harness.run_cases(device, package, [p.name for p in [*chosen, *special(chosen)]], launcher or four_lanes)
+            made[key] = harness.run_cases(device, package, [p.name for p in [*chosen, *special(chosen)]], launcher)
         return made[key]
 
     return run

@@ -157,25 +157,29 @@ Core::~Core() {
   for (VkQueryPool P : QueryPools)
     Fn.DestroyQueryPool(Handle, P, nullptr);
   retire(Residents.Timeline);
+  for (VkSemaphore S : Retired)
+    Fn.DestroySemaphore(Handle, S, nullptr);
 }
 
-// Mesa's threads go on with the semaphores that a batch waited for when its end
-// has been seen, and are through with them when their queue says it is idle. A
-// queue that has batches is not asked: they may wait for what the caller does
-// next. An application's queue has batches that nobody here knows of.
+// A batch's end is seen before Mesa's thread is through with the semaphores that
+// the batch waited for; the thread is through when its queue says that it is
+// idle. A queue that has batches is not asked: they may wait for the caller's
+// next step. A lost device is not asked either, and an application's queue has
+// batches that nobody here knows of.
 void Core::retire(VkSemaphore Semaphore) {
   std::lock_guard<std::mutex> Guard(RetiredLock);
   if (Semaphore)
     Retired.push_back(Semaphore);
-  for (const std::unique_ptr<Queue> &Q : Queues) {
-    if (!Owner || IsLost)
-      break;
-    std::lock_guard<std::mutex> QueueGuard(Q->Lock);
-    if (Q->InFlight)
-      return;
-    if (std::exchange(Q->HasRun, false))
-      learn(Fn.QueueWaitIdle(Q->Handle));
-  }
+  if (Owner)
+    for (const std::unique_ptr<Queue> &Q : Queues) {
+      if (IsLost)
+        return;
+      std::lock_guard<std::mutex> QueueGuard(Q->Lock);
+      if (Q->InFlight)
+        return;
+      if (std::exchange(Q->HasRun, false))
+        learn(Fn.QueueWaitIdle(Q->Handle));
+    }
   for (VkSemaphore S : Retired)
     Fn.DestroySemaphore(Handle, S, nullptr);
   Retired.clear();

@@ -142,9 +142,9 @@ struct Core {
                 uint64_t Nanoseconds) const;
   [[noreturn]] void outOfMemory(size_t Size) const;
   VkSemaphore createTimeline(const void *Next = nullptr) const;
-  // Destroys it, with those before, when no batch can be at work with them. No
-  // batch that was not submitted yet uses it, and the caller has no queue's
-  // lock.
+  // Destroys it and all that were retired before, now or in a later call, when
+  // no batch can be at work with them. Batches that are submitted later do not
+  // use it. The caller has no queue's lock.
   void retire(VkSemaphore Semaphore);
   // Whether the device's memory is the host's: an integrated GPU or a CPU.
   bool sharesMemory() const;

@@ -51,7 +51,8 @@ StreamState::~StreamState() {
     if (C->Residents.Last == this)
       C->Residents.Last = nullptr;
   }
-  Queue->InFlight -= InFlight.size();
+  for (const Batch &B : InFlight)
+    Queue->InFlight -= !B.IsSeen;
   C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
   C->retire(Timeline);
 }
@@ -245,6 +246,7 @@ void StreamState::submit() {
     Idle.emplace_back();
   InFlight.splice(InFlight.end(), Idle, Idle.begin());
   InFlight.back().Number = Submitted;
+  InFlight.back().IsSeen = false;
   InFlight.back().Cmds.assign(OwnCmds.begin(), OwnCmds.end());
   OwnCmds.clear();
   InFlight.back().Behind = std::move(Behind);
@@ -264,6 +266,7 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (!Nanoseconds) { // a look, which is cheaper than a wait
     C->check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
              "vkGetSemaphoreCounterValue");
+    see();
     return Batch <= Completed;
   }
   Lock.unlock();
@@ -273,6 +276,7 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
     return false;
   C->check(Result, "waiting for the device");
   Completed = std::max(Completed, Batch);
+  see();
   return true;
 }
 
@@ -307,9 +311,16 @@ void StreamState::reportLoss() {
     throw *E;
 }
 
+void StreamState::see() {
+  for (Batch &B : InFlight)
+    if (B.Number <= Completed && !std::exchange(B.IsSeen, true))
+      --Queue->InFlight;
+}
+
 void StreamState::retire() {
   C->check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
            "vkGetSemaphoreCounterValue");
+  see();
   while (!InFlight.empty() && InFlight.front().Number <= Completed) {
     // In one list at any time, also where a reset fails.
     for (auto &Cmds = InFlight.front().Cmds; !Cmds.empty(); Cmds.pop_back()) {
@@ -318,7 +329,6 @@ void StreamState::retire() {
       Free.push_back(Cmds.back());
     }
     Idle.splice(Idle.begin(), InFlight, InFlight.begin());
-    --Queue->InFlight;
     Idle.front().Keep.clear();
   }
 }

@@ -76,6 +76,7 @@ struct StreamState {
   struct Batch {
     std::vector<VkCommandBuffer> Cmds;
     uint64_t Number = 0;
+    bool IsSeen = false; // its end
     std::vector<Awaited> Behind;
     KeepList Keep;
   };
@@ -86,6 +87,7 @@ struct StreamState {
 private:
   void close();
   void submit();
+  void see(); // the ends of batches up to Completed
   // The open batch runs behind the kernels of other streams whose workgroups
   // wait for each other; holds the lock of such turns.
   std::unique_lock<std::mutex> takeTurn();
