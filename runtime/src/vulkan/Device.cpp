@@ -161,11 +161,11 @@ Core::~Core() {
     Fn.DestroySemaphore(Handle, S, nullptr);
 }
 
-// A batch's end is seen before Mesa's thread is through with the semaphores that
-// the batch waited for; the thread is through when its queue says that it is
-// idle. A queue that has batches is not asked: they may wait for the caller's
-// next step. A lost device is not asked either, and an application's queue has
-// batches that nobody here knows of.
+// A batch's end is seen before Mesa's thread is through with the semaphores
+// that the batch waited for; the thread is through when its queue says that it
+// is idle. A queue that has batches is not asked: they may wait for the
+// caller's next step. A lost device is not asked either, and an application's
+// queue has batches that nobody here knows of.
 void Core::retire(VkSemaphore Semaphore) {
   std::lock_guard<std::mutex> Guard(RetiredLock);
   if (Semaphore)
