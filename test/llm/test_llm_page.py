@@ -181,6 +181,7 @@ def test_conversation(browser, server, chat):
 def test_thoughts(browser, server):
     """Above the answer, closed when that begins; the next message takes them along."""
     browser.open(f"http://127.0.0.1:{server.port}/?thoughts")
+    browser.set("system", "")
     pieces = [{"reasoning_content": "I se"}, {"reasoning_content": "e"}, {"content": "Hal"}, {"content": "lo"}]
     events = "".join(f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n" for delta in pieces) + "data: [DONE]\n\n"
     browser.js(f"asked = []; window.fetch = async (_, how) => (asked.push(JSON.parse(how.body).messages), new Response({json.dumps(events)})), 0")
