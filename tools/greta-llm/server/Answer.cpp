@@ -1,6 +1,7 @@
 // Answer.cpp: what goes to whoever asked (Scheduler.h): pieces of text, and the
 // chances of their tokens.
 #include "server/Scheduler.h"
+#include "server/Thoughts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,10 +66,7 @@ size_t openBytes(const std::string &text,
     }
   }
   for (const std::string &stop : stops)
-    for (size_t part = std::min(stop.size() - 1, text.size()); part > open;
-         --part)
-      if (text.compare(text.size() - part, part, stop, 0, part) == 0)
-        open = part;
+    open = std::max(open, openBytes(text, stop));
   return open;
 }
 

@@ -13,7 +13,7 @@ enum class Thought {
   None,   // a thought may not come any more
   Front,  // it may begin with one
   Inside, // more of a thought, which the prompt may have begun
-  Behind  // line breaks between a thought and the answer are none of it
+  Behind  // line breaks, which neither the thought nor the answer has
 };
 
 // The part that an answer to a prompt begins with. Models think if their chat
