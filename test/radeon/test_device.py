@@ -198,7 +198,7 @@ def test_code_in_a_wrong_layout_computes_wrong(tmp_path, driver_parts, attention
             variant["requires"].pop("layouts", None)
 
     package = changed(attention, tmp_path / "believed.greta", without)
-    results = harness.run_cases("vulkan", package, [ATTENTION.name], launcher(driver_parts, "gfx1201", "testing"))[ATTENTION.name]
+    results = harness.run_cases("vulkan", package, [ATTENTION.name], launcher(driver_parts, "gfx1201", "testing"), every_variant=1)[ATTENTION.name]
     verdicts = {line["variant"]: "problem" in line for line in results}
     assert verdicts == {"vulkan-rdna3-coopmat": True, "vulkan-rdna3": False}
 
