@@ -125,7 +125,7 @@ def main():
     options = parser.parse_args()
     random.seed(1)
     words = [options.directory / "greta-llm", "serve", options.directory / "mixed.greta", f"--synthetic={options.model}", f"--device={options.device}", "--port=0", "-q"]
-    words += [f"--parallel={options.decoding + options.prompts}", f"--context={options.tokens + 2100 - options.tokens % 2}", *shlex.split(options.options)]
+    words += [f"--parallel={options.decoding + options.prompts}", f"--context={(options.decoding + options.prompts) * (options.tokens + 2100)}", *shlex.split(options.options)]
     server = Server([str(w) for w in words])
     try:
         row = measure(server, options)
