@@ -1,4 +1,4 @@
-"""Options of attention beside each other, drawn (attention_matrix.py): every family has every option of each op."""
+"""Options of attention beside each other, drawn (attention_matrix.py): every family has every option of each op; Vulkan's two share the ops."""
 
 import pytest
 
@@ -7,12 +7,16 @@ from attention_matrix import sample
 from harness import AMD_FAMILIES, check, results_on
 
 
+def chosen_for(target):
+    return harness.share_of(sample(target), target, 2) if target.startswith("vulkan") else sample(target)
+
+
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the cases, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "attention_matrix", sample)
+    return harness.compiled_once(tmp_path_factory, "attention_matrix", chosen_for)
 
 
-@pytest.mark.parametrize("target, case", harness.grid("attention_matrix", sample, *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
+@pytest.mark.parametrize("target, case", harness.grid("attention_matrix", chosen_for, *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
 def test_drawn(results, driver_parts, target, case):
     check(results_on(results, target, driver_parts), case)
