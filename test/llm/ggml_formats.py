@@ -2,8 +2,8 @@
 
     scripts/vulkan-drivers lavapipe PYTHON test/llm/ggml_formats.py LIBRARY FOLDER
 
-Comes in: jobs.json of the folder, {name: [ggml's number, rows, columns]}, and of each name rows of f32, NAME.rows, and of our blocks, NAME.blocks. Goes out:
-NAME.numbers, f32, what our blocks stand for; and, where ggml quantises to the format, NAME.theirs, the blocks that it makes of the rows, and NAME.meant, what those
+Comes in: jobs.json of the folder, {name: [ggml's number, rows, columns]}, and of each name rows of our blocks, NAME.blocks, and of f32, NAME.rows, if ggml is to
+quantise them. Goes out: NAME.numbers, f32, what our blocks stand for; and of rows of f32 NAME.theirs, the blocks that ggml makes of them, and NAME.meant, what those
 stand for. On stdout: the names that ggml does not know.
 """
 
@@ -47,6 +47,8 @@ def main(library, folder):
         size = rows * columns // traits.block * traits.bytes
         assert len(ours) == size, (name, len(ours), size)
         (folder / f"{name}.numbers").write_bytes(numbers(ours))
+        if not (folder / f"{name}.rows").exists():
+            continue
         theirs, weights = ctypes.create_string_buffer(size), (c_float * columns)(*[1.0] * columns)
         done = ggml.ggml_quantize_chunk(number, (folder / f"{name}.rows").read_bytes(), theirs, 0, rows, columns, weights)
         assert done == size, (name, done, size)
