@@ -1,6 +1,6 @@
 """Operators of Triton's language by type and shape, against NumPy: operators.py has the table.
 
-All on this machine's Vulkan driver; on every simulated chip the types of one shape.
+On this machine's Vulkan driver every type takes half of the shapes; of simulated chips those of one generation share the types, of one shape.
 """
 
 import functools
@@ -12,6 +12,7 @@ import pytest
 
 import defects
 import greta
+from harness import WHOLE
 from limits import UNIT
 from operators import NEAR, SUMS, TABLES, kernel_source
 
@@ -27,8 +28,21 @@ TYPES = {
 SHAPES = [(1, 32), (8, 8), (2, 16), (16, 4), (4, 8), (1, 64)]
 CHIPS = [name for name in greta.devices() if name.startswith("sim:")]
 SAMPLED = (4, 64)
-CASES = [("vulkan", type_, shape, name) for type_, (kind, _) in TYPES.items() for shape in SHAPES for name in TABLES[kind]]
-CASES += [(chip, type_, SAMPLED, None) for chip in CHIPS for type_ in TYPES]
+
+
+def shapes_of(type_):
+    """Every second one, from the first or the second on: all of them for floats and for integers."""
+    return SHAPES if WHOLE else SHAPES[list(TYPES).index(type_) % 2 :: 2]
+
+
+def types_of(chip):
+    """Chips of one generation, whose names differ in the last two letters, share them."""
+    generation = [other for other in CHIPS if other[:-2] == chip[:-2]]
+    return list(TYPES) if WHOLE else list(TYPES)[generation.index(chip) :: len(generation)]
+
+
+CASES = [("vulkan", type_, shape, name) for type_, (kind, _) in TYPES.items() for shape in shapes_of(type_) for name in TABLES[kind]]
+CASES += [(chip, type_, SAMPLED, None) for chip in CHIPS for type_ in types_of(chip)]
 NORMAL_F16 = 2.0**-14
 # Defects that a sum of so many roundings cannot be told from.
 TOO_SMALL = {"one percent more", "in a narrower type"}
