@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 
+from narrow_types import in_types
+
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 
@@ -48,10 +50,9 @@ def test_convolutions(rdna, transposed, shape, weight, options):
     assert [after - before for before, after in itertools.pairwise(counts[steps:])] == [made, made, 0]
 
 
-@pytest.mark.parametrize("dtype", ("float32", "float16", "bfloat16"))
 @pytest.mark.parametrize(
-    "shape, weight, options, gradient",
-    (
+    "dtype, shape, weight, options, gradient",
+    in_types((
         ((2, 24, 9, 8), (40, 24, 3, 3), dict(padding=1), True),
         ((2, 16, 11, 7), (24, 16, 3, 2), dict(stride=2, padding=(1, 0)), True),  # four phases
         ((1, 24, 9, 12), (16, 24, 2, 3), dict(dilation=(3, 2), padding=(0, 2)), True),
@@ -61,7 +62,7 @@ def test_convolutions(rdna, transposed, shape, weight, options):
         ((1, 16, 9, 9), (8, 16, 3, 3), dict(stride=2, padding=2, dilation=2), False),  # the gradient of x has no package for both
         ((2, 16, 5, 5), (16, 16, 2, 2), dict(padding=3), False),  # padding beyond the kernel, whose gradient of x would be one of less than nothing
         ((2, 20, 6, 5), (24, 20, 3, 3), dict(padding=1), False),  # channels that do not divide 16 bytes have no package
-    ),
+    )),
 )
 def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, options, gradient):
     """Channels next to each other: results and gradients are those of float64, and packages compute what they should; also when the call is launched again."""
