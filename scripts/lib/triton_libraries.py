@@ -136,7 +136,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="vulkan")
     parser.add_argument("--library", choices=LIBRARIES, action="append")
-    parser.add_argument("--only", default="", help="cases whose names have this")
+    parser.add_argument("--only", default="", help="cases whose names and types, such as 'sort f16', have this")
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--record", help="a file that gets a line of JSON for each case")
     options = parser.parse_args()
@@ -147,10 +147,11 @@ def main() -> int:
         passed, tried = collections.Counter(), collections.Counter()
         everywhere = 0
         for name, function in cases(library).items():
-            if not re.search(options.only, name):
+            words = [word for word in options.dtypes.split(",") if re.search(options.only, f"{name} {word}")]
+            if not words:
                 continue
             right = True
-            for word in options.dtypes.split(","):
+            for word in words:
                 started = time.time()
                 reason, measured = run(function, DTYPES[word], TIMES.get(name, 1))
                 tried[word] += 1
