@@ -5,6 +5,7 @@ import re
 
 import pytest
 from conftest import ROOT
+from narrow_types import in_types
 
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
@@ -325,8 +326,7 @@ def test_statistics_of_batch_norm_on_the_cpu(rdna):
     assert torch.equal(mean.cpu(), x.mean(0) / 2)
 
 
-@pytest.mark.parametrize("dtype", ("float32", "float16", "bfloat16"))
-@pytest.mark.parametrize("shape, isNear, isAffine", (((6, 24, 33, 20), True, True), ((37, 200), True, True), ((3, 5, 7, 2), True, False), ((2, 2050, 1, 3), True, True), ((6, 24, 9, 20), False, True), ((5, 3, 131), False, False)))
+@pytest.mark.parametrize("dtype, shape, isNear, isAffine", in_types((((6, 24, 33, 20), True, True), ((37, 200), True, True), ((3, 5, 7, 2), True, False), ((2, 2050, 1, 3), True, True), ((6, 24, 9, 20), False, True), ((5, 3, 131), False, False))))
 def test_batch_norm_in_training(rdna, dtype, shape, isNear, isAffine):
     """Results, gradients and running statistics are float64's at each of three calls of a kind, of which the third repeats what was recorded; numbers far from zero keep their digits."""
     torch = rdna
