@@ -4,42 +4,48 @@ import copy
 
 import pytest
 
+from harness import WHOLE
+
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 STEPS = 10
 # Heads of 16: three kernels of attention with heads of 32 take lavapipe 37 s, and minutes with larger ones.
-SIZES = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2)
+SIZES = dict(hidden_size=32, intermediate_size=64, num_attention_heads=2)
+# A second layer calls the same operators, but is compiled once more.
+LAYERS = {"eager": 2, "compiled": 1}
 
 
-def bert(torch):
+def bert(torch, layers):
     """The second sentence has padding."""
     from transformers import BertConfig, BertForMaskedLM
 
-    config = BertConfig(**SIZES, vocab_size=96, max_position_embeddings=32, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+    config = BertConfig(**SIZES, num_hidden_layers=layers, vocab_size=96, max_position_embeddings=32, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
     ids = torch.randint(0, 96, (2, 24))
     mask = torch.ones_like(ids)
     mask[1, 17:] = 0
     return BertForMaskedLM(config), dict(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100))
 
 
-def llama(torch):
+def llama(torch, layers):
     """Two heads for one of keys and values."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    config = LlamaConfig(**SIZES, vocab_size=96, num_key_value_heads=1, max_position_embeddings=32, use_cache=False)
+    config = LlamaConfig(**SIZES, num_hidden_layers=layers, vocab_size=96, num_key_value_heads=1, max_position_embeddings=32, use_cache=False)
     ids = torch.randint(0, 96, (2, 24))
     return LlamaForCausalLM(config), dict(input_ids=ids, labels=ids)
 
 
-def vit(torch):
+def vit(torch, layers):
     """Patches of ViT-B/16's size."""
     from transformers import ViTConfig, ViTForImageClassification
 
-    config = ViTConfig(**SIZES, image_size=64, patch_size=16, num_labels=10, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+    config = ViTConfig(**SIZES, num_hidden_layers=layers, image_size=64, patch_size=16, num_labels=10, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
     return ViTForImageClassification(config), dict(pixel_values=torch.randn(2, 3, 64, 64), labels=torch.tensor([3, 8]))
 
 
 MODELS = {"bert": bert, "llama": llama, "vit": vit}
+# The other two ways share little with these but the models' text.
+WAYS = [(model, way) for model in MODELS for way in LAYERS if WHOLE or (model, way) not in (("bert", "eager"), ("vit", "compiled"))]
 
 
 def inference_and_training(torch, model, inputs, device, dtype, is_compiled):
@@ -74,16 +80,15 @@ def distances(torch, results, exact, before):
 
 
 @pytest.mark.timeout(1800)  # the first call of each operator compiles it
-@pytest.mark.parametrize("is_compiled", (False, True), ids=("eager", "compiled"))
-@pytest.mark.parametrize("name", MODELS)
-def test_models_of_transformers(rdna, name, is_compiled):
+@pytest.mark.parametrize("name, way", WAYS)
+def test_models_of_transformers(rdna, name, way):
     """The device is as near to float64 as the CPU in float32 is: its distance is at most eight times as large, which other orders of sums need."""
     torch = rdna
     pytest.importorskip("transformers")
     torch.manual_seed(0)
-    model, inputs = MODELS[name](torch)
+    model, inputs = MODELS[name](torch, LAYERS[way])
     torch._dynamo.reset()
-    results = inference_and_training(torch, model, inputs, "rdna", torch.float32, is_compiled)
+    results = inference_and_training(torch, model, inputs, "rdna", torch.float32, way == "compiled")
     assert not torch.rdna.fallbacks()
     exact = inference_and_training(torch, model, inputs, "cpu", torch.float64, False)
     near = inference_and_training(torch, model, inputs, "cpu", torch.float32, False)
