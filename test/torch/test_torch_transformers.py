@@ -44,7 +44,7 @@ def vit(torch, layers):
 
 
 MODELS = {"bert": bert, "llama": llama, "vit": vit}
-# The other two ways share little with these but the models' text.
+# Masks of attention run without compilation in test_torch_operators.py, too, compiled convolutions in test_torch_training.py.
 WAYS = [(model, way) for model in MODELS for way in LAYERS if WHOLE or (model, way) not in (("bert", "eager"), ("vit", "compiled"))]
 
 
