@@ -109,7 +109,7 @@ def metadata(code):
 
 
 def look(code, chip):
-    """What the loop and the code object's metadata say."""
+    """The row that the loop and the code object's metadata give."""
     begin, end, body = hot_loop(code)
     count = {name: sum(kind(t) == name for t in body) for name in ("matrix", "alu")}
     row = dict(chip=chip, instructions=len(body), matrix=count["matrix"], density=round(count["matrix"] / len(body), 3), alu=round(count["alu"] / count["matrix"], 2))

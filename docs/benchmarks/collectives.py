@@ -113,7 +113,7 @@ def values(rank, count, dtype, seed):
 
 
 def wanted(name, rank, size, count, dtype, op, root, seed):
-    """What the rank's `to` holds; count as Comm.run has it, of elements of dtype."""
+    """The content of the rank's `to`; count as Comm.run has it, of elements of dtype."""
     if name in ("all_reduce", "reduce_scatter"):
         whole = count * (size if name == "reduce_scatter" else 1)
         all_ranks = [values(r, whole, dtype, seed) for r in range(size)]

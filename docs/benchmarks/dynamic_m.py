@@ -85,7 +85,7 @@ class Package:
                     self.objects[kernel["file"]] = path
 
     def part(self, symbols):
-        """What the runtime launches for these values, and the range it is for."""
+        """The kernels that the runtime launches for these values, and their range."""
         for part in self.variant.get("ranges", []):
             if all(low <= evaluate(e, symbols) <= high for e, low, high in part["when"]):
                 return part, " ".join(f"{low}..{high}" for _, low, high in part["when"])

@@ -36,7 +36,7 @@ FIELDS = ["date", "commit", "chip", "tokens", "weights", "kernel", "tile", "micr
 
 
 def offsets(tokens, routing=1):
-    """Where the rows of each expert begin."""
+    """The first row of each expert."""
     rng = np.random.default_rng(routing)
     counts = np.zeros(EXPERTS, int)
     for _ in range(tokens):

@@ -39,7 +39,7 @@ def counts_of(tokens, routing):
 
 
 class Weights:
-    """Of one format, in copies on the device."""
+    """Weights of one format, in copies on the device."""
 
     def __init__(self, runtime, kind, scale):
         rng = np.random.default_rng(1)

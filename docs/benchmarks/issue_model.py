@@ -98,7 +98,7 @@ def compiled_by_triton(folder, chip):
 
 
 def main_loop(code, *options):
-    """What greta-sim estimates for the main loop of a launch, as it is without SCALES; None where it finds none."""
+    """The estimate of greta-sim for the main loop of a launch, as it is without SCALES; None where it finds none."""
     result = json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *options))
     loop = result.get("loop")
     if not loop:

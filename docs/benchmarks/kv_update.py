@@ -50,7 +50,7 @@ def inputs(name, tokens, rng):
 
 
 def expected(name, arguments):
-    """What each result has in some rows: functions of the result, and the rows in float64."""
+    """Some rows of each result: functions of the result, and the rows in float64."""
     if name == "rows":
         _, new, pos = arguments
         return [(lambda y: y[np.arange(len(pos)), :, pos], new[:, :, 0])]

@@ -95,7 +95,7 @@ class Problem:
         return bits.astype(np.float32) if self.dtype != "bf16" else (bits.astype(np.uint32) << 16).view(np.float32)
 
     def errors(self):
-        """Of the result on the device: over the whole, and the largest over the root of the mean square."""
+        """Errors of the result on the device: over the whole, and the largest over the root of the mean square."""
         m, n, k = self.sizes
         bits = self.runtime.read(self.result, (m, n), "f16").view(np.uint16 if self.dtype == "bf16" else np.float16)
         if torch:

@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """Of the unit that a workgroup's waves spread over: a CU, RDNA's WGP, an SM. `halves` have queues of their own for the LDS and the caches."""
+    """Rates of the unit that a workgroup's waves spread over: a CU, RDNA's WGP, an SM. `halves` have queues of their own for the LDS and the caches."""
 
     family: str
     mhz: int
@@ -139,7 +139,7 @@ def lane_registers(c, part, config, stored, in_lane):
 
 
 def resources(chip, shape, config, bits=16):
-    """What a tile asks of a unit; none where choices would not take it, or where lanes have unequal shares of a block, from which LoopRates::narrow keeps choices away."""
+    """The work of a unit for a tile; none where choices would not take it, or where lanes have unequal shares of a block, from which LoopRates::narrow keeps choices away."""
     c, (m, n, k), (rows, columns, depth), mi, waves, stages = CHIPS[chip], shape, config["tile"], config["instruction"], config["waves"], config["stages"]
     part = wave_tile(rows, columns, mi, waves)
     if not part or not stages:

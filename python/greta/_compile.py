@@ -111,7 +111,7 @@ def grid_text(grid: Any, arguments: Mapping[str, Any]) -> str:
 
 
 class Assembly(Mapping[str, Any]):
-    """What a kernel is on its way to the device, made when it is asked for: `asm["amdgcn"]`, of the first target that has it, or `asm["amdgcn", "gfx1100"]`."""
+    """The forms of a kernel on its way to the device, made when it is asked for: `asm["amdgcn"]`, of the first target that has it, or `asm["amdgcn", "gfx1100"]`."""
 
     FORMS = {"ttir": None, "tile": Form.Tile, "llvmir": Form.LLVMIR, "amdgcn": Form.Assembly, "hsaco": Form.Object, "spirv": Form.Object}
 

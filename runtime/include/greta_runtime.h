@@ -278,9 +278,9 @@ enum { GRETA_FD_OPAQUE = 1, GRETA_FD_DMA_BUF = 2 };
 typedef struct greta_shared_memory {
   size_t struct_size;
   uint64_t bytes; /* the whole buffer's */
-  /* As VkPhysicalDeviceIDProperties and cudaDeviceProp have them. Of another
-   * exporter that does not know its driver's, as CUDA, driver_uuid is zero and
-   * not compared. */
+  /* As VkPhysicalDeviceIDProperties and cudaDeviceProp have them. An exporter
+   * that does not know its driver's, as CUDA, leaves driver_uuid zero; then it
+   * is not compared. */
   uint8_t device_uuid[16];
   uint8_t driver_uuid[16];
   greta_fd_kind kind;
@@ -544,7 +544,7 @@ typedef struct greta_comm_options {
   const char *address;
 } greta_comm_options;
 GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);
-/* Waits for all ranks. Of the ways that every rank has it takes the first, in
+/* Waits for all ranks. It takes the first of the ways that every rank has, in
  * the order of greta_comm_ways, whose result is right in a test on all of them.
  */
 GRETA_API greta_status greta_comm_create(greta_device *device,

@@ -1,4 +1,4 @@
-"""What scripts/demo shows: every example on a device, checked against `host`, with what the compiler made of it for every target.
+"""The parts of scripts/demo: every example on a device, checked against `host`, with what the compiler made of it for every target.
 
 usage: demo.py PACKAGE [DEVICE], DEVICE = vulkan unless named. Tokens are 512, for matmul and the Llama layer 16.
 """
@@ -20,7 +20,7 @@ LIMIT = 4e-3
 
 
 def places(shapes):
-    """Of a paged cache: each sequence has pages of its own, and as many keys as its new tokens and some before them."""
+    """Pages of a cache: each sequence has pages of its own, and as many keys as its new tokens and some before them."""
     (pages, page), (sequences, width) = shapes["k_cache"][:2], shapes["table"]
     own = pages // sequences
     table = np.arange(sequences)[:, None] * own + np.arange(width) % own

@@ -121,7 +121,7 @@ class Package:
         return json.loads(self.runtime.lib.greta_package_manifest(self.handle))
 
     def variants(self, function):
-        """What greta_function_variants reports: per variant whether this device can run it."""
+        """As greta_function_variants reports it: per variant whether this device can run it."""
         return self.runtime.json("function_variants", self.runtime.device, self.handle, function.encode())
 
     def function(self, name, variant=None, flags=0):

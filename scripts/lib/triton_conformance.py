@@ -188,7 +188,7 @@ class Recorder:
 
 
 def cause(message):
-    """What tells one cause from another: the first line, without paths and numbers."""
+    """A text that tells one cause from another: the first line, without paths and numbers."""
     lines = [line for line in message.splitlines() if line.strip()] or ["?"]
     first = lines[0] if ":" not in lines[0][-2:] else " ".join(lines[:2])
     return re.sub(r"\d+", "#", re.sub(r"/\S*/", "", first))[:160]

@@ -19,7 +19,7 @@ CASES = {}
 
 
 def wide(value):
-    """What torch computes with: f32 where a result is rounded once."""
+    """The type that torch computes with: f32 where a result is rounded once."""
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         return value.float()
     return type(value)(wide(one) for one in value) if isinstance(value, (list, tuple)) else value
@@ -48,7 +48,7 @@ def positive(dtype, *shape):
     return (torch.rand(*(shape or SHAPE)) + 0.1).to(dtype)
 
 
-# What is computed element by element.
+# Functions element by element.
 for _name in "abs absolute angle ceil cos erf exp exp2 expm1 isfinite isinf isnan isneginf logical_not nan_to_num neg relu round sgn_ sigmoid signbit silu sin square tan tanh".split():
     if hasattr(ops, _name) and (hasattr(torch, _name) or hasattr(F, _name)):
         case(_name, lambda dtype: (normal(dtype),), reference=getattr(torch, _name, None) or getattr(F, _name))

@@ -15,7 +15,7 @@ def scaled(x, rows):
 
 
 def steps_apart(numbers, expected):
-    """Where numbers are more than a neighbour of what is expected: a tie falls to either side by the last bit of a quotient."""
+    """The numbers that are more than a neighbour of what is expected: a tie falls to either side by the last bit of a quotient."""
     return ((numbers.view(torch.int8).int() - expected.to(numbers.dtype).view(torch.int8).int()).abs() > 1).int()
 
 

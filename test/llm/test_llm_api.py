@@ -11,11 +11,8 @@ import pytest
 
 from test_llm import LLM, llm
 from test_llm_prefix import cached
-from test_llm_serve import SERVER, Server, events, with_template
+from test_llm_serve import QUICK, QUICK_TARGET, Server, events, with_template
 from texts import byte_alphabet
-
-# A step takes less time than a simulator's. Under AddressSanitizer a simulator it is, because lavapipe leaves memory behind.
-DEVICE, TARGET = ("vulkan", "vulkan:lavapipe") if SERVER == LLM else ("sim:gfx942", "gfx942")
 
 # As Hermes and Qwen have it.
 TEMPLATE = (
@@ -46,9 +43,9 @@ def server(tmp_path_factory):
     # No token says the byte 1.
     path = model / "tokenizer.json"
     path.write_text(path.read_text().replace(json.dumps(byte_alphabet()[1]) + ":", '"<none>":'))
-    made = llm("compile", model, f"--targets={TARGET}", "--batch=1,2", "-o", folder / "m.greta")
+    made = llm("compile", model, f"--targets={QUICK_TARGET}", "--batch=1,2", "-o", folder / "m.greta")
     assert made.returncode == 0, made.stderr
-    one = Server(folder / "m.greta", [model], "--parallel=2", "--context=2048", "--queue=4", device=DEVICE)
+    one = Server(folder / "m.greta", [model], "--parallel=2", "--context=2048", "--queue=4", device=QUICK)
     # Random weights like spaces where a grammar has them.
     (one.blank,) = tokenize(one, " ")
     (one.newline,) = tokenize(one, "\n")
@@ -328,9 +325,9 @@ def test_other_styles(tmp_path, mark):
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 2048}))
-    made = llm("compile", folder, f"--targets={TARGET}", "-o", folder / "m.greta")
+    made = llm("compile", folder, f"--targets={QUICK_TARGET}", "-o", folder / "m.greta")
     assert made.returncode == 0, made.stderr
-    server = Server(folder / "m.greta", [folder], device=DEVICE)
+    server = Server(folder / "m.greta", [folder], device=QUICK)
     compact = {str(tokenize(server, text)[0]): -100 for text in (" ", "\n")}
     # The format is that of texts.
     form = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}

@@ -8,20 +8,18 @@ import pytest
 
 from conftest import ROOT
 from test_llm import llm
-from test_llm_serve import SERVER
+from test_llm_serve import QUICK, QUICK_TARGET, SERVER
 
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import llm_load
 
-DEVICE = "vulkan"  # takes a third of the simulators' time
-
 
 def test_load(tmp_path):
     package = tmp_path / "tiny.greta"
-    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:lavapipe", "--batch=1,4", "-o", package)
+    made = llm("compile", "--synthetic=tiny", f"--targets={QUICK_TARGET}", "--batch=1,4", "-o", package)
     assert made.returncode == 0, made.stderr
     options = ["--parallel=6", "--queue=4", "--context=2048", "--chunk=16", "--deterministic", "-q"]
-    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={DEVICE}", *options], seconds=4, clients=16, kinds=8)
+    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={QUICK}", *options], seconds=4, clients=16, kinds=8)
     # Two idle cores finish 23 to 30; how many a sanitizer's build finishes on a machine that others use is no fault.
     assert counts["finished"] >= 3 and counts["finished behind SIGTERM"] >= 1
     assert {"left", "malformed", "other paths", "refused by a full queue", "lost while the server was away"} <= counts.keys()

@@ -151,7 +151,7 @@ def sizes(kernel, shape):
 
 
 def scale_columns(k):
-    """Of fp4, whose scales belong to 32 elements and are padded to 8 of them."""
+    """Scales of fp4: each belongs to 32 elements; they are padded to 8 of them."""
     return up(k // 32, 8) * 8
 
 
@@ -182,6 +182,6 @@ def launch(kernel, shape, split, buffers=None):
 
 
 def workgroups(kernel, shape, split):
-    """Of the launch."""
+    """The launch's own."""
     parts = up(shape.k, up(up(shape.k, 1 << split), 256) * 256) if kernel.family == "fp4" else split
     return up(shape.m, kernel.tile_m) * up(shape.n, kernel.tile_n) * parts

@@ -50,7 +50,7 @@ OLD_LATENCY = 700  # of memory: the table's before calibration
 
 
 def ranks(values):
-    """Of each value, the mean of the places that its equals take."""
+    """Each value's rank; equals have the mean of theirs."""
     values = np.asarray(values, float)
     order = np.sort(values)
     return (np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right")) / 2
@@ -89,7 +89,7 @@ class Calibration:
         return (kernel.chip, units, kernel.name, *vars(shape).values(), split, latency)
 
     def job(self, kernel, shape, split, units, latency):
-        """What greta-sim estimates: a code object and options."""
+        """The estimate of greta-sim for a code object with options."""
         buffers, options = {}, [f"--compute-units={units}"] + ([f"--latency=memory:{latency}"] if latency else [])
         if kernel.family == "bf16":
             resident = 1

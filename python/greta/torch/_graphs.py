@@ -151,7 +151,7 @@ class Recording:
         return all(arguments[number].data_ptr() == address for places in (self.fixed, self.lent) for number, address in places)
 
     def may_read_again(self, arguments: Sequence[Any]) -> bool:
-        """Where they are not: whether later calls may have them there. Parameters that were moved stay where they are."""
+        """Whether later calls may have them there, where they are not yet. Parameters that were moved stay where they are."""
         self.missed += 1
         return self.missed < _MOST_MISSED and all(arguments[number].data_ptr() == address for number, address in self.fixed)
 
