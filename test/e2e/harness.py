@@ -128,6 +128,15 @@ def share_of(cases, target, parts):
     return cases[row.index(target) % parts :: parts]
 
 
+# Vulkan's drivers of this machine, which compile and compute for a CPU; results_on says which one has which target.
+CPU_DRIVERS = "vulkan:lavapipe", "vulkan:portable"
+
+
+def shared_by_drivers(cases, target, parts):
+    """`share_of` on the drivers for a CPU, all cases on others."""
+    return share_of(cases, target, parts) if target in CPU_DRIVERS else cases
+
+
 def one_kernel(package, least=1):
     """Each function is one kernel on GPUs, or as few as `least`."""
     for function in manifest(package)["functions"]:

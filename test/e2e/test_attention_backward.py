@@ -53,11 +53,9 @@ IN_SHARED = "gfx1100", "gfx1201"  # where own rows of large heads lie in shared 
 
 def chosen_for(target):
     """The others share the cases, which take long to compile, among them."""
-    if target == "vulkan:lavapipe" and not harness.WHOLE:
-        # f32 has no matrices, test_attention_matrix.py draws other options and tokens before heads, and the others are vulkan:portable's.
-        return [case for case in SMALL if case.kind == "all"]
-    if target == "vulkan:portable" and not harness.WHOLE:
-        return [case for case in SMALL if case.kind != "all"]
+    if target in harness.CPU_DRIVERS and not harness.WHOLE:
+        # On lavapipe f32 has no matrices, and test_attention_matrix.py draws other options and tokens before heads.
+        return [case for case in SMALL if (case.kind == "all") == (target == "vulkan:lavapipe")]
     if target.startswith("vulkan"):
         return SMALL
     others = [family for family in (*AMD_FAMILIES, "host") if family != EVERYTHING]

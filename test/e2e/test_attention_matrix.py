@@ -8,7 +8,7 @@ from harness import AMD_FAMILIES, check, results_on
 
 
 def chosen_for(target):
-    return harness.share_of(sample(target), target, 2) if target.startswith("vulkan") else sample(target)
+    return harness.shared_by_drivers(sample(target), target, 2)
 
 
 @pytest.fixture(scope="session")

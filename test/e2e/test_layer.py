@@ -15,9 +15,7 @@ EXAMPLE = harness.ROOT / "examples" / "llama_layer.mlir"
 
 def chosen_for(target):
     """The CPU's drivers compile a layer for half a minute: they share two cases. GRETA_TEST_WHOLE=1: each takes both."""
-    if target == "gfx942":
-        return CASES
-    return harness.share_of(CASES[:2], target, 2) if target.startswith("vulkan") else CASES[:2]
+    return CASES if target == "gfx942" else harness.shared_by_drivers(CASES[:2], target, 2)
 
 
 @pytest.fixture(scope="session")

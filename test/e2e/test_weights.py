@@ -16,7 +16,7 @@ def chosen_for(target):
     """The CPU and gfx942 take all cases, every other family a third of them, and Vulkan's two, whose drivers compile for a CPU, a third together."""
     if target in ("gfx942", "host"):
         return weights.CASES
-    return harness.share_of(weights.CASES, target, 6 if target.startswith("vulkan") else 3)
+    return harness.share_of(weights.CASES, target, 6 if target in harness.CPU_DRIVERS else 3)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import math
 
 import pytest
 
-from test_llm import LLM, llm
+from test_llm import llm
 from test_llm_prefix import cached
 from test_llm_serve import QUICK, QUICK_TARGET, Server, events, with_template
 from texts import byte_alphabet

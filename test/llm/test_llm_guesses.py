@@ -20,9 +20,7 @@ import models
 import texts
 from test_llm import LLM, llm
 from test_llm_devices import A
-from test_llm_serve import DEVICE, Server, events
-
-SERVED = "vulkan"  # A step takes less time than a simulator's, the first one more: servers do many.
+from test_llm_serve import DEVICE, QUICK, QUICK_TARGET, Server, events
 
 LARGE = dataclasses.replace(A, layers=1)
 SMALL = dataclasses.replace(LARGE, width=32, hidden=64, heads=2, key_heads=1)
@@ -85,7 +83,7 @@ def test_same_answers(made):
     folder, package = made
     answers = []
     for context, options in ((1024, ()), (176, ("--drafts=3",))):
-        server = Server(package, [folder / "large"], "--parallel=6", f"--context={context}", "--chunk=16", "--deterministic", *options, device=SERVED)
+        server = Server(package, [folder / "large"], "--parallel=6", f"--context={context}", "--chunk=16", "--deterministic", *options, device=QUICK)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers.append(list(pool.map(lambda body: said(server, body), bodies())))
         guessed, right = server.metric("guessed_tokens_total"), server.metric("right_guesses_total")
@@ -138,7 +136,7 @@ def test_guesses_under_a_grammar(made):
     bodies = [dict(prompt=PROMPT * 2, max_tokens=24, seed=i, temperature=0.8) | more for i, more in enumerate(GUIDED)]
     said = []
     for options in ((), ("--drafts=3",)):
-        server = Server(package, [folder / "large"], "--parallel=3", "--context=512", "--deterministic", *options, device=SERVED)
+        server = Server(package, [folder / "large"], "--parallel=3", "--context=512", "--deterministic", *options, device=QUICK)
         with concurrent.futures.ThreadPoolExecutor(5) as pool:
             said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), bodies)])
         if options:
@@ -150,7 +148,7 @@ def test_guesses_under_a_grammar(made):
 
 def pair(folder, package, *options, drafts=("--drafts=3",), model="large"):
     """The same server without guesses and with them, which every caller ends."""
-    return [Server(package, [folder / model], "--deterministic", *options, *more, device=SERVED) for more in ((), drafts)]
+    return [Server(package, [folder / model], "--deterministic", *options, *more, device=QUICK) for more in ((), drafts)]
 
 
 def test_stops_in_guesses(made):
@@ -189,7 +187,7 @@ def test_to_the_end_of_the_context(made, tmp_path, drafts):
     shutil.copytree(folder / "large", tmp_path / "short")
     config = json.loads((tmp_path / "short" / "config.json").read_text())
     (tmp_path / "short" / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 40}))
-    ran = llm("compile", tmp_path / "short", "--targets=vulkan:lavapipe", "--batch=1,4", "-o", tmp_path / "m.greta")
+    ran = llm("compile", tmp_path / "short", f"--targets={QUICK_TARGET}", "--batch=1,4", "-o", tmp_path / "m.greta")
     assert ran.returncode == 0, ran.stderr
     drafts = [f"{word}={folder / 'large'}" if word == "--draft-model" else word for word in drafts]
     servers = pair(tmp_path, tmp_path / "m.greta", "--parallel=3", drafts=drafts, model="short")
@@ -268,7 +266,7 @@ def test_nobody_gives_pages_up_for_guesses(made):
     folder, package = made
     merged = {str(token): -100 for token in range(256, 296)}
     body = dict(prompt=PROMPT, grammar="root ::= [a-c]{71}", max_tokens=200, temperature=0, logit_bias=merged)
-    server = Server(package, [folder / "large"], "--parallel=2", "--context=160", "--drafts=3", "--deterministic", "--no-prefix-cache", device=SERVED)
+    server = Server(package, [folder / "large"], "--parallel=2", "--context=160", "--drafts=3", "--deterministic", "--no-prefix-cache", device=QUICK)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda seed: server.complete(**body, seed=seed), range(2)))
     assert [answer["usage"]["completion_tokens"] for answer in answers] == [71, 71]
@@ -284,7 +282,7 @@ def test_a_model_guesses_for_a_server(made, name):
     prompts.append(dict(prompts[1], grammar="root ::= [ -~]*"))
     said = []
     for options in ((), ("--drafts=3", f"--draft-model={folder / name}")):
-        server = Server(package, [folder / "large"], "--parallel=3", "--context=128", "--deterministic", *options, device=SERVED)
+        server = Server(package, [folder / "large"], "--parallel=3", "--context=128", "--deterministic", *options, device=QUICK)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), prompts)])
         if options:
@@ -338,7 +336,7 @@ def test_new_texts_in_parts(made):
     bodies = [dict(prompt=list(range(10)), max_tokens=60)] + [dict(prompt=[(7 * i + j) % 250 for j in range(100)], max_tokens=20) for i in range(2)]
     said = []
     for options in ((), ("--drafts=3", f"--draft-model={folder / 'large'}", "--prompt-ms=0.001")):
-        server = Server(package, [folder / "large"], "--parallel=3", "--context=1024", "--deterministic", *options, device=SERVED)
+        server = Server(package, [folder / "large"], "--parallel=3", "--context=1024", "--deterministic", *options, device=QUICK)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body, temperature=0, logit_bias=NO_END), bodies)])
         if options:

@@ -23,7 +23,7 @@ from test_llm import LLM, llm
 DEVICE = "sim:gfx942"
 # Another build's server, with a sanitizer in it.
 SERVER = os.environ.get("GRETA_TEST_SERVER", LLM)
-# A step takes less time than a simulator's. Under AddressSanitizer a simulator it is, because lavapipe leaves memory behind.
+# For servers that take many steps: a step takes less time than a simulator's, the first one more. Under AddressSanitizer a simulator it is, because lavapipe leaves memory behind.
 QUICK, QUICK_TARGET = ("vulkan", "vulkan:lavapipe") if SERVER == LLM else (DEVICE, "gfx942")
 
 
