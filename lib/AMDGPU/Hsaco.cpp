@@ -50,6 +50,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_sha1_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include <map>
 #include <mutex>
@@ -300,10 +301,10 @@ static constexpr StringLiteral schedulings[] = {"max-memory-clause", "max-ilp",
                                                 "iterative-minreg"};
 
 /// Compiles in the order `scheduling`; LLVM's usual one if that is empty.
-static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
-                                          const TargetRow &row,
-                                          const CompileOptions &options,
-                                          StringRef scheduling) {
+static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
+                                             const TargetRow &row,
+                                             const CompileOptions &options,
+                                             StringRef scheduling) {
   TimingScope scope = options.nest("convert to LLVM");
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
   if (failed(lowered))
@@ -392,6 +393,29 @@ static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
   }
   result.stats = *stats;
   return result;
+}
+
+/// compileOrdered, unless the object is there already.
+static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
+                                          const TargetRow &row,
+                                          const CompileOptions &options,
+                                          StringRef scheduling) {
+  if (!options.objects || options.artifact != Artifact::Object)
+    return compileOrdered(kernel, row, options, scheduling);
+  llvm::raw_sha1_ostream key;
+  key << row.name << '\n' << scheduling << '\n';
+  OpPrintingFlags flags;
+  kernel->print(key, flags.useLocalScope().enableDebugInfo(options.lineTables));
+  auto [it, isNew] = options.objects->compiled.try_emplace(key.sha1());
+  if (!isNew)
+    return it->second;
+  FailureOr<HsacoKernel> object =
+      compileOrdered(kernel, row, options, scheduling);
+  if (succeeded(object))
+    it->second = *object;
+  else
+    options.objects->compiled.erase(it);
+  return object;
 }
 
 /// Whether an order of instructions is better than another by more than the

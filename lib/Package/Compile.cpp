@@ -5,6 +5,7 @@
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
 #include "Triton/Triton.h"
+#include "greta/AMDGPU/Hsaco.h"
 #include "greta/Configure/SumParts.h"
 #include "greta/Host/Host.h"
 #include "greta/Interface/Launches.h"
@@ -110,8 +111,11 @@ static LogicalResult compileFor(OwningOpRef<ModuleOp> module,
     return compileForHost(std::move(module), row, options,
                           variants.emplace_back());
   case Backend::Hip: {
+    HsacoObjects objects;
+    CompileOptions own = options;
+    own.objects = &objects;
     auto one = [&](OwningOpRef<ModuleOp> copy, CompiledVariant &variant) {
-      return compileForHip(std::move(copy), row, options, variant);
+      return compileForHip(std::move(copy), row, own, variant);
     };
     CompiledVariant &variant = variants.emplace_back();
     if (failed(one(module->clone(), variant)))

@@ -167,24 +167,6 @@ private:
 
 } // namespace
 
-LogicalResult greta::lowerForGpu(ModuleOp module, const TargetRow &row,
-                                 bool matrix, const CompileOptions &options) {
-  TimingScope timing = options.nest("lower to one lane's program");
-  PassManager passes(module.getContext());
-  bool launches = launchesKernels(*module.getOps<func::FuncOp>().begin());
-  buildGpuPipeline(passes, row, matrix, launches, options);
-  return passes.run(module);
-}
-
-LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
-                                   const TargetRow &row, bool matrix,
-                                   const CompileOptions &options,
-                                   CompiledVariant &variant) {
-  if (failed(lowerForGpu(*module, row, matrix, options)))
-    return failure();
-  return emitForGpu(*module, row, options, variant);
-}
-
 /// A kernel goes with the sum that takes what it makes, else with the one whose
 /// result it reads, if nothing stands between them. Others are launched whole.
 static void launchInParts(func::FuncOp func, CompiledVariant &variant) {
@@ -247,7 +229,8 @@ static LogicalResult checkResidents(tile::LaunchOp launch, int64_t wavesOfSimd,
               << ": join for fewer workgroups on a compute unit";
 }
 
-LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
+/// The lane-level programs of a module to the variant.
+static LogicalResult emitForGpu(ModuleOp module, const TargetRow &row,
                                 const CompileOptions &options,
                                 CompiledVariant &variant) {
   variant.row = &row;
@@ -364,4 +347,19 @@ LogicalResult greta::emitForGpu(ModuleOp module, const TargetRow &row,
   launchInParts(func, variant);
   variant.temps = std::move(buffers.temps);
   return success();
+}
+
+LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
+                                   const TargetRow &row, bool matrix,
+                                   const CompileOptions &options,
+                                   CompiledVariant &variant) {
+  {
+    TimingScope timing = options.nest("lower to one lane's program");
+    PassManager passes(module->getContext());
+    bool launches = launchesKernels(*module->getOps<func::FuncOp>().begin());
+    buildGpuPipeline(passes, row, matrix, launches, options);
+    if (failed(passes.run(*module)))
+      return failure();
+  }
+  return emitForGpu(*module, row, options, variant);
 }

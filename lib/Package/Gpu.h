@@ -17,14 +17,6 @@ llvm::LogicalResult compileForGpu(mlir::OwningOpRef<mlir::ModuleOp> module,
                                   const CompileOptions &options,
                                   CompiledVariant &variant);
 
-/// The two parts of that: the module to one lane's programs, in place, and
-/// those to the variant. A hip row's emission leaves the module as it is.
-llvm::LogicalResult lowerForGpu(mlir::ModuleOp module, const TargetRow &row,
-                                bool matrix, const CompileOptions &options);
-llvm::LogicalResult emitForGpu(mlir::ModuleOp module, const TargetRow &row,
-                               const CompileOptions &options,
-                               CompiledVariant &variant);
-
 /// compileForGpu for a hip row with its matrix instructions; where kernels
 /// spill, with smaller tiles.
 llvm::LogicalResult compileForHip(mlir::OwningOpRef<mlir::ModuleOp> module,

@@ -3,11 +3,11 @@
 // In: a module with one function. Out: its variant. Nobody foresees LLVM's
 // register allocation of a tile wholly: if a kernel spills vector registers,
 // the choice is made again with as many registers to spare, until none spills,
-// else the tile that spills least is taken. A choice whose programs have been
-// compiled is not compiled again: LLVM takes longest where much spills. The
-// manifest names the tiles that were passed over. Kernels that still spill, and
-// block programs, which chose their blocks themselves, are compiled in LLVM's
-// other orders of instructions, too.
+// else the tile that spills least is taken. A kernel that has been compiled is
+// not compiled again: LLVM takes longest where much spills. The manifest names
+// the tiles that were passed over. Kernels that still spill, and block
+// programs, which chose their blocks themselves, are compiled in LLVM's other
+// orders of instructions, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,27 +25,17 @@ namespace {
 
 /// A compilation and what it said.
 struct Attempt {
-  OwningOpRef<ModuleOp> module;
   CompiledVariant variant;
   std::vector<Diagnostic> said;
   LogicalResult result = failure();
 
-  /// Makes a choice of tiles and lowers the function with it.
   Attempt(ModuleOp function, const TargetRow &row,
-          const CompileOptions &options)
-      : module(function.clone()) {
-    listen(
-        [&] { result = lowerForGpu(*module, row, /*matrix=*/true, options); });
-  }
-
-  void emit(const TargetRow &row, const CompileOptions &options) {
-    if (succeeded(result))
-      listen([&] { result = emitForGpu(*module, row, options, variant); });
-  }
-
-  bool hasSamePrograms(const Attempt &other) const {
-    return OperationEquivalence::isEquivalentTo(
-        *module, *other.module, OperationEquivalence::IgnoreLocations);
+          const CompileOptions &options) {
+    ScopedDiagnosticHandler handler(
+        function->getContext(),
+        [&](Diagnostic &what) { said.push_back(std::move(what)); });
+    result =
+        compileForGpu(function.clone(), row, /*matrix=*/true, options, variant);
   }
 
   /// The bytes of scratch memory of a lane, of all kernels.
@@ -57,12 +47,6 @@ struct Attempt {
   }
 
 private:
-  void listen(llvm::function_ref<void()> act) {
-    ScopedDiagnosticHandler handler(
-        module->getContext(),
-        [&](Diagnostic &what) { said.push_back(std::move(what)); });
-    act();
-  }
   int64_t sum(llvm::function_ref<int64_t(const KernelStats &)> part) const {
     int64_t all = 0;
     for (const CompiledKernel &kernel : variant.kernels)
@@ -97,42 +81,30 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
   }
   // The object tells what spills, also where its text is asked for.
   how.artifact = Artifact::Object;
-  std::vector<std::unique_ptr<Attempt>> attempts;
-  auto attempt = [&]() -> Attempt & {
-    return *attempts.emplace_back(std::make_unique<Attempt>(*module, row, how));
-  };
-  Attempt *best = &attempt();
-  best->emit(row, how);
+  auto attempt = [&] { return std::make_unique<Attempt>(*module, row, how); };
+  std::unique_ptr<Attempt> best = attempt();
   for (unsigned i = 0; i < mostReplacements && best->scratch(); ++i) {
     how.spareRegisters = how.spareRegisters
                              ? how.spareRegisters * 3 / 2
                              : std::clamp<int64_t>(best->spills(), 8, 24);
-    Attempt &last = attempt();
-    if (llvm::any_of(llvm::drop_end(attempts), [&](const auto &before) {
-          return succeeded(last.result) && last.hasSamePrograms(*before);
-        })) {
-      attempts.pop_back();
-      continue;
-    }
-    last.emit(row, how);
-    if (failed(last.result))
+    std::unique_ptr<Attempt> last = attempt();
+    if (failed(last->result))
       break;
     // Without matrix instructions all would fit.
-    if (last.scratch() >= best->scratch() ||
-        last.variant.id != best->variant.id)
+    if (last->scratch() >= best->scratch() ||
+        last->variant.id != best->variant.id)
       continue;
-    passOver(best->variant, last.variant);
+    passOver(best->variant, last->variant);
     chosen.spareRegisters = how.spareRegisters;
-    best = &last;
+    best = std::move(last);
   }
   chosen.reorders = best->scratch();
   if (succeeded(best->result) &&
       (options.artifact != Artifact::Object || chosen.reorders)) {
     how = chosen;
-    Attempt &last = attempt();
-    last.emit(row, how);
-    passOver(best->variant, last.variant);
-    best = &last;
+    std::unique_ptr<Attempt> last = attempt();
+    passOver(best->variant, last->variant);
+    best = std::move(last);
   }
   for (Diagnostic &what : best->said)
     context->getDiagEngine().emit(std::move(what));

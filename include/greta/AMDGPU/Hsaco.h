@@ -10,6 +10,8 @@
 
 #include "greta/Interface/Options.h"
 #include "greta/Interface/Variant.h"
+#include <array>
+#include <map>
 
 namespace greta {
 namespace tile {
@@ -21,6 +23,13 @@ struct HsacoKernel {
   std::string object;
   /// The code object's metadata; absent from texts.
   std::optional<KernelStats> stats;
+};
+
+/// Code objects by the SHA-1 of all that they are compiled from. A function's
+/// kernels for ranges of M, and those of choices of tiles that replace one that
+/// spills, are mostly the same.
+struct HsacoObjects {
+  std::map<std::array<uint8_t, 20>, HsacoKernel> compiled;
 };
 
 /// Compiles one kernel whose body is at the lane level for the chip of `row`.

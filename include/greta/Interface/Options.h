@@ -7,6 +7,7 @@
 
 namespace greta {
 
+struct HsacoObjects;
 struct TuningDatabase;
 
 /// The kind of CompiledKernel::object.
@@ -38,6 +39,9 @@ struct CompileOptions {
   /// An AMD kernel that spills is compiled in LLVM's other orders of
   /// instructions, too, and has the fastest.
   bool reorders = false;
+  /// The AMD code objects of kernels that have been compiled, which are not
+  /// compiled again; null: none are kept.
+  HsacoObjects *objects = nullptr;
 
   mlir::TimingScope nest(llvm::StringRef step) const {
     return timing ? timing->nest(step) : mlir::TimingScope();
