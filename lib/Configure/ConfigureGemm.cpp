@@ -15,6 +15,10 @@
 using namespace mlir;
 using namespace greta;
 
+/// Guesses of M, or of another extent, where nothing is known of it, and of a
+/// grouped GEMM's rows: a prompt's, eight for each of its tokens.
+static constexpr int64_t anyRows = 2048, anyRowsOfGroups = 8 * anyRows;
+
 static SmallVector<const MatrixInstruction *>
 instructionsOfThree(MatmulOp matmul, const Limits &limits) {
   if (!matmul.getPrecision())
@@ -179,11 +183,35 @@ static void forEachTile(const Problem &problem, const Limits &limits,
           }
 }
 
+/// The instruction of the kernel for any M, which kernels for ranges of M that
+/// add in its order take, too. Registers that are left free after spills make
+/// no difference, as these are other registers in each kernel. Null: no tile
+/// fits.
+static const MatrixInstruction *
+instructionForAnyM(Problem problem, Limits limits,
+                   ArrayRef<const MatrixInstruction *> available) {
+  problem.setRows(problem.groups ? anyRowsOfGroups : anyRows);
+  limits.spareRegisters = 0;
+  KernelKind kind{MatrixGemm};
+  kind.candidates = [&](VisitTile visit) {
+    forEachTile(problem, limits, available, visit);
+  };
+  kind.takeBest();
+  return kind.tile.instruction;
+}
+
 /// By matrix instructions; none where no tile of one fits.
 static std::optional<KernelKind>
 matrixKind(const Space &space, const Problem &problem, const Limits &limits) {
   KernelKind kind{MatrixGemm};
   kind.available = instructionsFor(space.matmul, limits);
+  if (isBatchInvariant(space.matmul)) {
+    const MatrixInstruction *only =
+        instructionForAnyM(problem, limits, kind.available);
+    kind.available.clear();
+    if (only)
+      kind.available.push_back(only);
+  }
   kind.candidates = [=, &limits, available = kind.available](VisitTile visit) {
     forEachTile(problem, limits, available, visit);
   };
@@ -260,9 +288,8 @@ static int64_t distanceOfRows(Value operand) {
 
 static Problem problemOf(const Space &space) {
   MatmulOp matmul = space.matmul;
-  constexpr int64_t guess = 2048;
   auto sizeOf = [&](AffineExpr extent) {
-    return std::max<int64_t>(1, constantOf(extent).value_or(guess));
+    return std::max<int64_t>(1, constantOf(extent).value_or(anyRows));
   };
   MLIRContext *context = matmul.getContext();
   int64_t k = matmul.getDepth(), head = space.headSize();
@@ -289,7 +316,7 @@ static Problem problemOf(const Space &space) {
   Problem problem{
       rows,
       sizeOf(n),
-      ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
+      ShapedType::isDynamic(k) ? anyRows : std::max<int64_t>(k, 1),
       bytes,
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
@@ -308,12 +335,10 @@ static Problem problemOf(const Space &space) {
   problem.rowOfB = distanceOfRows(matmul.getB());
   problem.group = groupOfWeights(space);
   problem.channels = patches ? patches.getChannels() : 0;
-  // Each group of a grouped GEMM is expected to have as many rows, by a guess
-  // where nothing is known of T: a prompt's, eight for each of its tokens.
+  // Each group of a grouped GEMM is expected to have as many rows.
   if (int64_t groups = matmul.getNumGroups()) {
-    constexpr int64_t perToken = 8;
     problem.groups = groups;
-    problem.setRows(isKnown ? rows : perToken * guess);
+    problem.setRows(isKnown ? rows : anyRowsOfGroups);
   }
   // Both parts of a number take as much room as it does.
   bool inThree = bool(matmul.getPrecision());

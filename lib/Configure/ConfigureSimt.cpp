@@ -39,7 +39,7 @@ whyNotSimt(const Problem &problem, const Limits &limits, const Tile &tile) {
     return why;
   if (tile.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
-           "batch or heads";
+           "batch, heads or 'greta.batch_invariant'";
   return std::nullopt;
 }
 

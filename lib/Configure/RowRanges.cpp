@@ -97,17 +97,26 @@ DynamicRows DynamicRows::of(func::FuncOp function, const TargetRow &row) {
 }
 
 void DynamicRows::expect(int64_t rows) const {
-  for (Operation *op : ops)
-    op->setAttr(rowsName, Builder(op).getI64IntegerAttr(rows));
+  for (Operation *op : ops) {
+    // Tiles of keys, and those along K of products in three, decide the order.
+    auto matmul = dyn_cast<MatmulOp>(op);
+    bool addsByTile = isAlone(op) || (matmul && matmul.getPrecision());
+    if (!addsByTile || !isBatchInvariant(op))
+      op->setAttr(rowsName, Builder(op).getI64IntegerAttr(rows));
+  }
 }
 
 /// The ranges that `greta.ranges` asks for; none: nothing.
 static FailureOr<std::optional<SmallVector<RowRange>>>
 askedRanges(const DynamicRows &dynamic) {
   Attribute asked;
-  for (Operation *op : dynamic.ops)
+  for (Operation *op : dynamic.ops) {
+    if (op->hasAttr(batchInvariantName) && !isBatchInvariant(op))
+      return op->emitOpError("has a '")
+             << batchInvariantName << "' with a value; it takes none";
     if (!asked)
       asked = op->getAttr(rangesName);
+  }
   if (!asked)
     return std::optional<SmallVector<RowRange>>();
   SmallVector<RowRange> ranges;

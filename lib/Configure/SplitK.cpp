@@ -22,7 +22,8 @@ double greta::splitCycles(const TargetRow &row, int64_t split,
 
 bool greta::hasParts(const Space &space) {
   MatmulOp matmul = space.matmul;
-  return !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
+  return !isBatchInvariant(matmul) &&
+         !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
          isa<BlockArgument>(matmul.getA()) &&
          (!space.heads || isa<BlockArgument>(matmul.getB()));
 }

@@ -196,7 +196,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
            " columns apart evenly";
   if (tile.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
-           "batch or heads";
+           "batch, heads or 'greta.batch_invariant'";
   // Lanes with unequal shares of packed weights load narrow and spill (gfx1100:
   // 298 in 64x48x128).
   int64_t weights = row.tiles.weightsOfLane;

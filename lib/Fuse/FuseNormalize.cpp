@@ -221,6 +221,9 @@ static bool makesTiles(RopeOp rope) {
 /// instructions, in which columns are no heads: with fewer rows multiply-adds
 /// are as fast, with more rows the weights are unpacked once.
 static bool takesPackedWeights(MatmulOp matmul) {
+  // As with any number of rows.
+  if (isBatchInvariant(matmul))
+    return false;
   constexpr int64_t least = 5, most = 64;
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
   if (ShapedType::isDynamic(rows))

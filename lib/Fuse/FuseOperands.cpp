@@ -43,7 +43,9 @@ bool greta::paysInGemm(MatmulOp matmul, unsigned number,
   for (Operation *op : ops) {
     if (isa<RmsNormOp>(op)) {
       int64_t columns = matmul.getType().getShape().back();
-      if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm)
+      // The order of a row's squares is that of the tile's blocks.
+      if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm ||
+          isBatchInvariant(matmul))
         return false;
     } else if (!isTransparent(op) && !isa<DequantOp, PatchesOp>(op)) {
       ++count;

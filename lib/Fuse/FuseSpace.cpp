@@ -90,6 +90,10 @@ static int64_t rowsSaidOf(Operation *op) {
   return rows ? rows.getInt() : ShapedType::kDynamic;
 }
 
+bool greta::isBatchInvariant(Operation *op) {
+  return op->hasAttrOfType<UnitAttr>(batchInvariantName);
+}
+
 int64_t greta::expectedQueries(Operation *attention) {
   int64_t count = queryTypeOf(attention).getDimSize(2);
   return ShapedType::isDynamic(count) ? rowsSaidOf(attention) : count;
@@ -108,7 +112,7 @@ int64_t greta::expectedRows(MatmulOp matmul) {
 }
 
 bool greta::isSkinny(MatmulOp matmul) {
-  if (matmul.getA().getDefiningOp<PatchesOp>())
+  if (matmul.getA().getDefiningOp<PatchesOp>() || isBatchInvariant(matmul))
     return false;
   int64_t rows =
       matmul.getOffsets() ? rowsOfGroup(matmul) : expectedRows(matmul);

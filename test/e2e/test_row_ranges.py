@@ -1,5 +1,6 @@
-"""GEMMs with a dynamic M that have kernels for ranges of it, on both sides of each range's ends, compared with the function's meaning on the CPU: on lavapipe and on simulated AMD chips."""
+"""GEMMs with a dynamic M that have kernels for ranges of it, on both sides of each range's ends: compared with the function's meaning on the CPU, and, where a row's numbers may not depend on M, bit by bit. On lavapipe and on simulated AMD chips."""
 
+import numpy as np
 import pytest
 
 import harness
@@ -99,3 +100,59 @@ def test_rows_on_both_sides(package_for, name, device):
         inputs = [f"--input={t.replace('?x?', leading).replace('?', leading)}:{scales.get(t, f'random:{seed}')}" for seed, t in enumerate(FUNCTIONS[name][0])]
         done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={name}", "--check", *inputs)
         assert done.returncode == 0, f"M = {rows}: {done.stdout[-1000:]} {done.stderr[-1000:]}"
+
+
+DEPTH = 512  # so that parts along K would be worth it
+INVARIANT = "greta.batch_invariant, greta.ranges = [1, 64]"
+A, WEIGHTS, OUT = f"tensor<?x{DEPTH}xf16>", f"tensor<{N}x{DEPTH}xf16>", f"tensor<?x{N}xf16>"
+# Name: the other arguments, what comes before the GEMM, the GEMM.
+INVARIANTS = {
+    "packed": (
+        [f"tensor<{N}x{DEPTH // 8}xi32>", f"tensor<{N}x{DEPTH // 128}xf16>"],
+        f"%w = greta.dequant %b0, %b1 {{group = 128}} : tensor<{N}x{DEPTH // 8}xi32>, tensor<{N}x{DEPTH // 128}xf16> -> {WEIGHTS}",
+        f"greta.matmul %x, %w {{transpose_b, {INVARIANT}}} : {A}, {WEIGHTS} -> {OUT}",
+    ),
+    "normed": (
+        [f"tensor<{DEPTH}xf16>", WEIGHTS],
+        f"%n = greta.rms_norm %x, %b0 {{eps = 1.0e-5 : f32}} : {A}, tensor<{DEPTH}xf16> -> {A}",
+        f"greta.matmul %n, %b1 {{transpose_b, {INVARIANT}}} : {A}, {WEIGHTS} -> {OUT}",
+    ),
+    "grouped": ([f"tensor<4x{N}x{DEPTH}xf16>", "tensor<5xi32>"], "", f"greta.grouped_matmul %x, %b0, %b1 {{transpose_b, {INVARIANT}}} : {A}, tensor<4x{N}x{DEPTH}xf16>, tensor<5xi32> -> {OUT}"),
+    "f32": ([WEIGHTS.replace("f16", "f32")], "", f"greta.matmul %x, %b0 {{transpose_b, {INVARIANT}}} : {A}, {WEIGHTS} -> {OUT}".replace("f16", "f32")),
+}
+
+
+@pytest.mark.parametrize("device", [pytest.param(d, marks=harness.group("ranges", d)) for d in DEVICES])
+def test_batch_invariant(tmp_path, device):
+    """One row and 33 have the bits that they have among 66."""
+    # LLVM takes seconds for each of them on RDNA, and lavapipe's as well.
+    some = {"vulkan": ("normed", "f32"), "sim:gfx1100": ("packed",), "sim:gfx1201": ("normed",)}
+    functions = {name: what for name, what in INVARIANTS.items() if harness.WHOLE or name in some.get(device, INVARIANTS)}
+    text = ""
+    for name, (others, before, gemm) in functions.items():
+        a, out = (t.replace("f16", "f32") if name == "f32" else t for t in (A, OUT))
+        parameters = ", ".join([f"%x: {a}", *(f"%b{i}: {t}" for i, t in enumerate(others))])
+        text += f"func.func @{name}({parameters}) -> {out} {{\n  {before}\n  %r = {gemm}\n  return %r : {out}\n}}\n"
+    package = harness.compile_package(tmp_path, "invariant", text, DEVICES[device])
+    rng, most = np.random.default_rng(7), 66
+    for name, (others, _, _) in functions.items():
+        assert ranges_of(package, name)
+        element = np.float32 if name == "f32" else np.float16
+        x = rng.standard_normal((most, DEPTH)).astype(element)
+        arguments = []
+        for other in others:
+            *shape, kind = other[len("tensor<"):-1].split("x")
+            shape = tuple(map(int, shape))
+            arguments.append(rng.integers(-(2**31), 2**31, shape).astype(np.int32) if kind == "i32" else (rng.standard_normal(shape) / 16).astype(element))
+
+        def run(rows):
+            np.save(tmp_path / "x.npy", x[:rows])
+            for i, argument in enumerate(arguments):
+                np.save(tmp_path / f"{i}.npy", np.minimum([0, 3, 5, 30, most], rows).astype(np.int32) if argument.shape == (5,) else argument)
+            done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={name}", f"--input={tmp_path}/x.npy", *(f"--input={tmp_path}/{i}.npy" for i in range(len(arguments))), f"--output={tmp_path}/y.npy")
+            assert done.returncode == 0, done.stderr
+            return np.load(tmp_path / "y.npy")
+
+        whole = run(most)
+        for rows in (1, 33):
+            assert run(rows).tobytes() == whole[:rows].tobytes(), (name, rows)

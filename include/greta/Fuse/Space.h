@@ -85,6 +85,13 @@ int64_t rowsOfGroup(MatmulOp matmul);
 /// kernel is chosen.
 constexpr llvm::StringLiteral rowsName = "greta.rows";
 
+/// On a GEMM or an attention: a row's numbers do not depend on M, the number of
+/// rows, so that kernels for ranges of M add in the order of those for any M.
+/// A GEMM then has no `split`, is not skinny, and takes one matrix instruction
+/// for every M.
+constexpr llvm::StringLiteral batchInvariantName = "greta.batch_invariant";
+bool isBatchInvariant(mlir::Operation *op);
+
 /// M of a GEMM, times the batch that shares B; where that is dynamic what
 /// `greta.rows` says, else ShapedType::kDynamic.
 int64_t expectedRows(MatmulOp matmul);

@@ -51,12 +51,18 @@ public:
     return value;
   }
 
-  // The attributes of products with transposed weights. Prompts have one set of
-  // kernels, chosen for long ones: others for ranges of their length would
-  // multiply the time to compile, and a token's results would depend on how
-  // many others are in its launch.
-  const char *ofPrompt() const {
-    return tokens == any ? "{transpose_b, greta.ranges = []}" : "{transpose_b}";
+  // The attributes of products with transposed weights, which have `rows` rows
+  // for each token. Kernels for parts of prompts of up to 32 and of up to 128
+  // tokens stand beside those for long ones. A token's results do not depend on
+  // how many others are in its launch, so a prompt may be cut anywhere.
+  std::string ofPrompt(int64_t rows = 1) const {
+    if (tokens != any)
+      return "{transpose_b}";
+    std::vector<std::string> ends;
+    for (int64_t end : {32, 128})
+      ends.push_back(std::to_string(end * rows));
+    return "{transpose_b, greta.batch_invariant, greta.ranges = [" +
+           joined(ends) + "]}";
   }
 
   // `op %a, %b attributes : types of a, b -> type`; operands that words name

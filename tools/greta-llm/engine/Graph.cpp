@@ -260,9 +260,9 @@ Value Writer::grouped(Function &f, int64_t layer, const Value &x,
   Value w = held(f, weight, stored);
   bool isPacked = heldGroup(model, stored, kind) != 0;
   Type type{{x.type.shape[0], w.type.shape[1]}, isPacked ? "f16" : result};
-  Value y = f.convert(
-      f.op("greta.grouped_matmul", {x, w, offsets}, type, f.ofPrompt()),
-      result);
+  Value y = f.convert(f.op("greta.grouped_matmul", {x, w, offsets}, type,
+                           f.ofPrompt(config.mixture.used)),
+                      result);
   if (!config.biases.count(weight))
     return y;
   Value bias = f.argument(biasOfPairs(weight), {y.type.shape, element});
