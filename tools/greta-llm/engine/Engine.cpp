@@ -82,6 +82,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       ownLayer([&](int64_t layer) { return c.hasExperts(layer); });
   if (withExperts >= 0) {
     orderExperts.push_back(load("experts_order"));
+    orderExpertsOfOne.push_back(load("experts_order_1"));
     addExperts.push_back(load("experts_add"));
   }
   if (c.has(LatentKeys))
@@ -143,7 +144,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   for (const auto *some : {&embed, &sample})
     for (const greta::Function &function : *some)
       checkArguments(function, -1);
-  for (const auto *some : {&orderExperts, &addExperts})
+  for (const auto *some : {&orderExperts, &orderExpertsOfOne, &addExperts})
     for (const greta::Function &function : *some)
       checkArguments(function, withExperts);
   for (const greta::Function &function : joinLatents)
@@ -405,8 +406,9 @@ void Engine::queueExperts(const greta::Function &experts, const Inputs &inputs,
     ordered.push_back(bindPairs(name, inputs.tokens));
   for (const ExpertBias &bias : expertBiases(model.config))
     ordered.push_back(bindPairs(biasOfPairs(bias.weight), inputs.tokens));
-  orderExperts.front().launch(
-      stream, bindAll(orderExperts.front(), layer, inputs, to, 0), ordered);
+  const greta::Function &order =
+      (inputs.tokens == 1 ? orderExpertsOfOne : orderExperts).front();
+  order.launch(stream, bindAll(order, layer, inputs, to, 0), ordered);
   experts.launch(stream, bindAll(experts, layer, inputs, to, 0),
                  {bindPairs("pair_results", inputs.tokens)});
   addExperts.front().launch(stream,

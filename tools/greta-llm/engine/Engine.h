@@ -339,7 +339,7 @@ private:
   std::unique_ptr<Weights> weights;
   std::vector<greta::Function> embed, sample;
   // Functions of layers with experts, and the buffers between them (Experts.h).
-  std::vector<greta::Function> orderExperts, addExperts;
+  std::vector<greta::Function> orderExperts, orderExpertsOfOne, addExperts;
   struct Pairs {
     greta::Buffer normed, logits, weights, places, offsets, rows, results;
     std::map<std::string, greta::Buffer> biases; // by biasOfPairs

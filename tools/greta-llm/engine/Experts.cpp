@@ -62,17 +62,27 @@ Block inChosenGroups(Program &p, const Config &config, const Block &choice,
   return p.select(isChosen > 0, choice, p.number(elsewhere, choice));
 }
 
-std::string chooseKernel(const Config &config) {
+// A token's experts, and their weights: `number` counts them, of which the
+// first ones are used.
+struct Choice {
+  Block experts, weights, number, isUsed;
+};
+
+// The arguments that a choice reads.
+struct Scores {
+  Scores(Program &p, const Config &config)
+      : logits(p.argument("logits", "f32")) {
+    if (config.has(ChoiceBias))
+      biases = p.argument("biases", "f32");
+  }
+  Block logits, biases;
+};
+
+Choice choose(Program &p, const Config &config, const Scores &scores,
+              const Block &token) {
   const Mixture &mixture = config.mixture;
   bool areSigmoids = config.has(ChoiceBias);
-  Program p("choose_experts", 1);
-  Block logits = p.argument("logits", "f32");
-  Block biases;
-  if (areSigmoids)
-    biases = p.argument("biases", "f32");
-  Block experts = p.argument("experts", "i32");
-  Block weights = p.argument("weights", "f32");
-  Block token = p.programId(0);
+  Block logits = scores.logits, biases = scores.biases;
   Block expert = p.iota(0, {powerOfTwo(mixture.count)});
   Block isExpert = expert < mixture.count;
   Block read = p.load(logits + token * mixture.count + expert, isExpert, least);
@@ -126,9 +136,19 @@ std::string chooseKernel(const Config &config) {
     weight = p.elementwise("arith.divf", {weight, p.splat(all, number.shape)});
   if (mixture.scale != 1)
     weight = weight * mixture.scale;
-  Block at = token * mixture.used + number, isUsed = number < mixture.used;
-  p.store(chosen[1], experts + at, isUsed);
-  p.store(weight, weights + at, isUsed);
+  return {chosen[1], weight, number, number < mixture.used};
+}
+
+std::string chooseKernel(const Config &config) {
+  Program p("choose_experts", 1);
+  Scores scores(p, config);
+  Block experts = p.argument("experts", "i32");
+  Block weights = p.argument("weights", "f32");
+  Block token = p.programId(0);
+  Choice choice = choose(p, config, scores, token);
+  Block at = token * config.mixture.used + choice.number;
+  p.store(choice.experts, experts + at, choice.isUsed);
+  p.store(choice.weights, weights + at, choice.isUsed);
   return p.finish();
 }
 
@@ -179,6 +199,14 @@ Block rowOf(Program &p, const Block &tensor, const Block &row, int64_t width) {
   return tensor + wide * static_cast<double>(width);
 }
 
+// Copies a workgroup's columns of a row to another.
+void copyRow(Program &p, const Block &from, const Block &row, const Block &to,
+             const Block &place, int64_t width) {
+  Columns c(p, width);
+  Block value = p.load(rowOf(p, from, row, width) + c.column, c.areThere, 0);
+  p.store(value, rowOf(p, to, place, width) + c.column, c.areThere);
+}
+
 std::string gatherKernel(const Config &config, const std::string &element) {
   Program p("gather_pairs", 4);
   Block x = p.argument("x", element);
@@ -192,17 +220,62 @@ std::string gatherKernel(const Config &config, const std::string &element) {
     tables.push_back(p.argument(bias.weight, element));
   Block rows = p.argument("rows", element);
   Block pair = p.programId(0), place = p.load(places + pair);
-  auto copy = [&](const Block &from, const Block &row, const Block &to,
-                  int64_t width) {
-    Columns c(p, width);
-    Block value = p.load(rowOf(p, from, row, width) + c.column, c.areThere, 0);
-    p.store(value, rowOf(p, to, place, width) + c.column, c.areThere);
-  };
-  copy(x, p.elementwise("arith.divui", {pair, p.integer(config.mixture.used)}),
-       rows, config.width);
+  copyRow(p, x,
+          p.elementwise("arith.divui", {pair, p.integer(config.mixture.used)}),
+          rows, place, config.width);
   for (size_t i = 0; i < biases.size(); ++i)
-    copy(tables[i], p.load(experts + pair),
-         p.argument(biases[i].weight + "_rows", element), biases[i].width);
+    copyRow(p, tables[i], p.load(experts + pair),
+            p.argument(biases[i].weight + "_rows", element), place,
+            biases[i].width);
+  return p.finish();
+}
+
+// All of experts_order for one token, whose experts are different ones: each
+// workgroup chooses them itself and copies its part of one pair's rows.
+std::string orderOneKernel(const Config &config, const std::string &element) {
+  const Mixture &mixture = config.mixture;
+  Program p("order_pairs_of_one", 4);
+  Scores scores(p, config);
+  Block x = p.argument("x", element);
+  std::vector<ExpertBias> biases = expertBiases(config);
+  std::vector<Block> tables;
+  for (const ExpertBias &bias : biases)
+    tables.push_back(p.argument(bias.weight, element));
+  Block weights = p.argument("weights", "f32");
+  Block places = p.argument("places", "i32");
+  Block offsets = p.argument("offsets", "i32");
+  Block rows = p.argument("rows", element);
+  Block pair = p.programId(0), zero = p.integer(0);
+  Choice choice = choose(p, config, scores, zero);
+  auto expertOf = [&](const Block &number) {
+    Block isThis = choice.number == p.splat(number, choice.number.shape);
+    return p.reduce(
+        "arith.addi",
+        p.select(isThis, choice.experts, p.number(0, choice.experts)), 0);
+  };
+  Block mine = expertOf(pair);
+  Block isLower =
+      (choice.experts < p.splat(mine, choice.number.shape)) & choice.isUsed;
+  Block place =
+      p.reduce("arith.addi", p.convert("arith.extui", isLower, "i32"), 0);
+  copyRow(p, x, zero, rows, place, config.width);
+  for (size_t i = 0; i < biases.size(); ++i)
+    copyRow(p, tables[i], mine, p.argument(biases[i].weight + "_rows", element),
+            place, biases[i].width);
+  p.when(p.programId(1) == 0, [&] {
+    p.store(place, places + pair);
+    p.when(pair == 0, [&] {
+      p.store(choice.weights, weights + choice.number, choice.isUsed);
+      Block expert = p.iota(0, {powerOfTwo(mixture.count + 1)});
+      Block begin =
+          p.loop(zero, p.integer(mixture.used), 1, {p.number(0, expert)},
+                 [&](Block i, Program::Blocks so) -> Program::Blocks {
+                   Block isBefore = p.splat(expertOf(i), expert.shape) < expert;
+                   return {so[0] + p.convert("arith.extui", isBefore, "i32")};
+                 })[0];
+      p.store(begin, offsets + expert, expert < mixture.count + 1);
+    });
+  });
   return p.finish();
 }
 
@@ -288,6 +361,39 @@ public:
            results() + "\n}\n";
   }
 
+  // The same of one token, in one launch.
+  std::string orderOne() const {
+    std::string declared, given, types, shapes, rowsOfAll = ", %rows";
+    auto add = [&](const std::string &argument, const std::string &type) {
+      declared += ", %" + argument + ": " + type;
+      given += ", %" + argument;
+      types += ", " + type;
+    };
+    std::string logits = tensor("1x" + count, "f32");
+    if (isBiased)
+      add("exp_probs_b_bias", tensor(count, "f32"));
+    add("normed", tensor("1x" + width, element));
+    std::string made = tensor("1x" + used, "f32") + ", " + tensor(used, "i32") +
+                       ", " + tensor(offsets, "i32") + ", " +
+                       tensor(used + "x" + width, element);
+    for (const ExpertBias &bias : biases) {
+      std::string columns = std::to_string(bias.width);
+      add(bias.weight + "_bias", tensor(count + "x" + columns, element));
+      rowsOfAll += ", %" + bias.weight + "_rows";
+      shapes += ", " + fixed(used + ", " + columns);
+      made += ", " + tensor(used + "x" + columns, element);
+    }
+    return "func.func @experts_order_1(%router_logits: " + logits + declared +
+           ")\n    -> (" + made + ") {\n  %weights, %places, %offsets" +
+           rowsOfAll + " = greta_tile.launch @order_pairs_of_one grid " +
+           fixed(used + ", " + blocksOfAll) + " scalars " + fixed("") +
+           " (%router_logits" + given + ") shapes [" + fixed("1, " + used) +
+           ", " + fixed(used) + ", " + fixed(offsets) + ", " +
+           fixed(used + ", " + width) + shapes + "]\n      : (" + logits +
+           types + ") -> (" + made + ")\n  return %weights, %places, %offsets" +
+           rowsOfAll + " : " + made + "\n}\n";
+  }
+
   std::string add() const {
     std::string x = tensor("?x" + width, "f32"), places = tensor("?", "i32"),
                 weights = tensor("?x" + used, "f32");
@@ -306,6 +412,9 @@ public:
 private:
   static std::string map(const std::string &extents) {
     return "affine_map<()[t] -> (" + extents + ")>";
+  }
+  static std::string fixed(const std::string &extents) {
+    return "affine_map<() -> (" + extents + ")>";
   }
   static std::string shape(const std::string &extents) {
     return " {greta.shape = " + map(extents) + "}";
@@ -354,7 +463,9 @@ std::string biasOfPairs(const std::string &weight) {
 std::string writeExperts(const Config &config, const std::string &element) {
   FunctionText text(config, element);
   return chooseKernel(config) + sortKernel() + gatherKernel(config, element) +
-         addKernel(config.mixture, config.width) + text.order() + text.add();
+         orderOneKernel(config, element) +
+         addKernel(config.mixture, config.width) + text.order() +
+         text.orderOne() + text.add();
 }
 
 } // namespace greta::llm

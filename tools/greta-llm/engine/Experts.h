@@ -21,11 +21,13 @@ namespace greta::llm {
 //                   of pairs, where each expert's rows begin, and for each pair
 //                   a row of what the MLP reads, at its place; where experts
 //                   have biases, also a row of each of them
+//   experts_order_1 the same of one token, in one launch in place of three
 //   expertsC_T      the experts' matrix products (Graph.h)
 //   experts_add     x, in place, and for each token its pairs' rows times their
 //                   weights
 //
-// These two take any number of tokens. `element` is of what the MLP reads.
+// experts_order and experts_add take any number of tokens. `element` is of what
+// the MLP reads.
 std::string writeExperts(const Config &config, const std::string &element);
 
 // The experts' weights that have biases, and how wide these are.
