@@ -149,6 +149,12 @@ def taken_apart(a, weights):
 CLASSES = {"qwen2_moe": "Qwen2MoeForCausalLM", "deepseek_v2": "DeepseekV2ForCausalLM", "deepseek_v3": "DeepseekV3ForCausalLM", "gpt_oss": "GptOssForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM", "smollm3": "SmolLM3ForCausalLM"}
 
 
+END = 2
+# A token in a hundred ends what random weights say, or one in twenty-eight where a grammar leaves few others: answers that must last have none. A dialect that cannot
+# forbid it takes the likeliest tokens, among which it is not.
+NO_END = {str(END): -100}
+
+
 def config(a):
     values = {
         "model_type": a.kind,
@@ -165,7 +171,7 @@ def config(a):
         {"rms": "rms_norm_eps", "mean": "layer_norm_eps", "biased": "norm_epsilon"}[a.norm]: 1e-5,
         "rope_theta": a.theta,
         "tie_word_embeddings": a.tied,
-        "eos_token_id": 2,
+        "eos_token_id": END,
         "pad_token_id": 0,
     }
     if a.latent:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-import models
+from models import NO_END
 from test_llm_api import TOOLS, USER, server  # noqa: F401: server is a fixture
 from test_llm_hostile import are_gone, is_well, memory_stays, request, send
 
@@ -126,11 +126,6 @@ def test_halves_of_characters(server, half):
         status, answer = send(server, request(path=path, body=body.replace("HALF", half).encode()))
         assert status == 400 and len(answer) < 1000, (path, answer)
     is_well(server)
-
-
-# A token in a hundred ends what random weights say, or one in twenty-eight where a grammar leaves few others: answers that must last have none. A dialect that cannot
-# forbid it takes the likeliest tokens, among which it is not.
-NO_END = {str(models.config(models.ARCHITECTURES["llama2"])["eos_token_id"]): -100}
 
 
 @pytest.mark.parametrize(
