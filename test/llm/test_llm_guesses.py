@@ -4,6 +4,7 @@ guesses for another one changes nothing, has to have the same tokens, and guesse
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -83,16 +84,15 @@ def test_same_answers(made):
     folder, package = made
     answers = []
     for context, options in ((1024, ()), (176, ("--drafts=3",))):
-        server = Server(package, [folder / "large"], "--parallel=6", f"--context={context}", "--chunk=16", "--deterministic", *options, device=QUICK)
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            answers.append(list(pool.map(lambda body: said(server, body), bodies())))
-        guessed, right = server.metric("guessed_tokens_total"), server.metric("right_guesses_total")
-        assert 0 < right < guessed if options else guessed == right == 0
-        assert server.metric("requests_failed_total") == 0
-        if options:
-            assert server.metric("requests_preempted_total") > 0 and server.metric("cached_tokens_total") > 0
-        assert server.metric("cache_tokens_free") == server.metric("cache_tokens") == context
-        server.end()
+        with Server(package, [folder / "large"], "--parallel=6", f"--context={context}", "--chunk=16", "--deterministic", *options, device=QUICK) as server:
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                answers.append(list(pool.map(lambda body: said(server, body), bodies())))
+            guessed, right = server.metric("guessed_tokens_total"), server.metric("right_guesses_total")
+            assert 0 < right < guessed if options else guessed == right == 0
+            assert server.metric("requests_failed_total") == 0
+            if options:
+                assert server.metric("requests_preempted_total") > 0 and server.metric("cached_tokens_total") > 0
+            assert server.metric("cache_tokens_free") == server.metric("cache_tokens") == context
     assert answers[0] == answers[1]
 
 
@@ -136,42 +136,42 @@ def test_guesses_under_a_grammar(made):
     bodies = [dict(prompt=PROMPT * 2, max_tokens=24, seed=i, temperature=0.8) | more for i, more in enumerate(GUIDED)]
     said = []
     for options in ((), ("--drafts=3",)):
-        server = Server(package, [folder / "large"], "--parallel=3", "--context=512", "--deterministic", *options, device=QUICK)
-        with concurrent.futures.ThreadPoolExecutor(5) as pool:
-            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), bodies)])
-        if options:
-            right, guessed = server.metric("right_guesses_total"), server.metric("guessed_tokens_total")
-            assert 10 < right <= guessed and server.metric("requests_failed_total") == 0
-        server.end()
+        with Server(package, [folder / "large"], "--parallel=3", "--context=512", "--deterministic", *options, device=QUICK) as server:
+            with concurrent.futures.ThreadPoolExecutor(5) as pool:
+                said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), bodies)])
+            if options:
+                right, guessed = server.metric("right_guesses_total"), server.metric("guessed_tokens_total")
+                assert 10 < right <= guessed and server.metric("requests_failed_total") == 0
     assert said[0] == said[1]
 
 
+@contextlib.contextmanager
 def pair(folder, package, *options, drafts=("--drafts=3",), model="large"):
-    """The same server without guesses and with them, which every caller ends."""
-    return [Server(package, [folder / model], "--deterministic", *options, *more, device=QUICK) for more in ((), drafts)]
+    """The same server without guesses and with them."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(Server(package, [folder / model], "--deterministic", *options, *more, device=QUICK)) for more in ((), drafts)]
 
 
 def test_stops_in_guesses(made):
     """A text that stops it may begin in one guess and end in another, or at a token that the model chose behind them; what comes after is not said."""
     folder, package = made
-    servers = pair(folder, package, "--parallel=3", "--context=1024")
-    # Both begin to repeat what was there, so that guesses are right.
-    body = dict(prompt=PROMPT * 3, temperature=0, max_tokens=40, logit_bias=NO_END, frequency_penalty=-2.0)
-    whole = servers[0].complete(**body)["choices"][0]["text"]
-    assert servers[1].complete(**body)["choices"][0]["text"] == whole
-    assert servers[1].metric("right_guesses_total") > 10
-    bodies = [body | dict(stop=whole[begin : begin + size], stream=begin % 2 == 0, logprobs=begin % 3) for begin in range(0, len(whole), 3) for size in (1, 2, 5)]
-    bodies += [body | dict(stop=[whole[9:12], whole[4:9], "never said"], echo=True), body | dict(stop=whole[-1:] + "x", max_tokens=40)]
-    answers = []
-    for server in servers:
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            answers.append(list(pool.map(lambda body: said(server, body), bodies)))
-        server.end()
-    for body, plain, guessed in zip(bodies, *answers):
-        assert plain == guessed, body
-        if isinstance(body["stop"], str) and not body.get("echo"):
-            text = guessed[0] if body.get("stream") else guessed[0][0]["text"]
-            assert text == whole.split(body["stop"])[0], body
+    with pair(folder, package, "--parallel=3", "--context=1024") as servers:
+        # Both begin to repeat what was there, so that guesses are right.
+        body = dict(prompt=PROMPT * 3, temperature=0, max_tokens=40, logit_bias=NO_END, frequency_penalty=-2.0)
+        whole = servers[0].complete(**body)["choices"][0]["text"]
+        assert servers[1].complete(**body)["choices"][0]["text"] == whole
+        assert servers[1].metric("right_guesses_total") > 10
+        bodies = [body | dict(stop=whole[begin : begin + size], stream=begin % 2 == 0, logprobs=begin % 3) for begin in range(0, len(whole), 3) for size in (1, 2, 5)]
+        bodies += [body | dict(stop=[whole[9:12], whole[4:9], "never said"], echo=True), body | dict(stop=whole[-1:] + "x", max_tokens=40)]
+        answers = []
+        for server in servers:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                answers.append(list(pool.map(lambda body: said(server, body), bodies)))
+        for body, plain, guessed in zip(bodies, *answers):
+            assert plain == guessed, body
+            if isinstance(body["stop"], str) and not body.get("echo"):
+                text = guessed[0] if body.get("stream") else guessed[0][0]["text"]
+                assert text == whole.split(body["stop"])[0], body
 
 
 def letters_of(server):
@@ -190,75 +190,69 @@ def test_to_the_end_of_the_context(made, tmp_path, drafts):
     ran = llm("compile", tmp_path / "short", f"--targets={QUICK_TARGET}", "--batch=1,4", "-o", tmp_path / "m.greta")
     assert ran.returncode == 0, ran.stderr
     drafts = [f"{word}={folder / 'large'}" if word == "--draft-model" else word for word in drafts]
-    servers = pair(tmp_path, tmp_path / "m.greta", "--parallel=3", drafts=drafts, model="short")
-    bodies = [dict(prompt=[i % 3 + 97 for i in range(size)], temperature=0, max_tokens=1000, logit_bias=NO_END, logprobs=1, stream=size % 2 == 0) for size in (1, 2, 9, 15, 16, 17, 31, 33, 36, 37, 38, 39)]
-    answers = []
-    for server in servers:
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            answers.append(list(pool.map(lambda body: said(server, body), bodies)))
-        assert server.metric("requests_failed_total") == 0
-    assert servers[1].metric("right_guesses_total") > 10
-    for body, plain, guessed in zip(bodies, *answers):
-        assert plain == guessed
-        if not body["stream"]:
-            assert plain[1] == 40 - len(body["prompt"]) and plain[0][0]["finish_reason"] == "length"
-    for server in servers:
-        server.end()
+    with pair(tmp_path, tmp_path / "m.greta", "--parallel=3", drafts=drafts, model="short") as servers:
+        bodies = [dict(prompt=[i % 3 + 97 for i in range(size)], temperature=0, max_tokens=1000, logit_bias=NO_END, logprobs=1, stream=size % 2 == 0) for size in (1, 2, 9, 15, 16, 17, 31, 33, 36, 37, 38, 39)]
+        answers = []
+        for server in servers:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                answers.append(list(pool.map(lambda body: said(server, body), bodies)))
+            assert server.metric("requests_failed_total") == 0
+        assert servers[1].metric("right_guesses_total") > 10
+        for body, plain, guessed in zip(bodies, *answers):
+            assert plain == guessed
+            if not body["stream"]:
+                assert plain[1] == 40 - len(body["prompt"]) and plain[0][0]["finish_reason"] == "length"
 
 
 def test_conversations_go_on_from_what_was_guessed(made):
     """The next prompt has what was said in it: pages in which wrong guesses were are those of the text, or no part of the cache. Several answers share their prompt."""
     folder, package = made
-    servers = pair(folder, package, "--parallel=4", "--context=1024", "--chunk=16")
-    tokens, others = letters_of(servers[0])
-    answers = []
-    for server in servers:
-        prompt, own, cached = [tokens[letter] for letter in PROMPT * 2], [], 0.0
-        for turn in range(5):
-            answer = server.complete(prompt=prompt, seed=turn, temperature=0.9 * (turn % 2), max_tokens=17, n=1 + turn % 3, logit_bias=others, logprobs=1)
-            own.append(answer["choices"])
-            cached = server.metric("cached_tokens_total")
-            prompt = prompt + [tokens[letter] for letter in answer["choices"][-1]["text"]] + [tokens["b"]]
-        # More than the first prompt: pages of answers are found again.
-        assert cached > 4 * 2 * len(PROMPT)
-        answers.append(own)
-        assert server.metric("requests_failed_total") == 0
-    assert servers[1].metric("guessed_tokens_total") > servers[1].metric("right_guesses_total") > 0
-    for server in servers:
-        server.end()
-    assert answers[0] == answers[1]
+    with pair(folder, package, "--parallel=4", "--context=1024", "--chunk=16") as servers:
+        tokens, others = letters_of(servers[0])
+        answers = []
+        for server in servers:
+            prompt, own, cached = [tokens[letter] for letter in PROMPT * 2], [], 0.0
+            for turn in range(5):
+                answer = server.complete(prompt=prompt, seed=turn, temperature=0.9 * (turn % 2), max_tokens=17, n=1 + turn % 3, logit_bias=others, logprobs=1)
+                own.append(answer["choices"])
+                cached = server.metric("cached_tokens_total")
+                prompt = prompt + [tokens[letter] for letter in answer["choices"][-1]["text"]] + [tokens["b"]]
+            # More than the first prompt: pages of answers are found again.
+            assert cached > 4 * 2 * len(PROMPT)
+            answers.append(own)
+            assert server.metric("requests_failed_total") == 0
+        assert servers[1].metric("guessed_tokens_total") > servers[1].metric("right_guesses_total") > 0
+        assert answers[0] == answers[1]
 
 
 def test_guesses_are_drawn_as_without(made):
     """Three tokens that follow each other by chance: how often each three of them come, behind guesses, is what the model says without any. The seeds are fixed."""
     folder, package = made
     temperature, count = 1.5, 240
-    plain, guessing = pair(folder, package, "--parallel=4", "--context=1024")
-    tokens, others = letters_of(plain)
-    common = dict(temperature=temperature, top_k=0, top_p=1, min_p=0, logit_bias=others)
-    begin = [tokens[letter] for letter in PROMPT]
+    with pair(folder, package, "--parallel=4", "--context=1024") as (plain, guessing):
+        tokens, others = letters_of(plain)
+        common = dict(temperature=temperature, top_k=0, top_p=1, min_p=0, logit_bias=others)
+        begin = [tokens[letter] for letter in PROMPT]
 
-    @functools.cache
-    def chances(prompt):
-        """Of each letter behind a prompt: the logarithms that are said have the biases in them."""
-        (answer,) = plain.complete(prompt=list(prompt), max_tokens=1, logprobs=3, **common)["choices"]
-        weights = [math.exp(answer["logprobs"]["top_logprobs"][0][letter] / temperature) for letter in "abc"]
-        return [weight / sum(weights) for weight in weights]
+        @functools.cache
+        def chances(prompt):
+            """Of each letter behind a prompt: the logarithms that are said have the biases in them."""
+            (answer,) = plain.complete(prompt=list(prompt), max_tokens=1, logprobs=3, **common)["choices"]
+            weights = [math.exp(answer["logprobs"]["top_logprobs"][0][letter] / temperature) for letter in "abc"]
+            return [weight / sum(weights) for weight in weights]
 
-    expected = {}
-    for text in map("".join, itertools.product("abc", repeat=3)):
-        behind = [chances((*begin, *(tokens[letter] for letter in text[:i]))) for i in range(3)]
-        expected[text] = count * math.prod(chance["abc".index(letter)] for chance, letter in zip(behind, text))
-    # Two at a time, which leave room for guesses in a step of four.
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        drawn = collections.Counter(pool.map(lambda seed: guessing.complete(prompt=begin, max_tokens=4, seed=seed, **common)["choices"][0]["text"][:3], range(count)))
-    assert guessing.metric("guessed_tokens_total") > guessing.metric("right_guesses_total") > 10, (drawn, expected)
-    for server in (plain, guessing):
-        server.end()
-    assert set(drawn) <= set(expected) and min(expected.values()) > 2, (drawn, expected)
-    squares = sum((drawn[text] - most) ** 2 / most for text, most in expected.items())
-    # 26 degrees of freedom: one in ten thousand is above 61; drawing letters alike, or the guess too often, is far above.
-    assert squares < 61, (squares, drawn, expected)
+        expected = {}
+        for text in map("".join, itertools.product("abc", repeat=3)):
+            behind = [chances((*begin, *(tokens[letter] for letter in text[:i]))) for i in range(3)]
+            expected[text] = count * math.prod(chance["abc".index(letter)] for chance, letter in zip(behind, text))
+        # Two at a time, which leave room for guesses in a step of four.
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            drawn = collections.Counter(pool.map(lambda seed: guessing.complete(prompt=begin, max_tokens=4, seed=seed, **common)["choices"][0]["text"][:3], range(count)))
+        assert guessing.metric("guessed_tokens_total") > guessing.metric("right_guesses_total") > 10, (drawn, expected)
+        assert set(drawn) <= set(expected) and min(expected.values()) > 2, (drawn, expected)
+        squares = sum((drawn[text] - most) ** 2 / most for text, most in expected.items())
+        # 26 degrees of freedom: one in ten thousand is above 61; drawing letters alike, or the guess too often, is far above.
+        assert squares < 61, (squares, drawn, expected)
 
 
 def test_nobody_gives_pages_up_for_guesses(made):
@@ -266,12 +260,11 @@ def test_nobody_gives_pages_up_for_guesses(made):
     folder, package = made
     merged = {str(token): -100 for token in range(256, 296)}
     body = dict(prompt=PROMPT, grammar="root ::= [a-c]{71}", max_tokens=200, temperature=0, logit_bias=merged)
-    server = Server(package, [folder / "large"], "--parallel=2", "--context=160", "--drafts=3", "--deterministic", "--no-prefix-cache", device=QUICK)
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda seed: server.complete(**body, seed=seed), range(2)))
-    assert [answer["usage"]["completion_tokens"] for answer in answers] == [71, 71]
-    assert server.metric("guessed_tokens_total") > 20 and server.metric("requests_preempted_total") == 0
-    server.end()
+    with Server(package, [folder / "large"], "--parallel=2", "--context=160", "--drafts=3", "--deterministic", "--no-prefix-cache", device=QUICK) as server:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(lambda seed: server.complete(**body, seed=seed), range(2)))
+        assert [answer["usage"]["completion_tokens"] for answer in answers] == [71, 71]
+        assert server.metric("guessed_tokens_total") > 20 and server.metric("requests_preempted_total") == 0
 
 
 @pytest.mark.parametrize("name", ["large", "other"])
@@ -282,15 +275,14 @@ def test_a_model_guesses_for_a_server(made, name):
     prompts.append(dict(prompts[1], grammar="root ::= [ -~]*"))
     said = []
     for options in ((), ("--drafts=3", f"--draft-model={folder / name}")):
-        server = Server(package, [folder / "large"], "--parallel=3", "--context=128", "--deterministic", *options, device=QUICK)
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), prompts)])
-        if options:
-            right, guessed = server.metric("right_guesses_total"), server.metric("guessed_tokens_total")
-            # Every other text is drawn, where the likeliest token, which is guessed, need not come; how many guesses there are depends on who shares a step.
-            assert right < guessed and (right > 0 or name == "other")
-            assert server.metric("requests_failed_total") == 0 and server.metric("cache_tokens_free") == 128
-        server.end()
+        with Server(package, [folder / "large"], "--parallel=3", "--context=128", "--deterministic", *options, device=QUICK) as server:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body), prompts)])
+            if options:
+                right, guessed = server.metric("right_guesses_total"), server.metric("guessed_tokens_total")
+                # Every other text is drawn, where the likeliest token, which is guessed, need not come; how many guesses there are depends on who shares a step.
+                assert right < guessed and (right > 0 or name == "other")
+                assert server.metric("requests_failed_total") == 0 and server.metric("cache_tokens_free") == 128
     assert said[0] == said[1]
 
 
@@ -336,13 +328,12 @@ def test_new_texts_in_parts(made):
     bodies = [dict(prompt=list(range(10)), max_tokens=60)] + [dict(prompt=[(7 * i + j) % 250 for j in range(100)], max_tokens=20) for i in range(2)]
     said = []
     for options in ((), ("--drafts=3", f"--draft-model={folder / 'large'}", "--prompt-ms=0.001")):
-        server = Server(package, [folder / "large"], "--parallel=3", "--context=1024", "--deterministic", *options, device=QUICK)
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body, temperature=0, logit_bias=NO_END), bodies)])
-        if options:
-            # All are right that nothing is left out of.
-            assert server.metric("right_guesses_total") > 30 and server.metric("requests_failed_total") == 0
-        server.end()
+        with Server(package, [folder / "large"], "--parallel=3", "--context=1024", "--deterministic", *options, device=QUICK) as server:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                said.append([answer["choices"] for answer in pool.map(lambda body: server.complete(**body, temperature=0, logit_bias=NO_END), bodies)])
+            if options:
+                # All are right that nothing is left out of.
+                assert server.metric("right_guesses_total") > 30 and server.metric("requests_failed_total") == 0
     assert said[0] == said[1]
 
 

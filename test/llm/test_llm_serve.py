@@ -67,6 +67,15 @@ class Server:
         assert self.process.returncode == 0, errors
         assert errors == ""
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if not kind:
+            return self.end()
+        self.process.kill()
+        self.process.communicate()
+
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
@@ -86,6 +95,12 @@ def server(package):
 def events(text):
     assert text.endswith("data: [DONE]\n\n")
     return [json.loads(line[6:]) for line in text.split("\n\n")[:-2]]
+
+
+def test_a_test_that_fails_leaves_no_server(package):
+    with pytest.raises(ZeroDivisionError), Server(package, ["--synthetic=tiny"], "-c", "32") as server:
+        1 / 0
+    assert server.process.returncode == -signal.SIGKILL
 
 
 def test_completion(server):
