@@ -1,6 +1,7 @@
 """greta-llm by processes that meet at an address: what they say is what devices of one process say, and all end with the first that ends."""
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -117,19 +118,42 @@ def test_killed_while_it_generates(package, killed):
     processes[killed].communicate()
 
 
-def test_a_server_that_waits_for_others_ends(package):
-    at = address()
-    alone = start(*words(package, "serve", "--parallel=1", "--context=256", f"--meet={at}", "--ranks=2", "--rank=0", "--port=0", "-q"))
-    host, port = at.split(":")
+@contextlib.contextmanager
+def waiting(package, at, port=0, **device):
+    """Rank 0 of a server, and the words for rank 1, which it waits for."""
+    command = words(package, "serve", "--parallel=1", "--context=256", f"--meet={at}", "--ranks=2", "-q", **device)
+    alone = start(*command, "--rank=0", f"--port={port}")
+    host, meeting = at.split(":")
     with contextlib.ExitStack() as stack:
         stack.callback(alone.kill)
         for _ in range(600):
             with socket.socket() as probe:
-                if probe.connect_ex((host, int(port))) == 0:
+                if probe.connect_ex((host, int(meeting))) == 0:
                     break
             time.sleep(0.1)
+        yield alone, (*command, "--rank=1")
+
+
+def test_a_server_that_waits_for_others_ends(package):
+    with waiting(package, address()) as (alone, _):
         alone.send_signal(signal.SIGTERM)
         assert ended(alone, 30)[0] == 0
+
+
+def test_who_waits_does_not_listen(tmp_path):
+    """No connection is taken before the server says so; where another listens at its port meanwhile, it never says so. On a simulated chip, for which no
+    driver compiles anything."""
+    host, port = address().split(":")
+    with waiting(compiled(tmp_path, 2, "gfx942"), address(), port, device="--device=sim:gfx942") as (alone, other), socket.socket() as taken:
+        with socket.socket() as early:
+            assert early.connect_ex((host, int(port))) == errno.ECONNREFUSED
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, int(port)))
+        taken.listen()
+        second = start(*other)
+        assert ended(alone) == (1, "", f"greta-llm: error: cannot listen at {host}:{port}: Address already in use\n")
+        status, output, errors = ended(second)
+        assert (status, output) == (1, "") and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1, errors
 
 
 def test_ranks_that_differ(package):
