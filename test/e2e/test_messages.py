@@ -69,6 +69,10 @@ ROWS = {
     "no body": ([TRANSLATE, "--greta-to-package", "--targets=host", "declared.mlir", "-o", "out"], "declared.mlir.*error: "),
     "a folder as source": ([TRANSLATE, "--greta-to-package", "--targets=host", ".", "-o", "out"], "error: .*directory"),
     "a folder as output": ([TRANSLATE, "--greta-to-package", "--targets=host", "good.mlir", "-o", "/"], "cannot write '/'"),
+    "no room": ([TRANSLATE, "--greta-to-package", "--targets=host", "good.mlir", "-o", "full"], "cannot write 'full': No space left on device"),
+    "no folder": ([TRANSLATE, "--greta-to-package", "--targets=host", "good.mlir", "-o", "no/such/out"], "cannot write 'no/such/out': No such file or directory"),
+    "no value": ([TRANSLATE, "--greta-to-package", "--targets=", "good.mlir", "-o", "out"], "'--targets=' has no value"),
+    "no value behind a command": ([LLM, "generate", "--device=", "-p", "a", "--synthetic=tiny"], "'--device=' has no value"),
     "no such function": ([TRANSLATE, "--greta-to-package", "--targets=host", "--function=other", "good.mlir", "-o", "out"], "no public function 'other' in good.mlir"),
     "hsaco for Vulkan": ([TRANSLATE, "--greta-to-hsaco", "--target=vulkan:portable", "good.mlir", "-o", "out"], "target 'vulkan:portable' is no AMD chip; say for example"),
     "SPIR-V for a chip": ([TRANSLATE, "--greta-to-spirv", "--target=gfx942", "good.mlir", "-o", "out"], "target 'gfx942' is no Vulkan family; say for example"),
@@ -137,10 +141,25 @@ def test_message(tmp_path, packages, name):
     np.save(tmp_path / "unsigned.npy", np.zeros((3, 64), np.uint16))
     for package in packages:
         (tmp_path / package.name).symlink_to(package)
+    (tmp_path / "full").symlink_to("/dev/full")
     before = sorted(p.name for p in tmp_path.iterdir())
     command, pattern = ROWS[name]
     one_diagnostic(harness.tool(*command, cwd=tmp_path, errors="replace"), pattern)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_link_as_output_stays_one(tmp_path):
+    """A device or a link is written through, and nothing takes its place."""
+    for name in ("good.mlir", "matmul.mlir"):
+        (tmp_path / name).write_bytes(FILES[name])
+    (tmp_path / "out").symlink_to("made")
+    for command in (
+        [TRANSLATE, "--greta-to-package", "--targets=host", "good.mlir", "-o", "out"],
+        [TUNE, "matmul.mlir", "--target=gfx942", "--device=estimate", "--candidates=1", "--size=64", "-o", "out"],
+    ):
+        (tmp_path / "made").unlink(missing_ok=True)
+        ran = harness.tool(*command, cwd=tmp_path)
+        assert ran.returncode == 0 and (tmp_path / "out").is_symlink() and (tmp_path / "made").stat().st_size > 100, ran.stderr
 
 
 @pytest.mark.parametrize(

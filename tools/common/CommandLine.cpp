@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace {
 
@@ -68,6 +69,22 @@ void tidyDefaults(CLI::App &Command) {
     tidyDefaults(*Part);
 }
 
+// "--name=" without a value, for which CLI11 would take the next argument, or
+// "".
+std::string emptyValue(CLI::App &App, int Count, char **Arguments) {
+  std::vector<std::string> Names;
+  addOptions(App, Names);
+  for (CLI::App *Verb : App.get_subcommands([](CLI::App *) { return true; }))
+    addOptions(*Verb, Names);
+  for (int I = 1; I < Count && strcmp(Arguments[I], "--") != 0; ++I) {
+    std::string Word = Arguments[I];
+    for (const std::string &Name : Names)
+      if (Word == "--" + Name + "=")
+        return Word;
+  }
+  return "";
+}
+
 // Explains a mistake in the command line. An unknown word is named even if
 // something else is missing: it is probably the missing one, misspelt.
 std::string explain(CLI::App &App, const CLI::ParseError &Mistake) {
@@ -120,6 +137,11 @@ CommandLine::CommandLine(const std::string &Description,
 
 std::optional<int> CommandLine::parseArguments(int Count, char **Arguments) {
   tidyDefaults(*this);
+  if (std::string Word = emptyValue(*this, Count, Arguments); !Word.empty()) {
+    fprintf(stderr, "%s: error: '%s' has no value\n", get_name().c_str(),
+            Word.c_str());
+    return 1;
+  }
   try {
     parse(Count, Arguments);
     return std::nullopt;

@@ -21,7 +21,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -33,17 +32,9 @@ static LogicalResult error(const llvm::Twine &message) {
   return failure();
 }
 
-/// All bytes or no file: written beside the output, then renamed.
 static LogicalResult writeFile(StringRef path, StringRef bytes) {
-  llvm::Error failed =
-      llvm::writeToOutput(path, [&](llvm::raw_ostream &os) -> llvm::Error {
-        os << bytes;
-        return llvm::Error::success();
-      });
-  if (!failed)
-    return success();
-  return error("cannot write '" + path +
-               "': " + llvm::toString(std::move(failed)));
+  llvm::Error failed = writeWhole(path, bytes);
+  return failed ? error(llvm::toString(std::move(failed))) : success();
 }
 
 static LogicalResult selectFunction(std::vector<SourceFunction> &functions,

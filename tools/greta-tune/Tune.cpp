@@ -8,13 +8,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "greta/Package/Package.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 #include <cmath>
 #include <optional>
@@ -266,12 +266,8 @@ TuningEntry &Tuner::entryFor(const TunableGemm &gemm, const Place &place) {
 }
 
 bool Tuner::write() {
-  Error failed = writeToOutput(options.output, [&](raw_ostream &os) -> Error {
-    os << database.print();
-    return Error::success();
-  });
-  return !failed || fail("cannot write '" + options.output +
-                         "': " + toString(std::move(failed)));
+  Error failed = writeWhole(options.output, database.print());
+  return !failed || fail(toString(std::move(failed)));
 }
 
 std::vector<Compiled>
