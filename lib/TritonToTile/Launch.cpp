@@ -102,6 +102,26 @@ static SmallVector<std::string> nameArguments(ArrayRef<BlockArgument> all) {
   return names;
 }
 
+/// Why no launch could have this grid, else "".
+static StringRef whyNever(AffineMap grid) {
+  StringRef why;
+  for (AffineExpr number : grid.getResults()) {
+    auto constant = dyn_cast<AffineConstantExpr>(number);
+    if (constant && constant.getValue() < 0)
+      why = "a number of programs is negative";
+    number.walk([&](AffineExpr part) {
+      auto quotient = dyn_cast<AffineBinaryOpExpr>(part);
+      if (!quotient || part.getKind() == AffineExprKind::Add ||
+          part.getKind() == AffineExprKind::Mul)
+        return;
+      auto by = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+      if (by && by.getValue() <= 0)
+        why = "it divides by a number that is not positive";
+    });
+  }
+  return why;
+}
+
 /// One to three expressions over the symbols.
 static FailureOr<AffineMap> parseGrid(tile::FuncOp kernel, StringRef grid,
                                       ArrayRef<std::string> symbols) {
@@ -118,8 +138,10 @@ static FailureOr<AffineMap> parseGrid(tile::FuncOp kernel, StringRef grid,
                        kernel.getContext());
   }
   auto map = dyn_cast_or_null<AffineMapAttr>(attr);
+  if (map)
+    reason = whyNever(map.getValue());
   if (!map || !map.getValue().getNumResults() ||
-      map.getValue().getNumResults() > 3) {
+      map.getValue().getNumResults() > 3 || !reason.empty()) {
     kernel.emitError("grid '")
         << grid << "' is not one to three numbers of programs, such as \""
         << (symbols.empty() ? "4" : symbols.back()) << " ceildiv 64, 2\", over "
