@@ -297,7 +297,7 @@ def inputs_of(function, rng):
 
 def sigma_of(argument, shape):
     # Weights of a product, so that it is about as large as its rows, or as those of the other products.
-    weight = max(shape[-1], 1) ** -0.5
+    weight = max(shape[-1] if shape else 1, 1) ** -0.5
     sigmas = {"w": weight, "large": LARGE, "small": weight / LARGE, "tiny": 2.0**-DOUBLINGS}
     return sigmas.get(argument["name"].rstrip("0123456789"), 1)
 

@@ -35,6 +35,11 @@ def test_elements_that_32_bits_find():
     assert far_functions.near(text) == "func.func @f(%far0: tensor<3x300xf16>)"
 
 
+def test_inputs_without_dimensions():
+    function = {"symbols": [], "args": [{"name": "x0", "shape": [], "dtype": "f32"}, {"name": "w1", "shape": [4, 16], "dtype": "f32"}]}
+    assert random_functions.inputs_of(function, None) == ["--input=f32:random:1", "--input=4x16xf32:random:2:0.25"]
+
+
 @pytest.mark.parametrize("dtype", random_functions.ROUNDING)
 def test_wrong_results_are_found(dtype):
     right = np.random.default_rng(1).standard_normal((17, 96))
