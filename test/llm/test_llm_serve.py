@@ -298,6 +298,7 @@ def test_key(package, tmp_path):
     refused("none: cannot open: No such file or directory")
     refused("others can reach 0.0.0.0; name a file with a key", "--host=0.0.0.0")
     refused("its first line is empty", f"--api-key-file={key}")
+    refused(f"{tmp_path}: cannot read: Is a directory", f"--api-key-file={tmp_path}")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused(f"cannot listen at 127.0.0.1:{port}: Address already in use", f"--port={port}")

@@ -107,6 +107,10 @@ std::string readText(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     fail(path + ": cannot open: " + strerror(errno));
+  // A folder opens, too, and is not read.
+  in.peek();
+  if (in.bad())
+    fail(path + ": cannot read: " + strerror(errno));
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
