@@ -115,12 +115,17 @@ class Package:
         return [*super().__dir__(), *self.functions]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the package: all of it or nothing."""
+        """Writes the package: all of it or nothing. A device or a link stays what it is, and is written through."""
         to = pathlib.Path(path)
         partial = to.with_name(f".{to.name}.{os.getpid()}.{threading.get_ident()}")
         try:
+            if to.is_symlink() or (to.exists() and not to.is_file()):
+                to.write_bytes(self.data)
+                return
             partial.write_bytes(self.data)
             partial.replace(to)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         finally:
             partial.unlink(missing_ok=True)
 
@@ -134,4 +139,7 @@ def load(path: str | os.PathLike[str]) -> Package:
         data = pathlib.Path(path).read_bytes()
     except OSError as error:
         raise Error(f"cannot read the package '{path}': {error.strerror}") from None
-    return Package(data)
+    try:
+        return Package(data)
+    except Error as error:
+        raise Error(f"{path}: {str(error).removeprefix('package in memory: ')}") from None

@@ -218,8 +218,21 @@ def test_no_such_function_or_package(package, tmp_path):
     with pytest.raises(greta.Error, match="cannot read the package .*No such file"):
         greta.load(tmp_path / "none.greta")
     (tmp_path / "bad.greta").write_bytes(b"PK nothing")
-    with pytest.raises(greta.Error, match="package in memory"):
+    with pytest.raises(greta.Error, match="bad.greta: not a readable ZIP archive"):
         greta.load(tmp_path / "bad.greta")
+    with pytest.raises(greta.Error, match="package in memory: not a readable ZIP archive"):
+        greta.Package(b"PK nothing")
+
+
+def test_where_packages_cannot_be_saved(package, tmp_path):
+    (tmp_path / "out").symlink_to("made")
+    package.save(tmp_path / "out")
+    assert (tmp_path / "out").is_symlink() and (tmp_path / "made").read_bytes() == package.data
+    (tmp_path / "full").symlink_to("/dev/full")
+    for name, problem in (("full", "No space left on device"), ("", "Is a directory"), ("no/k.greta", "No such file or directory")):
+        with pytest.raises(OSError, match=f"{problem}: '{tmp_path / name}'"):
+            package.save(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "made", "out"]
 
 
 def test_streams_and_events(package):
