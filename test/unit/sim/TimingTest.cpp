@@ -323,7 +323,7 @@ TEST(Timing, SameInEveryRun) {
   std::string body =
       repeat(mfma, 3) + " ds_read_b128 v[8:11], v1\n s_barrier\n";
   auto with = [&](void (*change)(LaunchConfig &)) {
-    return run("gfx942", body, {608, 1, 1}, {512, 1, 1}, change).estimate;
+    return run("gfx942", body, {76, 1, 1}, {512, 1, 1}, change).estimate;
   };
   CycleEstimate a = with([](LaunchConfig &c) { c.threads = 1; }),
                 b = with([](LaunchConfig &c) { c.threads = 2; }),
