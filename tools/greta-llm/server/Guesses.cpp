@@ -43,7 +43,7 @@ Scheduler::guessesFor(const std::vector<std::shared_ptr<Job>> &jobs,
   std::vector<Drafts::Asked> asked;
   for (size_t i = 0; i < jobs.size(); ++i)
     asked.push_back({jobs[i]->place, &texts[i].tokens, wanted[i]});
-  return drafts->guess(asked, tokensOfTurn(jobs.size() > 1));
+  return drafts->guess(asked, tokensOfPart(jobs.size() > 1, promptSeconds));
 }
 
 /// The rows of a step's kernels that so many jobs leave.

@@ -8,13 +8,9 @@
 namespace greta::llm {
 
 namespace {
-// Parts of prompts: the most in one turn, and the fewest tokens of one.
-constexpr int mostParts = 8;
-constexpr size_t leastPart = 32;
+constexpr int mostParts = 8; // of prompts in one turn
 // Waiting counts for a part of the tokens that could have been evaluated.
 constexpr double ageing = 0.25;
-// A token of a prompt, before anything is known.
-constexpr double firstGuess = 1e-4;
 // How long a step waits for masks, or a part of a step's time where that is
 // longer; how long nothing is done but that.
 constexpr double patience = 1e-3, patiencePart = 0.1, pause = 20e-3;
@@ -175,7 +171,7 @@ std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
 std::shared_ptr<Scheduler::Job> Scheduler::nextPrompt() const {
   std::shared_ptr<Job> next;
   double least = 0, now = seconds();
-  double perToken = tokenSeconds > 0 ? tokenSeconds : firstGuess;
+  double perToken = partTimes.perToken();
   for (const std::shared_ptr<Job> &job : running) {
     if (!job->answer || !job->promptLeft(job->isGuideReady()))
       continue;
@@ -247,35 +243,34 @@ void Scheduler::awaitMasks() {
 
 /// A step's time is measured from here.
 void Scheduler::setBegin(Step &step) {
-  step.behind = std::exchange(unread, 0);
-  step.begin = step.behind ? unreadBegin : seconds();
+  step.begin = unread.empty() ? seconds() : unreadBegin;
+  step.behind = std::exchange(unread, {});
 }
 
-/// How many tokens of prompts a turn may take.
-size_t Scheduler::tokensOfTurn(bool othersWait) const {
+/// How many tokens a part of a prompt may have that is to take so long.
+size_t Scheduler::tokensOfPart(bool othersWait, double seconds) const {
   size_t chunk = static_cast<size_t>(engine.chunk());
-  if (!othersWait || promptSeconds <= 0)
-    return chunk;
-  double part = promptSeconds / (tokenSeconds > 0 ? tokenSeconds : firstGuess);
-  if (part >= static_cast<double>(chunk))
-    return chunk;
-  return std::min(chunk,
-                  std::max(leastPart, static_cast<size_t>(part) / 16 * 16));
+  return othersWait && promptSeconds > 0
+             ? std::min(chunk, partTimes.most(seconds))
+             : chunk;
 }
 
 /// Parts of prompts for one turn. False: there are no prompts.
 bool Scheduler::queuePrompts(bool othersWait) {
-  size_t budget = tokensOfTurn(othersWait);
+  double left = promptSeconds;
   int parts = 0;
-  for (; parts < mostParts && budget; ++parts) {
+  for (; parts < mostParts; ++parts) {
     std::shared_ptr<Job> job = nextPrompt();
     if (!job)
       break;
     size_t before = job->evaluated;
-    queuePrompt(job, budget);
+    queuePrompt(job, tokensOfPart(othersWait, left));
     // Alone, a prompt has the device for itself.
-    size_t done = std::max<size_t>(job->evaluated - before, 1);
-    budget -= othersWait ? std::min(budget, done) : budget;
+    left -= partTimes.of(std::max<size_t>(job->evaluated - before, 1));
+    if (!othersWait || left < partTimes.of(1)) {
+      ++parts;
+      break;
+    }
   }
   return parts > 0;
 }
@@ -300,9 +295,9 @@ void Scheduler::queuePrompt(const std::shared_ptr<Job> &job, size_t most) {
     return;
   engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
   job->evaluated += count;
-  if (!unread)
+  if (unread.empty())
     unreadBegin = seconds();
-  unread += static_cast<int64_t>(count);
+  unread.push_back(count);
   counts.promptTokens += static_cast<int64_t>(count);
   if (sharesPages)
     engine.remember(job->sequence, request.tokens,
@@ -378,14 +373,19 @@ void Scheduler::measure(const Step &step) {
   // The device began when it was done with what was read before, or later.
   double now = seconds(), took = now - std::max(lastStep, step.begin);
   lastStep = now;
-  auto average = [](double &value, double next) {
-    value = value > 0 ? value + (next - value) / 4 : next;
-  };
-  double own = step.isFirst ? 0 : stepSeconds;
-  if (!step.isFirst && !step.behind)
-    average(stepSeconds, took);
-  else if (step.behind && took > own)
-    average(tokenSeconds, (took - own) / static_cast<double>(step.behind));
+  if (!step.isFirst && step.behind.empty())
+    stepSeconds =
+        stepSeconds > 0 ? stepSeconds + (took - stepSeconds) / 4 : took;
+  took -= step.isFirst ? 0 : stepSeconds;
+  // Each of several parts has its share, by what was known of them.
+  double guessed = 0;
+  for (size_t tokens : step.behind)
+    guessed += partTimes.of(tokens);
+  std::vector<double> shares;
+  for (size_t tokens : step.behind)
+    shares.push_back(took * partTimes.of(tokens) / guessed);
+  for (size_t i = 0; i < shares.size() && took > 0; ++i)
+    partTimes.add(step.behind[i], shares[i]);
 }
 
 std::string Scheduler::textOf(const Job &job, int32_t token) const {

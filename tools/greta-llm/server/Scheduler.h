@@ -43,6 +43,7 @@
 #include "engine/Engine.h"
 #include "server/Guides.h"
 #include "server/Histogram.h"
+#include "server/PartTimes.h"
 #include "tokenizer/Tokenizer.h"
 
 #include <atomic>
@@ -196,8 +197,8 @@ private:
     // A step that checks guesses has each job's, and its first place.
     std::vector<std::vector<int32_t>> guesses;
     std::vector<int64_t> firsts;
-    int64_t behind = 0;  // tokens of prompts that are evaluated before it
-    double begin = 0;    // when it, or these, were queued
+    std::vector<size_t> behind; // tokens of parts of prompts before it
+    double begin = 0;           // when it, or these, were queued
     bool isFirst = true; // a prompt's first token, for which no step is run
   };
 
@@ -222,7 +223,7 @@ private:
   void addToCheck(const std::shared_ptr<Job> &job, Checked text,
                   std::vector<int32_t> guesses, Step &step,
                   std::vector<Checked> &all);
-  size_t tokensOfTurn(bool othersWait) const;
+  size_t tokensOfPart(bool othersWait, double seconds) const;
   bool queuePrompts(bool othersWait);
   void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
   void awaitMasks();
@@ -257,12 +258,14 @@ private:
   std::deque<Step> ahead;
   std::vector<int64_t> freePlaces;
   bool promptsFirst = true;
-  // How long a part of a prompt may keep those waiting who generate; what a
-  // step and a prompt's token take, and when a step was last read.
+  // How long parts of prompts may keep those waiting who generate, and take;
+  // what a step takes, and when one was last read.
   const double promptSeconds;
-  double stepSeconds = 0, tokenSeconds = 0, lastStep = 0;
-  // Tokens of prompts behind the last step that is queued, and since when.
-  int64_t unread = 0;
+  PartTimes partTimes;
+  double stepSeconds = 0, lastStep = 0;
+  // Tokens of each part of a prompt behind the last step that is queued, and
+  // since when.
+  std::vector<size_t> unread;
   double unreadBegin = 0;
   // For grammars, made when the first one comes.
   std::once_flag vocabularyOnce;
