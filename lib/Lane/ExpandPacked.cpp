@@ -24,7 +24,9 @@
 //                             * (1, 1/16) - (1024 + zero, 64 + zero)
 //
 // There bytes get their exponents by a permutation, and codes, whose numbers
-// are in tables, their two bytes. Elsewhere codes are selected bit by bit.
+// are in tables, their two bytes. Elsewhere codes are selected bit by bit, but
+// for those of e2m1: their bits in the last two of an f16's exponent, the first
+// of its mantissa and the sign are 2^-14 of the number, denormals too.
 //
 // A float of 8 bits in the upper bits of an f16, its exponent a place lower, is
 // 1/256 of that float, denormals too. The factor is one with that of the scale,
@@ -78,7 +80,9 @@ public:
       scales = repeated(factorOfFloats());
     else if (!isUnit)
       scales = repeated(op.getScale());
-    SmallVector<Value> numbers(row.codes       ? codes()
+    bool areFloats = row.codes == codesOfE2M1 && !permutes;
+    SmallVector<Value> numbers(areFloats       ? codesOfFloats()
+                               : row.codes     ? codes()
                                : row.isE4M3    ? floats()
                                : row.bits == 8 ? bytes()
                                                : nibbles());
@@ -105,6 +109,7 @@ private:
   SmallVector<Value> nibbles();
   SmallVector<Value> bytes();
   SmallVector<Value> codes();
+  SmallVector<Value> codesOfFloats();
   SmallVector<Value> floats();
   Value factorOfFloats();
   Value tableBytes(Value numbers, int byte);
@@ -290,6 +295,29 @@ Value WordExpander::selected(int number, int bit, unsigned first) {
              bits(0));
   return select(isSet, selected(number, bit - 1, first | 1u << bit),
                 selected(number, bit - 1, first));
+}
+
+SmallVector<Value> WordExpander::codesOfFloats() {
+  SmallVector<Value> numbers(8);
+  Value factor = arith::ConstantOp::create(
+      *this, DenseElementsAttr::get(
+                 pairType, getF16FloatAttr(std::ldexp(
+                               1.0f, 14 + (isUnit ? row.sumExponent() : 0)))));
+  for (int i = 0; i < 4; ++i) {
+    // Numbers i and i + 4 in both halves.
+    auto moved = [&](int left) {
+      Value word = op.getWord();
+      return left > 0   ? with<arith::ShLIOp>(word, left)
+             : left < 0 ? with<arith::ShRUIOp>(word, -left)
+                        : word;
+    };
+    Value pair = either(with<arith::AndIOp>(moved(9 - 4 * i), twice(0x0e00)),
+                        with<arith::AndIOp>(moved(12 - 4 * i), twice(0x8000)));
+    pair = finish(fmul(asPair(pair), factor, contract));
+    numbers[i] = at(pair, 0);
+    numbers[i + 4] = at(pair, 1);
+  }
+  return numbers;
 }
 
 SmallVector<Value> WordExpander::codes() {

@@ -32,12 +32,10 @@ constexpr const char *whatModelsAre =
     "tokenizer.json";
 
 void addSynthetic(CLI::App *verb, Options &options) {
-  verb->add_option(
-      "--synthetic", options.synthetic,
-      "random weights in place of a model: tiny, llama3-1b, llama3-8b, "
-      "tiny-moe or qwen3-30b-a3b, optionally with a format of weights such as "
-      ":q4_0: " +
-          fileFormats());
+  verb->add_option("--synthetic", options.synthetic,
+                   "random weights in place of a model: " + syntheticNames() +
+                       ", optionally with a format of weights such as :q4_0: " +
+                       fileFormats());
 }
 
 void addModel(CLI::App *verb, Options &options) {

@@ -140,7 +140,8 @@ greta_tile.func @bytes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !
   greta_tile.return
 }
 
-// Codes: permutations look up the upper bytes of four, whose sign is a bit of the number and whose lower bytes are zero; else selections.
+// Codes: permutations look up the upper bytes of four, whose sign is a bit of the number and whose lower bytes are zero; else those of floats come
+// to their places, 2^14 too small, as pairs of e and e + 4.
 // CHECK-LABEL: greta_tile.func @codes
 // AMD: %[[F:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"(%{{.*}}, %{{.*}}, %c83952640_i32)
 // AMD: %[[T:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"(%c1178878528_i32, %c1044133888_i32, %{{.*}})
@@ -148,7 +149,14 @@ greta_tile.func @bytes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !
 // AMD: %[[C:.*]] = arith.ori %[[T]], %[[G]]
 // AMD: llvm.call_intrinsic "llvm.amdgcn.perm"(%[[C]], %[[C]], %c84673548_i32)
 // VULKAN-NOT: llvm.call_intrinsic
-// VULKAN-COUNT-64: arith.select
+// VULKAN-NOT: arith.select
+// VULKAN: %[[FACTOR:.*]] = arith.constant dense<1.638400e+04> : vector<2xf16>
+// VULKAN: %[[M:.*]] = arith.andi %{{.*}}, %c234884608_i32
+// VULKAN: %[[SIGN:.*]] = arith.andi %{{.*}}, %c-2147450880_i32
+// VULKAN: %[[WORD:.*]] = arith.ori %[[M]], %[[SIGN]]
+// VULKAN: %[[PAIR:.*]] = vector.bitcast
+// VULKAN: arith.mulf %[[PAIR]], %[[FACTOR]]
+// VULKAN-COUNT-3: arith.ori
 // CHECK-NOT: greta_tile.unpack
 greta_tile.func @codes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32

@@ -1,6 +1,6 @@
 // Synthetic.cpp: models without a file, for benchmarks and demonstrations. In:
 // a name, with a format after a colon. Out: sizes, and weights without data,
-// which Weights.cpp fills with random numbers as it uploads them.
+// which Rows.cpp fills with random numbers as it uploads them.
 //
 // Formats are mixed as llama-quantize mixes them, which decides how much a
 // token reads.

@@ -10,6 +10,8 @@ static constexpr double firstGuess = 1e-4;
 // What twice the tokens are thought to take, and may at least take in place of
 // the shortest pass.
 static constexpr double ofTwice = 1.5, hardlyMore = 1.25;
+// Passes after which the time of a length is not known any more.
+static constexpr size_t rememberedFor = 256;
 
 // The least of the lengths that is not less; the last one for all beyond.
 size_t PartTimes::lengthOf(size_t tokens) {
@@ -20,7 +22,13 @@ size_t PartTimes::lengthOf(size_t tokens) {
 }
 
 void PartTimes::add(size_t tokens, double seconds) {
-  double &time = times[lengthOf(tokens)];
+  size_t length = lengthOf(tokens);
+  double &time = times[length];
+  // One slow pass would keep a length from being taken for ever.
+  newest[length] = ++passes;
+  for (size_t i = 0; i < lengths; ++i)
+    if (passes - newest[i] > rememberedFor)
+      times[i] = 0;
   // The first passes of a kernel also load it.
   time =
       time > 0 ? time + (seconds - time) / (seconds < time ? 2 : 4) : seconds;

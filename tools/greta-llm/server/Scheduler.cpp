@@ -258,19 +258,20 @@ size_t Scheduler::tokensOfPart(bool othersWait, double seconds) const {
 /// Parts of prompts for one turn. False: there are no prompts.
 bool Scheduler::queuePrompts(bool othersWait) {
   double left = promptSeconds;
+  auto room = static_cast<size_t>(engine.chunk());
   int parts = 0;
-  for (; parts < mostParts; ++parts) {
+  for (bool isLast = false; parts < mostParts && !isLast; ++parts) {
     std::shared_ptr<Job> job = nextPrompt();
     if (!job)
       break;
     size_t before = job->evaluated;
-    queuePrompt(job, tokensOfPart(othersWait, left));
+    queuePrompt(job, std::min(room, tokensOfPart(othersWait, left)));
+    size_t done = std::max<size_t>(job->evaluated - before, 1);
+    room -= std::min(room, done);
+    left -= partTimes.of(done);
     // Alone, a prompt has the device for itself.
-    left -= partTimes.of(std::max<size_t>(job->evaluated - before, 1));
-    if (!othersWait || left < partTimes.of(1)) {
-      ++parts;
-      break;
-    }
+    isLast =
+        !othersWait || !room || (promptSeconds > 0 && left < partTimes.of(1));
   }
   return parts > 0;
 }
