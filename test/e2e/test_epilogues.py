@@ -40,8 +40,9 @@ FORCED["vulkan:lavapipe"] = [Epilogue(kind, "nt", "s", 49, n, 129, "f16", "f16",
 
 
 def chosen_for(target):
-    """Vulkan's two share half of the cases, which a CPU computes element by element. GRETA_TEST_WHOLE=1: each takes all."""
-    return harness.shared_by_drivers(CASES, target, 4) + FORCED.get(target, [])
+    """A CDNA and an RDNA family take each case, and Vulkan's two share half of them, which a CPU computes element by element. GRETA_TEST_WHOLE=1: each takes all."""
+    cases = CASES if target in ("vulkan:rdna3", "vulkan:rdna4") else harness.share_of(CASES, target, 4 if target in harness.CPU_DRIVERS else 3)
+    return cases + FORCED.get(target, [])
 
 
 @pytest.fixture(scope="session")
