@@ -13,10 +13,10 @@ TARGETS = ("vulkan:portable", "vulkan:lavapipe", "host", *AMD_CHIPS)
 
 
 def chosen_for(target):
-    """The CPU and gfx942 take all cases, every other family a third of them, and Vulkan's two, whose drivers compile for a CPU, a third together."""
-    if target in ("gfx942", "host"):
+    """gfx942 takes all cases, the CPU half of them, every other family a third, and Vulkan's two, whose drivers compile for a CPU, a third together."""
+    if target == "gfx942":
         return weights.CASES
-    return harness.share_of(weights.CASES, target, 6 if target in harness.CPU_DRIVERS else 3)
+    return harness.share_of(weights.CASES, target, {"host": 2, **dict.fromkeys(harness.CPU_DRIVERS, 6)}.get(target, 3))
 
 
 @pytest.fixture(scope="session")
