@@ -117,11 +117,11 @@ QUICKEST = {
 
 
 def chosen_for(target):
-    """The cases take long to compile: a CDNA and an RDNA family take each."""
+    """The cases take long to compile: a CDNA and an RDNA family take each, the CPU half of them."""
     if target.startswith("vulkan"):
         return harness.shared_by_drivers(SMALL, target, 2)
     if target == "host" or harness.WHOLE:
-        return CASES
+        return harness.share_of(CASES, target, 2)
     return [c for c in harness.share_of(CASES, target, 3) if c not in QUICKEST] + [c for c, chips in QUICKEST.items() if target in chips]
 
 
