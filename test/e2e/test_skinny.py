@@ -32,7 +32,7 @@ def one_of_each(cases, *fields):
     return cases if harness.WHOLE else list({tuple(getattr(p, field) for field in fields): p for p in reversed(cases)}.values())[::-1]
 
 
-# What drivers compile for a CPU takes longest.
+# Lavapipe compiles each case for a CPU, which takes longest, so it has one of each kind.
 ON_TESTING = one_of_each(gemms.NARROW, "kind", "dtype")
 ON_THIS_MACHINE = [p for p in gemms.WIDE if p in one_of_each(gemms.WIDE, "kind", "dtype") + one_of_each(gemms.WIDE, "layout")]
 

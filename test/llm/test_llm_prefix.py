@@ -5,6 +5,7 @@ simulated gfx942.
 import concurrent.futures
 import random
 
+import numpy as np
 import pytest
 
 from test_llm import llm
@@ -24,6 +25,17 @@ def cached(answer):
     return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
 
 
+def assert_same_in_parts(package, model, tmp_path):
+    """Kernels for parts of a prompt of up to 32 and 128 tokens, and for more, compute the same bits."""
+    tokens = ",".join(str(i * 37 % 512) for i in range(150))
+    logits = []
+    for chunk in (2048, 131, 40, 7):
+        ran = llm("logits", package, f"--synthetic={model}", "--device=sim:gfx942", f"--tokens={tokens}", "--batch=0", f"--chunk={chunk}", "-q", "-o", tmp_path / "y.npy")
+        assert ran.returncode == 0, ran.stderr
+        logits.append(np.load(tmp_path / "y.npy").tobytes())
+    assert len(set(logits)) == 1
+
+
 @pytest.mark.parametrize("model", ["tiny", "tiny-moe"])
 def test_same_answers(tmp_path, request, model):
     """Chunks are no whole pages, and the cache does not hold everything."""
@@ -31,6 +43,7 @@ def test_same_answers(tmp_path, request, model):
     if not path.exists():
         made = llm("compile", f"--synthetic={model}", "--targets=gfx942", "--batch=1,4", "-o", path)
         assert made.returncode == 0, made.stderr
+    assert_same_in_parts(path, model, tmp_path)
     options = (f"--synthetic={model}",), "--parallel=4", "--context=256", "--chunk=24", "--deterministic"
     servers = [Server(path, *options, *more) for more in ((), ("--no-prefix-cache",))]
     texts = []

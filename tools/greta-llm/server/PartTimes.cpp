@@ -7,8 +7,9 @@ namespace greta::llm {
 
 // Seconds of a token before anything is known.
 static constexpr double firstGuess = 1e-4;
-// What twice the tokens are thought to take, and may at least take in place of
-// the shortest pass.
+// A pass over twice the tokens is guessed to take the first times as long. A
+// pass that takes at most the second times as long as the shortest one may
+// stand in for it.
 static constexpr double ofTwice = 1.5, hardlyMore = 1.25;
 // Passes after which the time of a length is not known any more.
 static constexpr size_t rememberedFor = 256;
