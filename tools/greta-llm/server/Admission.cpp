@@ -24,7 +24,7 @@ bool Scheduler::admit() {
   while (!changed.wait_for(lock, std::chrono::milliseconds(500), isNeeded))
     if (std::string gone = engine.failure(); !gone.empty())
       llm::fail(gone);
-  if (isCut) {
+  if (isCut && (!waiting.empty() || !running.empty())) {
     lock.unlock();
     failAll("the server is ending");
     return false;
