@@ -293,7 +293,7 @@ def rank_main(rank, args, path, results):
                 a, b = d.buffer(most, False), d.buffer(most, False)
                 rows.append((way, "all_reduce of memory that is not shared", most, timed(comm, "all_reduce", most, b, a, 2), ""))
                 d.free(a, b)
-            if way == "kernel":
+            if way in ("kernel", "nccl"):  # nccl cuts the graph at each
                 for n in [n for n in args.sizes if n <= 65536]:
                     rows.append((way, "all_reduce in a graph of 100", n, graph_of(comm, to, source, n), ""))
             # With work between: a fill before each.
