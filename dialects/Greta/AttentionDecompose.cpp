@@ -17,7 +17,9 @@
 //   dq = scale * dx k,  dk = scale * dx^T q,  dv = p^T do, the latter two over
 //   all query heads of a key head
 //
-// A cache in pages is gathered into [B, Hkv, T, D] first.
+// A cache in pages is gathered into [B, Hkv, T, D] first. Sequences with
+// numbers of rows of their own are taken one by one, as the groups of a grouped
+// product are (GroupedDecompose.cpp); rows of none stay zero.
 //
 //===----------------------------------------------------------------------===//
 
@@ -531,33 +533,93 @@ static Value scaledByGroup(ImplicitLocOpBuilder &b, Value rows, Value scales,
       [](ImplicitLocOpBuilder &b, ValueRange v) { return product(b, v); });
 }
 
-SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  Value q = getTokensFirst() ? swapHeads(b, getQ()) : Value(getQ());
+/// The result for queries [B, Hq, S, D].
+static Value attendPages(ImplicitLocOpBuilder &b, PagedAttentionOp op, Value q,
+                         Value table, Value lengths) {
   auto gather = [&](Value pages) {
-    return pages ? gatherPages(b, pages, getKCache(), getTable(), getLengths())
+    return pages ? gatherPages(b, pages, op.getKCache(), table, lengths)
                  : Value();
   };
-  Value k = gather(getKCache()), v = gather(getVCache());
-  Value kScale = gather(getKScale()), vScale = gather(getVScale());
+  Value k = gather(op.getKCache()), v = gather(op.getVCache());
+  Value kScale = gather(op.getKScale()), vScale = gather(op.getVScale());
   for (auto [rows, scales] : {std::pair(&k, &kScale), std::pair(&v, &vScale)})
     if (int64_t group = groupOfScales(*rows, *scales)) {
       *rows = scaledByGroup(b, *rows, *scales, group,
-                            getQ().getType().getElementType());
+                            op.getQ().getType().getElementType());
       *scales = Value();
     }
   Attention attention{q,
                       k,
                       v,
-                      getLengths(),
+                      lengths,
                       Value(),
-                      getSinks(),
+                      op.getSinks(),
                       kScale,
                       vScale,
-                      scaleOf(getScale(), getQ()),
+                      scaleOf(op.getScale(), q),
                       /*causal=*/true,
-                      getWindow(),
-                      toDouble(getSoftcap())};
-  Value result = attention.build(b).first;
-  return {getTokensFirst() ? swapHeads(b, result) : result};
+                      op.getWindow(),
+                      toDouble(op.getSoftcap())};
+  return attention.build(b).first;
+}
+
+/// The result where `begins` say which rows of [T, Hq, D] each sequence has.
+static Value attendSequences(ImplicitLocOpBuilder &b, PagedAttentionOp op) {
+  Value q = op.getQ(), table = op.getTable(), lengths = op.getLengths();
+  auto type = cast<RankedTensorType>(q.getType());
+  OpFoldResult one = b.getIndexAttr(1), none = b.getIndexAttr(0);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), q);
+  OpFoldResult heads = sizes[1], size = sizes[2];
+  Value count = getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[0]);
+  Value first = indexConstant(b, 0), step = indexConstant(b, 1);
+  Value empty = tensor::EmptyOp::create(b, sizes, type.getElementType());
+  Value zero =
+      arith::ConstantOp::create(b, b.getZeroAttr(type.getElementType()));
+  Value init = linalg::FillOp::create(b, zero, empty).getResult(0);
+  Value sequences = tensor::DimOp::create(b, lengths, 0);
+  auto loop =
+      scf::ForOp::create(b, first, sequences, step, ValueRange{init, first});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  Value sequence = loop.getInductionVar(), begin = loop.getRegionIterArg(1);
+  Value end =
+      toIndex(b, tensor::ExtractOp::create(
+                     b, op.getBegins(),
+                     ValueRange{arith::AddIOp::create(b, sequence, step)}));
+  end = arith::MinSIOp::create(b, end, count);
+  end = arith::MaxSIOp::create(b, end, begin);
+  OpFoldResult rows = Value(arith::SubIOp::create(b, end, begin).getResult());
+  SmallVector<OpFoldResult> at{begin, none, none}, extents{rows, heads, size},
+      strides(3, one);
+  // Of the rows [1, S, Hq, D].
+  SmallVector<ReassociationIndices> parts{{0, 1}, {2}, {3}};
+  Value own = tensor::ExtractSliceOp::create(b, q, at, extents, strides);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = ShapedType::kDynamic;
+  shape.insert(shape.begin(), 1);
+  own = tensor::ExpandShapeOp::create(
+      b, type.clone(shape), own, parts,
+      ArrayRef<OpFoldResult>{one, rows, heads, size});
+  Value line = tensor::ExtractSliceOp::create(
+      b, table, ArrayRef<OpFoldResult>{sequence, none},
+      {one, tensor::getMixedSize(b, b.getLoc(), table, 1)}, {one, one});
+  Value length = tensor::ExtractSliceOp::create(
+      b, lengths, ArrayRef<OpFoldResult>{sequence}, {one}, {one});
+  Value result =
+      swapHeads(b, attendPages(b, op, swapHeads(b, own), line, length));
+  result = tensor::CollapseShapeOp::create(b, result, parts);
+  Value joined = tensor::InsertSliceOp::create(
+      b, result, loop.getRegionIterArg(0), at, extents, strides);
+  scf::YieldOp::create(b, ValueRange{joined, end});
+  return loop.getResult(0);
+}
+
+SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  if (getBegins())
+    return {attendSequences(b, *this)};
+  if (!getTokensFirst())
+    return {attendPages(b, *this, getQ(), getTable(), getLengths())};
+  return {swapHeads(b, attendPages(b, *this, swapHeads(b, getQ()), getTable(),
+                                   getLengths()))};
 }

@@ -141,7 +141,7 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
   if (failed(checkRank(op, name, k, 4, shape)) ||
       failed(checkWidened(op, name, k, typeOf(q).getElementType())) ||
       failed(checkStatic(op, name, k, headsOfK, "heads")) ||
-      failed(checkDim(op, name, k, 3, typeOf(q).getDimSize(3), "D of 'q'")))
+      failed(checkDim(op, name, k, 3, typeOf(q).getShape().back(), "D of 'q'")))
     return failure();
   int64_t heads = typeOf(q).getDimSize(headsOfQ);
   int64_t shared = typeOf(k).getDimSize(headsOfK);
@@ -157,14 +157,19 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
   return success();
 }
 
-static LogicalResult checkQueries(Operation *op, Value q, int64_t heads) {
+/// `isRagged`: sequences have numbers of rows of their own.
+static LogicalResult checkQueries(Operation *op, Value q, int64_t heads,
+                                  bool isRagged = false) {
+  int64_t rank = isRagged ? 3 : 4;
   if (failed(checkPlain(op)) || failed(checkFloat(op, "q", q)) ||
-      failed(checkRank(op, "q", q, 4,
-                       heads == 1 ? "[B, Hq, S, D]" : "[B, S, Hq, D]")) ||
+      failed(checkRank(op, "q", q, rank,
+                       isRagged     ? "[T, Hq, D]"
+                       : heads == 1 ? "[B, Hq, S, D]"
+                                    : "[B, S, Hq, D]")) ||
       failed(checkStatic(op, "q", q, heads, "heads")) ||
-      failed(checkStatic(op, "q", q, 3, "head size")))
+      failed(checkStatic(op, "q", q, rank - 1, "head size")))
     return failure();
-  if (int64_t size = typeOf(q).getDimSize(3); size % 8)
+  if (int64_t size = typeOf(q).getShape().back(); size % 8)
     return op->emitOpError() << "'q' has heads of " << size
                              << " elements; D is a multiple of 8: pad the head";
   return success();
@@ -195,8 +200,9 @@ static LogicalResult checkNumbers(Operation *op, std::optional<APFloat> scale,
 
 static LogicalResult checkNumbersPerSequence(Operation *op, StringRef name,
                                              Value value, int64_t sequences,
-                                             const Twine &what) {
-  if (failed(checkRank(op, name, value, 1, "[B]")) ||
+                                             const Twine &what,
+                                             StringRef shape = "[B]") {
+  if (failed(checkRank(op, name, value, 1, shape)) ||
       failed(checkElement(op, name, value,
                           IntegerType::get(op->getContext(), 32),
                           "convert it with arith")))
@@ -322,8 +328,12 @@ LogicalResult AttentionBackwardOp::verify() {
 }
 
 LogicalResult PagedAttentionOp::verify() {
+  bool isRagged = static_cast<bool>(getBegins());
+  if (isRagged && getTokensFirst())
+    return emitOpError("has 'begins' and 'tokens_first'; the rows of 'begins' "
+                       "are tokens first: leave 'tokens_first' out");
   int64_t heads = getTokensFirst() ? 2 : 1;
-  if (failed(checkQueries(*this, getQ(), heads)) ||
+  if (failed(checkQueries(*this, getQ(), heads, isRagged)) ||
       failed(checkLike(*this, "result", getResult(), "q", getQ())) ||
       failed(checkHeads(*this, getQ(), "k_cache", getKCache(),
                         "[P, page, Hkv, D]", /*headsOfK=*/2, heads)) ||
@@ -350,11 +360,23 @@ LogicalResult PagedAttentionOp::verify() {
       typeOf(getKScale()).getRank() != typeOf(getVScale()).getRank())
     return emitOpError("has scales of groups for one of 'k_cache' and "
                        "'v_cache'; both have them, or none");
-  int64_t batch = getQ().getType().getDimSize(0);
-  if (failed(checkDim(*this, "table", getTable(), 0, batch, "B of 'q'")))
+  if (!isRagged) {
+    int64_t batch = getQ().getType().getDimSize(0);
+    if (failed(checkDim(*this, "table", getTable(), 0, batch, "B of 'q'")))
+      return failure();
+    return checkNumbersPerSequence(*this, "lengths", getLengths(), batch,
+                                   "B of 'q'");
+  }
+  int64_t batch = getTable().getType().getDimSize(0);
+  if (failed(checkNumbersPerSequence(*this, "lengths", getLengths(), batch,
+                                     "B of 'table'")))
     return failure();
-  return checkNumbersPerSequence(*this, "lengths", getLengths(), batch,
-                                 "B of 'q'");
+  if (ShapedType::isDynamic(batch))
+    batch = getLengths().getType().getDimSize(0);
+  return checkNumbersPerSequence(*this, "begins", getBegins(),
+                                 ShapedType::isDynamic(batch) ? batch
+                                                              : batch + 1,
+                                 "B of 'lengths' and one more", "[B + 1]");
 }
 
 /// Both updates check this: a cache of four dimensions with rows of a static

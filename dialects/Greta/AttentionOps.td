@@ -101,10 +101,11 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
   let description = [{
     | operand | shape |
     |---|---|
-    | `q` | `[B, Hq, S, D]`, f32, f16 or bf16: the last S tokens of each sequence |
+    | `q` | `[B, Hq, S, D]`, f32, f16 or bf16: the last S tokens of each sequence; with `begins` `[T, Hq, D]` |
     | `k_cache`, `v_cache` | `[P, page, Hkv, D]`, of the element types that `greta.attention` takes |
     | `table` | `[B, maxpages]`, i32: the pages of each sequence, in order |
     | `lengths` | `[B]`, i32: how many keys each sequence has, those of `q` included |
+    | `begins` | `[B + 1]`, i32, ascending from 0: sequence b has the rows `begins[b]` to `begins[b + 1] - 1` of `q`, which are its last tokens |
     | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
     | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1. A cache of i8 may have `[P, page, Hkv, D / g]`, f16, instead: a scale for each g neighbours of a row, g 16, 32 or 64 |
     | result | the type of `q` |
@@ -114,21 +115,27 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     the result are `[B, S, Hq, D]`, as projections have them. Numbers with scales of groups are multiplied by them where they are loaded, and rounded to
     the type of `q`.
 
+    With `begins` each sequence has its own number of rows, which may be 0, so that prompts and single tokens share a launch. A row has the bits that it has with its sequence alone in
+    a launch of one tile. Rows from `begins[B]` on are in no sequence, and zero. `begins` come from the device, as the offsets of `greta.grouped_matmul` do, and nobody checks them but checked functions: each is taken as 0
+    where it is negative and as T beyond T, and the first as 0. If they do not ascend it is not defined which sequence has a row, or whether one has.
+
     Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, arXiv:2309.06180.
 
     ```mlir
     %0 = greta.paged_attention %q, %k, %v, %table, %lengths {scale = 0.088 : f32} : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>,
         tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x1x128xf16>
+    %1 = greta.paged_attention %rows, %k, %v, %table, %lengths begins(%b) : tensor<?x32x128xf16>, tensor<?x16x8x128xf16>,
+        tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<?xi32> -> tensor<?x32x128xf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k_cache, AnyRankedTensor:$v_cache, AnyRankedTensor:$table,
-                       AnyRankedTensor:$lengths, Optional<AnyRankedTensor>:$sinks, Optional<AnyRankedTensor>:$k_scale,
+                       AnyRankedTensor:$lengths, Optional<AnyRankedTensor>:$begins, Optional<AnyRankedTensor>:$sinks, Optional<AnyRankedTensor>:$k_scale,
                        Optional<AnyRankedTensor>:$v_scale, OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
                        UnitAttr:$tokens_first);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $q `,` $k_cache `,` $v_cache `,` $table `,` $lengths (`sinks` `(` $sinks^ `)`)? (`scales` `(` $k_scale^ `,` $v_scale `)`)?
-    attr-dict `:` type(operands) `->` type($result)
+    $q `,` $k_cache `,` $v_cache `,` $table `,` $lengths (`begins` `(` $begins^ `)`)? (`sinks` `(` $sinks^ `)`)?
+    (`scales` `(` $k_scale^ `,` $v_scale `)`)? attr-dict `:` type(operands) `->` type($result)
   }];
 }
 

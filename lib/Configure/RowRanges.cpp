@@ -65,7 +65,8 @@ static AffineExpr queriesOf(Operation *attention, ShapeAnalysis &shapes) {
   AffineMap keys = shapes.shapeOf(attention->getOperand(1));
   if (!queries || !keys)
     return AffineExpr();
-  AffineExpr count = queries.getResult(hasTokensFirst(attention) ? 1 : 2);
+  unsigned dim = hasBegins(attention) ? 0 : hasTokensFirst(attention) ? 1 : 2;
+  AffineExpr count = queries.getResult(dim);
   bool isPrompt = isa<AttentionOp>(attention) && keys.getResult(2) == count;
   return isPrompt ? AffineExpr() : count;
 }
@@ -252,8 +253,8 @@ greta::chooseRowRanges(ModuleOp module, const TargetRow &row, bool matrix,
     if (rows)
       list.push_back(rows);
   }
-  bool hasAttention =
-      llvm::any_of(dynamic.ops, [](Operation *op) { return isAlone(op); });
+  bool hasAttention = llvm::any_of(
+      dynamic.ops, [](Operation *op) { return isAlone(op) && !hasBegins(op); });
   auto serves = [&](size_t set, size_t at) {
     if (hasAttention && kindOfQueries(set ? list[set - 1] : INT64_MAX) !=
                             kindOfQueries(list[at]))

@@ -54,12 +54,19 @@ bool greta::hasTokensFirst(Operation *op) {
   if (auto backward = dyn_cast<AttentionBackwardOp>(op))
     return backward.getTokensFirst();
   auto paged = dyn_cast<PagedAttentionOp>(op);
-  return paged && paged.getTokensFirst();
+  return paged && (paged.getTokensFirst() || hasBegins(op));
+}
+
+bool greta::hasBegins(Operation *op) {
+  auto paged = dyn_cast<PagedAttentionOp>(op);
+  return paged && paged.getBegins();
 }
 
 RankedTensorType greta::queryTypeOf(Operation *attention) {
   auto type = cast<RankedTensorType>(attention->getOperand(0).getType());
   SmallVector<int64_t> shape(type.getShape());
+  if (hasBegins(attention))
+    shape.insert(shape.begin(), 1);
   if (hasTokensFirst(attention))
     std::swap(shape[1], shape[2]);
   return type.clone(shape);
@@ -95,6 +102,8 @@ bool greta::isBatchInvariant(Operation *op) {
 }
 
 int64_t greta::expectedQueries(Operation *attention) {
+  if (hasBegins(attention))
+    return ShapedType::kDynamic;
   int64_t count = queryTypeOf(attention).getDimSize(2);
   return ShapedType::isDynamic(count) ? rowsSaidOf(attention) : count;
 }
@@ -519,6 +528,8 @@ static Space spaceOf(KernelOp kernel, Operation *op) {
   auto rows =
       cast<BlockArgument>(op->getOperand(isUpdate || isOfKeys(op) ? 1 : 0));
   auto shape = cast<AffineMapAttr>(kernel.getShapes()[rows.getArgNumber()]);
+  if (hasBegins(op))
+    space.shape.push_back(getAffineConstantExpr(1, op->getContext()));
   llvm::append_range(space.shape, shape.getValue().getResults());
   if (hasTokensFirst(op))
     std::swap(space.shape[1], space.shape[2]);

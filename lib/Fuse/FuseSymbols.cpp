@@ -243,8 +243,21 @@ void ShapeAnalysis::visitAttention(Operation *op) {
     unifyShapes(backward.getK(), backward.getDk());
     unifyShapes(backward.getV(), backward.getDv());
   } else if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
-    unify(paged.getTable(), 0, paged.getQ(), 0);
-    unify(paged.getLengths(), 0, paged.getQ(), 0);
+    if (Value begins = paged.getBegins()) {
+      unify(paged.getTable(), 0, paged.getLengths(), 0);
+      // Whichever of them defines a symbol.
+      auto isMoreThan = [&](Value tensor, Value other, int64_t difference) {
+        unsigned next = fresh(), of = extent(other, 0);
+        unsigned by = constant(difference);
+        extents[next].derived = {AffineExprKind::Add, of, by};
+        unify(extent(tensor, 0), next);
+      };
+      isMoreThan(begins, paged.getLengths(), 1);
+      isMoreThan(paged.getLengths(), begins, -1);
+    } else {
+      unify(paged.getTable(), 0, paged.getQ(), 0);
+      unify(paged.getLengths(), 0, paged.getQ(), 0);
+    }
     visitScales(paged.getKScale(), paged.getKCache());
     visitScales(paged.getVScale(), paged.getVCache());
     unifyShapes(paged.getKCache(), paged.getVCache());

@@ -65,6 +65,12 @@ AttentionEmitter::AttentionEmitter(const EmitterContext &context)
     k = paged.getKCache();
     v = paged.getVCache();
     table = paged.getTable();
+    begins = paged.getBegins();
+    if (begins) {
+      unsigned number = cast<BlockArgument>(lengths).getArgNumber();
+      auto shape = cast<AffineMapAttr>(kernel.getShapes()[number]);
+      sequences = shape.getValue().getResult(0);
+    }
     causal = true;
     keyHeads = paged.getKCache().getType().getDimSize(2);
     keyGroup = groupOfScales(k, kScale);
@@ -78,30 +84,35 @@ AffineExpr AttentionEmitter::workgroups() { return tiles() * parts(); }
 /// Tiles of a head follow each other, so that its keys are in the cache; of a
 /// causal one those with the most keys come first.
 void AttentionEmitter::locate(Value index) {
+  checkBegins(index);
   tileNumber = index;
   if (config.split > 1) {
     Value count = small(parts());
     part = rem(index, count);
     tileNumber = div(index, count);
   }
-  Value ofHead = small(queries().ceilDiv(tileRows));
+  Value ofHead = small(tilesOfHead());
   Value tile = rem(tileNumber, ofHead);
-  Value rest = div(tileNumber, ofHead);
-  if (causal)
-    tile = sub(sub(ofHead, i32(1)), tile);
-  Value groups = i32(headGroups());
-  sequence = div(rest, groups);
-  Value group = rem(rest, groups);
+  Value rest = div(tileNumber, ofHead), group = rest;
+  if (begins) {
+    tile = tileOfSlot(tile);
+  } else {
+    rowCount = small(queries());
+    if (causal)
+      tile = sub(sub(ofHead, i32(1)), tile);
+    Value groups = i32(headGroups());
+    sequence = div(rest, groups);
+    group = rem(rest, groups);
+  }
   bool takesAll = headsOfTile() > 1;
   Value by = i32(shared);
   keyHead = takesAll ? group : div(group, by);
   queryHead = takesAll ? mul(group, by) : group;
   row = mul(tile, i32(tileRows));
-  assumeBelow(row, small(queries()));
+  assumeBelow(row, rowCount);
 
-  Tensor queryTensor = headsFirst(input(q)), keyTensor = input(k),
-         valueTensor = input(v);
-  queryRows = headOf(queryTensor, queryHead);
+  Tensor keyTensor = input(k), valueTensor = input(v);
+  queryRows = rowsOf(queryTensor());
   // A cache without pages has no keys.
   Value zero = table ? i32(0) : Value();
   valid = table ? select(equal(small(keyTensor.shape[0]), zero), zero,
@@ -119,7 +130,7 @@ void AttentionEmitter::locate(Value index) {
       valid, table
                  ? "paged_attention: 'lengths' is negative, or beyond the table"
                  : "attention: 'lengths' is negative, or beyond the keys");
-  shift = sub(valid, small(queries()));
+  shift = sub(valid, rowCount);
 }
 
 AttentionProgram::Tensor AttentionProgram::from(Tensor tensor,
@@ -135,7 +146,8 @@ AttentionProgram::Tensor AttentionProgram::from(Tensor tensor,
 Value AttentionProgram::validKeys(Value all, StringRef problem) {
   if (!lengths)
     return all;
-  Value length = loadScalar(input(lengths).pointer, sequence);
+  Value length = gather(b.getI32Type(),
+                        advance(input(lengths).pointer, sequence), isSequence);
   check([&] { return compare(Predicate::ule, length, all); }, problem);
   return least(all, most(i32(0), length));
 }
@@ -227,7 +239,7 @@ AttentionProgram::RowsPlace AttentionProgram::placeOf(const Tensor &tensor,
 /// The rows of this workgroup, head by head.
 AttentionProgram::RowsPlace
 AttentionEmitter::placeOfRows(const Tensor &tensor) {
-  RowsPlace place = placeOf(tensor, tileRows, row, small(queries()));
+  RowsPlace place = placeOf(tensor, tileRows, row, rowCount);
   if (headsOfTile() > 1) {
     Value bound = headsOfTile() == shared ? Value() : i32(shared);
     place.dims.insert(place.dims.begin(),
@@ -244,7 +256,7 @@ Value AttentionEmitter::loadQueries() {
 
 Value AttentionEmitter::addMask(Value x, Value key) {
   const Tensor &tensor = maskRows;
-  Dim along{row, tensor.strides[2], small(queries())};
+  Dim along{row, tensor.strides[2], rowCount};
   Dim column{key, tensor.strides[3], valid};
   bool isRow = tensor.shape[2] == fixed(1); // for all queries
   if (isRow)
@@ -465,7 +477,7 @@ AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
 
 /// [rows, D], or [rows], to the rows of this workgroup's heads.
 void AttentionEmitter::storeRows(Value v, const Tensor &tensor) {
-  Value pointer = headOf(tensor, queryHead).pointer;
+  Value pointer = rowsOf(tensor).pointer;
   RowsPlace place = placeOfRows(tensor);
   store(reshape(v, place.shape), pointer, place.dims);
 }

@@ -2,6 +2,8 @@
 //
 // Shared by GretaToTileAttention.cpp, which goes over the keys,
 // GretaToTileAttentionKeys.cpp, which loads them,
+// GretaToTileAttentionRows.cpp, where sequences have numbers of rows of their
+// own,
 // GretaToTileAttentionSplit.cpp, where several go over them and their results
 // meet, and GretaToTileAttentionBackward.cpp, which has the gradients.
 //
@@ -157,6 +159,7 @@ protected:
   // This workgroup: its sequence and heads, the valid keys, and the key that
   // the first query stands at.
   Value sequence, queryHead, keyHead, valid, shift;
+  Value isSequence; // null: it is one
 };
 
 class AttentionEmitter : public AttentionProgram {
@@ -177,6 +180,15 @@ private:
   };
 
   void locate(Value index);
+  // Numbers of rows of their own (GretaToTileAttentionRows.cpp).
+  AffineExpr slots() const;
+  Value beginOf(Value sequence);
+  void checkBegins(Value index);
+  Value sequenceOf(Value slot);
+  Value tileOfSlot(Value slot);
+  Tensor queryTensor();
+  /// The queries, or their results, of this workgroup's head and sequence.
+  Tensor rowsOf(const Tensor &tensor);
   /// The keys that this workgroup's rows see.
   Range keysOfRows();
   void emitRows();
@@ -245,6 +257,10 @@ private:
   }
 
   AffineExpr queries() const { return space.shape[2]; }
+  /// Tiles of a head, or what stands for them in the grid.
+  AffineExpr tilesOfHead() const {
+    return begins ? slots() : queries().ceilDiv(config.rows[2]);
+  }
   /// Heads that a workgroup takes, of those that read the same keys.
   int64_t headsOfTile() const { return config.rows[1]; }
   /// The place of a query, without the heads that read the same keys in this
@@ -258,16 +274,18 @@ private:
   /// Keys of an iteration.
   int64_t span() const { return keys * together; }
 
-  Value sinks, table, kScale, vScale; // null: the op has none
+  Value begins, sinks, table, kScale, vScale; // null: the op has none
   // How many neighbours of a row share a scale; 0: a scale is not of groups.
   int64_t keyGroup = 0, valueGroup = 0;
+  AffineExpr sequences; // where they have numbers of rows of their own
   int64_t keyHeads;
   int64_t tileRows, rows; // of a tile: of each head, and all
   int64_t keys, together; // of a tile; tiles of an iteration
   int64_t waves;
 
-  // This workgroup: its first row, and its heads' tensors.
-  Value row;
+  // This workgroup: its first row, of how many, before which there are the rows
+  // of other sequences (null: none); and its heads' tensors.
+  Value row, rowCount, rowsBefore;
   Range keysOfTile;
   Value query;
   Tensor queryRows, keyRows, valueRows, maskRows;

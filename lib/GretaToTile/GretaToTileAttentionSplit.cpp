@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace greta;
 
 AffineExpr AttentionEmitter::tiles() const {
-  return space.shape[0] * headGroups() * queries().ceilDiv(config.rows[2]);
+  return space.shape[0] * headGroups() * tilesOfHead();
 }
 
 /// `count`, or 1 where that is 0.

@@ -1,11 +1,12 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken, pergroup of 32 or 16 neighbours); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
+extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken, pergroup of 32 or 16 neighbours); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; in rows_KIND_.. sequences have OWN_ROWS of S rows; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
 operands, and is read, as they lie elsewhere.
 """
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from typed import MLIR
 WINDOW = 40
 SOFTCAP = 3.0
 PAGE = 16
+OWN_ROWS = (1, 0, 7, 40, 129)
 STORED = {"e4m3": "f8e4m3fn", "e5m2": "f8e5m2", "fnuz": "f8e4m3fnuz", "i8": "i8", "half": "f16"}
 
 
@@ -100,6 +102,24 @@ class Paged(Attention, family="paged"):
     def spec(self):
         return PAGED
 
+    @property
+    def lengths(self):
+        return some_lengths(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows(Paged, family="rows"):
+    """Numbers of rows of each sequence's own; rows behind them are no sequence's."""
+
+    @property
+    def begins(self):
+        return np.cumsum((0, *OWN_ROWS))
+
+    @property
+    def lengths(self):
+        """All keys, some of a sequence without rows, as many as rows, fewer, and more."""
+        return np.array([self.t, 5, 7, 33, 140])
+
 
 class Split:
     """Few queries, whose keys several workgroups share on any target."""
@@ -154,6 +174,8 @@ def heads_first(case, x):
 
 
 def query_type(case):
+    if isinstance(case, Rows):
+        return case.type("s", "hq", "d")
     return case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
 
 
@@ -168,6 +190,8 @@ def options(case):
         yield "lengths", case.type("b", dtype="i32")
     if case.has("mask"):
         yield "mask", case.type("b", 1, "s", "t") if case.kind == "all" else case.type("b", 1, 1, "t", dtype="f32") if case.kind == "maskrow" else case.type(1, "hq", "s", "t", dtype="f32")
+    if isinstance(case, Rows):
+        yield "begins", tensor("?", "i32")
     if case.has("sinks"):
         yield "sinks", case.type("hq", dtype="f32")
 
@@ -314,8 +338,11 @@ def paged_mlir(case, target):
 
 
 def paged_inputs(case, rng):
-    yield heads_first(case, queries(case, rng, case.b, case.hq, case.s, case.d)), case.dtype
-    lengths = some_lengths(case)
+    if isinstance(case, Rows):
+        yield queries(case, rng, case.hq, case.s, case.d).transpose(1, 0, 2), case.dtype
+    else:
+        yield heads_first(case, queries(case, rng, case.b, case.hq, case.s, case.d)), case.dtype
+    lengths = case.lengths
     used = rng.permutation(case.b * case.pages + 3)
     table = np.full((case.b, case.pages), 1 << 30)  # beyond the cache: not to be read
     cache = np.full((2, len(used), PAGE, case.hkv, case.d), np.nan)
@@ -328,6 +355,8 @@ def paged_inputs(case, rng):
     yield from (stored(case, x, of_elements(scale, case.d)) for x, scale in zip(cache, factors, strict=True))
     yield table, "i32"
     yield lengths, "i32"
+    if isinstance(case, Rows):
+        yield case.begins, "i32"
     if case.has("sinks"):
         yield rng.standard_normal(case.hq), "f32"
     if case.scales:
@@ -350,7 +379,15 @@ def paged(case, rounded, q, k_cache, v_cache, table, lengths, *rest):
     if case.has("pergroup"):
         k, v = rounded_to(case.dtype, k), rounded_to(case.dtype, v)
     k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k, v))
-    return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, sinks=named.get("sinks"), causal=True)[0])
+    if not isinstance(case, Rows):
+        return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, sinks=named.get("sinks"), causal=True)[0])
+    y = np.zeros_like(q)
+    for n, (first, end) in enumerate(itertools.pairwise(named["begins"])):
+        if first < end:
+            one = slice(n, n + 1)
+            own = attend(case, q[first:end].transpose(1, 0, 2)[None], k[one], v[one], lengths[one], sinks=named.get("sinks"), causal=True)[0]
+            y[first:end] = own[0].transpose(1, 0, 2)
+    return y
 
 
 PAGED = Kind(paged_mlir, paged_inputs, paged, "attention", FORMS)

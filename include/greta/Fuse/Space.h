@@ -66,8 +66,13 @@ bool isOfKeys(mlir::Operation *op);
 /// type of queries that is given here.
 bool hasTokensFirst(mlir::Operation *op);
 
+/// Whether an attention's sequences have numbers of queries of their own: the
+/// queries are [T, H, D] in memory, and given as [1, H, T, D].
+bool hasBegins(mlir::Operation *op);
+
 /// Queries of an attention for each head; where that is dynamic what
-/// `greta.rows` says, else ShapedType::kDynamic.
+/// `greta.rows` says, else ShapedType::kDynamic, as where sequences have
+/// numbers of their own.
 int64_t expectedQueries(mlir::Operation *attention);
 mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
 

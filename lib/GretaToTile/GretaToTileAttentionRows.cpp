@@ -1,0 +1,123 @@
+//===- GretaToTileAttentionRows.cpp - rows of each sequence ---------------===//
+//
+// Sequences that have numbers of rows of their own: `begins`, on the device. A
+// tile begins where its sequence does, or some tiles further, so that a row is
+// added up as with its sequence alone. The grid of a head has slots for the
+// worst case, as that of a grouped GEMM has (GretaToTileGroups.cpp); those of
+// sequence b begin at
+//
+//   r(b) = begins[b] / m + b
+//
+// where m are the rows of a tile: from r(b) to r(b + 1) are as many slots as
+// the sequence has tiles, or one more, which does nothing. Sequence B has the
+// rows that no other has: it has no keys, so they are zero.
+//
+// Neither begins nor what follows from them is trusted: a sequence's first row
+// is no less than 0 and its end no more than T, and a workgroup goes on only
+// where its tile is natural and begins below that end. How many sequences there
+// are is known at the launch, so the search has as many rounds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTileAttention.h"
+
+using namespace mlir;
+using namespace greta;
+
+AffineExpr AttentionEmitter::slots() const {
+  return queries().floorDiv(config.rows[2]) + sequences + 1;
+}
+
+Value AttentionEmitter::beginOf(Value number) {
+  return loadScalar(input(begins).pointer, number);
+}
+
+/// In checked functions: every one, once.
+void AttentionEmitter::checkBegins(Value index) {
+  if (!begins || !isChecked())
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  goOnIf(equal(index, i32(0)));
+  loopOver(i32(0), small(sequences), 1, {}, [&](Value number, ValueRange) {
+    Value begin = beginOf(number), end = beginOf(add(number, i32(1)));
+    Value isFirst = equal(number, i32(0));
+    Value wanted = select(isFirst, i32(0), begin);
+    check(
+        [&] {
+          return both(
+              both(equal(begin, wanted), compare(Predicate::sle, begin, end)),
+              compare(Predicate::sle, end, small(queries())));
+        },
+        "paged_attention: 'begins' do not ascend from 0, or are beyond the "
+        "rows");
+    return SmallVector<Value>();
+  });
+}
+
+/// The last sequence whose slots do not begin behind `slot`: sixteenths of the
+/// sequences, then sixteenths of those. Probes of a round are loaded together;
+/// those behind sequence B find it again. `r(b) <= slot` is
+/// `begins[b] < (slot + 1 - b) m`.
+Value AttentionEmitter::sequenceOf(Value slot) {
+  constexpr int64_t probes = 16;
+  Value last = small(sequences), rounds = i32(1), step = i32(1);
+  int64_t round = 1;
+  for (int64_t reach = probes; reach <= INT32_MAX; reach *= probes) {
+    Value isWithin = compare(Predicate::sle, i32(reach), last);
+    step = select(isWithin, i32(reach), step);
+    rounds = select(isWithin, i32(++round), rounds);
+  }
+  Value next = add(slot, i32(1)), m = i32(tileRows);
+  auto loop = loopOver(
+      i32(0), rounds, 1, {i32(0), step}, [&](Value, ValueRange carried) {
+        Value first = carried[0], step = carried[1], found = first;
+        SmallVector<Value> numbers, values;
+        for (int64_t probe = 1; probe < probes; ++probe) {
+          numbers.push_back(add(first, mul(step, i32(probe))));
+          values.push_back(beginOf(least(numbers.back(), last)));
+        }
+        for (auto [number, begin] : llvm::zip_equal(numbers, values)) {
+          Value limit = mul(sub(next, number), m);
+          found = select(below(begin, limit), number, found);
+        }
+        return SmallVector<Value>{found, shr(step, i32(4))};
+      });
+  return least(loop.getResult(0), last);
+}
+
+/// From this workgroup's slot to its sequence and the number of its tile, of
+/// which the last comes first; leaves the builder where only workgroups with
+/// rows go on.
+Value AttentionEmitter::tileOfSlot(Value slot) {
+  Value zero = i32(0), one = i32(1), m = i32(tileRows);
+  Value last = small(sequences), rows = small(queries());
+  Value number = sequenceOf(slot);
+  isSequence = below(number, last);
+  sequence = number;
+  Value isFirst = equal(number, zero);
+  rowsBefore = select(isFirst, zero, most(beginOf(number), zero));
+  Value end = least(beginOf(least(add(number, one), last)), rows);
+  end = select(isSequence, end, rows);
+  rowCount = sub(end, rowsBefore);
+  Value before = add(div(rowsBefore, m), number);
+  Value count = div(add(rowCount, i32(tileRows - 1)), m);
+  Value tile = sub(sub(count, one), sub(slot, before));
+  Value hasRows = compare(Predicate::sge, rowCount, one);
+  Value isNatural = compare(Predicate::sge, tile, zero);
+  goOnIf(both(both(hasRows, isNatural), below(tile, count)));
+  return tile;
+}
+
+AttentionEmitter::Tensor AttentionEmitter::queryTensor() {
+  Tensor tensor = input(q);
+  if (begins) { // [T, H, D]
+    tensor.shape.insert(tensor.shape.begin(), fixed(1));
+    tensor.strides.insert(tensor.strides.begin(), fixed(0));
+  }
+  return headsFirst(tensor);
+}
+
+AttentionEmitter::Tensor AttentionEmitter::rowsOf(const Tensor &tensor) {
+  return begins ? from(tensor, {{1, queryHead}, {2, rowsBefore}})
+                : headOf(tensor, queryHead);
+}
