@@ -263,6 +263,26 @@ def test_full_queue_and_end(package):
     assert json.loads(waiting.result()[1])["usage"]["completion_tokens"] == 120
 
 
+def test_prompts_share_passes(package):
+    """Prompts that wait together are evaluated together, with the answers that each has alone; where two begin alike, one waits for the other's pages."""
+    rng = random.Random(2)
+    prompts = [rng.choices(range(512), k=k) for k in (3, 17, 40, 1, 33)]
+    prompts.append(prompts[2] + [7, 8, 9])
+    with Server(package, ["--synthetic=tiny"], "--parallel=8", "--context=1024", "--deterministic") as server:
+        bodies = [dict(prompt=prompt, max_tokens=4, seed=i) for i, prompt in enumerate(prompts)]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            first = pool.submit(server.complete, prompt=[5] * 600, max_tokens=1)
+            while server.metric("requests_running") == 0:
+                time.sleep(0.01)
+            together = list(pool.map(lambda body: server.complete(**body), bodies))
+            first.result()
+        passes = server.metric("prompt_passes_total")
+        assert passes < 1 + len(prompts), passes
+        assert server.metric("cached_tokens_total") >= 32
+        for body, answer in zip(bodies, together):
+            assert server.complete(**body)["choices"] == answer["choices"]
+
+
 def test_long_prompts(package):
     """Parts of a long prompt are evaluated between the tokens of who generates, and a short prompt overtakes it."""
     server = Server(package, ["--synthetic=tiny"], "--parallel=3", "--context=2048", "--prompt-ms=0.01", "--no-prefix-cache")

@@ -11,7 +11,8 @@ using namespace greta::llm;
 namespace {
 
 // Two places, four pages, and a vocabulary whose mask has three words.
-const CallLimits limits = {2, 4, 64, 70, /*hasPrompt=*/true, /*isAtRest=*/true};
+const CallLimits limits = {
+    2, 4, 64, 70, /*chunk=*/20, /*parts=*/2, /*isAtRest=*/true};
 
 Call good(Call::Kind kind) {
   Call call;
@@ -33,6 +34,14 @@ Call good(Call::Kind kind) {
   one.sampling.isMasked = true;
   one.masks = {{1, 2, 3}, {4, 5, 6}};
   call.checked = {one};
+  if (kind == Call::Append) {
+    one.sequence.length = 0;
+    call.checked = {one, one};
+    call.checked[0].tokens = {0, 69, 7};
+    call.checked[0].sequence = {{3, 0}, 8, 0, 0};
+  }
+  if (kind == Call::Begin)
+    call.part = 1;
   return call;
 }
 
@@ -77,15 +86,28 @@ TEST(Call, IsRefusedWhereAFieldIsOutOfRange) {
   } cases[] = {
       {Call::MakePlaces, [](Call &c) { c.place = 0; }, "places of 0"},
       {Call::MakePlaces, [](Call &c) { c.place = most; }, "places of 9"},
-      {Call::Append, [](Call &c) { c.tokens[1] = 70; }, "token 70"},
-      {Call::Append, [](Call &c) { c.tokens[1] = -1; }, "token -1"},
-      {Call::Append, [](Call &c) { c.sequence.pages[1] = 4; }, "page 4"},
-      {Call::Append, [](Call &c) { c.sequence.pages[1] = -1; }, "page -1"},
-      {Call::Append, [](Call &c) { c.sequence.pages.assign(5, 0); },
+      {Call::Append, [](Call &c) { c.checked[0].tokens[1] = 70; }, "token 70"},
+      {Call::Append, [](Call &c) { c.checked[0].tokens[1] = -1; }, "token -1"},
+      {Call::Append, [](Call &c) { c.checked[0].sequence.pages[1] = 4; },
+       "page 4"},
+      {Call::Append, [](Call &c) { c.checked[0].sequence.pages[1] = -1; },
+       "page -1"},
+      {Call::Append, [](Call &c) { c.checked[0].sequence.pages.assign(5, 0); },
        "pages of 5"},
-      {Call::Append, [](Call &c) { c.sequence.length = -1; }, "length of -1"},
-      {Call::Append, [](Call &c) { c.sequence.length = most; }, "length of 9"},
-      {Call::Append, [](Call &c) { c.sequence.length = 30; }, "tokens of 3"},
+      {Call::Append, [](Call &c) { c.checked[0].sequence.length = -1; },
+       "length of -1"},
+      {Call::Append, [](Call &c) { c.checked[0].sequence.length = most; },
+       "length of 9"},
+      {Call::Append, [](Call &c) { c.checked[0].sequence.length = 30; },
+       "tokens of 3"},
+      {Call::Append, [](Call &c) { c.checked.clear(); }, "parts of 0"},
+      {Call::Append, [](Call &c) { c.checked.resize(17); }, "parts of 17"},
+      {Call::Append, [](Call &c) { c.checked[1].tokens.clear(); },
+       "tokens of 0"},
+      {Call::Append, [](Call &c) { c.checked[0].tokens.assign(5, 1); },
+       "tokens of several parts: 21"},
+      {Call::Begin, [](Call &c) { c.part = 2; }, "part 2"},
+      {Call::Begin, [](Call &c) { c.part = -1; }, "part -1"},
       {Call::EvaluateOne, [](Call &c) { c.tokens.clear(); }, "tokens of 0"},
       {Call::EvaluateOne, [](Call &c) { c.tokens = {1, 2}; }, "tokens of 2"},
       {Call::EvaluateOne, [](Call &c) { c.tokens = {70}; }, "token 70"},
@@ -144,7 +166,8 @@ TEST(Call, IsRefusedWhereAFieldIsOutOfRange) {
     EXPECT_NE(says.find(one.says), std::string::npos) << says;
   }
   CallLimits fresh = limits;
-  fresh.hasPrompt = fresh.isAtRest = false;
+  fresh.parts = 0;
+  fresh.isAtRest = false;
   EXPECT_EQ(complaint([&] { checkCall(good(Call::Begin), fresh); }),
             "a call of rank 0 begins behind no prompt");
   EXPECT_EQ(complaint([&] { checkCall(good(Call::Check), fresh); }),

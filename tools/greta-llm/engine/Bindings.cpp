@@ -30,7 +30,7 @@ void checkArguments(
 }
 
 void Engine::checkArguments(const greta::Function &function, int64_t layer) {
-  Inputs inputs = inputsOf(1);
+  Inputs inputs = inputsOf(1, 1, pages);
   llm::checkArguments(function, packagePath, *weights, layer,
                       [&](const std::string &name) {
                         return bind(name, layer, inputs, x[0], 0);
@@ -125,6 +125,8 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
     return input(Slots, {inputs.tokens});
   if (name == "lengths")
     return input(Lengths, {inputs.sequences});
+  if (name == "begins")
+    return input(Begins, {inputs.sequences + 1});
   if (name == "table")
     return input(Tables, {inputs.sequences, inputs.pages});
   if (name == "logits")

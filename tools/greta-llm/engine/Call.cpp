@@ -111,8 +111,8 @@ template <typename Way> void walk(Way &way, Call &call) {
     fail("a call of rank 0 has the kind " + std::to_string(call.kind));
   // A step is told for each token, and is its kind alone.
   if (call.kind != Call::Step && call.kind != Call::Nothing)
-    walkAll(way, call.place, call.left, call.said, call.sequence, call.tokens,
-            call.mask, call.sampling, call.checked);
+    walkAll(way, call.place, call.left, call.said, call.part, call.sequence,
+            call.tokens, call.mask, call.sampling, call.checked);
 }
 
 } // namespace
@@ -210,8 +210,22 @@ struct Checker {
     // The last one needs no position.
     require(call.left, 1, limits.positions + 1 - size,
             "a number of wanted tokens of");
-    if (!limits.hasPrompt)
+    if (!limits.parts)
       fail("a call of rank 0 begins behind no prompt");
+    require(call.part, 0, limits.parts - 1, "the part");
+  }
+  void append(const Call &call) const {
+    int64_t parts = sizeOf(call.checked.size()), all = 0;
+    require(parts, 1, static_cast<int64_t>(mostParts), "a number of parts of");
+    for (const Checked &one : call.checked) {
+      tokens(one.tokens);
+      sequence(one.sequence, one.sequence.length, one.tokens.size());
+      require(sizeOf(one.tokens.size()), 1, limits.positions,
+              "a number of tokens of");
+      all += sizeOf(one.tokens.size());
+    }
+    if (parts > 1) // one sequence's tokens are taken apart
+      require(all, 1, limits.chunk, "tokens of several parts:");
   }
   void check(const Call &call) const {
     int64_t rows = 0;
@@ -243,9 +257,7 @@ void checkCall(const Call &call, const CallLimits &limits) {
   case Call::MakePlaces:
     return require(call.place, 1, mostPlaces, "a number of places of");
   case Call::Append:
-    checker.tokens(call.tokens);
-    return checker.sequence(call.sequence, call.sequence.length,
-                            call.tokens.size());
+    return checker.append(call);
   case Call::EvaluateOne:
     require(sizeOf(call.tokens.size()), 1, 1, "a number of tokens of");
     checker.tokens(call.tokens);

@@ -11,6 +11,9 @@
 
 namespace greta::llm {
 
+// Parts of sequences that one pass takes at most.
+constexpr size_t mostParts = 16;
+
 // A sequence's part of a step that checks guesses: the last `count` of its
 // tokens, of which all but the first are guesses. Pages are reserved for all.
 struct Checked {
@@ -45,10 +48,12 @@ struct Call {
   Kind kind = Nothing;
   int64_t place = 0; // of MakePlaces their number
   int64_t left = 0, said = 0;
+  int64_t part = 0; // of Begin
   Sequence sequence = {};
   std::vector<int32_t> tokens = {};
   std::vector<uint32_t> mask = {};
   Sampling sampling = {};
+  // Of Append the sequences, and of each the tokens to append.
   std::vector<Checked> checked = {};
 };
 
@@ -63,7 +68,8 @@ struct CallLimits {
   int64_t pages = 0;      // of the cache
   int64_t positions = 0;  // of a sequence's tokens
   int64_t vocabulary = 0; // tokens
-  bool hasPrompt = false; // one was appended
+  int64_t chunk = 0;      // tokens of a pass
+  int64_t parts = 0;      // of the last pass
   // No place generates, and the input of all was written.
   bool isAtRest = false;
 };

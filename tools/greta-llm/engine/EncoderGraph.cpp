@@ -55,7 +55,7 @@ std::string Writer::encodeLayer(const std::string &name, int64_t layer) const {
     sin = f.argument("sin", {{any, config.pairs()}, "f32"});
   }
   Value lengths = f.argument("lengths", {{any}, "i32"});
-  Layer in{f, layer, any, true, cos, sin, {}, {}, lengths};
+  Layer in{f, layer, any, true, cos, sin, {}, {}, lengths, {}};
   auto add = [&](const Value &more, const char *normName) {
     return norm(f, f.elementwise("arith.addf", {x, more}), normName,
                 config.width);

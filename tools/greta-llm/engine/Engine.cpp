@@ -57,6 +57,12 @@ EngineOptions EngineOptions::of(const Options &options) {
   return engine;
 }
 
+static bool hasArgument(const greta::Function &function, const char *name) {
+  std::vector<greta::TensorInfo> infos = function.arguments();
+  return std::any_of(infos.begin(), infos.end(),
+                     [&](const auto &info) { return info.name == name; });
+}
+
 Engine::Engine(const Model &model, const std::string &packagePath,
                const EngineOptions &options)
     : shard(options.count > 1 && !options.isByLayers
@@ -130,7 +136,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       latents[name] = allocate(elements, bytesOf(element));
   }
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
-  inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
+  inputBuffer = runtime.allocate(
+      inputsOf(chunk, static_cast<int64_t>(mostParts), pages).bytes());
   makeCaches();
   cache = Pages(pages);
 
@@ -153,6 +160,10 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     for (const auto *some : {&step.layers, &step.experts, &step.latents})
       for (const auto &[i, function] : *some)
         checkArguments(function, layerOfClass(i));
+    for (const auto &[i, function] : step.layers)
+      if (!step.size && !hasArgument(function, "begins"))
+        fail(packagePath + ": its prompts are of one sequence each, as those "
+                           "of an older greta-llm were; run greta-llm compile");
     for (const greta::Function &head : step.head)
       checkArguments(head, -1);
   }
@@ -392,8 +403,11 @@ Engine::Step Engine::loadStep(int64_t size) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-Engine::Inputs Engine::inputsOf(int64_t count) const {
-  return {&inputBuffer, (count + 3) / 4 * 4, 0, count, 1, pages};
+// Sequences begin at one place more than there are of them.
+Engine::Inputs Engine::inputsOf(int64_t tokens, int64_t sequences,
+                                int64_t columns) const {
+  int64_t most = std::max(tokens, sequences + 1);
+  return {&inputBuffer, (most + 3) / 4 * 4, 0, tokens, sequences, columns};
 }
 
 // The rest of a layer with experts, behind its own function.
@@ -484,44 +498,66 @@ int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
                               position % pageSize);
 }
 
-// The others append to a copy: what they know of a sequence is its pages.
-void Engine::tellAppended(const Sequence &sequence, const int32_t *tokens,
-                          size_t count) const {
+// The others append to copies: what they know of a sequence is its pages.
+void Engine::tellAppended(const std::vector<Part> &parts) const {
   tell([&] {
     Call call{Call::Append};
-    call.sequence = sequence;
-    call.tokens.assign(tokens, tokens + count);
+    for (const Part &part : parts) {
+      Checked one;
+      one.sequence = *part.sequence;
+      one.tokens.assign(part.tokens, part.tokens + part.count);
+      call.checked.push_back(std::move(one));
+    }
     return call;
   });
 }
 
-void Engine::append(Sequence &sequence, const int32_t *tokens, size_t count) {
-  tellAppended(sequence, tokens, count);
-  size_t chunk = static_cast<size_t>(options.chunk);
-  for (size_t begin = 0; begin < count; begin += chunk)
-    appendPart(sequence, tokens + begin, std::min(chunk, count - begin));
+void Engine::append(const std::vector<Part> &parts) {
+  tellAppended(parts);
+  if (parts.size() > 1)
+    return appendPass(parts);
+  Part part = parts.front();
+  auto chunk = static_cast<size_t>(options.chunk);
+  for (size_t left = part.count; left; left -= part.count) {
+    part.count = std::min(chunk, left);
+    appendPass({part});
+    part.tokens += part.count;
+  }
 }
 
-void Engine::appendPart(Sequence &sequence, const int32_t *tokens,
-                        size_t count) {
-  appended = static_cast<int64_t>(count);
-  Inputs inputs = inputsOf(appended);
+void Engine::appendPass(const std::vector<Part> &parts) {
+  size_t columns = 0, tokens = 0;
+  for (const Part &part : parts) {
+    columns = std::max(columns, part.sequence->pages.size());
+    tokens += part.count;
+  }
+  auto count = static_cast<int64_t>(tokens);
+  Inputs inputs = inputsOf(count, static_cast<int64_t>(parts.size()),
+                           static_cast<int64_t>(columns));
   inputWords.assign(inputs.bytes() / 4, 0);
   auto array = [&](int which) {
     return inputWords.data() + inputs.offset(which) / 4;
   };
-  std::copy_n(tokens, count, array(Tokens));
-  for (size_t i = 0; i < count; ++i) {
-    int64_t position = sequence.length++;
-    array(Positions)[i] = static_cast<int32_t>(position);
-    array(Slots)[i] = slotOf(sequence, position);
+  ends.clear();
+  size_t row = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Sequence &sequence = *parts[i].sequence;
+    std::copy_n(parts[i].tokens, parts[i].count, array(Tokens) + row);
+    for (size_t end = row + parts[i].count; row < end; ++row) {
+      int64_t position = sequence.length++;
+      array(Positions)[row] = static_cast<int32_t>(position);
+      array(Slots)[row] = slotOf(sequence, position);
+    }
+    array(Lengths)[i] = static_cast<int32_t>(sequence.length);
+    array(Begins)[i + 1] = static_cast<int32_t>(row);
+    std::copy(sequence.pages.begin(), sequence.pages.end(),
+              array(Tables) + i * columns);
+    ends.push_back(static_cast<int64_t>(row));
   }
-  array(Lengths)[0] = static_cast<int32_t>(sequence.length);
-  std::copy(sequence.pages.begin(), sequence.pages.end(), array(Tables));
   stream.write(inputBuffer, inputWords.data(), inputs.bytes());
-  receiveResidual(appended);
+  receiveResidual(count);
   queueLayers(steps.back(), inputs);
-  sendResidual(appended);
+  sendResidual(count);
 }
 
 void Engine::readLogits(int64_t rows) {
@@ -536,16 +572,16 @@ void Engine::readLogits(int64_t rows) {
 const std::vector<float> &Engine::evaluate(Sequence &sequence,
                                            const int32_t *tokens, size_t count,
                                            size_t first) {
-  tellAppended(sequence, tokens, count);
+  tellAppended({{&sequence, tokens, count}});
   logits.clear();
   for (size_t begin = 0; begin < count;) {
     size_t part = std::min(count - begin, static_cast<size_t>(options.chunk));
-    appendPart(sequence, tokens + begin, part);
-    int64_t row = static_cast<int64_t>(std::max(first, begin) - begin);
+    appendPass({{&sequence, tokens + begin, part}});
+    auto row = static_cast<int64_t>(std::max(first, begin) - begin);
     begin += part;
-    for (int64_t rows; row < appended; row += rows) {
-      rows = std::min(appended - row, logitRows);
-      queueHead(steps.back(), inputsOf(appended), row, rows);
+    for (int64_t rows; row < ends.back(); row += rows) {
+      rows = std::min(ends.back() - row, logitRows);
+      queueHead(steps.back(), inputsOf(rows, 1, pages), row, rows);
       readLogits(rows);
     }
   }

@@ -87,9 +87,19 @@ public:
     cache.remember(sequence, tokens, count);
   }
 
-  // Queues tokens behind a sequence's others; their pages are reserved.
-  void append(Sequence &sequence, const int32_t *tokens, size_t count);
-  // The same, and the logits of those from `first` on, a row each.
+  // Tokens behind a sequence's others; their pages are reserved.
+  struct Part {
+    Sequence *sequence;
+    const int32_t *tokens;
+    size_t count; // 1 at least
+  };
+  // Queues parts of mostParts sequences at most. Several are one pass, and have
+  // no more than `chunk` tokens together.
+  void append(const std::vector<Part> &parts);
+  void append(Sequence &sequence, const int32_t *tokens, size_t count) {
+    append({{&sequence, tokens, count}});
+  }
+  // Queues one, and the logits of its tokens from `first` on, a row each.
   const std::vector<float> &evaluate(Sequence &sequence, const int32_t *tokens,
                                      size_t count, size_t first);
   // One token with the functions that generation takes. Nothing generates.
@@ -111,11 +121,11 @@ public:
     std::shared_ptr<State> state;
   };
   // Queues the choice of a sequence's first token, behind the end of its
-  // prompt, which was appended last. The last `said` tokens of the prompt count
-  // as generated.
+  // prompt, which is this part of the last pass. The last `said` tokens of the
+  // prompt count as generated.
   Chosen begin(int64_t place, const Sequence &sequence,
                const std::vector<int32_t> &prompt, const Sampling &sampling,
-               int64_t left, int64_t said = 0);
+               int64_t left, int64_t said = 0, size_t part = 0);
   // The tokens that the place's next choice is from (Sampling.h). Behind it the
   // place waits, and takes part in no step, until there is a mask again.
   void setMask(int64_t place, const std::vector<uint32_t> &mask);
@@ -200,15 +210,16 @@ public:
   const char *elementName() const { return nameOf(element); }
 
 private:
-  // The functions for a number of sequences' tokens, or for one sequence's.
+  // The functions for a token of each of some sequences, or for parts of
+  // sequences.
   struct Step {
-    int64_t size; // 0: any number of one sequence
+    int64_t size; // 0: parts
     // By class, of those that the device has and that have some.
     std::map<size_t, greta::Function> layers, experts, latents;
     std::vector<greta::Function> head; // of the last stage
   };
   // The arrays of an input, in the order in which they lie in its buffer.
-  enum { Tokens, Positions, Slots, Lengths, Tables };
+  enum { Tokens, Positions, Slots, Lengths, Begins, Tables };
   // The place of the input of some tokens: `tokens` of the `total` numbers that
   // each array of a buffer has, from `first` on.
   struct Inputs {
@@ -250,10 +261,11 @@ private:
   std::vector<greta::Tensor> bindAll(const greta::Function &function,
                                      int64_t layer, const Inputs &inputs,
                                      const Buffer &x, int64_t xRow);
-  Inputs inputsOf(int64_t count) const; // of a prompt's tokens
+  // Of parts of sequences, whose tables have so many pages.
+  Inputs inputsOf(int64_t tokens, int64_t sequences, int64_t columns) const;
   Inputs inputsOfPlaces() const;
   static int32_t slotOf(const Sequence &sequence, int64_t position);
-  void appendPart(Sequence &sequence, const int32_t *tokens, size_t count);
+  void appendPass(const std::vector<Part> &parts);
   void readLogits(int64_t rows);
   void queueLayers(const Step &step, const Inputs &inputs);
   void queueHead(const Step &step, const Inputs &inputs, int64_t row,
@@ -299,8 +311,7 @@ private:
   }
   void makeOthers(const Model &whole);
   void follow();
-  void tellAppended(const Sequence &sequence, const int32_t *tokens,
-                    size_t count) const;
+  void tellAppended(const std::vector<Part> &parts) const;
   uint64_t alike() const;
   // By which they are several.
   std::string option() const {
@@ -358,7 +369,8 @@ private:
   };
   std::vector<Turns> turns;
   std::vector<greta::Buffer> keys, values, keyScales, valueScales;
-  int64_t pages, positions, logitRows, appended = 0;
+  int64_t pages, positions, logitRows;
+  std::vector<int64_t> ends; // of the last pass's parts, in rows
   std::atomic<int64_t> computedRows{0};
   int64_t guessed = 0, right = 0;
   Pages cache;

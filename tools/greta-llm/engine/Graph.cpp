@@ -149,10 +149,6 @@ Value Writer::attend(const Layer &in, const Value &q, const Cached &keys,
                      const Cached &values) const {
   Function &f = in.f;
   int64_t size = config.headSize, count = config.heads;
-  Value queries = f.expand(
-      q,
-      {in.isPrompt ? 1 : in.tokens, in.isPrompt ? in.tokens : 1, count, size},
-      "[[0, 1], [2], [3]]");
   double scale = config.attentionScale
                      ? config.attentionScale
                      : 1 / std::sqrt(static_cast<double>(size));
@@ -166,11 +162,22 @@ Value Writer::attend(const Layer &in, const Value &q, const Cached &keys,
     sinks.push_back(f.argument("attn_sinks", {{count}, "f32"}));
   std::vector<Value> scales = keys.scales;
   scales.insert(scales.end(), values.scales.begin(), values.scales.end());
-  Value attended = f.op("greta.paged_attention",
-                        {queries, keys.rows, values.rows, in.table, in.lengths},
-                        queries.type, attributes + ", tokens_first}",
-                        {{"sinks", sinks}, {"scales", scales}});
-  return f.collapse(attended, {in.tokens, count, size}, "[[0, 1], [2], [3]]");
+  auto attended = [&](const Value &queries, std::vector<Value> begins) {
+    return f.op(
+        "greta.paged_attention",
+        {queries, keys.rows, values.rows, in.table, in.lengths}, queries.type,
+        attributes,
+        {{"begins", std::move(begins)}, {"sinks", sinks}, {"scales", scales}});
+  };
+  if (in.isPrompt) {
+    attributes += "}";
+    return attended(q, {in.begins});
+  }
+  attributes += ", tokens_first}";
+  Value queries =
+      f.expand(q, {in.tokens, 1, count, size}, "[[0, 1], [2], [3]]");
+  return f.collapse(attended(queries, {}), {in.tokens, count, size},
+                    "[[0, 1], [2], [3]]");
 }
 
 // GELU in f32: x / 2 (1 + erf(x / sqrt(2))), or by its formula with tanh:
@@ -324,11 +331,13 @@ std::string Writer::layer(const std::string &name, int64_t layer,
     sin = f.argument("sin", turns);
     slots = f.argument("slots", {{tokens}, "i32"});
   }
-  // A sequence of many tokens, or of one token each.
-  int64_t sequences = isPrompt ? 1 : tokens;
+  // Sequences with any number of tokens each, or with one.
+  int64_t sequences = isPrompt ? any : tokens;
   Value table = f.argument("table", {{sequences, any}, "i32"});
-  Value lengths = f.argument("lengths", {{sequences}, "i32"});
-  Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths};
+  Value lengths = f.argument("lengths", {{sequences}, "i32"}), begins;
+  if (isPrompt)
+    begins = f.argument("begins", {{any}, "i32"});
+  Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths, begins};
 
   Value normed, attended;
   std::vector<Value> caches;

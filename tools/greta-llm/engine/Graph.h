@@ -6,7 +6,7 @@
 //                tables or vectors of their own, for any number of tokens
 //   sample       the next tokens of any number of sequences (Sampling.h)
 //   promptC      a layer of class C (layers whose weights are held alike), for
-//                any number of tokens of one sequence; if several devices
+//                parts of sequences; if several devices
 //                compute it together, it sums x over them behind attention and
 //                behind the MLP
 //   layerC_T     the same for T tokens of T sequences

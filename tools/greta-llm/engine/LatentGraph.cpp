@@ -37,7 +37,7 @@ std::string Writer::latent(const std::string &name, int64_t layer,
   Value x = f.argument("x", {{tokens, config.width}, "f32"});
   Type turns{{tokens, config.pairs()}, "f32"};
   Value cos = f.argument("cos", turns), sin = f.argument("sin", turns);
-  Layer in{f, layer, tokens, false, cos, sin, {}, {}, {}};
+  Layer in{f, layer, tokens, false, cos, sin, {}, {}, {}, {}};
   Value normed = f.convert(norm(f, x, "attn_norm", config.width), element);
   Value low = normed;
   if (l.queryRank)

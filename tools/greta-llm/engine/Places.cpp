@@ -283,15 +283,18 @@ Engine::writeCounts(int64_t place, std::vector<int32_t>::const_iterator first,
 Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
                              const Sampling &sampling, int64_t left,
-                             int64_t said) {
+                             int64_t said, size_t part) {
   tell([&] {
-    Call call{Call::Begin, place, left, said, sequence, prompt};
+    Call call{Call::Begin, place, left, said};
+    call.part = static_cast<int64_t>(part);
+    call.sequence = sequence;
+    call.tokens = prompt;
     call.sampling = sampling;
     return call;
   });
   if (!placesAreClear)
     clearPlaces();
-  queueHead(steps.back(), inputsOf(appended), appended - 1, 1);
+  queueHead(steps.back(), inputsOf(1, 1, pages), ends.at(part) - 1, 1);
   int64_t line = lineOf(place);
   std::vector<int32_t> row = samplingRow(sampling, left, prompt, prompt.size());
   stream.write(places.rows, row.data(), row.size() * 4,

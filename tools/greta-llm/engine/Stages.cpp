@@ -125,7 +125,7 @@ void Engine::shareNextInput() {
   if (isShared() && !hasSums())
     together([&] {
       comm->broadcast(stream, places.input, places.input,
-                      static_cast<size_t>(Tables * places.lines) * 4, 0);
+                      static_cast<size_t>(Begins * places.lines) * 4, 0);
     });
 }
 

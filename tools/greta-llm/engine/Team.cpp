@@ -269,7 +269,7 @@ void Engine::follow() {
 
 void Engine::take(const Call &call) {
   checkCall(call, {static_cast<int64_t>(places.left.size()), pages, positions,
-                   vocabulary(), appended > 0,
+                   vocabulary(), chunk(), static_cast<int64_t>(ends.size()),
                    placesAreClear &&
                        std::all_of(places.left.begin(), places.left.end(),
                                    [](int64_t left) { return left == 0; })});
@@ -277,8 +277,15 @@ void Engine::take(const Call &call) {
   switch (call.kind) {
   case Call::MakePlaces:
     return makePlaces(call.place);
-  case Call::Append:
-    return append(sequence, call.tokens.data(), call.tokens.size());
+  case Call::Append: {
+    std::vector<Sequence> sequences; // copies: their pages are what is known
+    std::vector<Part> parts;
+    sequences.reserve(call.checked.size());
+    for (const Checked &one : call.checked)
+      parts.push_back({&sequences.emplace_back(one.sequence), one.tokens.data(),
+                       one.tokens.size()});
+    return append(parts);
+  }
   case Call::EvaluateOne:
     (void)evaluateOne(sequence, call.tokens.front());
     return;
@@ -288,7 +295,7 @@ void Engine::take(const Call &call) {
     return setMask(call.place, call.mask);
   case Call::Begin:
     (void)begin(call.place, sequence, call.tokens, call.sampling, call.left,
-                call.said);
+                call.said, static_cast<size_t>(call.part));
     return;
   case Call::Step:
     (void)step();

@@ -37,6 +37,7 @@ private:
     int64_t number, tokens;
     bool isPrompt;
     Value cos, sin, slots, table, lengths;
+    Value begins; // of prompts
   };
   std::string metadata() const;
   Value attendToAll(const Layer &in, const Value &x) const;

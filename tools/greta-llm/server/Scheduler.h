@@ -121,8 +121,8 @@ private:
 struct Metrics {
   std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0},
       preempted{0};
-  std::atomic<int64_t> promptTokens{0}, cachedTokens{0}, generatedTokens{0},
-      steps{0};
+  std::atomic<int64_t> promptTokens{0}, promptPasses{0}, cachedTokens{0},
+      generatedTokens{0}, steps{0};
   std::atomic<int64_t> guessed{0}, rightGuesses{0};
   std::atomic<int64_t> waiting{0}, running{0};
   std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
@@ -197,9 +197,16 @@ private:
     // A step that checks guesses has each job's, and its first place.
     std::vector<std::vector<int32_t>> guesses;
     std::vector<int64_t> firsts;
-    std::vector<size_t> behind; // tokens of parts of prompts before it
+    std::vector<size_t> behind; // tokens of passes over prompts before it
     double begin = 0;           // when it, or these, were queued
     bool isFirst = true; // a prompt's first token, for which no step is run
+  };
+
+  // Parts of prompts that are evaluated together.
+  struct Pass {
+    std::vector<std::shared_ptr<Job>> jobs;
+    std::vector<size_t> counts; // of tokens
+    size_t tokens = 0;
   };
 
   void run();
@@ -210,7 +217,8 @@ private:
   void grow();
   void preempt(Job &job);
   std::vector<std::shared_ptr<Job>> generating() const;
-  std::shared_ptr<Job> nextPrompt() const;
+  std::shared_ptr<Job>
+  nextPrompt(const std::vector<std::shared_ptr<Job>> &without) const;
   bool queueNext();
   bool queueCheck();
   size_t roomForGuesses(const Job &job) const;
@@ -225,7 +233,12 @@ private:
                   std::vector<Checked> &all);
   size_t tokensOfPart(bool othersWait, double seconds) const;
   bool queuePrompts(bool othersWait);
-  void queuePrompt(const std::shared_ptr<Job> &job, size_t most);
+  Pass nextPass(size_t most);
+  size_t partOf(Job &job, size_t most);
+  bool sharesSoon(const Job &job, const Pass &pass) const;
+  bool pays(const Pass &pass, size_t more) const;
+  void queuePass(const Pass &pass);
+  void queueFirst(const std::shared_ptr<Job> &job, size_t part);
   void awaitMasks();
   bool setMask(Job &job);
   void setBegin(Step &step);
@@ -263,7 +276,7 @@ private:
   const double promptSeconds;
   PartTimes partTimes;
   double stepSeconds = 0, lastStep = 0;
-  // Tokens of each part of a prompt behind the last step that is queued, and
+  // Tokens of each pass over prompts behind the last step that is queued, and
   // since when.
   std::vector<size_t> unread;
   double unreadBegin = 0;

@@ -241,6 +241,8 @@ std::string Server::metrics() const {
   add("requests_running", "gauge", "Requests in the batch.", count(m.running));
   add("prompt_tokens_total", "counter", "Tokens of prompts, evaluated.",
       count(m.promptTokens));
+  add("prompt_passes_total", "counter",
+      "Passes over tokens of one prompt or several.", count(m.promptPasses));
   add("cached_tokens_total", "counter",
       "Tokens of prompts that the prefix cache had.", count(m.cachedTokens));
   add("generated_tokens_total", "counter", "Tokens generated.",
