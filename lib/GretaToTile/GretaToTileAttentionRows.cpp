@@ -15,7 +15,8 @@
 // Neither begins nor what follows from them is trusted: a sequence's first row
 // is no less than 0 and its end no more than T, and a workgroup goes on only
 // where its tile is natural and begins below that end. How many sequences there
-// are is known at the launch, so the search has as many rounds.
+// are is known at the launch, so the search has as many rounds, up to 2^20
+// sequences: of more there is no slot whose rows an i32 counts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,7 +63,7 @@ Value AttentionEmitter::sequenceOf(Value slot) {
   constexpr int64_t probes = 16;
   Value last = small(sequences), rounds = i32(1), step = i32(1);
   int64_t round = 1;
-  for (int64_t reach = probes; reach <= INT32_MAX; reach *= probes) {
+  for (int64_t reach = probes; reach <= 1 << 16; reach *= probes) {
     Value isWithin = compare(Predicate::sle, i32(reach), last);
     step = select(isWithin, i32(reach), step);
     rounds = select(isWithin, i32(++round), rounds);

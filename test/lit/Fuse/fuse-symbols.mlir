@@ -89,3 +89,22 @@ func.func @launches(%x: tensor<?x?xf32>, %y: tensor<?x?xf32> {greta.shape = affi
        : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>
 }
+
+// -----
+
+// Where rows of sequences begin there is one place more than sequences, whichever comes first.
+// CHECK-LABEL: func.func @begins_behind
+// CHECK-SAME: greta.shapes = {{\[\[}}"d0", 8, 64], ["d1", 16, 2, 64], ["d2", "d3"], ["d2"], {{\[\[}}"+", "d2", 1]], ["d0", 8, 64]]
+func.func @begins_behind(%q: tensor<?x8x64xf16>, %k: tensor<?x16x2x64xf16>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %b: tensor<?xi32>) -> tensor<?x8x64xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<?x8x64xf16>, tensor<?x16x2x64xf16>, tensor<?x16x2x64xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<?xi32> -> tensor<?x8x64xf16>
+  return %0 : tensor<?x8x64xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @begins_before
+// CHECK-SAME: greta.shapes = {{\[\[}}"d0"], {{\[\[}}"+", "d0", -1], "d1"], {{\[\[}}"+", "d0", -1]], ["d2", 8, 64], ["d3", 16, 2, 64], ["d2", 8, 64]]
+func.func @begins_before(%b: tensor<?xi32>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %q: tensor<?x8x64xf16>, %k: tensor<?x16x2x64xf16>) -> tensor<?x8x64xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<?x8x64xf16>, tensor<?x16x2x64xf16>, tensor<?x16x2x64xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<?xi32> -> tensor<?x8x64xf16>
+  return %0 : tensor<?x8x64xf16>
+}

@@ -289,6 +289,48 @@ func.func @paged_lengths(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xf16>, %
   return
 }
 // -----
+func.func @begins_queries(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %b: tensor<3xi32>) {
+  // expected-error @below {{'q' has rank 4; it is [T, Hq, D] of rank 3: reshape it}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<2x8x4x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32>, tensor<3xi32> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @begins_tokens_first(%q: tensor<9x8x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %b: tensor<3xi32>) {
+  // expected-error @below {{has 'begins' and 'tokens_first'; the rows of 'begins' are tokens first: leave 'tokens_first' out}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) {tokens_first} : tensor<9x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32>, tensor<3xi32> -> tensor<9x8x64xf16>
+  return
+}
+// -----
+func.func @begins_rank(%q: tensor<9x8x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %b: tensor<1x3xi32>) {
+  // expected-error @below {{'begins' has rank 2; it is [B + 1] of rank 1: reshape it}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<9x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32>, tensor<1x3xi32> -> tensor<9x8x64xf16>
+  return
+}
+// -----
+func.func @begins_type(%q: tensor<9x8x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %b: tensor<3xi64>) {
+  // expected-error @below {{'begins' has element type 'i64'; it is 'i32': convert it with arith}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<9x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32>, tensor<3xi64> -> tensor<9x8x64xf16>
+  return
+}
+// -----
+func.func @begins_size(%q: tensor<9x8x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<?x4xi32>, %l: tensor<2xi32>, %b: tensor<2xi32>) {
+  // expected-error @below {{'begins' has 2 elements in dimension 0, not 3; it must match B of 'lengths' and one more}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<9x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<?x4xi32>, tensor<2xi32>, tensor<2xi32> -> tensor<9x8x64xf16>
+  return
+}
+// -----
+func.func @begins_lengths(%q: tensor<9x8x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<3xi32>, %b: tensor<3xi32>) {
+  // expected-error @below {{'lengths' has 3 elements in dimension 0, not 2; it must match B of 'table'}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<9x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<3xi32>, tensor<3xi32> -> tensor<9x8x64xf16>
+  return
+}
+// -----
+func.func @begins_heads(%q: tensor<9x9x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %b: tensor<3xi32>) {
+  // expected-error @below {{'k_cache' has 2 heads, which do not divide 9}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<9x9x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32>, tensor<3xi32> -> tensor<9x9x64xf16>
+  return
+}
+// -----
 func.func @update_cache(%c: tensor<4x32x64xf16>, %n: tensor<2x4x3x64xf16>, %p: tensor<2xi32>) {
   // expected-error @below {{'cache' has rank 3; it is [B, H, Tmax, D] of rank 4: reshape it}}
   %0 = greta.kv_update %c, %n, %p : tensor<4x32x64xf16>, tensor<2x4x3x64xf16>, tensor<2xi32> -> tensor<4x32x64xf16>

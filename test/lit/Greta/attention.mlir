@@ -44,6 +44,13 @@ func.func @paged_sinks(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %
   return %0 : tensor<?x32x1x128xf16>
 }
 
+// CHECK-LABEL: func.func @begins(
+// CHECK: greta.paged_attention %arg0, %arg1, %arg1, %arg2, %arg3 begins(%arg4) sinks(%arg5) {window = 4 : i64} : tensor<?x32x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<32xf32> -> tensor<?x32x128xf16>
+func.func @begins(%q: tensor<?x32x128xf16>, %k: tensor<?x16x8x128xf16>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %b: tensor<?xi32>, %s: tensor<32xf32>) -> tensor<?x32x128xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) sinks(%s) {window = 4} : tensor<?x32x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<32xf32> -> tensor<?x32x128xf16>
+  return %0 : tensor<?x32x128xf16>
+}
+
 // CHECK-LABEL: func.func @groups(
 // CHECK: %[[ROWS:.*]], %[[SCALES:.*]] = greta.paged_kv_update %arg1, %arg4, %arg5, %arg6 : tensor<?x16x8x128xi8>, tensor<?x8x128xf16>, tensor<?xi32>, tensor<?x16x8x4xf16> -> tensor<?x16x8x128xi8>, tensor<?x16x8x4xf16>
 // CHECK: greta.paged_attention %arg0, %[[ROWS]], %[[ROWS]], %arg2, %arg3 scales(%[[SCALES]], %[[SCALES]])

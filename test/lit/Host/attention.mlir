@@ -34,6 +34,20 @@ func.func @paged(%q: tensor<?x8x?x64xf16>, %k: tensor<?x16x2x64xf16>, %v: tensor
   return %0 : tensor<?x8x?x64xf16>
 }
 
+// Sequences one after another, whose rows are in place; rows of none are zero.
+// CHECK-LABEL: func.func @rows(
+// CHECK: %[[ZERO:.*]] = linalg.fill
+// CHECK: scf.for %[[N:[^ ]*]] = {{.*}} iter_args(%[[DONE:.*]] = %[[ZERO]], %[[BEGIN:.*]] = %c0)
+// CHECK: %[[NEXT:.*]] = tensor.extract %arg4[
+// CHECK: %[[ROWS:.*]] = arith.subi %{{.*}}, %[[BEGIN]] : index
+// CHECK: tensor.extract_slice %arg0[%[[BEGIN]], 0, 0] [%[[ROWS]], 8, 64]
+// CHECK: tensor.extract_slice %arg2[%[[N]], 0]
+// CHECK: tensor.insert_slice %{{.*}} into %[[DONE]][%[[BEGIN]], 0, 0] [%[[ROWS]], 8, 64]
+func.func @rows(%q: tensor<?x8x64xf16>, %k: tensor<?x16x2x64xf16>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %b: tensor<?xi32>) -> tensor<?x8x64xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %t, %l begins(%b) : tensor<?x8x64xf16>, tensor<?x16x2x64xf16>, tensor<?x16x2x64xf16>, tensor<?x?xi32>, tensor<?xi32>, tensor<?xi32> -> tensor<?x8x64xf16>
+  return %0 : tensor<?x8x64xf16>
+}
+
 // CHECK-LABEL: func.func @update(
 // CHECK: scf.for %[[N:[^ ]*]] =
 // CHECK: scf.for %[[I:[^ ]*]] =
