@@ -208,17 +208,20 @@ def test_nothing_spills(tmp_path, chip):
 
 
 # A sequence of two pages of eight places each, of three pages that there are; and what is wrong with it.
-PLACES = dict(table=[[0, 1], [2, 9]], lengths=[3, 12], pos=[0, 7], slots=[3, -1, 24])
+PLACES = dict(table=[[0, 1], [2, 9]], lengths=[3, 12], pos=[0, 7], slots=[3, -1, 24], begins=[0, 2, 3])
 WRONG = [
     ("paged", dict(), r"paged_attention: an entry of 'table' names no page \(caches.mlir:2\), pid \(\d+, 0, 0\) idx \( *8\)"),
     ("paged", dict(lengths=[3, 17]), "paged_attention: 'lengths' is negative, or beyond the table"),
+    ("own", dict(), "paged_attention: an entry of 'table' names no page"),
+    ("own", dict(begins=[0, 2, 4]), "paged_attention: 'begins' do not ascend from 0, or are beyond the rows"),
+    ("own", dict(begins=[0, 2, 1]), "paged_attention: 'begins' do not ascend from 0, or are beyond the rows"),
     ("attention", dict(), "attention: 'lengths' is negative, or beyond the keys"),
     ("gradients", dict(), "attention_backward: 'lengths' is negative, or beyond the keys"),
     ("rows", dict(), "kv_update: 'pos' has rows beyond the cache"),
     ("slots", dict(), r"paged_kv_update: an entry of 'slots' is beyond the cache .* idx \( *4\)"),
     ("stored", dict(), r"paged_kv_update: an entry of 'slots' is beyond the cache .* idx \( *2\D"),
 ]
-RIGHT = dict(table=[[0, 1], [2, -1]], lengths=[3, 8], pos=[0, 5], slots=[3, -1, 23])
+RIGHT = dict(table=[[0, 1], [2, -1]], lengths=[3, 8], pos=[0, 5], slots=[3, -1, 23], begins=[0, 1, 2])
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +229,10 @@ def checked(tmp_path_factory):
     caches = """func.func @paged(%q: tensor<2x4x1x32xf16>, %k: tensor<?x8x2x32xf16>, %table: tensor<2x?xi32>, %lengths: tensor<2xi32>) -> tensor<2x4x1x32xf16> {
   %0 = greta.paged_attention %q, %k, %k, %table, %lengths : tensor<2x4x1x32xf16>, tensor<?x8x2x32xf16>, tensor<?x8x2x32xf16>, tensor<2x?xi32>, tensor<2xi32> -> tensor<2x4x1x32xf16>
   return %0 : tensor<2x4x1x32xf16>
+}
+func.func @own(%q: tensor<?x4x32xf16>, %k: tensor<?x8x2x32xf16>, %table: tensor<2x?xi32>, %lengths: tensor<2xi32>, %begins: tensor<3xi32>) -> tensor<?x4x32xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %table, %lengths begins(%begins) : tensor<?x4x32xf16>, tensor<?x8x2x32xf16>, tensor<?x8x2x32xf16>, tensor<2x?xi32>, tensor<2xi32>, tensor<3xi32> -> tensor<?x4x32xf16>
+  return %0 : tensor<?x4x32xf16>
 }
 func.func @attention(%q: tensor<2x4x5x32xf16>, %k: tensor<2x2x?x32xf16>, %lengths: tensor<2xi32>) -> tensor<2x4x5x32xf16> {
   %0 = greta.attention %q, %k, %k lengths(%lengths) : tensor<2x4x5x32xf16>, tensor<2x2x?x32xf16>, tensor<2x2x?x32xf16>, tensor<2xi32> -> tensor<2x4x5x32xf16>
@@ -258,7 +265,7 @@ func.func @stored(%cache: tensor<?x8x2x32xf16>, %x: tensor<3x64xf16>, %w: tensor
 
 
 def run_checked(checked, tmp_path, device, function, places):
-    shapes = {"paged": "2x4x1x32xf16 3x8x2x32xf16 table lengths", "attention": "2x4x5x32xf16 2x2x8x32xf16 lengths", "rows": "2x2x8x32xf16 2x2x3x32xf16 pos"}
+    shapes = {"paged": "2x4x1x32xf16 3x8x2x32xf16 table lengths", "own": "3x4x32xf16 3x8x2x32xf16 table lengths begins", "attention": "2x4x5x32xf16 2x2x8x32xf16 lengths", "rows": "2x2x8x32xf16 2x2x3x32xf16 pos"}
     shapes |= {"gradients": "2x4x5x32xf16 2x2x8x32xf16 2x4x5xf32 lengths", "slots": "3x8x2x32xf16 3x2x32xf16 slots", "stored": "3x8x2x32xf16 3x64xf16 64x64xf16 slots"}
     for name, numbers in places.items():
         np.save(tmp_path / f"{name}.npy", np.array(numbers, np.int32))
