@@ -343,15 +343,17 @@ def paged_attention(
     scale: float | None = None,
     window: int | None = None,
     softcap: float | None = None,
+    begins: Any = None,
     sinks: Any = None,
     k_scale: Any = None,
     v_scale: Any = None,
 ) -> Any:
     """Causal attention of q [B, Hq, S, D] over caches [P, page, Hkv, D], whose pages of sequence b are table[b] and hold lengths[b] keys.
 
+    With `begins` [B + 1] sequences have numbers of rows of their own: q is [T, Hq, D], and begins[b] to begins[b + 1] - 1 are the rows of sequence b, its last tokens.
     `sinks` [Hq] in f32 are a logit per head whose weight goes to no value. Caches may be of 8 bits; `k_scale` and `v_scale` in f32, [P or 1, page or 1, Hkv or 1], are what they are multiplied by.
     """
-    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], _logits(scale, window, softcap), _given(sinks=sinks) | _scales(k_scale, v_scale))
+    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], _logits(scale, window, softcap), _given(begins=begins, sinks=sinks) | _scales(k_scale, v_scale))
 
 
 def kv_update(cache: Any, new: Any, pos: Any) -> Any:

@@ -252,6 +252,11 @@ def test_paged_attention():
     want = np.stack([attended(q[b], flat(k, b), flat(v, b), lengths[b], causal=True) for b in range(2)])
     none = np.full(4, -np.inf, np.float32)
     check(ops.paged_attention(q, k, v, table, lengths, sinks=none), want, *ATTENTION, depth=16)
+    rows = random(4, 4, 32, seed=3)
+    begins = np.array([0, 1, 4], np.int32)
+    heads = rows.transpose(1, 0, 2)
+    want = np.concatenate([attended(heads[:, begins[b] : begins[b + 1]], flat(k, b), flat(v, b), lengths[b], causal=True) for b in range(2)], axis=1).transpose(1, 0, 2)
+    check(ops.paged_attention(rows, k, v, table, lengths, begins=begins), want, *ATTENTION, depth=16)
 
 
 def test_function_fuses():
