@@ -222,14 +222,19 @@ static void forEachOfWaves(const Blocks &blocks, Tile tile, bool areBytes,
   }
 }
 
+/// Heads that read the same keys.
+static int64_t sharedHeads(Operation *op, RankedTensorType keys) {
+  int64_t ofKeys = keys.getDimSize(isa<PagedAttentionOp>(op) ? 2 : 1);
+  return queryTypeOf(op).getDimSize(1) / ofKeys;
+}
+
 /// Returns the rows of a tile of few queries, which are those of `heads` heads
 /// that read the same keys; 0 if queries are many.
 static int64_t fewRows(Operation *op, RankedTensorType keys, int64_t &heads) {
   int64_t count = expectedQueries(op);
   if (ShapedType::isDynamic(count) || count > mostFewQueries)
     return 0;
-  int64_t ofKeys = keys.getDimSize(isa<PagedAttentionOp>(op) ? 2 : 1);
-  heads = llvm::PowerOf2Ceil(queryTypeOf(op).getDimSize(1) / ofKeys);
+  heads = llvm::PowerOf2Ceil(sharedHeads(op, keys));
   return heads * llvm::PowerOf2Ceil(std::max<int64_t>(1, count));
 }
 
@@ -243,6 +248,14 @@ static KernelKind attentionKind(const Space &space, const Limits &limits) {
   const int64_t leastRows = blocks.leastRows;
   const int64_t least =
       isSmall && leastRows <= leastOfSimt ? leastOfSimt : blocks.others;
+  // A sequence may have one row, whose keys are then loaded once for all heads;
+  // an eighth of the rows may stay empty for that.
+  if (hasBegins(op)) {
+    int64_t shared = sharedHeads(op, keys);
+    int64_t heads = llvm::PowerOf2Ceil(shared);
+    if (heads <= least && heads * 7 <= shared * 8)
+      tile.heads = heads;
+  }
   blocks.own = rowsOfSimt;
   if (blocks.isWide) {
     blocks.own = blocks.lanes / 2;

@@ -11,9 +11,9 @@ from harness import check, results_on
 CASES = {
     "gfx942": [Rows("plain", "f16", 5, 4, 2, 180, 200, 64), Rows("windowsoftcapsinks", "bf16", 5, 4, 2, 180, 200, 64), Rows("i8pergroup", "f16", 5, 4, 2, 180, 200, 64)],
     "gfx1100": [Rows("plain", "f16", 5, 4, 2, 180, 200, 64)],
-    "gfx1201": [Rows("windowsinks", "f16", 5, 4, 2, 180, 200, 64)],
+    "gfx1201": [Rows("windowsinks", "f16", 5, 7, 1, 180, 200, 64)],
     "vulkan:lavapipe": [Rows("plain", "f16", 5, 4, 2, 180, 200, 16), Rows("windowsinks", "f16", 5, 4, 2, 180, 200, 16), Rows("i8pergroup", "f16", 5, 4, 2, 180, 200, 32)],
-    "vulkan:portable": [Rows("windowsinks", "f16", 5, 4, 2, 180, 200, 16)],
+    "vulkan:portable": [Rows("windowsinks", "f16", 5, 3, 1, 180, 200, 16)],
     "host": [Rows("windowsoftcapsinks", "f16", 5, 4, 2, 180, 200, 16), Rows("i8pergroup", "f16", 5, 4, 2, 180, 200, 32)],
 }
 
