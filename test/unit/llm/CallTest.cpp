@@ -12,7 +12,7 @@ namespace {
 
 // Two places, four pages, and a vocabulary whose mask has three words.
 const CallLimits limits = {
-    2, 4, 64, 70, /*chunk=*/20, /*parts=*/2, /*isAtRest=*/true};
+    2, 4, 64, 70, /*chunk=*/20, /*parts=*/2, /*rows=*/1, /*isAtRest=*/true};
 
 Call good(Call::Kind kind) {
   Call call;
@@ -34,7 +34,7 @@ Call good(Call::Kind kind) {
   one.sampling.isMasked = true;
   one.masks = {{1, 2, 3}, {4, 5, 6}};
   call.checked = {one};
-  if (kind == Call::Append) {
+  if (kind == Call::Append || kind == Call::StepAndAppend) {
     one.sequence.length = 0;
     call.checked = {one, one};
     call.checked[0].tokens = {0, 69, 7};
@@ -73,7 +73,7 @@ TEST(Call, IsRefusedWhereItIsCutOrTooLong) {
         << size;
   EXPECT_EQ(complaint(bytes + "x"), "a call of rank 0 has 1 bytes too many");
   bytes[0] = Call::Last + 1;
-  EXPECT_EQ(complaint(bytes), "a call of rank 0 has the kind 12");
+  EXPECT_EQ(complaint(bytes), "a call of rank 0 has the kind 13");
 }
 
 TEST(Call, IsRefusedWhereAFieldIsOutOfRange) {
@@ -106,6 +106,8 @@ TEST(Call, IsRefusedWhereAFieldIsOutOfRange) {
        "tokens of 0"},
       {Call::Append, [](Call &c) { c.checked[0].tokens.assign(5, 1); },
        "tokens of several parts: 21"},
+      {Call::StepAndAppend, [](Call &c) { c.checked[0].tokens.assign(4, 1); },
+       "tokens of several parts: 20"},
       {Call::Begin, [](Call &c) { c.part = 2; }, "part 2"},
       {Call::Begin, [](Call &c) { c.part = -1; }, "part -1"},
       {Call::EvaluateOne, [](Call &c) { c.tokens.clear(); }, "tokens of 0"},

@@ -224,8 +224,10 @@ struct Checker {
               "a number of tokens of");
       all += sizeOf(one.tokens.size());
     }
-    if (parts > 1) // one sequence's tokens are taken apart
-      require(all, 1, limits.chunk, "tokens of several parts:");
+    bool isStep = call.kind == Call::StepAndAppend;
+    if (parts > 1 || isStep) // one sequence's tokens are taken apart
+      require(all, 1, limits.chunk - (isStep ? limits.rows : 0),
+              "tokens of several parts:");
   }
   void check(const Call &call) const {
     int64_t rows = 0;
@@ -257,6 +259,7 @@ void checkCall(const Call &call, const CallLimits &limits) {
   case Call::MakePlaces:
     return require(call.place, 1, mostPlaces, "a number of places of");
   case Call::Append:
+  case Call::StepAndAppend:
     return checker.append(call);
   case Call::EvaluateOne:
     require(sizeOf(call.tokens.size()), 1, 1, "a number of tokens of");

@@ -39,6 +39,7 @@ struct Call {
     SetMask,
     Begin,
     Step,
+    StepAndAppend,
     Check,
     End,
     ForgetPlaces,
@@ -53,7 +54,7 @@ struct Call {
   std::vector<int32_t> tokens = {};
   std::vector<uint32_t> mask = {};
   Sampling sampling = {};
-  // Of Append the sequences, and of each the tokens to append.
+  // Where something is appended the sequences, and of each the tokens.
   std::vector<Checked> checked = {};
 };
 
@@ -70,6 +71,7 @@ struct CallLimits {
   int64_t vocabulary = 0; // tokens
   int64_t chunk = 0;      // tokens of a pass
   int64_t parts = 0;      // of the last pass
+  int64_t rows = 0;       // of places that generate, in such a pass
   // No place generates, and the input of all was written.
   bool isAtRest = false;
 };

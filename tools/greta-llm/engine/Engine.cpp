@@ -136,8 +136,6 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       latents[name] = allocate(elements, bytesOf(element));
   }
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
-  inputBuffer = runtime.allocate(
-      inputsOf(chunk, static_cast<int64_t>(mostParts), pages).bytes());
   makeCaches();
   cache = Pages(pages);
 
@@ -146,6 +144,10 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   if (options.sequences > 1)
     positions =
         std::min(positions, (c.context + pageSize - 1) / pageSize * pageSize);
+  inputBuffer = runtime.allocate(
+      inputsOf(chunk, static_cast<int64_t>(mostParts) + wantedPlaces(),
+               positions / pageSize)
+          .bytes());
   makeTurns();
 
   for (const auto *some : {&embed, &sample})
@@ -490,102 +492,6 @@ void Engine::queueHead(const Step &step, const Inputs &inputs, int64_t row,
   for (const greta::Function &head : step.head)
     head.launch(stream, bindAll(head, -1, some, x[lastX()], row),
                 {{&logitBuffer, {rows, model.config.vocabulary}}});
-}
-
-int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
-  size_t page = static_cast<size_t>(position / pageSize);
-  return static_cast<int32_t>(sequence.pages[page] * pageSize +
-                              position % pageSize);
-}
-
-// The others append to copies: what they know of a sequence is its pages.
-void Engine::tellAppended(const std::vector<Part> &parts) const {
-  tell([&] {
-    Call call{Call::Append};
-    for (const Part &part : parts) {
-      Checked one;
-      one.sequence = *part.sequence;
-      one.tokens.assign(part.tokens, part.tokens + part.count);
-      call.checked.push_back(std::move(one));
-    }
-    return call;
-  });
-}
-
-void Engine::append(const std::vector<Part> &parts) {
-  tellAppended(parts);
-  if (parts.size() > 1)
-    return appendPass(parts);
-  Part part = parts.front();
-  auto chunk = static_cast<size_t>(options.chunk);
-  for (size_t left = part.count; left; left -= part.count) {
-    part.count = std::min(chunk, left);
-    appendPass({part});
-    part.tokens += part.count;
-  }
-}
-
-void Engine::appendPass(const std::vector<Part> &parts) {
-  size_t columns = 0, tokens = 0;
-  for (const Part &part : parts) {
-    columns = std::max(columns, part.sequence->pages.size());
-    tokens += part.count;
-  }
-  auto count = static_cast<int64_t>(tokens);
-  Inputs inputs = inputsOf(count, static_cast<int64_t>(parts.size()),
-                           static_cast<int64_t>(columns));
-  inputWords.assign(inputs.bytes() / 4, 0);
-  auto array = [&](int which) {
-    return inputWords.data() + inputs.offset(which) / 4;
-  };
-  ends.clear();
-  size_t row = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Sequence &sequence = *parts[i].sequence;
-    std::copy_n(parts[i].tokens, parts[i].count, array(Tokens) + row);
-    for (size_t end = row + parts[i].count; row < end; ++row) {
-      int64_t position = sequence.length++;
-      array(Positions)[row] = static_cast<int32_t>(position);
-      array(Slots)[row] = slotOf(sequence, position);
-    }
-    array(Lengths)[i] = static_cast<int32_t>(sequence.length);
-    array(Begins)[i + 1] = static_cast<int32_t>(row);
-    std::copy(sequence.pages.begin(), sequence.pages.end(),
-              array(Tables) + i * columns);
-    ends.push_back(static_cast<int64_t>(row));
-  }
-  stream.write(inputBuffer, inputWords.data(), inputs.bytes());
-  receiveResidual(count);
-  queueLayers(steps.back(), inputs);
-  sendResidual(count);
-}
-
-void Engine::readLogits(int64_t rows) {
-  if (!stage.isLast)
-    return;
-  size_t before = logits.size(),
-         more = static_cast<size_t>(rows * model.config.vocabulary);
-  logits.resize(before + more);
-  stream.read(logitBuffer, logits.data() + before, more * 4);
-}
-
-const std::vector<float> &Engine::evaluate(Sequence &sequence,
-                                           const int32_t *tokens, size_t count,
-                                           size_t first) {
-  tellAppended({{&sequence, tokens, count}});
-  logits.clear();
-  for (size_t begin = 0; begin < count;) {
-    size_t part = std::min(count - begin, static_cast<size_t>(options.chunk));
-    appendPass({{&sequence, tokens + begin, part}});
-    auto row = static_cast<int64_t>(std::max(first, begin) - begin);
-    begin += part;
-    for (int64_t rows; row < ends.back(); row += rows) {
-      rows = std::min(ends.back() - row, logitRows);
-      queueHead(steps.back(), inputsOf(rows, 1, pages), row, rows);
-      readLogits(rows);
-    }
-  }
-  return logits;
 }
 
 } // namespace greta::llm

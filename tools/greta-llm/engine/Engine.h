@@ -168,8 +168,14 @@ public:
   std::pair<int64_t, int64_t> drafted() const { return {guessed, right}; }
   // Queues the next token of each place that wants more and does not wait.
   // Pages are reserved for the token that it begins with and the one that it
-  // leaves.
-  Chosen step();
+  // leaves. With parts of prompts it is one pass over these and the rows of
+  // stepPlaces() places, which have `chunk` tokens together at most, by the
+  // functions of prompts.
+  Chosen step(const std::vector<Part> &parts = {});
+  // The places up to the last one that the next step would take.
+  int64_t stepPlaces() const;
+  // Whether a step may have parts: all places are in one batch.
+  bool stepsWithParts() const { return places.batches.size() == 1; }
   // Uses everything that a step needs once, so that drivers have compiled it.
   void warmUp();
   // The place's sequence wants none.
@@ -265,7 +271,7 @@ private:
   Inputs inputsOf(int64_t tokens, int64_t sequences, int64_t columns) const;
   Inputs inputsOfPlaces() const;
   static int32_t slotOf(const Sequence &sequence, int64_t position);
-  void appendPass(const std::vector<Part> &parts);
+  void appendPass(const std::vector<Part> &parts, int64_t rows = 0);
   void readLogits(int64_t rows);
   void queueLayers(const Step &step, const Inputs &inputs);
   void queueHead(const Step &step, const Inputs &inputs, int64_t row,
@@ -311,7 +317,7 @@ private:
   }
   void makeOthers(const Model &whole);
   void follow();
-  void tellAppended(const std::vector<Part> &parts) const;
+  void tellAppended(const std::vector<Part> &parts, bool isStep = false) const;
   uint64_t alike() const;
   // By which they are several.
   std::string option() const {

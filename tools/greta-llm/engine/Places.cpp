@@ -313,8 +313,20 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
   return chosen;
 }
 
-Engine::Chosen Engine::step() {
-  tell([] { return Call{Call::Step}; });
+int64_t Engine::stepPlaces() const {
+  int64_t count = 0;
+  for (size_t place = 0; place < places.left.size(); ++place)
+    if (places.left[place] > 0 && !places.waits[place])
+      count = static_cast<int64_t>(place) + 1;
+  return count;
+}
+
+Engine::Chosen Engine::step(const std::vector<Part> &parts) {
+  if (parts.empty())
+    tell([] { return Call{Call::Step}; });
+  else
+    tellAppended(parts, /*isStep=*/true);
+  int64_t rows = stepPlaces();
   size_t size = static_cast<size_t>(places.size);
   // How many of a batch's places: up to the last one that takes part.
   std::vector<int64_t> counts(places.batches.size()), choosing;
@@ -325,11 +337,17 @@ Engine::Chosen Engine::step() {
       choosing.push_back(static_cast<int64_t>(place));
     }
   Chosen chosen = newRead();
-  if (!isShared())
+  if (!isShared() && parts.empty())
     stream.hold(); // the step and the copy of its tokens start as one
   for (size_t batch = 0; batch < counts.size(); ++batch) {
-    if (counts[batch])
+    if (!parts.empty()) {
+      appendPass(parts, rows);
+      queueHead(steps.back(), inputsOf(rows, rows, 1), 0, rows);
+      queueSample(rows, 0);
+      computedRows += rows;
+    } else if (counts[batch]) {
       runStep(static_cast<int64_t>(batch), counts[batch]);
+    }
     for (int64_t place : choosing)
       if (place / places.size == static_cast<int64_t>(batch) &&
           places.wantsLogits[static_cast<size_t>(place)])

@@ -268,23 +268,28 @@ void Engine::follow() {
 //===----------------------------------------------------------------------===//
 
 void Engine::take(const Call &call) {
-  checkCall(call, {static_cast<int64_t>(places.left.size()), pages, positions,
-                   vocabulary(), chunk(), static_cast<int64_t>(ends.size()),
-                   placesAreClear &&
-                       std::all_of(places.left.begin(), places.left.end(),
-                                   [](int64_t left) { return left == 0; })});
+  checkCall(
+      call,
+      {static_cast<int64_t>(places.left.size()), pages, positions, vocabulary(),
+       chunk(), static_cast<int64_t>(ends.size()), stepPlaces(),
+       placesAreClear && std::all_of(places.left.begin(), places.left.end(),
+                                     [](int64_t left) { return left == 0; })});
   Sequence sequence = call.sequence;
   switch (call.kind) {
   case Call::MakePlaces:
     return makePlaces(call.place);
-  case Call::Append: {
+  case Call::Append:
+  case Call::StepAndAppend: {
     std::vector<Sequence> sequences; // copies: their pages are what is known
     std::vector<Part> parts;
     sequences.reserve(call.checked.size());
     for (const Checked &one : call.checked)
       parts.push_back({&sequences.emplace_back(one.sequence), one.tokens.data(),
                        one.tokens.size()});
-    return append(parts);
+    if (call.kind == Call::Append)
+      return append(parts);
+    (void)step(parts);
+    return;
   }
   case Call::EvaluateOne:
     (void)evaluateOne(sequence, call.tokens.front());

@@ -2,15 +2,11 @@
 #include "server/Scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace greta::llm {
 
 namespace {
-// Waiting counts for a part of the tokens that could have been evaluated.
-constexpr double ageing = 0.25;
-constexpr int mostPasses = 8; // over prompts in one turn
 // How long a step waits for masks, or a part of a step's time where that is
 // longer; how long nothing is done but that.
 constexpr double patience = 1e-3, patiencePart = 0.1, pause = 20e-3;
@@ -167,34 +163,13 @@ std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
   return jobs;
 }
 
-/// The prompt with the fewest tokens left, of those that are not taken already;
-/// those that wait become shorter.
-std::shared_ptr<Scheduler::Job>
-Scheduler::nextPrompt(const std::vector<std::shared_ptr<Job>> &without) const {
-  std::shared_ptr<Job> next;
-  double least = 0, now = seconds();
-  double perToken = partTimes.perToken();
-  for (const std::shared_ptr<Job> &job : running) {
-    if (!job->answer || !job->promptLeft(job->isGuideReady()) ||
-        std::find(without.begin(), without.end(), job) != without.end())
-      continue;
-    double left = static_cast<double>(job->request.tokens.size()) -
-                  static_cast<double>(job->evaluated) -
-                  ageing * (now - job->arrived) / perToken;
-    if (!next || left < least) {
-      least = left;
-      next = job;
-    }
-  }
-  return next;
-}
-
-/// Work for the device: parts of prompts, or a token of all that generate, in
-/// turn, so that a long prompt does not stop these. False: there is none.
+/// Work for the device: a token of all that generate, with parts of prompts in
+/// the same pass, or else these in turn, so that a long prompt does not stop
+/// them. False: there is none.
 bool Scheduler::queueNext() {
   promptsFirst = !promptsFirst;
-  bool isNobody = generating().empty();
-  if ((promptsFirst || isNobody) && queuePrompts(!isNobody))
+  bool isNobody = generating().empty(), mixes = !isNobody && stepsWithParts();
+  if (!mixes && (promptsFirst || isNobody) && queuePrompts(!isNobody))
     return true;
   if (drafts)
     return queueCheck();
@@ -206,11 +181,16 @@ bool Scheduler::queueNext() {
   if (step.jobs.empty())
     return false;
   step.isFirst = false;
+  Pass pass;
+  if (mixes)
+    pass = nextPass(tokensOfPart(true, promptSeconds), engine.stepPlaces());
+  noteTime(pass);
   setBegin(step);
-  step.chosen = engine.step();
+  step.chosen = engine.step(partsOf(pass));
   for (const std::shared_ptr<Job> &job : step.jobs)
     ++job->queued;
   ahead.push_back(std::move(step));
+  endPass(pass);
   return true;
 }
 
@@ -248,142 +228,6 @@ void Scheduler::awaitMasks() {
 void Scheduler::setBegin(Step &step) {
   step.begin = unread.empty() ? seconds() : unreadBegin;
   step.behind = std::exchange(unread, {});
-}
-
-/// How many tokens a part of a prompt may have that is to take so long.
-size_t Scheduler::tokensOfPart(bool othersWait, double seconds) const {
-  size_t chunk = static_cast<size_t>(engine.chunk());
-  return othersWait && promptSeconds > 0
-             ? std::min(chunk, partTimes.most(seconds))
-             : chunk;
-}
-
-/// Passes over prompts for one turn. False: there are no prompts.
-bool Scheduler::queuePrompts(bool othersWait) {
-  double left = promptSeconds;
-  auto room = static_cast<size_t>(engine.chunk());
-  int passes = 0;
-  for (bool isLast = false; passes < mostPasses && !isLast; ++passes) {
-    Pass pass = nextPass(std::min(room, tokensOfPart(othersWait, left)));
-    if (pass.jobs.empty())
-      break;
-    queuePass(pass);
-    room -= std::min(room, pass.tokens);
-    left -= partTimes.of(pass.tokens);
-    // Alone, prompts have the device for themselves.
-    isLast =
-        !othersWait || !room || (promptSeconds > 0 && left < partTimes.of(1));
-  }
-  return passes > 0;
-}
-
-/// The next prompt's next tokens, and those of others as long as that pays.
-Scheduler::Pass Scheduler::nextPass(size_t most) {
-  Pass pass;
-  std::vector<std::shared_ptr<Job>> seen;
-  while (pass.tokens < most && pass.jobs.size() < mostParts) {
-    std::shared_ptr<Job> job = nextPrompt(seen);
-    if (!job)
-      break;
-    seen.push_back(job);
-    size_t count = partOf(*job, most - pass.tokens);
-    if (!count || sharesSoon(*job, pass))
-      continue;
-    if (!pass.jobs.empty() && !pays(pass, count))
-      break;
-    pass.jobs.push_back(std::move(job));
-    pass.counts.push_back(count);
-    pass.tokens += count;
-  }
-  return pass;
-}
-
-/// How many of a job's tokens are to be evaluated now.
-size_t Scheduler::partOf(Job &job, size_t most) {
-  // It is asked once: a mask that comes later is for the next part.
-  bool isReady = job.isGuideReady();
-  if (job.guide && isReady && !job.guide->problem().empty()) {
-    fail(job, job.guide->problem());
-    return 0;
-  }
-  // Others may have evaluated more of it since it was admitted.
-  size_t before = std::exchange(job.isBegun, true) ? job.evaluated : 0;
-  share(job);
-  auto cached = static_cast<int64_t>(job.evaluated - before);
-  // A preempted answer evaluates its own tokens again; they are no prompt.
-  if (!(job.last > 0))
-    job.answer->cached =
-        std::min(job.answer->cached + cached, job.promptSize() - 1);
-  counts.cachedTokens += cached;
-  return std::min(job.promptLeft(isReady), most);
-}
-
-/// Whether a pass evaluates the page that a job needs next, which is the job's,
-/// too, when the pass is queued.
-bool Scheduler::sharesSoon(const Job &job, const Pass &pass) const {
-  if (!sharesPages)
-    return false;
-  size_t begin = job.sequence.known * pageSize, end = begin + pageSize;
-  const std::vector<int32_t> &tokens = job.request.tokens;
-  for (size_t i = 0; i < pass.jobs.size() && tokens.size() > end; ++i) {
-    const Job &other = *pass.jobs[i];
-    if (other.sequence.known == job.sequence.known &&
-        other.sequence.chain == job.sequence.chain &&
-        other.evaluated + pass.counts[i] >= end &&
-        std::equal(tokens.begin() + static_cast<std::ptrdiff_t>(begin),
-                   tokens.begin() + static_cast<std::ptrdiff_t>(end),
-                   other.request.tokens.begin() +
-                       static_cast<std::ptrdiff_t>(begin)))
-      return true;
-  }
-  return false;
-}
-
-/// Whether a pass is to have so many tokens more: those who have a part of it
-/// wait longer, and everyone else less than for a pass of their own.
-bool Scheduler::pays(const Pass &pass, size_t more) const {
-  double later = partTimes.of(pass.tokens + more) - partTimes.of(pass.tokens);
-  double sooner = partTimes.of(more) - later;
-  auto with = static_cast<double>(pass.jobs.size());
-  return sooner * (static_cast<double>(running.size()) - with) >= later * with;
-}
-
-void Scheduler::queuePass(const Pass &pass) {
-  std::vector<Engine::Part> parts;
-  for (size_t i = 0; i < pass.jobs.size(); ++i) {
-    Job &job = *pass.jobs[i];
-    parts.push_back({&job.sequence, job.request.tokens.data() + job.evaluated,
-                     pass.counts[i]});
-  }
-  engine.append(parts);
-  if (unread.empty())
-    unreadBegin = seconds();
-  unread.push_back(pass.tokens);
-  counts.promptTokens += static_cast<int64_t>(pass.tokens);
-  ++counts.promptPasses;
-  for (size_t i = 0; i < pass.jobs.size(); ++i) {
-    Job &job = *pass.jobs[i];
-    job.evaluated += pass.counts[i];
-    if (sharesPages)
-      engine.remember(job.sequence, job.request.tokens,
-                      static_cast<int64_t>(job.evaluated));
-    if (!job.isInPrompt() && (!job.guide || setMask(job)))
-      queueFirst(pass.jobs[i], i);
-  }
-}
-
-/// The first token behind a prompt that ends with a part of the last pass.
-void Scheduler::queueFirst(const std::shared_ptr<Job> &job, size_t part) {
-  const Request &request = job->request;
-  job->queued = 1;
-  engine.wantLogits(job->place, request.likeliest >= 0);
-  Step step;
-  step.jobs = {job};
-  setBegin(step);
-  step.chosen =
-      engine.begin(job->place, job->sequence, request.tokens, request.sampling,
-                   drafts ? 1 : request.most, job->before, part);
-  ahead.push_back(std::move(step));
 }
 
 /// Tells the device what a job may say next. False: the job has ended.

@@ -207,6 +207,7 @@ private:
     std::vector<std::shared_ptr<Job>> jobs;
     std::vector<size_t> counts; // of tokens
     size_t tokens = 0;
+    size_t rows = 0; // of the step that they are with
   };
 
   void run();
@@ -233,11 +234,14 @@ private:
                   std::vector<Checked> &all);
   size_t tokensOfPart(bool othersWait, double seconds) const;
   bool queuePrompts(bool othersWait);
-  Pass nextPass(size_t most);
+  bool stepsWithParts() const;
+  Pass nextPass(size_t most, int64_t rows = 0);
   size_t partOf(Job &job, size_t most);
   bool sharesSoon(const Job &job, const Pass &pass) const;
   bool pays(const Pass &pass, size_t more) const;
-  void queuePass(const Pass &pass);
+  static std::vector<Engine::Part> partsOf(const Pass &pass);
+  void noteTime(const Pass &pass);
+  void endPass(const Pass &pass);
   void queueFirst(const std::shared_ptr<Job> &job, size_t part);
   void awaitMasks();
   bool setMask(Job &job);
