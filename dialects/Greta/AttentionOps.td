@@ -115,8 +115,8 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     the result are `[B, S, Hq, D]`, as projections have them. Numbers with scales of groups are multiplied by them where they are loaded, and rounded to
     the type of `q`.
 
-    With `begins` each sequence has its own number of rows, which may be 0, so that prompts and single tokens share a launch; B is below 2^20. A row has the bits that it has with its sequence alone in
-    a launch of one tile. Rows from `begins[B]` on are in no sequence, and zero. `begins` come from the device, as the offsets of `greta.grouped_matmul` do, and nobody checks them but checked functions: each is taken as 0
+    With `begins` each sequence has its own number of rows, which may be 0, so that prompts and single tokens share a launch; B is below 2^20. A row has the same bits whatever
+    else is in the launch. Rows from `begins[B]` on are in no sequence, and zero. `begins` come from the device, as the offsets of `greta.grouped_matmul` do, and nobody checks them but checked functions: each is taken as 0
     where it is negative and as T beyond T, and the first as 0. If they do not ascend it is not defined which sequence has a row, or whether one has.
 
     Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, arXiv:2309.06180.

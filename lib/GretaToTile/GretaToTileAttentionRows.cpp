@@ -72,13 +72,14 @@ Value AttentionEmitter::sequenceOf(Value slot) {
   auto loop = loopOver(
       i32(0), rounds, 1, {i32(0), step}, [&](Value, ValueRange carried) {
         Value first = carried[0], step = carried[1], found = first;
-        SmallVector<Value> numbers, values;
-        for (int64_t probe = 1; probe < probes; ++probe) {
-          numbers.push_back(add(first, mul(step, i32(probe))));
-          values.push_back(beginOf(least(numbers.back(), last)));
+        SmallVector<std::pair<Value, Value>> probed; // sequences, their begins
+        for (Value number = first; int64_t(probed.size()) + 1 < probes;) {
+          number = add(number, step);
+          probed.push_back({number, beginOf(least(number, last))});
         }
-        for (auto [number, begin] : llvm::zip_equal(numbers, values)) {
-          Value limit = mul(sub(next, number), m);
+        Value limit = mul(sub(next, first), m), fall = mul(step, m);
+        for (auto [number, begin] : probed) {
+          limit = sub(limit, fall);
           found = select(below(begin, limit), number, found);
         }
         return SmallVector<Value>{found, shr(step, i32(4))};
@@ -95,10 +96,9 @@ Value AttentionEmitter::tileOfSlot(Value slot) {
   Value number = sequenceOf(slot);
   isSequence = below(number, last);
   sequence = number;
-  Value isFirst = equal(number, zero);
-  rowsBefore = select(isFirst, zero, most(beginOf(number), zero));
-  Value end = least(beginOf(least(add(number, one), last)), rows);
-  end = select(isSequence, end, rows);
+  Value begin = beginOf(number), end = beginOf(least(add(number, one), last));
+  rowsBefore = select(equal(number, zero), zero, most(begin, zero));
+  end = select(isSequence, least(end, rows), rows);
   rowCount = sub(end, rowsBefore);
   Value before = add(div(rowsBefore, m), number);
   Value count = div(add(rowCount, i32(tileRows - 1)), m);
