@@ -1,7 +1,7 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken, pergroup of 32 or 16 neighbours); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; in rows_KIND_.. sequences have OWN_ROWS of S rows; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
+extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken, pergroup of 32 or 16 neighbours); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; in rows_KIND_.. sequences have OWN_ROWS of S rows, if they are as many, else 0, 1, 2, 0 ..; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
 operands, and is read, as they lie elsewhere.
 """
 
@@ -113,12 +113,12 @@ class Rows(Paged, family="rows"):
 
     @property
     def begins(self):
-        return np.cumsum((0, *OWN_ROWS))
+        return np.cumsum((0, *(OWN_ROWS if self.b == len(OWN_ROWS) else np.arange(self.b) % 3)))
 
     @property
     def lengths(self):
         """All keys, some of a sequence without rows, as many as rows, fewer, and more."""
-        return np.array([self.t, 5, 7, 33, 140])
+        return np.array([self.t, 5, 7, 33, 140]) if self.b == len(OWN_ROWS) else some_lengths(self)
 
 
 class Split:

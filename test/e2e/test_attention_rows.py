@@ -11,7 +11,7 @@ from harness import check, results_on
 # Kind, type, B, Hq, Hkv, S, T, D.
 EVERYTHING = "windowsoftcapsinksi8pergroup"
 CASES = {
-    "gfx942": [Rows(EVERYTHING, "f16", 5, 4, 2, 180, 200, 64)],
+    "gfx942": [Rows(EVERYTHING, "f16", 5, 4, 2, 180, 200, 64), Rows(EVERYTHING, "f16", 40, 4, 2, 42, 20, 64)],  # of 40 the search looks at sixteenths first
     "gfx1201": [Rows("windowsinks", "f16", 5, 7, 1, 180, 200, 64)],  # a head of the tile is none
     "host": [Rows(EVERYTHING, "f16", 5, 4, 2, 180, 200, 32)],
 }
