@@ -4,6 +4,7 @@
 #include "DType.h"
 #include "Error.h"
 #include "Health.h"
+#include "Trace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -160,6 +161,7 @@ const Function::Loaded &Function::load(const Loaded &L) const {
   std::lock_guard<std::mutex> Guard(L.Loading);
   if (L.IsLoaded.load(std::memory_order_relaxed))
     return L;
+  Trace::Call Traced("make kernels");
   std::vector<KernelRef> Kernels;
   for (const KernelDecl &K : L.From.Kernels) {
     Kernels.push_back(

@@ -1,7 +1,7 @@
 // Trace.h: what a program did, as a file for Perfetto or chrome://tracing,
-// where GRETA_TRACE names one. In: calls of the API, kernels between two events
-// of the device, bytes in use. Out: JSON in Chrome's trace format, written
-// piece by piece, the last one when the process ends.
+// where GRETA_TRACE names one. In: calls of the API, making kernels, kernels
+// between two events of the device, bytes in use. Out: JSON in Chrome's trace
+// format, written piece by piece, the last one when the process ends.
 //
 // Kernels get times of the host's clock by an event of their stream whose time
 // both sides know: the first one that was traced.

@@ -2,6 +2,7 @@
 end by SIGTERM. On simulated gfx942, with a model of random weights.
 """
 
+import collections
 import concurrent.futures
 import http.client
 import json
@@ -240,6 +241,27 @@ def test_synthetic_models_chat(server):
     assert status == 200, text
     alone = server.request("/v1/completions", {"prompt": "user: hi\nassistant:", "max_tokens": 4, "temperature": 0})[1]
     assert json.loads(text)["choices"][0]["message"]["content"] == json.loads(alone)["choices"][0]["text"]
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_the_first_answers_make_nothing(package, tmp_path, parallel):
+    """The server listens when the first answer will be fast: one that nobody asked has loaded, recorded and launched whatever another uses that answered requests."""
+    trace = tmp_path / "trace.json"
+
+    def used(*prompts):
+        options = ["--synthetic=tiny"], f"--parallel={parallel}", "--context=256"
+        with Server(package, *options, environment={"GRETA_TRACE": str(trace)}) as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for prompt in prompts[:1]:
+                server.complete(prompt=prompt, max_tokens=3)
+            for answer in pool.map(lambda prompt: server.complete(prompt=prompt, max_tokens=4), prompts):
+                assert answer["usage"]["completion_tokens"] <= 4
+        events = json.loads(trace.read_text())["traceEvents"]
+        calls = collections.Counter(e["name"] for e in events if e.get("cat") == "call")
+        made = {name: calls[name] for name in ("greta_function_load", "make kernels", "greta_graph_end")}
+        assert all(made.values()), made
+        return made, {e["name"] for e in events if e.get("cat") == "kernel"}
+
+    assert used() == used("a", "bc" * 20, "de", "fg")
 
 
 def test_full_queue_and_end(package):
