@@ -60,10 +60,10 @@ ArrayRef<TargetRow> greta::getTargets() {
   return rows;
 }
 
-static Error unknownTarget(StringRef name) {
+static Error wrongTarget(const Twine &what) {
   std::string message;
   raw_string_ostream os(message);
-  os << "unknown target '" << name << "'; targets are ";
+  os << what << "; targets are ";
   for (const TargetRow &row : getTargets())
     os << row.name << ", ";
   os << "vulkan (all of its families)";
@@ -78,7 +78,7 @@ Expected<const TargetRow *> greta::lookupTarget(StringRef name) {
       if (alias.equals_insensitive(name))
         return &row;
   }
-  return unknownTarget(name);
+  return wrongTarget("unknown target '" + name + "'");
 }
 
 Expected<SmallVector<const TargetRow *>> greta::parseTargets(StringRef list) {
@@ -87,6 +87,8 @@ Expected<SmallVector<const TargetRow *>> greta::parseTargets(StringRef list) {
     if (!is_contained(targets, row))
       targets.push_back(row);
   };
+  if (list.trim().empty())
+    return wrongTarget("no target is given");
   SmallVector<StringRef> names;
   list.split(names, ',');
   for (StringRef name : names) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <openssl/evp.h>
 #include <zip.h>
 
@@ -171,6 +172,11 @@ const FunctionDecl *Package::find(const std::string &Name) const {
 
 std::shared_ptr<const Package> openPackage(const std::string &Path) {
   return named(Path, [&] {
+    // libzip opens a directory, and fails to read it as an archive.
+    std::error_code Ignored;
+    if (std::filesystem::is_directory(Path, Ignored))
+      fail(GRETA_ERROR_BAD_PACKAGE,
+           "cannot open the package: ", strerror(EISDIR));
     zip_error_t Problem;
     zip_error_init(&Problem);
     zip_source_t *Source =

@@ -199,6 +199,9 @@ def test_wrong_pointer_range():
 def test_wrong_targets_options_and_kernels():
     with pytest.raises(greta.Error, match="gfx1"):
         greta.compile(axpy, SIGNATURE, "gfx1")
+    for none in [], "":
+        with pytest.raises(greta.Error, match="no target is given; targets are gfx90a, "):
+            greta.compile(axpy, SIGNATURE, targets=none)
     with pytest.raises(greta.Error, match="no launch has the option warps"):
         greta.compile(axpy, SIGNATURE, "gfx942", warps=3)
     with pytest.raises(greta.Error, match="is no kernel; decorate it with @triton.jit"):

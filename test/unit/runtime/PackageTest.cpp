@@ -54,6 +54,14 @@ TEST(Package, ReadsFromAFile) {
     EXPECT_EQ(E.code(), GRETA_ERROR_NOT_FOUND);
     EXPECT_NE(std::string(E.what()).find("absent.greta"), std::string::npos);
   }
+  try {
+    openPackage(temporaryFolder());
+    FAIL();
+  } catch (const Error &E) {
+    EXPECT_EQ(E.code(), GRETA_ERROR_BAD_PACKAGE);
+    EXPECT_EQ(E.what(),
+              temporaryFolder() + ": cannot open the package: Is a directory");
+  }
 }
 
 // Ranks of a test are threads, of which each makes its own package.
