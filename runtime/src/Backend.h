@@ -278,6 +278,8 @@ public:
     lacks("streams of HIP");
   }
 
+  // For a library that works on whatever device the calling thread has.
+  virtual void makeCurrent() {}
   // Whether nothing runs there any more.
   virtual bool isLost() const { return false; }
   // Whether its streams copy memory of the other device by themselves, which

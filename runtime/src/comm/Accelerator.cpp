@@ -232,8 +232,11 @@ class Hip : public Accelerator {
 public:
   explicit Hip(std::shared_ptr<Device> Owner)
       : D(std::move(Owner)), Queue(D->createStream()) {}
-  // Calls of the runtime make the device current, and nothing else is used.
-  std::shared_ptr<void> use() override { return nullptr; }
+  // Who needs another device makes that current.
+  std::shared_ptr<void> use() override {
+    D->makeCurrent();
+    return nullptr;
+  }
   void *stream() override { return Queue->handle(); }
   MemoryRef allocate(size_t Size) override { return D->allocate(Size); }
   void *address(const MemoryRef &M) override {

@@ -401,6 +401,7 @@ struct HipDevice : Device {
   std::unique_ptr<Stream> adoptHipStream(void *Stream) override {
     return std::make_unique<HipStream>(C, static_cast<hipStream_t>(Stream));
   }
+  void makeCurrent() override { C->use(); }
   bool isLost() const override { return C->IsLost; }
   bool copiesFrom(Device &Other) override {
     auto *Its = dynamic_cast<HipDevice *>(&Other);

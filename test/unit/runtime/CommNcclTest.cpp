@@ -385,4 +385,81 @@ TEST_F(CommNccl, ARankThatDoesNotComeEndsIt) {
       Usual);
 }
 
+// RCCL and HIP, by both fakes: memory is taken as it is, and collectives are
+// operations of a stream.
+class CommRccl : public testing::Test {
+protected:
+  void SetUp() override {
+    void *Nccl = dlopen(GRETA_TEST_FAKE_NCCL, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(Nccl, nullptr) << dlerror();
+    void *Hip = dlopen(GRETA_TEST_FAKE_HIP, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(Hip, nullptr) << dlerror();
+    auto Find = [](void *Library, const char *Name, auto &To) {
+      To = reinterpret_cast<std::decay_t<decltype(To)>>(dlsym(Library, Name));
+    };
+    Find(Nccl, "fake_nccl_enable", Enable);
+    Find(Nccl, "fake_nccl_calls", Calls);
+    Find(Nccl, "fake_nccl_take_hip", Take);
+    Find(Hip, "fake_hip_faults", Faults);
+    Before = Faults();
+    Take(dlsym(Hip, "fake_hip_call"), dlsym(Hip, "fake_hip_current"));
+  }
+  void TearDown() override {
+    EXPECT_EQ(Faults(), Before);
+    Enable(nullptr, Right);
+    Take(nullptr, nullptr);
+  }
+  void (*Enable)(const uint8_t *, int) = nullptr;
+  int (*Calls)(const char *) = nullptr;
+  void (*Take)(void *, void *) = nullptr;
+  int (*Faults)() = nullptr;
+  int Before = 0;
+  enum { Right, WrongSums }; // FakeNccl.cpp
+  uint8_t Uuid[16] = {};
+};
+
+TEST_F(CommRccl, TakesHipMemory) {
+  Enable(Uuid, Right);
+  ranks("hip:", 2, [](Rank &Own) {
+    EXPECT_NE(Own.C.info().find("\"way\": \"nccl\""), std::string::npos)
+        << Own.C.info();
+    uint32_t Seed = 0;
+    for (uint32_t What = Reduce; What < Last; ++What)
+      for (size_t Count : {1, 1001})
+        for (const char *Type : {"f32", "i32"}) {
+          ++Seed;
+          EXPECT_TRUE(isRight(Own, static_cast<Which>(What), Count, Type,
+                              Seed % 2, Seed % 2, Seed, Seed % 3 == 0))
+              << What << " " << Count << " " << Type;
+        }
+    // Between operations of the stream nobody waits.
+    greta::Buffer A = Own.R.allocate(4096), B = Own.R.allocate(4096);
+    Own.S.fill(A, 4096, 3);
+    Own.C.allReduce(Own.S, B, A, 1024, "i32");
+    Own.C.allReduce(Own.S, B, B, 1024, "i32");
+    Own.S.fill(A, 4096, 1);
+    std::vector<int32_t> Got(1024);
+    Own.S.read(B, Got.data(), 4096);
+    EXPECT_EQ(Got, std::vector<int32_t>(1024, 12));
+  });
+  EXPECT_EQ(Calls("ncclCommInitRank"), 2);
+  EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 4 + 2));
+  EXPECT_EQ(Calls("ncclAllGather"), 2 * (1 + 4));
+  EXPECT_EQ(Calls("ncclReduceScatter"), 2 * 4);
+  EXPECT_EQ(Calls("ncclBroadcast"), 2 * 4);
+  EXPECT_EQ(Calls("ncclCommAbort"), 2);
+  EXPECT_EQ(Calls("cuImportExternalMemory"), 0);
+}
+
+TEST_F(CommRccl, IsLeftOutWhereItComputesWrong) {
+  Enable(Uuid, WrongSums);
+  greta_set_log_callback([](greta_log_level, const char *, void *) {}, nullptr);
+  ranks("hip:", 2, [](Rank &Own) {
+    EXPECT_NE(Own.C.info().find("\"way\": \"host\""), std::string::npos)
+        << Own.C.info();
+    EXPECT_TRUE(isRight(Own, Reduce, 1001, "f32", false, 0, 1));
+  });
+  greta_set_log_callback(nullptr, nullptr);
+}
+
 } // namespace

@@ -67,7 +67,8 @@ inline std::string ranksName(const testing::TestParamInfo<const char *> &I) {
 }
 
 // Runs Body(rank) in a thread for each rank; on "device@hosts" the ranks are as
-// if each was on a host of its own.
+// if each was on a host of its own, on "device:" each has the device of its
+// number.
 template <typename Body>
 void ranks(const std::string &Where, uint32_t Size, Body B,
            greta_comm_options Usual = {}) {
@@ -84,7 +85,7 @@ void ranks(const std::string &Where, uint32_t Size, Body B,
           O.address = Address.c_str();
         if (Usual.timeout_milliseconds)
           O.timeout_milliseconds = Usual.timeout_milliseconds;
-        Rank Own(Spec, O);
+        Rank Own(Spec.back() == ':' ? Spec + std::to_string(N) : Spec, O);
         B(Own);
       } catch (const std::exception &E) {
         ADD_FAILURE() << "rank " << N << ": " << E.what();

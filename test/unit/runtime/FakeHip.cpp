@@ -44,7 +44,7 @@ struct Stream {
   std::thread Worker;
 };
 
-// One lock for everything; operations run under it.
+// One lock for everything; operations run under it, but calls of a test.
 struct State {
   std::mutex Lock;
   std::condition_variable Changed;
@@ -120,8 +120,10 @@ void work(Stream *Self) {
         Guard, [&] { return Self->Queue.empty() ? Self->Ending : !S.Held; });
     if (Self->Queue.empty())
       return;
-    Self->Queue.front()();
+    // It may let go of the lock, and the queue may be cleared then.
+    Operation Next = std::move(Self->Queue.front());
     Self->Queue.pop_front();
+    Next();
     ++Self->Ran;
     S.Changed.notify_all();
   }
@@ -218,6 +220,19 @@ int fake_hip_peers(int How) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Peers = static_cast<decltype(State::Peers)>(How);
   return std::exchange(state().PeerCopies, 0);
+}
+
+// The calling thread's device.
+int fake_hip_current() { return Current; }
+
+// Calls F behind what was queued. Other streams go on meanwhile, as they do
+// beside a kernel that waits for them.
+void fake_hip_call(Stream *On, void (*F)(void *), void *Data) {
+  submit(On, [=] {
+    state().Lock.unlock();
+    F(Data);
+    state().Lock.lock();
+  });
 }
 
 int hipInit(unsigned) { return Success; }

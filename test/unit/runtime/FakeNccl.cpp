@@ -3,7 +3,8 @@
 // UUID that a test gives it, and there is no library before. An opaque file
 // descriptor of lavapipe is a memory file, so its memory is mapped, and
 // collectives of ranks that are threads of one process work on it. Work of a
-// stream runs in a thread of its own, later than the calls.
+// stream runs in a thread of its own, later than the calls. With FakeHip.cpp it
+// is RCCL, and streams are that one's.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <sys/mman.h>
 #include <thread>
@@ -33,6 +35,11 @@ std::map<std::string, int> Calls;
 // The fault of a test: sums are off by one; rank 1 cannot begin, or its process
 // ends there; rank 1 is late with every end.
 enum { Right, WrongSums, NoStart, EndsAtStart, LateEnds } Mode = Right;
+
+// Calls a function behind what a stream of HIP has, and says which device the
+// thread has; null: streams are CUDA's.
+void (*HipCall)(void *, void (*)(void *), void *) = nullptr;
+int (*HipCurrent)() = nullptr;
 
 void count(const char *Name) {
   std::lock_guard<std::mutex> Guard(Lock);
@@ -92,7 +99,8 @@ struct Given {
 struct Team {
   int Size = 0, Joined = 0;
   bool Aborted = false;
-  int Inside = 0; // collectives that have not ended on every rank
+  int Inside = 0;        // collectives that have not ended on every rank
+  std::set<int> Devices; // of HIP
   std::map<uint64_t, std::vector<Given>> Rounds;
   std::map<uint64_t, int> Came, Went;
 };
@@ -144,7 +152,7 @@ void queue(
     std::lock_guard<std::mutex> Guard(Lock);
     ++C->Of->Inside;
   }
-  S->add([=, Late = Mode == LateEnds && C->Rank == 1] {
+  auto Work = [=, Late = Mode == LateEnds && C->Rank == 1] {
     together(C, Round, Mine, F);
     if (Late)
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -152,7 +160,17 @@ void queue(
     if (!C->Of->Aborted) // whose memory may be gone
       Behind();
     --C->Of->Inside;
-  });
+  };
+  if (!HipCall)
+    return S->add(std::move(Work));
+  using Function = std::function<void()>;
+  HipCall(
+      S,
+      [](void *Data) {
+        std::unique_ptr<Function> Owned(static_cast<Function *>(Data));
+        (*Owned)();
+      },
+      new Function(std::move(Work)));
 }
 
 template <typename T>
@@ -220,6 +238,11 @@ void fake_nccl_enable(const uint8_t *Of, int How) {
   }
   Changed.notify_all();
 }
+void fake_nccl_take_hip(void (*Call)(void *, void (*)(void *), void *),
+                        int (*Device)()) {
+  HipCall = Call;
+  HipCurrent = Device;
+}
 int fake_nccl_calls(const char *Name) {
   std::lock_guard<std::mutex> Guard(Lock);
   return Calls[Name];
@@ -251,6 +274,8 @@ int ncclCommInitRank(Comm **Out, int Size, Id Of, int Rank) {
   if (!T)
     T = std::make_shared<Team>();
   T->Size = Size;
+  if (HipCurrent && !T->Devices.insert(HipCurrent()).second)
+    return Failed; // RCCL takes no device twice
   ++T->Joined;
   Comms.push_back({T, Rank});
   *Out = &Comms.back();
