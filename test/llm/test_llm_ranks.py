@@ -3,9 +3,11 @@
 import contextlib
 import errno
 import os
+import shlex
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -25,8 +27,8 @@ def address():
         return f"127.0.0.1:{free.getsockname()[1]}"
 
 
-def start(*words, environment={}):
-    return subprocess.Popen([str(w) for w in (LLM, *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=os.environ | environment)
+def start(*words, environment={}, on=()):
+    return subprocess.Popen([str(w) for w in (*on, LLM, *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=os.environ | environment)
 
 
 def compiled(folder, shards, target="vulkan:portable"):
@@ -66,6 +68,40 @@ def test_two_say_what_one_says(package, split, tmp_path):
     assert [ended(process) for process in ranks(address(), *command, *GENERATE, f"--split={split}")] == [one, (0, "", "")]
     if WHOLE and split == "layers":
         bench(package, "--split=layers", device=f"--device={device}")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """A package for a chip, for which no driver compiles anything."""
+    return compiled(tmp_path_factory.mktemp("simulated"), 2, "gfx942")
+
+
+@pytest.fixture(scope="module")
+def of_two(simulated):
+    """Words of a rank, and what two devices of one process say."""
+    one = ended(start(*words(simulated, device="--devices=sim:gfx942,sim:gfx942"), *GENERATE))
+    assert one[0] == 0 and one[1].strip(), one
+    return (*words(simulated, device="--device=sim:gfx942"), *GENERATE), one
+
+
+def test_torchrun(of_two):
+    """torchrun says the numbers, in its own way."""
+    pytest.importorskip("torch")
+    command, one = of_two
+    line = shlex.join(str(w) for w in (LLM, *command, f"--meet={address()}"))
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python")
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*launcher, "sh", "-c", f"exec {line}"], capture_output=True, text=True, errors="replace", env=environment, timeout=300)
+    assert (done.returncode, done.stdout) == one[:2], done.stderr
+
+
+def test_mpirun_on_two_hosts(of_two, hosts):
+    """Numbers as Open MPI and MPICH say them, and ranks that reach each other by the network alone."""
+    enter, name = hosts
+    command, one = of_two
+    said = ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"}, {"PMI_SIZE": "2", "PMI_RANK": "1"})
+    processes = [start(*command, f"--meet={name}:29657", environment=said[rank] | {"UCX_TLS": "tcp"}, on=enter[rank]) for rank in (0, 1)]
+    assert [ended(process) for process in processes] == [one, (0, "", "")]
 
 
 def bench(package, *more, device):
@@ -140,11 +176,10 @@ def test_a_server_that_waits_for_others_ends(package):
         assert ended(alone, 30)[0] == 0
 
 
-def test_who_waits_does_not_listen(tmp_path):
-    """No connection is taken before the server says so; where another listens at its port meanwhile, it never says so. On a simulated chip, for which no
-    driver compiles anything."""
+def test_who_waits_does_not_listen(simulated):
+    """No connection is taken before the server says so; where another listens at its port meanwhile, it never says so."""
     host, port = address().split(":")
-    with waiting(compiled(tmp_path, 2, "gfx942"), address(), port, device="--device=sim:gfx942") as (alone, other), socket.socket() as taken:
+    with waiting(simulated, address(), port, device="--device=sim:gfx942") as (alone, other), socket.socket() as taken:
         with socket.socket() as early:
             assert early.connect_ex((host, int(port))) == errno.ECONNREFUSED
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
