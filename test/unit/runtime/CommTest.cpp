@@ -3,6 +3,7 @@
 #include "CommTest.h"
 
 #include <cmath>
+#include <optional>
 #include <random>
 #include <unistd.h>
 
@@ -58,17 +59,101 @@ TEST_P(EveryComm, EveryReductionOfEveryType) {
     });
 }
 
+// A launch of a function that sums between two kernels, 2 x + 1 each.
+bool sumIsRight(Rank &Own, greta::Function &F, size_t Count, uint32_t Seed) {
+  auto N = static_cast<int64_t>(Count);
+  greta::Buffer A = Own.R.allocate(Count * 4), B = Own.R.allocate(Count * 4);
+  std::vector<char> X = filled(Own.Number, 0, Count, "f32", Seed);
+  Own.S.write(A, X.data(), X.size());
+  F.launch(Own.S, {{&A, {1, N}}}, {{&B, {1, N}}});
+  std::vector<float> Got(Count);
+  Own.S.read(B, Got.data(), Count * 4);
+  for (size_t I = 0; I < Count; ++I) {
+    int Sum = 0;
+    for (uint32_t R = 0; R < Own.Size; ++R)
+      Sum += 2 * valueOf(R, I, Seed) + 1;
+    if (Got[I] != static_cast<float>(2 * Sum + 1))
+      return false;
+  }
+  return true;
+}
+
+// GRETA_TEST_WHOLE=1: 10,000 collectives with 3 ranks, too.
 TEST_P(EveryComm, SequencesThatRanksDrawAlike) {
-  ranks(GetParam(), 4, [](Rank &Own) {
-    std::mt19937 Draw(5);
-    for (uint32_t I = 0; I < 150; ++I) {
-      auto What = static_cast<Which>(Draw() % Last);
-      size_t Count = Draw() % (1u << Draw() % 14);
-      bool Max = Draw() % 2, InPlace = Draw() % 2;
-      uint32_t Root = Draw() % Own.Size;
-      ASSERT_TRUE(isRight(Own, What, Count, "f32", Max, Root, I, InPlace));
-    }
-  });
+  const bool Whole = getenv("GRETA_TEST_WHOLE");
+  const bool Sums = strncmp(GetParam(), "host", 4); // no functions of the host
+  Bytes Data = package(sumManifest());
+  greta::Package P(Data.data(), Data.size());
+  for (uint32_t Size = Whole ? 3 : 4; Size <= 4; ++Size)
+    ranks(GetParam(), Size, [&](Rank &Own) {
+      std::optional<greta::Function> F;
+      if (Sums)
+        F.emplace(Own.R.load(P, "summed")).setComm(Own.C);
+      std::mt19937 Draw(5);
+      for (uint32_t I = 0; I < (Whole ? 10000 : 150); ++I) {
+        auto What = static_cast<Which>(Draw() % (Last + Sums));
+        size_t Count = Draw() % (1u << Draw() % 14);
+        bool Max = Draw() % 2, InPlace = Draw() % 2;
+        uint32_t Root = Draw() % Own.Size;
+        ASSERT_TRUE(What == Last ? sumIsRight(Own, *F, Count + 1, I)
+                                 : isRight(Own, What, Count, "f32", Max, Root,
+                                           I, InPlace))
+            << I;
+      }
+    });
+}
+
+// 64 MB in the larger one of a collective's buffers.
+class LargeComm : public EveryComm {};
+
+TEST_P(LargeComm, Collectives) {
+  constexpr size_t all = 16 << 20;
+  greta_comm_options Usual{};
+  Usual.staging_bytes = 4 << 20;
+  auto Body = [](Rank &Own) {
+    auto At = [](size_t Rank, size_t I) {
+      return static_cast<uint32_t>((I * 7 + Rank * 5) & 0xffff);
+    };
+    greta::Buffer From = Own.R.allocate(all * 4), To = Own.R.allocate(all * 4);
+    std::vector<uint32_t> Words(all);
+    const size_t Me = Own.Number;
+    for (size_t I = 0; I < all; ++I)
+      Words[I] = At(Me, I);
+    Own.S.write(From, Words.data(), all * 4);
+    greta_comm *C = Own.C.get();
+    greta_stream *S = Own.S.get();
+    auto IsRight = [&](size_t Count, auto Want) {
+      Own.S.read(To, Words.data(), Count * 4);
+      for (size_t I = 0; I < Count; ++I)
+        if (Words[I] != Want(I))
+          return testing::AssertionFailure()
+                 << "word " << I << " is " << Words[I] << ", not " << Want(I);
+      return testing::AssertionSuccess();
+    };
+    constexpr size_t half = all / 2;
+    greta::check(greta_comm_all_reduce(C, S, To.get(), 0, From.get(), 0, all,
+                                       "i32", GRETA_COMM_SUM));
+    EXPECT_TRUE(IsRight(all, [&](size_t I) { return At(0, I) + At(1, I); }));
+    greta::check(greta_comm_reduce_scatter(C, S, To.get(), 0, From.get(), 0,
+                                           half, "i32", GRETA_COMM_SUM));
+    EXPECT_TRUE(IsRight(half, [&](size_t I) {
+      return At(0, Me * half + I) + At(1, Me * half + I);
+    }));
+    greta::check(
+        greta_comm_all_gather(C, S, To.get(), 0, From.get(), 0, half * 4));
+    EXPECT_TRUE(IsRight(all, [&](size_t I) { return At(I / half, I % half); }));
+    greta::check(greta_comm_broadcast(
+        C, S, To.get(), 0, Me == 1 ? From.get() : nullptr, 0, all * 4, 1));
+    EXPECT_TRUE(IsRight(all, [&](size_t I) { return At(1, I); }));
+    Own.C.allToAll(Own.S, To, From, half * 4);
+    EXPECT_TRUE(IsRight(
+        all, [&](size_t I) { return At(I / half, Me * half + I % half); }));
+    auto Peer = static_cast<uint32_t>(1 - Me);
+    Own.C.exchange(Own.S, {{From.get(), 0, all * 4, Peer, 0},
+                           {To.get(), 0, all * 4, Peer, 1}});
+    EXPECT_TRUE(IsRight(all, [&](size_t I) { return At(Peer, I); }));
+  };
+  ranks(GetParam(), 2, Body, Usual);
 }
 
 TEST_P(EveryComm, TakesItsPlaceInTheStream) {
@@ -100,6 +185,10 @@ TEST_P(EveryComm, TakesItsPlaceInTheStream) {
 INSTANTIATE_TEST_SUITE_P(Devices, EveryComm,
                          testing::Values("host", "vulkan", "sim:gfx942",
                                          "host@hosts", "vulkan@hosts"),
+                         ranksName);
+
+INSTANTIATE_TEST_SUITE_P(Devices, LargeComm,
+                         testing::Values("host", "vulkan", "sim:gfx942"),
                          ranksName);
 
 TEST(Comm, DevicesOfAnyKindTogether) {

@@ -81,6 +81,8 @@ void ranks(const std::string &Where, uint32_t Size, Body B,
       try {
         greta_comm_options O = options(N, Size, Id);
         O.ways = Usual.ways;
+        if (Usual.staging_bytes)
+          O.staging_bytes = Usual.staging_bytes;
         if (!Address.empty())
           O.address = Address.c_str();
         if (Usual.timeout_milliseconds)
