@@ -5,7 +5,7 @@
 One GEMM of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
 `tile = [256, 256, 32], waves = 8` say). The figures are of the loop with the most matrix instructions:
   share      cycles the matrix unit needs over llvm-mca's for one wave (gfx9 only: LLVM has no right models of the others; llvm-mca may not end
-             on code for gfx90a: no figure after 30 s)
+             on code for gfx90a: no figure after 30 s of processor time)
   density    matrix instructions over all instructions; alu: vector and scalar ALU instructions per matrix instruction
   busy       share of time the matrix units are busy in the loop in the simulator's issue model, with every wave that a compute unit holds,
              and what bounds it; busy_low and busy_high: the same with LDS rate or latencies halved or doubled

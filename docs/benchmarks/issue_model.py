@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -146,9 +147,11 @@ def llvm_mca(code, chip, begin, end):
         text = re.sub(r"^global_load_(\w+) (v\S+|v\[\d+:\d+\]), v\[?(\d+)(?::\d+\])?,.*", r"buffer_load_\1 \2, v\3, s[96:99], 0 offen", text)
         body.append(text)
     try:
-        out = tool(LLVM / "llvm-mca", "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-iterations=20", "--resource-pressure=0", "--instruction-info=0",
-                   timeout=30, text="\n".join(body))
-    except subprocess.TimeoutExpired:
+        out = tool("prlimit", "--cpu=30:40", LLVM / "llvm-mca", "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-iterations=20", "--resource-pressure=0",
+                   "--instruction-info=0", text="\n".join(body))
+    except subprocess.CalledProcessError as error:
+        if error.returncode != -signal.SIGXCPU:
+            raise
         return None
     return 4 * int(re.search(r"Total Cycles:\s+(\d+)", out)[1]) / 20
 

@@ -22,7 +22,7 @@ import amd_loops
 import numpy as np
 import records
 import tutorials
-from issue_model import CHIPS, LLVM, tool
+from issue_model import CHIPS, LLVM, main_loop, tool
 
 FIGURES = ["compile_s", "vgprs", "spills", "lds", "instructions", "density", "alu", "share", "busy"]
 FIELDS = ["date", "commit", "chip", "kernel", "block", "num_warps", *FIGURES, *(f"triton_{name}" for name in FIGURES)]
@@ -90,7 +90,8 @@ def figures(make, case, chip, folder):
     path.write_bytes(code)
     text = tool(LLVM / "llvm-objdump", "-d", path)
     if re.search(r"\tv_(mfma|wmma)", text):
-        found = amd_loops.look(path, chip) | amd_loops.simulated(path, launch_of(case, chip, lds, hidden))
+        loop = main_loop(path, *launch_of(case, chip, lds, hidden))
+        found = amd_loops.look(path, chip) | (dict(busy=round(loop["share"], 3)) if loop else {})
     else:
         found = amd_loops.metadata(path) | dict(instructions=len(re.findall(r"^\t[vsdgb]\w+_", text, re.M)))
     return dict(compile_s=round(min(seconds), 3)) | {name: found[name] for name in FIGURES if name in found}
