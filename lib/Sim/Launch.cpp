@@ -261,11 +261,12 @@ void Launch::chooseSample() {
     while (!chosen.insert(at).second)
       at = (at + 1) % groups;
   }
+  // Kernels deal their tiles out to chiplets, and even steps through a grid may
+  // all meet the same one, whose operands lie together: the ends of the grid
+  // tell how far memory reaches.
+  isFirstExtra = chosen.insert(0).second;
+  chosen.insert(groups - 1);
   sample.assign(chosen.begin(), chosen.end());
-  // One workgroup does not tell what others share with it.
-  hasEnds = sample.size() == 1 && groups > 2;
-  if (hasEnds)
-    sample = {0, sample[0], groups - 1};
   traces.resize(sample.size());
 }
 
@@ -291,9 +292,8 @@ void Launch::estimate() {
   ReplayOptions options;
   options.wave32 = wave32;
   options.estimate = config.estimateOptions;
-  ArrayRef<GroupTrace> replayed = traces;
-  if (hasEnds)
-    replayed = replayed.slice(1, 1);
+  ArrayRef<GroupTrace> replayed =
+      ArrayRef(traces).slice(isFirstExtra, where.workgroups);
   // Units that are never out of work hold as many of the large as of the small
   // at a time: unequal workgroups are replaced by the one nearest to the mean.
   std::vector<GroupTrace> equal;
@@ -310,7 +310,7 @@ void Launch::estimate() {
     return;
   }
   const TimingRow &row = timingRow(chip);
-  double bytes = double(footprint(traces, groups, hasEnds, *device.memory));
+  double bytes = double(footprint(traces, groups, *device.memory));
   e.memoryCycles = uint64_t(bytes * row.clockMHz / (1e3 * row.memoryGBs));
   uint64_t perRound = uint64_t(where.workgroups) * where.units;
   uint64_t inSample = 0;

@@ -66,8 +66,8 @@ private:
   Residency where;
   std::vector<uint64_t> sample; ///< workgroups that are recorded
   std::atomic<uint64_t> executed{
-      0};               ///< instructions of all workgroups that ran
-  bool hasEnds = false; ///< the first and the last are for the footprint only
+      0};                    ///< instructions of all workgroups that ran
+  bool isFirstExtra = false; ///< the first is there for the footprint alone
   std::vector<GroupTrace> traces;
 };
 } // namespace greta::sim

@@ -99,7 +99,7 @@ def test_estimate_options(code):
     plain = estimate()
     assert plain["bound"] == "memory bandwidth" and plain["launch_cycles"] == plain["memory_cycles"] and "stats" not in plain
     assert abs(plain["microseconds"] - 2 * 4 * n / 960e3) < 0.1  # the lines of both buffers; GB/s of the table
-    assert estimate("--stats")["stats"]["workgroups"] == plain["workgroups"]
+    assert estimate("--stats")["stats"]["workgroups"] == plain["workgroups"] + 2  # the first and the last of the grid
     assert estimate("--scale=latency:2")["cycles"] > plain["cycles"] > estimate("--scale=latency:0.5")["cycles"]
     few = estimate("--compute-units=2", "--cu-workgroups=1")
     assert few["launch_cycles"] == 20000 * few["cycles"]  # two compute units are one WGP

@@ -7,8 +7,8 @@
 // of the grid. Lines of several are shared operands, such as a vector that all
 // multiply with, and count once. Operands may be shared by workgroups of which
 // the sample has only one: no allocation has more lines than its size, nor than
-// lie between the sample's first and last one there. A sample without the ends
-// of the grid lacks 1/2n at either, so n - 1 of n parts lie between them.
+// lie between the sample's first and last one there, which are those of the
+// grid.
 //
 //===----------------------------------------------------------------------===//
 #include "Timing/Footprint.h"
@@ -24,7 +24,7 @@ struct Touched {
 } // namespace
 
 uint64_t greta::sim::footprint(ArrayRef<GroupTrace> sample, uint64_t groups,
-                               bool hasEnds, const MemoryMap &memory) {
+                               const MemoryMap &memory) {
   std::vector<uint64_t> lines;
   for (const GroupTrace &t : sample)
     lines.insert(lines.end(), t.lines.begin(), t.lines.end());
@@ -49,12 +49,7 @@ uint64_t greta::sim::footprint(ArrayRef<GroupTrace> sample, uint64_t groups,
   double n = double(sample.size()), bytes = 0;
   for (const auto &[where, t] : regions) {
     double most = double(t.shared) + double(t.single) * double(groups) / n;
-    double between = double(t.last - t.first + 1);
-    if (hasEnds)
-      most = std::min(most, between);
-    else if (n > 1)
-      most = std::min(most, between * n / (n - 1));
-    most *= 128;
+    most = 128 * std::min(most, double(t.last - t.first + 1));
     bytes += where ? std::min(most, double(where->size)) : most;
   }
   return uint64_t(bytes);

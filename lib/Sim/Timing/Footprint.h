@@ -7,8 +7,8 @@
 
 namespace greta::sim {
 /// Distinct bytes that `groups` workgroups touch, from those that `sample`,
-/// evenly out of the grid, does. With `hasEnds` it has the first and the last.
+/// evenly out of the grid with its first and its last, do.
 uint64_t footprint(llvm::ArrayRef<GroupTrace> sample, uint64_t groups,
-                   bool hasEnds, const MemoryMap &memory);
+                   const MemoryMap &memory);
 } // namespace greta::sim
 #endif

@@ -314,8 +314,9 @@ TEST(Timing, Occupancy) {
   EXPECT_EQ(many.estimate.workgroups, 8u);
   EXPECT_EQ(shared.estimate.workgroups, 2u);
   EXPECT_EQ(shared.estimate.occupancyLimit, "LDS");
-  // Only the replayed ones ran; the launch is 4096 over 304 units, in rounds.
-  EXPECT_EQ(many.stats.workgroups, 8u);
+  // Only the replayed ones ran, and the ends of the grid; the launch is 4096
+  // over 304 units, in rounds.
+  EXPECT_EQ(many.stats.workgroups, 10u);
   EXPECT_EQ(many.estimate.launchCycles, 2 * many.estimate.cycles);
 }
 
@@ -385,8 +386,15 @@ TEST(Timing, SharedOperandsCountOnce) {
 
 // Workgroups of a quarter of the grid share 64 KB, which the sample sees once.
 TEST(Timing, SharedOperandsAreNoMoreThanLieBetween) {
-  EXPECT_NEAR(footprint("(g / 152 * 64 + i) * 64 + t"), 6 * .065536, .01);
+  EXPECT_NEAR(footprint("(g / 152 * 64 + i) * 64 + t"), 4 * .065536, .01);
   EXPECT_NEAR(footprint("(g / 76 * 64 + i) * 64 + t", 304), 4 * .065536, .01);
+}
+
+// Eight chiplets take turns in the grid, and each has an eighth of the operand:
+// an even sample meets the first one alone.
+TEST(Timing, SamplesSeeWhatAllChipletsRead) {
+  EXPECT_NEAR(footprint("((g % 8 * 76 + g / 8) * 64 + i) * 64 + t"),
+              608 * .065536, .1);
 }
 
 // Cycles of a launch whose workgroup x does `parts` parts of work.
