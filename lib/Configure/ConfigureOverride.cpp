@@ -190,8 +190,10 @@ takeConfig(Tile &tile, DictionaryAttr config, TileKind kind,
         return "whose 'instruction' the target does not have for these "
                "operands";
       tile.instruction = *found;
-    } else if (kind == MatrixGemm && isa<UnitAttr>(entry.getValue()) &&
+    } else if (kind == MatrixGemm &&
                llvm::is_contained({"opaque", "direct"}, name)) {
+      if (!isa<UnitAttr>(entry.getValue()))
+        return ("whose '" + name + "' has a value; it stands alone").str();
       (name == "opaque" ? tile.opaque : tile.direct) = true;
     } else if (std::optional<std::string> why = takePart(tile, entry, kind)) {
       return why;

@@ -96,6 +96,14 @@ func.func @no_dictionary(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor
 
 // -----
 
+func.func @value(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'direct' has a value; it stands alone}}
+  %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64, 64], direct = 16}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
 func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
   // expected-error @+1 {{has a 'greta.config' with 'tiles', which a GEMM on matrix units cannot have; there are 'tile', 'group', 'slice', 'split', 'stages', 'waves', 'instruction', 'opaque', 'direct'}}
   %0 = greta.matmul %a, %b {greta.config = {tiles = [64, 64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
