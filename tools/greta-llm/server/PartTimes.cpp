@@ -2,6 +2,7 @@
 #include "server/PartTimes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace greta::llm {
 
@@ -26,11 +27,13 @@ void PartTimes::add(size_t tokens, double seconds) {
   size_t length = lengthOf(tokens);
   double &time = times[length];
   // One slow pass would keep a length from being taken for ever.
-  newest[length] = ++passes;
+  bool isFirst = std::exchange(newest[length], ++passes) == 0;
   for (size_t i = 0; i < lengths; ++i)
     if (passes - newest[i] > rememberedFor)
       times[i] = 0;
-  // The first passes of a kernel also load it.
+  // The first pass of a kernel also loads it, and says little of others.
+  if (isFirst)
+    return;
   time =
       time > 0 ? time + (seconds - time) / (seconds < time ? 2 : 4) : seconds;
 }
