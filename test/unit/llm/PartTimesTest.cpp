@@ -55,20 +55,8 @@ TEST(PartTimes, ASlowPassIsForgotten) {
   }
 }
 
-TEST(PartTimes, TheFirstPassOfALengthLoadsKernels) {
-  PartTimes times;
-  for (size_t tokens : {32, 64, 128}) {
-    times.add(tokens, 90e-3);
-    times.add(tokens, timeOf({10.6, 12, 15.3}, tokens));
-  }
-  EXPECT_EQ(times.most(20e-3), 128u);
-  EXPECT_DOUBLE_EQ(times.of(64), 12e-3);
-}
-
 TEST(PartTimes, LengthsBetweenThoseThatAreKnown) {
   PartTimes times;
-  times.add(20, 1); // the first passes
-  times.add(256, 1);
   EXPECT_DOUBLE_EQ(times.of(64), 64e-4);
   EXPECT_DOUBLE_EQ(times.perToken(), 1e-4);
   times.add(20, 10e-3);

@@ -4,6 +4,8 @@
 #ifndef GRETA_LLM_FUNCTION_TEXT_H
 #define GRETA_LLM_FUNCTION_TEXT_H
 
+#include "engine/Graph.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -59,7 +61,7 @@ public:
     if (tokens != any)
       return "{transpose_b}";
     std::vector<std::string> ends;
-    for (int64_t end : {32, 128})
+    for (int64_t end : promptRanges)
       ends.push_back(std::to_string(end * rows));
     return "{transpose_b, greta.batch_invariant, greta.ranges = [" +
            joined(ends) + "]}";
@@ -151,7 +153,7 @@ public:
     type.shape[2] = columns;
     std::vector<std::string> sizes;
     for (int64_t extent : type.shape)
-      sizes.push_back(extent == any ? count() : std::to_string(extent));
+      sizes.push_back(extent == any ? rowsOf(value) : std::to_string(extent));
     return line("tensor.extract_slice " + value.name + "[0, 0, 0] [" +
                     joined(sizes) + "] [1, 1, 1] : " + value.type.text() +
                     " to " + type.text(),
@@ -260,6 +262,15 @@ private:
               ", %c0 : " + arguments.front().type.text() + "\n";
     }
     return counted;
+  }
+
+  // The extent of a value's first dimension. A slice of all of it says so; that
+  // x has as many is known at a launch only.
+  std::string rowsOf(const Value &value) {
+    (void)count();
+    return line("tensor.dim " + value.name + ", %c0 : " + value.type.text(),
+                {{}, "index"})
+        .name;
   }
 
   std::string name, body, counted;

@@ -40,6 +40,9 @@ int64_t heldGroup(const Model &model, const std::string &name, Element element);
 // For people: how many weights of which format become what.
 std::string describeHeld(const Model &model, Element element);
 
+// Parts of prompts of up to so many tokens have kernels of their own.
+constexpr int64_t promptRanges[] = {32, 128};
+
 // Layers of a class share functions.
 struct LayerClasses {
   std::vector<size_t> classOf; // of a layer

@@ -214,6 +214,14 @@ bool Engine::extend(int64_t place, Sequence &sequence, int64_t tokens,
 }
 
 void Engine::warmUp() {
+  // The kernels of each range of a prompt's tokens, once.
+  for (int64_t length : promptRanges) {
+    Sequence sequence;
+    std::vector<int32_t> prompt(static_cast<size_t>(length) + 1);
+    if (reserve(sequence, length + 1))
+      append(sequence, prompt.data(), prompt.size());
+    release(sequence);
+  }
   auto use = [&](int64_t place) {
     Sequence sequence;
     const std::vector<int32_t> prompt = {0};

@@ -2,7 +2,6 @@
 #include "server/PartTimes.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace greta::llm {
 
@@ -27,13 +26,11 @@ void PartTimes::add(size_t tokens, double seconds) {
   size_t length = lengthOf(tokens);
   double &time = times[length];
   // One slow pass would keep a length from being taken for ever.
-  bool isFirst = std::exchange(newest[length], ++passes) == 0;
+  newest[length] = ++passes;
   for (size_t i = 0; i < lengths; ++i)
     if (passes - newest[i] > rememberedFor)
       times[i] = 0;
-  // The first pass of a kernel also loads it, and says little of others.
-  if (isFirst)
-    return;
+  // The first passes of a kernel also load it.
   time =
       time > 0 ? time + (seconds - time) / (seconds < time ? 2 : 4) : seconds;
 }

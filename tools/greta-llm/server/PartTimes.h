@@ -1,9 +1,8 @@
 // PartTimes.h: how long passes over parts of prompts take. In: what passes
 // took, seconds by tokens. Out: how many tokens a pass may have that is to take
 // so long. A pass has a time of its own, whatever its length, so the times are
-// those of lengths: powers of two, each the newest ones' mean. The first pass
-// of a length does not count, and the time of one that was not taken for long
-// is forgotten.
+// those of lengths: powers of two, each the newest ones' mean. The time of a
+// length that was not taken for long is forgotten.
 #ifndef GRETA_LLM_PARTTIMES_H
 #define GRETA_LLM_PARTTIMES_H
 
