@@ -546,6 +546,8 @@ std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
   std::string Uuid = Info.value("uuid", "");
   if (Uuid.empty())
     fail(GRETA_ERROR_UNSUPPORTED, D->Spec, " has no UUID");
+  if (isHip(*D))
+    D->makeCurrent(); // throws where RCCL has nothing to do
   std::shared_ptr<Nccl> N = library(*D);
   A = isHip(*D) ? makeHip(D) : makeCuda(D, Uuid);
   std::string Offer = concat(N->Version, " ", Uuid);

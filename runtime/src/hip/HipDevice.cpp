@@ -401,7 +401,11 @@ struct HipDevice : Device {
   std::unique_ptr<Stream> adoptHipStream(void *Stream) override {
     return std::make_unique<HipStream>(C, static_cast<hipStream_t>(Stream));
   }
-  void makeCurrent() override { C->use(); }
+  void makeCurrent() override {
+    if (C->Lib->isSimulator())
+      fail(GRETA_ERROR_UNSUPPORTED, "RCCL does not reach ", Spec);
+    C->use();
+  }
   bool isLost() const override { return C->IsLost; }
   bool copiesFrom(Device &Other) override {
     auto *Its = dynamic_cast<HipDevice *>(&Other);

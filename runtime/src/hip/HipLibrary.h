@@ -39,6 +39,8 @@ public:
     if (Result != hipSuccess)
       failed(Result, concat(What...));
   }
+  // Which other libraries of the vendor's know nothing of.
+  bool isSimulator() const { return SetChip; }
   // Whether the device takes no work after this error.
   bool isLoss(hipError_t Result) const;
   // Makes a lost device as good as new, with nothing of what it had; whether

@@ -451,6 +451,24 @@ TEST_F(CommRccl, TakesHipMemory) {
   EXPECT_EQ(Calls("cuImportExternalMemory"), 0);
 }
 
+TEST_F(CommRccl, IsNotForSimulators) {
+  try {
+    greta::Runtime R("sim:gfx942");
+  } catch (const greta::Error &E) {
+    GTEST_SKIP() << E.what();
+  }
+  Enable(Uuid, Right);
+  ranks("sim:gfx942", 2, [](Rank &Own) {
+    auto Info = nlohmann::json::parse(Own.C.info());
+    EXPECT_EQ(Info["way"], "host");
+    EXPECT_NE(std::string(Info["left_out"]["nccl"])
+                  .find("RCCL does not reach sim:gfx942"),
+              std::string::npos)
+        << Info;
+  });
+  EXPECT_EQ(Calls("ncclCommInitRank"), 0);
+}
+
 TEST_F(CommRccl, IsLeftOutWhereItComputesWrong) {
   Enable(Uuid, WrongSums);
   greta_set_log_callback([](greta_log_level, const char *, void *) {}, nullptr);
