@@ -218,7 +218,7 @@ void Engine::warmUp() {
   for (int64_t length : promptRanges) {
     Sequence sequence;
     std::vector<int32_t> prompt(static_cast<size_t>(length) + 1);
-    if (reserve(sequence, length + 1))
+    if (length < positions && reserve(sequence, length + 1))
       append(sequence, prompt.data(), prompt.size());
     release(sequence);
   }
