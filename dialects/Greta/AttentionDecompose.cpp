@@ -591,7 +591,7 @@ static Value attendSequences(ImplicitLocOpBuilder &b, PagedAttentionOp op) {
   OpFoldResult rows = Value(arith::SubIOp::create(b, end, begin).getResult());
   SmallVector<OpFoldResult> at{begin, none, none}, extents{rows, heads, size},
       strides(3, one);
-  // Of the rows [1, S, Hq, D].
+  // The rows of a sequence become [1, S, Hq, D].
   SmallVector<ReassociationIndices> parts{{0, 1}, {2}, {3}};
   Value own = tensor::ExtractSliceOp::create(b, q, at, extents, strides);
   SmallVector<int64_t> shape(type.getShape());

@@ -120,6 +120,26 @@ void Emitter::check(llvm::function_ref<Value()> condition, StringRef message) {
     tile::AssertOp::create(b, condition(), message);
 }
 
+void Emitter::checkAscending(Value index, Value count, Value most,
+                             llvm::function_ref<Value(Value, int64_t)> at,
+                             StringRef message) {
+  OpBuilder::InsertionGuard guard(b);
+  goOnIf(equal(index, i32(0)));
+  loopOver(i32(0), count, 1, {}, [&](Value number, ValueRange) {
+    Value begin = at(number, 0), end = at(number, 1);
+    Value isFirst = equal(number, i32(0));
+    Value wanted = select(isFirst, i32(0), begin);
+    check(
+        [&] {
+          return both(
+              both(equal(begin, wanted), compare(Predicate::sle, begin, end)),
+              compare(Predicate::sle, end, most));
+        },
+        message);
+    return SmallVector<Value>();
+  });
+}
+
 Value Emitter::implied(Value asked, Value x) {
   Value all = splat(arith::ConstantIntOp::create(b, 1, 1), shapeOf(asked));
   return either(flip(asked, all), x);

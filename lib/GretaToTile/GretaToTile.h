@@ -153,6 +153,12 @@ protected:
   bool isChecked();
   /// There: the launch fails unless `condition`, a scalar or a block, holds.
   void check(function_ref<Value()> condition, StringRef message);
+  /// For such functions; once, where `index` is 0: the launch fails unless the
+  /// numbers `at(i, 0)` to `at(i, 1)`, for i below `count`, ascend from 0 to
+  /// `most` at most.
+  void checkAscending(Value index, Value count, Value most,
+                      function_ref<Value(Value, int64_t)> at,
+                      StringRef message);
   /// `x` for every element, or true if nobody asks.
   Value implied(Value asked, Value x);
   /// Every slot is inside, or negative, which goes nowhere.
@@ -331,7 +337,6 @@ private:
   }
   Value offsetOf(Value group, int64_t number = 0);
   Value groupOf(Value slot);
-  void checkOffsets(Value slot, Value rows);
   void enterGroup();
   SmallVector<Value> computeInGroup(function_ref<SmallVector<Value>()> compute);
 

@@ -84,7 +84,14 @@ AffineExpr AttentionEmitter::workgroups() { return tiles() * parts(); }
 /// Tiles of a head follow each other, so that its keys are in the cache; of a
 /// causal one those with the most keys come first.
 void AttentionEmitter::locate(Value index) {
-  checkBegins(index);
+  if (begins && isChecked())
+    checkAscending(
+        index, small(sequences), small(queries()),
+        [&](Value number, int64_t more) {
+          return beginOf(more ? add(number, i32(more)) : number);
+        },
+        "paged_attention: 'begins' do not ascend from 0, or are beyond the "
+        "rows");
   tileNumber = index;
   if (config.split > 1) {
     Value count = small(parts());

@@ -183,7 +183,6 @@ private:
   // Numbers of rows of their own (GretaToTileAttentionRows.cpp).
   AffineExpr slots() const;
   Value beginOf(Value sequence);
-  void checkBegins(Value index);
   Value sequenceOf(Value slot);
   Value tileOfSlot(Value slot);
   Tensor queryTensor();

@@ -33,28 +33,6 @@ Value AttentionEmitter::beginOf(Value number) {
   return loadScalar(input(begins).pointer, number);
 }
 
-/// In checked functions: every one, once.
-void AttentionEmitter::checkBegins(Value index) {
-  if (!begins || !isChecked())
-    return;
-  OpBuilder::InsertionGuard guard(b);
-  goOnIf(equal(index, i32(0)));
-  loopOver(i32(0), small(sequences), 1, {}, [&](Value number, ValueRange) {
-    Value begin = beginOf(number), end = beginOf(add(number, i32(1)));
-    Value isFirst = equal(number, i32(0));
-    Value wanted = select(isFirst, i32(0), begin);
-    check(
-        [&] {
-          return both(
-              both(equal(begin, wanted), compare(Predicate::sle, begin, end)),
-              compare(Predicate::sle, end, small(queries())));
-        },
-        "paged_attention: 'begins' do not ascend from 0, or are beyond the "
-        "rows");
-    return SmallVector<Value>();
-  });
-}
-
 /// The last sequence whose slots do not begin behind `slot`: sixteenths of the
 /// sequences, then sixteenths of those. Probes of a round are loaded together;
 /// those behind sequence B find it again. `r(b) <= slot` is

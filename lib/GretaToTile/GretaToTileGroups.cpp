@@ -81,36 +81,18 @@ Value SpaceEmitter::groupOf(Value slot) {
   return first;
 }
 
-/// In checked functions: every offset, once.
-void SpaceEmitter::checkOffsets(Value slot, Value rows) {
-  if (!isChecked())
-    return;
-  OpBuilder::InsertionGuard guard(b);
-  goOnIf(equal(slot, i32(0)));
-  Value groups = i32(MatmulOp(space.matmul).getNumGroups());
-  loopOver(i32(0), groups, 1, {}, [&](Value group, ValueRange) {
-    Value begin = offsetOf(group), end = offsetOf(group, 1);
-    Value isFirst = equal(group, i32(0));
-    Value wanted = select(isFirst, i32(0), begin);
-    check(
-        [&] {
-          return both(
-              both(equal(begin, wanted), compare(Predicate::sle, begin, end)),
-              compare(Predicate::sle, end, rows));
-        },
-        "grouped_matmul: 'offsets' do not ascend from 0, or are beyond the "
-        "rows");
-    return SmallVector<Value>();
-  });
-}
-
 /// From this workgroup's slot to its rows, and to the group's matrix; leaves
 /// the builder where only workgroups with rows go on.
 void SpaceEmitter::enterGroup() {
   Dim &dim = dims.front();
   int64_t groups = MatmulOp(space.matmul).getNumGroups();
   Value slot = dim.offset, rows = scalars.get(b, dim.size);
-  checkOffsets(slot, rows);
+  if (isChecked())
+    checkAscending(
+        slot, i32(groups), rows,
+        [&](Value group, int64_t more) { return offsetOf(group, more); },
+        "grouped_matmul: 'offsets' do not ascend from 0, or are beyond the "
+        "rows");
   Value group = groupOf(slot);
   Value last = i32(groups - 1);
   inGroup = compare(Predicate::sle, group, last);

@@ -15,7 +15,7 @@ CASES = {
     "gfx1201": [Rows("windowsinks", "f16", 5, 7, 1, 180, 200, 64)],  # a head of the tile is none
     "host": [Rows(EVERYTHING, "f16", 5, 4, 2, 180, 200, 32)],
 }
-# What lavapipe compiles for long.
+# Lavapipe compiles these kernels for long.
 if harness.WHOLE:
     CASES["vulkan:lavapipe"] = [Rows("windowsinks", "f16", 5, 4, 2, 180, 200, 16), Rows(EVERYTHING, "f16", 5, 4, 2, 180, 200, 32)]
     CASES["vulkan:portable"] = [Rows("windowsinks", "f16", 5, 3, 1, 180, 200, 16)]

@@ -232,7 +232,7 @@ class Hip : public Accelerator {
 public:
   explicit Hip(std::shared_ptr<Device> Owner)
       : D(std::move(Owner)), Queue(D->createStream()) {}
-  // Who needs another device makes that current.
+  // Nothing restores the device: calls that need another one make it current.
   std::shared_ptr<void> use() override {
     D->makeCurrent();
     return nullptr;

@@ -39,7 +39,7 @@ public:
     if (Result != hipSuccess)
       failed(Result, concat(What...));
   }
-  // Which other libraries of the vendor's know nothing of.
+  // Other libraries of the vendor's do not know simulated devices.
   bool isSimulator() const { return SetChip; }
   // Whether the device takes no work after this error.
   bool isLoss(hipError_t Result) const;

@@ -92,7 +92,7 @@ func.func @launches(%x: tensor<?x?xf32>, %y: tensor<?x?xf32> {greta.shape = affi
 
 // -----
 
-// Where rows of sequences begin there is one place more than sequences, whichever comes first.
+// `begins` has one element more than `lengths`, whichever of them comes first.
 // CHECK-LABEL: func.func @begins_behind
 // CHECK-SAME: greta.shapes = {{\[\[}}"d0", 8, 64], ["d1", 16, 2, 64], ["d2", "d3"], ["d2"], {{\[\[}}"+", "d2", 1]], ["d0", 8, 64]]
 func.func @begins_behind(%q: tensor<?x8x64xf16>, %k: tensor<?x16x2x64xf16>, %t: tensor<?x?xi32>, %l: tensor<?xi32>, %b: tensor<?xi32>) -> tensor<?x8x64xf16> {

@@ -140,29 +140,39 @@ protected:
   uint8_t Uuid[16];
 };
 
+// Each collective, of one element and of many, of two types.
+void everyCollectiveIsRight(Rank &Own) {
+  uint32_t Seed = 0;
+  for (uint32_t What = Reduce; What < Last; ++What)
+    for (size_t Count : {1, 1001})
+      for (const char *Type : {"f32", "i32"}) {
+        ++Seed;
+        EXPECT_TRUE(isRight(Own, static_cast<Which>(What), Count, Type,
+                            Seed % 2, Seed % 2, Seed, Seed % 3 == 0))
+            << What << " " << Count << " " << Type;
+      }
+}
+
+// Two sums between fills of two buffers of 4,096 bytes.
+void sumsTakeTheirPlace(Rank &Own, greta::Buffer &A, greta::Buffer &B) {
+  Own.S.fill(A, 4096, 3);
+  Own.C.allReduce(Own.S, B, A, 1024, "i32");
+  Own.C.allReduce(Own.S, B, B, 1024, "i32");
+  Own.S.fill(A, 4096, 1);
+  std::vector<int32_t> Got(1024);
+  Own.S.read(B, Got.data(), 4096);
+  EXPECT_EQ(Got, std::vector<int32_t>(1024, 12));
+}
+
 TEST_F(CommNccl, TakesVulkanMemory) {
   ranks("vulkan", 2, [](Rank &Own) {
     EXPECT_NE(Own.C.info().find("\"way\": \"nccl\""), std::string::npos)
         << Own.C.info();
-    uint32_t Seed = 0;
-    for (uint32_t What = Reduce; What < Last; ++What)
-      for (size_t Count : {1, 1001})
-        for (const char *Type : {"f32", "i32"}) {
-          ++Seed;
-          EXPECT_TRUE(isRight(Own, static_cast<Which>(What), Count, Type,
-                              Seed % 2, Seed % 2, Seed, Seed % 3 == 0))
-              << What << " " << Count << " " << Type;
-        }
+    everyCollectiveIsRight(Own);
     // Shared memory is taken as it is.
     greta::Buffer A = Own.R.allocateShared(GRETA_FD_OPAQUE, 4096),
                   B = Own.R.allocateShared(GRETA_FD_OPAQUE, 4096);
-    Own.S.fill(A, 4096, 3);
-    Own.C.allReduce(Own.S, B, A, 1024, "i32");
-    Own.C.allReduce(Own.S, B, B, 1024, "i32");
-    Own.S.fill(A, 4096, 1);
-    std::vector<int32_t> Got(1024);
-    Own.S.read(B, Got.data(), 4096);
-    EXPECT_EQ(Got, std::vector<int32_t>(1024, 12));
+    sumsTakeTheirPlace(Own, A, B);
   });
   // Two ranks; the test at creation and the calls above.
   EXPECT_EQ(Calls("ncclCommInitRank"), 2);
@@ -423,24 +433,10 @@ TEST_F(CommRccl, TakesHipMemory) {
   ranks("hip:", 2, [](Rank &Own) {
     EXPECT_NE(Own.C.info().find("\"way\": \"nccl\""), std::string::npos)
         << Own.C.info();
-    uint32_t Seed = 0;
-    for (uint32_t What = Reduce; What < Last; ++What)
-      for (size_t Count : {1, 1001})
-        for (const char *Type : {"f32", "i32"}) {
-          ++Seed;
-          EXPECT_TRUE(isRight(Own, static_cast<Which>(What), Count, Type,
-                              Seed % 2, Seed % 2, Seed, Seed % 3 == 0))
-              << What << " " << Count << " " << Type;
-        }
+    everyCollectiveIsRight(Own);
     // Between operations of the stream nobody waits.
     greta::Buffer A = Own.R.allocate(4096), B = Own.R.allocate(4096);
-    Own.S.fill(A, 4096, 3);
-    Own.C.allReduce(Own.S, B, A, 1024, "i32");
-    Own.C.allReduce(Own.S, B, B, 1024, "i32");
-    Own.S.fill(A, 4096, 1);
-    std::vector<int32_t> Got(1024);
-    Own.S.read(B, Got.data(), 4096);
-    EXPECT_EQ(Got, std::vector<int32_t>(1024, 12));
+    sumsTakeTheirPlace(Own, A, B);
   });
   EXPECT_EQ(Calls("ncclCommInitRank"), 2);
   EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 4 + 2));

@@ -54,7 +54,7 @@ struct Call {
   std::vector<int32_t> tokens = {};
   std::vector<uint32_t> mask = {};
   Sampling sampling = {};
-  // Where something is appended the sequences, and of each the tokens.
+  // Append has the sequences, each with the tokens that go behind its others.
   std::vector<Checked> checked = {};
 };
 

@@ -267,7 +267,7 @@ private:
   std::vector<greta::Tensor> bindAll(const greta::Function &function,
                                      int64_t layer, const Inputs &inputs,
                                      const Buffer &x, int64_t xRow);
-  // Of parts of sequences, whose tables have so many pages.
+  // A pass over parts of sequences has this input; tables have `columns` pages.
   Inputs inputsOf(int64_t tokens, int64_t sequences, int64_t columns) const;
   Inputs inputsOfPlaces() const;
   static int32_t slotOf(const Sequence &sequence, int64_t position);
@@ -285,6 +285,7 @@ private:
     placesAreClear = false;
   }
   int64_t wantedPlaces() const;
+  std::vector<int64_t> choosing() const;
   int64_t generateWithDrafts(const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
                              const Sampling &sampling, int64_t most,

@@ -321,12 +321,18 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
   return chosen;
 }
 
-int64_t Engine::stepPlaces() const {
-  int64_t count = 0;
+/// The places whose next token a step chooses, in order.
+std::vector<int64_t> Engine::choosing() const {
+  std::vector<int64_t> some;
   for (size_t place = 0; place < places.left.size(); ++place)
     if (places.left[place] > 0 && !places.waits[place])
-      count = static_cast<int64_t>(place) + 1;
-  return count;
+      some.push_back(static_cast<int64_t>(place));
+  return some;
+}
+
+int64_t Engine::stepPlaces() const {
+  std::vector<int64_t> some = choosing();
+  return some.empty() ? 0 : some.back() + 1;
 }
 
 Engine::Chosen Engine::step(const std::vector<Part> &parts) {
@@ -335,15 +341,12 @@ Engine::Chosen Engine::step(const std::vector<Part> &parts) {
   else
     tellAppended(parts, /*isStep=*/true);
   int64_t rows = stepPlaces();
-  size_t size = static_cast<size_t>(places.size);
   // How many of a batch's places: up to the last one that takes part.
-  std::vector<int64_t> counts(places.batches.size()), choosing;
-  for (size_t place = 0; place < places.left.size(); ++place)
-    if (places.left[place] > 0 && !places.waits[place]) {
-      --places.left[place];
-      counts[place / size] = static_cast<int64_t>(place % size) + 1;
-      choosing.push_back(static_cast<int64_t>(place));
-    }
+  std::vector<int64_t> counts(places.batches.size()), some = choosing();
+  for (int64_t place : some) {
+    --places.left[static_cast<size_t>(place)];
+    counts[static_cast<size_t>(place / places.size)] = place % places.size + 1;
+  }
   Chosen chosen = newRead();
   if (!isShared() && parts.empty())
     stream.hold(); // the step and the copy of its tokens start as one
@@ -356,12 +359,12 @@ Engine::Chosen Engine::step(const std::vector<Part> &parts) {
     } else if (counts[batch]) {
       runStep(static_cast<int64_t>(batch), counts[batch]);
     }
-    for (int64_t place : choosing)
+    for (int64_t place : some)
       if (place / places.size == static_cast<int64_t>(batch) &&
           places.wantsLogits[static_cast<size_t>(place)])
         queueLogits(chosen, place, place % places.size);
   }
-  for (int64_t place : choosing)
+  for (int64_t place : some)
     awaitMask(place);
   queueTokens(chosen);
   return chosen;

@@ -11,7 +11,7 @@ namespace greta::llm {
 // Waiting counts for a part of the tokens that could have been evaluated.
 static constexpr double ageing = 0.25;
 static constexpr int mostPasses = 8; // over prompts in one turn
-// Of each sequence whose step takes parts of prompts along.
+// A step takes parts of prompts along while no sequence has more keys.
 static constexpr int64_t mostKeysOfPart = 1024;
 
 /// The prompt with the fewest tokens left, of those that are not taken already;
@@ -36,12 +36,12 @@ Scheduler::nextPrompt(const std::vector<std::shared_ptr<Job>> &without) const {
   return next;
 }
 
-/// Whether a step takes parts of prompts along: these have room beside its
-/// rows, and its sequences have few keys. The kernels of prompts read a
-/// sequence's keys in one workgroup for each head of them, which takes longer
-/// than a step of its own where there are many.
-bool Scheduler::stepsWithParts() const {
-  std::vector<std::shared_ptr<Job>> jobs = generating();
+/// Whether a step of these jobs takes parts of prompts along: these have room
+/// beside its rows, and its sequences have few keys. The kernels of prompts
+/// read a sequence's keys in one workgroup for each head of them, which takes
+/// longer than a step of its own where there are many.
+bool Scheduler::takesParts(
+    const std::vector<std::shared_ptr<Job>> &jobs) const {
   return !drafts && !isDeterministic && engine.stepsWithParts() &&
          std::all_of(jobs.begin(), jobs.end(),
                      [](const auto &job) {
@@ -175,7 +175,8 @@ void Scheduler::noteTime(const Pass &pass) {
   ++counts.promptPasses;
 }
 
-/// What follows behind a pass that is queued.
+/// Takes the tokens of a queued pass as evaluated, and begins answers whose
+/// prompts end with it.
 void Scheduler::endPass(const Pass &pass) {
   for (size_t i = 0; i < pass.jobs.size(); ++i) {
     Job &job = *pass.jobs[i];

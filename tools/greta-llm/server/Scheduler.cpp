@@ -168,7 +168,8 @@ std::vector<std::shared_ptr<Scheduler::Job>> Scheduler::generating() const {
 /// them. False: there is none.
 bool Scheduler::queueNext() {
   promptsFirst = !promptsFirst;
-  bool isNobody = generating().empty(), mixes = !isNobody && stepsWithParts();
+  std::vector<std::shared_ptr<Job>> jobs = generating();
+  bool isNobody = jobs.empty(), mixes = !isNobody && takesParts(jobs);
   if (!mixes && (promptsFirst || isNobody) && queuePrompts(!isNobody))
     return true;
   if (drafts)

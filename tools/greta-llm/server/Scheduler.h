@@ -234,7 +234,7 @@ private:
                   std::vector<Checked> &all);
   size_t tokensOfPart(bool othersWait, double seconds) const;
   bool queuePrompts(bool othersWait);
-  bool stepsWithParts() const;
+  bool takesParts(const std::vector<std::shared_ptr<Job>> &jobs) const;
   Pass nextPass(size_t most, int64_t rows = 0);
   size_t partOf(Job &job, size_t most);
   bool sharesSoon(const Job &job, const Pass &pass) const;
