@@ -397,12 +397,15 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
     (S->Impl->Capturing ? S->RecordedBy : S->Told).add(G->By);
     std::vector<uint64_t> Ends = {S->collectives()};
     for (const greta_graph_part &Part : G->Parts) {
-      S->settle(Ends[Part.Needs]);
-      if (S->Impl->Capturing)
-        Part.Impl->launch(*S->Impl);
-      else
-        S->Traced.launch(*S->Device, *S->Impl, "graph",
-                         [&] { Part.Impl->launch(*S->Impl); });
+      // Nothing waits for no collective: the next one follows the last.
+      if (!Part.Impl->isEmpty()) {
+        S->settle(Ends[Part.Needs]);
+        if (S->Impl->Capturing)
+          Part.Impl->launch(*S->Impl);
+        else
+          S->Traced.launch(*S->Device, *S->Impl, "graph",
+                           [&] { Part.Impl->launch(*S->Impl); });
+      }
       if (Part.By) {
         queueCollective(Part.By, *S, Part.What);
         Ends.push_back(S->collectives());

@@ -125,6 +125,8 @@ public:
   virtual ~Graph() = default;
   // While the stream records a graph, the operation becomes a part of it.
   void launch(Stream &S);
+  // Between collectives that cut a graph there may be nothing.
+  virtual bool isEmpty() const = 0;
 
   // Memory in which the recorded launches find zeros, and leave zeros.
   std::vector<MemoryRef> Zeroed;

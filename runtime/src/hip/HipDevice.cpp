@@ -65,6 +65,7 @@ struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
       (void)L->hipGraphDestroy(Handle);
   }
   void start(Stream &S) override;
+  bool isEmpty() const override { return Operations.empty(); }
   CoreRef C;
   hipGraph_t Handle = nullptr;
   hipGraphExec_t Exec = nullptr;

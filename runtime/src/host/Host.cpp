@@ -185,6 +185,7 @@ struct HostStream : Stream {
         for (const Op &O : Ops)
           O();
       }
+      bool isEmpty() const override { return Ops.empty(); }
       void start(Stream &S) override {
         static_cast<HostStream &>(S).add(
             [Self = shared_from_this()] { Self->run(); });

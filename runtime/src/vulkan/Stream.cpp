@@ -81,6 +81,7 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
     C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
   }
   void start(Stream &S) override;
+  bool isEmpty() const override { return Cmds.empty(); }
   VkCommandBuffer open();
   void close(const StreamState &State);
   void append(const std::shared_ptr<VulkanGraph> &Other,
@@ -225,10 +226,6 @@ void VulkanStream::launch(const std::shared_ptr<VulkanGraph> &G) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   if (Recording)
     return Recording->append(G, *State);
-  // Between collectives that cut a graph there may be nothing, and a submit
-  // takes as long as a small sum.
-  if (G->Cmds.empty())
-    return;
   State->reportLoss();
   State->append(G->Cmds, G, G->HasResidents);
   if (!State->Held)

@@ -186,6 +186,29 @@ TEST_F(CommNccl, TakesVulkanMemory) {
   EXPECT_EQ(Calls("cuImportExternalMemory"), Calls("cuDestroyExternalMemory"));
 }
 
+// A graph of sums alone has nothing in which the stream would wait for the sums
+// before it.
+TEST_F(CommNccl, GraphsOfSumsFollowEachOther) {
+  ranks("vulkan", 2, [](Rank &Own) {
+    greta::Buffer A = Own.R.allocateShared(GRETA_FD_OPAQUE, 4096);
+    greta::Graph G = Own.S.capture([&] {
+      for (int I = 0; I < 2; ++I)
+        Own.C.allReduce(Own.S, A, A, 1024, "i32");
+    });
+    Own.S.fill(A, 4096, 1);
+    for (int I = 0; I < 3; ++I)
+      Own.S.launch(G);
+    std::vector<int32_t> Got(1024);
+    Own.S.read(A, Got.data(), 4096);
+    EXPECT_EQ(Got, std::vector<int32_t>(1024, 64));
+    Own.S.fill(A, 4096, 3);
+    Own.S.launch(G);
+    Own.S.read(A, Got.data(), 4096);
+    EXPECT_EQ(Got, std::vector<int32_t>(1024, 12));
+  });
+  EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 8));
+}
+
 // Functions that sum have their temporaries in memory that NCCL takes as it is,
 // also behind those that do not.
 TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
