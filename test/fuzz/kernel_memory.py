@@ -304,7 +304,7 @@ class Memory(Steps):
                 operands.append(self.operand(dtype, shape, value))
             precision = ', input_precision="ieee"' if dtype == "f32" else ""
             self.line(f"{total.name} = tl.dot({operands[0]}, {operands[1]}, {total.name}{precision})")
-        self.keep(total)
+        self.keep(self.make(self.apart(total.name, "f32"), "f32", total.shape, total.span))
         self.keep(self.make(f"{total.name}.to(tl.int32)", "i32", total.shape))
 
 

@@ -66,6 +66,13 @@ class Steps(Builder):
     def numbers(self, dtypes=FLOATS, shape=None):
         return self.some(dtypes, lambda v: v.span[0] > LEAST[v.dtype] and v.span[1] < 100, shape)
 
+    @staticmethod
+    def apart(text, dtype):
+        """A product or a dot of which a sum does not see that it is one: AMD's devices would round product and sum at once, and Triton has the sum begin with what is
+        added to a dot."""
+        bits = f"tl.int{BITS[dtype]}"
+        return f"(({text}).to({bits}, bitcast=True) ^ (pid >> 20).to({bits})).to({NAMES[dtype]}, bitcast=True)"
+
     def floats(self):
         x = self.numbers()
         y, name = self.like(x), self.rng.choice("+-*")
@@ -74,9 +81,7 @@ class Steps(Builder):
             return self.edge(x, y)
         text = f"{x.name} {name} {y.name}"
         if name == "*":
-            # A sum must not see that it adds a product, or AMD's devices round both at once, as Triton has it by default.
-            bits = f"tl.int{BITS[x.dtype]}"
-            text = f"(({text}).to({bits}, bitcast=True) ^ (pid >> 20).to({bits})).to({NAMES[x.dtype]}, bitcast=True)"
+            text = self.apart(text, x.dtype)
         self.keep(self.make(text, x.dtype, x.shape, (low, most)))
 
     def edge(self, x=None, y=None):
@@ -314,7 +319,7 @@ class Steps(Builder):
         if self.rng.random() < 0.4:
             c = self.make(f"(tl.zeros({self.listed(shape)}, tl.int32) + {self.place(shape)}).to({NAMES[acc]})", acc, shape)
             text = f"tl.dot({a.name}, {b.name}, {c.name}{precision}{', out_dtype=tl.int32' if dtype == 'i8' else ''})"
-        made = self.make(text, acc, shape, (0, 24))
+        made = self.make(self.apart(text, acc) if acc == "f32" else text, acc, shape, (0, 24))
         self.keep(made)
         if acc == "f32" and self.rng.random() < 0.6:
             self.keep(self.make(f"{made.name}.to(tl.int32)", "i32", shape))
