@@ -128,6 +128,20 @@ def share_of(cases, target, parts):
     return cases[row.index(target) % parts :: parts]
 
 
+def spread(cases, family, features):
+    """The cases of a family of AMD. As many cases as have all `features`, a function of a case, are on a CDNA and an RDNA family each, the others on one of
+    the six. GRETA_TEST_WHOLE=1: all of them."""
+    if WHOLE:
+        return cases
+    met, chosen, number = set(), [], AMD_FAMILIES.index(family)
+    for i, case in sorted(enumerate(cases), key=lambda numbered: -len(features(numbered[1]))):
+        is_first = not met.issuperset(features(case))
+        met.update(features(case))
+        if (number - i) % (3 if is_first else 6) == 0:
+            chosen.append((i, case))
+    return [case for _, case in sorted(chosen, key=lambda numbered: numbered[0])]
+
+
 # Vulkan's drivers of this machine, which compile and compute for a CPU; results_on says which one has which target.
 CPU_DRIVERS = "vulkan:lavapipe", "vulkan:portable"
 

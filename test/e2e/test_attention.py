@@ -116,13 +116,24 @@ QUICKEST = {
 }
 
 
+OPTIONS = re.compile(
+    "causal|window|softcap|maskrow|mask|lengths|sinks|lse|half|e4m3|e5m2|fnuz|i8|per[a-z]*|tokensfirst|all|columns|pairs|rows|kept|paged|turned|"
+    "quantised|grouped|projected"
+)
+
+
+def features(case):
+    """Its op, its type and each option."""
+    return {type(case), case.dtype, *OPTIONS.findall(case.kind)}
+
+
 def chosen_for(target):
-    """The cases take long to compile: a CDNA and an RDNA family take each, the CPU half of them."""
+    """The cases take long to compile: a CDNA and an RDNA family take each feature, the CPU a quarter of the cases."""
     if target.startswith("vulkan"):
         return harness.shared_by_drivers(SMALL, target, 2)
     if target == "host" or harness.WHOLE:
-        return harness.share_of(CASES, target, 2)
-    return [c for c in harness.share_of(CASES, target, 3) if c not in QUICKEST] + [c for c, chips in QUICKEST.items() if target in chips]
+        return harness.share_of(CASES, target, 4)
+    return [c for c in harness.spread(CASES, target, features) if c not in QUICKEST] + [c for c, chips in QUICKEST.items() if target in chips]
 
 
 @pytest.fixture(scope="session")

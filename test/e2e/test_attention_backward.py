@@ -2,6 +2,8 @@
 and on the host; and their definition against finite differences of attention's.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -47,20 +49,28 @@ CASES = [
 # Cases that drivers compile quickly for a CPU.
 SMALL = [Backward("causal", "f16", 1, 2, 1, 20, 45, 16), Backward("all", "f16", 4, 2, 1, 20, 45, 16), Backward("plain", "f32", 1, 1, 1, 7, 17, 8), Backward("tokensfirst", "f16", 2, 2, 1, 9, 20, 16),
          BackwardView("columns", "f16", 2, 4, 2, 20, 20, 16)]
-EVERYTHING = "gfx942"
 IN_SHARED = "gfx1100", "gfx1201"  # where own rows of large heads lie in shared memory, with one loop for all that they meet
 
 
+OPTIONS = re.compile("causal|window|softcap|maskrow|mask|lengths|sinks|all|delta|given|rows|tokensfirst|columns")
+
+
+def features(case):
+    return {type(case), case.dtype, *OPTIONS.findall(case.kind)}
+
+
 def chosen_for(target):
-    """The others share the cases, which take long to compile, among them."""
+    """The cases take long to compile: a CDNA and an RDNA family take each option and type, the CPU a sixth of the cases."""
     if target in harness.CPU_DRIVERS and not harness.WHOLE:
         # On lavapipe f32 has no matrices, and test_attention_matrix.py draws other options and tokens before heads.
         return [case for case in SMALL if (case.kind == "all") == (target == "vulkan:lavapipe")]
     if target.startswith("vulkan"):
         return SMALL
-    others = [family for family in (*AMD_FAMILIES, "host") if family != EVERYTHING]
-    part = CASES if target == EVERYTHING else CASES[others.index(target) :: len(others)]
-    return part + [case for case in CASES if target in IN_SHARED and case.d == 128 and case not in part]
+    if target == "host":
+        return harness.share_of(CASES, target, 6)
+    part = harness.spread(CASES, target, features)
+    large = [case for case in CASES if case.d == 128]
+    return part + [case for case in large if target in IN_SHARED and case not in part and large.index(case) % 2 == IN_SHARED.index(target)]
 
 
 @pytest.fixture(scope="session")

@@ -94,17 +94,19 @@ IN_REGISTERS = [
 
 
 def chosen_for(target):
-    """Every target takes half of the shapes, so that two of a kind take all, and all schedules that it has."""
+    """A CDNA and an RDNA family take each shape; two that follow each other take all schedules, parts along K and operands in registers.
+    GRETA_TEST_WHOLE=1: every family takes all."""
     forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque and not SCHEDULES[s].direct and SCHEDULES[s].split == 1 and SCHEDULES[s].stages]
     if target == "gfx1030":
-        return SHAPES + split_for(target)
+        return harness.share_of(SHAPES, target, 3) + split_for(target)
     if target in AMD_CHIPS:
         i = AMD_CHIPS.index(target)
         names = forced if target in CDNA else [s for s in forced if SCHEDULES[s].instruction == "narrow"]
         dtypes = ("f16", "bf16", "f32", "i8") if target in CDNA else ("f16", "bf16", "i8")
         direct = DIRECT if target in ("gfx942", "gfx950") else []
         direct = direct + TRANSPOSED if target == "gfx950" else direct
-        return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target) + direct + IN_REGISTERS
+        mine = list(scheduled(names, dtypes, i)), split_for(target), IN_REGISTERS
+        return harness.share_of(SHAPES, target, 3) + [product for products in mine for product in harness.share_of(products, target, 2)] + direct
     if target == "vulkan:portable":
         return SHAPES[1::2] + split_for(target)
     names = ("singlewhole", "whole", "halves", "opaque", "opaquewaves")

@@ -3,6 +3,8 @@ on this machine's Vulkan driver (lavapipe where there is no GPU), on testing's l
 and a smaller set on the simulated AMD chips.
 """
 
+import functools
+
 import pytest
 
 import cases
@@ -10,7 +12,7 @@ import harness
 from harness import AMD_CHIPS, AMD_FAMILIES, check, check_together
 from registry import Special
 
-AMD_COLUMNS = (1, 4096, 7, 1000)  # a family takes every second
+AMD_COLUMNS = (1, 4096, 7, 1000)  # a family takes another of them for each type
 AMD_SIBLING_COLUMNS = (1000,)
 AMD_ROWS = (1, 3)
 AMD_MANY = (7, 300)  # columns and rows, of which no workgroup takes all
@@ -70,6 +72,10 @@ def validated_special_columns_for(dtype):
     return tuple(c for c in SPECIAL_COLUMNS if c in validated_columns_for(dtype))
 
 
+def special_columns_of(chip, dtype):
+    return tuple(c for c in SPECIAL_COLUMNS if c in columns_of(chip, dtype))
+
+
 def special_columns_for(dtype):
     return tuple(c for c in SPECIAL_COLUMNS if c in columns_for(dtype))
 
@@ -100,7 +106,7 @@ def validated(suites, driver_parts, dtype):
 
 
 def simulated(suites, chip, dtype):
-    return suites(dtype, chip, columns_of(chip), AMD_ROWS).on(f"sim:{chip}")
+    return suites(dtype, chip, columns_of(chip, dtype), AMD_ROWS).on(f"sim:{chip}")
 
 
 @pytest.mark.parametrize("device, dtype, op, columns", grid(columns_for, ("vulkan",), ("host",)))
@@ -118,16 +124,24 @@ def types_of(chip):
     return harness.share_of(cases.ELEMENT_TYPES, chip, len(cases.ELEMENT_TYPES)) if chip in harness.AMD_SIBLINGS else cases.ELEMENT_TYPES
 
 
-def columns_of(chip):
-    return harness.share_of(AMD_COLUMNS, chip, 2) if chip in AMD_FAMILIES else AMD_SIBLING_COLUMNS
+def columns_of(chip, dtype):
+    """GRETA_TEST_WHOLE=1: a family takes all."""
+    if chip not in AMD_FAMILIES:
+        return AMD_SIBLING_COLUMNS
+    number = AMD_FAMILIES.index(chip) + cases.ELEMENT_TYPES.index(dtype)
+    return AMD_COLUMNS if harness.WHOLE else (AMD_COLUMNS[number % len(AMD_COLUMNS)],)
 
 
-@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_CHIPS for p in grid(columns_of(chip), (chip,), types=types_of(chip))])
+@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_CHIPS for p in grid(functools.partial(columns_of, chip), (chip,), types=types_of(chip))])
 def test_simulated(suites, chip, dtype, op, columns):
     check(simulated(suites, chip, dtype), *with_rows(AMD_ROWS, op, dtype, columns))
 
 
-@pytest.mark.parametrize("chip, dtype, op, columns", grid(AMD_MANY[:1], *[(chip,) for chip in AMD_FAMILIES]))
+def types_of_many_rows(family):
+    return harness.share_of(cases.ELEMENT_TYPES, family, 3)
+
+
+@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_FAMILIES for p in grid(AMD_MANY[:1], (chip,), types=types_of_many_rows(chip))])
 def test_many_rows_simulated(suites, chip, dtype, op, columns):
     suite = suites(dtype, chip, AMD_MANY[:1], AMD_MANY[1:])
     check(suite.on(f"sim:{chip}"), *with_rows(AMD_MANY[1:], op, dtype, columns))
@@ -144,7 +158,7 @@ def test_special_values_validated(suites, driver_parts, dtype, op, columns):
     check(validated(suites, driver_parts, dtype), special(op, dtype, columns))
 
 
-@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_FAMILIES for p in grid([c for c in SPECIAL_COLUMNS if c in columns_of(chip)], (chip,))])
+@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_FAMILIES for p in grid(functools.partial(special_columns_of, chip), (chip,))])
 def test_special_values_simulated(suites, chip, dtype, op, columns):
     check(simulated(suites, chip, dtype), special(op, dtype, columns))
 

@@ -37,12 +37,18 @@ ON_TESTING = one_of_each(gemms.NARROW, "kind", "dtype")
 ON_THIS_MACHINE = [p for p in gemms.WIDE if p in one_of_each(gemms.WIDE, "kind", "dtype") + one_of_each(gemms.WIDE, "layout")]
 
 
+def features(product):
+    return {product.kind, product.dtype, product.layout}
+
+
 def chosen_for(device):
-    """This machine's driver and the CPU share the wide cases; the CPU and simulators take the narrow ones."""
+    """This machine's driver and the CPU share the wide cases; the CPU takes the narrow ones, and simulators share them: a CDNA and an RDNA family take
+    each kind, type and layout."""
     if device == "vulkan":
         return ON_THIS_MACHINE
-    narrow = harness.part_for(device.removeprefix("sim:"), lambda target: gemms.NARROW)
-    return [*narrow, *(p for p in gemms.WIDE if p not in narrow and (harness.WHOLE or p not in ON_THIS_MACHINE))] if device == "host" else narrow
+    if device == "host":
+        return [*gemms.NARROW, *(p for p in gemms.WIDE if p not in gemms.NARROW and (harness.WHOLE or p not in ON_THIS_MACHINE))]
+    return harness.part_for(device.removeprefix("sim:"), lambda family: harness.spread(gemms.NARROW, family, features))
 
 
 def special(chosen):

@@ -43,10 +43,9 @@ CONVERSIONS = [Conversion(direction, dtype) for direction in ("widen", "narrow")
 
 
 def cases_of(target):
-    """Chips with instructions for 8-bit floats take all GEMMs of them, others a half or, on the CPU's slow drivers, a third of what there is."""
+    """Chips with instructions for 8-bit floats take all GEMMs of them, others, and the CPU's slow drivers, a third of what there is."""
     if target in AMD_CHIPS:
-        i = AMD_CHIPS.index(target) % 2
-        return BATCHED[i::2] + (FLOAT8 if target in ("gfx942", "gfx950", "gfx1201") else FLOAT8[i::2]) + CONVERSIONS
+        return harness.share_of(BATCHED, target, 3) + (FLOAT8 if target in ("gfx942", "gfx950", "gfx1201") else harness.share_of(FLOAT8, target, 3)) + CONVERSIONS
     i = 0 if target == "vulkan:lavapipe" else 1
     return (BATCHED + FLOAT8 if target == "host" else BATCHED[i::3] + FLOAT8[i::3]) + CONVERSIONS
 

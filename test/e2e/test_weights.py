@@ -7,15 +7,21 @@ import pytest
 
 import harness
 import weights
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, AMD_FAMILIES, check, check_together, results_on, together
 
 TARGETS = ("vulkan:portable", "vulkan:lavapipe", "host", *AMD_CHIPS)
 
 
+def features(case):
+    """Its format and use, with few rows or with many, its group and the result's type."""
+    return {(case.format, case.use, case.m > 16), case.group, case.dtype}
+
+
 def chosen_for(target):
-    """gfx942 takes all cases, the CPU half of them, every other family a third, and Vulkan's two, whose drivers compile for a CPU, a third together."""
-    if target == "gfx942":
-        return weights.CASES
+    """A CDNA and an RDNA family take each format with few rows and with many, alone and of each group; the CPU takes half of the cases, and Vulkan's two, whose
+    drivers compile for a CPU, a third together."""
+    if target in AMD_FAMILIES:
+        return harness.spread(weights.CASES, target, features)
     return harness.share_of(weights.CASES, target, {"host": 2, **dict.fromkeys(harness.CPU_DRIVERS, 6)}.get(target, 3))
 
 

@@ -19,7 +19,7 @@ QUICKER = {
 
 def programs_for(target):
     if target in AMD_FAMILIES:
-        return harness.share_of(PROGRAMS, target, 2)
+        return harness.share_of(PROGRAMS, target, 3)
     # Drivers compile blocks of 20,000 elements for half a minute.
     programs = [p for p in PROGRAMS if p.kind != "large-blocks"]
     if target not in QUICKER.values():
