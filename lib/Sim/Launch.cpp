@@ -404,6 +404,8 @@ Error Launch::run() {
   }
   if (config.stats)
     *config.stats = total;
+  if (config.touched && programs)
+    *config.touched = programs->touched();
   if (config.warnings)
     for (auto &[address, text] : warnings)
       config.warnings->push_back("kernel '" + info.name + "': " + text);

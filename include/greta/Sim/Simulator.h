@@ -252,6 +252,15 @@ struct EstimateOptions {
   Timeline *timeline = nullptr;
 };
 
+/// Global memory that operations used, as sorted ranges of addresses that
+/// neither overlap nor touch each other.
+struct MemoryUse {
+  struct Range {
+    uint64_t begin, end;
+  };
+  std::vector<Range> reads, writes, atomics;
+};
+
 struct LaunchConfig {
   Dim3 grid;              ///< workgroups
   Dim3 block;             ///< work items
@@ -269,6 +278,8 @@ struct LaunchConfig {
   uint64_t instructionBudget = 2000000000ull;
   unsigned threads = 0; ///< worker threads; 0: one per core
   LaunchStats *stats = nullptr;
+  /// Filled with CheckPrograms; loads that are atomic are left out.
+  MemoryUse *touched = nullptr;
   /// Broken hazard rules that AMD's own kernels break as well, one text an
   /// instruction (lib/Sim/Checks/ChecksHazards.cpp); the launch goes on.
   std::vector<std::string> *warnings = nullptr;

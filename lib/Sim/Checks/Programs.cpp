@@ -207,6 +207,7 @@ bool ProgramChecker::touch(Wave &w, const Inst &i, int lane, uint64_t address,
     word.changed = !rewrite || (again && word.changed);
     word.write = now;
     word.atomic = atomic;
+    word.stored |= !atomic;
   }
   return true;
 }
@@ -238,4 +239,34 @@ bool ProgramChecker::inOrder(Wave &w, const Inst &i, int lane, uint64_t address,
         return false;
   }
   return true;
+}
+
+MemoryUse ProgramChecker::touched() const {
+  MemoryUse use;
+  auto add = [](std::vector<MemoryUse::Range> &to, uint64_t at, unsigned size) {
+    if (!to.empty() && to.back().end == at)
+      to.back().end += size;
+    else
+      to.push_back({at, at + size});
+  };
+  auto addWord = [&](const Word &word, uint64_t at, unsigned size) {
+    if (word.read.interval)
+      add(use.reads, at, size);
+    if (word.write.interval)
+      add(word.stored ? use.writes : use.atomics, at, size);
+  };
+  std::vector<uint64_t> sorted;
+  for (const auto &[number, page] : pages)
+    sorted.push_back(number);
+  llvm::sort(sorted);
+  for (uint64_t number : sorted)
+    for (auto [k, word] : llvm::enumerate(pages.at(number))) {
+      uint64_t at = number * 256 + k * 4;
+      if (!word.split)
+        addWord(word, at, 4);
+      else
+        for (auto [part, byte] : llvm::enumerate(bytes.at(at / 4)))
+          addWord(byte, at + part, 1);
+    }
+  return use;
 }

@@ -49,6 +49,8 @@ public:
   /// "element 5 of 'x'", or the address.
   std::string describe(uint64_t address) const;
   std::string place(const Inst &i) const;
+  /// Everything so far.
+  MemoryUse touched() const;
 
 private:
   /// The number of each other program's intervals, which atomics end, that are
@@ -64,7 +66,8 @@ private:
     Event write, read, otherRead; ///< the latest two readers
     bool changed = false;         ///< the write, what was there before
     bool atomic = false;
-    bool split = false; ///< its bytes are on their own
+    bool stored = false; ///< some write was no atomic
+    bool split = false;  ///< its bytes are on their own
   };
   struct Published {
     Clock clock;

@@ -17,6 +17,7 @@ namespace {
 /// Handles that are alive, so that a stale or foreign one is an error.
 struct Handles {
   std::set<void *> modules, streams, events, graphs, execs;
+  ihipStream_t nullStream;
 };
 Handles &handles() {
   static Handles *h = new Handles();
@@ -28,18 +29,45 @@ template <class T> bool known(const std::set<void *> &set, T *p) {
 Graph *graphOf(void *handle) { return static_cast<Graph *>(handle); }
 } // namespace
 
-#define ENTER()                                                                \
-  State &state = State::get();                                                 \
-  std::lock_guard<std::recursive_mutex> guard(state.lock);                     \
-  if (hipError_t opened = state.open(); opened != hipSuccess)                  \
-  return opened
-
 static hipError_t invalid(const char *what) {
   return State::get().report(hipErrorInvalidHandle,
                              std::string(what) + ": invalid handle");
 }
 static bool validStream(hipStream_t s) {
   return !s || known(handles().streams, s);
+}
+
+static ihipStream_t &streamOf(hipStream_t s) {
+  return s ? *s : handles().nullStream;
+}
+
+/// What the stream is behind when it gets work: of the null stream all blocking
+/// streams, and the other way round.
+static StreamOrder::Clock &behindNow(hipStream_t s) {
+  const StreamOrder &order = State::get().order;
+  ihipStream_t &stream = streamOf(s);
+  if (!s) {
+    for (void *other : handles().streams)
+      if (auto *its = static_cast<ihipStream_t *>(other); its->isBlocking)
+        order.join(stream.done, its->done);
+  } else if (stream.isBlocking) {
+    order.join(stream.done, handles().nullStream.done);
+  }
+  return stream.done;
+}
+
+hipError_t greta::sim::hip::did(hipStream_t s, StreamOrder::Operation op) {
+  State &state = State::get();
+  if (!(state.checks & CheckPrograms))
+    return hipSuccess;
+  behindNow(s);
+  std::string race = state.order.add(streamOf(s), std::move(op), *state.device);
+  return race.empty() ? hipSuccess
+                      : state.report(hipErrorLaunchFailure, std::move(race));
+}
+
+void greta::sim::hip::finish(hipStream_t s) {
+  State::get().order.finish(behindNow(s));
 }
 
 hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
@@ -52,7 +80,15 @@ hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
     stream->capture->graph->operations.push_back(std::move(op));
     return hipSuccess;
   }
-  return op();
+  return op(stream);
+}
+
+/// Work that the host has not waited for takes time here, too: it is done when
+/// it was asked for several times. Else each question, as those about memory
+/// that may go, would order all work before it, and no race would be left.
+static bool takesTime(const StreamOrder::Clock &done, unsigned &asked) {
+  constexpr unsigned times = 8;
+  return !State::get().order.isFinished(done) && ++asked % times;
 }
 
 /// Copies memory that may not all be there; false when it is not.
@@ -83,7 +119,8 @@ static llvm::Expected<std::vector<uint8_t>> copyImage(const void *image) {
 
 static hipError_t launch(const Kernel *kernel, const LaunchConfig &shape,
                          std::vector<uint8_t> bytes, hipStream_t stream) {
-  return submit(stream, [=, extents = std::exchange(State::arguments, {})] {
+  return submit(stream, [=, extents = std::exchange(State::arguments, {})](
+                            hipStream_t on) {
     State &state = State::get();
     LaunchConfig config = shape;
     config.kernarg = bytes;
@@ -91,12 +128,15 @@ static hipError_t launch(const Kernel *kernel, const LaunchConfig &shape,
     config.checks = state.checks;
     std::vector<std::string> warnings;
     config.warnings = &warnings;
+    MemoryUse touched;
+    config.touched = &touched;
     llvm::Error e = state.device->launch(*kernel, config);
     for (const std::string &text : warnings)
       llvm::errs() << "simulator: warning: " << text << "\n";
     if (e)
       return state.report(hipErrorLaunchFailure, std::move(e));
-    return hipSuccess;
+    return did(on,
+               {"'" + kernel->info().name + "'", std::move(touched), extents});
   });
 }
 
@@ -122,9 +162,7 @@ hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned,
 }
 hipError_t hipModuleUnload(hipModule_t module) {
   ENTER();
-  if (hipError_t e = state.refuseWhileCapturing("hipModuleUnload");
-      e != hipSuccess)
-    return e;
+  REFUSE(state.refuseWhileCapturing("hipModuleUnload"));
   if (!handles().modules.erase(module))
     return invalid("hipModuleUnload");
   delete module;
@@ -263,11 +301,11 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gx,
   return launch(kernel, config, std::move(bytes), stream);
 }
 
-hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned) {
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
   ENTER();
   if (!stream)
     return hipErrorInvalidValue;
-  *stream = new ihipStream_t();
+  *stream = new ihipStream_t(!(flags & hipStreamNonBlocking));
   handles().streams.insert(*stream);
   return hipSuccess;
 }
@@ -286,8 +324,8 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   delete stream;
   return hipSuccess;
 }
-hipError_t hipStreamSynchronize(hipStream_t stream) {
-  ENTER();
+static hipError_t mayWait(hipStream_t stream) {
+  State &state = State::get();
   if (!validStream(stream))
     return invalid("hipStreamSynchronize");
   if (!stream)
@@ -299,8 +337,19 @@ hipError_t hipStreamSynchronize(hipStream_t stream) {
   }
   return state.refuseWhileCapturing("hipStreamSynchronize");
 }
+hipError_t hipStreamSynchronize(hipStream_t stream) {
+  ENTER();
+  REFUSE(mayWait(stream));
+  finish(stream);
+  return hipSuccess;
+}
 hipError_t hipStreamQuery(hipStream_t stream) {
-  return hipStreamSynchronize(stream);
+  ENTER();
+  REFUSE(mayWait(stream));
+  if (takesTime(behindNow(stream), streamOf(stream).asked))
+    return hipErrorNotReady;
+  finish(stream);
+  return hipSuccess;
 }
 hipError_t hipStreamAddCallback(hipStream_t stream,
                                 hipStreamCallback_t callback, void *data,
@@ -316,7 +365,11 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
   ENTER();
   if (!validStream(stream) || !known(handles().events, event))
     return invalid("hipStreamWaitEvent");
-  return hipSuccess;
+  return submit(stream, [event](hipStream_t on) {
+    if (known(handles().events, event))
+      State::get().order.join(streamOf(on).done, event->done);
+    return hipSuccess;
+  });
 }
 
 hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned) {
@@ -344,16 +397,17 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   event->capture.reset();
   if (stream && known(handles().streams, stream))
     event->capture = stream->capture;
-  return submit(stream, [event] {
+  return submit(stream, [event](hipStream_t on) {
     if (!known(handles().events, event))
       return invalid("hipEventRecord in a graph");
     event->recorded = true;
     event->time = std::chrono::steady_clock::now();
+    event->done = behindNow(on);
     return hipSuccess;
   });
 }
-hipError_t hipEventSynchronize(hipEvent_t event) {
-  ENTER();
+static hipError_t mayWait(hipEvent_t event) {
+  State &state = State::get();
   if (!known(handles().events, event))
     return invalid("hipEventSynchronize");
   if (std::shared_ptr<Capture> capture = event->capture.lock()) {
@@ -363,8 +417,19 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
   }
   return hipSuccess;
 }
+hipError_t hipEventSynchronize(hipEvent_t event) {
+  ENTER();
+  REFUSE(mayWait(event));
+  state.order.finish(event->done);
+  return hipSuccess;
+}
 hipError_t hipEventQuery(hipEvent_t event) {
-  return hipEventSynchronize(event);
+  ENTER();
+  REFUSE(mayWait(event));
+  if (takesTime(event->done, event->asked))
+    return hipErrorNotReady;
+  state.order.finish(event->done);
+  return hipSuccess;
 }
 hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
   ENTER();
@@ -372,6 +437,7 @@ hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
     return invalid("hipEventElapsedTime");
   if (!start->recorded || !stop->recorded)
     return state.report(hipErrorInvalidHandle, "the events were not recorded");
+  state.order.finish(stop->done);
   *ms = std::chrono::duration<float, std::milli>(stop->time - start->time)
             .count();
   return hipSuccess;
@@ -439,11 +505,11 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
   if (!known(handles().execs, exec))
     return invalid("hipGraphLaunch");
   Graph *graph = graphOf(exec);
-  return submit(stream, [graph] {
+  return submit(stream, [graph](hipStream_t on) {
     if (!known(handles().execs, graph))
       return invalid("hipGraphLaunch");
     for (const Operation &op : graph->operations)
-      if (hipError_t e = op(); e != hipSuccess)
+      if (hipError_t e = op(on); e != hipSuccess)
         return e;
     return hipSuccess;
   });

@@ -16,7 +16,7 @@
 #define __HIP_PLATFORM_AMD__
 #endif
 #define __HIP_DISABLE_CPP_FUNCTIONS__
-#include "greta/Sim/Simulator.h"
+#include "Hip/StreamOrder.h"
 #include <chrono>
 #include <functional>
 #include <hip/hip_runtime_api.h>
@@ -26,7 +26,8 @@
 
 namespace greta::sim::hip {
 
-using Operation = std::function<hipError_t()>;
+/// Runs on the stream that it was submitted to, or its graph.
+using Operation = std::function<hipError_t(hipStream_t)>;
 
 struct Graph {
   std::vector<Operation> operations;
@@ -55,6 +56,7 @@ struct State {
   /// The arguments of the next launch, if its caller says so.
   static thread_local std::vector<ArgumentExtent> arguments;
   uint64_t allocated = 0;
+  StreamOrder order;
   std::set<std::shared_ptr<Capture>> captures;
 
   static State &get();
@@ -77,8 +79,22 @@ struct State {
 
 /// Runs now, or records when the stream is being captured.
 hipError_t submit(hipStream_t stream, Operation op);
+/// With CheckPrograms: what an operation did, which is an error if it races.
+hipError_t did(hipStream_t stream, StreamOrder::Operation op);
+/// The host has seen all work of the stream done.
+void finish(hipStream_t stream);
 
 } // namespace greta::sim::hip
+
+#define REFUSE(refusal)                                                        \
+  if (hipError_t refused = refusal; refused != hipSuccess)                     \
+  return refused
+
+#define ENTER()                                                                \
+  State &state = State::get();                                                 \
+  std::lock_guard<std::recursive_mutex> guard(state.lock);                     \
+  if (hipError_t opened = state.open(); opened != hipSuccess)                  \
+  return opened
 
 /// An argument as the runtime describes it; of what is no tensor element_bytes
 /// is 0.
@@ -88,14 +104,21 @@ struct greta_hip_sim_argument {
 };
 
 /// HIP's opaque handles.
-struct ihipStream_t {
+struct ihipStream_t : greta::sim::hip::StreamOrder::Stream {
+  explicit ihipStream_t(bool isBlocking = true)
+      : Stream(greta::sim::hip::State::get().order.makeStream()),
+        isBlocking(isBlocking) {}
   std::shared_ptr<greta::sim::hip::Capture> capture;
+  bool isBlocking; ///< in order with the null stream
+  unsigned asked = 0;
 };
 struct ihipEvent_t {
   /// The capture that it was last recorded in.
   std::weak_ptr<greta::sim::hip::Capture> capture;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
+  greta::sim::hip::StreamOrder::Clock done; ///< when it was recorded
+  unsigned asked = 0;
 };
 
 #endif

@@ -234,6 +234,7 @@ TEST_P(Launches, LoadKernelsOfRangesLazily) {
   greta::Function F = R->load(P, "by_range", "", GRETA_LOAD_LAZILY);
   greta::Stream S = R->stream();
   greta::Buffer A = R->allocate(256), B = R->allocate(256);
+  S.fill(A, 256, 0);
   auto Launch = [&](int64_t Rows) {
     F.launch(S, {{&A, {Rows, 8}}}, {{&B, {Rows, 8}}});
     S.synchronize();

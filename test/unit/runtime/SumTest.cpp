@@ -96,6 +96,7 @@ TEST_P(Sums, AreRefusedWithoutACommunicator) {
     EXPECT_FALSE(Other.sums());
     Other.setComm(Own.C); // which it does not need
     greta::Buffer A = Own.R.allocate(64), B = Own.R.allocate(64);
+    Own.S.fill(A, 64, 0);
     auto Launch = [&] { F.launch(Own.S, {{&A, {1, 16}}}, {{&B, {1, 16}}}); };
     EXPECT_REFUSED("function 'summed' sums over ranks; give it a communicator "
                    "with greta_function_set_comm",
@@ -191,6 +192,7 @@ TEST_P(Sums, BehindCallsThatAreHeldBack) {
                   To = Own.R.allocate(more * 4), Results[4];
     for (greta::Buffer &One : Results)
       One = Own.R.allocate(50 * 4);
+    Own.S.fill(From, more * 4, 0);
     greta::check(greta_stream_set_auto_graph(Own.S.get(), 1));
     for (greta::Buffer &One : Results) {
       Scale.launch(Own.S, {{&From, {1, more}}}, {{&To, {1, more}}});
