@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
   if (std::filesystem::exists(Simulator))
     setenv("GRETA_HIP_SIM", Simulator, 0);
   // Also for races between streams and between ranks.
-  setenv("GRETA_CHECK", "1", 0);
+  setenv("GRETA_CHECK", "1", 1);
   setenv("GRETA_HIP_LIBRARY", GRETA_TEST_FAKE_HIP, 1);
   setenv("GRETA_NCCL_LIBRARY", GRETA_TEST_FAKE_NCCL, 1);
   setenv("GRETA_CUDA_LIBRARY", GRETA_TEST_FAKE_NCCL, 1);
