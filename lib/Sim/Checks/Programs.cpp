@@ -255,12 +255,12 @@ MemoryUse ProgramChecker::touched() const {
     if (word.write.interval)
       add(word.stored ? use.writes : use.atomics, at, size);
   };
-  std::vector<uint64_t> sorted;
+  std::vector<std::pair<uint64_t, const std::array<Word, 64> *>> sorted;
   for (const auto &[number, page] : pages)
-    sorted.push_back(number);
+    sorted.push_back({number, &page});
   llvm::sort(sorted);
-  for (uint64_t number : sorted)
-    for (auto [k, word] : llvm::enumerate(pages.at(number))) {
+  for (auto [number, page] : sorted)
+    for (auto [k, word] : llvm::enumerate(*page)) {
       uint64_t at = number * 256 + k * 4;
       if (!word.split)
         addWord(word, at, 4);

@@ -138,13 +138,11 @@ TEST_F(Races, BetweenRanks) {
           Taken.get_future().wait();
           return;
         }
-        Scaling *Its;
-        greta::Stream *From;
-        std::tie(Its, From) = Given.get_future().get();
+        auto [Its, From] = Given.get_future().get();
         greta::Event *Event = Written.get_future().get();
         if (IsOrdered)
           Own.S.wait(*Event);
-        std::string Told = told([&] {
+        std::string Told = told([&, Its = Its, From = From] {
           if (ByKernel)
             K.run(Own.S, Its->Y, K.Y);
           else
@@ -182,8 +180,11 @@ TEST_F(Races, AreNoneAroundACopyBetweenRanks) {
       return;
     }
     auto [Its, From] = Given.get_future().get();
-    Own.S.copyPeer(K.X, *From, Its->Y, size);
-    K.run(Own.S);
+    EXPECT_EQ(told([&, Its = Its, From = From] {
+                Own.S.copyPeer(K.X, *From, Its->Y, size);
+                K.run(Own.S);
+              }),
+              "none");
     Taken.set_value();
     Own.S.synchronize();
   });
