@@ -2,11 +2,12 @@
 //
 // libgreta_hip_sim.so exports AMD's HIP API over the simulator. There is one
 // device. Everything runs in the calling thread, in order: an asynchronous call
-// has finished when it returns, which HIP allows. While a stream is captured
-// its operations are recorded into a graph instead, and calls that ROCm refuses
-// then are refused here: they answer an error and invalidate the capture, whose
-// end fails. The effect of a call on captures follows the mode of the capture
-// and of the calling thread (hipThreadExchangeStreamCaptureMode).
+// has finished when it returns, which HIP allows. With CheckPrograms streams
+// are compared (StreamOrder.h). While a stream is captured its operations are
+// recorded into a graph instead, and calls that ROCm refuses then are refused
+// here: they answer an error and invalidate the capture, whose end fails. The
+// effect of a call on captures follows the mode of the capture and of the
+// calling thread (hipThreadExchangeStreamCaptureMode).
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_HIP_HIPSTATE_H

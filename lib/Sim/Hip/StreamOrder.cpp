@@ -58,11 +58,11 @@ static std::optional<Range> common(llvm::ArrayRef<Range> a,
   return std::nullopt;
 }
 
-/// " (its 'y')", if the bytes are a part of an argument.
+/// " (its 'y')", if the bytes are a part of an argument that has a name.
 static std::string argumentAt(const StreamOrder::Operation &op,
                               uint64_t address) {
   for (const ArgumentExtent &a : op.arguments)
-    if (a.isTensor() && address - a.address < a.bytes)
+    if (!a.name.empty() && address - a.address < a.bytes)
       return " (its '" + a.name + "')";
   return "";
 }
