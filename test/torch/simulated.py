@@ -45,6 +45,15 @@ def check_operators():
         torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-5)
 
 
+def add_elsewhere(waits):
+    """Reads what the current stream makes, on another one."""
+    x, stream = torch.ones(128, device="rdna"), torch.rdna.Stream()
+    if waits:
+        stream.wait_stream(torch.rdna.current_stream())
+    with torch.rdna.stream(stream):
+        add_one[(1,)](x, torch.empty(128, device="rdna"), 128, BLOCK=128)
+
+
 def said(launch):
     try:
         launch()
@@ -66,6 +75,8 @@ def run(chip):
         "bounds": lambda: add_one[(2,)](y, y[:200], 201, BLOCK=128),
         "unwritten": lambda: add_one[(1,)](torch.empty(1 << 16, device="rdna"), y, 128, BLOCK=128),  # of a size that no tensor left
         "race": lambda: write_number[(2,)](numbers),
+        "ordered": lambda: add_elsewhere(waits=True),
+        "unordered": lambda: add_elsewhere(waits=False),
     }
     print(json.dumps({name: said(launch) for name, launch in launches.items()}), flush=True)
 

@@ -289,6 +289,7 @@ def test_calls_from_two_streams(rdna, recorded):
     torch = rdna
     function = torch.compile(lambda x: (x + 1) * x, mode="reduce-overhead")
     streams, late, results = [torch.rdna.Stream() for _ in range(2)], torch.ones(256, 256, device="rdna"), []
+    torch.rdna.synchronize()
     for step in range(8):
         with torch.rdna.stream(streams[step % 2]):
             x = torch.full((1 << 16,), float(step), device="rdna")

@@ -1,4 +1,4 @@
-"""rdna on simulated chips with GRETA_CHECK=1: operators and training are right and pass all checks, and a wrong kernel is told at its line."""
+"""rdna on simulated chips with GRETA_CHECK=1: operators and training are right and pass all checks, and a wrong kernel is told at its line, and a stream that does not wait."""
 
 import functools
 import json
@@ -31,7 +31,8 @@ def launched():
 def test_simulated(chip):
     pytest.importorskip("torch")
     said = launched()[chip]
-    assert said["right"] == ""
+    assert said["right"] == "" and said["ordered"] == ""
     assert line_of("bounds") in said["bounds"] and "out-of-bounds write of element 200 of 'y_ptr'" in said["bounds"], said["bounds"]
     assert line_of("bounds") in said["unwritten"] and "uninitialised memory: element 0 of 'x_ptr'" in said["unwritten"], said["unwritten"]
     assert line_of("race") in said["race"] and "program (1,0,0)" in said["race"], said["race"]
+    assert "race: 'add_one_0' reads bytes 0 to 511" in said["unordered"] and "(its 'x_ptr'), and a fill on another stream writes them" in said["unordered"], said["unordered"]

@@ -49,7 +49,7 @@ public:
   /// "element 5 of 'x'", or the address.
   std::string describe(uint64_t address) const;
   std::string place(const Inst &i) const;
-  /// Everything so far.
+  /// What all programs that ran until now did.
   MemoryUse touched() const;
 
 private:

@@ -39,11 +39,11 @@ static hipError_t copy(hipStream_t stream, void *to, const void *from,
     if (!bytes)
       return hipSuccess;
     std::memmove(to, from, bytes);
-    const Device &device = *State::get().device;
-    State::get().device->wrote(to, bytes, from);
+    Device &device = *State::get().device;
+    device.wrote(to, bytes, from);
     hipError_t e =
         did(on, {"a copy", {{span(from, bytes)}, {span(to, bytes)}, {}}});
-    // Pageable memory of the host makes it wait.
+    // A copy from or to pageable memory of the host waits until it is done.
     if (!device.allocationOf(to).first || !device.allocationOf(from).first)
       finish(on);
     return e;

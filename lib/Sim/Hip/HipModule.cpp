@@ -41,9 +41,9 @@ static ihipStream_t &streamOf(hipStream_t s) {
   return s ? *s : handles().nullStream;
 }
 
-/// What the stream is behind when it gets work: of the null stream all blocking
-/// streams, and the other way round.
-static StreamOrder::Clock &behindNow(hipStream_t s) {
+/// What comes before work that the stream gets now. The null stream waits for
+/// all blocking streams, and these wait for it.
+static StreamOrder::Clock &doneBefore(hipStream_t s) {
   const StreamOrder &order = State::get().order;
   ihipStream_t &stream = streamOf(s);
   if (!s) {
@@ -60,14 +60,14 @@ hipError_t greta::sim::hip::did(hipStream_t s, StreamOrder::Operation op) {
   State &state = State::get();
   if (!(state.checks & CheckPrograms))
     return hipSuccess;
-  behindNow(s);
+  doneBefore(s);
   std::string race = state.order.add(streamOf(s), std::move(op), *state.device);
   return race.empty() ? hipSuccess
                       : state.report(hipErrorLaunchFailure, std::move(race));
 }
 
 void greta::sim::hip::finish(hipStream_t s) {
-  State::get().order.finish(behindNow(s));
+  State::get().order.finish(doneBefore(s));
 }
 
 hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
@@ -83,12 +83,12 @@ hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
   return op(stream);
 }
 
-/// Work that the host has not waited for takes time here, too: it is done when
-/// it was asked for several times. Else each question, as those about memory
-/// that may go, would order all work before it, and no race would be left.
+/// Whether somebody who asks has to ask again: seven times of eight while there
+/// is work that the host has not seen done. If all were done at once, each of
+/// the runtime's questions whether it can release memory would order the work
+/// before it, and no race would be left.
 static bool takesTime(const StreamOrder::Clock &done, unsigned &asked) {
-  constexpr unsigned times = 8;
-  return !State::get().order.isFinished(done) && ++asked % times;
+  return !State::get().order.isFinished(done) && ++asked % 8;
 }
 
 /// Copies memory that may not all be there; false when it is not.
@@ -346,7 +346,7 @@ hipError_t hipStreamSynchronize(hipStream_t stream) {
 hipError_t hipStreamQuery(hipStream_t stream) {
   ENTER();
   REFUSE(mayWait(stream));
-  if (takesTime(behindNow(stream), streamOf(stream).asked))
+  if (takesTime(doneBefore(stream), streamOf(stream).asked))
     return hipErrorNotReady;
   finish(stream);
   return hipSuccess;
@@ -402,7 +402,7 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
       return invalid("hipEventRecord in a graph");
     event->recorded = true;
     event->time = std::chrono::steady_clock::now();
-    event->done = behindNow(on);
+    event->done = doneBefore(on);
     return hipSuccess;
   });
 }

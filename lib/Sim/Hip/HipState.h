@@ -27,7 +27,8 @@
 
 namespace greta::sim::hip {
 
-/// Runs on the stream that it was submitted to, or its graph.
+/// Takes the stream that it runs on: a graph's operations run on the stream
+/// that launches the graph.
 using Operation = std::function<hipError_t(hipStream_t)>;
 
 struct Graph {
@@ -80,7 +81,7 @@ struct State {
 
 /// Runs now, or records when the stream is being captured.
 hipError_t submit(hipStream_t stream, Operation op);
-/// With CheckPrograms: what an operation did, which is an error if it races.
+/// Says what an operation did; with CheckPrograms it is an error if that races.
 hipError_t did(hipStream_t stream, StreamOrder::Operation op);
 /// The host has seen all work of the stream done.
 void finish(hipStream_t stream);

@@ -2,13 +2,13 @@
 //
 // In: what copies, fills and checked launches did to memory, in the order in
 // which they were submitted, and what events, waits and the host order. Out:
-// the first operation that uses bytes which an earlier one uses, too, one of
-// the two writes them, and nothing orders the two.
+// for each operation an earlier one that uses some of its bytes, too, if one of
+// the two writes them and nothing orders the two.
 //
-// Operations have numbers. A Clock is vector-clock knowledge: for each stream
-// the latest operation that is done before something else. Whatever any thread
-// of the host has seen done is done before all that is submitted later, because
-// threads tell each other by locks that nobody sees here.
+// Operations have numbers. A Clock has for each stream the latest operation
+// that is done before something else. What any thread of the host has seen done
+// is done before all that is submitted later, because threads tell each other
+// by locks that nobody sees here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_HIP_STREAMORDER_H
@@ -24,7 +24,7 @@ public:
   using Clock = std::map<uint64_t, uint64_t>; ///< operations by stream
   struct Stream {
     uint64_t id;
-    Clock done; ///< what an operation that is submitted now comes behind
+    Clock done; ///< before an operation that is submitted now
   };
   struct Operation {
     std::string name; ///< "a copy", "'scale'"
@@ -37,12 +37,12 @@ public:
   /// Submits an operation that has run; the text of its race, or "".
   std::string add(Stream &stream, Operation op, const Device &device);
   void join(Clock &to, const Clock &from) const;
-  /// The host has seen these done.
+  /// The host has seen these operations done.
   void finish(const Clock &done);
   void finishAll() { pending.clear(); }
   /// Whether the host has seen all of it done.
   bool isFinished(const Clock &done) const;
-  /// Memory was freed, and may be somebody else's.
+  /// The memory was freed: its addresses may be another allocation's.
   void forget(uint64_t base, uint64_t bytes);
 
 private:
