@@ -74,6 +74,13 @@ inline int64_t groupOfScales(mlir::Value rows, mlir::Value scales) {
   return row.back() / type.getShape().back();
 }
 
+/// Whether reductions of rows combine elements of the type: f32, i32 and i1.
+bool isCombined(mlir::Type type);
+
+/// Whether an op may be part of what combines two elements: arith or math, one
+/// result of such a type, no effects.
+bool isPartOfCombination(mlir::Operation *op);
+
 /// A function with this unit attribute is compiled with checks of what tensors
 /// say of places: a launch that meets a wrong one fails (greta_tile.assert).
 constexpr llvm::StringLiteral checkedName = "greta.checked";

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Greta/Greta.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -127,17 +130,97 @@ LogicalResult HeadsOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Reductions of rows
+//===----------------------------------------------------------------------===//
+
+bool greta::isCombined(Type type) {
+  return type.isF32() || type.isSignlessInteger(32) ||
+         type.isSignlessInteger(1);
+}
+
+bool greta::isPartOfCombination(Operation *op) {
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+         isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
+         op->getNumResults() == 1 && isCombined(op->getResult(0).getType());
+}
+
 LogicalResult ReduceRowsOp::verify() {
-  RankedTensorType from = getValue().getType(), to = getType();
-  if (!llvm::is_contained({"add", "mul", "max", "min"}, getKind()))
-    return emitOpError("has kind \"")
-           << getKind() << "\"; it is \"add\", \"mul\", \"max\" or \"min\"";
-  Type element = from.getElementType();
-  Type wide =
-      element.isInteger() ? element : Type(Float32Type::get(getContext()));
-  if (from.getRank() == 0 ||
-      to != RankedTensorType::get(from.getShape().drop_back(), wide))
-    return emitOpError("makes ") << to << " of " << from
-                                 << "; it takes [.., D] to [..], floats to f32";
+  if (getValues().empty() || getValues().size() != getNumResults())
+    return emitOpError("makes ") << getNumResults() << " results of "
+                                 << getValues().size() << " tensors";
+  auto shapeOf = [](Type type) {
+    return cast<RankedTensorType>(type).getShape();
+  };
+  for (auto [value, result] :
+       llvm::zip(getValues().getTypes(), getResultTypes())) {
+    auto from = cast<RankedTensorType>(value);
+    Type element = from.getElementType();
+    if (from.getRank() == 0 || !isCombined(element) ||
+        from.getShape() != shapeOf(getValues()[0].getType()) ||
+        result != RankedTensorType::get(from.getShape().drop_back(), element))
+      return emitOpError("makes ") << result << " of " << from
+                                   << "; it takes [.., D] of f32, i32 or i1 to "
+                                      "[..], all of one shape";
+  }
   return success();
+}
+
+LogicalResult ReduceRowsOp::verifyRegions() {
+  SmallVector<Type> elements, both;
+  for (Type type : getResultTypes())
+    elements.push_back(getElementTypeOrSelf(type));
+  both = elements;
+  llvm::append_range(both, elements);
+  Block &block = getCombiner().front();
+  if (!llvm::equal(block.getArgumentTypes(), both) ||
+      !llvm::equal(block.getTerminator()->getOperandTypes(), elements))
+    return emitOpError("has a combination that does not make one element of "
+                       "each tensor of two");
+  for (Operation &op : block.without_terminator())
+    if (!isPartOfCombination(&op))
+      return op.emitOpError("stands in a combination of elements, which is "
+                            "arith and math on f32, i32 and i1");
+  return success();
+}
+
+std::optional<SmallVector<TypedAttr>> ReduceRowsOp::neutralElements() {
+  Block &block = getCombiner().front();
+  SmallVector<TypedAttr> elements;
+  for (auto [i, made] : llvm::enumerate(block.getTerminator()->getOperands())) {
+    Operation *op = made.getDefiningOp();
+    Value x = block.getArgument(i), y = block.getArgument(getNumResults() + i);
+    if (!op || op->getNumOperands() != 2 ||
+        !llvm::is_contained(op->getOperands(), x) ||
+        !llvm::is_contained(op->getOperands(), y))
+      return std::nullopt;
+    std::optional<TypedAttr> neutral = arith::getNeutralElement(op);
+    if (!neutral)
+      return std::nullopt;
+    elements.push_back(*neutral);
+  }
+  return elements;
+}
+
+SmallVector<Value> ReduceRowsOp::combine(OpBuilder &builder, ValueRange x,
+                                         ValueRange y) {
+  Block &block = getCombiner().front();
+  auto shaped = dyn_cast<RankedTensorType>(x[0].getType());
+  IRMapping values;
+  values.map(block.getArguments().take_front(x.size()), x);
+  values.map(block.getArguments().drop_front(x.size()), y);
+  for (Operation &op : block.without_terminator()) {
+    Operation *clone = builder.clone(op, values);
+    if (!shaped)
+      continue;
+    RankedTensorType type = shaped.clone(op.getResult(0).getType());
+    clone->getResult(0).setType(type);
+    if (auto constant = dyn_cast<arith::ConstantOp>(clone))
+      constant.setValueAttr(
+          DenseElementsAttr::get(type, Attribute(constant.getValue())));
+  }
+  SmallVector<Value> made;
+  for (Value value : block.getTerminator()->getOperands())
+    made.push_back(values.lookup(value));
+  return made;
 }

@@ -72,9 +72,9 @@ def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
   let hasRegionVerifier = 1;
 }
 
-def Greta_YieldOp : Op<Greta_Dialect, "yield", [Pure, Terminator, HasParent<"KernelOp">]> {
-  let summary = "Results of one space of a kernel";
-  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+def Greta_YieldOp : Op<Greta_Dialect, "yield", [Pure, Terminator, ParentOneOf<["KernelOp", "ReduceRowsOp"]>]> {
+  let summary = "Results of one space of a kernel, or of a combination of elements";
+  let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 
@@ -111,18 +111,42 @@ def Greta_HeadsOp : Op<Greta_Dialect, "heads", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Greta_ReduceRowsOp : Op<Greta_Dialect, "reduce_rows", [Pure]> {
-  let summary = "One number of each row";
+def Greta_ReduceRowsOp : Op<Greta_Dialect, "reduce_rows", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "Combines the elements of each row";
   let description = [{
-    Combines the elements of each row of `[.., D]`, a float or i32, by an associative `kind`: `"add"`, `"mul"`, `"max"` or `"min"`; floats in f32. Made by `greta-fuse` of ops
-    that are reductions and elementwise work, as `greta.quantize_rows` is the maximum of `math.absf` and what divides by it.
+    Takes one or several tensors of a shape `[.., D]`, of f32, i32 or i1, to one number each for every row, `[..]`. The region combines two elements of each tensor,
+    `(x0, .., xn, y0, .., yn)`, by ops of arith and math with results of these types. It is associative and commutative: elements are combined in an order of the compiler's choice, the same at
+    every launch. Nothing can check that.
 
-    `greta.reduce_rows "max" %x : tensor<?x4096xf32> -> tensor<?xf32>`
+    `greta-fuse` makes it of `linalg.reduce` along the last dimension, whose inits it combines with the rows' numbers behind it, unless they change nothing, and of ops that are reductions and elementwise work: `greta.quantize_rows` is the maximum of `math.absf` and what divides by it.
+
+    ```mlir
+    %max, %at = greta.reduce_rows %x, %i : (tensor<?x64xf32>, tensor<?x64xi32>) -> (tensor<?xf32>, tensor<?xi32>) {
+    ^bb0(%a: f32, %ia: i32, %b: f32, %ib: i32):
+      %greater = arith.cmpf ogt, %a, %b : f32
+      %equal = arith.cmpf oeq, %a, %b : f32
+      %before = arith.cmpi slt, %ia, %ib : i32
+      %first = arith.andi %equal, %before : i1
+      %isA = arith.ori %greater, %first : i1
+      %v = arith.select %isA, %a, %b : f32
+      %k = arith.select %isA, %ia, %ib : i32
+      greta.yield %v, %k : f32, i32
+    }
+    ```
   }];
-  let arguments = (ins StrAttr:$kind, AnyRankedTensor:$value);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$kind $value attr-dict `:` type($value) `->` type($result)";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$combiner);
+  let assemblyFormat = "$values attr-dict `:` functional-type($values, $results) $combiner";
+  let extraClassDeclaration = [{
+    /// What each tensor's elements are combined with that changes nothing; none where the region is not one op for each tensor that has such an element.
+    std::optional<::llvm::SmallVector<::mlir::TypedAttr>> neutralElements();
+
+    /// What the region makes of `x` and `y`, one scalar or tensor for each of its values; all have one shape.
+    ::llvm::SmallVector<::mlir::Value> combine(::mlir::OpBuilder &builder, ::mlir::ValueRange x, ::mlir::ValueRange y);
+  }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 #endif

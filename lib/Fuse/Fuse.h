@@ -49,9 +49,9 @@ bool isCompute(Operation *op);
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
 bool paysInGemm(MatmulOp matmul, unsigned number, ArrayRef<Operation *> ops);
 
-/// The combination of a linalg.reduce of f32 or i32 along rows that begins with
-/// its neutral element, as greta.reduce_rows names it; null: it is another op.
-const char *reductionKind(Operation *op);
+/// Reports a linalg.reduce that kernels do not compute. Afterwards its region
+/// takes nothing from around it.
+LogicalResult checkReduction(mlir::linalg::ReduceOp reduce);
 
 /// Ops that are made of others become those (FuseRewrite.cpp).
 void makeGemms(Block &block, Shapes &shapes);

@@ -73,7 +73,7 @@ private:
       if (auto heads = dyn_cast<HeadsOp>(*op->user_begin()))
         return shapes.at(heads.getResult());
     if (auto reduce = dyn_cast<ReduceRowsOp>(op))
-      return shapes.at(reduce.getValue());
+      return shapes.at(reduce.getValues()[0]);
     return shapes.at(op->getResult(0));
   }
   /// Whether `shape` is that of one number for each row of a cluster that

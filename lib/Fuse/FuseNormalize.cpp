@@ -34,8 +34,7 @@ bool greta::isView(Operation *op) {
 
 bool greta::isCompute(Operation *op) {
   return isRowOp(op) || isElementwise(op) || isAlone(op) ||
-         isa<GroupedMatmulOp, QuantizeRowsOp, Conv2dOp, AllReduceOp>(op) ||
-         reductionKind(op);
+         isa<GroupedMatmulOp, QuantizeRowsOp, Conv2dOp, AllReduceOp>(op);
 }
 
 /// Sizes of tensors: computed on the host side of a launch.
@@ -79,15 +78,11 @@ static LogicalResult checkOp(Operation *op) {
       isa<func::ReturnOp, tensor::EmptyOp, tensor::SplatOp, linalg::FillOp,
           linalg::BroadcastOp, BroadcastOp>(op))
     return success();
-  if (isa<linalg::ReduceOp>(op))
-    return op->emitOpError(
-        "has no kernel; it takes one tensor of f32 or i32 along its last "
-        "dimension, one addition, multiplication, maximum or minimum, and a "
-        "linalg.fill of what that does not change: convert or transpose "
-        "before, and combine with another start after");
+  if (auto reduce = dyn_cast<linalg::ReduceOp>(op))
+    return checkReduction(reduce);
   return op->emitOpError(
       "has no kernel; write it with greta ops, elementwise arith and math, "
-      "linalg.broadcast and transpose, and tensor.expand_shape, "
+      "linalg.reduce, broadcast and transpose, and tensor.expand_shape, "
       "collapse_shape or extract_slice, or compile for the target 'host'");
 }
 

@@ -1,11 +1,12 @@
-//===- FuseRewrite.cpp - greta-fuse, step 1: ops that are made of others
-//---===//
+//===- FuseRewrite.cpp - greta-fuse, step 1: ops made of others -----------===//
 //
 // greta.grouped_matmul becomes a greta.matmul with offsets. Reductions of rows,
 // those that a source has as linalg.reduce and those that an op is made of,
 // become greta.reduce_rows, and the rest of such an op elementwise work:
 //
-//   quantize_rows    r = reduce_rows "max" |x|
+//   linalg.reduce    r = reduce_rows f, of the inputs
+//                    y = f(r, inits), unless the inits change nothing
+//   quantize_rows    r = reduce_rows maximum |x|
 //                    y = x * (L / r), scale = r / L
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace greta;
@@ -43,44 +43,120 @@ void greta::makeGemms(Block &block, Shapes &shapes) {
   }
 }
 
-/// Whether combining with `value` changes nothing.
-static bool isNeutral(TypedAttr value, Operation *combine) {
-  std::optional<TypedAttr> neutral = arith::getNeutralElement(combine);
-  if (!neutral)
-    return false;
-  auto x = dyn_cast<FloatAttr>(value), y = dyn_cast<FloatAttr>(*neutral);
-  return x && y ? x.getValue().compare(y.getValue()) == APFloat::cmpEqual
-                : value == *neutral;
+//===----------------------------------------------------------------------===//
+// linalg.reduce
+//===----------------------------------------------------------------------===//
+
+/// Copies the constants that the combination takes from around it; it takes
+/// nothing else.
+static LogicalResult checkCombination(linalg::ReduceOp reduce) {
+  Block &body = *reduce.getBody();
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    bool isCombining = isPartOfCombination(&op);
+    if (!isCombining && !isa<linalg::YieldOp>(op))
+      return op.emitOpError("combines elements of a linalg.reduce, which only "
+                            "arith and math on f32, i32 and i1 do");
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (operand.get().getParentBlock() == &body)
+        continue;
+      Operation *source = operand.get().getDefiningOp();
+      if (!source || !source->hasTrait<OpTrait::ConstantLike>() ||
+          !isPartOfCombination(source))
+        return reduce.emitOpError(
+            "combines elements with a value from outside of its region; there "
+            "it takes constants alone: make the value another input");
+      OpBuilder builder(&op);
+      operand.set(builder.clone(*source)->getResult(0));
+    }
+  }
+  return success();
 }
 
-const char *greta::reductionKind(Operation *op) {
-  auto reduce = dyn_cast<linalg::ReduceOp>(op);
-  if (!reduce || reduce.getInputs().size() != 1)
-    return nullptr;
-  auto type = cast<RankedTensorType>(reduce.getInputs()[0].getType());
-  Block &body = *reduce.getBody();
-  Type element = type.getElementType();
-  if ((!element.isF32() && !element.isSignlessInteger(32)) ||
-      reduce.getDimensions() != ArrayRef<int64_t>{type.getRank() - 1} ||
-      !llvm::hasSingleElement(body.without_terminator()))
-    return nullptr;
-  Operation &combine = body.front();
-  auto init = reduce.getInits()[0].getDefiningOp<linalg::FillOp>();
-  TypedAttr from;
-  if (body.getTerminator()->getOperand(0) != combine.getResult(0) ||
-      llvm::any_of(combine.getOperands(),
-                   [](Value v) { return !isa<BlockArgument>(v); }) ||
-      combine.getOperand(0) == combine.getOperand(1) || !init ||
-      !matchPattern(init.getInputs()[0], m_Constant(&from)) ||
-      !isNeutral(from, &combine))
-    return nullptr;
-  return llvm::TypeSwitch<Operation *, const char *>(&combine)
-      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return "add"; })
-      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return "mul"; })
-      .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return "max"; })
-      .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return "min"; })
-      .Default(nullptr);
+LogicalResult greta::checkReduction(linalg::ReduceOp reduce) {
+  for (Value input : reduce.getInputs()) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (reduce.getDimensions() != ArrayRef<int64_t>{type.getRank() - 1})
+      return reduce.emitOpError("reduces dimensions [")
+             << reduce.getDimensions() << "] of " << type
+             << "; kernels reduce the last one: transpose before, or reduce "
+                "one after the other";
+    if (!isCombined(type.getElementType()))
+      return reduce.emitOpError("combines elements of ")
+             << type.getElementType()
+             << "; they are f32, i32 or i1: convert before";
+  }
+  return checkCombination(reduce);
 }
+
+/// Whether all inits are what combining with changes nothing.
+static bool areNeutral(ValueRange inits, ReduceRowsOp rows) {
+  auto neutral = rows.neutralElements();
+  return neutral && llvm::all_of(llvm::zip(inits, *neutral), [](auto pair) {
+           auto [init, wanted] = pair;
+           auto fill = init.template getDefiningOp<linalg::FillOp>();
+           TypedAttr value;
+           if (!fill || !matchPattern(fill.getInputs()[0], m_Constant(&value)))
+             return false;
+           auto x = dyn_cast<FloatAttr>(value), y = dyn_cast<FloatAttr>(wanted);
+           return x && y
+                      ? x.getValue().compare(y.getValue()) == APFloat::cmpEqual
+                      : value == wanted;
+         });
+}
+
+/// The numbers of rows of `values`, by a combination that is still empty.
+static ReduceRowsOp makeRows(OpBuilder &builder, Location loc,
+                             ValueRange values, Shapes &shapes) {
+  SmallVector<Type> types;
+  for (Value value : values) {
+    auto type = cast<RankedTensorType>(value.getType());
+    types.push_back(RankedTensorType::get(type.getShape().drop_back(),
+                                          type.getElementType()));
+  }
+  auto rows = ReduceRowsOp::create(builder, loc, types, values);
+  AffineMap shape = shapes.at(values[0]);
+  for (Value result : rows.getResults())
+    shapes.note(result, shape.getMajorSubMap(shape.getNumResults() - 1));
+  return rows;
+}
+
+/// The region of greta.reduce_rows has first what was combined before, that of
+/// linalg.reduce last.
+static void takeCombination(linalg::ReduceOp reduce, ReduceRowsOp rows) {
+  rows.getCombiner().takeBody(reduce.getCombiner());
+  Block &block = rows.getCombiner().front();
+  unsigned numValues = rows.getNumResults();
+  for (unsigned i = 0; i < numValues; ++i) {
+    BlockArgument input = block.getArgument(i);
+    input.replaceAllUsesWith(
+        block.addArgument(input.getType(), input.getLoc()));
+  }
+  block.eraseArguments(0, numValues);
+  Operation *yield = block.getTerminator();
+  OpBuilder builder(yield);
+  YieldOp::create(builder, yield->getLoc(), yield->getOperands());
+  yield->erase();
+}
+
+static void makeReduced(linalg::ReduceOp reduce, Shapes &shapes) {
+  OpBuilder builder(reduce);
+  ReduceRowsOp rows =
+      makeRows(builder, reduce.getLoc(), reduce.getInputs(), shapes);
+  takeCombination(reduce, rows);
+  SmallVector<Value> made(rows.getResults());
+  if (!areNeutral(reduce.getInits(), rows)) {
+    Operation *last = rows;
+    made = rows.combine(builder, reduce.getInits(), made);
+    while ((last = last->getNextNode()) != reduce)
+      shapes.note(last->getResult(0), shapes.at(rows.getResult(0)));
+  }
+  reduce->replaceAllUsesWith(made);
+  reduce->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// greta.quantize_rows
+//===----------------------------------------------------------------------===//
 
 namespace {
 /// Writes elementwise work, with the shapes of what it makes.
@@ -109,15 +185,17 @@ struct ElementwiseBuilder {
 };
 } // namespace
 
-/// A number for each row of `value`.
-static Value reduceRows(ElementwiseBuilder &e, StringRef kind, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  AffineMap shape = e.shapes.at(value);
-  Value made = ReduceRowsOp::create(
-      e.b,
-      RankedTensorType::get(type.getShape().drop_back(), type.getElementType()),
-      kind, value);
-  return e.shapes.note(made, shape.getMajorSubMap(type.getRank() - 1));
+/// The maximum of each row of `value`, or a NaN that the row holds.
+static Value maximumOfRows(ElementwiseBuilder &e, Value value) {
+  ReduceRowsOp rows = makeRows(e.b, e.b.getLoc(), value, e.shapes);
+  OpBuilder::InsertionGuard guard(e.b);
+  Type element = getElementTypeOrSelf(value);
+  Block *block = e.b.createBlock(&rows.getCombiner(), {}, {element, element},
+                                 {e.b.getLoc(), e.b.getLoc()});
+  Value greater = arith::MaximumFOp::create(e.b, block->getArgument(0),
+                                            block->getArgument(1));
+  YieldOp::create(e.b, greater);
+  return rows.getResult(0);
 }
 
 /// The definition of greta.quantize_rows: a reduction, and work on rows and on
@@ -128,7 +206,7 @@ static void makeQuantized(QuantizeRowsOp op, Shapes &shapes) {
   Type element = type.getElementType();
   double largest = largestOf(element);
   Value x = e.converted(op.getX(), e.b.getF32Type());
-  Value peak = reduceRows(e, "max", e.of<math::AbsFOp>(x));
+  Value peak = maximumOfRows(e, e.of<math::AbsFOp>(x));
   Value scale =
       e.of<arith::MulFOp>({peak, e.constant(peak, float(1 / float(largest)))});
   Value zero = e.constant(peak, 0);
@@ -161,11 +239,8 @@ void greta::makeReductions(Block &block, Shapes &shapes) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto quantize = dyn_cast<QuantizeRowsOp>(op)) {
       makeQuantized(quantize, shapes);
-    } else if (const char *kind = reductionKind(&op)) {
-      ElementwiseBuilder e{ImplicitLocOpBuilder(op.getLoc(), &op), shapes};
-      Value made = reduceRows(e, kind, op.getOperand(0));
-      op.getResult(0).replaceAllUsesWith(made);
-      op.erase();
+    } else if (auto reduce = dyn_cast<linalg::ReduceOp>(op)) {
+      makeReduced(reduce, shapes);
     }
   }
 }

@@ -562,7 +562,8 @@ FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
     AffineMap rows;
     auto reductions = region.front().getOps<ReduceRowsOp>();
     if (!reductions.empty()) {
-      RankedTensorType type = (*reductions.begin()).getValue().getType();
+      auto type = cast<RankedTensorType>(
+          (*reductions.begin()).getValues()[0].getType());
       int64_t rank = type.getRank();
       for (unsigned i = 0; i < yielded.size(); ++i)
         if (shapeOf(next + i).getNumResults() == rank)

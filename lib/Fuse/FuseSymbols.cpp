@@ -376,13 +376,15 @@ void ShapeAnalysis::visit(Operation *op) {
         if (!llvm::is_contained(broadcast.getDimensions(), dim))
           unify(broadcast.getInput(), next++, broadcast.getInit(), dim);
     }
-    if (auto reduce = dyn_cast<linalg::ReduceOp>(op);
-        reduce && reduce.getInputs().size() == 1) {
-      auto type = llvm::cast<RankedTensorType>(reduce.getInputs()[0].getType());
-      int64_t next = 0;
-      for (int64_t dim = 0; dim < type.getRank(); ++dim)
-        if (!llvm::is_contained(reduce.getDimensions(), dim))
-          unify(reduce.getInputs()[0], dim, reduce.getInits()[0], next++);
+    if (auto reduce = dyn_cast<linalg::ReduceOp>(op)) {
+      ValueRange inputs = reduce.getInputs();
+      for (auto [input, init] : llvm::zip(inputs, reduce.getInits())) {
+        unifyShapes(inputs[0], input);
+        int64_t next = 0, rank = reduce.getRank(&reduce->getOpOperand(0));
+        for (int64_t dim = 0; dim < rank; ++dim)
+          if (!llvm::is_contained(reduce.getDimensions(), dim))
+            unify(input, dim, init, next++);
+      }
     }
     for (OpResult result : op->getResults())
       unifyShapes(result, destination.getTiedOpOperand(result)->get());

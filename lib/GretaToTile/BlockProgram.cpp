@@ -38,7 +38,12 @@ Value Emitter::constant(RankedTensorType type, double value) {
   Attribute number = isa<FloatType>(element)
                          ? Attribute(b.getFloatAttr(element, value))
                          : b.getIntegerAttr(element, int64_t(value));
-  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, number));
+  return constant(type, cast<TypedAttr>(number));
+}
+
+Value Emitter::constant(RankedTensorType type, TypedAttr value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, Attribute(value)));
 }
 
 Value Emitter::splat(Value scalar, ArrayRef<int64_t> shape) {

@@ -113,6 +113,7 @@ protected:
   Value constant(ArrayRef<int64_t> shape, double value) {
     return constant(block(shape, b.getF32Type()), value);
   }
+  Value constant(RankedTensorType type, mlir::TypedAttr value);
   Value splat(Value scalar, ArrayRef<int64_t> shape);
   Value iota(ArrayRef<int64_t> shape, unsigned dim);
   Value reshape(Value block, ArrayRef<int64_t> shape);
@@ -219,7 +220,8 @@ private:
                      : size.ceilDiv(extent);
     }
   };
-  enum class Masked { Zero, NegativeInfinity, Unknown };
+  /// An op and which of its reductions.
+  using Reduction = std::pair<Operation *, unsigned>;
   /// A value (or an op and which of its parts) in a mapping.
   using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
   /// The computed values: per region of code, so that they dominate.
@@ -260,7 +262,9 @@ private:
                   function_ref<SmallVector<Value>(ValueRange)> iteration);
   void emitStage(unsigned stage);
   void emitOutputs();
-  Value reduceAll(Operation *op, unsigned index, Value block);
+  /// Combines along the columns, which stay with extent 1.
+  SmallVector<Value> reduceAll(const Reduction &reduction,
+                               SmallVector<Value> blocks);
   Value value(Value v, const Mapping &mapping);
   Value memoize(const void *key, unsigned part, const Mapping &mapping,
                 function_ref<Value()> compute);
@@ -386,17 +390,21 @@ private:
   /// of `rank` dimensions.
   Value isWithin(unsigned number, unsigned rank);
   Value maskDepth(Value block);
-  /// The block that reduction `index` of `op` combines, masked.
-  Value reductionInput(Operation *op, unsigned index);
-  /// Maxima of rows that hold no NaN, or whose NaN comes back (Max); others
-  /// keep it.
-  enum class Combine { Add, Max, Multiply, Greatest, Least };
-  Combine reductionKind(Operation *op, unsigned index);
-  Value combine(Combine kind, Value x, Value y);
-  Value neutral(Combine kind, RankedTensorType type);
-  /// Combines along a dimension, which stays with extent 1.
-  using Emitter::reduce;
-  Value reduce(Combine kind, Value block, unsigned dim);
+  /// The blocks that a reduction combines, with its neutral elements beyond the
+  /// row's end. If it has none that are known, there is a block of i1 behind
+  /// them, unless it would always be true: whether an element is there.
+  SmallVector<Value> reductionInputs(const Reduction &reduction);
+  /// Such blocks that leave what they are combined with as it is.
+  SmallVector<Value> nothingCombined(const Reduction &reduction);
+  SmallVector<Value> combine(const Reduction &reduction, ValueRange x,
+                             ValueRange y);
+  SmallVector<mlir::TypedAttr> neutralElements(const Reduction &reduction);
+  /// The sum of floats, or of integers.
+  Value addNumbers(Value x, Value y);
+  /// The sum along a dimension, which stays with extent 1.
+  Value sumAlong(Value block, unsigned dim);
+  std::pair<Value, std::optional<double>> normInput(Operation *op,
+                                                    unsigned index);
   /// A row value of `op` that follows from one of its reductions, over all
   /// columns; `part` tells it from others of the op.
   Value rowValue(Operation *op, unsigned part, unsigned reduction,
@@ -408,9 +416,9 @@ private:
   /// `v` in f32, repeated to the whole block.
   Value wide(Value v, const Mapping &mapping);
   Value widen(Value block);
-  Value maskColumns(Value block, Value other);
-  Masked maskedValue(Value v);
-  DenseMap<Value, Masked> maskedValues;
+  Value maskColumns(Value block, mlir::TypedAttr other);
+  std::optional<double> beyondRow(Value v);
+  DenseMap<Value, std::optional<double>> beyondRows;
   bool wantsNegativeInfinity(Value argument);
 
   const int64_t units;             // workgroups that run at a time, at least
@@ -429,7 +437,7 @@ private:
   SmallVector<AffineExpr> extents; // of scratch memory
   scf::ForOp loop; // over columns, while its body is being emitted
   Scope outer, inner;
-  std::map<std::pair<Operation *, unsigned>, Value> reductions;
+  std::map<Reduction, SmallVector<Value>> reductions;
   DenseMap<Value, unsigned> stages;
   DenseMap<Operation *, Value> sums; // of the GEMMs
 };

@@ -212,14 +212,13 @@ SmallVector<Value> SpaceEmitter::addBlocks(scf::ForOp gemm, Value k,
 SmallVector<Value> SpaceEmitter::finishSums(SmallVector<Value> results) {
   if (partsOfDepth() > 1)
     for (Value &sum : results)
-      sum = reshape(reduce(Combine::Add, sum, 0),
-                    ArrayRef(shapeOf(sum)).drop_front());
+      sum = reshape(sumAlong(sum, 0), ArrayRef(shapeOf(sum)).drop_front());
   RmsNormOp norm = normOfA();
   if (!norm)
     return results;
   Value squares = results.pop_back_val();
   auto rows = block({dims[0].extent, 1}, b.getF32Type());
-  squares = reduce(Combine::Add, squares, 1);
+  squares = sumAlong(squares, 1);
   Value scale = scaleOf(norm, tile::ConvertLayoutOp::create(b, rows, squares),
                         norm.getEps());
   for (Value &sum : results)
@@ -259,9 +258,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   // Sums of a norm's squares: a lane adds up what it loads at a time.
   if (normOfA())
     zeros.push_back(
-        neutral(Combine::Add,
-                block({dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
-                      b.getF32Type())));
+        zeroOf(block({dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
+                     b.getF32Type())));
   auto [begin, length] = depthRange(depth, config.depth);
   // No part of K is empty.
   if (begin)

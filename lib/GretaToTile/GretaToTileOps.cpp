@@ -54,123 +54,149 @@ bool SpaceEmitter::wantsNegativeInfinity(Value v) {
   });
 }
 
-/// The mapping of a value without columns.
-SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
-  if (auto known = maskedValues.find(v); known != maskedValues.end())
+/// The number that a value holds in the columns beyond the row's end; none: it
+/// is not known.
+std::optional<double> SpaceEmitter::beyondRow(Value v) {
+  if (auto known = beyondRows.find(v); known != beyondRows.end())
     return known->second;
-  Masked masked = Masked::Unknown;
+  std::optional<double> beyond;
   Operation *op = v.getDefiningOp();
   if (!op)
-    masked = wantsNegativeInfinity(v) ? Masked::NegativeInfinity : Masked::Zero;
+    beyond = wantsNegativeInfinity(v) ? -HUGE_VAL : 0;
   else if (isa<arith::ExtFOp, arith::TruncFOp>(op))
-    masked = maskedValue(op->getOperand(0));
+    beyond = beyondRow(op->getOperand(0));
   else if (isa<arith::AddFOp, arith::SubFOp>(op) &&
            llvm::all_of(op->getOperands(), [&](Value operand) {
-             return maskedValue(operand) == Masked::Zero;
+             return beyondRow(operand) == 0.0;
            }))
-    masked = Masked::Zero;
-  return maskedValues[v] = masked;
+    beyond = 0;
+  return beyondRows[v] = beyond;
 }
 
-Value SpaceEmitter::maskColumns(Value block, Value other) {
+Value SpaceEmitter::maskColumns(Value block, TypedAttr other) {
   auto type = cast<RankedTensorType>(block.getType());
+  Value rest = constant(type, other);
   // The pair's dimension has no edge: index by columns alone.
   Value mask = isWithin(columnDim, dims.size());
-  return select(broadcast(mask, type.getShape()), block, other);
+  return select(broadcast(mask, type.getShape()), block, rest);
 }
 
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
 
-SpaceEmitter::Combine SpaceEmitter::reductionKind(Operation *op,
-                                                  unsigned index) {
-  if (auto reduce = dyn_cast<ReduceRowsOp>(op))
-    return llvm::StringSwitch<Combine>(reduce.getKind())
-        .Case("add", Combine::Add)
-        .Case("mul", Combine::Multiply)
-        .Case("max", Combine::Greatest)
-        .Case("min", Combine::Least);
-  return isa<SoftmaxOp>(op) && index == 0 ? Combine::Max : Combine::Add;
+Value SpaceEmitter::addNumbers(Value x, Value y) {
+  return getElementTypeOrSelf(x).isInteger() ? add(x, y) : fadd(x, y);
 }
 
-Value SpaceEmitter::combine(Combine kind, Value x, Value y) {
-  // A NaN that the maximum drops comes back through the exponentials.
-  if (kind == Combine::Max)
-    return arith::MaxNumFOp::create(b, x, y, Flags::nnan);
-  bool isInteger = getElementTypeOrSelf(x.getType()).isInteger();
-  switch (kind) {
-  case Combine::Multiply:
-    return isInteger ? mul(x, y) : fmul(x, y);
-  case Combine::Greatest:
-    return isInteger ? most(x, y) : arith::MaximumFOp::create(b, x, y);
-  case Combine::Least:
-    return isInteger ? least(x, y) : arith::MinimumFOp::create(b, x, y);
-  default:
-    return isInteger ? add(x, y) : fadd(x, y);
-  }
-}
-
-Value SpaceEmitter::reduce(Combine kind, Value v, unsigned dim) {
+Value SpaceEmitter::sumAlong(Value v, unsigned dim) {
   SmallVector<int64_t> shape(shapeOf(v));
   shape[dim] = 1;
-  return tile::ReshapeOp::create(
-      b, block(shape, getElementTypeOrSelf(v)),
-      reduce(v, dim, [&](Value x, Value y) { return combine(kind, x, y); }));
+  return reshape(
+      reduce(v, dim, [&](Value x, Value y) { return addNumbers(x, y); }),
+      shape);
 }
 
-Value SpaceEmitter::neutral(Combine kind, RankedTensorType type) {
-  bool isInteger = type.getElementType().isInteger();
-  switch (kind) {
-  case Combine::Multiply:
-    return constant(type, 1);
-  case Combine::Max:
-  case Combine::Greatest:
-    return constant(type, isInteger ? double(INT32_MIN) : -HUGE_VAL);
-  case Combine::Least:
-    return constant(type, isInteger ? double(INT32_MAX) : HUGE_VAL);
-  case Combine::Add:
-    return constant(type, 0);
-  }
-  llvm_unreachable("all kinds have a neutral element");
+/// Whether a number is `other`, which may be unknown.
+static bool isNumber(TypedAttr number, std::optional<double> other) {
+  if (auto real = dyn_cast<FloatAttr>(number))
+    return real.getValueAsDouble() == other;
+  return cast<IntegerAttr>(number).getInt() == other;
 }
 
-Value SpaceEmitter::reductionInput(Operation *op, unsigned index) {
-  Value input = op->getOperand(0);
-  bool isInteger = getElementTypeOrSelf(input.getType()).isInteger();
-  Value x = isInteger ? broadcast(value(input, identity), shapeOf(identity))
-                      : wide(input, identity);
-  Masked beyond = dims[columnDim].masked ? maskedValue(input) : Masked::Zero;
-  bool neutralBeyond = !dims[columnDim].masked;
-  Value result;
-  if (isa<RmsNormOp>(op)) {
-    result = fmul(x, x, contract);
-    neutralBeyond |= beyond == Masked::Zero;
-  } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
-    result = x;
-    neutralBeyond |= index == 0 && beyond == Masked::Zero;
-    if (index == 1) {
-      Value centred = fsub(x, meanOf(op), contract);
-      result = fmul(centred, centred, contract);
-    }
-  } else if (isa<ReduceRowsOp>(op)) {
-    result = x;
-    neutralBeyond |=
-        reductionKind(op, index) == Combine::Add && beyond == Masked::Zero;
-  } else {
-    result = index == 0 ? x : exponentials(cast<SoftmaxOp>(op));
-    neutralBeyond |= beyond == Masked::NegativeInfinity;
+/// What combining with changes nothing; empty where that is not known.
+SmallVector<TypedAttr>
+SpaceEmitter::neutralElements(const Reduction &reduction) {
+  auto [op, index] = reduction;
+  if (auto rows = dyn_cast<ReduceRowsOp>(op))
+    return rows.neutralElements().value_or(SmallVector<TypedAttr>());
+  bool isMaximum = isa<SoftmaxOp>(op) && index == 0;
+  return {b.getF32FloatAttr(isMaximum ? -HUGE_VALF : 0)};
+}
+
+SmallVector<Value> SpaceEmitter::combine(const Reduction &reduction,
+                                         ValueRange x, ValueRange y) {
+  auto [op, index] = reduction;
+  auto rows = dyn_cast<ReduceRowsOp>(op);
+  // A NaN that the maximum drops comes back through the exponentials.
+  if (!rows && isa<SoftmaxOp>(op) && index == 0)
+    return {arith::MaxNumFOp::create(b, x[0], y[0], Flags::nnan)};
+  if (!rows)
+    return {fadd(x[0], y[0])};
+  unsigned numValues = rows.getNumResults();
+  SmallVector<Value> made =
+      rows.combine(b, x.take_front(numValues), y.take_front(numValues));
+  if (x.size() == numValues)
+    return made;
+  // An element that is not there leaves the other as it is.
+  Value isX = x.back(), isY = y.back();
+  for (auto [value, ofX, ofY] : llvm::zip(made, x, y))
+    value = select(isY, select(isX, value, ofY), ofX);
+  made.push_back(either(isX, isY));
+  return made;
+}
+
+/// The block that a norm or a softmax combines, and its numbers beyond the row.
+std::pair<Value, std::optional<double>>
+SpaceEmitter::normInput(Operation *op, unsigned index) {
+  Value x = wide(op->getOperand(0), identity);
+  std::optional<double> beyond = beyondRow(op->getOperand(0));
+  if (isa<RmsNormOp>(op))
+    return {fmul(x, x, contract), beyond == 0.0 ? beyond : std::nullopt};
+  if (index == 0)
+    return {x, beyond};
+  if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    return {exponentials(softmax),
+            beyond == -HUGE_VAL ? std::optional(0.0) : std::nullopt};
+  Value centred = fsub(x, meanOf(op), contract);
+  return {fmul(centred, centred, contract), std::nullopt};
+}
+
+SmallVector<Value> SpaceEmitter::reductionInputs(const Reduction &reduction) {
+  auto [op, index] = reduction;
+  SmallVector<std::pair<Value, std::optional<double>>> inputs;
+  if (!isa<ReduceRowsOp>(op))
+    inputs.push_back(normInput(op, index));
+  else
+    for (Value v : op->getOperands())
+      inputs.push_back(
+          {broadcast(value(v, identity), shapeOf(identity)), beyondRow(v)});
+  SmallVector<TypedAttr> neutral = neutralElements(reduction);
+  bool masked = dims[columnDim].masked;
+  SmallVector<Value> blocks;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    auto [block, beyond] = input;
+    bool isMasked = masked && !neutral.empty();
+    blocks.push_back(isMasked && !isNumber(neutral[i], beyond)
+                         ? maskColumns(block, neutral[i])
+                         : block);
   }
-  if (neutralBeyond)
-    return result;
-  return maskColumns(result, neutral(reductionKind(op, index),
-                                     cast<RankedTensorType>(result.getType())));
+  if (neutral.empty() && (masked || config.loop)) {
+    Value whole =
+        constant(blockType(identity, b.getI1Type()), b.getBoolAttr(true));
+    blocks.push_back(masked ? maskColumns(whole, b.getBoolAttr(false)) : whole);
+  }
+  return blocks;
+}
+
+SmallVector<Value> SpaceEmitter::nothingCombined(const Reduction &reduction) {
+  SmallVector<TypedAttr> numbers = neutralElements(reduction);
+  if (numbers.empty()) {
+    for (Type type : reduction.first->getResultTypes())
+      numbers.push_back(b.getZeroAttr(getElementTypeOrSelf(type)));
+    numbers.push_back(b.getBoolAttr(false));
+  }
+  SmallVector<Value> blocks;
+  for (TypedAttr number : numbers)
+    blocks.push_back(constant(blockType(identity, number.getType()), number));
+  return blocks;
 }
 
 Value SpaceEmitter::rowValue(Operation *op, unsigned part, unsigned reduction,
                              llvm::function_ref<Value(Value)> compute) {
-  Value row = memoize(op, part, {},
-                      [&] { return compute(reductions.at({op, reduction})); });
+  Value row = memoize(op, part, {}, [&] {
+    return compute(reductions.at({op, reduction}).front());
+  });
   return broadcast(row, shapeOf(identity));
 }
 
@@ -237,7 +263,7 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
   if (auto norm = dyn_cast<RmsNormOp>(op); norm && space.matmul)
     return weighted(norm, mapping);
   if (isa<ReduceRowsOp>(op))
-    return reductions.at({op, 0});
+    return reductions.at({op, 0})[cast<OpResult>(v).getResultNumber()];
   if (isRowOp(op))
     return computeRowOp(op);
   return computeElementwise(op, mapping);

@@ -235,7 +235,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
     SmallVector<int64_t> squares = shapeOf(skinny.a);
     for (int64_t dim : skinny.summed)
       squares[dim] = 1;
-    next.push_back(neutral(Combine::Add, block(squares, b.getF32Type())));
+    next.push_back(zeroOf(block(squares, b.getF32Type())));
   }
   if (looped) {
     loop = scf::ForOp::create(b, i32(0), i32(looped), i32(step), next);
@@ -256,7 +256,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   dims[depthDim].offset = Value();
   dims[depthDim].masked = false;
   for (Value &sum : next)
-    sum = reduce(Combine::Add, sum, depthDim);
+    sum = sumAlong(sum, depthDim);
   if (norm) {
     Value scale = scaleOf(norm, next.pop_back_val(), norm.getEps());
     for (Value &sum : next)

@@ -432,15 +432,21 @@ Value SpaceEmitter::value(Value v, const Mapping &mapping) {
                  [&] { return compute(v, mapping); });
 }
 
-Value SpaceEmitter::reduceAll(Operation *op, unsigned index, Value block) {
-  Combine kind = reductionKind(op, index);
+SmallVector<Value> SpaceEmitter::reduceAll(const Reduction &reduction,
+                                           SmallVector<Value> blocks) {
   for (int dim : {static_cast<int>(columnDim), pairDim}) {
-    auto type = cast<RankedTensorType>(block.getType());
-    if (dim < 0 || type.getDimSize(dim) == 1)
+    SmallVector<int64_t> shape(shapeOf(blocks[0]));
+    if (dim < 0 || shape[dim] == 1)
       continue;
-    block = reduce(kind, block, dim);
+    auto combineTwo = [&](OpBuilder &, Location, ValueRange x, ValueRange y) {
+      return combine(reduction, x, y);
+    };
+    auto reduced = tile::ReduceOp::create(b, blocks, dim, combineTwo);
+    shape[dim] = 1;
+    for (auto [block, result] : llvm::zip(blocks, reduced.getResults()))
+      block = reshape(result, shape);
   }
-  return block;
+  return blocks;
 }
 
 scf::ForOp SpaceEmitter::loopOverColumns(
@@ -458,36 +464,37 @@ scf::ForOp SpaceEmitter::loopOverColumns(
 }
 
 void SpaceEmitter::emitStage(unsigned stage) {
-  SmallVector<std::pair<Operation *, unsigned>> due;
+  SmallVector<Reduction> due;
   for (Operation &op : region.front())
     for (unsigned i = 0, n = numReductions(&op); i < n; ++i)
       if (stageOf(op.getResult(0)) - n + i == stage)
         due.push_back({&op, i});
   if (!config.loop) {
-    for (auto [op, i] : due)
-      reductions[{op, i}] = reduceAll(op, i, reductionInput(op, i));
+    for (const Reduction &one : due)
+      reductions[one] = reduceAll(one, reductionInputs(one));
     return;
   }
-  SmallVector<Value> accumulators;
-  for (auto [op, i] : due) {
-    bool isInteger = getElementTypeOrSelf(op->getOperand(0)).isInteger();
-    accumulators.push_back(
-        neutral(reductionKind(op, i),
-                blockType(identity, isInteger ? Type(b.getI32Type())
-                                              : Type(b.getF32Type()))));
+  SmallVector<Value> none;
+  SmallVector<size_t> counts; // of blocks of each reduction
+  for (const Reduction &one : due) {
+    llvm::append_range(none, nothingCombined(one));
+    counts.push_back(none.size() - llvm::sum_of(counts, size_t(0)));
   }
-  scf::ForOp done = loopOverColumns(accumulators, [&](ValueRange sums) {
+  scf::ForOp done = loopOverColumns(none, [&](ValueRange sums) {
     SmallVector<Value> next;
-    for (auto [reduction, sum] : llvm::zip(due, sums))
-      next.push_back(
-          combine(reductionKind(reduction.first, reduction.second), sum,
-                  reductionInput(reduction.first, reduction.second)));
+    for (auto [one, count] : llvm::zip(due, counts)) {
+      llvm::append_range(
+          next, combine(one, sums.take_front(count), reductionInputs(one)));
+      sums = sums.drop_front(count);
+    }
     return next;
   });
   inner = Scope();
-  for (auto [reduction, result] : llvm::zip(due, done.getResults()))
-    reductions[reduction] =
-        reduceAll(reduction.first, reduction.second, result);
+  ValueRange sums = done.getResults();
+  for (auto [one, count] : llvm::zip(due, counts)) {
+    reductions[one] = reduceAll(one, sums.take_front(count));
+    sums = sums.drop_front(count);
+  }
 }
 
 void SpaceEmitter::emitOutputs() {

@@ -83,7 +83,7 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type,
       loaded.push_back(load(type, advance(parts, mul(number, i32(apart))), a));
     }
     for (Value part : loaded)
-      sum = combine(Combine::Add, sum, part);
+      sum = addNumbers(sum, part);
     return sum;
   };
   int64_t looped =

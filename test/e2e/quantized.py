@@ -1,6 +1,6 @@
-"""Rows quantised to 8 bits, GEMMs of them, and reductions of rows, for test_quantized.py: the functions, their inputs, and their definition in NumPy.
+"""Rows quantised to 8 bits, and GEMMs of them, for test_quantized.py: the functions, their inputs, and their definition in NumPy.
 
-A name says everything: quantize_KIND_DIM_T_K_DTYPE_OUT, with DIM "d" for a dynamic T and OUT the type of 8 bits, or of a reduction's result.
+A name says everything: quantize_KIND_DIM_T_K_DTYPE_OUT, with DIM "d" for a dynamic T and OUT the type of 8 bits.
 """
 
 import dataclasses
@@ -129,67 +129,8 @@ def gemm(p, rounded, x, w, c):
     return (y.astype(np.float64) @ w.T) * scale * c
 
 
-REDUCTIONS = {
-    "sum": ("arith.addf", "0.0", np.sum),
-    "product": ("arith.mulf", "1.0", np.prod),
-    "maximum": ("arith.maximumf", "0xFF800000", np.max),
-    "minimum": ("arith.minimumf", "0x7F800000", np.min),
-    "sumi": ("arith.addi", "0", np.sum),
-    "leasti": ("arith.minsi", "2147483647", np.min),
-    "mosti": ("arith.maxsi", "-2147483648", np.max),
-}
-
-
-def reduce_mlir(p, target):
-    combine, start, _ = REDUCTIONS[p.kind]
-    x, y = x_type(p), tensor(p.rows, p.dtype)
-    size, dim = size_text(p, x)
-    return f"""func.func @{p.name}(%x: {x}) -> {y} {{
-{dim}  %start = arith.constant {start} : {p.dtype}
-  %e = tensor.empty({size}) : {y}
-  %f = linalg.fill ins(%start : {p.dtype}) outs(%e : {y}) -> {y}
-  %y = linalg.reduce {{ {combine} }} ins(%x : {x}) outs(%f : {y}) dimensions = [1]
-  return %y : {y}
-}}
-"""
-
-
-def reduce_inputs(p, rng):
-    if p.kind == "product":
-        yield rng.choice([0.5, 1, 2, -1], (p.t, p.k)), p.dtype
-    else:
-        yield rng.integers(-1000, 1000, (p.t, p.k)), p.dtype  # sums are exact
-
-
-def softmax_mlir(p, target):
-    """By hand: two reductions, and what goes back to the rows."""
-    x, v = x_type(p), tensor(p.rows, "f32")
-    size, dim = size_text(p, x)
-    reduce = lambda name, combine, start, of: f"""  %start{name} = arith.constant {start} : f32
-  %f{name} = linalg.fill ins(%start{name} : f32) outs(%e : {v}) -> {v}
-  %{name} = linalg.reduce {{ {combine} }} ins({of} : {x}) outs(%f{name} : {v}) dimensions = [1]
-  %b{name} = linalg.broadcast ins(%{name} : {v}) outs(%w : {x}) dimensions = [1]
-"""
-    return f"""func.func @{p.name}(%x: {x}) -> {x} {{
-{dim}  %e = tensor.empty({size}) : {v}
-  %w = tensor.empty({size}) : {x}
-{reduce("m", "arith.maximumf", "0xFF800000", "%x")}  %0 = arith.subf %x, %bm : {x}
-  %1 = math.exp %0 : {x}
-{reduce("s", "arith.addf", "0.0", "%1")}  %2 = arith.divf %1, %bs : {x}
-  return %2 : {x}
-}}
-"""
-
-
-def softmax(p, rounded, x):
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
 KINDS = {
     "rows": Kind(rows_mlir, inputs, lambda p, r, x: list(quantised(p, x)), "exact"),
     "norm": Kind(norm_mlir, norm_inputs, norm, "exact"),
     "gemm": Kind(gemm_mlir, gemm_inputs, gemm, "gemm"),
-    "softmax": Kind(softmax_mlir, lambda p, rng: iter([(rng.standard_normal((p.t, p.k)), p.dtype)]), softmax, "gemm, row op"),
-    **{name: Kind(reduce_mlir, reduce_inputs, lambda p, r, x: REDUCTIONS[p.kind][2](x.astype(np.float64), axis=1), "exact") for name in REDUCTIONS},
 }

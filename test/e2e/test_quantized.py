@@ -1,4 +1,4 @@
-"""Rows quantised to 8 bits, alone, behind a norm and in front of a GEMM, and reductions of rows by any combination, on the CPU, on the simulated AMD chips with
+"""Rows quantised to 8 bits, alone, behind a norm and in front of a GEMM, on the CPU, on the simulated AMD chips with
 all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on this machine's Vulkan driver.
 """
 
@@ -17,16 +17,6 @@ SHAPES = [
     Quantize("norm", "d", 6, 256, "f16", "i8"),
     Quantize("gemm", "d", 17, 200, "f16", "i8"),
     Quantize("gemm", "s", 2, 512, "f16", "i8"),
-    Quantize("sum", "d", 9, 100, "f32", "f32"),
-    Quantize("sum", "s", 2, 20000, "f32", "f32"),
-    Quantize("product", "d", 5, 40, "f32", "f32"),
-    Quantize("maximum", "s", 5, 1000, "f32", "f32"),
-    Quantize("minimum", "d", 3, 77, "f32", "f32"),
-    Quantize("sumi", "s", 4, 300, "i32", "i32"),
-    Quantize("leasti", "d", 4, 20000, "i32", "i32"),
-    Quantize("mosti", "d", 4, 65, "i32", "i32"),
-    Quantize("softmax", "d", 5, 100, "f32", "f32"),
-    Quantize("softmax", "s", 3, 10000, "f32", "f32"),
 ]
 
 

@@ -50,6 +50,23 @@ FORMATS = [("q5_0", 4, 1, 32, False), ("q5_k", 4, 1, 32, True), ("q6_k", 4, 2, 1
 COLUMNS = (1, 2, 3, 8, 16, 31, 32, 48, 64, 96, 100, 128, 256)
 ROWS = ("?", "?", "?", 1, 2, 5, 16, 17, 33, 64)
 FAR = 0.1  # of the functions that are made up
+# Combinations of two values of a row: the types, the inits (the first counts), and what the region does with (%a, %k) and (%b, %l). Which of two values is taken
+# is never said by a number that was rounded before.
+COMBINATIONS = {
+    "sum and maximum": (("f32", "1.0"), ("f32", "-2.0"), ("%p = math.absf %a : f32", "%q = math.absf %b : f32", "%v = arith.addf %p, %q : f32", "%w = arith.maximumf %k, %l : f32")),
+    "least key": (
+        ("f32", "0.5"),
+        ("i32", "2147483647"),
+        ("%less = arith.cmpi slt, %k, %l : i32", "%same = arith.cmpi eq, %k, %l : i32", "%most = arith.maximumf %a, %b : f32")
+        + ("%one = arith.select %less, %a, %b : f32", "%v = arith.select %same, %most, %one : f32", "%w = arith.minsi %k, %l : i32"),
+    ),
+    "exponentials": (
+        ("f32", "-1.0"),
+        ("f32", "1.0"),
+        ("%v = arith.maximumf %a, %b : f32", "%p = arith.subf %a, %v : f32", "%q = arith.subf %b, %v : f32", "%e = math.exp %p : f32", "%f = math.exp %q : f32")
+        + ("%g = math.absf %k : f32", "%h = math.absf %l : f32", "%r = arith.mulf %g, %e : f32", "%s = arith.mulf %h, %f : f32", "%w = arith.addf %r, %s : f32"),
+    ),
+}
 PLANTS = ("far rows",)  # rows of an argument are found with 32 bits
 
 
@@ -79,7 +96,7 @@ class Maker:
         if self.far_operand and (self.far_operand == "b" or rng.random() < 0.7):
             self.product(self.values[-1])
         for _ in range(rng.randint(1, 5) if not self.far_operand else rng.randint(0, 2)):
-            steps = [self.unary, self.binary, self.binary, self.norm, self.softmax, self.swiglu, self.rope, self.product, self.product, self.quantized, self.columns, self.cast]
+            steps = [self.unary, self.binary, self.binary, self.norm, self.softmax, self.swiglu, self.rope, self.reduced, self.product, self.product, self.quantized, self.columns, self.cast]
             if self.far_operand:
                 steps.remove(self.quantized)
             rng.choice(steps)(self.values[-1])
@@ -144,6 +161,38 @@ class Maker:
         softmax = self.emit(f"greta.softmax {source.name} : {source.type} -> $T", value.shape, value.dtype)
         if source != value:
             self.emit(f"arith.mulf {softmax.name}, {value.name} : $T", value.shape, value.dtype)
+
+    def reduced(self, value):
+        """Two numbers of each row of two tensors, which go back to the row."""
+        if value.dtype != "f32":
+            value = self.emit(f"arith.extf {value.name} : {value.type} to $T", value.shape, "f32")
+        kind = self.rng.choice(sorted(COMBINATIONS))
+        first, second, body = COMBINATIONS[kind]
+        # An argument's range, as softmax has it.
+        source = self.argument(value.shape, "f32") if kind == "exponentials" else value
+        other = self.argument(value.shape, second[0])
+        size = f"({self.size(value, 0)})" if value.shape[0] == "?" else "()"
+        row = value.shape[:1]
+        inits = []
+        for dtype, number in (first, second):
+            number = self.line(f"arith.constant {number} : {dtype}", (), dtype)
+            empty = self.line(f"tensor.empty{size} : $T", row, dtype)
+            inits.append(self.line(f"linalg.fill ins({number.name} : {dtype}) outs({empty.name} : $T) -> $T", row, dtype))
+        types = f"{first[0]}, {second[0]}"
+        made = self.line(
+            f"linalg.reduce ins({source.name}, {other.name} : {source.type}, {other.type}) outs({inits[0].name}, {inits[1].name} : {inits[0].type}, {inits[1].type}) dimensions = [1]"
+            f" (%a: {first[0]}, %k: {second[0]}, %b: {first[0]}, %l: {second[0]}) {{ {' '.join(body)} linalg.yield %v, %w : {types} }}",
+            row,
+            "f32",
+        )
+        self.lines[-1] = self.lines[-1].replace(" =", ":2 =", 1)
+        numbers = [Value(f"{made.name}#{i}", row, dtype) for i, (dtype, _) in enumerate((first, second))]
+        if kind == "sum and maximum":
+            numbers.append(self.line(f"arith.divf {numbers[1].name}, {numbers[0].name} : $T", row, "f32"))
+        number = numbers[0 if kind == "least key" else -1]
+        empty = self.line(f"tensor.empty{size} : $T", value.shape, "f32")
+        repeated = self.line(f"linalg.broadcast ins({number.name} : {number.type}) outs({empty.name} : $T) dimensions = [1]", value.shape, "f32")
+        self.emit(f"arith.mulf {value.name}, {repeated.name} : $T", value.shape, "f32")
 
     def swiglu(self, value):
         self.emit(f"greta.swiglu {value.name}, {self.like(value).name} : {value.type}, {value.type} -> $T", value.shape, value.dtype)

@@ -2,7 +2,7 @@
 
 func.func @generic(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
   %e = tensor.empty() : tensor<4x64xf32>
-  // expected-error@+1 {{has no kernel; write it with greta ops, elementwise arith and math, linalg.broadcast and transpose, and tensor.expand_shape, collapse_shape or extract_slice, or compile for the target 'host'}}
+  // expected-error@+1 {{has no kernel; write it with greta ops, elementwise arith and math, linalg.reduce, broadcast and transpose, and tensor.expand_shape, collapse_shape or extract_slice, or compile for the target 'host'}}
   %0 = linalg.copy ins(%x : tensor<4x64xf32>) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
   return %0 : tensor<4x64xf32>
 }
@@ -17,12 +17,69 @@ func.func @double(%x: tensor<4x64xf64>) -> tensor<4x64xf64> {
 
 // -----
 
-func.func @start(%x: tensor<4x64xf32>) -> tensor<4xf32> {
-  %one = arith.constant 1.0 : f32
+func.func @other_dimension(%x: tensor<4x64xf32>, %f: tensor<64xf32>) -> tensor<64xf32> {
+  // expected-error@+1 {{reduces dimensions [0] of 'tensor<4x64xf32>'; kernels reduce the last one: transpose before, or reduce one after the other}}
+  %0 = linalg.reduce { arith.addf } ins(%x : tensor<4x64xf32>) outs(%f : tensor<64xf32>) dimensions = [0]
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+func.func @narrow(%x: tensor<4x64xf16>, %f: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error@+1 {{combines elements of 'f16'; they are f32, i32 or i1: convert before}}
+  %0 = linalg.reduce { arith.addf } ins(%x : tensor<4x64xf16>) outs(%f : tensor<4xf16>) dimensions = [1]
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @effects(%x: tensor<4x64xf32>, %f: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = linalg.reduce ins(%x : tensor<4x64xf32>) outs(%f : tensor<4xf32>) dimensions = [1]
+    (%a: f32, %b: f32) {
+      %sum = arith.addf %a, %b : f32
+      // expected-error@+1 {{combines elements of a linalg.reduce, which only arith and math on f32, i32 and i1 do}}
+      %made = tensor.empty() : tensor<4xf32>
+      linalg.yield %sum : f32
+    }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @wide(%x: tensor<4x64xf32>, %f: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = linalg.reduce ins(%x : tensor<4x64xf32>) outs(%f : tensor<4xf32>) dimensions = [1]
+    (%a: f32, %b: f32) {
+      // expected-error@+1 {{combines elements of a linalg.reduce, which only arith and math on f32, i32 and i1 do}}
+      %wide = arith.extf %a : f32 to f64
+      %narrow = arith.truncf %wide : f64 to f32
+      %sum = arith.addf %narrow, %b : f32
+      linalg.yield %sum : f32
+    }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @outside(%x: tensor<?x64xi32>, %f: tensor<?xi32>) -> tensor<?xi32> {
+  %c0 = arith.constant 0 : index
+  %t = tensor.dim %x, %c0 : tensor<?x64xi32>
+  // expected-error@+1 {{combines elements with a value from outside of its region; there it takes constants alone: make the value another input}}
+  %0 = linalg.reduce ins(%x : tensor<?x64xi32>) outs(%f : tensor<?xi32>) dimensions = [1]
+    (%a: i32, %b: i32) {
+      %rows = arith.index_cast %t : index to i32
+      %scaled = arith.muli %a, %rows : i32
+      %sum = arith.addi %scaled, %b : i32
+      linalg.yield %sum : i32
+    }
+  return %0 : tensor<?xi32>
+}
+
+// -----
+
+func.func @without_init(%x: tensor<4x64xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{has no contents, yet they are read; fill it}}
   %e = tensor.empty() : tensor<4xf32>
-  %f = linalg.fill ins(%one : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
-  // expected-error@+1 {{has no kernel; it takes one tensor of f32 or i32 along its last dimension, one addition, multiplication, maximum or minimum, and a linalg.fill of what that does not change: convert or transpose before, and combine with another start after}}
-  %0 = linalg.reduce { arith.addf } ins(%x : tensor<4x64xf32>) outs(%f : tensor<4xf32>) dimensions = [1]
+  %0 = linalg.reduce { arith.addf } ins(%x : tensor<4x64xf32>) outs(%e : tensor<4xf32>) dimensions = [1]
   return %0 : tensor<4xf32>
 }
 
