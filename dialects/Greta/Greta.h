@@ -77,8 +77,9 @@ inline int64_t groupOfScales(mlir::Value rows, mlir::Value scales) {
 /// Whether reductions of rows combine elements of the type: f32, i32 and i1.
 bool isCombined(mlir::Type type);
 
-/// Whether an op may be part of what combines two elements: arith or math, one
-/// result of such a type, no effects.
+/// Whether an op may be part of what combines two elements: arith or math with
+/// one result of such a type, without effects, and defined for any operands,
+/// since elements beyond a row's end are combined, too.
 bool isPartOfCombination(mlir::Operation *op);
 
 /// A function with this unit attribute is compiled with checks of what tensors

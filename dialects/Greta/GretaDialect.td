@@ -10,7 +10,8 @@ def Greta_Dialect : Dialect {
   let summary = "Fused operators of language models on tensors";
   let useDefaultAttributePrinterParser = 1;
   let description = [{
-    One op per operator that a language model's layers are made of. Functions mix them with `arith` and `math` on tensors;
+    One op per operator that a language model's layers are made of. Functions mix them with `arith` and `math` on tensors, and with
+    `linalg.reduce` along the last dimension, by any associative and commutative combination of one or several tensors (`greta.reduce_rows` says what is asked of it);
     each public function compiles to as few kernels as possible.
 
     Element types are f32, f16 and bf16 where an op says no more. Leading dimensions may be dynamic (`?`); the row length,

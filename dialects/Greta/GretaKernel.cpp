@@ -141,8 +141,8 @@ bool greta::isCombined(Type type) {
 
 bool greta::isPartOfCombination(Operation *op) {
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-         isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
-         op->getNumResults() == 1 && isCombined(op->getResult(0).getType());
+         isPure(op) && op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+         isCombined(op->getResult(0).getType());
 }
 
 LogicalResult ReduceRowsOp::verify() {
@@ -180,7 +180,8 @@ LogicalResult ReduceRowsOp::verifyRegions() {
   for (Operation &op : block.without_terminator())
     if (!isPartOfCombination(&op))
       return op.emitOpError("stands in a combination of elements, which is "
-                            "arith and math on f32, i32 and i1");
+                            "arith and math on f32, i32 and i1 that is "
+                            "defined for any operands");
   return success();
 }
 
@@ -190,11 +191,10 @@ std::optional<SmallVector<TypedAttr>> ReduceRowsOp::neutralElements() {
   for (auto [i, made] : llvm::enumerate(block.getTerminator()->getOperands())) {
     Operation *op = made.getDefiningOp();
     Value x = block.getArgument(i), y = block.getArgument(getNumResults() + i);
-    if (!op || op->getNumOperands() != 2 ||
-        !llvm::is_contained(op->getOperands(), x) ||
-        !llvm::is_contained(op->getOperands(), y))
-      return std::nullopt;
-    std::optional<TypedAttr> neutral = arith::getNeutralElement(op);
+    bool isOfBoth = op && op->getNumOperands() == 2 &&
+                    llvm::is_contained(op->getOperands(), x) &&
+                    llvm::is_contained(op->getOperands(), y);
+    auto neutral = isOfBoth ? arith::getNeutralElement(op) : std::nullopt;
     if (!neutral)
       return std::nullopt;
     elements.push_back(*neutral);

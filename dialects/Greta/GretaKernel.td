@@ -115,7 +115,7 @@ def Greta_ReduceRowsOp : Op<Greta_Dialect, "reduce_rows", [IsolatedFromAbove, Re
   let summary = "Combines the elements of each row";
   let description = [{
     Takes one or several tensors of a shape `[.., D]`, of f32, i32 or i1, to one number each for every row, `[..]`. The region combines two elements of each tensor,
-    `(x0, .., xn, y0, .., yn)`, by ops of arith and math with results of these types. It is associative and commutative: elements are combined in an order of the compiler's choice, the same at
+    `(x0, .., xn, y0, .., yn)`, by ops of arith and math with results of these types that are defined for any operands. It is associative and commutative: elements are combined in an order of the compiler's choice, the same at
     every launch. Nothing can check that.
 
     `greta-fuse` makes it of `linalg.reduce` along the last dimension, whose inits it combines with the rows' numbers behind it, unless they change nothing, and of ops that are reductions and elementwise work: `greta.quantize_rows` is the maximum of `math.absf` and what divides by it.

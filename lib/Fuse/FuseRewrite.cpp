@@ -54,8 +54,9 @@ static LogicalResult checkCombination(linalg::ReduceOp reduce) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
     bool isCombining = isPartOfCombination(&op);
     if (!isCombining && !isa<linalg::YieldOp>(op))
-      return op.emitOpError("combines elements of a linalg.reduce, which only "
-                            "arith and math on f32, i32 and i1 do");
+      return op.emitOpError("combines elements of a linalg.reduce; it may be "
+                            "arith and math on f32, i32 and i1 that is "
+                            "defined for any operands");
     for (OpOperand &operand : op.getOpOperands()) {
       if (operand.get().getParentBlock() == &body)
         continue;
@@ -91,17 +92,17 @@ LogicalResult greta::checkReduction(linalg::ReduceOp reduce) {
 /// Whether all inits are what combining with changes nothing.
 static bool areNeutral(ValueRange inits, ReduceRowsOp rows) {
   auto neutral = rows.neutralElements();
-  return neutral && llvm::all_of(llvm::zip(inits, *neutral), [](auto pair) {
-           auto [init, wanted] = pair;
-           auto fill = init.template getDefiningOp<linalg::FillOp>();
-           TypedAttr value;
-           if (!fill || !matchPattern(fill.getInputs()[0], m_Constant(&value)))
-             return false;
-           auto x = dyn_cast<FloatAttr>(value), y = dyn_cast<FloatAttr>(wanted);
-           return x && y
-                      ? x.getValue().compare(y.getValue()) == APFloat::cmpEqual
-                      : value == wanted;
-         });
+  auto isNeutral = [](auto pair) {
+    auto [init, wanted] = pair;
+    auto fill = init.template getDefiningOp<linalg::FillOp>();
+    TypedAttr value;
+    if (!fill || !matchPattern(fill.getInputs()[0], m_Constant(&value)))
+      return false;
+    auto x = dyn_cast<FloatAttr>(value), y = dyn_cast<FloatAttr>(wanted);
+    return x && y ? x.getValue().compare(y.getValue()) == APFloat::cmpEqual
+                  : value == wanted;
+  };
+  return neutral && llvm::all_of(llvm::zip(inits, *neutral), isNeutral);
 }
 
 /// The numbers of rows of `values`, by a combination that is still empty.
@@ -114,9 +115,12 @@ static ReduceRowsOp makeRows(OpBuilder &builder, Location loc,
                                           type.getElementType()));
   }
   auto rows = ReduceRowsOp::create(builder, loc, types, values);
-  AffineMap shape = shapes.at(values[0]);
+  AffineMap whole = shapes.at(values[0]);
+  auto shape =
+      AffineMap::get(0, whole.getNumSymbols(), whole.getResults().drop_back(),
+                     whole.getContext());
   for (Value result : rows.getResults())
-    shapes.note(result, shape.getMajorSubMap(shape.getNumResults() - 1));
+    shapes.note(result, shape);
   return rows;
 }
 

@@ -475,26 +475,29 @@ void SpaceEmitter::emitStage(unsigned stage) {
     return;
   }
   SmallVector<Value> none;
-  SmallVector<size_t> counts; // of blocks of each reduction
+  SmallVector<size_t> counts; // of each reduction's blocks
   for (const Reduction &one : due) {
-    llvm::append_range(none, nothingCombined(one));
-    counts.push_back(none.size() - llvm::sum_of(counts, size_t(0)));
+    SmallVector<Value> blocks = nothingCombined(one);
+    counts.push_back(blocks.size());
+    llvm::append_range(none, blocks);
   }
-  scf::ForOp done = loopOverColumns(none, [&](ValueRange sums) {
-    SmallVector<Value> next;
+  auto forEachOf = [&](ValueRange blocks, auto visit) {
     for (auto [one, count] : llvm::zip(due, counts)) {
-      llvm::append_range(
-          next, combine(one, sums.take_front(count), reductionInputs(one)));
-      sums = sums.drop_front(count);
+      visit(one, blocks.take_front(count));
+      blocks = blocks.drop_front(count);
     }
+  };
+  scf::ForOp done = loopOverColumns(none, [&](ValueRange carried) {
+    SmallVector<Value> next;
+    forEachOf(carried, [&](const Reduction &one, ValueRange before) {
+      llvm::append_range(next, combine(one, before, reductionInputs(one)));
+    });
     return next;
   });
   inner = Scope();
-  ValueRange sums = done.getResults();
-  for (auto [one, count] : llvm::zip(due, counts)) {
-    reductions[one] = reduceAll(one, sums.take_front(count));
-    sums = sums.drop_front(count);
-  }
+  forEachOf(done.getResults(), [&](const Reduction &one, ValueRange blocks) {
+    reductions[one] = reduceAll(one, blocks);
+  });
 }
 
 void SpaceEmitter::emitOutputs() {

@@ -37,7 +37,7 @@ func.func @effects(%x: tensor<4x64xf32>, %f: tensor<4xf32>) -> tensor<4xf32> {
   %0 = linalg.reduce ins(%x : tensor<4x64xf32>) outs(%f : tensor<4xf32>) dimensions = [1]
     (%a: f32, %b: f32) {
       %sum = arith.addf %a, %b : f32
-      // expected-error@+1 {{combines elements of a linalg.reduce, which only arith and math on f32, i32 and i1 do}}
+      // expected-error@+1 {{combines elements of a linalg.reduce; it may be arith and math on f32, i32 and i1 that is defined for any operands}}
       %made = tensor.empty() : tensor<4xf32>
       linalg.yield %sum : f32
     }
@@ -49,13 +49,25 @@ func.func @effects(%x: tensor<4x64xf32>, %f: tensor<4xf32>) -> tensor<4xf32> {
 func.func @wide(%x: tensor<4x64xf32>, %f: tensor<4xf32>) -> tensor<4xf32> {
   %0 = linalg.reduce ins(%x : tensor<4x64xf32>) outs(%f : tensor<4xf32>) dimensions = [1]
     (%a: f32, %b: f32) {
-      // expected-error@+1 {{combines elements of a linalg.reduce, which only arith and math on f32, i32 and i1 do}}
+      // expected-error@+1 {{combines elements of a linalg.reduce; it may be arith and math on f32, i32 and i1 that is defined for any operands}}
       %wide = arith.extf %a : f32 to f64
       %narrow = arith.truncf %wide : f64 to f32
       %sum = arith.addf %narrow, %b : f32
       linalg.yield %sum : f32
     }
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @quotient(%x: tensor<4x64xi32>, %f: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = linalg.reduce ins(%x : tensor<4x64xi32>) outs(%f : tensor<4xi32>) dimensions = [1]
+    (%a: i32, %b: i32) {
+      // expected-error@+1 {{combines elements of a linalg.reduce; it may be arith and math on f32, i32 and i1 that is defined for any operands}}
+      %parts = arith.divui %a, %b : i32
+      linalg.yield %parts : i32
+    }
+  return %0 : tensor<4xi32>
 }
 
 // -----

@@ -73,3 +73,17 @@ func.func @inits(%x: tensor<?x8xf32>, %n: tensor<?x8xi32>, %start: tensor<?xi32>
   %d = arith.subf %x, %b : tensor<?x8xf32>
   return %0#0, %0#1, %d : tensor<?xf32>, tensor<?xi32>, tensor<?x8xf32>
 }
+
+// -----
+
+// A vector is one row.
+// CHECK-LABEL: func.func @vector
+// CHECK: greta.kernel{{.*}} -> tensor<f32>
+// CHECK: greta.reduce_rows %{{.*}} : (tensor<70xf32>) -> tensor<f32>
+func.func @vector(%x: tensor<70xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<f32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+  %0 = linalg.reduce { arith.addf } ins(%x : tensor<70xf32>) outs(%f : tensor<f32>) dimensions = [0]
+  return %0 : tensor<f32>
+}
