@@ -96,10 +96,10 @@ TEST_F(Races, BetweenAKernelAndACollective) {
         Other.record(Done);
         Own.S.wait(Done);
       }
-      Own.C.allReduce(Own.S, Sum, K.Y, numbers, "f32");
       std::vector<float> Got(numbers);
       std::string Told;
-      try {
+      try { // which rank is told first, and by which call, is open
+        Own.C.allReduce(Own.S, Sum, K.Y, numbers, "f32");
         Own.S.read(Sum, Got.data(), size);
       } catch (const greta::Error &E) {
         Told = E.what();
