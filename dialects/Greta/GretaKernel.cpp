@@ -185,7 +185,7 @@ LogicalResult ReduceRowsOp::verifyRegions() {
   return success();
 }
 
-std::optional<SmallVector<TypedAttr>> ReduceRowsOp::neutralElements() {
+SmallVector<TypedAttr> ReduceRowsOp::neutralElements() {
   Block &block = getCombiner().front();
   SmallVector<TypedAttr> elements;
   for (auto [i, made] : llvm::enumerate(block.getTerminator()->getOperands())) {
@@ -196,7 +196,7 @@ std::optional<SmallVector<TypedAttr>> ReduceRowsOp::neutralElements() {
                     llvm::is_contained(op->getOperands(), y);
     auto neutral = isOfBoth ? arith::getNeutralElement(op) : std::nullopt;
     if (!neutral)
-      return std::nullopt;
+      return {};
     elements.push_back(*neutral);
   }
   return elements;

@@ -91,7 +91,7 @@ LogicalResult greta::checkReduction(linalg::ReduceOp reduce) {
 
 /// Whether all inits are what combining with changes nothing.
 static bool areNeutral(ValueRange inits, ReduceRowsOp rows) {
-  auto neutral = rows.neutralElements();
+  SmallVector<TypedAttr> neutral = rows.neutralElements();
   auto isNeutral = [](auto pair) {
     auto [init, wanted] = pair;
     auto fill = init.template getDefiningOp<linalg::FillOp>();
@@ -102,7 +102,7 @@ static bool areNeutral(ValueRange inits, ReduceRowsOp rows) {
     return x && y ? x.getValue().compare(y.getValue()) == APFloat::cmpEqual
                   : value == wanted;
   };
-  return neutral && llvm::all_of(llvm::zip(inits, *neutral), isNeutral);
+  return !neutral.empty() && llvm::all_of(llvm::zip(inits, neutral), isNeutral);
 }
 
 /// The numbers of rows of `values`, by a combination that is still empty.

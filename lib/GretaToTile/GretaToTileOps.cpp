@@ -109,7 +109,7 @@ SmallVector<TypedAttr>
 SpaceEmitter::neutralElements(const Reduction &reduction) {
   auto [op, index] = reduction;
   if (auto rows = dyn_cast<ReduceRowsOp>(op))
-    return rows.neutralElements().value_or(SmallVector<TypedAttr>());
+    return rows.neutralElements();
   bool isMaximum = isa<SoftmaxOp>(op) && index == 0;
   return {b.getF32FloatAttr(isMaximum ? -HUGE_VALF : 0)};
 }
