@@ -1,8 +1,20 @@
 # For scripts that take programs, or the Python package, to a machine with a GPU and nothing of what they need: sourced here and there.
+#   pack_program DIR PROGRAM                        here: a program, GRETA's runtime and the libraries that they need into DIR and DIR/lib
 #   pack_loader DIR REPOSITORY                      here: the Vulkan loader and the commit into DIR
 #   enter_loader DIR ROOT                           there: a machine without a Vulkan loader gets DIR's, unpacked into ROOT
 #   pack_package DIR WHEEL REPOSITORY PACKAGES...   here: the wheel, other packages for its Python, the Vulkan loader, the commit and this file into DIR
 #   enter_package DIR                               there: $python imports them; $work is a folder to be removed; says what the machine is
+
+pack_program() {
+  local dir=$1 program=$2
+  mkdir -p "$dir/lib"
+  cp "$program" "$dir/"
+  cp -L build/lib/libgreta_runtime.so "$dir/lib/"
+  ln -sf libgreta_runtime.so "$dir/lib/libgreta_runtime.so.0"
+  # Everything but the C and C++ libraries, which every machine has, and the Vulkan loader (enter_loader).
+  ldd "$dir/lib/libgreta_runtime.so" "$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' |
+    grep -vE '/(libc|libm|libdl|libpthread|libstdc\+\+|libgcc_s|libgreta_runtime|libvulkan)\.so' | sort -u | xargs -r cp -L -t "$dir/lib"
+}
 
 pack_loader() {
   local dir=$1 repository=$2
