@@ -26,7 +26,8 @@
 // There bytes get their exponents by a permutation, and codes, whose numbers
 // are in tables, their two bytes. Elsewhere codes are selected bit by bit, but
 // for those of e2m1: their bits in the last two of an f16's exponent, the first
-// of its mantissa and the sign are 2^-14 of the number, denormals too.
+// of its mantissa and the sign are 2^-14 of the number, denormals too. Those of
+// IQ4_NL are the whole numbers nearest to a polynomial.
 //
 // A float of 8 bits in the upper bits of an f16, its exponent a place lower, is
 // 1/256 of that float, denormals too. The factor is one with that of the scale,
@@ -81,7 +82,9 @@ public:
     else if (!isUnit)
       scales = repeated(op.getScale());
     bool areFloats = row.codes == codesOfE2M1 && !permutes;
+    bool areNearCurve = row.codes == codesOfIQ4NL && !permutes;
     SmallVector<Value> numbers(areFloats       ? codesOfFloats()
+                               : areNearCurve  ? codesNearCurve()
                                : row.codes     ? codes()
                                : row.isE4M3    ? floats()
                                : row.bits == 8 ? bytes()
@@ -110,6 +113,7 @@ private:
   SmallVector<Value> bytes();
   SmallVector<Value> codes();
   SmallVector<Value> codesOfFloats();
+  SmallVector<Value> codesNearCurve();
   SmallVector<Value> floats();
   Value factorOfFloats();
   Value tableBytes(Value numbers, int byte);
@@ -314,6 +318,40 @@ SmallVector<Value> WordExpander::codesOfFloats() {
     Value pair = either(with<arith::AndIOp>(moved(9 - 4 * i), twice(0x0e00)),
                         with<arith::AndIOp>(moved(12 - 4 * i), twice(0x8000)));
     pair = finish(fmul(asPair(pair), factor, contract));
+    numbers[i] = at(pair, 0);
+    numbers[i + 4] = at(pair, 1);
+  }
+  return numbers;
+}
+
+/// A polynomial in w - 7 is within 0.47 of the number, however products and
+/// sums of f16 are rounded; with 1536 on top, the last place of an f16 is 1, so
+/// that the last sum is rounded to that number.
+SmallVector<Value> WordExpander::codesNearCurve() {
+  SmallVector<Value> numbers(8);
+  auto all = [&](float number) -> Value {
+    return arith::ConstantOp::create(
+        *this, DenseElementsAttr::get(pairType, getF16FloatAttr(number)));
+  };
+  constexpr float top = 1536;
+  for (int i = 0; i < 4; ++i) {
+    Value word = op.getWord();
+    if (i / 2)
+      word = with<arith::ShRUIOp>(word, 8);
+    int place = i % 2 * 4; // 1024 + w or 64 + w
+    word = with<arith::OrIOp>(with<arith::AndIOp>(word, twice(15 << place)),
+                              twice(0x6400 - place * 0x400));
+    Value x = fsub(asPair(word), all((1024 >> place) + 7), contract);
+    Value sum = all(0.0015611648559570312f);
+    for (float coefficient :
+         {0.07720947265625f, -0.252197265625f, 11.640625f, top - 10})
+      sum = math::FmaOp::create(*this, sum, x, all(coefficient));
+    float unit = std::ldexp(1.0f, row.sumExponent());
+    if (isUnit)
+      sum = math::FmaOp::create(*this, sum, all(unit), all(-top * unit));
+    else // without `contract`: the sum before it has to be rounded
+      sum = fsub(sum, all(top));
+    Value pair = finish(sum);
     numbers[i] = at(pair, 0);
     numbers[i + 4] = at(pair, 1);
   }

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -84,6 +85,8 @@ Value KernelEmitter::getPair(Value value) {
   auto known = words.find(value);
   if (known != words.end())
     return bitcast(pairType(), known->second.parts.front());
+  if (DenseElementsAttr numbers; matchPattern(value, m_Constant(&numbers)))
+    return constant(numbers);
   return spirv::CompositeConstructOp::create(b, pairType(),
                                              ValueRange(get(value)));
 }

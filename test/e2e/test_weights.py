@@ -19,10 +19,12 @@ def features(case):
 
 def chosen_for(target):
     """A CDNA and an RDNA family take each format with few rows and with many, alone and of each group; the CPU takes half of the cases, and Vulkan's two, whose
-    drivers compile for a CPU, a third together."""
+    drivers compile for a CPU, a third together, and IQ4_NL's single rows as well: its numbers are computed there, and looked up elsewhere."""
     if target in AMD_FAMILIES:
         return harness.spread(weights.CASES, target, features)
-    return harness.share_of(weights.CASES, target, {"host": 2, **dict.fromkeys(harness.CPU_DRIVERS, 6)}.get(target, 3))
+    chosen = harness.share_of(weights.CASES, target, {"host": 2, **dict.fromkeys(harness.CPU_DRIVERS, 6)}.get(target, 3))
+    computed = [case for case in weights.CASES if target in harness.CPU_DRIVERS and case.format == "iq4nl" and case.m == 1]
+    return chosen + [case for case in computed if case not in chosen]
 
 
 @pytest.fixture(scope="session")

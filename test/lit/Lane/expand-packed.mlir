@@ -167,6 +167,29 @@ greta_tile.func @codes(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !
   greta_tile.return
 }
 
+// IQ4_NL's numbers: AMD looks up both bytes; else a polynomial in w - 7 is rounded to the number in f16 of 1024 to 2047, which the last subtraction
+// takes away. It is not contracted.
+// CHECK-LABEL: greta_tile.func @curve
+// AMD: llvm.call_intrinsic "llvm.amdgcn.perm"
+// AMD-NOT: math.fma
+// VULKAN-NOT: arith.select
+// VULKAN: %[[W:.*]] = arith.ori %{{.*}}, %c1677747200_i32
+// VULKAN: %[[P:.*]] = vector.bitcast
+// VULKAN: %[[X:.*]] = arith.subf %[[P]], %{{.*}} fastmath<contract> : vector<2xf16>
+// VULKAN-COUNT-3: math.fma %{{.*}}, %[[X]], %{{.*}} : vector<2xf16>
+// VULKAN: %[[SUM:.*]] = math.fma %{{.*}}, %[[X]], %{{.*}} : vector<2xf16>
+// VULKAN: %[[N:.*]] = arith.subf %[[SUM]], %{{.*}} : vector<2xf16>
+// VULKAN: arith.mulf %[[N]], %{{.*}} fastmath<contract>
+// CHECK-NOT: greta_tile.unpack
+greta_tile.func @curve(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %m = greta_tile.unpack "iq4_nl" %w scale %t zero %c0 : f16, i32 -> vector<8xf16>
+  greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
 // Floats of 8 bits come into the upper bits of f16, and are multiplied by 256 times the scale in f32.
 // CHECK-LABEL: greta_tile.func @floats
 // CHECK: %[[S:.*]] = arith.mulf %{{.*}}, %cst{{.*}} : f32

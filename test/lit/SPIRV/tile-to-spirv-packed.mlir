@@ -77,14 +77,15 @@ greta_tile.func @views(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>, %z: !
   greta_tile.return
 }
 
-// Two f16 are one vector, made once, and one instruction; a word is one without any. Their elements are taken out where something asks for them.
+// Two f16 are one vector, made once, and one instruction; a word is one without any, and so are constants. Their elements are taken out where something asks for them.
 // CHECK-LABEL: spirv.func @pairs
+// CHECK: %[[ONES:.*]] = spirv.Constant dense<1.000000e+00> : vector<2xf16>
 // CHECK: %[[W:.*]] = spirv.Load "PhysicalStorageBuffer" %{{.*}} : i32
 // CHECK: %[[P:.*]] = spirv.Bitcast %[[W]] : i32 to vector<2xf16>
 // CHECK: %[[S:.*]] = spirv.CompositeConstruct %{{.*}}, %{{.*}} : (f16, f16) -> vector<2xf16>
 // CHECK: %[[D:.*]] = spirv.FSub %[[P]], %[[S]] {no_contraction} : vector<2xf16>
 // CHECK: %[[M:.*]] = spirv.FMul %[[D]], %[[S]] {no_contraction} : vector<2xf16>
-// CHECK: %[[F:.*]] = spirv.GL.Fma %[[M]], %[[P]], %[[S]] : vector<2xf16>
+// CHECK: %[[F:.*]] = spirv.GL.Fma %[[M]], %[[ONES]], %[[S]] : vector<2xf16>
 // CHECK: spirv.CompositeExtract %[[F]][1 : i32]
 // CHECK: spirv.Bitcast %[[M]] : vector<2xf16> to i32
 greta_tile.func @pairs(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
@@ -96,7 +97,8 @@ greta_tile.func @pairs(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !
   %both = vector.broadcast %t : f16 to vector<2xf16>
   %d = arith.subf %p, %both : vector<2xf16>
   %m = arith.mulf %d, %both : vector<2xf16>
-  %f = math.fma %m, %p, %both : vector<2xf16>
+  %ones = arith.constant dense<1.0> : vector<2xf16>
+  %f = math.fma %m, %ones, %both : vector<2xf16>
   %high = vector.extract %f[1] : f16 from vector<2xf16>
   greta_tile.ptr_store %high, %s[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
   greta_tile.ptr_store %m, %y[%c0] align 4 : vector<2xf16> -> !greta_tile.ptr<f16>
