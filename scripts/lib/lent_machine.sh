@@ -12,7 +12,7 @@ pack_program() {
   cp -L build/lib/libgreta_runtime.so "$dir/lib/"
   ln -sf libgreta_runtime.so "$dir/lib/libgreta_runtime.so.0"
   # Everything but the C and C++ libraries, which every machine has, and the Vulkan loader (enter_loader).
-  ldd "$dir/lib/libgreta_runtime.so" "$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' |
+  ldd build/lib/libgreta_runtime.so "$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' |
     grep -vE '/(libc|libm|libdl|libpthread|libstdc\+\+|libgcc_s|libgreta_runtime|libvulkan)\.so' | sort -u | xargs -r cp -L -t "$dir/lib"
 }
 
