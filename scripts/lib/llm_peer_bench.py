@@ -195,7 +195,7 @@ def said(command):
     """A program's JSON, and what it says beside it."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr[-4000:]}\nended with status {done.returncode}")
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stderr[-4000:]}\nended with status {done.returncode}")
     return json.loads(done.stdout), done.stderr
 
 
@@ -252,16 +252,24 @@ def compile_all(directory, models, is_tiny, targets):
 
 
 def run(directory, path, models, is_tiny, folder):
+    """Whether all models were measured; one that fails is said, and the others follow."""
+    is_whole = True
     for model in models:
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             file = pathlib.Path(temporary) / "model.gguf"
             write(file, model, is_tiny)
-            rows, device = measured(directory, file, package_of(directory, model), is_tiny)
+            try:
+                rows, device = measured(directory, file, package_of(directory, model), is_tiny)
+            except RuntimeError as error:
+                print(f"{model}: {error}", file=sys.stderr)
+                is_whole = False
+                continue
         name, _, mixture = model.partition(":")
         common = dict(date=datetime.date.today().isoformat(), commit=(directory / "commit").read_text(), gpu=device, driver=driver())
         common |= dict(model=name + "-tiny" * is_tiny, weights=mixture)
         compare(model, rows)
         records.append(path, COLUMNS, [common | row for row in rows])
+    return is_whole
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -279,5 +287,5 @@ options = parser.parse_args()
 directory, models = options.directory.resolve(), options.models or MODELS
 if options.verb == "compile":
     compile_all(directory, models, options.tiny, options.targets)
-else:
-    run(directory, options.path, models, options.tiny, options.folder)
+elif not run(directory, options.path, models, options.tiny, options.folder):
+    sys.exit(1)
