@@ -139,10 +139,10 @@ def Greta_ReduceRowsOp : Op<Greta_Dialect, "reduce_rows", [IsolatedFromAbove, Re
   let regions = (region SizedRegion<1>:$combiner);
   let assemblyFormat = "$values attr-dict `:` functional-type($values, $results) $combiner";
   let extraClassDeclaration = [{
-    /// What each tensor's elements are combined with that changes nothing; empty where the region is not one op for each tensor that has such an element.
+    /// For each tensor the element that changes nothing in a combination; empty where the region is not one op for each tensor that has such an element.
     ::llvm::SmallVector<::mlir::TypedAttr> neutralElements();
 
-    /// What the region makes of `x` and `y`, one scalar or tensor for each of its values; all have one shape.
+    /// Clones the region for `x` and `y`, one scalar or tensor for each of its values, all of one shape; returns its results.
     ::llvm::SmallVector<::mlir::Value> combine(::mlir::OpBuilder &builder, ::mlir::ValueRange x, ::mlir::ValueRange y);
   }];
   let hasVerifier = 1;

@@ -104,7 +104,7 @@ static bool isNumber(TypedAttr number, std::optional<double> other) {
   return cast<IntegerAttr>(number).getInt() == other;
 }
 
-/// What combining with changes nothing; empty where that is not known.
+/// The elements that change nothing; empty where they are not known.
 SmallVector<TypedAttr>
 SpaceEmitter::neutralElements(const Reduction &reduction) {
   auto [op, index] = reduction;

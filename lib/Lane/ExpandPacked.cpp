@@ -26,8 +26,8 @@
 // There bytes get their exponents by a permutation, and codes, whose numbers
 // are in tables, their two bytes. Elsewhere codes are selected bit by bit, but
 // for those of e2m1: their bits in the last two of an f16's exponent, the first
-// of its mantissa and the sign are 2^-14 of the number, denormals too. Those of
-// IQ4_NL are the whole numbers nearest to a polynomial.
+// of its mantissa and the sign are 2^-14 of the number, denormals too.
+// IQ4_NL's numbers are the whole numbers nearest to a polynomial.
 //
 // A float of 8 bits in the upper bits of an f16, its exponent a place lower, is
 // 1/256 of that float, denormals too. The factor is one with that of the scale,

@@ -165,7 +165,7 @@ def byKey(p, rounded, x, key):
     return [np.take_along_axis(x, key.argmin(axis=1)[:, None], 1)[:, 0], key.min(axis=1)]
 
 
-# Of sums of exponentials, each relative to a maximum, those of both parts.
+# Two sums of exponentials, each relative to its own maximum, as one.
 JOINED_EXPONENTIALS = """%r0 = arith.maximumf %a0, %b0 : f32
 %belowA = arith.subf %a0, %r0 : f32
 %belowB = arith.subf %b0, %r0 : f32

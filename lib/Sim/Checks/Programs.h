@@ -49,7 +49,7 @@ public:
   /// "element 5 of 'x'", or the address.
   std::string describe(uint64_t address) const;
   std::string place(const Inst &i) const;
-  /// What all programs that ran until now did.
+  /// The memory that all programs that ran until now used.
   MemoryUse touched() const;
 
 private:

@@ -41,7 +41,7 @@ static ihipStream_t &streamOf(hipStream_t s) {
   return s ? *s : handles().nullStream;
 }
 
-/// What comes before work that the stream gets now. The null stream waits for
+/// The clock of work that the stream gets now. The null stream waits for
 /// all blocking streams, and these wait for it.
 static StreamOrder::Clock &doneBefore(hipStream_t s) {
   const StreamOrder &order = State::get().order;

@@ -67,7 +67,7 @@ static std::string argumentAt(const StreamOrder::Operation &op,
   return "";
 }
 
-/// What `now` does to bytes that `before` uses, if one of them writes.
+/// A text of how `now` uses bytes that `before` uses, if one of them writes.
 static std::string conflict(const StreamOrder::Operation &now,
                             const StreamOrder::Operation &before,
                             const Device &device) {

@@ -6,9 +6,9 @@
 // the two writes them and nothing orders the two.
 //
 // Operations have numbers. A Clock has for each stream the latest operation
-// that is done before something else. What any thread of the host has seen done
-// is done before all that is submitted later, because threads tell each other
-// by locks that nobody sees here.
+// that is done before something else. An operation that any thread of the host
+// has seen done is done before all that is submitted later, because threads
+// tell each other by locks that nobody sees here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_HIP_STREAMORDER_H

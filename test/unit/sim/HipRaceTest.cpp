@@ -97,7 +97,7 @@ protected:
       return e;
     };
   }
-  /// What is told of the second one; "" if it is right.
+  /// The text of the second one's race; "" if it has none.
   static std::string told(const Work &first, hipStream_t on,
                           const std::function<void()> &between,
                           const Work &second, hipStream_t other) {
