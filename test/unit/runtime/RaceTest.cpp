@@ -2,7 +2,10 @@
 // that nothing orders (GRETA_CHECK=1, Main.cpp).
 #include "CommTest.h"
 
+#include <atomic>
+#include <chrono>
 #include <future>
+#include <thread>
 
 using namespace greta_test;
 
@@ -85,8 +88,14 @@ TEST_F(Races, BetweenStreams) {
 // A collective that reads what a kernel of another stream writes ends on every
 // rank.
 TEST_F(Races, BetweenAKernelAndACollective) {
-  for (bool IsOrdered : {true, false})
+  for (bool IsOrdered : {true, false}) {
+    std::atomic<int> There{0};
     ranks(simulator, 2, [&](Rank &Own) {
+      // A rank that still makes its communicator would be told there.
+      auto Begin = std::chrono::steady_clock::now();
+      for (++There; There < 2 && std::chrono::steady_clock::now() - Begin <
+                                     std::chrono::milliseconds(enough);)
+        std::this_thread::yield();
       Scaling K(Own.R, *P);
       greta::Buffer Sum = Own.R.allocate(size);
       greta::Stream Other = Own.R.stream();
@@ -115,6 +124,7 @@ TEST_F(Races, BetweenAKernelAndACollective) {
                 std::string::npos)
           << "rank " << Own.Number << ": " << Told;
     });
+  }
 }
 
 // Rank 1 takes what rank 0 writes: by a copy, or in a kernel. Threads wait for
