@@ -1,6 +1,7 @@
 # For scripts that take programs, or the Python package, to a machine with a GPU and nothing of what they need: sourced here and there.
 #   pack_program DIR PROGRAM                        here: a program, GRETA's runtime and the libraries that they need into DIR and DIR/lib
 #   pack_loader DIR REPOSITORY                      here: the Vulkan loader and the commit into DIR
+#   unpack_xz FILE                                  there: FILE.xz becomes FILE, a program, without a tool for it
 #   enter_loader DIR ROOT                           there: a machine without a Vulkan loader gets DIR's, unpacked into ROOT
 #   pack_package DIR WHEEL REPOSITORY PACKAGES...   here: the wheel, other packages for its Python, the Vulkan loader, the commit and this file into DIR
 #   enter_package DIR                               there: $python imports them; $work is a folder to be removed; says what the machine is
@@ -22,6 +23,13 @@ pack_loader() {
   mkdir -p "$dir/loader"
   (cd "$dir/loader" && apt-get -qq -oAPT::Sandbox::User=root download libvulkan1 libegl1 libglvnd0 libopengl0 libgl1 libglx0 libgles2)
   { git -C "$repository" rev-parse --short HEAD; git -C "$repository" diff --quiet HEAD || echo -dirty; } | tr -d '\n' >"$dir/commit"
+}
+
+unpack_xz() {
+  if [ ! -e "$1.xz" ]; then return; fi
+  python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.argv[1] + ".xz"), open(sys.argv[1], "wb"))' "$1"
+  chmod +x "$1"
+  rm "$1.xz"
 }
 
 enter_loader() {
