@@ -1,10 +1,11 @@
 """Every kind of kernel on a GPU that no test run has, against float64; called by scripts/bench-h200.
 
-usage: numerics.py --write DIR [--target=vulkan:nvidia] [--most=N]   the cases, compiled, as DIR/numerics_*.greta, and their names as DIR/numerics.json
+usage: numerics.py --write DIR [--target=vulkan:nvidia] [--most=N] [--only=KIND]...   the cases, compiled, as DIR/numerics_*.greta, and their names as DIR/numerics.json
        numerics.py DIR CSV [--device=vulkan] [--launcher="WORDS"]    on the machine with the GPU; DIR/commit says what was compiled
 GEMMs of every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating; and the cases of
-test/e2e: row ops and chains of every width, their special values, slices, few rows, computed operands, epilogues, batches and 8-bit floats, in
-every variant that the device takes, judged by test/e2e/limits.py. Appends a line per variant, type, kind of function and limit to CSV: how many
+test/e2e: row ops and chains of every width, their special values, slices, few rows, computed operands, epilogues, batches, 8-bit floats, attention and
+its gradients, layers, convolutions, groups, packed weights, quantised rows and reductions, in every variant that the device takes, judged by
+test/e2e/limits.py. Appends a line per variant, type, kind of function and limit to CSV: how many
 cases, how many failed, the largest error as a share of what docs/internals/numerics.md allows, and of all their elements the share that equals the
 correctly rounded result (none in f32). A case that fails is printed and ends the run with status 1. --most takes the cases with at most N
 multiply-adds and elements, for cards that are simulated; --launcher is what starts programs there (scripts/virtual-radeon CHIP), and
@@ -59,10 +60,18 @@ def row_cases(dtype):
 def chosen():
     """{name of a package: its cases}. Only the machine that compiles has pytest."""
     sys.path.append(str(row_ops.ROOT / "test"))
+    import test_attention
+    import test_attention_backward
+    import test_convolution
     import test_epilogues
+    import test_grouped
+    import test_layer
     import test_prologues
+    import test_quantized
+    import test_reductions
     import test_slices
     import test_types
+    import weights
 
     packages = {dtype: list(crossed(dtype)) for dtype in OUT}
     packages |= {f"rows_{dtype}": list(row_cases(dtype)) for dtype in cases.ELEMENT_TYPES}
@@ -71,6 +80,9 @@ def chosen():
     packages["epilogues"] = test_epilogues.CASES
     packages["slices"] = test_slices.CASES
     packages["types"] = test_types.BATCHED + test_types.FLOAT8 + test_types.CONVERSIONS
+    packages |= {"attention": test_attention.CASES, "attention_backward": test_attention_backward.CASES, "layers": test_layer.CASES}
+    packages |= {"convolution": test_convolution.SHAPES, "grouped": test_grouped.SHAPES, "weights": weights.CASES}
+    packages |= {"quantized": test_quantized.SHAPES, "reductions": test_reductions.SHAPES}
     return packages
 
 
@@ -79,9 +91,11 @@ def work(case):
     return max(math.prod(getattr(case, size, 1) for size in "mnk"), *(array.size for array in case.inputs()), 1)
 
 
-def write(directory, target, most):
+def write(directory, target, most, only):
     names = {}
     for package, some in chosen().items():
+        if only and package not in only:
+            continue
         some = [case for case in some if most is None or work(case) <= most]
         functions = {case.function: case for case in some}
         source = directory / f"numerics_{package}.mlir"
@@ -133,13 +147,14 @@ def main():
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--target", default="vulkan:nvidia")
     parser.add_argument("--most", type=int)
+    parser.add_argument("--only", action="append")
     parser.add_argument("directory", type=pathlib.Path, nargs="?")
     parser.add_argument("csv", type=pathlib.Path, nargs="?")
     parser.add_argument("--device", default="vulkan")
     parser.add_argument("--launcher", type=shlex.split, default=[])
     options = parser.parse_args()
     if options.write:
-        write(options.write, options.target, options.most)
+        write(options.write, options.target, options.most, options.only)
         return 0
     info = describe(options.launcher, options.device)
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
