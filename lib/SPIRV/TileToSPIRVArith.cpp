@@ -83,14 +83,32 @@ Value KernelEmitter::hiddenZero() {
   return zero;
 }
 
+/// Whether `value` is a conversion's result, or a choice, a part or the bits of
+/// one.
+static bool isConverted(Value value) {
+  SmallVector<Value> from{value};
+  SmallPtrSet<Operation *, 8> seen;
+  while (!from.empty()) {
+    Operation *op = from.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (isa<spirv::FConvertOp>(op))
+      return true;
+    if (isa<spirv::SelectOp, spirv::CompositeConstructOp,
+            spirv::CompositeExtractOp, spirv::BitcastOp>(op))
+      llvm::append_range(from, op->getOperands());
+  }
+  return false;
+}
+
 Value KernelEmitter::toF32(Value value) {
   Type f32 = b.getF32Type();
   if (value.getType() == f32 || value.getType().isF64())
     return value;
   // Drivers take a conversion there and back for none, which would not round:
-  // NVIDIA's even where bits or packed pairs stand between (580.159), Mesa 26
-  // unless NoContraction says no.
-  if (value.getType().isF16() && value.getDefiningOp<spirv::FConvertOp>()) {
+  // NVIDIA's even where selections, bits or packed pairs stand between
+  // (580.159), Mesa 26 unless NoContraction says no.
+  if (value.getType().isF16() && isConverted(value)) {
     Value nothing = hiddenZero();
     Value bits = bitcast(nothing.getType(), value);
     value = bitcast(value.getType(), same<spirv::BitwiseOrOp>(bits, nothing));

@@ -43,6 +43,31 @@ greta_tile.func @rounded(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i
   greta_tile.return
 }
 
+// So does what was chosen among such numbers, or taken from a vector of them. What was loaded does not.
+
+// CHECK-LABEL: spirv.module @chosen
+// CHECK: %[[CHOICE:.*]] = spirv.Select
+// CHECK: %[[BITS:.*]] = spirv.Bitcast %[[CHOICE]] : f16 to i16
+// CHECK: %[[SAME:.*]] = spirv.BitwiseOr %[[BITS]], %{{.*}} : i16
+// CHECK: %[[BACK:.*]] = spirv.Bitcast %[[SAME]] : i16 to f16
+// CHECK: spirv.FConvert %[[BACK]] : f16 to f32
+// CHECK-NOT: spirv.BitwiseOr
+// CHECK: spirv.FConvert %{{.*}} : f16 to f32
+greta_tile.func @chosen(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f16
+  %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %loaded = greta_tile.ptr_load %y[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %b = arith.truncf %a : f32 to f16
+  %is = arith.cmpi slt, %n, %c0 : i32
+  %c = arith.select %is, %b, %zero : f16
+  %d = arith.extf %c : f16 to f32
+  %e = arith.extf %loaded : f16 to f32
+  %f = arith.addf %d, %e : f32
+  greta_tile.ptr_store %f, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // bf16 has no type of its own: unpacked by shifts, computed in f32, rounded in integers, packed.
 
 // CHECK-LABEL: spirv.module @brain
