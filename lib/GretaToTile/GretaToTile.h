@@ -324,6 +324,8 @@ private:
   struct Patches;
   Patches sizesOf(PatchesOp op);
   void locateRows(Patches &patches);
+  /// Whether indices along rows (0) or columns (1) are those of an image.
+  Value isInImage(const Patches &patches, Value at, unsigned dim);
   /// Elements from index 0 to `index` along a dimension of the images.
   Value elementsTo(const Patches &patches, Value index, unsigned dim);
   /// A number of elements in the type that all images are counted in.

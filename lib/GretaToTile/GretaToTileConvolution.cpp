@@ -6,9 +6,10 @@
 //   A[row, k] = x[n, p * stride - padding + r * dilation, .., c], or zero
 //
 // The part of an address that follows from the row is computed before the loop
-// over K. If blocks along K end where taps do, all of a block is of one tap,
-// and the loop moves the rows' offsets by a scalar and compares rows and
-// columns of the image once per row; else each column has its own tap.
+// over K, and which taps are inside of the image, as bits. If blocks along K
+// end where taps do, all of a block is of one tap, and the loop moves the rows'
+// offsets by a scalar and looks at the tap's bit of each row; else each column
+// has its own tap.
 //
 // Rows beyond the last take its place: their products go nowhere.
 //
@@ -35,6 +36,16 @@ struct SpaceEmitter::Patches {
   /// For each row, where its first tap is along rows and columns of the image,
   /// and how many elements that is behind `pointer`.
   Value first[2] = {}, offset = {}, pointer = {};
+  /// For each row, which taps are inside of the image: a bit for each, or, of
+  /// many, one for each column of them and behind these one for each row. Null:
+  /// i32 has too few.
+  Value inside = {};
+  bool hasBitOfTap = false;
+
+  /// Taps along a dimension may be outside of the image.
+  bool isPadded(unsigned dim) {
+    return op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0;
+  }
 };
 
 static bool isAtMost(AffineExpr count, int64_t most) {
@@ -85,6 +96,16 @@ Value SpaceEmitter::counted(const Patches &patches, Value v) {
   return isCounted ? v : large(v);
 }
 
+Value SpaceEmitter::isInImage(const Patches &patches, Value at, unsigned dim) {
+  // Launches refuse arguments that are negative, and so images without rows or
+  // columns, of which no element can be read.
+  AffineExpr extent = patches.size[1 + dim];
+  bool isKnown = isa<AffineConstantExpr>(extent);
+  Value bound = scalars.get(b, isKnown ? extent : extent - 1);
+  return compare(isKnown ? Predicate::ult : Predicate::ule, at,
+                 splat(bound, Emitter::shapeOf(at)));
+}
+
 void SpaceEmitter::locateRows(Patches &patches) {
   PatchesOp op = patches.op;
   // The GEMM's M, which blocks of A have first.
@@ -133,6 +154,30 @@ void SpaceEmitter::locateRows(Patches &patches) {
           plus(patches, sum, elementsTo(patches, patches.first[dim], 1 + dim));
     return sum;
   });
+  // The last block along K may count taps that are none.
+  const int64_t columns = op.kernelExtent(1), channels = op.getChannels();
+  const int64_t last =
+      llvm::alignTo(op.getType().getShape().back(), dims[depthDim].extent) - 1;
+  patches.hasBitOfTap = last / channels < 32;
+  // `bits` for each tap along a dimension that is inside.
+  auto bitsAlong = [&](unsigned dim, Value bits, int64_t begin, int64_t apart) {
+    Value sum = constants(0);
+    for (int64_t tap = 0; tap < op.kernelExtent(dim); ++tap) {
+      Value at = add(patches.first[dim], constants(tap * op.dilationOf(dim)));
+      Value bit = shl(bits, constants(begin + tap * apart));
+      if (patches.isPadded(dim))
+        bit = select(isInImage(patches, at, dim), bit, constants(0));
+      sum = either(sum, bit);
+    }
+    return sum;
+  };
+  if (patches.hasBitOfTap || columns + last / (columns * channels) < 32)
+    patches.inside = perRow(5, [&]() -> Value {
+      Value ofColumns = bitsAlong(1, constants(1), 0, 1);
+      if (patches.hasBitOfTap)
+        return bitsAlong(0, ofColumns, 0, columns);
+      return either(ofColumns, bitsAlong(0, constants(1), columns, 1));
+    });
   patches.pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
     auto argument = cast<BlockArgument>(op.getX());
     Value at = pointerOf(argument);
@@ -158,8 +203,10 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   const SmallVector<int64_t> column = {row.extent, 1}, line = {1, depth.extent};
   const SmallVector<int64_t> whole = {row.extent, depth.extent};
 
-  // In the loop: the block's tap and channel, or those of each column.
+  // In the loop: the block's tap, its row and its column among taps, and its
+  // channel, or those of each column.
   const int64_t channels = op.getChannels();
+  const int64_t rowOfTaps = op.kernelExtent(1) * channels;
   const bool isOfOneTap = channels % depth.extent == 0;
   Value k = depth.offset ? depth.offset : i32(0);
   auto number = [&](int64_t value) -> Value {
@@ -169,36 +216,45 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   if (!isOfOneTap)
     k = add(splat(k, line), iota(line, 1));
   Value tap = div(k, number(channels));
-  Value moves[2] = {
-      mul(div(tap, number(op.kernelExtent(1))), number(op.dilationOf(0))),
-      mul(rem(tap, number(op.kernelExtent(1))), number(op.dilationOf(1)))};
-  Value shift = elementsTo(patches, rem(k, number(channels)), 3);
+  Value taps[2] = {div(k, number(rowOfTaps)), Value()};
+  Value inRow = sub(k, mul(taps[0], number(rowOfTaps)));
+  taps[1] = div(inRow, number(channels));
+  Value moves[2];
   for (unsigned dim : {0u, 1u})
-    shift = plus(patches, shift, elementsTo(patches, moves[dim], 1 + dim));
+    moves[dim] = mul(taps[dim], number(op.dilationOf(dim)));
+  Value shift = elementsTo(patches, moves[0], 1);
+  ArrayRef<AffineExpr> strides = patches.layout.strides;
+  if (strides[3] == fixed(1) &&
+      strides[2] * op.dilationOf(1) == fixed(channels)) {
+    // A row of taps sees elements that follow each other.
+    shift = plus(patches, shift, inRow);
+  } else {
+    shift = plus(patches, shift, elementsTo(patches, moves[1], 2));
+    Value channel = rem(inRow, number(channels));
+    shift = plus(patches, shift, elementsTo(patches, channel, 3));
+  }
   auto wide = [&](Value v) { return broadcast(v, whole); };
   ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
   auto all = [&](Value v) {
     return isOfOneTap ? splat(v, column) : broadcast(v, whole);
   };
   Value mask;
-  auto require = [&](Value condition) {
-    mask = mask ? both(mask, condition) : condition;
-  };
-  // Launches refuse arguments that are negative, and so images without rows or
-  // columns, of which no element can be read.
-  auto isBelow = [&](Value at, AffineExpr extent) {
-    bool isKnown = isa<AffineConstantExpr>(extent);
-    Value bound = scalars.get(b, isKnown ? extent : extent - 1);
-    return compare(isKnown ? Predicate::ult : Predicate::ule, at,
-                   splat(bound, tested));
-  };
+  if (patches.inside && (patches.isPadded(0) || patches.isPadded(1))) {
+    Value bits =
+        patches.hasBitOfTap
+            ? shl(number(1), tap)
+            : either(shl(number(1), taps[1]),
+                     shl(number(int64_t(1) << op.kernelExtent(1)), taps[0]));
+    bits = all(bits);
+    mask = equal(both(broadcast(patches.inside, tested), bits), bits);
+  }
   for (unsigned dim : {0u, 1u})
-    if (op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0)
-      require(
-          isBelow(add(broadcast(patches.first[dim], tested), all(moves[dim])),
-                  patches.size[1 + dim]));
+    if (!patches.inside && patches.isPadded(dim)) {
+      Value at = add(broadcast(patches.first[dim], tested), all(moves[dim]));
+      mask = allOf(mask, isInImage(patches, at, dim));
+    }
   if (depth.masked)
-    require(wide(below(k, splat(scalars.get(b, depth.size), line))));
+    mask = allOf(mask, wide(below(k, splat(scalars.get(b, depth.size), line))));
   // An element outside is the image's first, and then zero: no load is in a
   // branch.
   Value at =

@@ -1,21 +1,59 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --canonicalize --cse %s | FileCheck %s
 
-// A K tile of one tap: the loop moves the rows' offsets by a scalar, and asks of each row whether the tap is in its image.
+// A K tile of one tap: each row has a bit for each tap, set before the loop where the tap is in its image. The loop moves the rows' offsets by a scalar, from
+// one row of taps to the next and by what is left of K, and looks at the tap's bit.
 // CHECK-LABEL: greta_tile.func @taps_0(%arg0: !greta_tile.ptr<f16> {greta.pointer_range}, %arg1: !greta_tile.ptr<f16>
 // CHECK: arith.remui {{.*}} : tensor<[[M:[0-9]+]]x1xi32>
-// CHECK: scf.for %[[K:.*]] = %c0_i32 to %c576_i32
-// CHECK: arith.divui %[[K]], %c64_i32 : i32
-// CHECK: arith.remui %[[K]], %c64_i32 : i32
-// CHECK: arith.cmpi ult, {{.*}} : tensor<[[M]]x1xi32>
-// CHECK: arith.cmpi ult, {{.*}} : tensor<[[M]]x1xi32>
-// CHECK: %[[INSIDE:.*]] = arith.andi {{.*}} : tensor<[[M]]x1xi1>
-// CHECK: arith.select %[[INSIDE]], {{.*}} : tensor<[[M]]x1xi1>, tensor<[[M]]x1xi32>
+// CHECK-COUNT-6: arith.cmpi ult, {{.*}} : tensor<[[M]]x1xi32>
+// CHECK: %[[INSIDE:.*]] = arith.ori {{.*}} : tensor<[[M]]x1xi32>
+// CHECK-NEXT: scf.for %[[K:.*]] = %c0_i32 to %c576_i32
+// CHECK: %[[TAP:.*]] = arith.divui %[[K]], %c64_i32 : i32
+// CHECK: %[[ROW:.*]] = arith.divui %[[K]], %c192_i32 : i32
+// CHECK: arith.muli %[[ROW]], %c1792_i32 : i32
+// CHECK: %[[SHIFT:.*]] = arith.addi {{.*}} : i32
+// CHECK: %[[BIT:.*]] = arith.shli %c1_i32, %[[TAP]] : i32
+// CHECK: %[[BITS:.*]] = greta_tile.splat %[[BIT]]
+// CHECK: %[[BOTH:.*]] = arith.andi %[[INSIDE]], %[[BITS]] : tensor<[[M]]x1xi32>
+// CHECK: %[[MASK:.*]] = arith.cmpi eq, %[[BOTH]], %[[BITS]] : tensor<[[M]]x1xi32>
+// CHECK: greta_tile.splat %[[SHIFT]]
+// CHECK: arith.select %[[MASK]], {{.*}} : tensor<[[M]]x1xi1>, tensor<[[M]]x1xi32>
 // CHECK: %[[V:.*]] = greta_tile.load_scattered %{{[0-9]*}} : tensor<[[M]]x
 // CHECK: %[[A:.*]] = arith.select %{{.*}}, %[[V]]
 // CHECK: greta_tile.dot %[[A]]
 func.func @taps(%x: tensor<8x28x28x64xf16>, %w: tensor<64x3x3x64xf16>) -> tensor<8x28x28x64xf16> {
   %0 = greta.conv2d %x, %w {padding = [1, 1, 1, 1]} : tensor<8x28x28x64xf16>, tensor<64x3x3x64xf16> -> tensor<8x28x28x64xf16>
   return %0 : tensor<8x28x28x64xf16>
+}
+
+// -----
+
+// More taps than i32 has bits: a bit for each column of taps, and behind the seven of these one for each row. Each column of the block has a tap of its own.
+// CHECK-LABEL: greta_tile.func @many_0(
+// CHECK-COUNT-14: arith.cmpi ult, {{.*}} : tensor<[[M:[0-9]+]]x1xi32>
+// CHECK: scf.for
+// CHECK-DAG: %[[COLUMN:.*]] = arith.shli %cst{{[_0-9]*}}, {{.*}} : tensor<1x[[K:[0-9]+]]xi32>
+// CHECK-DAG: %[[ROW:.*]] = arith.shli %cst{{[_0-9]*}}, {{.*}} : tensor<1x[[K]]xi32>
+// CHECK: arith.ori {{.*}} : tensor<1x[[K]]xi32>
+// CHECK: arith.andi {{.*}} : tensor<[[M]]x[[K]]xi32>
+// CHECK: arith.cmpi eq, {{.*}} : tensor<[[M]]x[[K]]xi32>
+// CHECK: greta_tile.load_scattered
+func.func @many(%x: tensor<32x224x224x3xf16>, %w: tensor<64x7x7x3xf16>) -> tensor<32x112x112x64xf16> {
+  %0 = greta.conv2d %x, %w {strides = [2, 2], padding = [3, 3, 3, 3]} : tensor<32x224x224x3xf16>, tensor<64x7x7x3xf16> -> tensor<32x112x112x64xf16>
+  return %0 : tensor<32x112x112x64xf16>
+}
+
+// -----
+
+// More rows of taps than bits: the loop compares places with the image's edges.
+// CHECK-LABEL: greta_tile.func @tall_0(
+// CHECK-NOT: arith.shli
+// CHECK: scf.for
+// CHECK: arith.cmpi ult, {{.*}} : tensor<[[M:[0-9]+]]x1xi32>
+// CHECK: greta_tile.load_scattered
+// CHECK-NOT: arith.shli
+func.func @tall(%x: tensor<8x64x4x64xf16>, %w: tensor<64x40x1x64xf16>) -> tensor<8x64x4x64xf16> {
+  %0 = greta.conv2d %x, %w {padding = [20, 0, 19, 0]} : tensor<8x64x4x64xf16>, tensor<64x40x1x64xf16> -> tensor<8x64x4x64xf16>
+  return %0 : tensor<8x64x4x64xf16>
 }
 
 // -----
