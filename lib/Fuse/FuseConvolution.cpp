@@ -47,6 +47,7 @@ public:
 
 private:
   LogicalResult rewrite(Conv2dOp op);
+  llvm::SmallDenseSet<Operation *> workOnImages();
   void moveToRows(Operation *op);
   Value noted(Value made, ArrayRef<AffineExpr> extents) {
     return shapes.note(made,
@@ -244,12 +245,7 @@ Value ConvolutionRewriter::asRows(Value value) {
   return collapsed(value, positionsOfImage());
 }
 
-/// Elementwise work on images that were computed as rows.
 void ConvolutionRewriter::moveToRows(Operation *op) {
-  if (!isElementwise(op) || isTransparent(op) ||
-      llvm::none_of(op->getOperands(),
-                    [&](Value v) { return images.contains(v); }))
-    return;
   b.setInsertionPoint(op);
   b.setLoc(op->getLoc());
   Value result = op->getResult(0);
@@ -257,9 +253,8 @@ void ConvolutionRewriter::moveToRows(Operation *op) {
   IRMapping operands;
   for (Value operand : op->getOperands())
     operands.map(operand, asRows(operand));
-  Value rows = operands.lookup(*llvm::find_if(
-      op->getOperands(), [&](Value v) { return images.contains(v); }));
   Operation *clone = b.clone(*op, operands);
+  Value rows = clone->getOperand(0);
   clone->getResult(0).setType(
       typeOf(rows).clone(typeOf(result).getElementType()));
   Value made = noted(clone->getResult(0), extentsOf(rows));
@@ -270,12 +265,35 @@ void ConvolutionRewriter::moveToRows(Operation *op) {
   op->erase();
 }
 
+/// Elementwise work on results of convolutions, and what is computed for it
+/// alone: a residual that is converted, say.
+llvm::SmallDenseSet<Operation *> ConvolutionRewriter::workOnImages() {
+  llvm::SmallDenseSet<Operation *> work;
+  Block &block = function.getBody().front();
+  auto isMovable = [](Operation &op) {
+    return isElementwise(&op) && !isTransparent(&op);
+  };
+  for (Operation &op : block)
+    if (isMovable(op) && llvm::any_of(op.getOperands(), [&](Value v) {
+          Operation *from = v.getDefiningOp();
+          return isa_and_nonnull<Conv2dOp>(from) || work.contains(from);
+        }))
+      work.insert(&op);
+  for (Operation &op : llvm::reverse(block))
+    if (isMovable(op) && !op.use_empty() &&
+        llvm::all_of(op.getUsers(),
+                     [&](Operation *user) { return work.contains(user); }))
+      work.insert(&op);
+  return work;
+}
+
 LogicalResult ConvolutionRewriter::run() {
+  llvm::SmallDenseSet<Operation *> work = workOnImages();
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     if (auto conv = dyn_cast<Conv2dOp>(op)) {
       if (failed(rewrite(conv)))
         return failure();
-    } else {
+    } else if (work.contains(&op)) {
       moveToRows(&op);
     }
   }

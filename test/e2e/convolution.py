@@ -76,6 +76,9 @@ def text(p, more, body, result):
     made = f"func.func @{p.name}(%x: {x}, %w: {w}{more}) -> $Y {{\n{body}  return %{result} : $Y\n}}\n"
     made = made.replace("BIASED", f"greta.conv2d %x, %w, %bias {{{flags}}} : {x}, {w}, $V -> $Y")
     made = made.replace("PLAIN", f"greta.conv2d %x, %w {{{flags}}} : {x}, {w} -> $Y")
+    made = made.replace("SUMS", f"greta.conv2d %x, %w {{{flags}}} : {x}, {w} -> $S")
+    made = made.replace("$S", p.said(p.result_shape, "i32" if p.dtype == "i8" else "f32")).replace("$F", p.said(p.result_shape, "f32"))
+    made = made.replace("$N", tensor(p.result_shape[3], "f32"))
     return made.replace("$Y", y).replace("$V", bias).replace("$X", x).replace("ELEMENT", p.out)
 
 
@@ -96,18 +99,31 @@ def convolved(p, x, w):
     return y
 
 
-def numbers(p, rng, shape, scale=1.0):
-    return rng.integers(-2, 3, shape) if p.kind == "exact" else rng.standard_normal(shape) * scale
+def numbers(p, rng, shape, dtype, scale=1.0):
+    return rng.integers(-2, 3, shape) if p.kind == "exact" or dtype == "i8" else rng.standard_normal(shape) * scale
 
 
 def follows(body, more="", others=lambda p: (), reference=lambda p, r, y: y, limit="gemm"):
     def inputs(p, rng):
-        yield numbers(p, rng, numbers_of(p.image)), p.dtype
-        yield numbers(p, rng, numbers_of(p.taps), 1 / np.sqrt(p.depth)), p.dtype
+        yield numbers(p, rng, numbers_of(p.image), p.dtype), p.dtype
+        yield numbers(p, rng, numbers_of(p.taps), p.dtype, 1 / np.sqrt(p.depth)), p.dtype
         for shape, dtype in others(p):
-            yield numbers(p, rng, shape), dtype
+            yield numbers(p, rng, shape, dtype), dtype
 
     return Kind(lambda p, target: text(p, more, body, "0"), inputs, lambda p, r, x, w, *rest: reference(p, r, convolved(p, x, w), *rest), limit)
+
+
+def norm(sums):
+    """A batch norm (a scale and a shift of each channel), a residual and ReLU on sums in f32, `%1`, that are rounded once, at the end."""
+    constants = "  %i = arith.constant 0 : index\n  %n = tensor.dim %x, %i : $X\n  %e = tensor.empty(%n) : $F\n  %none = arith.constant 0.0 : f32\n  %z = tensor.splat %none[%n] : $F\n"
+    channels = "".join(f"  %{to} = linalg.broadcast ins(%{name} : $N) outs(%e : $F) dimensions = [0, 1, 2]\n" for to, name in (("s", "scale"), ("b", "shift")))
+    work = "  %2 = arith.mulf %1, %s : $F\n  %3 = arith.addf %2, %b : $F\n  %4 = arith.extf %skip : $Y to $F\n  %5 = arith.addf %3, %4 : $F\n  %6 = arith.maximumf %5, %z : $F\n  %0 = arith.truncf %6 : $F to $Y\n"
+    return follows(
+        constants + channels + sums + work,
+        ", %scale: $N, %shift: $N, %skip: $Y",
+        lambda p: [((p.result_shape[3],), "f32")] * 2 + [(p.result_shape, p.out)],
+        lambda p, r, y, scale, shift, skip: np.maximum(y * scale + shift + skip, 0),
+    )
 
 
 KINDS = {
@@ -122,4 +138,6 @@ KINDS = {
         lambda p, r, y, bias, skip: np.maximum(r(y + bias) + skip, 0),
         "gemm chain",
     ),
+    "norm": norm("  %1 = SUMS\n"),
+    "integers": norm("  %sums = SUMS\n  %1 = arith.sitofp %sums : $S to $F\n"),
 }

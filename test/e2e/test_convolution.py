@@ -18,6 +18,11 @@ SHAPES = [
     Convolution("exact", "b", "2x5x6x24", "12x3x3x8", "1x2x1x1x1x1x1x1x3", "f16", "f16"),
     Convolution("exact", "d", "1x4x5x12", "12x3x2x1", "1x1x1x1x1x0x1x1x12", "f16", "f16"),  # depthwise
     Convolution("exact", "s", "1x5x5x16", "9x3x3x16", "1x1x2x2x2x2x1x1x1", "i8", "i32"),
+    Convolution("norm", "b", "2x7x6x32", "32x3x3x32", "2x1x1x1x1x1x1x1x1", "f16", "f16"),
+    Convolution("bias", "b", "1x9x8x40", "40x5x5x1", "2x2x2x2x2x2x1x1x40", "f16", "f16"),  # depthwise
+    Convolution("integers", "b", "2x7x6x32", "32x3x3x32", "1x1x1x1x1x1x1x1x1", "i8", "f16"),
+    Convolution("plain", "s", "1x40x3x32", "32x40x1x32", "1x1x20x0x19x0x1x1x1", "f16", "f16"),  # more rows of taps than a word has bits
+    Convolution("plain", "s", "1x6x7x24", "32x7x7x24", "1x1x3x3x3x3x1x1x1", "bf16", "bf16"),  # more taps than a word has bits
 ]
 EMPTY = Convolution("exact", "d", "1x0x5x4", "8x1x1x4", "1x1x1x0x1x0x1x1x1", "f16", "f16")  # only padding
 TARGETS = ("host", "gfx942", "gfx1100", "gfx1201", "vulkan:lavapipe", "vulkan:portable")

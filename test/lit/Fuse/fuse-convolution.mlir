@@ -54,6 +54,66 @@ func.func @groups(%x: tensor<?x?x?x32xf16>, %w: tensor<32x3x3x8xf16>) -> tensor<
 
 // -----
 
+// A batch norm on sums in f32, a residual in f16 that is converted, and ReLU: all in the GEMM's kernel.
+// CHECK-LABEL: func.func @norm
+// CHECK-COUNT-1: greta.kernel
+// CHECK: %[[G:.*]] = greta.matmul {{.*}} -> tensor<?x16xf32>
+// CHECK: arith.mulf %[[G]]
+// CHECK: arith.addf
+// CHECK: arith.extf {{.*}} : tensor<?x16xf16>
+// CHECK: arith.addf
+// CHECK: arith.maximumf
+// CHECK: arith.truncf
+// CHECK-NOT: greta.kernel
+func.func @norm(%x: tensor<?x8x8x32xf16>, %w: tensor<16x3x3x32xf16>, %scale: tensor<16xf32>, %shift: tensor<16xf32>, %skip: tensor<?x8x8x16xf16>) -> tensor<?x8x8x16xf16> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x8x8x32xf16>
+  %e = tensor.empty(%n) : tensor<?x8x8x16xf32>
+  %0 = greta.conv2d %x, %w {padding = [1, 1, 1, 1]} : tensor<?x8x8x32xf16>, tensor<16x3x3x32xf16> -> tensor<?x8x8x16xf32>
+  %s = linalg.broadcast ins(%scale : tensor<16xf32>) outs(%e : tensor<?x8x8x16xf32>) dimensions = [0, 1, 2]
+  %b = linalg.broadcast ins(%shift : tensor<16xf32>) outs(%e : tensor<?x8x8x16xf32>) dimensions = [0, 1, 2]
+  %1 = arith.mulf %0, %s : tensor<?x8x8x16xf32>
+  %2 = arith.addf %1, %b : tensor<?x8x8x16xf32>
+  %3 = arith.extf %skip : tensor<?x8x8x16xf16> to tensor<?x8x8x16xf32>
+  %4 = arith.addf %2, %3 : tensor<?x8x8x16xf32>
+  %none = arith.constant 0.0 : f32
+  %z = tensor.splat %none[%n] : tensor<?x8x8x16xf32>
+  %5 = arith.maximumf %4, %z : tensor<?x8x8x16xf32>
+  %6 = arith.truncf %5 : tensor<?x8x8x16xf32> to tensor<?x8x8x16xf16>
+  return %6 : tensor<?x8x8x16xf16>
+}
+
+// -----
+
+// Integers: scale, shift and ReLU on their sums.
+// CHECK-LABEL: func.func @integers
+// CHECK-COUNT-1: greta.kernel
+// CHECK: %[[G:.*]] = greta.matmul {{.*}} -> tensor<?x16xi32>
+// CHECK: arith.sitofp %[[G]]
+// CHECK: arith.mulf
+// CHECK: arith.addf
+// CHECK: arith.maximumf
+// CHECK: arith.truncf
+// CHECK-NOT: greta.kernel
+func.func @integers(%x: tensor<?x8x8x32xi8>, %w: tensor<16x3x3x32xi8>, %scale: tensor<16xf32>, %shift: tensor<16xf32>) -> tensor<?x8x8x16xf16> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x8x8x32xi8>
+  %e = tensor.empty(%n) : tensor<?x8x8x16xf32>
+  %0 = greta.conv2d %x, %w {padding = [1, 1, 1, 1]} : tensor<?x8x8x32xi8>, tensor<16x3x3x32xi8> -> tensor<?x8x8x16xi32>
+  %s = linalg.broadcast ins(%scale : tensor<16xf32>) outs(%e : tensor<?x8x8x16xf32>) dimensions = [0, 1, 2]
+  %b = linalg.broadcast ins(%shift : tensor<16xf32>) outs(%e : tensor<?x8x8x16xf32>) dimensions = [0, 1, 2]
+  %f = arith.sitofp %0 : tensor<?x8x8x16xi32> to tensor<?x8x8x16xf32>
+  %1 = arith.mulf %f, %s : tensor<?x8x8x16xf32>
+  %2 = arith.addf %1, %b : tensor<?x8x8x16xf32>
+  %none = arith.constant 0.0 : f32
+  %z = tensor.splat %none[%n] : tensor<?x8x8x16xf32>
+  %5 = arith.maximumf %2, %z : tensor<?x8x8x16xf32>
+  %6 = arith.truncf %5 : tensor<?x8x8x16xf32> to tensor<?x8x8x16xf16>
+  return %6 : tensor<?x8x8x16xf16>
+}
+
+// -----
+
 func.func @channels_first(%x: tensor<1x4x8x8xf16>, %w: tensor<8x4x3x3xf16>) -> tensor<1x8x6x6xf16> {
   // expected-error @below {{has no kernel for the layout "nchw"; take "nhwc", or compile for the target 'host'}}
   %0 = greta.conv2d %x, %w {layout = "nchw"} : tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<1x8x6x6xf16>
