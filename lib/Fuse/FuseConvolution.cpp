@@ -265,8 +265,8 @@ void ConvolutionRewriter::moveToRows(Operation *op) {
   op->erase();
 }
 
-/// Elementwise work on results of convolutions, and what is computed for it
-/// alone: a residual that is converted, say.
+/// Returns the elementwise work on results of convolutions, and what is
+/// computed for it alone: a residual that is converted, say.
 llvm::SmallDenseSet<Operation *> ConvolutionRewriter::workOnImages() {
   llvm::SmallDenseSet<Operation *> work;
   Block &block = function.getBody().front();

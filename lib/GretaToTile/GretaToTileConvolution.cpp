@@ -159,7 +159,8 @@ void SpaceEmitter::locateRows(Patches &patches) {
   const int64_t last =
       llvm::alignTo(op.getType().getShape().back(), dims[depthDim].extent) - 1;
   patches.hasBitOfTap = last / channels < 32;
-  // `bits` for each tap along a dimension that is inside.
+  // The result has `bits` once for each tap along a dimension that is inside,
+  // `apart` places from one tap to the next.
   auto bitsAlong = [&](unsigned dim, Value bits, int64_t begin, int64_t apart) {
     Value sum = constants(0);
     for (int64_t tap = 0; tap < op.kernelExtent(dim); ++tap) {
