@@ -162,34 +162,38 @@ def bert_forward(isCompiled: bool) -> Callable[[str, bool], Work]:
     return make
 
 
-# Channels, size of the image's side, stride of ResNet-50's 3 x 3 convolutions.
+# Channels, size of the image's side, stride of ResNet-50's convolutions of 3 x 3; its first one is 7 x 7 of images with 3 channels.
 CONVOLUTIONS = [(64, 56, 1), (128, 56, 2), (128, 28, 1), (256, 28, 2), (256, 14, 1), (512, 14, 2), (512, 7, 1)]
 
 
-def convolution(channels: int, size: int, stride: int, isLast: bool, isBackward: bool) -> Callable[[str, bool], Work]:
+def convolution(inputs: int, channels: int, size: int, kernel: int, stride: int, isLast: bool, isBackward: bool) -> Callable[[str, bool], Work]:
+    """Of images with 3 inputs, which are a network's first layer, the gradient of the weight alone is computed."""
+
     def make(device: str, isTiny: bool) -> Work:
+        isImage = inputs == 3
         batch, width, side = (2, 32, 8) if isTiny else (64, channels, size)
+        depth = inputs if isImage else width
         format = torch.channels_last if isLast else torch.contiguous_format
-        x = torch.randn(batch, width, side, side).half().to(memory_format=format)
-        w = (torch.randn(width, width, 3, 3) / (3 * width**0.5)).half().to(memory_format=format)
-        ours, weight = x.to(device).requires_grad_(isBackward), w.to(device).requires_grad_(isBackward)
+        x = torch.randn(batch, depth, side, side).half().to(memory_format=format)
+        w = (torch.randn(width, depth, kernel, kernel) / (kernel * depth**0.5)).half().to(memory_format=format)
+        ours, weight = x.to(device).requires_grad_(isBackward and not isImage), w.to(device).requires_grad_(isBackward)
         side = (side - 1) // stride + 1
         grad = torch.randn(batch, width, side, side).half().to(memory_format=format)
         ours_grad = grad.to(device)
 
         def step() -> Any:
-            out = nn.functional.conv2d(ours, weight, None, stride, 1)
-            return torch.autograd.grad(out, (ours, weight), ours_grad) if isBackward else out
+            out = nn.functional.conv2d(ours, weight, None, stride, kernel // 2)
+            return torch.autograd.grad(out, (weight,) if isImage else (ours, weight), ours_grad) if isBackward else out
 
         def check() -> float:
             if not isBackward:
-                return error_of(step()[:2], nn.functional.conv2d(x[:2].double(), w.double(), None, stride, 1))
+                return error_of(step()[:2], nn.functional.conv2d(x[:2].double(), w.double(), None, stride, kernel // 2))
             got = step()
-            x64, w64 = x.float().requires_grad_(), w.float().requires_grad_()  # all images are in the weight's gradient
-            expected = torch.autograd.grad(nn.functional.conv2d(x64, w64, None, stride, 1), (x64, w64), grad.float())
+            x32, w32 = x.float().requires_grad_(), w.float().requires_grad_()  # all images are in the weight's gradient
+            expected = torch.autograd.grad(nn.functional.conv2d(x32, w32, None, stride, kernel // 2), (w32,) if isImage else (x32, w32), grad.float())
             return max(error_of(*pair) for pair in zip(got, expected))
 
-        return Work(step, 2e-12 * batch * side * side * width * width * 9 * (3 if isBackward else 1), check)
+        return Work(step, 2e-12 * batch * side * side * width * depth * kernel**2 * (1 + isBackward * (1 if isImage else 2)), check)
 
     return make
 
@@ -243,11 +247,13 @@ def cases() -> list[Case]:
 
 
 def convolutions(isLast: bool, isBackward: bool) -> list[Case]:
-    group = f"conv3x3_{'gradients_' if isBackward else ''}{'nhwc' if isLast else 'nchw'}"
-    return [
-        Case(f"{group}_{channels}_{size}_s{stride}", group, "TFLOP/s", convolution(channels, size, stride, isLast, isBackward), None if isBackward else 0.45, 4e-3)
+    kind = f"{'gradients_' if isBackward else ''}{'nhwc' if isLast else 'nchw'}"
+    group = f"conv3x3_{kind}"
+    made = [
+        Case(f"{group}_{channels}_{size}_s{stride}", group, "TFLOP/s", convolution(channels, channels, size, 3, stride, isLast, isBackward), None if isBackward else 0.45, 4e-3)
         for channels, size, stride in CONVOLUTIONS
     ]
+    return [*made, Case(f"conv7x7_{kind}_3_224_s2", group, "TFLOP/s", convolution(3, 64, 224, 7, 2, isLast, isBackward), tolerance=4e-3)]
 
 
 def attention_work(device: str, isTiny: bool) -> Work:
@@ -289,17 +295,25 @@ def steps_of(work: Work, device: str, seconds: float) -> tuple[float, float]:
     return statistics.median(whole), statistics.median(asked)
 
 
+MOST_LINES = 40
+
+
 def profile(work: Work, device: str) -> tuple[int, list[str]]:
-    """The number of operators and kernels of a step, and lines of the sixteen that take most of the device's time."""
+    """The number of operators and kernels of a step, and lines of those that take most of the device's time, by the shapes of their inputs."""
     if device != "rdna":
         return 0, []
-    with torch.autograd.profiler.profile(use_device="rdna", use_kineto=False) as profiled:
+    with torch.autograd.profiler.profile(use_device="rdna", use_kineto=False, record_shapes=True) as profiled:
         work.step()
         synchronize(device)
-    found = sorted(profiled.key_averages(), key=lambda one: -one.self_device_time_total)
+    found = sorted(profiled.key_averages(group_by_input_shape=True), key=lambda one: -one.self_device_time_total)
     total = sum(one.self_device_time_total for one in found)
-    lines = [f"{one.self_device_time_total / 1e3:10.3f} ms {100 * one.self_device_time_total / max(total, 1):5.1f} % {one.count:6d} x {one.self_cpu_time_total / max(one.count, 1):9.1f} us of the host, {one.key[:110]}" for one in found[:16]]
-    return sum(one.count for one in found), [f"{total / 1e3:10.3f} ms of the device in all, {len(found)} kinds of operators and kernels, {sum(one.count for one in found)} of them; the host's time includes the profiler's"] + lines
+    count = sum(one.count for one in found)
+    lines = [f"{total / 1e3:10.3f} ms of the device in all, {len(found)} kinds of operators and kernels, {count} of them; the host's time includes the profiler's"]
+    for one in found[:MOST_LINES]:
+        shapes = " ".join("x".join(map(str, shape)) for shape in one.input_shapes if shape)
+        time_of = f"{one.self_device_time_total / 1e3:10.3f} ms {100 * one.self_device_time_total / max(total, 1):5.1f} % {one.count:6d} x"
+        lines.append(f"{time_of} {one.self_cpu_time_total / max(one.count, 1):9.1f} us of the host, {one.key[:110]} {shapes[:110]}")
+    return count, lines
 
 
 def run_case(case: Case, device: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def test_convolutions(rdna, transposed, shape, weight, options):
         ((2, 16, 12, 9), (8, 16, 2, 3), dict(stride=(3, 1), padding=(1, 2), dilation=(1, 2)), True),  # rows behind the last that is read, no tap in a third of them
         ((1, 16, 9, 9), (8, 16, 3, 3), dict(stride=2, padding=2, dilation=2), False),  # the gradient of x has no package for both
         ((2, 16, 5, 5), (16, 16, 2, 2), dict(padding=3), False),  # padding beyond the kernel, whose gradient of x would be one of less than nothing
-        ((2, 20, 6, 5), (24, 20, 3, 3), dict(padding=1), False),  # channels that do not divide 16 bytes have no package
+        ((2, 20, 6, 5), (24, 20, 3, 3), dict(padding=1), False),  # channels that do not divide 16 bytes are patches in memory
+        ((2, 3, 17, 14), (16, 3, 7, 5), dict(stride=(2, 1), padding=3, dilation=(1, 2)), False),
     )),
 )
 def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, options, gradient):
@@ -359,7 +360,7 @@ def test_operators_compute_in_their_types_below_autocast(rdna):
 
 
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):
-    """Tiles of products and convolutions pass into a second dim, whose last programs have none."""
+    """Tiles of products and convolutions, and patches of images, pass into a second dim, whose last programs have none."""
     torch = rdna
     from greta.torch import _convolution, _products
 
@@ -372,6 +373,15 @@ def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     torch.testing.assert_close(there.cpu(), torch.addmm(added, a, b), rtol=1e-4, atol=1e-4)
     x, w = (torch.randn(shape, generator=generator) for shape in ((1, 16, 9, 9), (16, 16, 3, 3)))
     torch.testing.assert_close(torch.conv2d(x.to("rdna"), w.to("rdna")).cpu(), torch.conv2d(x, w), rtol=1e-4, atol=1e-4)
+    for channels in (3, 8):
+        x, w = (torch.randn(shape, generator=generator).contiguous(memory_format=torch.channels_last) for shape in ((1, channels, 41, 41), (8, channels, 3, 3)))
+        results = []
+        for device in ("cpu", "rdna"):
+            given, weight = x.to(device), w.detach().to(device).requires_grad_()
+            out = torch.conv2d(given, weight)
+            out.square().mean().backward()
+            results.append((out.detach().cpu(), weight.grad.cpu()))
+        torch.testing.assert_close(results[1], results[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ whose K loop passes over positions. Fewer than three dimensions are extents of 1
 Packages compute convolutions of tensors whose channels lie next to each other. A kernel of 1 x 1 that takes each position as it is makes plain products
 (_products.py); greta.conv2d convolves images and computes gradients of x (_convolution_packages.py). The gradient of w is then a product of the result's
 gradient and patches of x in memory: a GEMM that gathered patches would read each element once for each tap, and would sum over all positions in few programs.
+Channels that are no multiple of 8, as the 3 of a picture, have no package: their convolution is a product of patches and the weight.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ._layouts import format_of
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 from ._products import gemm
 
-MOST_PATCH_BYTES = 1 << 29  # that the patches of a weight's gradient take
+MOST_PATCH_BYTES = 1 << 29  # that patches in memory take
 
 
 @triton.jit
@@ -282,9 +283,9 @@ def patches_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Rows are positions of the result, columns channels of tap program_id(1): patches [positions, taps, channels] of x [B, H, W, C]."""
-    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    tap = tl.program_id(1)
+    """Rows are positions of the result, columns channels of tap program_id(2): patches [positions, taps, channels] of x [B, H, W, C]."""
+    row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
+    tap = tl.program_id(2)
     h, inH = _source(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
     w, inW = _source(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
     inside = inH & inW & (row < positions)
@@ -295,6 +296,40 @@ def patches_kernel(
         near = c < CHANNELS
         values = tl.load(x + source[:, None] + c[None, :], mask=inside[:, None] & near[None, :], other=0.0)
         tl.store(patches + target[:, None] + c[None, :], values, mask=(row < positions)[:, None] & near[None, :])
+
+
+@triton.jit(do_not_specialize=["positions", "out_h", "out_w", "x_h", "x_w", "padding_h", "padding_w", "dilation_h", "dilation_w"])
+def uneven_patches_kernel(
+    patches,
+    x,
+    positions,
+    out_h,
+    out_w,
+    x_h,
+    x_w,
+    stride_h,
+    stride_w,
+    padding_h,
+    padding_w,
+    dilation_h,
+    dilation_w,
+    KERNEL_W: tl.constexpr,
+    TAPS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """As patches_kernel, of any number of channels: patches [positions, COLUMNS] have zeros behind their taps * channels."""
+    row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.program_id(2) * BLOCK_N + tl.arange(0, BLOCK_N)
+    tap = col // CHANNELS
+    h, inH = _source((row // out_w % out_h)[:, None], (tap // KERNEL_W)[None, :], stride_h, padding_h, dilation_h, x_h, False)
+    w, inW = _source((row % out_w)[:, None], (tap % KERNEL_W)[None, :], stride_w, padding_w, dilation_w, x_w, False)
+    isRow = (row < positions)[:, None]
+    image = (row // (out_h * out_w)).to(tl.int64) * x_h
+    values = tl.load(x + ((image[:, None] + h) * x_w + w) * CHANNELS + (col % CHANNELS)[None, :], mask=isRow & inH & inW & (tap < TAPS)[None, :], other=0.0)
+    tl.store(patches + row.to(tl.int64)[:, None] * COLUMNS + col[None, :], values, mask=isRow & (col < COLUMNS)[None, :])
 
 
 def _three(values: Sequence[int], fill: int) -> list[int]:
@@ -345,7 +380,7 @@ class _Geometry:
             gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
             return
         byPackage = packages.input_gradient if isTransposed else packages.convolve
-        if self.window and byPackage(out, x, weight, bias, *self.window):
+        if self.window and (byPackage(out, x, weight, bias, *self.window) or (not isTransposed and _uneven_by_patches(out, x, weight, bias, *self.window))):
             return
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
         weight = _with_near_channels(weight)
@@ -387,7 +422,7 @@ class _Geometry:
         if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
             gemm(_rows(grad).t(), _rows(x), matrix)
             return
-        if self.window and _by_patches(weight, x, grad, *self.window):
+        if self.window and _gradient_by_patches(weight, x, grad, *self.window):
             return
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
@@ -426,27 +461,66 @@ class _Geometry:
                 sum_kernel[(triton.cdiv(weight.numel(), 1024),)](weight, filled, weight.numel(), parts, FAR=reaches_far(weight), BLOCK=1024)
 
 
-def _by_patches(weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor, stride: list[int], padding: list[int], dilation: list[int]) -> bool:
-    """Fills weight [KO, C, R, S], whose channels are next to each other, from x [B, C, H, W] and grad [B, KO, Ho, Wo]; False where that takes too much memory."""
-    outputs, inputs = weight.shape[:2]
-    taps = math.prod(weight.shape[2:])
-    positions = grad.numel() // outputs
-    if weight.dtype not in _DOTS or not (packages.lies_near(x) and packages.lies_near(grad) and _is_rows(weight)) or inputs % 8 or outputs % 8:
-        return False
-    if positions * taps * inputs * x.element_size() > MOST_PATCH_BYTES:
-        return False
-    with torch.rdna.device(weight.device):
+def _patches(x: torch.Tensor, near: torch.Tensor, taps: Sequence[int], stride: list[int], padding: list[int], dilation: list[int]) -> torch.Tensor | None:
+    """Patches [positions, columns] of x [B, C, H, W] for the positions of near [B, KO, Ho, Wo]: columns are taps * channels, and zeros up to a multiple of 16 bytes.
+
+    None where they would take too much memory, or where x or near have channels that do not lie next to each other."""
+    inputs, outputs = x.shape[1], near.shape[1]
+    count, positions = math.prod(taps), near.numel() // outputs
+    columns = triton.cdiv(count * inputs, 8) * 8
+    if x.dtype not in _DOTS or not (packages.lies_near(x) and packages.lies_near(near)) or outputs % 8:
+        return None
+    if positions * columns * x.element_size() > MOST_PATCH_BYTES:
+        return None
+    with torch.rdna.device(x.device):
         try:
-            patches = torch.empty((positions, taps * inputs), dtype=x.dtype, device=x.device)
+            patches = torch.empty((positions, columns), dtype=x.dtype, device=x.device)
         except torch.OutOfMemoryError:
-            return False
-        width = min(triton.next_power_of_2(inputs), 128)
+            return None
+        width = 32 if inputs % 8 else min(triton.next_power_of_2(inputs), 128)
         height = max(1, 2048 // width)
-        patches_kernel[(triton.cdiv(positions, height), taps)](
-            patches, x, positions, *grad.shape[2:], *x.shape[2:], *stride, *padding, *dilation, KERNEL_W=weight.shape[3], TAPS=taps, CHANNELS=inputs, BLOCK_M=height, BLOCK_N=width
-        )
-    gemm(_rows(grad).t(), patches, weight.movedim(1, -1).view(outputs, taps * inputs))
+        blocks = triton.cdiv(positions, height)
+        grid = min(blocks, MOST_PROGRAMS), triton.cdiv(blocks, MOST_PROGRAMS)
+        given = (patches, x, positions, *near.shape[2:], *x.shape[2:], *stride, *padding, *dilation)
+        settings = dict(KERNEL_W=taps[1], TAPS=count, CHANNELS=inputs, BLOCK_M=height, BLOCK_N=width)
+        if inputs % 8:
+            uneven_patches_kernel[(*grid, triton.cdiv(columns, width))](*given, COLUMNS=columns, **settings)
+        else:
+            patches_kernel[(*grid, count)](*given, **settings)
+    return patches
+
+
+def _gradient_by_patches(weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor, *window: list[int]) -> bool:
+    """Fills weight [KO, C, R, S], whose channels are next to each other, from x and grad [B, KO, Ho, Wo]; False where there are no patches."""
+    patches = _patches(x, grad, weight.shape[2:], *window) if _is_rows(weight) else None
+    if patches is None:
+        return False
+    matrix = weight.movedim(1, -1).view(len(weight), -1)
+    padded = matrix if matrix.shape[1] == patches.shape[1] else torch.empty((len(matrix), patches.shape[1]), dtype=x.dtype, device=x.device)
+    gemm(_rows(grad).t(), patches, padded)
+    if padded is not matrix:
+        _copy_columns(matrix, padded)
     return True
+
+
+def _uneven_by_patches(out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *window: list[int]) -> bool:
+    """Fills out [B, KO, Ho, Wo] from x, whose channels are no multiple of 8, as an image's 3 are, and weight [KO, C, R, S]; False where there are no patches."""
+    patches = _patches(x, out, weight.shape[2:], *window) if x.shape[1] % 8 else None
+    if patches is None:
+        return False
+    matrix = torch.empty((len(weight), patches.shape[1]), dtype=x.dtype, device=x.device)
+    _copy_columns(matrix, weight.movedim(1, -1).flatten(1).contiguous())
+    gemm(patches, matrix.t(), _rows(out), bias)
+    return True
+
+
+def _copy_columns(out: torch.Tensor, given: torch.Tensor) -> None:
+    """Rows of a matrix into those of a wider one, with zeros behind them, or of a narrower one: each row is a patch of one tap."""
+    rows, columns = out.shape
+    with torch.rdna.device(out.device):
+        uneven_patches_kernel[(triton.cdiv(rows, 64), 1, triton.cdiv(columns, 32))](
+            out, given, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, KERNEL_W=1, TAPS=1, CHANNELS=given.shape[1], COLUMNS=columns, BLOCK_M=64, BLOCK_N=32
+        )
 
 
 def _with_near_channels(weight: torch.Tensor) -> torch.Tensor:
