@@ -1,4 +1,4 @@
-"""Networks that docs/benchmarks/torch_gpu.py measures: encoders of BERT's shape and decoders of Llama's, in torch's own words, so that nothing else need be there."""
+"""Networks that docs/benchmarks/torch_gpu.py and torch_curve.py train: encoders of BERT's shape, decoders of Llama's and GPT's, in torch's own words, so that nothing else need be there."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ BERT_BASE = Shape(layers=12, width=768, heads=12, keys=12, inner=3072, words=305
 LLAMA_1B = Shape(layers=16, width=2048, heads=32, keys=8, inner=8192, words=128256)
 TINY_BERT = Shape(layers=1, width=64, heads=4, keys=4, inner=128, words=100)
 TINY_LLAMA = Shape(layers=1, width=64, heads=4, keys=2, inner=128, words=100)
+CHARACTERS = Shape(layers=6, width=384, heads=6, keys=6, inner=1536, words=256)
+TINY_CHARACTERS = Shape(layers=2, width=64, heads=4, keys=4, inner=128, words=256)
 
 
 class EncoderLayer(nn.Module):
@@ -112,3 +114,39 @@ class Decoder(nn.Module):
             x = layer(x, cos, sin)
         logits = functional.linear(self.norm(x), self.words.weight)
         return functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+
+
+class GptLayer(nn.Module):
+    """Causal attention and two layers with GELU, each behind LayerNorm and added to its input, without biases, as in nanoGPT."""
+
+    def __init__(self, of: Shape):
+        super().__init__()
+        self.heads = of.heads
+        self.norms = nn.ModuleList(nn.LayerNorm(of.width, bias=False) for _ in range(2))
+        self.inputs, self.output = nn.Linear(of.width, 3 * of.width, bias=False), nn.Linear(of.width, of.width, bias=False)
+        self.wide, self.narrow = nn.Linear(of.width, of.inner, bias=False), nn.Linear(of.inner, of.width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (one.unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in self.inputs(self.norms[0](x)).chunk(3, -1))
+        x = x + self.output(functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        return x + self.narrow(functional.gelu(self.wide(self.norms[1](x))))
+
+
+class Gpt(nn.Module):
+    """The loss of the next words of sequences of at most `most` + 1; the table of words is the last layer's weight as well."""
+
+    def __init__(self, of: Shape, most: int):
+        super().__init__()
+        self.words, self.places = nn.Embedding(of.words, of.width), nn.Embedding(most, of.width)
+        self.layers = nn.ModuleList(GptLayer(of) for _ in range(of.layers))
+        self.norm = nn.LayerNorm(of.width, bias=False)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * of.layers) if "output" in name or "narrow" in name else 0.02)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        given, expected = ids[:, :-1], ids[:, 1:]
+        x = self.words(given) + self.places.weight[: given.shape[1]]
+        for layer in self.layers:
+            x = layer(x)
+        return functional.cross_entropy(functional.linear(self.norm(x), self.words.weight).flatten(0, 1), expected.flatten())

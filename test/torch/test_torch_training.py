@@ -80,6 +80,30 @@ def test_compiled_convolutions_lie_as_images_do(rdna):
     assert not torch.rdna.fallbacks()
 
 
+def test_loss_curves(rdna, monkeypatch, tmp_path):
+    """docs/benchmarks/torch_curve.py: nanoGPT's network on the device has the CPU's losses; curves that part are told, and so is a text that is too short."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "benchmarks"))
+    import torch_curve
+    from torch_models import Shape
+
+    monkeypatch.setattr(torch_curve, "TINY_CHARACTERS", Shape(layers=1, width=16, heads=2, keys=2, inner=32, words=256))
+    text, table = tmp_path / "text", tmp_path / "curve.csv"
+    text.write_text("of the device and of the CPU, " * 20)
+
+    def status_of(file):
+        monkeypatch.setattr("sys.argv", ["torch_curve.py", str(file), "--devices=rdna,cpu", "--tiny", "--steps=4", f"--csv={table}"])
+        return torch_curve.main()
+
+    assert status_of(text) == 0
+    header, *rows = table.read_text().splitlines()
+    assert header == "step,rdna,cpu,cpu reversed" and [row.split(",")[0] for row in rows] == ["0", "1", "2", "3"]
+    assert 5 < float(rows[0].split(",")[1]) < 6  # log(256) before anything is learned
+    monkeypatch.setattr(torch_curve, "curves", lambda *_: [[5.0, 4.9], [5.0, 4.85], [5.0, 4.85]])
+    assert status_of(text) == 1
+    text.write_text("short")
+    assert status_of(text) == 2
+
+
 def test_readme_trains(rdna, capsys):
     """README's program: its last loss is far below the first."""
     program = re.search(r"```python\n(import torch, greta.torch\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
