@@ -1,8 +1,8 @@
 """Trains torchvision's ResNet-18 or ResNet-50 on torch's device rdna beside the CPU: `torch_resnet.py --depth=50 --size=64`.
 
 In: a depth, the images' size and batch, a number of steps. Out: a line per step with the loss on rdna and on the CPU, then the largest difference, and the operators
-that ran on the CPU. Images are random, one batch for each step; SGD with momentum. The network is torchvision's, with its initialisation, so that torchvision need
-not be there. The exit status is 1 where a loss is further from the CPU's than --tolerance.
+that ran on the CPU, of which each line has the number so far. Images are random, one batch for each step; SGD with momentum. The network is torchvision's, with its
+initialisation, so that torchvision need not be there. The exit status is 1 where a loss is further from the CPU's than --tolerance.
 
 Two trainings in f32 part after a few steps, on the CPU as well: a rounding moves a number over ReLU's corner, and normalisation over few numbers makes much of it. So
 each step of the CPU begins from the device's parameters and statistics, and the free-running losses are printed beside, of the CPU in f32 and in f64.
@@ -67,7 +67,7 @@ class Training:
         if options.channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)
         self.device = device
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=options.rate, momentum=0.9, weight_decay=1e-4)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=options.rate, momentum=0.9, weight_decay=1e-4, fused=True)
         self.loss_of: Any = torch.compile(self.loss) if isCompiled else self.loss
 
     def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -103,7 +103,7 @@ def main() -> int:
     free, wide = Training(network, "cpu", options, False), Training(network.double(), "cpu", options, False)
     generator = torch.Generator().manual_seed(1)
     largest = 0.0
-    print("step,rdna,CPU from the same parameters,CPU,CPU in f64,seconds", flush=True)
+    print("step,rdna,CPU from the same parameters,CPU,CPU in f64,seconds,operators on the CPU", flush=True)
     for step in range(options.steps):
         x = torch.randn(options.batch, 3, options.size, options.size, generator=generator)
         y = torch.randint(0, 1000, (options.batch,), generator=generator)
@@ -113,7 +113,7 @@ def main() -> int:
         expected = theirs.step(x, y)
         theirs.follow(ours)
         largest = max(largest, abs(loss - expected))
-        print(f"{step},{loss:.6f},{expected:.6f},{free.step(x, y):.6f},{wide.step(x.double(), y):.6f},{seconds:.2f}", flush=True)
+        print(f"{step},{loss:.6f},{expected:.6f},{free.step(x, y):.6f},{wide.step(x.double(), y):.6f},{seconds:.2f},{sum(torch.rdna.fallbacks().values())}", flush=True)
     print(f"largest difference from the CPU with the same parameters {largest:.3g}; operators on the CPU: {torch.rdna.fallbacks() or 'none'}")
     return 0 if largest <= options.tolerance else 1
 
