@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 import os
 import signal
 import sys
@@ -219,6 +220,29 @@ def test_profiles_have_the_time_of_the_device(rdna):
         x.clone()
     times = {row.key: row.device_time_total for row in profile.key_averages()}
     assert times["aten::clone"] >= times["aten::copy_"] > 0
+
+
+def test_kernels_of_a_profile(rdna, tmp_path):
+    """torch.profiler.profile has each kernel with the device's time, at the operator that launched it, and in the trace that it writes."""
+    torch = rdna
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.PrivateUse1]
+    x, w = torch.ones(256, 512, device="rdna"), torch.ones(512, 128, device="rdna")
+    for _ in range(2):  # the second product is launched by the plan of the first, and a session sees nothing of the one before
+        with torch.profiler.profile(activities=activities) as profile:
+            y = x @ w
+        assert y.sum().item() == 256 * 512 * 128
+        rows = {row.key: row for row in profile.key_averages()}
+        assert rows["product"].count == 1 and rows["product"].self_cpu_time_total == 0
+        assert rows["aten::mm"].self_device_time_total == rows["product"].self_device_time_total > 0
+    graph = torch.accelerator.Graph()
+    with torch.profiler.profile(activities=activities) as recording, graph:
+        x @ w
+    assert "product" not in {row.key for row in recording.key_averages()}  # a graph takes no events
+    profile.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    kernel = next(one for one in events if one.get("name") == "product")
+    operator = next(one for one in events if one.get("name") == "aten::mm")
+    assert kernel["cat"] == "kernel" and 0 < kernel["ts"] - operator["ts"] < 1e7 and kernel["dur"] > 0  # microseconds of one clock
 
 
 def test_dlpack(rdna):

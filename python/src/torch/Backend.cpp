@@ -8,6 +8,7 @@
 #include "CallPlan.h"
 #include "Devices.h"
 #include "Generator.h"
+#include "Profiler.h"
 #include "Tensors.h"
 
 #include <ATen/EmptyTensor.h>
@@ -425,6 +426,7 @@ void torch_device::registerBackend() {
   at::RegisterPrivateUse1HooksInterface(new Hooks);
   static ProfilerEvents events;
   torch::profiler::impl::registerPrivateUse1Methods(&events);
+  registerProfiler();
 }
 
 //

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CallPlan.h"
+#include "Profiler.h"
 
 #include <ATen/EmptyTensor.h>
 #include <c10/core/DeviceGuard.h>
@@ -35,9 +36,15 @@ void torch_device::enqueue(Kernel &kernel, Device &device, int64_t stream,
   };
   std::vector<greta_tensor> in = listed(arguments), out = listed(results);
   const Kernel::Loaded &loaded = kernel.on(device);
+  bool isTimed = isProfiled(device, stream);
   device.queue(stream).run([&](Stream &on) {
+    std::optional<LaunchTimer> timer;
+    if (isTimed)
+      timer.emplace(kernel.function(), device, stream, on);
     check(greta_function_launch(loaded.function.get(), on.get(), in.data(),
                                 in.size(), out.data(), out.size()));
+    if (timer)
+      timer->finish();
   });
 }
 

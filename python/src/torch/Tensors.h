@@ -42,6 +42,7 @@ public:
   };
   const Loaded &on(Device &device);
   const Package &of() const { return package; }
+  const std::string &function() const { return name; }
 
 private:
   Package package;

@@ -1,0 +1,36 @@
+//===- Profiler.h - when kernels ran, for torch.profiler ------------------===//
+//
+// In: launches in a stream. Out: a kernel in torch.profiler's trace for each.
+//
+//===----------------------------------------------------------------------===//
+
+#pragma once
+
+#include "Devices.h"
+
+namespace greta::torch_device {
+
+/// Whether torch.profiler asks for the kernels of a stream now. A graph that is
+/// being recorded takes no events, so its kernels are not asked for.
+bool isProfiled(Device &device, int64_t stream);
+
+/// A launch in a stream, for torch.profiler: made before it, finished behind
+/// it.
+class LaunchTimer {
+public:
+  LaunchTimer(const std::string &kernel, Device &device, int64_t number,
+              Stream &stream);
+  void finish();
+
+private:
+  const std::string &kernel;
+  Device &device;
+  int64_t number;
+  Stream &stream;
+  Event begin;
+};
+
+/// Torch 2.11 has no way to add a profiler: this does nothing there.
+void registerProfiler();
+
+} // namespace greta::torch_device
