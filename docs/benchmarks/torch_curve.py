@@ -52,6 +52,8 @@ def train(model: torch.nn.Module, device: str, data: torch.Tensor, isF16: bool) 
         scaler.step(optimizer)
         scaler.update()
         losses.append(loss.detach())
+        if step % 20 == 0:
+            print(f"{device}: step {step}, loss {loss.item():.4f}", flush=True)
     return torch.stack(losses).float().cpu().tolist()
 
 

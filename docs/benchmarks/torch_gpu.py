@@ -140,6 +140,21 @@ def llama_training(device: str, isTiny: bool) -> Work:
     )
 
 
+def characters_training(device: str, isTiny: bool) -> Work:
+    """A step of the network whose curve torch_curve.py draws."""
+    shape, batch, length = (models.TINY_CHARACTERS, 2, 32) if isTiny else (models.CHARACTERS, 64, 256)
+    ids = torch.randint(0, shape.words, (batch, length + 1))
+    return training(
+        device,
+        models.Gpt(shape, length),
+        lambda network, given: network(given[0]),
+        lambda parameters: torch.optim.AdamW(parameters, lr=1e-4, fused=True),
+        (ids,),
+        (ids[:2],),
+        batch * length,
+    )
+
+
 def bert_forward(isCompiled: bool) -> Callable[[str, bool], Work]:
     def make(device: str, isTiny: bool) -> Work:
         shape, batch, length = (models.TINY_BERT, 2, 32) if isTiny else (models.BERT_BASE, 32, 512)
@@ -239,6 +254,7 @@ def cases() -> list[Case]:
         Case("bert_forward_compiled", "bert_forward_compiled", "sequences/s", bert_forward(True), goal=0.4),
         Case("resnet50_training_channels_last", "resnet50_training_channels_last", "images/s", resnet_training(True), goal=0.35, tolerance=5e-2),
         Case("llama_1b_training", "llama_1b_training", "tokens/s", llama_training, goal=0.35),
+        Case("gpt_characters_training", "gpt_characters_training", "tokens/s", characters_training),
         *convolutions(True, False),
         Case("bert_forward_eager", "bert_forward_eager", "sequences/s", bert_forward(False)),
         Case("resnet50_training", "resnet50_training", "images/s", resnet_training(False), goal=0.35, tolerance=5e-2),
