@@ -359,6 +359,12 @@ def test_operators_compute_in_their_types_below_autocast(rdna):
         torch.testing.assert_close(result.cpu(), y @ y, rtol=1e-5, atol=1e-5)
 
 
+def test_sums_of_more_rows_than_a_dim_has_programs(rdna):
+    """Inductor tries a block of one row as well, of which lavapipe allows 65,535."""
+    x = rdna.arange(66000 * 16, device="rdna").view(66000, 16) % 7
+    assert rdna.equal(x.sum(1).cpu(), x.cpu().sum(1))
+
+
 def test_more_programs_than_a_dim_has(rdna, monkeypatch):
     """Tiles of products and convolutions, and patches of images, pass into a second dim, whose last programs have none."""
     torch = rdna
