@@ -104,7 +104,10 @@ void KernelSession::processTrace(libkineto::ActivityLogger &logger,
   buffer = std::make_unique<libkineto::CpuTraceBuffer>();
   buffer->span = libkineto::TraceSpan(from, to, "rdna");
   for (TimedLaunch &one : seen.launches) {
-    const DeviceZero &zero = seen.zeros.at(one.device);
+    auto found = seen.zeros.find(one.device);
+    if (found == seen.zeros.end())
+      continue; // another thread began it in an earlier session
+    const DeviceZero &zero = found->second;
     one.end.synchronize();
     auto timeOf = [&](const Event &event) {
       return zero.nanoseconds + int64_t(event.since(zero.event) * 1e3);
