@@ -1,10 +1,12 @@
 """scripts/torch-conformance: a sample of torch's own database on torch.device("rdna"), and what the script says of wrong results."""
 
+import collections
 import importlib.machinery
 import importlib.util
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import ROOT
@@ -42,6 +44,10 @@ def test_a_sample_of_the_database(rdna, monkeypatch):
     cases = script.Databases(options).cases
     records = {name: script.run_case(torch, f"op/{name}", cases[f"op/{name}"][1]) for name in CASES}
     assert {name: record["status"] for name, record in records.items()} == CASES, records
+    # With the CPU forbidden what needs it is an error, and what is native stays so.
+    torch.rdna.forbid_fallback(True)
+    forbidden = {name: script.run_case(torch, f"op/{name}", cases[f"op/{name}"][1])["status"] for name in ("add/float32", "linalg.qr/float32")}
+    assert forbidden == {"add/float32": "native", "linalg.qr/float32": "error"}
 
 
 def test_what_is_wrong_is_found(rdna, monkeypatch):
@@ -86,11 +92,13 @@ def test_arguments_lie_as_they_did(rdna, monkeypatch):
 
 def test_tables(tmp_path):
     output = tmp_path / "cases.jsonl"
-    records = [{"case": f"op/{name}/float32", "status": status, "family": "unary", "fallbacks": {}, "reason": "why"} for name, status in (("sin", "native"), ("cos", "wrong"))]
+    cases = (("sin/float32", "native"), ("sin/float16", "fallback"), ("exp/float32", "native"), ("cos/float32", "wrong"))
+    records = [{"case": f"op/{name}", "status": status, "family": "unary", "fallbacks": {}, "reason": "why"} for name, status in cases]
     output.write_text("".join(json.dumps(record) + "\n" for record in records))
     script = [sys.executable, ROOT / "scripts" / "torch-conformance", f"--output={output}"]
     run = subprocess.run([*script, "--table"], capture_output=True, text=True)
-    assert "| op: unary | 2 | 1 | 0 | 1 | 0 | 0 |" in run.stdout and "wrong: op/cos/float32: why" in run.stdout
+    assert "| op: unary | 4 | 2 | 1 | 1 | 0 | 0 |" in run.stdout and "of 3 operators right in all types: 66.7%; without the CPU: 33.3%" in run.stdout
+    assert "wrong: op/cos/float32: why" in run.stdout
     assert run.returncode == 1
 
 
@@ -100,3 +108,31 @@ def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
     script, options = load_script(monkeypatch, "--ops=sin", f"--output={output}")
     with pytest.raises(SystemExit, match="was made with .*'grad': True"):
         script.run_all(options)
+
+
+# A process that runs cases: it answers all but `crash`, at which it ends itself, and `hang`.
+WORKER = """
+import sys, time
+for line in sys.stdin:
+    if line.strip() == "crash": sys.exit(3)
+    if line.strip() == "hang": time.sleep(100)
+    print('{"case": "good"}', flush=True)
+"""
+
+
+def test_processes_that_end_or_hang(monkeypatch):
+    script, options = load_script(monkeypatch)
+    popen = subprocess.Popen
+    monkeypatch.setattr(script.subprocess, "Popen", lambda command, **options: popen([sys.executable, "-c", WORKER], **options))
+
+    def run(names, seconds):
+        lines, left = [], collections.deque(names)
+        options.end = time.monotonic() + seconds
+        script.run_cases(options, left, dict.fromkeys(names, "unary"), None, lines.append)
+        return [json.loads(line) for line in lines], list(left)
+
+    records, left = run(["good", "crash", "good"], float("inf"))
+    assert [record["case"] for record in records] == ["good", "crash", "good"] and not left
+    assert records[1]["status"] == "error" and records[1]["reason"] == "the process ended with 3"
+    # The case that still ran when the time was over has no record, and none is begun after it: a later run takes both.
+    assert run(["hang", "good"], 1) == ([], ["good"])
