@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 from conftest import ROOT
@@ -108,6 +109,35 @@ def test_a_run_goes_on_with_the_same_options_only(rdna, tmp_path, monkeypatch):
     script, options = load_script(monkeypatch, "--ops=sin", f"--output={output}")
     with pytest.raises(SystemExit, match="was made with .*'grad': True"):
         script.run_all(options)
+
+
+def test_samples_are_adapted(monkeypatch):
+    torch = pytest.importorskip("torch")
+    script, _ = load_script(monkeypatch)
+
+    def sample(input, *args, **kwargs):
+        return types.SimpleNamespace(input=input, args=args, kwargs=kwargs)
+
+    ones = torch.ones(6)
+    assert script.adapted(torch, "sort", sample(ones, 0, descending=True)).kwargs == {"dim": 0, "descending": True, "stable": True}
+    assert script.adapted(torch, "topk", sample(ones, 2)).input.unique().numel() == 6
+    assert script.adapted(torch, "tensor_split", sample(ones, torch.tensor([1, 2]))).args == ([1, 2],)
+    assert torch.equal(script.adapted(torch, "add", sample(ones, 2)).input, ones)
+
+
+def test_narrow_types_are_compared_with_wider_ones(monkeypatch):
+    torch = pytest.importorskip("torch")
+    script, _ = load_script(monkeypatch)
+    narrow, wide = [torch.tensor([1.0]).half(), torch.tensor([2.0]).half()], [torch.tensor([1.5]), torch.tensor([2.5])]
+    # Each tensor may be as either of the two, and must be as one.
+    assert not script.difference(torch, "add", [narrow[0], wide[1].half()], narrow, True, wide=wide)
+    assert "Mismatched" in script.difference(torch, "add", [narrow[0], torch.tensor([2.2]).half()], narrow, True, wide=wide)
+    # Gradients begin with the same numbers in every type.
+    found = []
+    for kind in (torch.bfloat16, torch.float16, torch.float32):
+        x = torch.ones(50, dtype=kind, requires_grad=True)
+        found.append(script.gradients(torch, x * 1, [x])[0].float())
+    assert torch.equal(found[0], found[2]) and torch.equal(found[1], found[2]) and found[0].unique().numel() > 10
 
 
 # A process that runs cases: it answers all but `crash`, at which it ends itself, and `hang`.
