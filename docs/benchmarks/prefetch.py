@@ -56,7 +56,9 @@ class Step:
         """Random numbers of 4 bits, and scales that keep a product's rows as large as they were."""
         runtime, size = self.runtime, self.used
         self.weights = runtime.buffer(size)
-        some = np.random.default_rng(1).integers(-(2**31), 2**31, min(size, 1 << 26) // 4).astype(np.int32)
+        # No numbers of 0: the others have the mean 8, which stands for a weight of 0, so that no row grows by a mean of its weights.
+        digits = np.random.default_rng(1).integers(1, 16, (8, min(size, 1 << 26) // 4), np.uint32)
+        some = (digits << np.arange(0, 32, 4, dtype=np.uint32)[:, None]).sum(0, dtype=np.uint32)
         part = runtime.buffer(some)
         for at in range(0, size, some.nbytes):
             runtime.check(runtime.lib.greta_buffer_copy(runtime.stream, self.weights, ctypes.c_size_t(at), part, ctypes.c_size_t(0), ctypes.c_size_t(min(some.nbytes, size - at))))

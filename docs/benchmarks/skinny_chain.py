@@ -1,0 +1,193 @@
+"""GEMMs of one row as a step of greta-llm has them: each waits for the one before and reads other weights. Every tile; called by scripts/bench-h200.
+
+usage: skinny_chain.py --write DIR [--full]    on the build machine: DIR gets a package for each GEMM and format
+       skinny_chain.py DIR CSV [--device=vulkan] [--rounds=7] [--only=REGEX]
+
+The GEMMs are those of Llama 3 8B, with residual or swiglu. A function's name ends in its tile: columns, depth, waves, unroll; `chosen` has the compiler's. A graph launches each over as many
+different weights as have 1 GB together, into one result, so that a barrier stands between; median_us is a launch of it, by the GPU's clock, median of `rounds` graphs, and cached_us the
+same with the first weights alone. A result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
+"""
+
+import argparse
+import ctypes
+import itertools
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+
+import row_ops  # puts the project's helpers on the path
+import records
+from greta_runtime import Package, Tensor, tensor, tensors
+
+# The matrix's rows and columns, and how many of them.
+SHAPES = {"qkv": (6144, 4096, 1), "out": (4096, 4096, 1), "gate_up": (14336, 4096, 2), "down": (4096, 14336, 1)}
+# Words, or f16, of a row of 32 weights: (type, elements) of each part; bits of a weight as the compiler counts them; weights that a lane loads at once.
+FORMATS = {
+    "q4_0": ((("i32", 4), ("f16", 1)), 4, 32),
+    "q4_k": ((("i32", 4), ("f16", 1), ("f16", 1)), 4, 32),
+    "q8_0": ((("i32", 8), ("f16", 1)), 8, 16),
+    "f16": ((("f16", 32),), 16, 8),
+}
+COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "columns", "depth", "waves", "unroll", "weight_mb", "median_us", "min_us", "cached_us", "of_chosen"]
+WORKING_SET = 1 << 30
+ROW_SIZE = {"i32": 4, "f16": 2}
+
+
+def parts_of(gemm, kind):
+    rows, columns, count = SHAPES[gemm]
+    return [(element, (rows, columns // 32 * each)) for _ in range(count) for element, each in FORMATS[kind][0]]
+
+
+def source(gemm, kind, name, config):
+    rows, columns, count = SHAPES[gemm]
+    lines, products, number = [], [], 0
+    types = [f"tensor<{s[0]}x{s[1]}x{e}>" for e, s in parts_of(gemm, kind)]
+    each = len(FORMATS[kind][0])
+    arguments = [f"%x: tensor<1x{columns}xf16>"] + [f"%p{i}: {t}" for i, t in enumerate(types)]
+    for i in range(count):
+        some = range(i * each, (i + 1) * each)
+        weight = f"tensor<{rows}x{columns}xf16>"
+        if kind == "f16":
+            lines.append(f"%w{i} = tensor.cast %p{i} : {weight} to {weight}")
+        else:
+            form = "" if kind == "q4_k" else f'format = "{kind}", '
+            lines.append(f"%w{i} = greta.dequant {', '.join(f'%p{n}' for n in some)} {{{form}group = 32}} : {', '.join(types[n] for n in some)} -> {weight}")
+        lines.append(f"%y{i} = greta.matmul %x, %w{i} {{transpose_b{config}}} : tensor<1x{columns}xf16>, {weight} -> tensor<1x{rows}xf16>")
+    row = f"tensor<1x{rows}x"
+    if count == 2:
+        lines.append(f"%r = greta.swiglu %y0, %y1 : {row}f16>, {row}f16> -> {row}f16>")
+        result = "f16"
+    elif gemm == "qkv":
+        return f"func.func @{name}({', '.join(arguments)}) -> {row}f16> {{\n  " + "\n  ".join(lines) + f"\n  return %y0 : {row}f16>\n}}\n"
+    else:
+        arguments.append(f"%residual: {row}f32>")
+        lines += [f"%wide = arith.extf %y0 : {row}f16> to {row}f32>", f"%r = arith.addf %residual, %wide : {row}f32>"]
+        result = "f32"
+    return f"func.func @{name}({', '.join(arguments)}) -> {row}{result}> {{\n  " + "\n  ".join(lines) + f"\n  return %r : {row}{result}>\n}}\n"
+
+
+def tiles(gemm, kind, full):
+    """(columns, depth, waves, unroll)"""
+    rows, columns, count = SHAPES[gemm]
+    _, bits, run = FORMATS[kind]
+    for waves, along, each, unroll in itertools.product((2, 4, 8, 16) if full else (4, 8), (32, 64, 128, 256), (1, 2, 4, 8), (1, 2, 4)):
+        depth, n = along * run, each * waves * 32 // along
+        registers = -(-run * (count * each * bits + 16) // 32)
+        if along <= waves * 32 and n >= each and depth * unroll <= 1 << (columns - 1).bit_length() and registers * unroll <= 128 and n <= 64:
+            yield n, depth, waves, unroll
+
+
+def write(directory, full):
+    for gemm, kind in itertools.product(SHAPES, FORMATS):
+        text = source(gemm, kind, "chosen", "")
+        for n, depth, waves, unroll in tiles(gemm, kind, full and kind == "q4_0"):
+            config = f", greta.config = {{tile = [1, {n}, {depth}], waves = {waves}, run = {FORMATS[kind][2]}, unroll = {unroll}}}"
+            text += source(gemm, kind, f"t_{n}_{depth}_{waves}_{unroll}", config)
+        path = directory / f"skinny_{gemm}_{kind}.mlir"
+        path.write_text(text)
+        root = pathlib.Path(__file__).resolve().parents[2]
+        subprocess.run([root / "build/bin/greta-translate", "--greta-to-package", "--targets=vulkan:nvidia", path, "-o", path.with_suffix(".greta")], check=True)
+        path.unlink()
+        print(path.stem, text.count("func.func"), flush=True)
+
+
+class Weights:
+    """Random bits; scales are small numbers."""
+
+    def __init__(self, runtime):
+        self.runtime, rng = runtime, np.random.default_rng(1)
+        some = rng.integers(-(2**31), 2**31, 1 << 24).astype(np.int32)
+        self.bits = self.filled(some, WORKING_SET + (1 << 27))
+        self.scales = self.filled((rng.uniform(0.5, 1.5, 1 << 24) / 300).astype(np.float16), WORKING_SET // 4)
+        self.numbers = self.filled((rng.standard_normal(1 << 24, np.float32) / 64).astype(np.float16), WORKING_SET + (1 << 28))
+
+    def filled(self, some, size):
+        runtime, part, whole = self.runtime, self.runtime.buffer(some), self.runtime.buffer(size)
+        for at in range(0, size, some.nbytes):
+            length = min(some.nbytes, size - at)
+            runtime.check(runtime.lib.greta_buffer_copy(runtime.stream, whole, ctypes.c_size_t(at), part, ctypes.c_size_t(0), ctypes.c_size_t(length)))
+        return whole
+
+    def part(self, element, shape, number, is_weight):
+        made = tensor(self.numbers if is_weight and element == "f16" else self.bits if element == "i32" else self.scales, shape)
+        made.offset = number * shape[0] * shape[1] * ROW_SIZE[element]
+        return made
+
+
+def measure(runtime, timer, weights, function, gemm, kind, rounds):
+    """(microseconds of a launch for each graph, the same of the first weights, a result)"""
+    rows, columns, count = SHAPES[gemm]
+    parts = parts_of(gemm, kind)
+    size = sum(ROW_SIZE[e] * s[0] * s[1] for e, s in parts)
+    launches = max(4, WORKING_SET // size)
+    x = runtime.buffer((np.random.default_rng(3).standard_normal((1, columns))).astype(np.float16))
+    residual = [runtime.buffer(np.zeros((1, rows), np.float32))] if gemm in ("out", "down") else []
+    y, element = runtime.buffer(4 * rows), "f32" if residual else "f16"
+    keep = []
+
+    def record(is_cached):
+        runtime.check(runtime.lib.greta_graph_begin(runtime.stream))
+        for i in range(launches):
+            seen = {}
+            given = [tensor(x, (1, columns))]
+            for e, s in parts:
+                # Of several parts of a kind each has its own place.
+                number = seen.get(e, 0)
+                seen[e] = number + 1
+                each = sum(1 for other, _ in parts if other == e)
+                given.append(weights.part(e, s, (0 if is_cached else i) * each + number, kind == "f16"))
+            given += [tensor(r, (1, rows)) for r in residual]
+            keep.append(given)
+            function.launch((Tensor * len(given))(*given), tensors([(y, (1, rows))]))
+        return runtime.make("graph_end", runtime.stream)
+
+    found, graphs = [], [record(is_cached) for is_cached in (True, False)]
+    for graph in graphs:
+        launch = lambda: runtime.check(runtime.lib.greta_graph_launch(graph, runtime.stream))
+        found.append([timer.microseconds(launch) / launches for _ in range(rounds)][1:])
+        runtime.lib.greta_graph_destroy(graph)
+    result = runtime.read(y, (1, rows), element).astype(np.float64)
+    for buffer in (x, y, *residual):
+        runtime.lib.greta_buffer_destroy(buffer)
+    return found[1], found[0], result, size
+
+
+def main():
+    if "--write" in sys.argv:
+        return write(pathlib.Path(sys.argv[sys.argv.index("--write") + 1]), "--full" in sys.argv)
+    parser = row_ops.arguments("", reps_ms=0)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    runtime, timer, common = row_ops.start(options)
+    runtime.lib.greta_graph_destroy.argtypes = [ctypes.c_void_p]
+    weights, wrong = Weights(runtime), False
+    for kind, gemm in itertools.product(FORMATS, SHAPES):
+        path = options.directory / f"skinny_{gemm}_{kind}.greta"
+        if not re.search(options.only, path.stem) or not path.exists():
+            continue
+        package, chosen, right = Package(runtime, path), 0, None
+        # All pipelines first: a GPU that idles while one is compiled has to be woken again.
+        for name, function in {f["name"]: package.function(f["name"]) for f in package.manifest()["functions"]}.items():
+            times, cached, result, size = measure(runtime, timer, weights, function, gemm, kind, options.rounds + 1)
+            function.destroy()
+            right = result if right is None else right
+            median = statistics.median(times)
+            chosen = chosen or median
+            tile = dict(zip(("columns", "depth", "waves", "unroll"), name.split("_")[1:])) if name != "chosen" else {}
+            row = common | dict(gemm=gemm, format=kind, weight_mb=round(size / 1e6, 1), median_us=round(median, 3), min_us=round(min(times), 3)) | tile
+            row |= dict(cached_us=round(statistics.median(cached), 3), of_chosen=round(median / chosen, 4))
+            if not np.linalg.norm(result - right) < 0.01 * np.linalg.norm(right):
+                print(f"WRONG: {row}", file=sys.stderr)
+                wrong = True
+                continue
+            print(*(f"{row.get(column, '-'):>8}" for column in COLUMNS[4:]), flush=True)
+            records.append(options.csv, COLUMNS, [row])
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
