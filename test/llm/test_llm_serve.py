@@ -285,6 +285,41 @@ def test_full_queue_and_end(package):
     assert json.loads(waiting.result()[1])["usage"]["completion_tokens"] == 120
 
 
+def ask_behind(server, others, body):
+    """The answer to `body`, whose place is behind those of `others`, which end before it; and the rows of steps and the tokens behind their end."""
+    names = ("step_rows_total", "generated_tokens_total")
+    with concurrent.futures.ThreadPoolExecutor(others + 1) as pool:
+        before = [pool.submit(server.complete, prompt=[7 + i], max_tokens=16, seed=i) for i in range(others)]
+        while server.metric("requests_running") < others:
+            time.sleep(0.01)
+        last = pool.submit(server.complete, **body)
+        for one in before:
+            one.result()
+        assert not last.done()
+        counted = [server.metric(name) for name in names]
+        return last.result(), *(server.metric(name) - was for name, was in zip(names, counted))
+
+
+def test_who_is_left_has_kernels_for_one(package):
+    """The second of two places becomes the first when that is free."""
+    with Server(package, ["--synthetic=tiny"], "--parallel=4", "--context=1024") as server:
+        _, rows, tokens = ask_behind(server, 1, dict(prompt=[5, 6], max_tokens=64, temperature=0))
+        assert tokens > 30 and rows < tokens + 10, (rows, tokens)
+
+
+def test_who_moves_says_the_same(tmp_path):
+    """From a batch of places to another, which have the same kernels: with counted tokens and with masks."""
+    package = tmp_path / "two.greta"
+    made = llm("compile", "--synthetic=tiny", "--targets=gfx942", "--batch=2", "-o", package)
+    assert made.returncode == 0, made.stderr
+    with Server(package, ["--synthetic=tiny"], "--parallel=4", "--context=1024", "--no-prefix-cache") as server:
+        for limits in (dict(frequency_penalty=0.5, presence_penalty=0.3, repeat_penalty=1.1, logprobs=2), dict(grammar="root ::= ([a-p] [q-z]){100,200}")):
+            body = dict(prompt=[5, 6], max_tokens=48, seed=3, temperature=1.5) | limits
+            alone = server.complete(**body)
+            assert alone["usage"]["completion_tokens"] == 48, alone
+            assert ask_behind(server, 2, body)[0]["choices"] == alone["choices"]
+
+
 def test_prompts_share_passes(package):
     """Prompts that wait together are evaluated together, with the answers that each has alone; where two begin alike, one waits for the other's pages."""
     rng = random.Random(2)

@@ -73,7 +73,7 @@ TEST(Call, IsRefusedWhereItIsCutOrTooLong) {
         << size;
   EXPECT_EQ(complaint(bytes + "x"), "a call of rank 0 has 1 bytes too many");
   bytes[0] = Call::Last + 1;
-  EXPECT_EQ(complaint(bytes), "a call of rank 0 has the kind 13");
+  EXPECT_EQ(complaint(bytes), "a call of rank 0 has the kind 14");
 }
 
 TEST(Call, IsRefusedWhereAFieldIsOutOfRange) {
@@ -119,6 +119,8 @@ TEST(Call, IsRefusedWhereAFieldIsOutOfRange) {
       {Call::WriteTable, [](Call &c) { c.sequence.pages[0] = 4; }, "page 4"},
       {Call::SetMask, [](Call &c) { c.place = -1; }, "place -1"},
       {Call::SetMask, [](Call &c) { c.mask.pop_back(); }, "size of 2"},
+      {Call::Move, [](Call &c) { c.place = 2; }, "place 2"},
+      {Call::Move, [](Call &c) { c.to = -1; }, "place -1"},
       {Call::Begin, [](Call &c) { c.place = 2; }, "place 2"},
       {Call::Begin, [](Call &c) { c.tokens.clear(); }, "tokens of 0"},
       {Call::Begin, [](Call &c) { c.tokens.assign(33, 1); }, "tokens of 33"},

@@ -111,8 +111,8 @@ template <typename Way> void walk(Way &way, Call &call) {
     fail("a call of rank 0 has the kind " + std::to_string(call.kind));
   // A step is told for each token, and is its kind alone.
   if (call.kind != Call::Step && call.kind != Call::Nothing)
-    walkAll(way, call.place, call.left, call.said, call.part, call.sequence,
-            call.tokens, call.mask, call.sampling, call.checked);
+    walkAll(way, call.place, call.to, call.left, call.said, call.part,
+            call.sequence, call.tokens, call.mask, call.sampling, call.checked);
 }
 
 } // namespace
@@ -271,6 +271,9 @@ void checkCall(const Call &call, const CallLimits &limits) {
   case Call::SetMask:
     checker.place(call.place);
     return checker.mask(call.mask);
+  case Call::Move:
+    checker.place(call.place);
+    return checker.place(call.to);
   case Call::Begin:
     return checker.begin(call);
   case Call::Check:

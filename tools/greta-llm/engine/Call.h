@@ -37,6 +37,7 @@ struct Call {
     EvaluateOne,
     WriteTable,
     SetMask,
+    Move,
     Begin,
     Step,
     StepAndAppend,
@@ -48,6 +49,7 @@ struct Call {
   };
   Kind kind = Nothing;
   int64_t place = 0; // of MakePlaces their number
+  int64_t to = 0;    // the place that Move ends at
   int64_t left = 0, said = 0;
   int64_t part = 0; // of Begin
   Sequence sequence = {};

@@ -129,6 +129,11 @@ public:
   // The tokens that the place's next choice is from (Sampling.h). Behind it the
   // place waits, and takes part in no step, until there is a mask again.
   void setMask(int64_t place, const std::vector<uint32_t> &mask);
+  // Takes what a place has to one that has nothing, so that a step needs fewer
+  // places. Tokens that are chosen already stay those of the old place.
+  void move(int64_t from, int64_t to);
+  // Rows that a step of the first `count` places computes.
+  int64_t rowsOf(int64_t count) const;
   // Ends what it computes with others, on all of them.
   void abort();
   // Says whether several devices compute the model. Behind an error of one they
@@ -298,6 +303,7 @@ private:
                                    std::vector<int32_t>::const_iterator end);
   void writeChecked(const Checked &one, int64_t place);
   void writeLeft(int64_t place, int64_t left);
+  void clearInput(int64_t place);
   void awaitMask(int64_t place);
   Chosen newRead();
   void queueLogits(Chosen &chosen, int64_t place, int64_t row);

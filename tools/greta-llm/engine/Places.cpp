@@ -397,11 +397,56 @@ void Engine::end(int64_t place) {
   // The device clears a place by itself behind the last token.
   if (std::exchange(places.left[static_cast<size_t>(place)], 0) == 0)
     return;
+  clearInput(place);
+}
+
+/// A step leaves the place as it is.
+void Engine::clearInput(int64_t place) {
   Inputs inputs = inputsOfPlaces();
   inputs.first = lineOf(place);
   writeLeft(place, 0);
   stream.fill(places.input, 4, ~0u, inputs.offset(Slots));
   stream.fill(places.input, 4, 0, inputs.offset(Lengths));
+}
+
+void Engine::move(int64_t from, int64_t to) {
+  tell([&] {
+    Call call{Call::Move, from};
+    call.to = to;
+    return call;
+  });
+  if (from == to)
+    return;
+  auto copy = [&](const greta::Buffer &buffer, size_t toOffset,
+                  size_t fromOffset, size_t bytes) {
+    greta::check(greta_buffer_copy(stream.get(), buffer.get(), toOffset,
+                                   buffer.get(), fromOffset, bytes));
+  };
+  Inputs before = inputsOfPlaces(), after = before;
+  before.first = lineOf(from);
+  after.first = lineOf(to);
+  for (int array : {Tokens, Positions, Slots, Lengths})
+    copy(places.input, after.offset(array), before.offset(array), 4);
+  auto f = static_cast<size_t>(from), t = static_cast<size_t>(to);
+  if (size_t bytes = places.tables[f].size() * 4)
+    copy(places.input, after.offset(Tables), before.offset(Tables), bytes);
+  for (const greta::Buffer *lines :
+       {&places.rows, &places.masks, &places.counts}) {
+    size_t bytes = lines->size() / static_cast<size_t>(places.lines);
+    copy(*lines, static_cast<size_t>(after.first) * bytes,
+         static_cast<size_t>(before.first) * bytes, bytes);
+  }
+  clearInput(from);
+  places.left[t] = std::exchange(places.left[f], 0);
+  places.tables[t] = places.tables[f];
+  for (std::vector<bool> *some :
+       {&places.wantsLogits, &places.isMasked, &places.waits})
+    (*some)[t] = (*some)[f];
+}
+
+int64_t Engine::rowsOf(int64_t count) const {
+  int64_t rest = count % places.size;
+  return count - rest + (rest ? stepFor(rest).size : 0);
 }
 
 const std::vector<float> &Engine::evaluateOne(Sequence &sequence,

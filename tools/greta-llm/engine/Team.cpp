@@ -298,6 +298,8 @@ void Engine::take(const Call &call) {
     return writeTable(call.place, sequence);
   case Call::SetMask:
     return setMask(call.place, call.mask);
+  case Call::Move:
+    return move(call.place, call.to);
   case Call::Begin:
     (void)begin(call.place, sequence, call.tokens, call.sampling, call.left,
                 call.said, static_cast<size_t>(call.part));

@@ -122,6 +122,26 @@ void Scheduler::grow() {
   }
 }
 
+/// Moves jobs to free places below theirs where a step has fewer rows then.
+/// Steps with guesses have places of their own, and a deterministic engine has
+/// as many rows for any.
+void Scheduler::closeRanks() {
+  if (drafts || isDeterministic)
+    return;
+  auto count = static_cast<int64_t>(running.size());
+  while (count) {
+    auto last = std::max_element(
+        running.begin(), running.end(),
+        [](const auto &a, const auto &b) { return a->place < b->place; });
+    int64_t place = (*last)->place;
+    if (engine.rowsOf(place + 1) <= engine.rowsOf(count))
+      return;
+    auto lowest = std::min_element(freePlaces.begin(), freePlaces.end());
+    engine.move(place, *lowest);
+    (*last)->place = std::exchange(*lowest, place);
+  }
+}
+
 void Scheduler::preempt(Job &job) {
   // First, as it may fail: whoever waits is told then.
   engine.end(job.place);

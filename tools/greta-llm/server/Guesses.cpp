@@ -113,7 +113,7 @@ bool Scheduler::queueCheck() {
     own.resize(shares[i]);
     all[i].tokens.insert(all[i].tokens.end(), own.begin(), own.end());
     all[i].count = own.size() + 1;
-    step.firsts.push_back(place);
+    step.places.push_back(place);
     place += static_cast<int64_t>(all[i].count);
     step.jobs[i]->queued += static_cast<int64_t>(all[i].count);
     counts.guessed += static_cast<int64_t>(own.size());

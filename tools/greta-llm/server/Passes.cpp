@@ -195,7 +195,7 @@ void Scheduler::queueFirst(const std::shared_ptr<Job> &job, size_t part) {
   job->queued = 1;
   engine.wantLogits(job->place, request.likeliest >= 0);
   Step step;
-  step.jobs = {job};
+  step.add(job);
   setBegin(step);
   step.chosen =
       engine.begin(job->place, job->sequence, request.tokens, request.sampling,

@@ -128,6 +128,7 @@ void Scheduler::run() {
           finish(*job, "");
       grow();
       clean();
+      closeRanks();
       bool isQueued = queueNext();
       while (ahead.size() > (isQueued ? 1 : 0))
         takeStep();
@@ -178,7 +179,7 @@ bool Scheduler::queueNext() {
   Step step;
   for (const std::shared_ptr<Job> &job : generating())
     if (job->isGuideReady() && (!job->guide || setMask(*job)))
-      step.jobs.push_back(job);
+      step.add(job);
   if (step.jobs.empty())
     return false;
   step.isFirst = false;
@@ -263,12 +264,10 @@ void Scheduler::takeAll(const std::shared_ptr<Job> &job, Step &step,
                         size_t number) {
   if (!job->answer)
     return;
-  int64_t place = job->place;
+  int64_t place = step.places[number];
   std::vector<int32_t> guesses;
-  if (!step.guesses.empty()) {
-    place = step.firsts[number];
+  if (!step.guesses.empty())
     guesses = std::move(step.guesses[number]);
-  }
   take(*job, step.chosen[place], step.chosen.logits(place));
   for (int32_t guess : guesses) {
     if (!job->answer || guess != step.chosen[place])

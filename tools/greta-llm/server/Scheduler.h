@@ -194,12 +194,17 @@ private:
   struct Step {
     Engine::Chosen chosen;
     std::vector<std::shared_ptr<Job>> jobs;
-    // A step that checks guesses has each job's, and its first place.
+    std::vector<int64_t> places; // of these, the first with guesses
+    // A step that checks guesses has each job's.
     std::vector<std::vector<int32_t>> guesses;
-    std::vector<int64_t> firsts;
     std::vector<size_t> behind; // tokens of passes over prompts before it
     double begin = 0;           // when it, or these, were queued
     bool isFirst = true; // a prompt's first token, for which no step is run
+
+    void add(const std::shared_ptr<Job> &job) {
+      jobs.push_back(job);
+      places.push_back(job->place);
+    }
   };
 
   // Parts of prompts that are evaluated together.
@@ -216,6 +221,7 @@ private:
   void share(Job &job);
   void release(Job &job);
   void grow();
+  void closeRanks();
   void preempt(Job &job);
   std::vector<std::shared_ptr<Job>> generating() const;
   std::shared_ptr<Job>
