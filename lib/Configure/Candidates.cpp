@@ -13,12 +13,16 @@ using namespace greta;
 
 /// matmul f16 nt -> f16 with dequant, elementwise: the operands' types (once
 /// where they are alike), n or t for each as it is stored, the type of the
-/// result in memory, and what else the kernel does.
+/// result in memory, and what else the kernel does. Lanes that multiply a few
+/// rows load as much as their registers hold, so there a tile is one of weights
+/// of so many bits, upper bits apart; 4 where the name does not say.
 static std::string nameOf(MatmulOp matmul) {
   std::string name;
   llvm::raw_string_ostream os(name);
   unsigned gemms = 0;
-  SmallVector<StringRef> others;
+  SmallVector<std::string> others;
+  int64_t rows = matmul.getType().getShape().end()[-2];
+  bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= 4;
   Type stored = matmul.getType().getElementType();
   for (Operation &op : *matmul->getBlock()) {
     if (isa<MatmulOp>(op)) {
@@ -30,9 +34,13 @@ static std::string nameOf(MatmulOp matmul) {
                    .getElementType();
       continue;
     }
-    StringRef other = op.getDialect() == matmul->getDialect()
-                          ? op.getName().stripDialect()
-                          : "elementwise";
+    std::string other = op.getDialect() == matmul->getDialect()
+                            ? op.getName().stripDialect().str()
+                            : "elementwise";
+    if (auto dequant = dyn_cast<DequantOp>(op); dequant && hasFewRows)
+      if (unsigned bits = llvm::bit_floor<unsigned>(dequant.getRow().allBits());
+          bits != 4)
+        other += " of " + std::to_string(bits) + " bits";
     if (!op.hasTrait<OpTrait::ConstantLike>() &&
         !llvm::is_contained(others, other))
       others.push_back(other);

@@ -34,6 +34,26 @@ func.func @packed(%a: tensor<8x4096xf16>, %q: tensor<14336x512xi32>, %scales: te
 
 // -----
 
+// One row of 8 bits has a tile that was measured of 8 bits, one of 4 bits that of 4.
+// NVIDIA: columns = 8, depth = 1024, rows = [1], run = 16, unroll = 4
+func.func @eight_bits(%a: tensor<1x4096xf16>, %q: tensor<4096x1024xi32>, %scales: tensor<4096x128xf16>, %residual: tensor<1x4096xf32>) -> tensor<1x4096xf32> {
+  %b = greta.dequant %q, %scales {format = "q8_0", group = 32} : tensor<4096x1024xi32>, tensor<4096x128xf16> -> tensor<4096x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
+  %1 = arith.extf %0 : tensor<1x4096xf16> to tensor<1x4096xf32>
+  %2 = arith.addf %residual, %1 : tensor<1x4096xf32>
+  return %2 : tensor<1x4096xf32>
+}
+// NVIDIA: columns = 8, depth = 2048, rows = [1], run = 32, unroll = 2
+func.func @four_bits(%a: tensor<1x4096xf16>, %q: tensor<4096x512xi32>, %scales: tensor<4096x128xf16>, %residual: tensor<1x4096xf32>) -> tensor<1x4096xf32> {
+  %b = greta.dequant %q, %scales {format = "q4_0", group = 32} : tensor<4096x512xi32>, tensor<4096x128xf16> -> tensor<4096x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
+  %1 = arith.extf %0 : tensor<1x4096xf16> to tensor<1x4096xf32>
+  %2 = arith.addf %residual, %1 : tensor<1x4096xf32>
+  return %2 : tensor<1x4096xf32>
+}
+
+// -----
+
 // What was measured ships (Measured.json); the model has 64x128.
 // NVIDIA: columns = 64, depth = 64, group = 8, {{.*}}rows = [64]
 func.func @measured(%a: tensor<1024x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<1024x1024xf16> {
