@@ -163,7 +163,10 @@ def _eye_square(n: int, *, out: torch.Tensor) -> Any:
 
 @implements(aten._index_put_impl_.default)
 def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
-    return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
+    if not accumulate or self.dtype not in (torch.float16, torch.bfloat16):
+        return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
+    # Sums of narrow types would be rounded at each addition, in any order.
+    return self.copy_(self.float().index_put_(indices, values.float(), accumulate=True))
 
 
 @implements(aten._cummax_helper.default)
