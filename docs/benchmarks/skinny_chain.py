@@ -135,7 +135,7 @@ def measure(runtime, timer, weights, function, gemm, kind, rounds):
             seen = {}
             given = [tensor(x, (1, columns))]
             for e, s in parts:
-                # Of several parts of a kind each has its own place.
+                # Several parts of a kind have a place each.
                 number = seen.get(e, 0)
                 seen[e] = number + 1
                 each = sum(1 for other, _ in parts if other == e)

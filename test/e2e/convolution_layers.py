@@ -55,7 +55,7 @@ def resnet50():
             yield Layer(extent, width, channels)
 
 
-# Of each block: taps, channels within, outputs, whether it squeezes, stride.
+# A row is a block: taps, channels within, outputs, whether it squeezes, stride.
 LARGE = [
     *((3, 16, 16, False, 1), (3, 64, 24, False, 2), (3, 72, 24, False, 1), (5, 72, 40, True, 2), (5, 120, 40, True, 1), (5, 120, 40, True, 1)),
     *((3, 240, 80, False, 2), (3, 200, 80, False, 1), (3, 184, 80, False, 1), (3, 184, 80, False, 1), (3, 480, 112, True, 1), (3, 672, 112, True, 1)),

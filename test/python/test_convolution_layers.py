@@ -52,6 +52,6 @@ def test_command(tmp_path):
         ("1x1x8 by 16x1x1, stride 1, groups 1", "MobileNet-v3 small", "16"),
     ]
     assert all(float(row["euclidean"]) <= 1.25 and not row["problem"] for row in rows)
-    # What is known is not run again, and what time does not suffice for is told.
+    # Known rows are not run again, and rows that time does not suffice for are told.
     ran = run("--most=2000", "--seconds=0")
     assert ran.returncode == 1 and ran.stdout.endswith("2 layers, 0 wrong, 2 not run\n"), ran.stdout + ran.stderr

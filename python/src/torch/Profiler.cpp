@@ -38,7 +38,7 @@ struct DeviceZero {
   int64_t nanoseconds; // of the host's clock, since 1970
 };
 
-/// What the session that is on has seen.
+/// Launches that the session that is on has seen.
 struct KernelTrace {
   std::atomic<bool> isOn{false};
   std::mutex lock;

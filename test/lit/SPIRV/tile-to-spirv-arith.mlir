@@ -43,7 +43,7 @@ greta_tile.func @rounded(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i
   greta_tile.return
 }
 
-// So does what was chosen among such numbers, or taken from a vector of them. What was loaded does not.
+// So do numbers that are chosen among such, or taken from a vector of them. Loaded numbers do not.
 
 // CHECK-LABEL: spirv.module @chosen
 // CHECK: %[[CHOICE:.*]] = spirv.Select
