@@ -129,9 +129,11 @@ def test_narrow_types_are_compared_with_wider_ones(monkeypatch):
     torch = pytest.importorskip("torch")
     script, _ = load_script(monkeypatch)
     narrow, wide = [torch.tensor([1.0]).half(), torch.tensor([2.0]).half()], [torch.tensor([1.5]), torch.tensor([2.5])]
-    # Each tensor may be as either of the two, and must be as one.
+    # Each tensor may be as either of the two, or as near to the wider one as the other is, and must be one of these.
     assert not script.difference(torch, "add", [narrow[0], wide[1].half()], narrow, True, wide=wide)
-    assert "Mismatched" in script.difference(torch, "add", [narrow[0], torch.tensor([2.2]).half()], narrow, True, wide=wide)
+    assert not script.difference(torch, "add", [narrow[0], torch.tensor([2.9]).half()], narrow, True, wide=wide)
+    for wrong in (1.9, 3.1, float("inf"), float("nan")):
+        assert "Mismatched" in script.difference(torch, "add", [narrow[0], torch.tensor([wrong]).half()], narrow, True, wide=wide)
     # Gradients begin with the same numbers in every type.
     found = []
     for kind in (torch.bfloat16, torch.float16, torch.float32):
