@@ -91,7 +91,7 @@ def work(case):
     return max(math.prod(getattr(case, size, 1) for size in "mnk"), *(array.size for array in case.inputs()), 1)
 
 
-def write(directory, target, most, only):
+def write(directory, target, most, only=()):
     names = {}
     for package, some in chosen().items():
         if only and package not in only:

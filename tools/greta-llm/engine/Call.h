@@ -49,7 +49,6 @@ struct Call {
   };
   Kind kind = Nothing;
   int64_t place = 0; // of MakePlaces their number
-  int64_t to = 0;    // the place that Move ends at
   int64_t left = 0, said = 0;
   int64_t part = 0; // of Begin
   Sequence sequence = {};
@@ -58,6 +57,7 @@ struct Call {
   Sampling sampling = {};
   // Append has the sequences, each with the tokens that go behind its others.
   std::vector<Checked> checked = {};
+  int64_t to = 0; // the place that Move ends at
 };
 
 // Both are of one build on one kind of machine. callOf fails where the bytes
