@@ -17,7 +17,7 @@ import texts
 from test_llm import LLM, llm
 from test_llm_devices import A
 from test_llm_embeddings import changed, plain_tokenizer
-from test_llm_serve import DEVICE, Server
+from test_llm_serve import DEVICE, Server, ask_behind
 
 DEVICES = {1: f"--device={DEVICE}", 2: f"--devices={DEVICE},{DEVICE}"}
 
@@ -111,3 +111,13 @@ def test_embeddings_are_not_divided(tmp_path):
     assert llm("compile", model, "--targets=gfx942", "-o", package).returncode == 0
     ran = llm("serve", package, model, DEVICES[2], "-q")
     assert ran.returncode == 1 and "cannot be divided among 2 devices: it is a model of embeddings" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+
+
+def test_who_moves_says_the_same(made):
+    """Two others leave the places below, so that a step has one row in place of four."""
+    model, packages = made
+    with Server(packages[2], [model], "--parallel=4", "--context=176", "--chunk=16", "--no-prefix-cache", device=DEVICES[2].split("=")[1]) as server:
+        body = dict(prompt=[5, 6], max_tokens=60, seed=3, temperature=1, logit_bias=NO_END)
+        alone = server.complete(**body)
+        moved, rows, tokens = ask_behind(server, 2, body)
+        assert moved["choices"] == alone["choices"] and tokens > 8 and rows < 2 * tokens
