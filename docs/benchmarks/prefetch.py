@@ -55,13 +55,10 @@ class Step:
     def fill(self):
         """Random numbers of 4 bits, and scales that keep a product's rows as large as they were."""
         runtime, size = self.runtime, self.used
-        self.weights = runtime.buffer(size)
         # No numbers of 0: the others have the mean 8, which stands for a weight of 0, so that no row grows by a mean of its weights.
         digits = np.random.default_rng(1).integers(1, 16, (8, min(size, 1 << 26) // 4), np.uint32)
         some = (digits << np.arange(0, 32, 4, dtype=np.uint32)[:, None]).sum(0, dtype=np.uint32)
-        part = runtime.buffer(some)
-        for at in range(0, size, some.nbytes):
-            runtime.check(runtime.lib.greta_buffer_copy(runtime.stream, self.weights, ctypes.c_size_t(at), part, ctypes.c_size_t(0), ctypes.c_size_t(min(some.nbytes, size - at))))
+        self.weights = runtime.repeated(some, size)
         for _, _, weights, _, _ in self.kernels:
             for at, length, (_, columns) in weights[1::2]:
                 scale = np.full(2, 1 / (4.6 * np.sqrt(32 * columns)), np.float16).view(np.uint32)[0]
@@ -212,7 +209,6 @@ def main():
     parser.add_argument("--workgroups", type=lambda numbers: tuple(map(int, numbers.split(","))), default=WORKGROUPS)
     options = parser.parse_args()
     runtime, timer, common = row_ops.start(options)
-    runtime.lib.greta_graph_destroy.argtypes = [ctypes.c_void_p]
     stream = runtime.make("stream_create", runtime.device)
     wrong = False
     for kind, make, count in (("layers", layers, options.layers), ("chain", chain, 27 * options.layers // 4)):

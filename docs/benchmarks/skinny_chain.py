@@ -9,7 +9,6 @@ same with the first weights alone. A result that differs from `chosen`'s by more
 """
 
 import argparse
-import ctypes
 import itertools
 import pathlib
 import re
@@ -99,18 +98,11 @@ class Weights:
     """Random bits; scales are small numbers."""
 
     def __init__(self, runtime):
-        self.runtime, rng = runtime, np.random.default_rng(1)
+        rng = np.random.default_rng(1)
         some = rng.integers(-(2**31), 2**31, 1 << 24).astype(np.int32)
-        self.bits = self.filled(some, WORKING_SET + (1 << 27))
-        self.scales = self.filled((rng.uniform(0.5, 1.5, 1 << 24) / 300).astype(np.float16), WORKING_SET // 4)
-        self.numbers = self.filled((rng.standard_normal(1 << 24, np.float32) / 64).astype(np.float16), WORKING_SET + (1 << 28))
-
-    def filled(self, some, size):
-        runtime, part, whole = self.runtime, self.runtime.buffer(some), self.runtime.buffer(size)
-        for at in range(0, size, some.nbytes):
-            length = min(some.nbytes, size - at)
-            runtime.check(runtime.lib.greta_buffer_copy(runtime.stream, whole, ctypes.c_size_t(at), part, ctypes.c_size_t(0), ctypes.c_size_t(length)))
-        return whole
+        self.bits = runtime.repeated(some, WORKING_SET + (1 << 27))
+        self.scales = runtime.repeated((rng.uniform(0.5, 1.5, 1 << 24) / 300).astype(np.float16), WORKING_SET // 4)
+        self.numbers = runtime.repeated((rng.standard_normal(1 << 24, np.float32) / 64).astype(np.float16), WORKING_SET + (1 << 28))
 
     def part(self, element, shape, number, is_weight):
         made = tensor(self.numbers if is_weight and element == "f16" else self.bits if element == "i32" else self.scales, shape)
@@ -163,7 +155,6 @@ def main():
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     runtime, timer, common = row_ops.start(options)
-    runtime.lib.greta_graph_destroy.argtypes = [ctypes.c_void_p]
     weights, wrong = Weights(runtime), False
     for kind, gemm in itertools.product(FORMATS, SHAPES):
         path = options.directory / f"skinny_{gemm}_{kind}.greta"

@@ -57,7 +57,7 @@ class Runtime:
             getattr(self.lib, name).restype = ctypes.c_char_p
         self.lib.greta_function_result_count.restype = ctypes.c_size_t
         self.lib.greta_buffer_size.restype = ctypes.c_size_t
-        for name in ("package", "function", "buffer", "event", "stream"):
+        for name in ("package", "function", "buffer", "event", "graph", "stream"):
             getattr(self.lib, f"greta_{name}_destroy").argtypes = [ctypes.c_void_p]
         self.device = ctypes.c_void_p()
         self.check(self.lib.greta_device_open(device.encode(), ctypes.byref(self.device)))
@@ -97,6 +97,15 @@ class Runtime:
         if array.nbytes:
             self.check(self.lib.greta_buffer_write(self.stream, handle, ctypes.c_size_t(0), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)))
         return handle
+
+    def repeated(self, array, size):
+        """A device buffer of so many bytes, filled with the array's again and again."""
+        part, whole = self.buffer(array), self.buffer(size)
+        for at in range(0, size, array.nbytes):
+            length = min(array.nbytes, size - at)
+            self.check(self.lib.greta_buffer_copy(self.stream, whole, ctypes.c_size_t(at), part, ctypes.c_size_t(0), ctypes.c_size_t(length)))
+        self.lib.greta_buffer_destroy(part)
+        return whole
 
     def poison(self, buffer, size):
         """Fills a buffer with NaNs, so that an element which no kernel writes shows."""
