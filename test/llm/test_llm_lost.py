@@ -59,12 +59,15 @@ def losing(tmp_path):
 
 
 class Health(threading.Thread):
-    """What /health says, again and again until nobody answers."""
+    """What /health says, again and again until nobody answers. The first answer is there when this is made, so that a test which loses its device then
+    has one from before."""
 
     def __init__(self, server):
         super().__init__()
         self.server, self.answers = server, []
         self.start()
+        while not self.answers and self.is_alive():
+            time.sleep(0.01)
 
     def run(self):
         with contextlib.suppress(OSError, http.client.HTTPException):
