@@ -175,16 +175,6 @@ def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: No
     return run
 
 
-def grid(name, chosen_for, *targets):
-    """Parameters (target, case); a worker of pytest keeps the cases of a target together."""
-    return [pytest.param(t, c, id=f"{t}-{c.name}", marks=group(name, t)) for t in targets for c in part_for(t, chosen_for)]
-
-
-def together(name, *targets):
-    """Parameters (target) for what looks at all cases of one, in the process that has run them."""
-    return [pytest.param(t, marks=group(name, t)) for t in targets]
-
-
 def results_on(results, target, driver_parts):
     """What `compiled_once` gives on the device that a target is for; for lavapipe's family that is testing's, which has cooperative matrices."""
     if target in AMD_CHIPS:
@@ -225,6 +215,29 @@ def check(results, *cases, target=""):
         if unit:
             is_fallback = any(target.startswith(chips) and case.name in names for chips, names in FALLBACKS.items())
             assert any(line["variant"].endswith(unit) for line in lines) != is_fallback, f"{case.name}: {unit} is in {[line['variant'] for line in lines]}"
+
+
+def suite(name, chosen_for, targets, inspect=lambda package: None, in_units=True):
+    """(fixture `results`, test of each case, test of a target's cases together), for a module of tests in which `chosen_for(target)` names the cases.
+
+    `results` is what `compiled_once` gives; a worker of pytest keeps the cases of a target together. With in_units a case has to be computed by the target's
+    matrix unit where it has one for the case's types."""
+
+    chosen = {target: cases for target in targets if (cases := part_for(target, chosen_for))}
+
+    @pytest.fixture(scope="session")
+    def results(tmp_path_factory):
+        return compiled_once(tmp_path_factory, name, chosen_for, inspect)
+
+    @pytest.mark.parametrize("target, case", [pytest.param(t, c, id=f"{t}-{c.name}", marks=group(name, t)) for t, cases in chosen.items() for c in cases])
+    def test_case(results, driver_parts, target, case):
+        check(results_on(results, target, driver_parts), case, target=target if in_units else "")
+
+    @pytest.mark.parametrize("target", [pytest.param(t, marks=group(name, t)) for t in chosen])
+    def test_together(results, driver_parts, target):
+        check_together(results_on(results, target, driver_parts))
+
+    return results, test_case, test_together
 
 
 def run_tool(directory, package, device, case, *flags, launcher=()):

@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from attention_ops import Attention, Decode, Fixed, Paged, PagedDecode, Update, View
-from harness import AMD_FAMILIES, check, check_together, results_on, together
+from harness import AMD_FAMILIES, CPU_DRIVERS
 
 # Kind, type, B, Hq, Hkv, S, T, D.
 CASES = [
@@ -137,39 +137,7 @@ def chosen_for(target):
     return [c for c in harness.spread(CASES, target, features) if c not in QUICKEST] + [c for c, chips in QUICKEST.items() if target in chips]
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the cases, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "attention", chosen_for)
-
-
-def grid(*targets):
-    return harness.grid("attention", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("chip, case", grid(*AMD_FAMILIES))
-def test_simulated(results, driver_parts, chip, case):
-    check(results_on(results, chip, driver_parts), case, target=chip)
-
-
-@pytest.mark.parametrize("target, case", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case, target=target)
-
-
-@pytest.mark.parametrize("target, case", grid("vulkan:portable"))
-def test_multiply_adds(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
-
-
-@pytest.mark.parametrize("target, case", grid("host"))
-def test_host(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
-
-
-@pytest.mark.parametrize("target", together("attention", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("attention", chosen_for, ("host", *AMD_FAMILIES, *CPU_DRIVERS))
 
 
 @pytest.mark.parametrize("kind, says", [("rows", "in place of argument 0"), ("paged", "in place of argument 0"), ("kept", "")])

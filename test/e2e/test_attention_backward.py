@@ -10,7 +10,7 @@ import pytest
 import harness
 from attention_backward_ops import Backward, BackwardView, gradients
 from attention_ops import attend, heads_first
-from harness import AMD_FAMILIES, check, check_together, results_on, together
+from harness import AMD_FAMILIES, CPU_DRIVERS
 
 # Kind, type, B, Hq, Hkv, S, T, D.
 CASES = [
@@ -78,29 +78,7 @@ def chosen_for(target):
     return part + [case for case in large if case.d <= 128][IN_SHARED.index(target) :: 2] if target in IN_SHARED else part
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the cases, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "attention_backward", chosen_for)
-
-
-def grid(*targets):
-    return harness.grid("attention_backward", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("target, case", grid(*AMD_FAMILIES, "vulkan:lavapipe"))
-def test_matrix_units(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case, target=target)
-
-
-@pytest.mark.parametrize("target, case", grid("vulkan:portable", "host"))
-def test_multiply_adds(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
-
-
-@pytest.mark.parametrize("target", together("attention_backward", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("attention_backward", chosen_for, ("host", *AMD_FAMILIES, *CPU_DRIVERS))
 
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100", "gfx1201"])

@@ -6,7 +6,6 @@ import pytest
 import harness
 import limits
 from attention_ops import Rows
-from harness import check, results_on
 
 # Kind, type, B, Hq, Hkv, S, T, D.
 EVERYTHING = "windowsoftcapsinksi8pergroup"
@@ -21,15 +20,7 @@ if harness.WHOLE:
     CASES["vulkan:portable"] = [Rows("windowsinks", "f16", 5, 3, 1, 180, 200, 16)]
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the cases, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "attention_rows", CASES.get)
-
-
-@pytest.mark.parametrize("target, case", harness.grid("attention_rows", CASES.get, *CASES))
-def test_rows(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case, target=target)
+results, test_case, test_together = harness.suite("attention_rows", CASES.get, CASES)
 
 
 K = 64  # of the projection

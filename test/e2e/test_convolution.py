@@ -3,11 +3,9 @@ simulated AMD chips with all their checks, and on this machine's Vulkan driver.
 """
 
 import numpy as np
-import pytest
 
 import harness
 from convolution import Convolution
-from harness import check, results_on
 
 SHAPES = [
     Convolution("block", "b", "2x7x6x32", "24x3x3x32", "1x1x1x1x1x1x1x1x1", "f16", "f16"),  # a block of K for each tap
@@ -40,14 +38,7 @@ def as_few_kernels(package):
             assert variant["target"] == "host" or len(variant["kernels"]) == (1 if groups[function["name"]] == 1 else 2), function["name"]
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    return harness.compiled_once(tmp_path_factory, "conv", cases_of, as_few_kernels)
-
-
-@pytest.mark.parametrize("target, product", harness.grid("conv", cases_of, *TARGETS))
-def test_convolution(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product)
+results, test_case, test_together = harness.suite("conv", cases_of, TARGETS, as_few_kernels, in_units=False)
 
 
 def test_empty_images(tmp_path):

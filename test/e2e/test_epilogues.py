@@ -2,11 +2,9 @@
 checks, on testing's lavapipe (cooperative matrices), and on this machine's Vulkan driver (SIMT FMAs where it is lavapipe).
 """
 
-import pytest
-
 import harness
 from epilogues import Epilogue
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, CPU_DRIVERS
 
 CASES = [
     Epilogue("pair", "nt", "d", 129, 33, 129, "f16", "f16"),
@@ -45,35 +43,9 @@ def chosen_for(target):
     return cases + FORCED.get(target, [])
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's cases, compiled and run once; each is one kernel."""
-    def one_kernel(package):
-        for function in harness.manifest(package)["functions"]:
-            assert all(len(v["kernels"]) == 1 for v in function["variants"]), f"{function['name']} has several kernels"
-
-    return harness.compiled_once(tmp_path_factory, "epilogues", chosen_for, one_kernel)
+def one_kernel(package):
+    for function in harness.manifest(package)["functions"]:
+        assert all(len(v["kernels"]) == 1 for v in function["variants"]), f"{function['name']} has several kernels"
 
 
-def grid(*targets):
-    return harness.grid("epilogues", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, driver_parts, chip, product):
-    check(results_on(results, chip, driver_parts), product, target=chip)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product, target=target)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product)
-
-
-@pytest.mark.parametrize("target", together("epilogues", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("epilogues", chosen_for, (*AMD_CHIPS, *CPU_DRIVERS), one_kernel)

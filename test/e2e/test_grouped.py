@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from grouped import Grouped
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, CPU_DRIVERS
 
 SHAPES = [
     Grouped("exact", "nt", "s", 128, 8, 40, 256, "f16", "f16", "some"),  # one token of eight experts
@@ -46,23 +46,10 @@ def chosen_for(target):
     return harness.share_of(SHAPES, target, 2 if target.startswith("vulkan") else 3)
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once; each is one kernel."""
-    return harness.compiled_once(tmp_path_factory, "grouped", chosen_for, functools.partial(harness.one_kernel, least=0))
+results, test_case, test_together = harness.suite("grouped", chosen_for, ("host", *AMD_CHIPS, *CPU_DRIVERS), functools.partial(harness.one_kernel, least=0))
 
 
 TARGETS = ("host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable")
-
-
-@pytest.mark.parametrize("target, product", harness.grid("grouped", chosen_for, *TARGETS))
-def test_grouped(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product, target=target if target in (*AMD_CHIPS, "vulkan:lavapipe") else "")
-
-
-@pytest.mark.parametrize("target", together("grouped", *TARGETS))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
 
 
 def test_few_rows_of_a_dynamic_number(tmp_path):

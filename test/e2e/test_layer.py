@@ -6,7 +6,7 @@ import pytest
 
 import harness
 import layer_ops
-from harness import AMD_FAMILIES, check, results_on
+from harness import AMD_FAMILIES, CPU_DRIVERS
 from layer_ops import Layer
 
 CASES = [Layer("prefill", "f16", 21), Layer("decode", "f16", 3), Layer("prefill", "bf16", 5), Layer("decode", "bf16", 1)]
@@ -18,14 +18,7 @@ def chosen_for(target):
     return CASES if target == "gfx942" else CASES[:2] if target == "host" else harness.share_of(CASES[:2], target, 2)
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    return harness.compiled_once(tmp_path_factory, "layer", chosen_for)
-
-
-@pytest.mark.parametrize("target, case", harness.grid("layer", chosen_for, *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
-def test_layer(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case, target=target)
+results, test_case, test_together = harness.suite("layer", chosen_for, ("host", *AMD_FAMILIES, *CPU_DRIVERS))
 
 
 def test_example_is_current():

@@ -10,7 +10,6 @@ import pytest
 from attention_backward_ops import Backward, weights_of
 from attention_ops import Attention, visible
 from case import rounded_to
-from greta_runtime import DTYPES
 from test_limits import HALVES, VULKAN, doubles, finished, judged, rounded_again, toward_zero
 
 CDNA3, CDNA2, HOST = "gfx942-mfma", "gfx90a-mfma", "host"

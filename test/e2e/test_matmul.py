@@ -4,10 +4,8 @@ this machine's Vulkan driver (SIMT FMAs where it is lavapipe). test_numerics.py 
 without `greta.config`.
 """
 
-import pytest
-
 import harness
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, CPU_DRIVERS
 from tiled import SCHEDULES, Product
 
 CDNA = AMD_CHIPS[:3]
@@ -115,32 +113,4 @@ def chosen_for(target):
     return SHAPES[::2] + [p for name in names for p in scheduled([name, name], ("f16", "i8"), 0)] + split_for(target) + IN_REGISTERS
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "matmul", chosen_for)
-
-
-def grid(*targets):
-    return harness.grid("matmul", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, driver_parts, chip, product):
-    check(results_on(results, chip, driver_parts), product, target=chip)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, product):
-    """The variants with 8x8x8 and those with SIMT FMAs, on the driver that has both."""
-    check(results_on(results, target, driver_parts), product, target=target)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product)
-
-
-@pytest.mark.parametrize("target", together("matmul", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("matmul", chosen_for, (*AMD_CHIPS, *CPU_DRIVERS))

@@ -2,10 +2,8 @@
 in f32 on the CPU and on this machine's Vulkan drivers. None is as bad as one product of bf16 would be, and in few rows all are f32's.
 """
 
-import pytest
-
 import harness
-from harness import AMD_CHIPS, check, results_on
+from harness import AMD_CHIPS, CPU_DRIVERS
 from precision import Split
 
 SHAPES = [
@@ -22,11 +20,4 @@ def chosen_for(target):
     return harness.share_of(SHAPES, target, 2) if target in AMD_CHIPS else SHAPES
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    return harness.compiled_once(tmp_path_factory, "precision", chosen_for)
-
-
-@pytest.mark.parametrize("target, product", harness.grid("precision", chosen_for, "host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
-def test_bf16x3(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product, target=target if target in AMD_CHIPS else "")
+results, test_case, test_together = harness.suite("precision", chosen_for, ("host", *AMD_CHIPS, *CPU_DRIVERS))

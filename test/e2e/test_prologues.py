@@ -3,10 +3,8 @@ chips with all their checks, on testing's lavapipe (cooperative matrices) under 
 (SIMT FMAs where it is lavapipe).
 """
 
-import pytest
-
 import harness
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, CPU_DRIVERS
 from prologues import Product
 
 # Extents below, at and above a tile's; depths that blocks divide and that they do not.
@@ -38,32 +36,4 @@ def chosen_for(target):
     return harness.share_of(SHAPES, target, 2 if target.startswith("vulkan") else 3)
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "prologues", chosen_for, harness.one_kernel)
-
-
-def grid(*targets):
-    return harness.grid("prologues", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, driver_parts, chip, product):
-    check(results_on(results, chip, driver_parts), product, target=chip)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, product):
-    """The variants with 8x8x8 and those with SIMT FMAs, on the driver that has both."""
-    check(results_on(results, target, driver_parts), product, target=target)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product)
-
-
-@pytest.mark.parametrize("target", together("prologues", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("prologues", chosen_for, (*AMD_CHIPS, *CPU_DRIVERS), harness.one_kernel)

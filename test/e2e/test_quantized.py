@@ -2,10 +2,8 @@
 all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on this machine's Vulkan driver.
 """
 
-import pytest
-
 import harness
-from harness import AMD_CHIPS, check, results_on
+from harness import AMD_CHIPS, CPU_DRIVERS
 from quantized import Quantize
 
 SHAPES = [
@@ -27,23 +25,11 @@ def chosen_for(target):
     return harness.share_of(SHAPES, target, 2 if target.startswith("vulkan") else 3)
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's cases; each is one kernel, a GEMM is another."""
-
-    def few_kernels(package):
-        for function in harness.manifest(package)["functions"]:
-            for variant in function["variants"]:
-                if variant["target"] != "host":
-                    assert len(variant["kernels"]) == 1 + ("gemm" in function["name"]), function["name"]
-
-    return harness.compiled_once(tmp_path_factory, "quantized", chosen_for, few_kernels)
+def few_kernels(package):
+    for function in harness.manifest(package)["functions"]:
+        for variant in function["variants"]:
+            if variant["target"] != "host":
+                assert len(variant["kernels"]) == 1 + ("gemm" in function["name"]), function["name"]
 
 
-def grid(*targets):
-    return harness.grid("quantized", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("target, case", grid("host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
-def test_quantized(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
+results, test_case, test_together = harness.suite("quantized", chosen_for, ("host", *AMD_CHIPS, *CPU_DRIVERS), few_kernels, in_units=False)

@@ -2,10 +2,8 @@
 (cooperative matrices) under its validation layer, and on this machine's Vulkan driver.
 """
 
-import pytest
-
 import harness
-from harness import AMD_CHIPS, check, results_on
+from harness import AMD_CHIPS, CPU_DRIVERS
 from reductions import Reduction
 
 SHAPES = [
@@ -48,16 +46,4 @@ def chosen_for(target):
     return harness.share_of(SHAPES, target, 2 if target.startswith("vulkan") else 4)
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's cases, each of which is one kernel."""
-    return harness.compiled_once(tmp_path_factory, "reductions", chosen_for, harness.one_kernel)
-
-
-def grid(*targets):
-    return harness.grid("reductions", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("target, case", grid("host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
-def test_reductions(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
+results, test_case, test_together = harness.suite("reductions", chosen_for, ("host", *AMD_CHIPS, *CPU_DRIVERS), harness.one_kernel, in_units=False)

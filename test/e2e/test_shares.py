@@ -21,8 +21,7 @@ CDNA, RDNA = harness.AMD_FAMILIES[:3], harness.AMD_FAMILIES[3:]
 ], ids=["attention", "gradients", "weights", "skinny"])
 def test_every_feature_on_both_generations(suite, cases, features):
     """Every case is somewhere, too."""
-    device = "sim:" if suite is test_skinny else ""
-    on = {family: suite.chosen_for(device + family) for family in harness.AMD_FAMILIES}
+    on = {family: suite.chosen_for(family) for family in harness.AMD_FAMILIES}
     assert {case for chosen in on.values() for case in chosen} >= set(cases)
     wanted = {feature for case in cases for feature in features(case)}
     for families in (CDNA, RDNA):

@@ -2,10 +2,8 @@
 testing's lavapipe (cooperative matrices), on this machine's Vulkan driver and on the host.
 """
 
-import pytest
-
 import harness
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, CPU_DRIVERS
 from slices import Slice
 
 CASES = [
@@ -53,43 +51,12 @@ def is_counted(variant):
     return variant["target"] != "host"
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's cases, compiled and run once; each has the kernels it should."""
-    def count_kernels(package):
-        names = {f["name"] for f in harness.manifest(package)["functions"]}
-        cases = [c for c in {*CASES, *MATRICES} if c.name in names]
-        for case in cases:
-            for variant in filter(is_counted, harness.function_of(package, case.name)["variants"]):
-                assert len(variant["kernels"]) == case.spec.kernels, f"{case.name}, {variant['id']}"
-
-    return harness.compiled_once(tmp_path_factory, "slices", chosen_for, count_kernels)
+def count_kernels(package):
+    names = {f["name"] for f in harness.manifest(package)["functions"]}
+    cases = [c for c in {*CASES, *MATRICES} if c.name in names]
+    for case in cases:
+        for variant in filter(is_counted, harness.function_of(package, case.name)["variants"]):
+            assert len(variant["kernels"]) == case.spec.kernels, f"{case.name}, {variant['id']}"
 
 
-def grid(*targets):
-    return harness.grid("slices", chosen_for, *targets)
-
-
-@pytest.mark.parametrize("chip, case", grid(*AMD_CHIPS))
-def test_simulated(results, driver_parts, chip, case):
-    check(results_on(results, chip, driver_parts), case, target=chip)
-
-
-@pytest.mark.parametrize("target, case", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case, target=target)
-
-
-@pytest.mark.parametrize("target, case", grid("vulkan:portable"))
-def test_multiply_adds(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
-
-
-@pytest.mark.parametrize("target, case", grid("host"))
-def test_host(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
-
-
-@pytest.mark.parametrize("target", together("slices", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable", "host"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("slices", chosen_for, ("host", *AMD_CHIPS, *CPU_DRIVERS), count_kernels)

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from greta_runtime import DTYPES
-from harness import AMD_CHIPS, check, check_together, results_on, together
+from harness import AMD_CHIPS, CPU_DRIVERS
 from typed import MLIR, Conversion, Product
 
 BATCHED = [
@@ -50,34 +50,7 @@ def cases_of(target):
     return (BATCHED + FLOAT8 if target == "host" else BATCHED[i::3] + FLOAT8[i::3]) + CONVERSIONS
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "types", cases_of)
-
-
-def grid(*targets):
-    return harness.grid("types", cases_of, *targets)
-
-
-@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, driver_parts, chip, product):
-    check(results_on(results, chip, driver_parts), product, target=chip)
-
-
-@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, product):
-    check(results_on(results, target, driver_parts), product, target=target)
-
-
-@pytest.mark.parametrize("device, product", grid("vulkan:portable", "host"))
-def test_everywhere(results, driver_parts, device, product):
-    check(results_on(results, device, driver_parts), product)
-
-
-@pytest.mark.parametrize("target", together("types", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable", "host"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("types", cases_of, ("host", *AMD_CHIPS, *CPU_DRIVERS))
 
 
 def test_files(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 import weights
-from harness import AMD_CHIPS, AMD_FAMILIES, check, check_together, results_on, together
+from harness import AMD_CHIPS, AMD_FAMILIES
 
 TARGETS = ("vulkan:portable", "vulkan:lavapipe", "host", *AMD_CHIPS)
 
@@ -27,20 +27,7 @@ def chosen_for(target):
     return chosen + [case for case in computed if case not in chosen]
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's cases, compiled and run once, a kernel each."""
-    return harness.compiled_once(tmp_path_factory, "weights", chosen_for, harness.one_kernel)
-
-
-@pytest.mark.parametrize("target, case", harness.grid("weights", chosen_for, *TARGETS))
-def test_weights(results, driver_parts, target, case):
-    check(results_on(results, target, driver_parts), case)
-
-
-@pytest.mark.parametrize("target", together("weights", *TARGETS))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("weights", chosen_for, TARGETS, harness.one_kernel, in_units=False)
 
 
 Q, S = "tensor<384x64xi32>", "tensor<3x2xf32>"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness import AMD_FAMILIES, check, check_together, results_on, together
+from harness import AMD_FAMILIES, CPU_DRIVERS
 from programs import PROGRAMS, TEXTS, Program
 
 
@@ -27,34 +27,7 @@ def programs_for(target):
     return harness.share_of([p for p in programs if p.kind not in QUICKER], target, 2) + [p for p in programs if QUICKER.get(p.kind) == target]
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the programs, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "programs", programs_for)
-
-
-def grid(*targets):
-    return harness.grid("programs", programs_for, *targets)
-
-
-@pytest.mark.parametrize("chip, program", grid(*AMD_FAMILIES))
-def test_simulated(results, driver_parts, chip, program):
-    check(results_on(results, chip, driver_parts), program, target=chip)
-
-
-@pytest.mark.parametrize("target, program", grid("vulkan:lavapipe"))
-def test_cooperative_matrices(results, driver_parts, target, program):
-    check(results_on(results, target, driver_parts), program, target=target)
-
-
-@pytest.mark.parametrize("device, program", grid("vulkan:portable"))
-def test_everywhere(results, driver_parts, device, program):
-    check(results_on(results, device, driver_parts), program)
-
-
-@pytest.mark.parametrize("target", together("programs", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable"))
-def test_together(results, driver_parts, target):
-    check_together(results_on(results, target, driver_parts))
+results, test_case, test_together = harness.suite("programs", programs_for, (*AMD_FAMILIES, *CPU_DRIVERS))
 
 
 @pytest.fixture(scope="session")
