@@ -258,6 +258,19 @@ def test_settings_of_torch_are_heard(rdna):
         torch.testing.assert_close(derivative.cpu(), expected * (1 - expected))
 
 
+def test_more_kinds_than_are_kept(rdna, monkeypatch):
+    """An operator that met more kinds of arguments than are kept compiles on; what is not kept any more is compiled again."""
+    torch = rdna
+    from greta.torch import _eager
+
+    monkeypatch.setattr(_eager, "_MOST_KINDS", 2)
+    x = torch.arange(4.0)
+    for base in (1.5, 2.5, 3.5, 1.5):
+        torch.testing.assert_close(torch.pow(base, x.to("rdna")).cpu(), torch.pow(base, x))
+    assert len(_eager._operators[torch.ops.aten.pow.Scalar_out].exact) <= 2
+    assert not torch.rdna.fallbacks()
+
+
 def test_zeros_without_memory(rdna):
     """Forward gradients of what does not depend on an input."""
     torch = rdna

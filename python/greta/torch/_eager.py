@@ -31,7 +31,8 @@ EXTERN = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convol
 _REFUSED = {"aten::nonzero", "aten::masked_select", "aten::equal", "aten::_local_scalar_dense", "aten::item", "aten::unique_dim", "aten::_unique2"}
 # Inductor of torch 2.13 has these wrong: the gradient divides by the whole window where the last one reaches over the padding's end.
 _WRONG = {"aten::avg_pool2d_backward": lambda args: args[5], "aten::avg_pool3d_backward": lambda args: args[5]}
-_MOST_KINDS = 256  # of one operator: beyond that it is compiled for no more
+_MOST_KINDS = 1024  # of one operator: another one takes the place of the oldest
+_ABSENT = object()
 
 _running = threading.local()
 _lock = threading.RLock()
@@ -336,15 +337,13 @@ class Operator:
         if len(storages) < sum(target.numel() > 0 for target in targets):
             return None  # they may overlap
         key = (arguments.key, tuple(_kind(tensor) for tensor in arguments.tensors))
-        if key in self.exact:
-            return self.exact[key]
+        if (found := self.exact.get(key, _ABSENT)) is not _ABSENT:
+            return found
         with _lock:
             kinds = [_loose_kind(tensor) for tensor in arguments.tensors]
             loose = None if None in kinds else (arguments.key, tuple(kinds))
             if loose in self.loose and self.loose[loose].fits(arguments.tensors):
                 return self.loose[loose]
-            if len(self.exact) >= _MOST_KINDS:
-                return None
             run = None
             if loose is not None and loose in self.loose_seen and loose not in self.loose:
                 run = self._try(arguments, targets, True)
@@ -352,7 +351,10 @@ class Operator:
                     self.loose[loose] = run
                     return run
             self.loose_seen.add(loose)
-            self.exact[key] = run = self._try(arguments, targets, False)
+            run = self._try(arguments, targets, False)
+            while len(self.exact) >= _MOST_KINDS:
+                del self.exact[next(iter(self.exact))]
+            self.exact[key] = run
             return run
 
     def _try(self, arguments: Arguments, targets: Sequence[torch.Tensor], is_dynamic: bool) -> Any:
