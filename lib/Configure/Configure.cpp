@@ -7,10 +7,8 @@
 // A row of C columns is taken by L lanes, each with E elements in runs of V
 // (16 bytes where the row's length keeps them aligned). Candidates are L =
 // powers of two; the cost of one is the share of padding, plus how far E is
-// from what was measured best:
-//
-//   H200, 8192 columns of f16      rms_norm  256 lanes x 32   0.95 of copy
-//                                  softmax   512 lanes x 16   0.97
+// from what was measured best (docs/benchmarks/README.md, "Rates of the target
+// table").
 //
 // Rows that need no more than a wave's lanes share a workgroup.
 //

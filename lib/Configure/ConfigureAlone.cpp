@@ -85,8 +85,7 @@ static int64_t partsOfLogit(Operation *op) {
 
 /// The columns of a block that has a head's elements in each row: whole tiles
 /// of every instruction, and lanes in a square without any. Large heads take
-/// powers of two more: 264 as 272 spilled up to 195 registers on gfx942, as 320
-/// none.
+/// multiples of 64, since other sizes spilled registers on gfx942.
 static int64_t columnsOf(RankedTensorType queries) {
   int64_t size = queries.getDimSize(3);
   return llvm::alignTo(size, size <= largeHead ? 16 : 64);
@@ -314,7 +313,7 @@ static KernelKind gradientsKind(const Space &space, const Limits &limits) {
   blocks.weightsMeet = !leastRows;
   blocks.own = blocks.isWide ? blocks.waves() * leastRows : rowsOfSimt;
   if (leastRows) {
-    // On the H200 316 TFLOP/s in place of 286; keys have too many sums.
+    // The kernel of keys' gradients has too many sums for more rows a wave.
     int64_t ofWave =
         blocks.sums == 1 && blocks.size <= smallHead ? facts.tilesOfSmall : 1;
     blocks.lanes =
@@ -326,7 +325,7 @@ static KernelKind gradientsKind(const Space &space, const Limits &limits) {
   blocks.loadedByWave = facts.wholeOperands ? blocks.copies : 0;
   if (blocks.isWide)
     blocks.share = facts.vgprsOfGradients;
-  // Some spilled registers cost less than rows in shared memory.
+  // A few spilled registers cost less than rows in shared memory.
   blocks.over = facts.overGradients;
   KernelKind kind{AttentionGradients};
   kind.candidates = [=](VisitTile visit) {

@@ -304,9 +304,8 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned ldsBanks, unsigned xcds,
 
 /// `ldsBytes` a cycle, fitted, the second cache's share of a CU, and the cost
 /// of direct loads in an iteration, of which those of 4 bytes are four times as
-/// many. The fit hardly tells these numbers, such that large tiles of gfx950
-/// alone take direct loads (share of llvm-mca at 4096x4096x4096: 0.958, 0.935
-/// without).
+/// many. The fit hardly determines these numbers. They are such that only large
+/// tiles of gfx950 take direct loads.
 TileFacts tilesOfCdna(double ldsBytes, double cacheBytes,
                       double iterationDirect) {
   TileFacts tiles;
@@ -324,7 +323,7 @@ TileFacts tilesOfCdna(double ldsBytes, double cacheBytes,
   loop.issue = 1; // issue_model.csv: loops of matrix instructions alone
   loop.ldsBytes = ldsBytes;
   loop.cacheBytes = cacheBytes;
-  // loops: mean error 5.2 %, the tile it takes 1.9 % slower than the best.
+  // These are fitted (docs/benchmarks/README.md, "Rates of the target table").
   loop.others = 0.06;
   loop.iteration = 227;
   loop.iterationDirect = iterationDirect;
@@ -342,10 +341,8 @@ TileFacts tilesOfCdna(double ldsBytes, double cacheBytes,
   return tiles;
 }
 
-/// By the simulator 8 sequences of 4096 keys of i8 take with 32 keys a wave in
-/// place of 16, with heads of 64 elements and of 128, 0.70 and 0.82 of the time
-/// on gfx942, 0.70 and 0.84 on gfx90a, 0.54 and 1.05 on gfx950; on gfx1100 1.20
-/// and 0.96, so that RDNA keeps 16.
+/// Decoding with keys of 8 bits is faster with 32 keys a wave than with 16.
+/// gfx950 and RDNA keep 16, since heads of 128 or of 64 elements lose there.
 TileFacts tilesBeforeGfx950(double cacheBytes, double iterationDirect) {
   TileFacts tiles = tilesOfCdna(155, cacheBytes, iterationDirect);
   tiles.attention.vgprsOfBytes = 0.55;
@@ -415,8 +412,8 @@ TileFacts greta::detail::tilesOfRdna(unsigned copies) {
   LoopRates &loop = tiles.loop;
   loop.ldsBytes = 2 * 128;  // RDNA3 ISA: 128 bytes a cycle for each half
   loop.cacheBytes = 2 * 54; // loops: 0.85 of the half's 64
-  // loops: mean error 5.5 %, the tile it takes 1.9 % slower than the best. WMMA
-  // occupies the vector unit back to back, so nothing is lost at issue.
+  // These are fitted (docs/benchmarks/README.md, "Rates of the target table").
+  // WMMA occupies the vector unit back to back, so nothing is lost at issue.
   loop.others = 0.06;
   loop.iteration = 81;
   loop.narrow = 4;

@@ -60,9 +60,9 @@ static constexpr FragmentLayout nvB32x16 = {nvRegB32x16, nvLaneB8};
 static const FragmentLayout nvB32x8 = {ArrayRef(nvRegB32x16).take_front(3),
                                        nvLaneB8};
 
-// Cycles from what registers alone issue: 530-600 TFLOP/s at 16x8x16, 420-490
-// at 16x16x16, of 132 SMs with four units each at 1980 MHz; where nobody
-// measured, 128 SIMT FMAs a cycle.
+// Cycles follow from the rate at which the H200 issues instructions whose
+// operands stay in registers (docs/benchmarks/README.md, "Rates of the target
+// table"). Types that nobody measured have those of 128 SIMT FMAs a cycle.
 static const MatrixInstruction matrixNvidia[] = {
     {"coopmat", 8, 16, 16, 1, "f16", "f16", "f32", 7, nvSwappedA, nvB16x16,
      nv8x16, /*isSwapped=*/true},
@@ -183,14 +183,10 @@ struct Unit {
   unsigned computeUnits, simdsPerUnit, maxWavesPerSimd, clockMHz, bandwidthGBs;
 };
 
-/// Drivers compile these so: matrices come from shared memory as a whole, and
-/// the next block waits in registers. The rates are those of the only device
-/// that was measured, the H200: fitted to 165 tiles at 23 shapes
-/// (h200_tuning.json and lib/Configure/Measured.json, by
-/// docs/benchmarks/tile_times.py: mean error 10 %, the tile it takes 2.4 %
-/// slower than the best; the model before 12 and 2.7 %). A latency beside the
-/// iteration's own work, and workgroups that overlap, fit better (8 %), but
-/// take small tiles, which nobody has measured.
+/// Drivers load matrices from shared memory as a whole, and keep the next block
+/// in registers meanwhile. The rates are fitted to the only device that was
+/// measured, the H200; docs/benchmarks/README.md, "Rates of the target table",
+/// has the figures behind this and the functions below.
 TileFacts tilesOfDriver() {
   TileFacts tiles;
   tiles.stages = 1;
@@ -198,17 +194,13 @@ TileFacts tilesOfDriver() {
   tiles.spareVgprs = 48; // drivers do not say what they spill
   tiles.transposed = 1;
   tiles.rowsOfGroup = 0; // gemm_candidates in docs/benchmarks/README.md
-  // Drivers order loads as registers allow: on the H200 32 keys for a wave are
-  // a quarter faster than 16. Twice the rows for a wave, and half the waves,
-  // reach 301 TFLOP/s where heads have 64 elements; with 8 waves 265, with 16
-  // rows 212. Gradients of keys and values of 128 elements meet 252 TFLOP/s
-  // with 32 queries an iteration, 200 with 16.
+  // Drivers order loads as registers allow, so large tiles pay.
   AttentionFacts &attention = tiles.attention;
   attention.vgprs = 0.95;
   attention.vgprsOfWave = attention.vgprsOfGradients = 1.05;
   attention.wholeOperands = false;
   attention.tilesOfSmall = 2;
-  // A branch in a loop costs the H200's driver more than the products.
+  // NVIDIA's driver loses more by a branch in a loop than by multiplications.
   attention.skipsRescale = false;
   LoopRates &loop = tiles.loop;
   loop.busiest = 0.6;
@@ -224,16 +216,9 @@ TileFacts tilesOfDriver() {
   return tiles;
 }
 
-/// The H200 beside that, measured (docs/benchmarks/README.md, "Skinny GEMMs").
+/// Skinny GEMMs and decoding on the H200 have rates of their own.
 TileFacts tilesOfNvidia() {
   TileFacts tiles = tilesOfDriver();
-  // 14336x4096, M = 16, packed weights, 8, 16 and 32 columns a wave: 166, 203
-  // and 288 cycles a step of 128. For 14 shapes of packed weights with 2 to 64
-  // rows the choice is the fastest measured or up to 1.14 times as slow,
-  // but for one (1.63).
-  // 16x32 a wave in slices of 128, 152 registers by the model: 16 us; 16x64,
-  // 232: 22. Llama 3 8B's gate and up with 32 rows, in slices of 128 78 us, of
-  // 64, of which the lanes of a row share a cache line, 59.
   StreamRates &stream = tiles.stream;
   stream.line = 2;
   stream.perWord = 11;
@@ -242,30 +227,17 @@ TileFacts tilesOfNvidia() {
   stream.ends = 300;
   stream.start = 1500;
   stream.rowBytes = 64;
-  // M = 1, share of the copy, by columns of a lane and waves: 2, 8 0.686; 2, 4
-  // 0.698; 4, 8 0.685; 4, 4 0.755 (57344 columns of 4 bits). For a row of A
-  // 14336x4096 takes 5 us more, of packed weights 7.5.
   tiles.skinny = {4, 4, 2.7, 4.1};
-  // 8 sequences of 4096 keys of i8 took 81 us with 32 a wave, 43 with 16, which
-  // `vgprsOfBytes` leaves; of f8E4M3FN 78 and 163. The driver unrolled the
-  // loop of 32, which it may not any more.
-  // One token of Llama 3 8B behind 8192 others: 321 tokens/s with one wave, 376
-  // with two. One token, 16384 keys: 26.7 and 24.4 us.
   tiles.attention.wavesOfFew = 2;
   return tiles;
 }
 
-/// Lanes do what those of AMD's code objects do. The rates are those of RADV's
-/// code in the simulator's model, fitted to 23 tiles of 4096x4096x4096 and
-/// 1024x1024x1024 on phoenix, navi31 (Mesa 25.0.7 and 26.1.6) and gfx1201: mean
-/// error 11 %, the tile it takes up to 4.4 % slower than the best. Mesa 26
-/// keeps a workgroup's waves on one compute unit and reads 8 bytes of shared
-/// memory a lane, which half of the banks answer; neither compiler reads ahead
-/// as LLVM does, so that several small workgroups hide each other's waits.
-/// Attention's tiles are those that its registers have room for by RADV's own
-/// count: 16 rows a wave by 16 keys of 128 elements spill nothing with 8 waves
-/// (navi31, both releases), 8 registers with 4. Tiles of few queries have 32
-/// keys.
+/// Lanes do what those of AMD's code objects do. The rates are fitted to RADV's
+/// code in the simulator. Mesa 26 keeps a workgroup's waves on one compute unit
+/// and reads 8 bytes of shared memory a lane, which half of the banks answer.
+/// Neither Mesa 25 nor 26 reads ahead as LLVM does, so several small workgroups
+/// hide each other's waits. Attention's tiles are those for which
+/// RADV itself counts enough registers; few queries take 32 keys at a time.
 TileFacts tilesOfRadv() {
   TileFacts tiles = tilesOfDriver();
   const TileFacts ofRdna = greta::detail::tilesOfRdna(/*copies=*/2);
