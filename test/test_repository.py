@@ -1,5 +1,6 @@
 """Rules the repository keeps about itself: formatting, script syntax, file size, generated pages and tables."""
 
+import ast
 import csv
 import datetime
 import re
@@ -161,3 +162,60 @@ def test_nothing_but_tests_trusts_the_environment():
 def test_files_are_small():
     long = {n: lines for n in tracked(*CPP, ".td", ".py") if (lines := (ROOT / n).read_text().count("\n")) > 650}
     assert not long, "split these: about 600 lines is the limit"
+
+
+def long_functions(text):
+    """The first lines and lengths of C++ functions, and of blocks in them, that have more than 100 lines. The text is clang-format's."""
+    lines = text.split("\n")
+    for indent in ("", "  "):
+        head = re.compile(indent + r"[^\s}/#]")
+        ends = [i for i, line in enumerate(lines) if line == indent + "}"]
+        for end in ends:
+            begin = next((i for i in range(end - 1, -1, -1) if head.match(lines[i])), end)
+            if end - begin >= 100:
+                yield lines[begin], end - begin + 1
+
+
+def test_functions_are_short():
+    """But for tests, which may list many cases."""
+    long = {(n, head): length for n in tracked(*CPP) if not n.startswith("test/") for head, length in long_functions((ROOT / n).read_text())}
+    for n in tracked(".py"):
+        functions = (node for node in ast.walk(ast.parse((ROOT / n).read_text())) if isinstance(node, ast.FunctionDef))
+        long |= {(n, f.name): length for f in functions if (length := f.end_lineno - f.lineno + 1) > 100}
+    assert not long, "divide these: 100 lines is the limit"
+
+
+def test_a_long_function_is_seen():
+    body = "  x();\n" * 99
+    assert not list(long_functions("int f() {\n" + body[7:] + "}\n"))
+    assert list(long_functions("int f() {\n" + body + "}\n")) == [("int f() {", 101)]
+    assert list(long_functions("struct S {\n  int f() {\n" + body.replace("  x", "    x") + "  }\n};\n")) == [("  int f() {", 101)]
+    assert not list(long_functions("int table[] = {\n" + body + "};\n"))
+
+
+def sentences(text, mark):
+    """The sentences of a source's comments. A sentence may go over lines, but not over a line without a comment."""
+    block = []
+    for line in text.split("\n") + [""]:
+        if comment := re.match(rf"\s*{mark}[/!<]*\s*(\S.*)", line):
+            block.append(comment[1])
+        else:
+            yield from re.split(r"(?<=[.:!?])\s+(?=[A-Z])", " ".join(block))
+            block = []
+
+
+def without_subject(text, mark):
+    return [s for s in sentences(text, mark) if re.match(r"(Of|What|Where|Those)\b", s) and not s.endswith("?")]
+
+
+def test_sentences_begin_with_a_subject():
+    """A sentence of a comment that begins with one of these words has to be read twice."""
+    sources = tracked(*CPP, ".td", ".def", ".mlir", ".py")
+    found = {n: some for n in sources if (some := without_subject((ROOT / n).read_text(), "#" if n.endswith(".py") else "//"))}
+    assert not found
+
+
+def test_a_sentence_without_a_subject_is_seen():
+    text = "  // Rows are blocks. What\n  // is left is none.\nint x; // Where?\n// Where is it?\n/// Those: Of all, one.\n"
+    assert without_subject(text, "//") == ["What is left is none.", "Those:", "Of all, one."]
+    assert without_subject("# It is there.\n# What else\nx = 1\n", "#") == ["What else"]

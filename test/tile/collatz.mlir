@@ -1,5 +1,5 @@
-// Of every number how many steps of 3 n + 1 or n / 2 it is away from 1: a while loop that carries two blocks and a scalar, and whose condition asks
-// all lanes. What the condition passes on is not what a turn begins with.
+// Each result is the number of steps of 3 n + 1 or n / 2 from n to 1: a while loop that carries two blocks and a scalar, and whose condition asks
+// all lanes. The condition passes on other values than an iteration begins with.
 greta_tile.func @collatz_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 2 : i32} {
   %zero = arith.constant 0 : i32
   %next = arith.constant 1 : i32

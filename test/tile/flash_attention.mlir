@@ -7,7 +7,7 @@ greta_tile.func @flash_attention_kernel(%q: !greta_tile.ptr<f16>, %k: !greta_til
   %x = greta_tile.program_id 0
   %head = greta_tile.program_id 1
   %row = arith.muli %x, %c32 : i32
-  // Where the head begins.
+  // The head begins here.
   %query_size = arith.muli %queries, %c32 : i32
   %key_size = arith.muli %keys, %c32 : i32
   %q_first = arith.muli %head, %query_size : i32

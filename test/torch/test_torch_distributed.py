@@ -78,7 +78,7 @@ def collectives(torch, dist, rank, size):
         dist.reduce(result, 1)
         check(result, reduced(torch, every, dist.ReduceOp.SUM) if rank == 1 else every[rank], dtype)
 
-    # What only moves is of any type.
+    # Collectives that only move elements take any type.
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.uint8, torch.float64):
         every = [values(torch, one, dtype) for one in range(size)]
         own = every[rank].to("rdna")

@@ -1,6 +1,6 @@
 // RUN: greta-translate %s --greta-to-amdgcn --target=gfx1100 -o - | FileCheck %s
 
-// Lanes of two waves exchange numbers through memory. What a barrier orders is issued before it, and stores have arrived: LLVM sank the load, whose
+// Lanes of two waves exchange numbers through memory. LLVM may not move accesses over a barrier that orders them: it once sank the load, whose
 // result only one wave uses, over the second barrier, and dropped one of two fences in front of the first.
 
 // CHECK-LABEL: exchange:

@@ -1,7 +1,7 @@
 // RUN: greta-opt %s --greta-tile-to-rocdl=chip=gfx1030 | FileCheck %s --check-prefixes=CHECK,DOT
 // RUN: greta-opt %s --greta-tile-to-rocdl=chip=gfx1100 | FileCheck %s --check-prefixes=CHECK,FMA
 
-// Where there is no matrix unit, products of f16 are added up two at a time; of three the last is left. A sum that is used twice stays.
+// Chips without a matrix unit add up products of f16 two at a time, and a third one alone. A sum that is used twice stays.
 // CHECK-LABEL: llvm.func protected @sums(
 // DOT: %[[S:.*]] = llvm.call_intrinsic "llvm.amdgcn.fdot2"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (vector<2xf16>, vector<2xf16>, f32, i1) -> f32
 // DOT: llvm.intr.fma(%{{.*}}, %{{.*}}, %[[S]])

@@ -19,7 +19,7 @@ greta_tile.func @contraction(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>)
   greta_tile.return
 }
 
-// What has instructions stays; with afn it is the bare one; rsqrt is 1 / sqrt, which the
+// Functions that have instructions stay. With afn an instruction stands alone. rsqrt is 1 / sqrt, which the
 // backend makes one instruction of.
 // CHECK-LABEL: llvm.func protected @native
 // CHECK: llvm.intr.exp({{.*}}) {fastmathFlags = #llvm.fastmath<contract>}

@@ -44,7 +44,7 @@ func.func @large(%q: tensor<?x2x?x264xf16>, %k: tensor<?x2x?x264xf16>, %v: tenso
 
 // -----
 
-// Of few queries RADV's registers hold what 32 keys need.
+// RADV's registers hold 32 keys where queries are few.
 // RDNA3: columns = 128, depth = 32, rows = [1, 4, 4]
 func.func @decode_128(%q: tensor<?x8x1x128xf16>, %k: tensor<?x2x?x128xf16>, %v: tensor<?x2x?x128xf16>) -> tensor<?x8x1x128xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x1x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16> -> tensor<?x8x1x128xf16>
@@ -82,7 +82,7 @@ func.func @bytes_of_small_heads(%q: tensor<8x32x1x64xf16>, %k: tensor<8x8x4096x6
 
 // -----
 
-// What is asked for, by those of its targets that have matrix instructions or never had.
+// Targets take the split that the source asks for, whether or not they have matrix instructions.
 // GFX942: depth = 16, rows = [1, 1, 64], split = 6}], waves = 2>
 // NVIDIA: depth = 32, rows = [1, 1, 64], split = 6}], waves = 2>
 // PORTABLE: depth = 32, rows = [1, 1, 64], split = 6}], waves = 2>

@@ -1,4 +1,4 @@
-// What attention cannot be asked for.
+// Attention refuses these configurations.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --verify-diagnostics %s
 
 func.func @other(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {

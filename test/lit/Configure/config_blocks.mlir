@@ -26,7 +26,7 @@ func.func @parts(%a: tensor<1x4096xf16>, %b: tensor<64x4096xf16>) -> tensor<1x64
   return %0 : tensor<1x64xf16>
 }
 
-// Of what the configuration leaves open the rest is the model's.
+// The model chooses everything that the configuration leaves open.
 // CHECK-LABEL: func @multiply_adds
 // CHECK: block_size = 64, spaces = [{columns = 64, depth = 16, rows = [64]}]
 func.func @multiply_adds(%a: tensor<512x512xf32>, %b: tensor<512x512xf32>) -> tensor<512x512xf32> {

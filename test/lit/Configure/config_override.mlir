@@ -1,7 +1,7 @@
 // `greta.config` of a GEMM.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s
 
-// What the source says instead. Of what it leaves open the slice follows the tile; the rest is the model's.
+// The source overrides the model. It leaves the slice open, which follows the tile; the model chooses the rest.
 // CHECK: schedule = #greta.schedule<block_size = 128, spaces = [{chiplets = 8, columns = 96, depth = 64, group = 3, matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16" {{.*}} pipeline = #greta_tile.pipeline<stages = 1, slice = 32>, rows = [160]}], wave_size = 64>
 func.func @override(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
   %0 = greta.matmul %a, %b {greta.config = {tile = [160, 96, 64], waves = 2, stages = 1, slice = 32, group = 3, instruction = [16, 16, 16]}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>

@@ -54,7 +54,7 @@ func.func @four_bits(%a: tensor<1x4096xf16>, %q: tensor<4096x512xi32>, %scales: 
 
 // -----
 
-// What was measured ships (Measured.json); the model has 64x128.
+// The compiler takes the tile that was measured (Measured.json); the model would take 64x128.
 // NVIDIA: columns = 64, depth = 64, group = 8, {{.*}}rows = [64]
 func.func @measured(%a: tensor<1024x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<1024x1024xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<1024x1024xf16>, tensor<1024x1024xf16> -> tensor<1024x1024xf16>

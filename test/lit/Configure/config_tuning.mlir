@@ -106,7 +106,7 @@ func.func @dynamic(%a: tensor<512x?xbf16>, %b: tensor<512x64xbf16>) -> tensor<?x
   return %1 : tensor<?x64xf32>
 }
 
-// What the source says comes first, and is all that counts.
+// The source's configuration comes first, and alone counts.
 // CHECK-LABEL: func @source
 // CHECK: group = 5
 func.func @source(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {

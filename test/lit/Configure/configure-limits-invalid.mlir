@@ -1,4 +1,4 @@
-// What no i32 counts along a dimension of a space.
+// Spaces with more elements along a dimension than an i32 counts are refused.
 // RUN: greta-opt --split-input-file --verify-diagnostics --greta-fuse --greta-configure=target=gfx942 %s
 
 func.func @columns(%x: tensor<3x2147483648xf16>) -> tensor<3x2147483648xf16> {

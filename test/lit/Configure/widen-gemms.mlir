@@ -5,7 +5,7 @@
 
 // TARGET: error: unknown target 'gfx1'; targets are gfx90a
 
-// What the target multiplies stays; f16 has no product of bf16.
+// Types that the target multiplies stay. No instruction multiplies f16 to bf16.
 // CHECK-LABEL: func.func @ocp(
 // WIDE: %[[A:.*]] = arith.extf %{{.*}} : tensor<?x64xf8E4M3FN> to tensor<?x64xf16>
 // WIDE: %[[B:.*]] = arith.extf %{{.*}} : tensor<64x32xf8E5M2> to tensor<64x32xf16>

@@ -16,7 +16,7 @@ func.func @both(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?
 
 // -----
 
-// What nobody wants is not computed; delta that is given is not either.
+// Gradients that nobody uses are not computed, nor is a delta that is given.
 // CHECK-LABEL: func.func @queries(
 // CHECK-COUNT-1: greta.kernel
 // CHECK-NOT: greta.kernel

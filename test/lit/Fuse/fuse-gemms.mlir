@@ -1,4 +1,4 @@
-// What goes into a product's kernel behind it, and the one loop of two GEMMs.
+// Ops behind a GEMM join its kernel, and two GEMMs share one loop.
 // RUN: greta-opt --split-input-file --greta-fuse %s | FileCheck %s
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --greta-to-tile %s | FileCheck %s --check-prefix=TILE
 

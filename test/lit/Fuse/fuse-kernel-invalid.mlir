@@ -1,4 +1,4 @@
-// What greta.kernel and greta.broadcast require.
+// The verifiers of greta.kernel and greta.broadcast refuse these.
 // RUN: greta-opt --split-input-file --verify-diagnostics %s
 
 #s = affine_map<()[s0] -> (s0, 8)>

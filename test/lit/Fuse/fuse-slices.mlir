@@ -1,6 +1,6 @@
 // RUN: greta-opt --split-input-file --greta-fuse %s | FileCheck %s
 
-// What a kernel reads through a slice is the buffer with an offset, in rows as far apart as the buffer's.
+// A kernel that reads a slice reads the buffer at an offset, with the buffer's distance between rows.
 // CHECK-DAG: #[[LEFT:.+]] = affine_map<()[s0] -> (256, 1, 0)>
 // CHECK-DAG: #[[RIGHT:.+]] = affine_map<()[s0] -> (256, 1, 128)>
 // CHECK-LABEL: func.func @halves(

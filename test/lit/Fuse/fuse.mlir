@@ -304,7 +304,7 @@ func.func @turned(%x: tensor<64x48xf16>, %w: tensor<48xf16>, %b: tensor<64x32xf1
 
 // -----
 
-// What would show is computed once: functions, divisions, more than twice the operand's bits; and A where rows are few.
+// Operands that are expensive to compute are computed once: functions, divisions, more than twice the operand's bits; and A where rows are few.
 // CHECK-LABEL: func.func @functions
 // CHECK: math.exp
 // CHECK-NEXT: greta.yield

@@ -1,4 +1,4 @@
-// What greta.grouped_matmul, greta.quantize_rows and a matmul's `precision` do not take: the operand, the limit and the remedy.
+// Verifiers of greta.grouped_matmul, greta.quantize_rows and a matmul's `precision` name the operand, the limit and the remedy.
 // RUN: greta-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
 func.func @types(%a: tensor<?x8xf16>, %b: tensor<4x8x4xbf16>, %o: tensor<5xi32>) {

@@ -1,4 +1,4 @@
-// What the dialect's verifiers and parsers refuse.
+// The dialect's verifiers and parsers refuse these.
 // RUN: greta-opt %s --split-input-file --verify-diagnostics
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {

@@ -1,4 +1,4 @@
-// What registers have no room for is loaded in the loop, from where it goes to shared memory once: one loop, with a branch around the comparisons.
+// Blocks for which registers have no room are loaded in the loop, from shared memory, where they go once: one loop, with a branch around the comparisons.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx1100 --greta-to-tile --cse %s | FileCheck %s
 
 // CHECK-LABEL: greta_tile.func @queries_0(
@@ -20,7 +20,7 @@ func.func @queries(%q: tensor<?x8x?x256xf16>, %k: tensor<?x2x?x256xf16>) -> tens
 
 // -----
 
-// Of gradients the loop goes over the query heads of a key head, too, once for each sum; every query meets every key, so nothing is compared.
+// The loop of gradients goes over the query heads of a key head, too, once for each sum; every query meets every key, so nothing is compared.
 // CHECK-LABEL: greta_tile.func @keys_0(
 // CHECK: scf.for
 // CHECK: %[[HEAD:.*]] = arith.remui %[[TURN:.*]], %[[HEADS:c4_i32]] : i32

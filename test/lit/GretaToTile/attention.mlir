@@ -23,7 +23,7 @@ func.func @causal(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
 
 // -----
 
-// Of 72 elements blocks have 80, of which the last are no memory's; a maximum stays where weights would be small enough, and what is added up is rescaled where one moves.
+// Blocks have 80 columns for heads of 72 elements; the last 8 are not in memory. A maximum stays as long as weights are small enough; when one moves, the sums are rescaled.
 // CHECK-LABEL: greta_tile.func @odd_0(
 // CHECK: greta_tile.load {{.*}} bounds [0, 1](%{{.*}}, %c72_i32) : <f16> -> tensor<256x80xf16>
 // CHECK: greta_tile.load {{.*}} bounds [0](%c72_i32) : <f16> -> tensor<80x64xf16>

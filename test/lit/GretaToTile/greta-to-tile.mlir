@@ -207,8 +207,8 @@ func.func @shared(%a: tensor<3x5x64xf16>, %b: tensor<64x48xf16>) -> tensor<3x5x4
 
 // -----
 
-// Few rows: blocks of the depth in runs, four of them per turn of the loop, loaded first. What is left has a block of its own, which
-// reaches beyond the depth. Sums meet after it, and the bias is added to what has no depth any more.
+// Few rows: blocks along K in runs, four of them per iteration of the loop, loaded first. The remainder of K has a block of its own, which
+// reaches beyond K. Sums meet after it, and the bias is added to the result, which has no K any more.
 // GPU-LABEL: greta_tile.func @decode_0
 // GPU: %[[SUMS:.*]] = scf.for %[[I:.*]] = %c0_i32 to %c4096_i32 step %c1024_i32 iter_args(%[[SUM:.*]] = %
 // GPU: %[[W0:.*]] = greta_tile.load %arg1[%c0_i32, %[[N:.*]], %[[I]], %c0_i32] strides [0, 33000, 8, 1] bounds [] : <f16> -> tensor<1x1x256x8xf16>

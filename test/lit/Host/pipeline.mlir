@@ -16,7 +16,7 @@ func.func @add(%x: tensor<?x8xf16>, %y: tensor<?x8xf16>) -> tensor<?x8xf16> {
   return %0 : tensor<?x8xf16>
 }
 
-// What is rounded between two operations stays so: the conversions may not be contracted.
+// A value that is rounded between two operations stays rounded: the conversions may not be contracted.
 // CHECK-LABEL: llvm.func @twice(
 // CHECK: llvm.fptrunc %{{[0-9]+}} : f32 to f16
 // CHECK: llvm.fpext %{{[0-9]+}} : f16 to f32

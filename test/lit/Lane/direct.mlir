@@ -19,7 +19,7 @@
 // CHECK: greta_tile.barrier in_flight 0
 // CHECK: greta_tile.shared_load
 
-// Masked lanes are beyond the buffer's records. What is read is no alias; the barrier waits.
+// Masked lanes are beyond the buffer's records. Loads of shared memory do not alias the direct load; the barrier waits.
 // ROCDL-LABEL: llvm.func protected @fill
 // ROCDL: %[[OUT:.*]] = llvm.mlir.constant(-2147483648 : i32)
 // ROCDL: %[[OFFSET:.*]] = llvm.select %{{.*}}, %{{.*}}, %[[OUT]]

@@ -5,7 +5,7 @@
 #part = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [0, 8], [0, 0]], wave = [], rep = [1, 1]}>
 
 // Eight halves an entry: a stage is 8 rows of 8 entries. Stored at row * 8 + (column ^ row): the register's row, 4, swizzles column bit 2.
-// Of stage 1 the part at column 16 is loaded, entry 2 of a row, with the lane's row in the swizzle.
+// The load takes stage 1 at column 16, which is entry 2 of a row, with the lane's row in the swizzle.
 // CHECK-LABEL: @swizzled
 // CHECK: %[[ARRAY:.*]] = greta_tile.shared_alloc : <128 x vector<8xf16>>
 // CHECK: arith.xori

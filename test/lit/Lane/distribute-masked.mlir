@@ -28,8 +28,8 @@ greta_tile.func @rows(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, 
   greta_tile.return
 }
 
-// A block that may begin below zero: one comparison of unsigned numbers. Where loads have no masks, lanes that are outside read the first element within, in a branch
-// that blocks take which have one.
+// A block that may begin below zero: one comparison of unsigned numbers. On targets whose loads have no masks, lanes outside read the first element within, in a branch
+// that is taken if the block has an element within.
 // CHECK-LABEL: @below
 // CHECK: %[[BOUND:.*]] = arith.maxsi %{{.*}}, %c0_i32
 // AMD-NOT: arith.select

@@ -61,7 +61,7 @@ greta_tile.func @others(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// What is gathered lies in shared memory, row by row; an index is kept below the extent.
+// The block to gather from lies in shared memory, row by row; an index is kept below the extent.
 // CHECK-LABEL: @gather
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK-DAG: greta_tile.shared_alloc : <64 x f32>

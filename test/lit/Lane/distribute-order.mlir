@@ -41,7 +41,7 @@ greta_tile.func @one_wave(%p: !greta_tile.ptr<i32>) attributes {waves = 1 : i32,
   greta_tile.return
 }
 
-// Where every lane has elements of its own it loads and stores them itself.
+// If every lane has elements of its own, it loads and stores them itself.
 // CHECK-LABEL: greta_tile.func @full
 // CHECK-NOT: greta_tile.barrier
 greta_tile.func @full(%x: !greta_tile.ptr<f32>) attributes {waves = 4 : i32, wave_size = 64 : i32} {

@@ -1,4 +1,4 @@
-// What one condition selects of a vector's elements is one selection of vectors; elements whose conditions differ are selected each.
+// Elements of a vector that share a condition are selected as one vector; elements whose conditions differ are selected one by one.
 // RUN: greta-opt %s --greta-tile-distribute=target=vulkan:portable --canonicalize --cse | FileCheck %s
 
 #row = #greta_tile.layout<{reg = [[1], [2], [4]], lane = [[8], [16], [32], [64], [128]], wave = [], rep = [1]}>

@@ -1,8 +1,8 @@
 // Dots in steps along K: operands, as they are laid out, go through shared memory to a loop.
 // RUN: greta-opt %s --greta-tile-distribute=target=vulkan:lavapipe --greta-tile-barriers=target=vulkan:lavapipe --greta-tile-plan-memory=target=vulkan:lavapipe --canonicalize --cse | FileCheck %s
 
-// A lane has four rows and four columns of the accumulator. Of A four neighbours along K are an entry, a step's; of B four columns. Both fit as a whole,
-// so that one loop of 16 turns does it.
+// A lane has four rows and four columns of the accumulator. An entry of A has four neighbours along K, those of one step; an entry of B has four columns. Both fit as a whole,
+// so that one loop of 16 iterations does it.
 // CHECK-LABEL: greta_tile.func @whole
 // CHECK-DAG: %[[A:.*]] = greta_tile.shared_alloc offset 0 : <256 x vector<4xf32>>
 // CHECK-DAG: %[[B:.*]] = greta_tile.shared_alloc offset 4096 : <128 x vector<4xf32>>

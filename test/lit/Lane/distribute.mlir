@@ -208,7 +208,7 @@ greta_tile.func @dequant_high(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 
   greta_tile.return
 }
 
-// Where nothing says that a block begins within its bounds the loads stand in a branch; then they, and only then, may lie beyond.
+// If nothing says that a block begins within its bounds, its loads stand in a branch, which is taken if it does.
 // CHECK-LABEL: @beyond
 // CHECK: %[[SOME:.*]] = arith.cmpi slt, %{{.*}}, %arg2 : i32
 // CHECK: scf.if %[[SOME]] -> (f32)

@@ -3,7 +3,7 @@
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:portable}))' | FileCheck %s --check-prefixes=CHECK,LACKS
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=F32
 
-// What the target adds in memory stays.
+// Types that the target adds in memory stay.
 // F32: ptr_atomic_rmw fadd {{.*}} : <f32> -> f32
 // F32-NOT: ptr_atomic_rmw fadd
 // CHECK-LABEL: greta_tile.func @add(

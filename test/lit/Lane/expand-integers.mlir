@@ -1,4 +1,4 @@
-// Wide integers become bf16 by an f32 that holds them: bits below its last place are one bit in that place. What f32 holds in any case is converted as it is.
+// Wide integers become bf16 by an f32 that holds them: bits below its last place are one bit in that place. Integers that f32 always holds are converted as they are.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx942}))' | FileCheck %s
 
 // CHECK-LABEL: @wide

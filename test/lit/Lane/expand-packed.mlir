@@ -121,7 +121,7 @@ greta_tile.func @high(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
   greta_tile.return
 }
 
-// Bytes get their exponent by a permutation, or by `and` and `or`. Those in two's complement are taken for natural numbers.
+// Bytes get their exponent by a permutation, or by `and` and `or`. Bytes in two's complement are taken for natural numbers.
 // CHECK-LABEL: greta_tile.func @bytes
 // CHECK: %[[N:.*]] = arith.xori %{{.*}}, %c-2139062144_i32
 // AMD: llvm.call_intrinsic "llvm.amdgcn.perm"(%c1684300900_i32, %[[N]], %c67175424_i32)

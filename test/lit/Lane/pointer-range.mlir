@@ -1,4 +1,4 @@
-// What an argument of less than 2^31 bytes reaches has offsets of 32 bits from that argument, which may wrap on their way.
+// Pointers into an argument of less than 2^31 bytes are that argument and offsets of 32 bits, which may wrap on their way.
 // RUN: greta-opt %s --greta-tile-distribute=target=gfx942 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,AMD
 // RUN: greta-opt %s --greta-tile-distribute=target=vulkan:portable --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,VULKAN
 // RUN: greta-opt %s --greta-tile-distribute=target=gfx942 --canonicalize --cse --greta-tile-to-rocdl=chip=gfx942 | FileCheck %s --check-prefix=ROCDL

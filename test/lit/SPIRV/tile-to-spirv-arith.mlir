@@ -21,7 +21,7 @@ greta_tile.func @half(%x: !greta_tile.ptr<f16>) attributes {wave_size = 1 : i32,
   greta_tile.return
 }
 
-// What is rounded on the way in f32 passes a zero that no driver can see, so that none takes the conversions there and back for nothing.
+// A value that f32 arithmetic rounds on its way is added to a zero that no driver can see, so that no driver drops the two conversions.
 
 // CHECK-LABEL: spirv.module @rounded
 // CHECK: %[[ID:.*]] = spirv.CompositeExtract %{{.*}}[0 : i32] : vector<3xi32>
@@ -87,7 +87,7 @@ greta_tile.func @brain(%x: !greta_tile.ptr<bf16>) attributes {wave_size = 1 : i3
   greta_tile.return
 }
 
-// What f32 may contract carries no decoration; a maximum that need not mind NaN is one instruction.
+// Operations of f32 that may be contracted carry no decoration; a maximum that need not mind NaN is one instruction.
 
 // CHECK-LABEL: spirv.module @single
 // CHECK: spirv.FMul %{{.*}}, %{{.*}} : f32
@@ -219,7 +219,7 @@ greta_tile.func @sums(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32,
   greta_tile.return
 }
 
-// What a sum lost, and whether a number is none, are differences of what is there twice: no driver may take it away.
+// The error of a sum, and the test for NaN, are differences of equal expressions, which no driver may simplify.
 
 // CHECK-LABEL: spirv.module @twice
 // CHECK: %[[SUM:.*]] = spirv.FAdd %[[X:[^ ]*]], %[[Y:[^ ]*]] {no_contraction} : f32
@@ -264,7 +264,7 @@ greta_tile.func @power(%p: !greta_tile.ptr<i64>) attributes {waves = 1 : i32, wa
   greta_tile.return
 }
 
-// Where neither divisor nor range is known, 64-bit integers are divided in 32 bits if both have no more: NVIDIA's driver 580 reads one address twice where
+// 64-bit integers of unknown divisor and range are divided in 32 bits if both have no more: NVIDIA's driver 580 reads one address twice where
 // two addresses hold such quotients that pass through no phi. Numbers that are known to fit need no branch.
 // CHECK-LABEL: spirv.module @wide
 // CHECK: %[[LANE:.*]] = spirv.UConvert %{{.*}} : i32 to i64

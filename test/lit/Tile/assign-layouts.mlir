@@ -54,7 +54,7 @@ greta_tile.func @dot(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %
   greta_tile.return
 }
 
-// What a dot's result is split into has its layout; of multiply-adds lanes and waves stay within one half, and halves repeat.
+// The halves that a dot's result is split into have its layout. Lanes and waves of SIMT FMAs stay within one half, and halves repeat.
 // CHECK-LABEL: @split
 // CHECK: greta_tile.reshape {{.*}} -> tensor<16x1x2x32xf32, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [1, 0, 0, 0]], lane = {{\[\[}}0, 0, 0, 4], [0, 0, 0, 8], [2, 0, 0, 0], [4, 0, 0, 0], [8, 0, 0, 0]], wave = {{\[\[}}0, 0, 0, 16]], rep = [1, 1, 2, 1]}>>
 // CHECK: greta_tile.split
@@ -122,7 +122,7 @@ greta_tile.func @uneven(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// What a contract sums is in registers; lanes and then waves go along the rest of the depth before they go to other columns.
+// A contract sums what is in registers; lanes and then waves go along the rest of K before they go to other columns.
 // CHECK-LABEL: @contract
 // CHECK: greta_tile.load {{.*}} -> tensor<1x4x64x8xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 4]], lane = {{\[\[}}0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 4, 0], [0, 0, 8, 0], [0, 0, 16, 0]], wave = {{\[\[}}0, 0, 32, 0], [0, 1, 0, 0]], rep = [1, 2, 1, 1]}>>
 // CHECK-NOT: convert_layout
@@ -245,7 +245,7 @@ greta_tile.func @chain_in_registers(%q: !greta_tile.ptr<f16> {greta.divisibility
   greta_tile.return
 }
 
-// What a loop does not change is laid out for its dots once, before it; if nothing has decided otherwise it is loaded so.
+// A block that a loop does not change is laid out for its dots once, before it; if nothing has decided otherwise it is loaded so.
 // CHECK-LABEL: @invariant
 // CHECK: %[[A:.*]] = greta_tile.load %arg0{{.*}} -> tensor<16x16xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]]
 // CHECK: %[[S:.*]] = arith.truncf
@@ -308,7 +308,7 @@ greta_tile.func @carried(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64
   greta_tile.return
 }
 
-// What a contract wishes of its dimensions it does not wish of others of that number: dimension 1 of %t is none that is summed.
+// A contract's wishes are for its own dimensions, not for others of the same number: dimension 1 of %t is not summed.
 // CHECK-LABEL: @other_dimensions
 // CHECK: greta_tile.broadcast {{.*}} -> tensor<4x96xf32
 greta_tile.func @other_dimensions(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {

@@ -1,4 +1,4 @@
-// What attention's dots ask of layouts. Decoding loads keys and values where they are multiplied: a lane takes eight neighbours of a value's row, which go to eight
+// Attention's dots ask for these layouts. Decoding loads keys and values where they are multiplied: a lane takes eight neighbours of a value's row, which go to eight
 // instructions. On gfx950 weights are the second dot's A as the first dot left them, because that has its columns, the keys, in other rows: 1, 2, 4 in registers and
 // 8 in lanes, as the second has K, where the instruction has 1, 2, 8 and 4.
 // RUN: greta-opt --greta-fuse --greta-configure=target=vulkan:nvidia --greta-to-tile --greta-tile-promise-arguments --greta-tile-set-target=target=vulkan:nvidia --canonicalize --cse --greta-tile-assign-layouts %s | FileCheck %s --check-prefix=NVIDIA

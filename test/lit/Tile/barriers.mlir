@@ -76,7 +76,7 @@ greta_tile.func @around(%x: i32, %n: i32, %y: i32) attributes {wave_size = 64 : 
   greta_tile.return
 }
 
-// What was stored before a loop is waited for once, in front of it.
+// A store before a loop is waited for once, in front of it.
 // CHECK-LABEL: @before
 // CHECK: greta_tile.shared_store
 // CHECK-NEXT: greta_tile.barrier
@@ -261,7 +261,7 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size
   greta_tile.return
 }
 
-// Where a block is read whole, the barrier that lets its stage be filled again also waits for the next one.
+// If a block is read whole, the barrier that lets its stage be filled again also waits for the next one.
 // CHECK-LABEL: @direct_whole
 // CHECK-COUNT-2: greta_tile.ptr_load_shared
 // CHECK-NEXT: greta_tile.barrier in_flight 1
@@ -332,7 +332,7 @@ greta_tile.func @sums(%n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32
   greta_tile.return
 }
 
-// Where drivers compile, what the next turn takes is loaded behind the barrier; what this turn takes is not.
+// For drivers, loads of the next iteration stand behind the barrier; loads of this iteration do not.
 // CHECK-LABEL: @next_turn
 // CHECK: scf.for
 // CHECK-NEXT: greta_tile.barrier

@@ -1,4 +1,4 @@
-// What is known of integers and pointers, op by op. test/unit/facts compares random programs with numbers.
+// Each op gives facts about its integers and pointers. test/unit/facts compares random programs with numbers.
 // RUN: greta-opt %s --greta-tile-print-facts --verify-diagnostics -o /dev/null
 // REQUIRES: compiler
 

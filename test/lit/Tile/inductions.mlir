@@ -1,4 +1,4 @@
-// What loops carry, from the turn's number.
+// Values that loops carry are computed from the iteration's number.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-inductions,canonicalize))' | FileCheck %s
 
 // Blocks of 32 become elements; pointers that step by as many are where the counter is, and others by a factor.
@@ -68,7 +68,7 @@ greta_tile.func @numbers(%c: !greta_tile.ptr<i32>, %from: i32, %to: i32, %by: i3
   greta_tile.return
 }
 
-// What is needed after the loop, what grows by something new each turn, and blocks that count what nothing is a multiple of stay.
+// Three kinds stay: values that are needed after the loop, values that grow by something new each iteration, and blocks that count in steps of which nothing is a multiple.
 // CHECK-LABEL: @stays
 // CHECK: scf.for %[[T:[a-z0-9]+]] = %c0_i32 to %{{[0-9]+}} step %c1_i32 iter_args(%[[P:[a-z0-9]+]] = %arg0, %[[S:[a-z0-9]+]] = %c0_i32)
 // CHECK: arith.addi %[[S]], %[[T]]

@@ -38,7 +38,7 @@ greta_tile.func @exchanges(%x: i32) attributes {wave_size = 64 : i32, waves = 2 
   greta_tile.return
 }
 
-// Of branches a workgroup takes one. What is used in one loop is in use together; its first array is done with when the branches begin.
+// A workgroup takes one of several branches. Arrays of one loop are in use together; its first array is done with when the branches begin.
 // CHECK-LABEL: @control
 // CHECK-DAG: greta_tile.shared_alloc offset 0 : <64 x i32>
 // CHECK-DAG: greta_tile.shared_alloc offset 272 : <64 x i32>
@@ -71,7 +71,7 @@ greta_tile.func @control(%x: i32, %n: i32, %y: i32) attributes {wave_size = 64 :
   greta_tile.return
 }
 
-// Loops in a loop: what each of them has begins with a store, so that no turn of the outer one leaves anything there. What is read first stays.
+// Loops in a loop: each of them stores its array first, so that no iteration of the outer one leaves anything there. An array that is read first stays.
 // CHECK-LABEL: @nested
 // CHECK-DAG: greta_tile.shared_alloc offset 0 : <4096 x vector<4xf32>>
 // CHECK-DAG: greta_tile.shared_alloc offset 0 : <4095 x vector<4xf32>>

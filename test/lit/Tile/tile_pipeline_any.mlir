@@ -149,7 +149,7 @@ greta_tile.func @needed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
 
 // -----
 
-// What is written is what is loaded ahead; and 128 KiB fit in no workgroup's shared memory.
+// One loop writes what it would load ahead; the other needs 128 KiB, which fit in no workgroup's shared memory.
 // CHECK-LABEL: @untouched
 // CHECK-NOT: local_alloc
 // CHECK-NOT: rolled

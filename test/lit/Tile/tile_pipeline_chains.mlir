@@ -52,7 +52,7 @@ greta_tile.func @scaled(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// What a turn stores through another argument is not what its loads read: they run ahead of it.
+// An iteration stores through another argument than its loads read from: they run ahead of it.
 // CHECK-LABEL: @stored
 // CHECK-COUNT-2: greta_tile.local_alloc
 // CHECK: scf.for

@@ -1,4 +1,4 @@
-// A GEMM that nobody has configured takes all of a workgroup's shared memory. Where registers hold it, one half of a block is read while the other is multiplied; gfx11's
+// A GEMM that nobody has configured takes all of a workgroup's shared memory. If registers hold it, one half of a block is read while the other is multiplied; gfx11's
 // operands take twice as many, so that there each tile is read before its products.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-assign-layouts,greta-tile-pipeline{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,GFX942
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx1100},greta-tile-assign-layouts,greta-tile-pipeline{target=gfx1100}))' | FileCheck %s --check-prefixes=CHECK,GFX1100

@@ -157,7 +157,7 @@ greta_tile.func @overlapping(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 :
 
 // -----
 
-// What a branch stores counts, and so does an index that an address follows from.
+// A store in a branch counts, and so does the load of an index that an address follows from.
 // CHECK-LABEL: @index
 // CHECK-NOT: local_alloc
 greta_tile.func @index(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %rows: !greta_tile.ptr<i32>, %o: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {

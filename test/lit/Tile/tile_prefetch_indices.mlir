@@ -1,4 +1,4 @@
-// What addresses of loads follow from is loaded a turn before them: before the loop, if it has turns, for the first; beyond the end the last turn's comes again.
+// Indices that addresses of loads follow from are loaded an iteration before them: those of the first before the loop, if it has iterations; beyond the end the last iteration's come again.
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:nvidia},greta-tile-assign-layouts,greta-tile-pipeline{target=vulkan:nvidia},canonicalize,cse))' | FileCheck %s
 
 // Keys of a cache in pages are operands of a dot: they run ahead themselves, and the table's entries further.
@@ -76,7 +76,7 @@ greta_tile.func @sum(%o: !greta_tile.ptr<f32>, %x: !greta_tile.ptr<f32>, %index:
 
 // -----
 
-// What the loop writes may be an index of the next turn.
+// The loop may write an index of the next iteration.
 // CHECK-LABEL: @written
 // CHECK: scf.for
 // CHECK: %[[ENTRY:.*]] = greta_tile.load_scattered {{.*}} : !greta_tile.ptr<i32> -> i32

@@ -1,5 +1,5 @@
 // A loop over K that nobody has configured gets the schedule that the model finds fastest for a GEMM with its blocks as the tile: half a block at a time where
-// registers hold it; on gfx950 blocks of 256x256x64 go straight to shared memory, in three stages where there is room. What the loop says stays, and targets whose rows
+// registers hold it; on gfx950 blocks of 256x256x64 go straight to shared memory, in three stages where there is room. A schedule that the loop has stays, and targets whose rows
 // do not ask for it have nothing.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-schedule{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,GFX942
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx950},greta-tile-schedule{target=gfx950}))' | FileCheck %s --check-prefixes=CHECK,GFX950
@@ -81,7 +81,7 @@ greta_tile.func @one(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %
   greta_tile.return
 }
 
-// What a launch asks for is the kernel's.
+// A kernel has the number of stages that its launch asks for.
 // CHECK-LABEL: @launched
 // CHECK: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice
 greta_tile.func @launched(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32, greta_tile.stages = 1 : i32} {

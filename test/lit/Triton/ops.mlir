@@ -166,7 +166,7 @@ tt.func private @"kernels.f__fp32__(1,)cconstexpr_2_d_0_"(%n: i32) -> f32 attrib
 tt.func public @descriptors(%p: !tt.ptr<f32>, %n: i32, %u: i64, %rows: tensor<16xi32>, %host: !tt.tensordesc<tensor<1x32xf32>>) {
   // CHECK: tt.make_tensor_descriptor %{{.*}}, {{\[.*\]}}, {{\[.*\]}} {padding = 2 : i32} : <f32>, <16x16xf32>
   %d = tt.make_tensor_descriptor %p, [%n, %n], [%u, %u] {padding = 2 : i32} : <f32>, <16x16xf32>
-  // What 3.6 and 3.7 print.
+  // Triton 3.6 and 3.7 print this form.
   // CHECK: tt.make_tensor_descriptor %{{.*}} : <f32>, <16x16xf32>
   %e = tt.make_tensor_descriptor %p, [%n, %n], [%u, %u] : <f32>, <tensor<16x16xf32>>
   // CHECK: tt.descriptor_load %{{.*}}[%{{.*}}, %{{.*}}] : !tt.tensordesc<16x16xf32> -> tensor<16x16xf32>

@@ -105,7 +105,7 @@ tt.func public @loops(%p: !tt.ptr<f32>, %n: i32) {
   tt.return
 }
 
-// What a program says about itself and the grid stays so.
+// Prints, and questions about the program and the grid, stay.
 
 // CHECK-LABEL: greta_tile.func @debug_0(
 // CHECK: %[[N:.*]] = greta_tile.num_programs 1

@@ -190,7 +190,7 @@ tt.func public @passed(%d: !tt.tensordesc<tensor<1x32xf32>>, %d_0: i32, %d_1: i3
   tt.return
 }
 
-// What has no sign in the language has none as a pointer.
+// Unsigned types of the language are pointers to integers without a sign.
 // CHECK-LABEL: greta_tile.func @unsigned_0(
 // CHECK-SAME: !greta_tile.ptr<i8>
 tt.func public @unsigned(%d: !tt.tensordesc<16x32xui8>, %d_0: i32, %d_1: i32, %d_2: i64, %d_3: i64, %k: i32) {

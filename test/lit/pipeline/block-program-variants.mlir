@@ -1,5 +1,5 @@
-// A block program whose blocks fit only where matrix instructions leave them in registers has no variant without: the package says so. What changes its
-// layout passes through shared memory in parts, but what is gathered from lies there as a whole.
+// A block program whose blocks fit only where matrix instructions leave them in registers has no variant without: the package says so. A block that changes its
+// layout passes through shared memory in parts, but a block to gather from lies there as a whole.
 // RUN: greta-translate --greta-to-package --targets=vulkan:nvidia %s -o %t.greta 2> %t.err
 // RUN: FileCheck %s < %t.err
 // RUN: greta-run %t.greta --inspect | FileCheck %s --check-prefix=VARIANTS

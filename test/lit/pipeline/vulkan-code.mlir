@@ -1,4 +1,4 @@
-// What goes to Vulkan drivers, and what RADV makes of it on RDNA3: row kernels move 16 bytes per lane and access, nothing spills, nothing
+// These modules go to Vulkan drivers; RADV compiles them for RDNA3: row kernels move 16 bytes per lane and access, nothing spills, nothing
 // lies in scratch. Every family's module is valid.
 // REQUIRES: compiler
 // RUN: greta-translate --greta-to-package --targets=vulkan %s -o %t.greta

@@ -1,4 +1,4 @@
-// Of a number and NaN the extremum is the number: by one instruction where drivers keep to it, else by two selections behind it. Where NaN wins there are always two.
+// The extremum of a number and NaN is the number: by one instruction for drivers that keep to it, else by two selections behind it. Extrema in which NaN wins always have two.
 // REQUIRES: compiler
 // RUN: greta-translate --greta-to-spirv --target=vulkan:nvidia %s -o %t.spv && spirv-dis %t.spv | FileCheck %s --implicit-check-not=' FM'
 // RUN: greta-translate --greta-to-spirv --target=vulkan:portable %s -o %t.any.spv && spirv-dis %t.any.spv | FileCheck %s --check-prefix=ANY --implicit-check-not=' NM'

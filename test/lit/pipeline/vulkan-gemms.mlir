@@ -1,4 +1,4 @@
-// What RADV makes of cooperative matrices on RDNA3, by the layouts that the runtime probes on a virtual Radeon: v_wmma, no spills, nothing in scratch, and no workgroup that asks for more shared memory than
+// RADV compiles cooperative matrices for RDNA3, by the layouts that the runtime probes on a virtual Radeon: v_wmma, no spills, nothing in scratch, and no workgroup that asks for more shared memory than
 // the device has. A and B in both orders, a dynamic M, and an edge.
 // REQUIRES: compiler, radv-null
 // RUN: greta-translate --greta-to-package --targets=vulkan:rdna3 %s -o %t.greta

@@ -1,6 +1,6 @@
 //===- LayoutTest.cpp - layouts by example --------------------------------===//
 //
-// What the members mean, on layouts small enough to check by hand. The property
+// Each member is tried on layouts small enough to check by hand. The property
 // tests are in LayoutPropertyTest.cpp.
 //
 //===----------------------------------------------------------------------===//

@@ -231,8 +231,9 @@ TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
         ASSERT_EQ(Y[static_cast<size_t>(I)], I < Count ? 13 : 7) << I;
     }
   });
-  // Its test, and the launches. Of each rank the test's four copies were
-  // imported, and the temporaries, which grew twice.
+  // NCCL was called by the test when the communicator was made, and by each
+  // launch. Each rank imported the test's four copies and the temporaries,
+  // which grew twice.
   EXPECT_EQ(Calls("ncclAllReduce"), 2 * (1 + 6));
   EXPECT_EQ(Calls("cuImportExternalMemory"), 2 * (4 + 2));
 }

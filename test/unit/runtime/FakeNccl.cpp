@@ -90,7 +90,7 @@ struct Mapped {
   size_t Bytes, Offset;
 };
 
-// What a rank brings to a collective.
+// A rank brings these to a collective.
 struct Given {
   const char *From;
   std::vector<const char *> Sends; // by rank

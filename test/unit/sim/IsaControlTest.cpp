@@ -1,6 +1,6 @@
 //===- IsaControlTest.cpp - branches, barriers, hardware registers --------===//
 //
-// What instructions do to the wave itself: its program counter, state, MODE,
+// These instructions change the wave itself: its program counter, state, MODE,
 // status, scalar registers by index; and those that change nothing at all.
 //
 //===----------------------------------------------------------------------===//

@@ -19,8 +19,8 @@ public:
 
   // Rows from one piece to the next.
   size_t perPiece() const { return pieceRows; }
-  // Made-up rows repeat after a piece: nobody looks for patterns in them. What
-  // the first one became is every other one, too.
+  // Made-up rows repeat after a piece: nobody looks for patterns in them. So
+  // the first piece is converted alone, and stands for all others.
   bool repeats() const { return !made.empty(); }
   // `row` begins a piece, whose rows lie one behind the other.
   const uint8_t *at(size_t row) const {

@@ -102,8 +102,8 @@ void Scheduler::release(Job &job) {
 void Scheduler::grow() {
   for (size_t i = 0; i < running.size(); ++i) {
     Job &job = *running[i];
-    // A step leaves where the next one begins, so it needs that page, too. Of
-    // a step with guesses one token is sure.
+    // A step leaves where the next one begins, so it needs that page, too.
+    // A step with guesses is sure of one token.
     int64_t needed =
         std::min((drafts ? job.made : job.queued) + 1, job.request.most);
     int64_t more = std::min(needed + growth, job.request.most);
