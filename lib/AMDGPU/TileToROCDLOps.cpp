@@ -151,10 +151,7 @@ static Value callIntrinsic(ImplicitLocOpBuilder &b, Type type,
       .getResult(0);
 }
 
-void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
-                                        RewritePatternSet &patterns,
-                                        const Kernel &kernel) {
-  Lowerings lowerings(converter, patterns);
+static void addIds(Lowerings &lowerings, const Kernel &kernel) {
   lowerings.add<tile::ProgramIdOp>([](auto op, auto, auto &b) -> Value {
     Type type = b.getI32Type();
     switch (op.getAxis()) {
@@ -183,12 +180,9 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                               constantI32(b, llvm::Log2_32(kernel.waveSize)));
     return ROCDL::ReadfirstlaneOp::create(b, b.getI32Type(), id);
   });
-  lowerings.add<tile::PtrStoreOp>([](auto op, auto x, auto &b) -> Value {
-    Value address = laneAddress(b, x.getBase(), x.getOffset(),
-                                op.getBase().getType().getElementType());
-    LLVM::StoreOp::create(b, x.getValue(), address, op.getAlign());
-    return {};
-  });
+}
+
+static void addSharedMemory(Lowerings &lowerings, const Kernel &kernel) {
   lowerings.add<tile::SharedAllocOp>([&](auto op, auto, auto &b) -> Value {
     auto [global, offset] = kernel.shared.at(op);
     Value begin = LLVM::AddressOfOp::create(b, global);
@@ -223,6 +217,10 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                               "workgroup");
     return Value();
   });
+}
+
+/// Instructions of all of a wave's lanes, and of the workgroup.
+static void addWaveInstructions(Lowerings &lowerings, const Kernel &kernel) {
   lowerings.add<tile::AnyOp>([&](auto op, auto x, auto &b) -> Value {
     Type mask = b.getIntegerType(kernel.waveSize);
     Value lanes = ROCDL::BallotOp::create(b, mask, x.getCondition());
@@ -261,6 +259,21 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
     Value saturates = LLVM::ConstantOp::create(b, b.getI1Type(), false);
     return callIntrinsic(b, b.getF32Type(), "fdot2",
                          {x.getA(), x.getB(), x.getAcc(), saturates});
+  });
+}
+
+void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
+                                        RewritePatternSet &patterns,
+                                        const Kernel &kernel) {
+  Lowerings lowerings(converter, patterns);
+  addIds(lowerings, kernel);
+  addSharedMemory(lowerings, kernel);
+  addWaveInstructions(lowerings, kernel);
+  lowerings.add<tile::PtrStoreOp>([](auto op, auto x, auto &b) -> Value {
+    Value address = laneAddress(b, x.getBase(), x.getOffset(),
+                                op.getBase().getType().getElementType());
+    LLVM::StoreOp::create(b, x.getValue(), address, op.getAlign());
+    return {};
   });
   lowerings.add<tile::ReturnOp>([](auto, auto, auto &b) -> Value {
     LLVM::ReturnOp::create(b, ValueRange());

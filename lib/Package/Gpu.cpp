@@ -229,6 +229,79 @@ static LogicalResult checkResidents(tile::LaunchOp launch, int64_t wavesOfSimd,
               << ": join for fewer workgroups on a compute unit";
 }
 
+/// Fills in what a launch says of its kernel: arguments, grid, config. The
+/// kernel itself, `code`, says how large its scalars get.
+static void describeLaunch(tile::LaunchOp launch, tile::FuncOp code,
+                           Buffers &buffers, CompiledKernel &kernel) {
+  kernel.args.clear();
+  for (Value operand : launch->getOperands())
+    kernel.args.push_back(buffers.place(operand));
+  for (auto [i, tensor] : llvm::enumerate(launch->getResults()))
+    if (!launch.getTiedOperand(i))
+      kernel.args.push_back(buffers.place(tensor));
+  for (AffineExpr scalar : launch.getScalars().getResults()) {
+    unsigned number = kernel.args.size();
+    Type type = code.getArgumentTypes()[number];
+    kernel.args.push_back({KernelArg::Scalar, 0, scalar, type.isInteger(64)});
+    if (auto largest =
+            code.getArgAttrOfType<IntegerAttr>(number, tile::largestName))
+      kernel.args.back().largest = largest.getInt();
+  }
+  kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
+  kernel.config = launch.getConfigAttr();
+  kernel.isResident = launch.getResident();
+  kernel.byRows.clear();
+  if (auto byRows = launch.getByRows())
+    kernel.byRows.assign(byRows->begin(), byRows->end());
+  kernel.log = {};
+  if (auto sites = code->getAttrOfType<ArrayAttr>(tile::logName))
+    kernel.log = {buffers.place(launch.getResults().back()).index, sites};
+}
+
+/// Compiles a launch's kernel, and adds to `needs` what its code asks of a
+/// device. Fails where a resident launch has more workgroups than run at a
+/// time.
+static LogicalResult emitCode(tile::LaunchOp launch, tile::FuncOp code,
+                              const TargetRow &row,
+                              const CompileOptions &options,
+                              CompiledKernel &kernel, Requirements &needs) {
+  kernel.entry = code.getSymName().str();
+  kernel.block = {code.getBlockSize(), 1, 1};
+  // These limit how many workgroups run at a time.
+  int64_t wavesOfSimd = row.maxWavesPerSimd, ldsBytes = 0;
+  std::optional<int64_t> vgprs;
+  if (row.isHip()) {
+    // Another order may take registers that workgroups at a time need.
+    CompileOptions how = options;
+    how.reorders &= !kernel.isResident;
+    FailureOr<HsacoKernel> hsaco = emitHsaco(code, row, how);
+    if (failed(hsaco))
+      return failure();
+    kernel.object = std::move(hsaco->object);
+    kernel.stats = hsaco->stats;
+    if (!kernel.stats)
+      return success();
+    ldsBytes = kernel.ldsBytes = kernel.stats->ldsBytes;
+    wavesOfSimd = kernel.stats->occupancy;
+    vgprs = kernel.stats->vgprs;
+  } else {
+    TimingScope timing = options.nest("emit SPIR-V");
+    FailureOr<SpirvObject> spirv = emitSpirv(code, row, options.artifact);
+    if (failed(spirv))
+      return failure();
+    kernel.object = std::move(spirv->object);
+    kernel.ldsBytes = spirv->requirements.sharedBytes;
+    // NVIDIA's driver was seen to add this much to a workgroup's.
+    constexpr int64_t driverBytes = 1024;
+    ldsBytes = kernel.ldsBytes + driverBytes;
+    addRequirements(needs, spirv->requirements);
+  }
+  if (!kernel.isResident)
+    return success();
+  return checkResidents(launch, wavesOfSimd, vgprs, ldsBytes,
+                        code.getNumWaves(), row);
+}
+
 /// The lane-level programs of a module to the variant.
 static LogicalResult emitForGpu(ModuleOp module, const TargetRow &row,
                                 const CompileOptions &options,
@@ -269,30 +342,8 @@ static LogicalResult emitForGpu(ModuleOp module, const TargetRow &row,
       continue;
     CompiledKernel &kernel =
         variant.kernels.emplace_back(compiled.lookup(launch.getKernel()));
-    kernel.args.clear();
     auto code = symbols.lookup<tile::FuncOp>(launch.getKernel());
-    for (Value operand : launch->getOperands())
-      kernel.args.push_back(buffers.place(operand));
-    for (auto [i, tensor] : llvm::enumerate(launch->getResults()))
-      if (!launch.getTiedOperand(i))
-        kernel.args.push_back(buffers.place(tensor));
-    for (AffineExpr scalar : launch.getScalars().getResults()) {
-      unsigned number = kernel.args.size();
-      Type type = code.getArgumentTypes()[number];
-      kernel.args.push_back({KernelArg::Scalar, 0, scalar, type.isInteger(64)});
-      if (auto largest =
-              code.getArgAttrOfType<IntegerAttr>(number, tile::largestName))
-        kernel.args.back().largest = largest.getInt();
-    }
-    kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
-    kernel.config = launch.getConfigAttr();
-    kernel.isResident = launch.getResident();
-    kernel.byRows.clear();
-    if (auto byRows = launch.getByRows())
-      kernel.byRows.assign(byRows->begin(), byRows->end());
-    kernel.log = {};
-    if (auto sites = code->getAttrOfType<ArrayAttr>(tile::logName))
-      kernel.log = {buffers.place(launch.getResults().back()).index, sites};
+    describeLaunch(launch, code, buffers, kernel);
     if (kernel.isResident) {
       Requirements &needs = variant.requires_;
       needs.resident = std::max(needs.resident, launch.getResidents());
@@ -306,40 +357,8 @@ static LogicalResult emitForGpu(ModuleOp module, const TargetRow &row,
       continue;
     if (unit.empty())
       unit = matrixUnit(code);
-    kernel.entry = code.getSymName().str();
-    kernel.block = {code.getBlockSize(), 1, 1};
-    if (row.isHip()) {
-      // Another order may take registers that workgroups at a time need.
-      CompileOptions how = options;
-      how.reorders &= !kernel.isResident;
-      FailureOr<HsacoKernel> hsaco = emitHsaco(code, row, how);
-      if (failed(hsaco))
-        return failure();
-      kernel.object = std::move(hsaco->object);
-      kernel.stats = hsaco->stats;
-      kernel.ldsBytes = hsaco->stats ? hsaco->stats->ldsBytes : 0;
-      if (kernel.isResident && kernel.stats &&
-          failed(checkResidents(launch, kernel.stats->occupancy,
-                                kernel.stats->vgprs, kernel.ldsBytes,
-                                code.getNumWaves(), row)))
-        return failure();
-    } else {
-      TimingScope timing = options.nest("emit SPIR-V");
-      FailureOr<SpirvObject> spirv = emitSpirv(code, row, options.artifact);
-      if (failed(spirv))
-        return failure();
-      kernel.object = std::move(spirv->object);
-      kernel.ldsBytes = spirv->requirements.sharedBytes;
-      // NVIDIA's driver was seen to add this much to a workgroup's.
-      constexpr int64_t driverBytes = 1024;
-      if (kernel.isResident &&
-          failed(checkResidents(launch, row.maxWavesPerSimd,
-                                /*vgprs=*/std::nullopt,
-                                kernel.ldsBytes + driverBytes,
-                                code.getNumWaves(), row)))
-        return failure();
-      addRequirements(variant.requires_, spirv->requirements);
-    }
+    if (failed(emitCode(launch, code, row, options, kernel, variant.requires_)))
+      return failure();
     compiled[kernel.entry] = kernel;
   }
   if (!unit.empty())

@@ -63,6 +63,36 @@ static bool hasArgument(const greta::Function &function, const char *name) {
                      [&](const auto &info) { return info.name == name; });
 }
 
+// The sizes of steps that a package has functions for, in ascending order, and
+// 0, which stands for prompts, behind them.
+static std::vector<int64_t> stepSizes(const greta::Package &package) {
+  std::vector<int64_t> sizes;
+  for (const std::string &name : package.functions())
+    if (name.rfind("head_", 0) == 0 && name != headFunction(0))
+      sizes.push_back(std::atoll(name.c_str() + 5));
+  std::sort(sizes.begin(), sizes.end());
+  sizes.push_back(0);
+  return sizes;
+}
+
+// Elements of each latent tensor of a pass over so many tokens, by name.
+static std::map<std::string, int64_t> latentSizes(const Config &config,
+                                                  int64_t tokens) {
+  std::map<std::string, int64_t> sizes;
+  if (!config.has(LatentKeys))
+    return sizes;
+  std::vector<std::string> names(std::begin(latentResults),
+                                 std::end(latentResults));
+  names.push_back("latent_queries");
+  for (const std::string &name : names) {
+    int64_t elements = 1;
+    for (int64_t extent : latentShape(config, name, tokens))
+      elements *= extent;
+    sizes[name] = elements;
+  }
+  return sizes;
+}
+
 Engine::Engine(const Model &model, const std::string &packagePath,
                const EngineOptions &options)
     : shard(options.count > 1 && !options.isByLayers
@@ -93,13 +123,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   }
   if (c.has(LatentKeys))
     joinLatents.push_back(load("latent_join"));
-  std::vector<int64_t> sizes;
-  for (const std::string &name : package.functions())
-    if (name.rfind("head_", 0) == 0 && name != headFunction(0))
-      sizes.push_back(std::atoll(name.c_str() + 5));
-  std::sort(sizes.begin(), sizes.end());
-  sizes.push_back(0);
-  for (int64_t size : sizes)
+  for (int64_t size : stepSizes(package))
     steps.push_back(loadStep(size));
 
   weights = std::make_unique<Weights>(
@@ -125,16 +149,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     buffer = allocateForOthers(static_cast<size_t>(chunk * c.width) * 4);
   if (withExperts >= 0)
     makePairs();
-  std::vector<std::string> names(std::begin(latentResults),
-                                 std::end(latentResults));
-  names.push_back("latent_queries");
-  for (const std::string &name : names) {
-    int64_t elements = 1;
-    for (int64_t extent : latentShape(c, name, chunk))
-      elements *= extent;
-    if (c.has(LatentKeys))
-      latents[name] = allocate(elements, bytesOf(element));
-  }
+  for (const auto &[name, elements] : latentSizes(c, chunk))
+    latents[name] = allocate(elements, bytesOf(element));
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
   makeCaches();
   cache = Pages(pages);
