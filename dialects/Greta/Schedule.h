@@ -11,23 +11,35 @@
 
 namespace greta {
 
-/// The schedule of one space. An integer is not less than it is here.
+/// The schedule of one space. The initial value of an integer is the least that
+/// the verifier takes.
 struct SpaceSchedule {
-  int64_t chiplets = 1; // that workgroups are dealt to in turn
+  /// Workgroups are dealt to so many chiplets in turn.
+  int64_t chiplets = 1;
   int64_t columns = 1;
-  int64_t depth = 0; // of a GEMM; of attention, keys at a time
+  /// The K tile of a GEMM. Attention: keys, or other rows, of an iteration.
+  int64_t depth = 0;
   bool flat = false;
-  int64_t group = 1; // rows of blocks that neighbouring workgroups share
-  bool loop = false; // along columns; of attention's loops, its own rows lie
-                     // in shared memory
-  tile::MatrixAttr matrix;         // its instruction; null: SIMT FMAs
-  tile::PipelineAttr pipeline;     // of its loop over K; null: none
-  llvm::SmallVector<int64_t> rows; // per group of row dimensions
-  int64_t run = 0;    // along the depth, in a lane; 0: not the skinny schedule
-  int64_t split = 1;  // ranges of a GEMM's K, each with its own workgroups;
-                      // of attention's keys, workgroups wanted in all
-  int64_t unroll = 1; // blocks along the depth per iteration of its loop;
-                      // of attention, for each of which are waves
+  /// Neighbouring workgroups share so many rows of tiles (GROUP_M).
+  int64_t group = 1;
+  /// A loop goes over pieces of a row. Attention: its own rows lie in shared
+  /// memory.
+  bool loop = false;
+  /// The matrix instruction; null: SIMT FMAs.
+  tile::MatrixAttr matrix;
+  /// The pipeline of a GEMM's loop over K; null: none.
+  tile::PipelineAttr pipeline;
+  /// The rows of a workgroup in each group of row dimensions.
+  llvm::SmallVector<int64_t> rows;
+  /// A lane of a skinny GEMM has so many neighbours along K. 0: the GEMM is not
+  /// skinny.
+  int64_t run = 0;
+  /// Ranges of a GEMM's K, each with workgroups of its own. Attention: the
+  /// workgroups that are wanted in all.
+  int64_t split = 1;
+  /// Blocks along K in an iteration of a skinny GEMM. Attention: the waves that
+  /// have keys of their own.
+  int64_t unroll = 1;
 
   /// Calls `visit` with the name of each entry, in their order, and its member.
   template <typename Visitor> static void forEachEntry(Visitor &&visit) {
@@ -49,10 +61,10 @@ struct SpaceSchedule {
 /// The schedule of a kernel.
 struct Schedule {
   int64_t blockSize = 0;
-  int64_t gridLimit = 0; // 0: none
+  int64_t gridLimit = 0; // the most workgroups along an axis; 0: no limit
   llvm::SmallVector<SpaceSchedule> spaces;
   int64_t waveSize = 0;
-  int64_t waves = 0; // of a block program, in place of both sizes
+  int64_t waves = 0; // a block program's, which has this in place of sizes
 
   int64_t numWaves() const { return waves ? waves : blockSize / waveSize; }
   template <typename Visitor> static void forEachEntry(Visitor &&visit) {

@@ -26,21 +26,22 @@ enum TileKind : unsigned {
   AttentionGradients = 16,
 };
 
-/// The tile of a kernel and how its workgroup goes over it: what `greta.config`
-/// and the tuning database name. Attention has `m` own rows and `k` others, row
-/// operators `m` rows of `n` columns.
+/// The tile of a kernel and how its workgroup goes over it: the entries that
+/// `greta.config` and the tuning database name. Attention has `m` rows of its
+/// own and `k` others in an iteration, row operators `m` rows of `n` columns.
 struct Tile {
   const MatrixInstruction *instruction = nullptr; // null: SIMT FMAs
   int64_t m = 0, n = 0, k = 0, waves = 0;
   int64_t stages = 1, slice = 0, group = 8, split = 1;
-  bool opaque = false; // takes the layouts for unknown
-  bool direct = false; // loads straight to shared memory
-  int64_t run = 0;     // of a skinny GEMM, elements along K in a lane
-  int64_t unroll = 1;  // blocks along K per iteration; of attention, for each
-                       // of which are waves
-  int64_t heads = 1;   // of attention, whose own rows are together
-  bool loop = false; // over pieces of a row; of attention, own rows are shared
-  bool flat = false; // without rows
+  bool opaque = false; // the instruction's layouts are taken for unknown
+  bool direct = false; // the loop loads straight to shared memory
+  int64_t run = 0;     // a lane's neighbours along K in a skinny GEMM; else 0
+  int64_t unroll = 1;  // a skinny GEMM's blocks along K in an iteration;
+                       // attention's waves that have keys of their own
+  int64_t heads = 1;   // attention's heads whose own rows share the tile
+  bool loop = false;   // a loop goes over pieces of a row; attention's own rows
+                       // lie in shared memory
+  bool flat = false;   // the space is one row
 
   TileKind kindOfGemm() const {
     return instruction ? MatrixGemm : run ? SkinnyGemm : SimtGemm;
@@ -52,37 +53,40 @@ struct Tile {
   }
 };
 
-/// A GEMM as the choice sees it.
+/// A GEMM as the choice of tiles sees it.
 struct Problem {
-  int64_t m, n, k;       // guesses where dynamic
+  int64_t m, n, k;       // extents; guesses for dynamic ones
   int64_t bytes;         // of an element of A and B
-  bool rowsOfA, rowsOfB; // stored with neighbours along K
-  int64_t count;         // GEMMs of the same A; of a loop, operands beside A
-  bool parts;            // of K may be summed by waves (hasParts)
-  bool splits;           // by workgroups (canSplit)
-  int64_t batch;         // of each
-  int64_t head;          // columns that tiles take whole; 1: any
-  int64_t within;        // columns that waves stay within; 0: any
-  /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
+  bool rowsOfA, rowsOfB; // the operand is stored with neighbours along K
+  int64_t count;         // GEMMs of the same A; a loop's operands beside A
+  bool parts;            // waves may sum parts of K (hasParts)
+  bool splits;           // workgroups may (canSplit)
+  int64_t batch;         // matrices of a batch
+  int64_t head;          // columns that a tile takes or leaves as a whole
+  int64_t within;        // columns that a wave's part stays within; 0: any
+  /// The rows of A and of B are multiples of so many bytes, up to 16, in
+  /// memory.
   int64_t alignOfA, alignOfB;
-  bool isNorm;                                // A is one
-  int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
-  int64_t bytesOut = 4;                       // of an element of the GEMM
-  bool stored = false;                        // neither is computed
-  int64_t group = 0; // packed weights that share a scale; 0: none are packed
-  int64_t unit = 0;  // and that are unpacked together
-  bool hasZeros = false;          // they also share a zero that is loaded
-  bool sharesRows = false;        // and rows of B share scales
+  bool isNorm; // A is the result of a norm
+  /// Elements of A and of B are computed from so many bits in memory.
+  int64_t loaded[2] = {8 * bytes, 8 * bytes};
+  int64_t bytesOut = 4;    // of an element of the result
+  bool stored = false;     // neither operand is computed
+  int64_t group = 0;       // packed weights that share a scale; 0: none packed
+  int64_t unit = 0;        // packed weights that are unpacked together
+  bool hasZeros = false;   // packed weights also share a zero that is loaded
+  bool sharesRows = false; // rows of B share scales
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
   int64_t channels = 0;           // of an image whose patches A is; 0: none
-  int64_t groups = 0;             // of rows, each with a B; 0: there are none
-  /// Dots of a block, and sums of its size in registers, where these are not
-  /// `count`: bf16x3 has three dots for each GEMM. 0: they are.
+  int64_t groups = 0;             // of rows, each with a B of its own; 0: none
+  /// Dots of a block, and sums of its size in registers, if these are other
+  /// than `count`: bf16x3 has three dots for each GEMM. 0: they are `count`.
   int64_t dots = 0, sums = 0;
   int64_t numDots() const { return dots ? dots : count; }
   int64_t numSums() const { return sums ? sums : count; }
 
-  /// So many rows in all. Each group has as many, with few rows one each.
+  /// Sets the number of rows, of which each group gets an equal share. With
+  /// fewer rows than groups, so many groups have one row each.
   void setRows(int64_t rows) {
     m = groups ? std::max<int64_t>(1, rows / groups) : rows;
     if (groups)
@@ -96,19 +100,19 @@ struct Limits {
          const TuningDatabase *tuning = nullptr, int64_t spareRegisters = 0);
   int64_t wave;
   int64_t maxBlock;
-  int64_t shareBlock;  // of a workgroup that several rows share
+  int64_t shareBlock;  // lanes of a workgroup that several rows share
   int64_t maxElements; // per lane
   int64_t ldsBytes;
   int64_t simds;                      // of the whole device
-  ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
+  ArrayRef<MatrixInstruction> matrix; // empty if they are not to be used
   const TargetRow &row;
   // For a GEMM that shares its launch (ConfigureTogether.cpp):
-  int64_t columns = 0;        // of all of them; 0: it is alone
-  const Tile *lead = nullptr; // what one has decided for all; null: none yet
-  bool wide; // a GPU: lanes are many and registers wait to be filled
-  const TuningDatabase *tuning; // what was measured; null: nothing
-  int64_t spareRegisters;       // of a lane that a chosen tile leaves free
-  int64_t block = 0; // lanes that the workgroup has; 0: as many as it likes
+  int64_t columns = 0;        // of all GEMMs of the launch; 0: it is alone
+  const Tile *lead = nullptr; // the first GEMM's tile; null: none has one yet
+  bool wide; // the target is a GPU: it has many lanes, with many registers
+  const TuningDatabase *tuning; // measured tiles; null: none
+  int64_t spareRegisters;       // a chosen tile leaves so many of a lane free
+  int64_t block = 0; // lanes of the workgroup; 0: as many as the tile likes
 
   int64_t blockOr(int64_t lanes) const { return block ? block : lanes; }
   /// Why a workgroup cannot have so many lanes and so much shared memory.
@@ -153,29 +157,29 @@ SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 /// known: two on gfx11, else one.
 int64_t copiesInLanes(const MatrixInstruction &mi);
 
-/// Queries that attention takes as few: loading keys is what they wait for.
+/// Attention with up to so many queries waits for keys to be loaded.
 constexpr int64_t mostFewQueries = 16;
 
 /// The entry of an op's `greta.config` for `row`; null: none.
 FailureOr<mlir::DictionaryAttr> configFor(Operation *op, const TargetRow &row);
 
-/// Takes a tile that fits and its time.
+/// Is called with a tile that fits, and its time.
 using VisitTile = llvm::function_ref<void(const Tile &, double)>;
 
-/// A kind of kernel for a space on a target: which tiles it may have, and their
-/// time. It refers to what it was made from.
+/// A kind of kernel for a space on a target: the tiles that it may have, and
+/// their times. It refers to the space and the limits that it was made from.
 struct KernelKind {
   TileKind kind;
   /// Visits the tiles to choose from. Times are cycles of GEMMs; of others they
   /// only compare.
   std::function<void(VisitTile)> candidates = {};
-  Tile tile = {};           // the best
-  double cycles = HUGE_VAL; // with it
+  Tile tile = {};           // the best one
+  double cycles = HUGE_VAL; // its time
   /// The cycles of a GEMM with so many rows.
   std::function<double(const Tile &, int64_t)> cyclesOf = {};
-  /// Why a tile that is asked for cannot be; none: it can.
+  /// The reason why a tile that is asked for is refused; none: it is not.
   std::function<std::optional<std::string>(const Tile &)> whyNot = {};
-  SmallVector<const MatrixInstruction *> available = {}; // to its tiles
+  SmallVector<const MatrixInstruction *> available = {}; // for its tiles
   /// The fields by which neighbouring tiles differ; empty: tiles are
   /// enumerated.
   ArrayRef<int64_t Tile::*> steps = {};
@@ -203,7 +207,7 @@ FailureOr<KernelKind> gemmKind(const Space &space, const Limits &limits);
 /// A skinny GEMM, which is limited by memory; none where the GEMM does not suit
 /// it.
 std::optional<KernelKind> skinnyKind(const Space &space, const Limits &limits);
-/// By SIMT FMAs, which every target has.
+/// A GEMM by SIMT FMAs, which every target has.
 FailureOr<KernelKind> simtKind(const Space &space, const Problem &problem,
                                const Limits &limits);
 
@@ -216,10 +220,11 @@ inline int64_t columnsOfPair(const Space &space) {
 /// else from the one that ships; null: none.
 const TuningEntry *measuredFor(const Space &space, const Limits &limits);
 
-/// Parts of a GEMM that may be asked for.
+/// The most parts along K that a source may ask for.
 constexpr int64_t mostSplit = 1024;
 
-/// A GEMM's loop over K as its tile has it.
+/// Gives a choice's schedule the matrix instruction and the pipeline of its
+/// tile.
 void setLoop(Choice &choice, const Problem &problem, const Limits &limits,
              MLIRContext *context);
 
@@ -259,11 +264,13 @@ constexpr int64_t meetingBytes = 16;
 /// with fences on both sides, and to move the parts.
 double splitCycles(const TargetRow &row, int64_t split, double elements);
 
-/// Whether waves of a workgroup may sum parts of K: a known one, no batch, and
-/// A as it is stored, as parts of rows have no norm; with heads B, too.
+/// Whether waves of a workgroup may sum parts of K. This takes a static K, no
+/// batch, and an A that is stored, since parts of a row have no norm. With
+/// heads B must be stored, too.
 bool hasParts(const Space &space);
 
-/// Whether workgroups may: that, no heads, and room for the parts' buffers.
+/// Whether workgroups may sum parts of K. This takes all of that, no heads, and
+/// room for the buffers of partial sums.
 bool canSplit(const Space &space);
 
 /// Whether each part of a GEMM with `split` in its configuration has blocks.

@@ -362,10 +362,9 @@ static Problem problemOf(const Space &space) {
   return problem;
 }
 
-/// The number, if operands are computed, of instructions of a wave that are
-/// issued under one of its matrix instructions. In slices of less than half a
-/// block these are too few: there LLVM does better alone (gfx950, W4A16: 0.76
-/// of the time, 0.57 with groups).
+/// The number of a wave's instructions that one of its matrix instructions
+/// hides, if operands are computed. With slices of less than half a block there
+/// is too little to hide, and LLVM's own order is better.
 static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                         const Limits &limits) {
   int64_t slots = limits.row.tiles.slotsPerIssue;

@@ -197,8 +197,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
   if (tile.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
            "batch, heads or 'greta.batch_invariant'";
-  // Lanes with unequal shares of packed weights load narrow and spill (gfx1100:
-  // 298 in 64x48x128).
+  // Lanes with unequal shares of packed weights have narrow loads, and spill.
   int64_t weights = row.tiles.weightsOfLane;
   if (!asked && problem.unit &&
       tile.n * tile.k % (weights * tile.waves * limits.wave))

@@ -55,20 +55,21 @@ struct MatrixInstruction {
   bool isSwapped = false;
 };
 
-/// A load behind which the lanes of a group hand each other what they have
-/// loaded: `registers` neighbours each, of which the receiver has one from each
-/// of as many lanes.
+/// A load after which the lanes of a group exchange elements. Each lane loads
+/// `registers` neighbours from memory, and receives one element from each of as
+/// many lanes.
 struct TransposedLoad {
-  /// A bit of the receiver's number in its group, or of its register.
+  /// A bit of the receiver's number in its group, or of its register's number.
   struct Bit {
     bool isRegister;
     uint8_t number;
   };
   bool isShared; // from shared memory; else from global memory
   unsigned elementBytes, registers;
-  /// For each bit of the number of the lane that loads an element, the lowest
-  /// first, the receiver's bit that it is. Which neighbour it is are the lowest
-  /// bits of the receiver's number.
+  /// An element is loaded by one lane and received by another. This names, for
+  /// each bit of the loading lane's number, the lowest first, the equal bit of
+  /// the receiver. The lowest bits of the receiver's number in its group say
+  /// which of the loading lane's neighbours the element is.
   llvm::ArrayRef<Bit> lanes;
 };
 
@@ -79,95 +80,160 @@ struct RegisterFile {
   unsigned granule = 1; // allocation unit
 };
 
-/// A loop over K tiles, as the tile model sees it (lib/Configure/TileTime.cpp):
-/// what a compute unit does in a cycle, and what its units do not hide of each
-/// other. All times are cycles. The unit is all that a workgroup's waves spread
-/// over (`unitsPerWorkgroup`).
+/// The rates by which lib/Configure/TileTime.cpp estimates a GEMM's loop over K
+/// tiles. Times are cycles. "The unit" is the hardware that a workgroup's waves
+/// spread over: `unitsPerWorkgroup` compute units with their matrix units,
+/// shared memory and path to the second cache. In an iteration, its busiest
+/// part is the one of these three that needs the most cycles.
 struct LoopRates {
-  double issue = 0;        // of a matrix instruction, beside its own cycles
-  double ldsBytes = 128;   // a cycle, that shared memory moves
-  double cacheBytes = 128; // a cycle, that the second cache brings
-  // An iteration of a workgroup that has the unit to itself.
-  double busiest = 1;   // part of its busiest unit's time that it takes
-  double others = 0;    // part of the others' time
-  double iteration = 0; // barriers and first reads
-  double iterationDirect =
-      0;                    // the same where loads go straight to shared memory
-  double hidden = 0;        // of that, by this part of the matrix time
-  double narrow = 1;        // times longer where lanes share blocks unequally
-  double latency = 0;       // from a load to its store to shared memory
-  double latencyFew = 0;    // more, up to 128 rows: nobody loaded B before
-  double latencyDirect = 0; // of a load straight to shared memory
-  double behind = 0;        // part of the unit's work that loads come behind
-  // Several workgroups on a unit.
-  double contention = 0; // part of the busiest unit's time that each other adds
-  double crowded = 0;    // part of the others' time that a full unit shows
-  // Beside the iterations.
-  double ends = 0;       // before and behind a workgroup's loop
-  double partial = 1.04; // times longer for each side with a partial block
-  double meeting = 0;    // of the parts of a split GEMM
-  double search = 800;   // of a workgroup that finds no rows of a group
-  double partBytes = 64; // a cycle, of parts that are written and read
+  /// A matrix instruction takes this many cycles beside its own.
+  double issue = 0;
+  /// Shared memory moves this many bytes a cycle.
+  double ldsBytes = 128;
+  /// The second cache delivers this many bytes a cycle.
+  double cacheBytes = 128;
+
+  // An iteration of a workgroup that has the unit to itself takes
+  //   busiest * (time of the busiest part) + others * (time of the others)
+  //   + iteration - hidden * (time of the matrix instructions),
+  // and `narrow` times that if lanes share blocks unequally.
+  double busiest = 1;
+  double others = 0;
+  /// Barriers and the first reads of shared memory take this long.
+  double iteration = 0;
+  /// The same for loops that load straight to shared memory.
+  double iterationDirect = 0;
+  double hidden = 0;
+  double narrow = 1;
+
+  // An iteration takes at least
+  //   latency + behind * (time of all parts).
+  /// The time from a load to the store of its block to shared memory.
+  double latency = 0;
+  /// GEMMs of up to 128 rows wait this much longer, because no other workgroup
+  /// has brought B to the cache before.
+  double latencyFew = 0;
+  /// The latency of loads straight to shared memory.
+  double latencyDirect = 0;
+  double behind = 0;
+
+  // Several workgroups share the unit.
+  /// Each further workgroup adds this part of the busiest part's time.
+  double contention = 0;
+  /// If workgroups fill the unit, this part of the other parts' time shows.
+  double crowded = 0;
+
+  // Beside its iterations:
+  /// A workgroup takes this long before and behind its loop.
+  double ends = 0;
+  /// A GEMM takes this many times as long for each dimension, M or N, that its
+  /// tile does not divide.
+  double partial = 1.04;
+  /// Workgroups that split K take this long to meet.
+  double meeting = 0;
+  /// A workgroup of a grouped GEMM takes this long to find that it has no rows.
+  double search = 800;
+  /// Partial sums of a split K are written and read at so many bytes a cycle.
+  double partBytes = 64;
 };
 
-/// A loop whose operands go from memory to the registers of the matrix
-/// instructions; times are cycles.
+/// The rates of a loop whose operands go from memory straight to the registers
+/// of the matrix instructions. Times are cycles.
 struct StreamRates {
-  double line = 0;     // for each cache line of a wave's load; 0: no such loops
-  double perWord = 0;  // of scales, or of zeros, for a wave's 8 columns
-  double latency = 0;  // of an iteration of one wave
-  double loads = 0;    // times longer than its loads alone
-  double ends = 0;     // of a workgroup
-  double start = 0;    // of the launch
-  double sums = 16;    // a cycle, that meet in shared memory
-  double rowBytes = 0; // of memory's time, for every 512 of a row
-  unsigned mostRows = 64;       // of A
-  unsigned bytesOfWave = 128;   // of a row of B, at a time
-  unsigned numbersOfWave = 128; // likewise, at most
-  unsigned fewRows = 8;    // of A, above which packed weights are half as many
-  unsigned registers = 40; // for addresses
+  /// The first cache takes this long for each line that a wave's load touches.
+  /// 0: the target has no such loops.
+  double line = 0;
+  /// It takes this long for the scales, or the zeros, of a wave's 8 columns.
+  double perWord = 0;
+  /// An iteration of one wave takes this long, and `loads` times its loads.
+  double latency = 0;
+  double loads = 0;
+  /// A workgroup takes this long before and behind its loop.
+  double ends = 0;
+  /// A launch takes this long to begin.
+  double start = 0;
+  /// Waves that share K add so many sums a cycle through shared memory.
+  double sums = 16;
+  /// An iteration reads pieces of up to 512 bytes of rows of B. Each costs
+  /// memory as much as this many bytes more.
+  double rowBytes = 0;
+  /// The rows of A are at most this many.
+  unsigned mostRows = 64;
+  /// A wave reads at most so many bytes, and so many weights, of a row of B in
+  /// an iteration; half as many weights if they are packed and A has more than
+  /// `fewRows` rows.
+  unsigned bytesOfWave = 128;
+  unsigned numbersOfWave = 128;
+  unsigned fewRows = 8;
+  /// A lane needs so many registers for addresses.
+  unsigned registers = 40;
 };
 
-/// SIMT FMAs of skinny GEMMs.
+/// Skinny GEMMs by SIMT FMAs.
 struct SkinnyRates {
-  unsigned columns = 2;   // of a lane, up to four rows
-  unsigned mostWaves = 8; // of a workgroup, likewise
-  double perWeight = 2.7; // issue slots of a wave, for a row
-  double perPacked = 4.1; // the same for weights of 4 bits
+  /// Up to four rows of A, a lane has so many columns, and a workgroup at most
+  /// so many waves.
+  unsigned columns = 2;
+  unsigned mostWaves = 8;
+  /// A weight takes so many issue slots of a wave for each row of A; a weight
+  /// of 4 bits takes the second number.
+  double perWeight = 2.7;
+  double perPacked = 4.1;
 };
 
-/// Tiles of attention.
+/// The choice of attention's tiles (lib/Configure/ConfigureAlone.cpp). A part
+/// of the registers is a part of those that a lane has.
 struct AttentionFacts {
-  double vgprs = 0.65;        // part of a lane's registers that a tile may take
-  double vgprsOfWave = 0.375; // the same where waves have keys of their own
-  double vgprsOfBytes = 0;    // the same of keys of i8; 0: the fewest keys
-  double vgprsOfFewest = 0.75; // for waves to have the fewest keys as their own
-  double vgprsOfGradients = 0.65; // the same of gradients
-  double overGradients = 4 / 3.0; // times those, of which the compiler spills
-                                  // the rest, before rows go to shared memory
-  bool wholeOperands = true;      // a wave's registers have all of a dot's at a
-                                  // time, not a piece after the other
-  unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
-                             // where heads have up to 64 elements
-  unsigned wavesOfFew = 1;   // for each SIMD, where queries are few
-  unsigned keysOfFew = 64;   // at most, of an iteration of few queries
-  bool skipsRescale = true;  // where no row's maximum moves: a branch
+  /// A tile may take this part of the registers.
+  double vgprs = 0.65;
+  /// The same if each wave has keys of its own.
+  double vgprsOfWave = 0.375;
+  /// The same if each wave has keys of its own, of 8 bits. 0: a wave has as few
+  /// keys as an instruction takes.
+  double vgprsOfBytes = 0;
+  /// Waves have keys of their own if the fewest keys take at most this part.
+  double vgprsOfFewest = 0.75;
+  /// The same as `vgprs` for gradients.
+  double vgprsOfGradients = 0.65;
+  /// Gradients may need this many times the registers that they may take, and
+  /// spill the rest, before their own rows go to shared memory.
+  double overGradients = 4 / 3.0;
+  /// A wave's registers hold a dot's operand as a whole, not piece by piece.
+  bool wholeOperands = true;
+  /// If heads have up to 64 elements, a wave has this many times the rows of an
+  /// instruction.
+  unsigned tilesOfSmall = 1;
+  /// If queries are few, each SIMD gets so many waves, and an iteration has at
+  /// most so many keys.
+  unsigned wavesOfFew = 1;
+  unsigned keysOfFew = 64;
+  /// The loop branches around rescaling if no row's maximum moves.
+  bool skipsRescale = true;
 };
 
-/// The coefficients of a chip and its compiler for the choice of tiles.
+/// The choice of tiles for a chip and its compiler.
 struct TileFacts {
-  unsigned stages = 2;         // of shared memory
-  unsigned deepest = 256;      // K tile
-  unsigned spareVgprs = 16;    // of a lane, for the compiler
-  unsigned transposed = 2;     // times that a block is there on its way
-  unsigned weightsOfLane = 32; // of 4 bits, that it loads at a time
-  unsigned rowsOfGroup = 8;    // GROUP_M; 0: blocks in flight are square
-  unsigned slotsPerIssue = 0;  // of a wave's instructions that matrix units
-                               // hide, one in so many cycles; 0: none
-  // Lanes load the elements of cooperative matrices, as those of AMD's
-  // instructions; else drivers load whole matrices.
+  /// Loops have so many stages of shared memory.
+  unsigned stages = 2;
+  /// The largest K tile.
+  unsigned deepest = 256;
+  /// A lane leaves so many registers to the compiler.
+  unsigned spareVgprs = 16;
+  /// A block that is transposed on its way to shared memory takes registers
+  /// this many times.
+  unsigned transposed = 2;
+  /// A lane loads so many weights of 4 bits at a time.
+  unsigned weightsOfLane = 32;
+  /// GROUP_M, the rows of tiles that neighbouring workgroups share. 0: as many
+  /// as make the tiles in flight a square.
+  unsigned rowsOfGroup = 8;
+  /// One instruction of a wave is hidden under matrix instructions in so many
+  /// cycles. 0: none is.
+  unsigned slotsPerIssue = 0;
+  /// Lanes load the elements of cooperative matrices, as those of AMD's
+  /// instructions; else drivers load whole matrices.
   bool matricesByElement = false;
-  // The model chooses the schedules of block programs' loops, too.
+  /// The model chooses the schedules of block programs' loops, too.
   bool schedulesLoops = false;
   LoopRates loop;
   StreamRates stream;
@@ -175,16 +241,18 @@ struct TileFacts {
   AttentionFacts attention;
 };
 
-/// The largest lane's program that is compiled: larger ones take minutes, or
+/// The largest program of a lane that is compiled. Larger ones take minutes, or
 /// all memory.
 struct CodeLimits {
-  /// 32-bit registers of one block. Attention's heads of 576 elements take as
-  /// many where lanes are few, and spill; LLVM takes minutes for softmax of a
-  /// row in 1024.
+  /// A block takes at most so many 32-bit registers of a lane. Attention with
+  /// heads of 576 elements takes as many where lanes are few, and spills; LLVM
+  /// takes minutes for a softmax whose rows take 1024.
   unsigned registers = 768;
-  unsigned instructions = 65536; // those of a loop once
-  /// Vulkan: turns of all loops of a lane together, after which its driver ends
-  /// them; 0: as many as there are. Nobody waits in such a loop.
+  /// A program has at most so many instructions; a loop's count once.
+  unsigned instructions = 65536;
+  /// Vulkan: the driver ends loops when all loops of a lane together have had
+  /// so many iterations. 0: it does not. No lane waits for others in such a
+  /// loop.
   int64_t turns = 0;
 };
 

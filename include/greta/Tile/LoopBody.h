@@ -1,8 +1,8 @@
 //===- LoopBody.h - what a loop's body loads and computes -------*- C++ -*-===//
 //
-// In: a loop of block tensors with layouts. Out: its body taken apart into what
-// may run ahead of its iteration, which is loads of dots' operands and
-// elementwise work on them, and what has to wait for it.
+// In: a loop of block tensors with layouts. Out: the ops of its body in two
+// parts. Loads of dots' operands, and elementwise work on these, may run ahead
+// of their iteration; everything else waits for it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_TILE_LOOPBODY_H
@@ -15,20 +15,20 @@
 
 namespace greta {
 
-/// Whether a loop's body writes any memory, or any but locals, or any otherwise
-/// than by plain stores.
+/// Whether a loop's body writes memory. `except` leaves out writes to locals,
+/// or plain stores.
 enum class Except { Nothing, Locals, Stores };
 bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 
-/// The stages that the loop asks for or, where a model chooses schedules, its
-/// kernel (stagesName), up to the three that a pipeline may have; 0: nobody
-/// does. A launch's number was chosen with a compiler for devices whose loads
-/// run beside the lanes: Vulkan's drivers were always slower with it.
+/// The stages that the loop asks for, three at most; 0: it does not ask. On
+/// targets whose schedules a model chooses, the kernel may ask for all of its
+/// loops (stagesName), as Triton's launches do. Vulkan's drivers were always
+/// slower with a launch's number, so they ignore it.
 int64_t askedStages(mlir::scf::ForOp loop, const TargetRow &row);
 
-/// An operand of dots that follows from what the body loads and from the
-/// iteration's number: its value before and its type after it is laid out for
-/// the dots.
+/// An operand of dots that follows from the body's loads and the iteration's
+/// number. `source` is its value before it is laid out for the dots, `type` its
+/// type after that.
 struct LoadedOperand {
   mlir::Value source;
   mlir::RankedTensorType type;
@@ -36,21 +36,21 @@ struct LoadedOperand {
   bool isFixed = false; // the same in every iteration
 
   int64_t depth() const { return type.getDimSize(kDim); }
-  /// The dimension that the accumulator has, too: the matrix's other one.
+  /// The matrix's dimension that is not K, which the accumulator has, too.
   unsigned ownDim() const { return 2 * type.getRank() - 3 - kDim; }
   /// The repetitions of the dots' layout along K.
   int64_t tileDepth() const;
 };
 
-/// Dots that add to each other's result, each once an iteration: from `init`,
-/// which no dot of the iteration makes, to `last`.
+/// Dots of which each adds to the result of the one before. The first adds to
+/// `init`, which is no dot's result in this iteration; `last` is the last one.
 struct DotChain {
   mlir::Value init;
   tile::DotOp last;
 };
 
 struct LoopBody {
-  /// `rest`: whether the body of a GEMM may compute something beside its dots.
+  /// `rest` says whether a GEMM's body may compute something beside its dots.
   explicit LoopBody(mlir::scf::ForOp loop, bool rest);
 
   bool isLoadedWhole() const;
@@ -62,24 +62,25 @@ struct LoopBody {
     return operands[places.at(&dot->getOpOperand(side))];
   }
 
-  /// The dots that take loaded operands, and those.
+  /// The dots that take loaded operands, and these operands.
   llvm::SmallVector<tile::DotOp> dots;
   llvm::SmallVector<LoadedOperand> operands;
   /// The ops that make operands, in the order of the body: loads, ops that only
-  /// their addresses need, and ops on the loaded values, with the sums of them.
+  /// the loads' addresses need, and ops on the loaded values, sums included.
   llvm::SmallVector<mlir::Operation *> loads, addresses, prepare;
-  /// All that operands are made of which every iteration has, apart from those.
+  /// The ops that operands need and that are the same in every iteration; they
+  /// are in none of the lists above.
   llvm::SmallVector<mlir::Operation *> fixed;
-  /// Contracts that add what is loaded to a carried value, and where that is
-  /// carried; where all others are.
+  /// Contracts that add loaded values to a carried value, each with the number
+  /// of that value; and the numbers of all other carried values.
   llvm::SmallVector<std::pair<unsigned, tile::ContractOp>> sums;
   llvm::SmallVector<unsigned> carried;
   /// Everything else, in order.
   llvm::SmallVector<mlir::Operation *> compute;
-  /// All dots of the body multiply loaded operands of one depth, in chains.
-  /// Nothing else that it computes stands between them: it needs no dot
-  /// (`before`), or whole sums (`after`), as a scale of an iteration's sums
-  /// does.
+  /// Whether all dots of the body multiply loaded operands of one depth, in
+  /// chains, and nothing else stands between them. The ops in `before` need no
+  /// dot. The ops in `after` need whole sums, as the scaling of an iteration's
+  /// sums does.
   bool isGemm = false;
   llvm::SmallVector<DotChain> chains;
   unsigned chainOf(tile::DotOp dot) const { return chainNumbers.at(dot); }

@@ -1,9 +1,9 @@
 //===- PipelineLoop.h - a loop whose loads run ahead ------------*- C++ -*-===//
 //
-// In: a loop over block tensors with layouts, what its body is made of, and how
-// it is to be pipelined. Out: the same with its operands in locals and its
-// loads ahead of the iterations that use them. PipelineLoop.cpp has the
-// schedules, PipelineParts.cpp what they are put together from.
+// In: a loop over block tensors with layouts, its LoopBody and its
+// greta_tile.pipeline. Out: the loop with its operands in locals, and its loads
+// ahead of the iterations that use them. PipelineLoop.cpp has the schedule,
+// PipelineParts.cpp the pieces of code that it consists of.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
@@ -19,8 +19,8 @@ namespace greta {
 
 /// The place of an operand between load and dots.
 struct Placed {
-  /// As it is stored: what a lane has of K are neighbours, unless transposed
-  /// loads read it.
+  /// The type as it is stored. The elements that a lane has along K are
+  /// neighbours, unless transposed loads read them.
   RankedTensorType stored;
   Value local;
 };
@@ -45,63 +45,69 @@ private:
   bool selectsLater(Operation *load);
   void emitSelects(Value k, IRMapping &mapping);
   SmallVector<Value> emitLoads(Value k);
-  /// `sums` are those of the blocks before, and become this one's.
+  /// `sums` are the sums up to the block before; they become those up to this
+  /// one.
   SmallVector<Value> emitPrepared(Value k, ValueRange loaded,
                                   llvm::SmallVectorImpl<Value> &sums);
   Value asStored(const Placed &place, Value block);
   void emitStores(ValueRange prepared, Value stage);
-  /// Operands that are the same in every iteration, as they are stored.
+  /// Stores operands that are the same in every iteration.
   void emitFixed();
-  /// Loads straight to shared memory.
+  /// Emits loads straight to shared memory.
   void emitDirect(Value k, Value stage);
-  /// The stage `distance` after another.
+  /// Returns the stage `distance` after another.
   Value advanced(Value stage, int64_t distance);
-  /// The part [at, at + extent) along K of the dots' operands.
+  /// Reads the part [at, at + extent) along K of the dots' operands.
   Parts emitReads(ArrayRef<tile::DotOp> dots, Value stage, Value at,
                   int64_t extent);
-  /// A GEMM's dots add to their chains' sums, one alone to the only one.
+  /// Emits dots. A GEMM's dots add to the sums of their chains; a single dot
+  /// adds to the only accumulator.
   SmallVector<Value> emitDots(ArrayRef<tile::DotOp> dots, const Parts &parts,
                               ValueRange accumulators);
   /// A GEMM whose next block is stored between its slices.
   bool isStagedGemm() const { return body.isGemm && attr.getStages() > 1; }
-  /// Whether each of its slices is read before the dots of the one before.
+  /// Whether each slice of a GEMM is read before the dots of the slice before.
   bool readsAhead() const {
     return isStagedGemm() && attr.getSlice() < body.operands.front().depth();
   }
-  /// If operands that could stay in registers are in locals, reads stand just
-  /// before the dots that need them, or LLVM has all of them first.
+  /// Whether operands that could stay in registers are in locals. Reads then
+  /// stand just before the dots that need them; LLVM would read all of them
+  /// first.
   bool isShortOfRegisters() const {
     return !body.fixed.empty() && !body.isLoadedWhole();
   }
-  /// The first one has the next iteration's loads and stores to hide.
+  /// Ends a stretch of dots between which LLVM may order instructions. The
+  /// first one hides the next iteration's loads and stores.
   void endStretch(bool isFirst = false) {
     if (isShortOfRegisters() || (isFirst && !body.isLoadedWhole()) ||
         isStagedGemm())
       tile::ScheduleOp::create(b);
   }
-  /// Dots whose operands are all in locals, slice by slice; `fill` comes before
-  /// the first dot.
+  /// Emits dots whose operands are all in locals, slice by slice. `fill` is
+  /// called before the first dot.
   SmallVector<Value> emitSlices(
       ArrayRef<tile::DotOp> dots, Value stage, int64_t slice,
       ValueRange accumulators, function_ref<void()> fill = [] {});
-  /// Makes what an iteration computes before a GEMM's dots and, with their
-  /// sums, behind them, from what is carried to what it carries.
+  /// beginIteration emits the ops of `before`, with the carried values in
+  /// place; endIteration those of `after`, with the dots' sums, and returns the
+  /// values that the iteration carries on.
   IRMapping beginIteration(Value k, ValueRange carried);
   SmallVector<Value> chainInits(IRMapping &iteration);
   SmallVector<Value> endIteration(IRMapping &iteration, ValueRange sums);
-  /// The body's own iteration; `fill` comes before the first product.
+  /// Emits an iteration in the body's own order. `fill` is called before the
+  /// first dot.
   SmallVector<Value> emitCompute(Value k, Value stage, ValueRange carried,
                                  function_ref<void()> fill);
   Value emitDot(tile::DotOp dot, Value stage, IRMapping &mapping,
                 function_ref<bool()> fill);
-  /// The counter of the iteration so many after another.
+  /// Returns the counter so many iterations after `k`.
   Value iterationAfter(Value k, int64_t iterations);
-  /// There, or where the last one begins: beyond the end the last block comes
-  /// again and is not used.
+  /// Returns the same, but no more than the last iteration's counter: beyond
+  /// the end the last block is loaded again, and not used.
   Value clampedAfter(Value k, int64_t iterations);
   void chooseClamp();
-  /// The values that pass from iteration to iteration: `sums` are those up to
-  /// this one's K tile and up to each that is prepared ahead.
+  /// The values that pass from iteration to iteration. `sums` are the sums up
+  /// to this iteration's K tile, and up to each K tile that is prepared ahead.
   struct Flow {
     SmallVector<Value> carried, sums, loaded;
     Parts parts;
@@ -109,12 +115,12 @@ private:
   Flow emitStep(Value k, Value stage, Flow flow);
   SmallVector<Value> emitLoop();
   void guard();
-  /// A number of the type that iterations are counted in.
+  /// Returns a constant of the type of the loop's counter.
   Value number(int64_t value) {
     return arith::ConstantIntOp::create(b, loop.getInductionVar().getType(),
                                         value);
   }
-  /// From the first iteration to the end, where that is known.
+  /// Returns the distance from the first iteration to the end, if it is known.
   std::optional<int64_t> length();
 
   scf::ForOp loop;
