@@ -1,11 +1,11 @@
 //===- GretaToTileAttention.h - attention as a block program ----*- C++ -*-===//
 //
-// Shared by GretaToTileAttention.cpp, which goes over the keys,
-// GretaToTileAttentionKeys.cpp, which loads them,
-// GretaToTileAttentionRows.cpp, where sequences have numbers of rows of their
-// own,
-// GretaToTileAttentionSplit.cpp, where several go over them and their results
-// meet, and GretaToTileAttentionBackward.cpp, which has the gradients.
+// These files share it:
+//   GretaToTileAttention.cpp          the loop over the keys
+//   GretaToTileAttentionKeys.cpp      loads of keys, values and their scales
+//   GretaToTileAttentionRows.cpp      sequences with different numbers of rows
+//   GretaToTileAttentionSplit.cpp     waves and workgroups that share the keys
+//   GretaToTileAttentionBackward.cpp  gradients
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
@@ -17,8 +17,8 @@
 
 namespace greta {
 
-/// A maximum may be any number where a logit is NaN: the row's weights have the
-/// NaN in any case.
+/// The flags of maxima of logits. If a logit is NaN its row's weights are NaN
+/// whatever the maximum is.
 constexpr auto noNaN = arith::FastMathFlags::nnan;
 
 /// The facts that attention and its gradients have in common.
@@ -26,7 +26,7 @@ class AttentionProgram : public BlockProgram {
 protected:
   using BlockProgram::BlockProgram;
 
-  /// The operands and numbers that all of them have.
+  /// Takes the operands and attributes that all such ops have.
   template <typename Op> void take(Op op) {
     auto number = [](std::optional<llvm::APFloat> value) {
       return value ? std::optional<double>(value->convertToFloat())
@@ -49,42 +49,46 @@ protected:
     scale = number(op.getScale()).value_or(1 / std::sqrt(elements()));
   }
 
-  /// How far before and behind where a row stands the keys go that it sees;
-  /// none: without end.
+  /// A row sees the keys from so many before its own place to so many behind
+  /// it; none: there is no limit.
   std::optional<int64_t> keysBefore() const {
     return window ? std::optional(*window - 1) : std::nullopt;
   }
   std::optional<int64_t> keysBehind() const {
     return causal ? std::optional<int64_t>(0) : keysBefore();
   }
-  /// The range of the other kind that a tile meets, in whole tiles but for the
-  /// end: all of it, and the part that each row meets whole.
+  /// The keys that a tile of queries sees, or the queries that see a tile of
+  /// keys: from `begin` to `end`. Every row of the tile sees all from
+  /// `wholeBegin` to `wholeEnd`. All but `end` are multiples of a tile.
   struct Range {
     Value begin, wholeBegin, wholeEnd, end;
   };
-  /// The range for rows from `first` to `last`, below `limit`, each of which
-  /// meets others from so far before it to so far behind it.
+  /// Returns the range for rows from `first` to `last`. Each sees the others
+  /// from `before` before its place to `behind` behind it, below `limit`.
   Range range(Value first, Value last, std::optional<int64_t> before,
               std::optional<int64_t> behind, Value limit, int64_t step);
-  /// In one loop over a range: the block, or what is `masked` of it in tiles
-  /// that are not met whole, at the begin or the end, in a branch of the
-  /// workgroup.
+  /// For one loop over a whole range: emits a branch of the workgroup that
+  /// masks the block (`masked`) in tiles outside of the part that every row
+  /// sees, at the begin or the end.
   Value maskPartial(Value block, Value at, const Range &range, bool atBegin,
                     bool atEnd, function_ref<Value()> masked);
-  /// [B, H, S, D] of a tensor that the op has with its tokens first, or back.
+  /// Exchanges the heads and the tokens of a tensor if the op has its tokens
+  /// first: [B, S, H, D] to [B, H, S, D].
   Tensor headsFirst(Tensor tensor) const;
-  /// The value that the region yields at a place, for one of such tensors.
+  /// The tensor that the region yields as value `number`, heads first.
   Tensor outputOfHeads(unsigned number, ArrayRef<AffineExpr> shape);
-  /// The valid keys of this workgroup's sequence, of all that there are.
+  /// Returns the number of valid keys of this workgroup's sequence, at most
+  /// `all`.
   Value validKeys(Value all, StringRef problem);
-  /// A tensor from where an index of some dimensions begins, or this
-  /// workgroup's sequence and a head.
+  /// `from` moves a tensor's pointer to an index of some dimensions, headOf to
+  /// this workgroup's sequence and a head.
   using Index = std::pair<unsigned, Value>;
   Tensor from(Tensor tensor, ArrayRef<Index> indices);
   Tensor headOf(const Tensor &tensor, Value head) {
     return from(tensor, {{0, sequence}, {1, head}});
   }
-  /// The place of some rows of a head, [rows, D], or of a number of each.
+  /// The place of some rows of a head: [rows, D], or [rows] if a tensor has one
+  /// number for each.
   struct RowsPlace {
     SmallVector<int64_t> shape;
     SmallVector<Dim> dims;
@@ -94,11 +98,12 @@ protected:
   Value load(const Tensor &tensor, const RowsPlace &place) {
     return load(block(place.shape, tensor.element), tensor.pointer, place.dims);
   }
-  /// i1: which keys each row of queries sees. `keys` and `rows` are their
-  /// numbers in blocks that begin with a key and a query.
+  /// Returns a block of i1: whether a query sees a key. `keys` and `rows` are
+  /// the numbers of keys and queries, relative to `firstKey` and `firstQuery`.
   Value seen(Value keys, function_ref<Value()> rows, Value firstKey,
              Value firstQuery);
-  /// A loop that carries a state, of which some fields may be null.
+  /// Emits a loop that carries a state. Fields of the state that are null are
+  /// not carried.
   template <typename State>
   State carry(Value from, Value to, int64_t step, State state,
               function_ref<State(Value, State)> iteration,
@@ -135,19 +140,19 @@ protected:
   Value sumOf(Value block, unsigned dim) {
     return reduce(block, dim, [&](Value x, Value y) { return fadd(x, y); });
   }
-  /// The number that a row's logits are subtracted from: a row that has seen
-  /// nothing yet has no maximum.
+  /// Returns the maximum, or a finite number for rows that have seen no key
+  /// yet, whose maximum is -inf.
   Value finite(Value max);
 
-  /// The columns of a head, and a block's rows: whole tiles of an instruction,
-  /// zero behind the head.
+  /// A head has `elements` columns. A block has `size` columns, whole tiles of
+  /// an instruction, with zeros behind the head.
   int64_t elements() const { return queryType.getDimSize(3); }
   int64_t size() const { return config.columns; }
   Dim columns(AffineExpr stride) {
     return {Value(), stride, size() == elements() ? Value() : i32(elements())};
   }
 
-  // The op: what it does not have is null.
+  // The op's operands and attributes; null or none if it lacks them.
   Value q, k, v, lengths, mask;
   RankedTensorType queryType;
   double scale;
@@ -156,10 +161,10 @@ protected:
   std::optional<double> softcap;
   int64_t shared; // query heads that read a key head
 
-  // This workgroup: its sequence and heads, the valid keys, and the key that
-  // the first query stands at.
+  // This workgroup's sequence and heads, the number of valid keys, and the
+  // place of the first query among the keys.
   Value sequence, queryHead, keyHead, valid, shift;
-  Value isSequence; // null: it is one
+  Value isSequence; // whether the slot has a sequence; null: it has
 };
 
 class AttentionEmitter : public AttentionProgram {
@@ -180,13 +185,13 @@ private:
   };
 
   void locate(Value index);
-  // Numbers of rows of their own (GretaToTileAttentionRows.cpp).
+  // Sequences with different numbers of rows (GretaToTileAttentionRows.cpp).
   AffineExpr slots() const;
   Value beginOf(Value sequence);
   Value sequenceOf(Value slot);
   Value tileOfSlot(Value slot);
   Tensor queryTensor();
-  /// The queries, or their results, of this workgroup's head and sequence.
+  /// Returns the queries, or results, of this workgroup's head and sequence.
   Tensor rowsOf(const Tensor &tensor);
   /// The keys that this workgroup's rows see.
   Range keysOfRows();
@@ -228,7 +233,7 @@ private:
                                                Value key, bool isMasked);
   Value scaledResult(const State &state);
 
-  // Keys that several go over (GretaToTileAttentionSplit.cpp).
+  // Waves and workgroups that share the keys (GretaToTileAttentionSplit.cpp).
   AffineExpr tiles() const;
   AffineExpr parts() const;
   Value apart(Value block, unsigned dim);
@@ -246,7 +251,8 @@ private:
   State loadPart(Value number);
 
   Value exponential(Value x);
-  /// The shape of a block in the loop: of every tile of keys of an iteration.
+  /// The shape of a block in the loop, which has all tiles of keys of an
+  /// iteration.
   SmallVector<int64_t> ofTurn(ArrayRef<int64_t> shape) const {
     SmallVector<int64_t> all;
     if (together > 1)
@@ -256,41 +262,43 @@ private:
   }
 
   AffineExpr queries() const { return space.shape[2]; }
-  /// Tiles of a head, or what stands for them in the grid.
+  /// The number of a head's tiles in the grid; with `begins`, of its slots.
   AffineExpr tilesOfHead() const {
     return begins ? slots() : queries().ceilDiv(config.rows[2]);
   }
-  /// Heads that a workgroup takes, of those that read the same keys.
+  /// The number of heads, of those that read the same keys, that a workgroup
+  /// computes.
   int64_t headsOfTile() const { return config.rows[1]; }
-  /// The place of a query, without the heads that read the same keys in this
-  /// workgroup.
+  /// The number of groups of heads, each of which one workgroup computes.
   int64_t headGroups() const {
     return headsOfTile() > 1 ? keyHeads : queryType.getDimSize(1);
   }
-  /// Whether what no row sees is masked in every tile. Each loop would begin by
-  /// waiting for memory, and for a few rows' logits that costs more.
+  /// Whether one loop goes over all keys and masks every tile. Two loops would
+  /// each begin by waiting for memory, which costs more than masks if rows are
+  /// few.
   bool isOneLoop() const { return config.loop || (table && together > 1); }
-  /// Keys of an iteration.
+  /// The number of keys of an iteration.
   int64_t span() const { return keys * together; }
 
   Value begins, sinks, table, kScale, vScale; // null: the op has none
-  // How many neighbours of a row share a scale; 0: a scale is not of groups.
+  // So many neighbours in a row share a scale; 0: a scale is not for a group.
   int64_t keyGroup = 0, valueGroup = 0;
-  AffineExpr sequences; // where they have numbers of rows of their own
+  AffineExpr sequences; // the number of sequences, with `begins`
   int64_t keyHeads;
-  int64_t tileRows, rows; // of a tile: of each head, and all
-  int64_t keys, together; // of a tile; tiles of an iteration
+  int64_t tileRows, rows; // a tile's rows of each head, and of all heads
+  int64_t keys, together; // keys of a tile, and tiles of an iteration
   int64_t waves;
 
-  // This workgroup: its first row, of how many, before which there are the rows
-  // of other sequences (null: none); and its heads' tensors.
+  // This workgroup's first row, the number of rows of its sequence, and the
+  // number of rows of all sequences before it (null: there are none).
   Value row, rowCount, rowsBefore;
   Range keysOfTile;
   Value query;
   Tensor queryRows, keyRows, valueRows, maskRows;
-  Value keyScales, valueScales; // pointers, or what all keys have
-  Paged keysOfTurn;             // through the table
-  // Its tile and its part of the keys; of how many that are not empty.
+  Value keyScales, valueScales; // pointers, or one scale for all keys
+  Paged keysOfTurn;             // the iteration's keys, if there is a table
+  // This workgroup's tile, its part of the keys, and the number of parts that
+  // are not empty.
   Value tileNumber, part, usedParts;
 };
 

@@ -1,7 +1,7 @@
 //===- Distribute.h - block tensors to one lane's registers -----*- C++ -*-===//
 //
-// The state that the parts of greta-tile-distribute share: which lane values
-// stand for a block tensor, and the thread's place in each layout.
+// The state that the parts of greta-tile-distribute share: the values of a lane
+// that stand for each block tensor, and the thread's place in each layout.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_LANE_DISTRIBUTE_H
@@ -22,12 +22,12 @@
 
 namespace greta::tile {
 
-/// One lane's part of a value, in the order of its registers: scalars, or
-/// *vectors*, vectors of as many neighbouring registers each, or fragments. For
-/// anything but a block tensor the value itself.
+/// One lane's part of a block tensor, in the order of its registers: scalars,
+/// vectors of equally many neighbouring registers, or fragments. Any other
+/// value stands for itself.
 using LaneValues = SmallVector<Value, 4>;
 
-/// A layout with what code generation asks of it again and again.
+/// A layout, and the answers that code generation often needs from it.
 struct DistributedLayout {
   Layout layout;
   /// index(register, 0, 0) of every register.
@@ -44,15 +44,15 @@ Type getOperandType(MatrixAttr matrix, FragmentUse use, Type element);
 /// The places of a local's elements.
 SharedPlacement placementOf(LocalType type);
 
-/// `width` elements in one piece: a vector, where there are several.
+/// The type of `width` elements: a vector if there are several.
 inline Type pieceOf(Type element, int64_t width) {
   return width > 1 ? Type(VectorType::get(width, element)) : element;
 }
 
-/// The threads that have some bits of the lane and the wave as given.
+/// The threads whose lane and wave have given values in some bits.
 struct ThreadSet {
-  uint32_t lanes = 0, waves = 0;         // which bits
-  uint32_t laneValue = 0, waveValue = 0; // and what they are
+  uint32_t lanes = 0, waves = 0;         // masks of the bits
+  uint32_t laneValue = 0, waveValue = 0; // the values of these bits
 
   void add(const Layout::BitHolder &holder, bool isSet);
 };
@@ -74,15 +74,17 @@ struct LaneAccess {
   unsigned width = 1;                        // neighbours in one access
   Masking masking = Masking::Branch;
   bool wraps = false;      // parts of an offset may be negative
-  bool isWide = false;     // 32 bits do not span the block
-  bool transposed = false; // lanes hand each other what they load
-  /// Uniform: a block that is loaded begins within; null: it does.
+  bool isWide = false;     // offsets in the block need more than 32 bits
+  bool transposed = false; // lanes exchange the elements that they load
+  /// A uniform condition: the block begins within its bounds. Null: it always
+  /// does.
   Value some;
   std::function<LanePlace(unsigned reg)> place;
-  /// i1; null: the register's element is always accessed.
+  /// The condition, an i1, under which a register's element is accessed; null:
+  /// it always is.
   std::function<Value(unsigned reg)> mask;
-  /// For each access the register of the first one that has the same elements
-  /// and mask; empty: each is alone.
+  /// For each access, the register of the first access to the same elements
+  /// under the same mask. Empty: no two accesses are the same.
   SmallVector<unsigned> sharers;
 
   /// The first register of each access.
@@ -96,19 +98,19 @@ struct LaneAccess {
 template <typename OpT> class StridedEmitter;
 class PointerEmitter;
 
-/// Rewrites one kernel; the old body is read, a new function is built.
+/// Rewrites one kernel: reads its body, and builds a new function.
 class Distributor : Arithmetic {
   template <typename OpT> friend class StridedEmitter;
   friend class PointerEmitter;
 
 public:
-  /// A block that changes its layout through shared memory takes at most so
-  /// many bytes of it at a time.
+  /// A block that changes its layout through shared memory takes at most
+  /// `mostBytes` of it at a time.
   Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes,
               ImplicitLocOpBuilder &b);
-  /// The lane's program, beside the kernel.
+  /// Builds the lane's program beside the kernel.
   FailureOr<FuncOp> run();
-  /// The bytes that the largest of these would take as a whole.
+  /// The bytes that the largest such block would take as a whole.
   int64_t largestMove = 0;
 
 private:
@@ -117,8 +119,8 @@ private:
   LogicalResult distributeFor(Operation *op);
   LogicalResult distributeWhile(Operation *op);
   LogicalResult distributeIf(Operation *op);
-  /// Emits `build` where the condition holds and `other` elsewhere; without a
-  /// condition `build` alone is emitted.
+  /// Emits a branch: `build` if the condition holds, else `other`. Without a
+  /// condition only `build` is emitted.
   using Builder = function_ref<LaneValues()>;
   LaneValues valuesWhere(Value condition, Builder build, Builder other);
   // DistributeElementwise.cpp
@@ -141,7 +143,8 @@ private:
   Value highFrom(Value word, const WeightFormat &row,
                  const DistributedLayout &layout, unsigned dim, int64_t index);
   // DistributeDot.cpp
-  /// A number in the accumulator's type, and a product added to an accumulator.
+  /// widen converts a number to the accumulator's type; multiplyAdd adds a
+  /// product to an accumulator.
   Value widen(Value value, Type type);
   Value multiplyAdd(Value x, Value y, Value sum);
   LogicalResult distributeDot(DotOp op);
@@ -169,20 +172,19 @@ private:
   /// nobody reads it or the load itself brings the right value (`isWhole`).
   LaneValues loadRegisters(const LaneAccess &access, Type type, bool isWhole,
                            function_ref<Value(unsigned)> other);
-  /// Neighbours under one mask, of which each has one or none has, share a
-  /// branch.
+  /// Emits a lane's stores. Neighbours under one mask share a branch.
   void storeRegisters(Value block, const LaneAccess &access);
   Value zeros(Type type);
   const DistributedLayout *beforeTransposition(LoadOp op);
   // DistributeStrided.cpp
-  /// A strided block's accesses; it is wide if it reaches further than so many
-  /// bytes.
+  /// Returns a strided block's accesses. A block that reaches further than
+  /// `mostReach` bytes is wide.
   template <typename OpT>
   LaneAccess strided(OpT op, const DistributedLayout &layout, Masking masking,
                      int64_t mostReach);
   // DistributePointers.cpp
-  /// Accesses through a pointer, or through each register's; several at a time
-  /// where they may be vectors.
+  /// Returns accesses through one pointer, or through each register's pointer.
+  /// With `isVector`, an access may take several neighbours.
   LaneAccess scattered(Operation *op, Value pointers, Value mask,
                        bool isVector);
   llvm::SmallBitVector safeDims(LoadScatteredOp op);
@@ -202,9 +204,9 @@ private:
                           AtomicBuilder build);
   // DistributeScan.cpp
   LogicalResult distributeScan(ScanOp op);
-  /// The values of one element of each block, per register.
+  /// One element of each block that a scan or a reduction combines.
   using Elements = SmallVector<Value>;
-  /// Arrays by which waves exchange elements, in turns.
+  /// Two arrays by which waves exchange elements, used alternately.
   struct Exchange {
     LaneValues arrays[2];
     unsigned next = 0;
@@ -217,26 +219,26 @@ private:
   SmallVector<Elements> fetch(ArrayRef<Elements> list, const ThreadSet &from,
                               Exchange &exchange);
   // DistributeExchange.cpp
-  /// The op's combiner on one element of each block.
+  /// Emits the op's combiner for one element of each block.
   Elements combine(Region &combiner, ArrayRef<Value> x, ArrayRef<Value> y);
   SmallVector<Elements> combineSome(Region &combiner, ArrayRef<Elements> level);
   LogicalResult distributeReduce(ReduceOp op);
   LogicalResult distributeRescale(RescaleOp op);
-  /// Registers laid out like `src`, where they may not be what any value has,
-  /// as the layout of a value asks for them.
+  /// Converts registers from the layout `src`, which no value needs to have, to
+  /// a value's layout.
   FailureOr<LaneValues> converted(Operation *op, ArrayRef<Value> from,
                                   const Layout &src,
                                   const DistributedLayout &dst);
-  /// The result's registers from some laid out like `layout`.
+  /// Converts registers from `layout` to the result's layout, and sets them.
   LogicalResult setConverted(Operation *op, Value result, ArrayRef<Value> from,
                              const Layout &layout);
-  /// `partials`: of each register the elements of all blocks.
+  /// `partials` has the elements of all blocks for each register.
   void reduceWaves(ReduceOp op,
                    llvm::MutableArrayRef<SmallVector<Value>> partials,
                    const Layout &layout, uint32_t waves);
-  /// The value of the lane whose id differs by the bits of a mask.
+  /// Returns the elements of the lane whose id differs by the bits of a mask.
   SmallVector<Value> shuffled(ArrayRef<Value> elements, uint32_t mask);
-  /// The registers behind `move`; pointers travel as their addresses.
+  /// Calls `move` on registers; pointers are moved as their addresses.
   LaneValues moveNumbers(ArrayRef<Value> from,
                          function_ref<LaneValues(ArrayRef<Value>)> move);
   LaneValues convertInWave(const Conversion &plan, ArrayRef<Value> from);
@@ -247,37 +249,39 @@ private:
   LaneValues reshapeThroughShared(ArrayRef<Value> from,
                                   const DistributedLayout &src,
                                   const DistributedLayout &dst);
-  /// The places of a block's elements in an array of shared memory: `width`
-  /// neighbours along `fastest` are one entry; entries from one to the next
-  /// along each dimension. The array holds `part` of `size` entries at a time.
+  /// The places of a block's elements in an array of shared memory. An entry
+  /// has `width` neighbours along `fastest`; `strides` counts entries. The
+  /// array holds `part` of the block's `size` entries at a time.
   struct SharedOrder {
     unsigned fastest, width;
     SmallVector<int64_t> strides;
     bool isPadded = false;
     int64_t size = 0, part = 0;
     SmallVector<int64_t> parts(ArrayRef<int64_t> shape) const;
-    /// Entries from the thread's first element to the one at `index` from it.
+    /// The entries between the thread's first element and the one that lies
+    /// `index` further.
     int64_t offset(const Index &index) const;
     int64_t lastPart(const DistributedLayout &layout) const;
   };
   static SharedOrder rowMajor(const Layout &layout, unsigned width);
-  /// How many entries may be in shared memory at a time.
+  /// The number of entries that may be in shared memory at a time.
   int64_t entriesAtATime(Type element, const SharedOrder &order);
   /// The entry of the thread's first element.
   Value sharedThreadOffset(ArrayRef<Value> threadIndex,
                            const SharedOrder &order);
-  /// That entry as one in a part, and which part; null: the first.
+  /// That entry's place in its part, and the number of the part; null: the
+  /// first part.
   struct SharedThread {
     Value entry, part;
     int64_t lastPart;
   };
   SharedThread sharedThread(const DistributedLayout &layout,
                             const SharedOrder &order);
-  /// i1: the thread's part is that one.
+  /// Whether the thread's part is number `part`, an i1.
   Value isPart(const SharedThread &thread, int64_t part);
   void storePart(ArrayRef<Value> from, Value array, int64_t part,
                  const DistributedLayout &src, const SharedOrder &order);
-  /// An array that has a whole block's elements.
+  /// Stores a whole block to an array, and returns it.
   Value storeShared(ArrayRef<Value> from, const DistributedLayout &src,
                     const SharedOrder &order);
   LaneValues moveThroughShared(ArrayRef<Value> from,
@@ -286,11 +290,11 @@ private:
                                const DistributedLayout &dst,
                                const SharedOrder &dstOrder);
 
-  /// The layout that all of some blocks have.
+  /// Returns the layout that all `blocks` have, or fails.
   FailureOr<const DistributedLayout *> commonLayout(Operation *op,
                                                     ValueRange blocks);
-  /// Fails with a diagnostic where a block has no layout, or one that is not
-  /// this kernel's.
+  /// Fails with a diagnostic at a block without a layout, or whose layout has
+  /// other numbers of lanes or waves than the kernel.
   LogicalResult checkLayouts();
   LogicalResult checkLayout(Operation *op, LayoutAttr layout);
   const DistributedLayout &layoutOf(Value block) {
@@ -303,17 +307,18 @@ private:
   /// The thread's part of a layout that no value has.
   FailureOr<const DistributedLayout *> distributed(Operation *op,
                                                    LayoutAttr layout);
-  /// The registers as scalars.
+  /// Returns the registers as scalars.
   ArrayRef<Value> lanes(Value value);
-  /// The registers as pieces of one type: a scalar, a vector, or a fragment.
+  /// Returns the registers as values of one type: a scalar, a vector, or a
+  /// fragment.
   LaneValues vectors(Value value, Type pieceType);
   void setVectors(Value value, LaneValues list) {
     bool isPieces = llvm::isa<VectorType, FragmentType>(list.front().getType());
     (isPieces ? pieceValues : values)[value] = std::move(list);
   }
   LaneValues throughShared(Value piece);
-  /// The values that a loop carries for a block: the accumulator's pieces if a
-  /// matrix instruction continues them, else as it comes.
+  /// The type of the values that a loop carries for a block: fragments if a
+  /// matrix instruction adds to them, else the type of the initial value.
   Type carriedType(Value init, Value argument);
   void setCarried(Value value, Type type, ValueRange parts);
   Value scalar(Value value) { return values.at(value).front(); }
@@ -321,27 +326,28 @@ private:
   Value constant(int32_t value);
   Value laneId();
   Value waveId();
-  /// The sum (or XOR, should bits meet) over the set bits of what each adds.
+  /// Returns the sum of the weights of the set bits; their XOR if weights share
+  /// bits.
   Value fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits);
-  /// lane or wave id with only the bits of a mask.
+  /// Returns the lane's or the wave's id with only the bits of a mask.
   Value maskedId(bool wave, uint32_t mask);
-  /// i1: the bits of the mask in the lane or wave id are zero.
+  /// Whether the bits of a mask are zero in the lane's or the wave's id, an i1.
   Value isZero(bool ofWave, uint32_t mask);
-  /// i1: the thread is the first of those that differ in these bits of the lane
-  /// and the wave; null where no bit is set.
+  /// Whether the thread is the first of all that differ from it in these bits
+  /// only, an i1; null if no bit is set.
   Value isFirst(uint32_t lanes, uint32_t waves);
-  /// The same of the whole workgroup.
+  /// Whether the thread is the first of the workgroup.
   Value isFirstOfWorkgroup();
-  /// i1: the thread is one of the set, which is not that of all threads.
+  /// Whether the thread is in a set, an i1. The set does not have all threads.
   Value isIn(const ThreadSet &threads);
-  /// i1: of an element's copies this thread has the one to write; null when
-  /// there are no copies.
+  /// Whether this thread, of all that have a copy of its elements, is the one
+  /// that writes them, an i1; null if there are no copies.
   Value ownsCopies(const Layout &layout);
-  /// Runs `body` under the condition; unconditionally where it is null.
+  /// Emits `body` under a condition; null: it always runs.
   void storeWhere(Value condition, function_ref<void()> body);
-  /// value + offset, in i32.
+  /// Returns value + offset, an i32.
   Value offsetBy(Value value, int32_t offset);
-  /// An array in shared memory.
+  /// Allocates an array in shared memory.
   Value sharedAlloc(int64_t size, Type element);
 
   FuncOp kernel;
@@ -351,13 +357,14 @@ private:
   AccessOrder order;
   llvm::DenseSet<Operation *> waits;
   FuncOp result;
-  /// The place of values that everything may use: thread ids, indices.
+  /// Thread ids and indices are emitted here, in front of everything.
   ImplicitLocOpBuilder prologue;
   Arithmetic before{prologue};
   DenseMap<Value, LaneValues> values;      // scalars
   DenseMap<Value, LaneValues> pieceValues; // vectors, fragments
   DenseMap<Operation *, SmallVector<Type>> carriedTypes;
-  /// The array of every local, and the elements of one stage.
+  /// The array of a local, the entries of one stage, and the elements of an
+  /// entry.
   struct LocalArray {
     Value array;
     int64_t stageSize, width;
@@ -368,12 +375,12 @@ private:
   Value stageOf(LocalType type, const LocalArray &local, Value stage);
   DenseMap<Attribute, std::unique_ptr<DistributedLayout>> layouts;
   DenseMap<int32_t, Value> constants;
-  /// The values that fromBits has built, by (wave?, bit, weight): two layouts
-  /// that agree on a dimension have the same value there.
+  /// The values that fromBits has built, by (is it the wave's, bit, weight).
+  /// Two layouts that agree on a dimension share its value.
   std::map<std::vector<std::array<int32_t, 3>>, Value> idSums;
   Value lane, wave;
-  /// The kernel's instruction if nobody knows who has which element, and the
-  /// arrays through which elements of its accumulators are read.
+  /// The kernel's instruction, if the layouts of its fragments are not known,
+  /// and the arrays through which elements of its accumulators are read.
   MatrixAttr opaque;
   DenseMap<Type, Value> scratch;
 };
