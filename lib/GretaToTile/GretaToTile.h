@@ -18,11 +18,12 @@
 
 namespace greta {
 
-/// The i32 arguments of a kernel: expressions over the function's symbols.
+/// The i32 arguments of a kernel, which are expressions over the function's
+/// symbols.
 class ScalarArguments {
 public:
   explicit ScalarArguments(tile::FuncOp kernel) : kernel(kernel) {}
-  /// A constant, or the argument that carries `expr`.
+  /// Returns a constant, or the argument that carries `expr`.
   Value get(ImplicitLocOpBuilder &b, AffineExpr expr);
   ArrayRef<AffineExpr> expressions() const { return exprs; }
 
@@ -32,32 +33,33 @@ private:
   SmallVector<Value> arguments;
 };
 
-/// The arguments of a kernel's launch that begin at a part's first row, where a
-/// sum over ranks next to it is made in parts and its rows are independent
-/// (GretaToTileParts.cpp); null: it is launched whole. `buffers`: the launch's
-/// operands.
+/// Returns the numbers of a launch's arguments that begin at the first row of a
+/// part, if a sum over ranks next to the launch is made in parts and the
+/// kernel's rows are independent (GretaToTileParts.cpp). Null: the kernel is
+/// launched as a whole. `buffers` are the launch's operands.
 mlir::DenseI64ArrayAttr rowArguments(KernelOp kernel,
                                      llvm::ArrayRef<mlir::Value> buffers);
 
-/// Elements between neighbours along a dimension of the space in a tensor that
-/// `mapping` indexes.
+/// Returns the number of elements between neighbours along a dimension of the
+/// space, in a tensor that `mapping` indexes.
 AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
                     const Mapping &mapping);
 
-/// The destination of the rows of a result that updates a cache in place: row t
-/// to row slots[t] of `rows`, others nowhere.
+/// The destination of a result's rows if it updates a cache in place. Row t
+/// goes to row slots[t] of the cache, which has `rows` rows; a row whose slot
+/// is not in the cache is dropped.
 struct CacheRows {
   Value slots; // null: the result is stored as it is
   AffineExpr rows;
 };
 
-/// Arithmetic inside one op of the dialect may contract: its definition rounds
-/// once, at the end.
+/// The flags of arithmetic inside one op of the dialect. It may contract,
+/// because an op's definition rounds once, at the end.
 constexpr auto contract = arith::FastMathFlags::contract;
 
 constexpr double log2e = 1.4426950408889634;
 
-/// A region of a kernel, and where its program is emitted.
+/// A region of a kernel, and everything that its program is emitted from.
 struct EmitterContext : Arithmetic {
   struct Pointers {
     ValueRange inputs;          // one per argument of the region
@@ -74,29 +76,29 @@ struct EmitterContext : Arithmetic {
   Pointers pointers;
 };
 
-/// Emits what one workgroup does for a region of a kernel. Here too: short
-/// names for what all of them emit (BlockProgram.cpp).
+/// Emits the program of one workgroup for a region of a kernel. Its members are
+/// short names for the ops that all emitters need (BlockProgram.cpp).
 class Emitter : protected EmitterContext {
 public:
   explicit Emitter(const EmitterContext &context) : EmitterContext(context) {}
   virtual ~Emitter() = default;
 
-  /// Workgroups of the region over the function's symbols.
+  /// The number of the region's workgroups, over the function's symbols.
   virtual AffineExpr workgroups() = 0;
 
-  /// The program of workgroup `index` of the region.
+  /// Emits the program of workgroup `index` of the region.
   virtual void emit(Value index) = 0;
 
-  /// How many elements there are of each scratch buffer, once the program is
-  /// emitted.
+  /// The number of elements of each scratch buffer. It is known once the
+  /// program is emitted.
   virtual SmallVector<AffineExpr> scratchExtents() { return {}; }
 
 protected:
   AffineExpr fixed(int64_t value) {
     return mlir::getAffineConstantExpr(value, kernel.getContext());
   }
-  /// An i64: a constant, an i32 (or a block), or an expression computed with 64
-  /// bits.
+  /// These return an i64: a constant, an i32 (or a block of i32) extended, or
+  /// an expression computed with 64 bits.
   Value i64(int64_t value);
   Value large(Value i32);
   Value large(AffineExpr expr);
@@ -108,7 +110,7 @@ protected:
   static ArrayRef<int64_t> shapeOf(Value block) {
     return mlir::cast<RankedTensorType>(block.getType()).getShape();
   }
-  /// The same number everywhere; of f32 where a shape is given.
+  /// A block of equal numbers; with a shape in place of a type, of f32.
   Value constant(RankedTensorType type, double value);
   Value constant(ArrayRef<int64_t> shape, double value) {
     return constant(block(shape, b.getF32Type()), value);
@@ -119,10 +121,10 @@ protected:
   Value reshape(Value block, ArrayRef<int64_t> shape);
   Value broadcast(Value block, ArrayRef<int64_t> shape);
   Value transpose(Value block, ArrayRef<int64_t> order);
-  /// In f32, and in `element`; itself where it is.
+  /// These convert a block to f32, and to `element`, if it has another type.
   Value extend(Value block);
   Value narrow(Value block, Type element, Flags flags = Flags::none);
-  /// Combined along a dimension, which goes away.
+  /// Combines a block along a dimension, which the result lacks.
   Value reduce(Value block, unsigned dim,
                function_ref<Value(Value, Value)> combine);
 
@@ -138,7 +140,7 @@ protected:
     SmallVector<Value> offsets, dynamicStrides, bounds;
     SmallVector<int64_t> strides, bounded, clamped;
   };
-  /// A dimension more of one, at an offset (null: 0) with a stride.
+  /// Adds a dimension to an access, with an offset (null: 0) and a stride.
   void addDim(Access &access, Value offset, AffineExpr stride);
   static void setBound(Access &access, int64_t dim, Value bound) {
     access.bounded.push_back(dim);
@@ -149,38 +151,40 @@ protected:
                     Value other = {});
   void store(Value block, Value pointer, const Access &access);
 
-  // The conditions that callers are asked for.
-  /// Whether the function is (checkedName).
+  // Checks of what callers promise.
+  /// Whether the function is checked (checkedName).
   bool isChecked();
-  /// There: the launch fails unless `condition`, a scalar or a block, holds.
+  /// In a checked function: the launch fails unless `condition`, a scalar or a
+  /// block, holds.
   void check(function_ref<Value()> condition, StringRef message);
-  /// For such functions; once, where `index` is 0: the launch fails unless the
-  /// numbers `at(i, 0)` to `at(i, 1)`, for i below `count`, ascend from 0 to
-  /// `most` at most.
+  /// In a checked function, by the workgroup whose `index` is 0: the launch
+  /// fails unless the numbers `at(i, 0)` to `at(i, 1)`, for i below `count`,
+  /// ascend from 0 to at most `most`.
   void checkAscending(Value index, Value count, Value most,
                       function_ref<Value(Value, int64_t)> at,
                       StringRef message);
-  /// `x` for every element, or true if nobody asks.
+  /// Returns `x` for elements where `asked` holds, else true.
   Value implied(Value asked, Value x);
-  /// Every slot is inside, or negative, which goes nowhere.
+  /// Returns true where a slot is inside, or negative, which drops the row.
   Value orLeftOut(Value isInside, Value slot);
 
   // Control flow.
-  /// Leaves the builder where only those go on for whom `condition` holds.
+  /// Begins a branch that is taken if `condition` holds, and leaves the builder
+  /// in it.
   void goOnIf(Value condition);
-  /// When all workgroups that share a tile have stored their partial sums:
-  /// counts this one at `counter`, and leaves the builder where only the last
-  /// of `expected` goes on, which sees what the others have stored.
+  /// Counts this workgroup, which has stored its partial sums of a tile, at
+  /// `counter`. Then begins a branch for the last of the `expected` workgroups,
+  /// which sees the sums of the others, and leaves the builder in it.
   void goOnAsLast(Value counter, Value expected);
-  /// A loop whose iterations make of its counter and what it carries what it
-  /// carries on.
+  /// Emits a loop. `iteration` is given the counter and the carried values, and
+  /// returns the values that are carried on.
   scf::ForOp
   loopOver(Value from, Value to, int64_t step, ValueRange carried,
            function_ref<SmallVector<Value>(Value, ValueRange)> iteration);
 };
 
-/// The elements of the scratch memory of a space whose work is split, a buffer
-/// each; the last has counters, which are zero between launches.
+/// The element types of the scratch buffers of a space whose work is split. The
+/// last buffer has counters, which are zero between launches.
 SmallVector<Type> scratchTypes(const Space &space, const SpaceSchedule &config);
 SmallVector<Type> attentionScratch(MLIRContext *context);
 
@@ -190,8 +194,8 @@ std::unique_ptr<Emitter>
 makeAttentionBackwardEmitter(const EmitterContext &context);
 std::unique_ptr<Emitter> makeUpdateEmitter(const EmitterContext &context);
 
-/// The emitter of everything else. Block tensors have the dimensions
-/// that Space describes; a value that lacks a dimension has extent 1 there.
+/// The emitter of all other kernels. Block tensors have the dimensions that
+/// Space describes; a value that lacks a dimension has extent 1 there.
 class SpaceEmitter : public Emitter {
 public:
   SpaceEmitter(const EmitterContext &context, int64_t units);
@@ -205,26 +209,27 @@ private:
     enum Kind { Group, Pair, Column, Depth, Run } kind;
     int64_t group;
     int64_t extent;
-    AffineExpr size;      // of the whole space along it
-    bool masked;          // some block is not full
-    Value offset;         // of this workgroup's block; null: 0
+    AffineExpr size;      // of the whole space along the dimension
+    bool masked;          // some block reaches beyond the size
+    Value offset;         // where this workgroup's block begins; null: 0
     int64_t unit = 0;     // Depth and Run: elements along K of one step
     int64_t step = 0;     // in a skinny GEMM: columns of B of one step
     bool moved = false;   // the last block ends where the space does
-    bool grouped = false; // rows in groups: blocks end where a group does
-    Value bound = {};     // of this workgroup's group; null: the size
-    bool isAlone = false; // no launch has a second block
+    bool grouped = false; // blocks of rows end where a group ends
+    Value bound = {};     // the end of this workgroup's group; null: the size
+    bool isAlone = false; // there is only one block in any launch
 
     AffineExpr blocks() const {
       return isAlone ? mlir::getAffineConstantExpr(1, size.getContext())
                      : size.ceilDiv(extent);
     }
   };
-  /// An op and which of its reductions.
+  /// An op and the number of one of its reductions.
   using Reduction = std::pair<Operation *, unsigned>;
-  /// A value (or an op and which of its parts) in a mapping.
+  /// A value, or an op and the number of one of its parts, in a mapping.
   using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
-  /// The computed values: per region of code, so that they dominate.
+  /// The values that were computed in one region of code, so that they dominate
+  /// their uses.
   using Scope = std::map<Key, Value>;
 
   // Layout of the space (GretaToTileSpace.cpp).
@@ -236,10 +241,10 @@ private:
   RankedTensorType blockType(const Mapping &mapping, Type element);
   void locate(Value index);
   void locateViews();
-  /// As an i64, of what is computed with 32 bits.
+  /// Returns a number of elements as an i64, which is computed with 32 bits.
   Value elements(AffineExpr count);
-  /// `bound`, having said that the block at `offset` begins within it: the grid
-  /// and the loops end there.
+  /// Returns `bound`, and states that the block at `offset` begins below it,
+  /// since the grid and the loops end there.
   Value reached(Value offset, Value bound);
   Access access(const TensorLayout &layout, const Mapping &mapping);
   Value inBatch(Value pointer, const TensorLayout &layout,
@@ -250,19 +255,19 @@ private:
   void storeRows(unsigned output, Value block);
   AffineMap shapeOfArgument(unsigned index);
   TensorLayout layoutOf(BlockArgument argument);
-  /// The first element of what the region sees.
+  /// Returns a pointer to the first element that the region sees.
   Value pointerOf(BlockArgument argument);
   bool variesInLoop(const Mapping &mapping) const;
 
   // Order of the work (GretaToTileSpace.cpp).
   unsigned stageOf(Value value);
-  /// Its body is emitted for the columns from an offset on.
+  /// Emits a loop over pieces of a row, whose body is emitted once.
   scf::ForOp
   loopOverColumns(ValueRange carried,
                   function_ref<SmallVector<Value>(ValueRange)> iteration);
   void emitStage(unsigned stage);
   void emitOutputs();
-  /// Combines along the columns, which stay with extent 1.
+  /// Combines blocks along the columns, which stay as a dimension of extent 1.
   SmallVector<Value> reduceAll(const Reduction &reduction,
                                SmallVector<Value> blocks);
   Value value(Value v, const Mapping &mapping);
@@ -279,20 +284,20 @@ private:
   Value computeMatmul(MatmulOp op);
   std::pair<Value, Value> inParts(Value block);
   SmallVector<Value> computeLoop();
-  /// This workgroup's blocks along K of a GEMM.
+  /// The range of K that this workgroup adds up.
   struct DepthRange {
     Value begin, length; // null begin: 0
   };
   int64_t partsOfDepth() const;
   DepthRange depthRange(AffineExpr depth, int64_t block);
-  /// The indices of the GEMM's result in a block.
+  /// The number of columns of the GEMM's result in a block.
   int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
-  /// The indices of A (number 0) or B: the batch, then rows or columns and the
-  /// depth in their order.
+  /// The mapping of A (number 0) or B (1): the batch, then rows or columns and
+  /// K in the operand's order.
   Mapping matrixMapping(MatmulOp op, unsigned number,
                         ArrayRef<int64_t> columns);
-  /// The blocks of a GEMM's operand, which take the space's place while it is
-  /// loaded or computed.
+  /// A GEMM's operand as a space of its own. `exchange` puts it in the place of
+  /// the GEMM's space while the operand is loaded or computed.
   struct Operand {
     SmallVector<Dim> dims;
     Mapping identity;
@@ -303,14 +308,14 @@ private:
   Operand operandOf(MatmulOp op, unsigned number, AffineExpr depth);
   void exchange(Operand &operand);
   Value emitOperand(Value v);
-  /// An iteration of computeLoop: the sums that `gemm` carries and the products
-  /// of the blocks at `k`.
+  /// Emits an iteration of computeLoop: adds the products of the blocks at `k`
+  /// to the sums that `gemm` carries.
   SmallVector<Value> addBlocks(scf::ForOp gemm, Value k, Operand &operandA,
                                Operand &operandB);
-  /// Behind the loop: joins the sums of a block's parts along K, and scales
-  /// them as A's norm says.
+  /// Adds up a block's parts along K behind the loop, and scales the sums if A
+  /// is a norm.
   SmallVector<Value> finishSums(SmallVector<Value> results);
-  /// The norm that a GEMM's A is; null: it is none.
+  /// Returns the norm whose result is the GEMM's A; null: A is no norm.
   RmsNormOp normOfA() {
     return MatmulOp(space.matmul).getA().getDefiningOp<RmsNormOp>();
   }
@@ -324,11 +329,11 @@ private:
   struct Patches;
   Patches sizesOf(PatchesOp op);
   void locateRows(Patches &patches);
-  /// Whether indices along rows (0) or columns (1) are those of an image.
+  /// Whether indices along an image's rows (0) or columns (1) are in the image.
   Value isInImage(const Patches &patches, Value at, unsigned dim);
-  /// Elements from index 0 to `index` along a dimension of the images.
+  /// Returns the elements from index 0 to `index` along an images' dimension.
   Value elementsTo(const Patches &patches, Value index, unsigned dim);
-  /// A number of elements in the type that all images are counted in.
+  /// Converts a number to the type in which elements of the images are counted.
   Value counted(const Patches &patches, Value v);
   Value plus(const Patches &patches, Value x, Value y);
 
@@ -336,7 +341,7 @@ private:
   bool isGrouped() const {
     return space.matmul && MatmulOp(space.matmul).getOffsets();
   }
-  /// How many blocks there may be along a dimension.
+  /// The most blocks that there may be along a dimension.
   AffineExpr blocksOf(const Dim &dim) const;
   Value boundOf(const Dim &dim) {
     return dim.bound ? dim.bound : scalars.get(b, dim.size);
@@ -358,22 +363,22 @@ private:
   bool hasDepth(const Mapping &mapping) const {
     return llvm::is_contained(mapping, depthId());
   }
-  /// How blocks of A and B lie, the type of sums, and their dimensions that a
-  /// product adds up.
+  /// The mappings of A and B, the type of sums, and the dimensions that a
+  /// contract adds up.
   struct SkinnyLoop {
     Mapping a, w;
     RankedTensorType type;
     SmallVector<int64_t> summed = {};
   };
   SmallVector<Value> computeSkinny();
-  /// Adds the products of `count` blocks along K to the sums `from`, all of
-  /// them loaded before the first is multiplied; the last one of masked blocks
-  /// is not full.
+  /// Adds the products of `count` blocks along K to the sums `from`. All blocks
+  /// are loaded before the first is multiplied. If they are `masked`, the last
+  /// one is not full.
   SmallVector<Value> addSkinnyBlocks(const SkinnyLoop &skinny, ValueRange from,
                                      Value first, int64_t count, bool masked);
   Value computeDequant(DequantOp op, const Mapping &mapping);
-  /// Words, zeros and scales of a block, words of its upper bits or null, and
-  /// minima or null; beside minima, zeros are the middle of all weights.
+  /// Words, zeros and scales of a block, and, if the format has them, words of
+  /// upper bits and minima. With minima, zeros are the middle of all weights.
   struct PackedBlocks {
     Value words, zeros, scales, high, minima;
   };
@@ -388,34 +393,34 @@ private:
   /// Values by their mappings.
   using Seen = std::set<std::pair<const void *, Mapping>>;
   void loadLeaves(Value v, const Mapping &mapping, Seen &seen);
-  /// Says which indices along a dimension are below the space's end, as a block
-  /// of `rank` dimensions.
+  /// Returns a block of i1 with `rank` dimensions: whether an index along a
+  /// dimension is below the space's end.
   Value isWithin(unsigned number, unsigned rank);
   Value maskDepth(Value block);
-  /// The blocks that a reduction combines, with its neutral elements beyond the
-  /// row's end. If it has none that are known, there is a block of i1 behind
-  /// them, unless it would always be true: whether an element is there.
+  /// Returns the blocks that a reduction combines, with neutral elements beyond
+  /// the row's end. If these are not known, a block of i1 follows that says
+  /// whether an element is there, unless it would always be true.
   SmallVector<Value> reductionInputs(const Reduction &reduction);
-  /// Such blocks that leave what they are combined with as it is.
+  /// Returns such blocks whose elements are neutral, or are not there.
   SmallVector<Value> nothingCombined(const Reduction &reduction);
   SmallVector<Value> combine(const Reduction &reduction, ValueRange x,
                              ValueRange y);
   SmallVector<mlir::TypedAttr> neutralElements(const Reduction &reduction);
-  /// The sum of floats, or of integers.
+  /// Adds floats or integers.
   Value addNumbers(Value x, Value y);
-  /// The sum along a dimension, which stays with extent 1.
+  /// Adds a block up along a dimension, which stays with extent 1.
   Value sumAlong(Value block, unsigned dim);
   std::pair<Value, std::optional<double>> normInput(Operation *op,
                                                     unsigned index);
-  /// A row value of `op` that follows from one of its reductions, over all
-  /// columns; `part` tells it from others of the op.
+  /// Returns a number for each row that `compute` makes of one of the op's
+  /// reductions. `part` tells it from other such numbers of the op.
   Value rowValue(Operation *op, unsigned part, unsigned reduction,
                  function_ref<Value(Value)> compute);
   Value meanOf(Operation *op);
   Value scaleOf(Operation *op, unsigned reduction, llvm::APFloat eps);
   Value scaleOf(Operation *op, Value sum, llvm::APFloat eps);
   Value exponentials(SoftmaxOp op);
-  /// `v` in f32, repeated to the whole block.
+  /// Returns `v` in f32, broadcast to the whole block.
   Value wide(Value v, const Mapping &mapping);
   Value widen(Value block);
   Value maskColumns(Value block, mlir::TypedAttr other);
@@ -423,21 +428,22 @@ private:
   DenseMap<Value, std::optional<double>> beyondRows;
   bool wantsNegativeInfinity(Value argument);
 
-  const int64_t units;             // workgroups that run at a time, at least
-  DenseMap<unsigned, Value> views; // pointers of arguments that are
+  const int64_t units;             // so many workgroups run at a time
+  DenseMap<unsigned, Value> views; // pointers of arguments that are views
   Mapping identity;
   SmallVector<Dim> dims;
-  /// The batch of a GEMM: a workgroup has one index of each, which moves
-  /// the tensors' pointers, so that blocks do not have these dimensions.
+  /// The batch dimensions of a GEMM. A workgroup has one index of each, by
+  /// which it moves the tensors' pointers, so that blocks lack these
+  /// dimensions.
   SmallVector<Dim> batch;
   unsigned columnDim = 0;
   int pairDim = -1;
-  unsigned depthDim = 0;           // of a skinny GEMM, or an operand
-  bool inOperand = false;          // blocks are those of an Operand
+  unsigned depthDim = 0;           // K, in a skinny GEMM or an operand
+  bool inOperand = false;          // the space is that of an Operand
   Value inGroup;                   // whether this workgroup's rows have a group
   Value part, tileNumber;          // this workgroup's range of K, and its tile
-  SmallVector<AffineExpr> extents; // of scratch memory
-  scf::ForOp loop; // over columns, while its body is being emitted
+  SmallVector<AffineExpr> extents; // of scratch buffers
+  scf::ForOp loop; // the loop over columns whose body is being emitted
   Scope outer, inner;
   std::map<Reduction, SmallVector<Value>> reductions;
   DenseMap<Value, unsigned> stages;
