@@ -1,6 +1,6 @@
 //===- Fuse.h - the steps of greta-fuse -------------------------*- C++ -*-===//
 //
-// Shared by Fuse*.cpp: what an op is to fusion, and the three steps.
+// The three steps of fusion, and how it classifies ops. Shared by Fuse*.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_FUSE_FUSE_H
@@ -21,12 +21,12 @@ namespace greta {
 
 /// The shape of every tensor of the function over its symbols.
 struct Shapes : DenseMap<Value, AffineMap> {
-  /// Says that a value that was made has the shape `shape`.
+  /// Notes the shape of a new value, and returns the value.
   Value note(Value made, AffineMap shape) {
     (*this)[made] = shape;
     return made;
   }
-  /// Gives `value` a buffer of its own.
+  /// Copies a value to a buffer of its own.
   Value copy(mlir::OpBuilder &builder, mlir::Location loc, Value value) {
     auto rank = mlir::cast<RankedTensorType>(value.getType()).getRank();
     Value made = BroadcastOp::create(builder, loc, value.getType(), value,
@@ -35,33 +35,36 @@ struct Shapes : DenseMap<Value, AffineMap> {
   }
 };
 
-/// Costs nothing and is repeated in every kernel that uses it: a constant, a
-/// broadcast along new dimensions.
+/// Whether an op costs nothing, so that every kernel that uses it repeats it: a
+/// constant, or a broadcast along new dimensions.
 bool isTransparent(Operation *op);
 
-/// Another shape of the same buffer; stays in the function.
+/// Whether an op's result is another shape of its operand's buffer. Such ops
+/// stay in the function.
 bool isView(Operation *op);
 
-/// Ops that become part of exactly one kernel.
+/// Whether an op becomes part of exactly one kernel.
 bool isCompute(Operation *op);
 
 /// Whether a GEMM is faster when its kernel computes operand 0 (A) or 1 (B)
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
 bool paysInGemm(MatmulOp matmul, unsigned number, ArrayRef<Operation *> ops);
 
-/// Reports a linalg.reduce that kernels do not compute. Afterwards its region
-/// takes nothing from around it.
+/// Reports a linalg.reduce that kernels cannot compute. Constants that its
+/// region takes from outside are copied into it.
 LogicalResult checkReduction(mlir::linalg::ReduceOp reduce);
 
-/// Ops that are made of others become those (FuseRewrite.cpp).
+/// These replace ops by ops that fusion knows: GEMMs, and reductions with
+/// elementwise ops (FuseRewrite.cpp).
 void makeGemms(Block &block, Shapes &shapes);
 void makeReductions(Block &block, Shapes &shapes);
 
-/// Convolutions become GEMMs of greta.patches, and elementwise work on them
-/// work on their rows (FuseConvolution.cpp).
+/// Replaces convolutions by GEMMs of greta.patches, and elementwise ops on
+/// their results by ops on the GEMMs' rows (FuseConvolution.cpp).
 LogicalResult makeConvolutions(mlir::func::FuncOp function, Shapes &shapes);
 
-/// Sizes of a tensor for an op that makes it, over dimensions of arguments.
+/// Returns the sizes of a tensor for the op that makes it, computed from
+/// dimensions of arguments.
 SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
                                         mlir::Location loc,
                                         mlir::func::FuncOp function,
@@ -72,15 +75,15 @@ struct Place {
   Value buffer;
   TensorLayout layout;
   unsigned symbols;
-  /// As greta.kernel has it.
+  /// The map that greta.kernel has in `views`.
   AffineMap view() const;
 };
 
-/// Whether a slice or a transpose is between a value and its buffer.
+/// Whether a slice or a transpose lies between a value and its buffer.
 bool isStrided(Value value);
 
-/// Follows views to the buffer; none where its elements do not lie in regular
-/// distances, or rows not as neighbours.
+/// Follows views to the buffer. None: the value's elements do not lie at
+/// regular distances, or those of a row are not neighbours.
 std::optional<Place> placeOf(Value value, const Shapes &shapes);
 
 /// Reports a slice that no kernel can read where it lies.
@@ -88,8 +91,8 @@ LogicalResult checkSlice(mlir::tensor::ExtractSliceOp slice,
                          const Shapes &shapes);
 LogicalResult checkTranspose(mlir::linalg::TransposeOp transpose);
 
-/// Slices of what is computed become computations of slices where that lets
-/// something fuse; those that are left have places.
+/// Replaces slices of computed values by computations of slices, if something
+/// can then be fused. All other slices have places afterwards.
 void normalizeSlices(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Step 1: checks that every op is understood, and leaves transparent ops
@@ -101,8 +104,8 @@ LogicalResult normalizeForFusion(mlir::func::FuncOp function, Shapes &shapes);
 struct Cluster {
   SmallVector<Operation *> ops;
   AffineMap shape;
-  /// Once it is planned: the values that `ops` take from elsewhere, and those
-  /// of theirs that others use.
+  /// After planning: the values that `ops` take from elsewhere, and the results
+  /// of `ops` that others use.
   llvm::SetVector<Value> inputs;
   SmallVector<Value> outputs;
 };

@@ -1,13 +1,13 @@
 //===- TileToSPIRVKernel.h - emitting one kernel as SPIR-V ------*- C++ -*-===//
 //
-// The state and the services of the translation of one kernel; the files
-// TileToSPIRV*.cpp each implement one group of its ops.
+// The state of the translation of one kernel, and functions that its parts
+// share. Each file TileToSPIRV*.cpp implements one group of ops.
 //
-// A direct translation in one walk, not a dialect conversion: every scalar
-// that the kernel's vectors hold becomes one SPIR-V scalar (drivers' compilers
-// work on scalars and pack 16-bit ones again themselves), so that vectors of
-// any length need no types of their own and thousands of unrolled ops cost a
-// few milliseconds. Source types become these in registers:
+// The translation is one walk, not a dialect conversion. Every element of a
+// vector becomes one SPIR-V scalar, since drivers' compilers work on scalars
+// and pack 16-bit ones again themselves. So vectors of any length need no types
+// of their own, and thousands of unrolled ops cost a few milliseconds. In
+// registers source types become these:
 //
 //   f16 f32 f64 i1 i8 i16 i32 i64   the same
 //   bf16                    f32 whose low 16 bits are zero
@@ -59,8 +59,8 @@ public:
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitWhile(scf::WhileOp op);
   LogicalResult emitIf(scf::IfOp op);
-  /// Emits both branches, and returns what the one that is taken has at its
-  /// end, of `types`. There may be no `onFalse`, and no results then.
+  /// Emits both branches, and returns the results, of `types`, of the branch
+  /// that is taken. Without `onFalse` there are no results.
   using Arm = function_ref<FailureOr<PartList>()>;
   FailureOr<PartList> emitSelection(mlir::TypeRange types, Value condition,
                                     Arm onTrue, Arm onFalse);
@@ -75,33 +75,34 @@ public:
   LogicalResult unknown(Operation *op);
 
   //===--- Values ---------------------------------------------------------===//
-  /// The elements of a value.
+  /// Returns the elements of a value.
   Parts get(Value value);
   Value getScalar(Value value) { return get(value).front(); }
   void set(Value value, Parts parts);
-  /// Is a value of this type packed?
+  /// Whether values of a type are packed.
   static bool isPacked(Type type);
-  /// The words of a packed value.
+  /// Returns the words of a packed value.
   PartList getWords(Value value);
-  /// Two f16, whose word is a vector of SPIR-V: addition, subtraction,
-  /// multiplication and fma are one instruction for both.
+  /// Whether a type is a pair, two f16 whose word is a vector of SPIR-V.
+  /// Addition, subtraction, multiplication and fma of pairs are one
+  /// instruction.
   static bool isPair(Type type) {
     auto vector = mlir::dyn_cast<VectorType>(type);
     return vector && vector.getElementType().isF16() && countOf(vector) == 2;
   }
   Type pairType() { return VectorType::get(2, registerType(b.getF16Type())); }
   Value getPair(Value value);
-  /// Sets the elements of a vector, of two f16 also as a pair.
+  /// Sets the elements of a vector; two f16 are also set as a pair.
   void setElements(Value value, Parts parts);
   bool hasWords(Value value) const { return words.contains(value); }
   void setWords(Value value, Parts parts);
-  /// The values that control flow passes on: words of a packed value, elements
-  /// of others.
+  /// Returns the values that control flow passes on: the words of a packed
+  /// value, the elements of another.
   PartList getCarried(Value value);
   SmallVector<Type> carriedTypes(Type type);
-  /// Elements of a source value: 1 for a scalar.
+  /// The number of elements of a source type; 1 for a scalar.
   static int64_t countOf(Type type);
-  /// The register type of a source scalar or fragment, null where there is
+  /// Returns the type of a source scalar or fragment in registers; null: it has
   /// none. Requires the capabilities that the type needs.
   Type registerType(Type scalar);
 
@@ -133,24 +134,25 @@ public:
   void require(mlir::spirv::Capability capability) {
     capabilities.insert(capability);
   }
-  /// A variable of the module, listed in the entry point's interface.
+  /// Adds a variable to the module, and to the entry point's interface.
   mlir::spirv::GlobalVariableOp addVariable(StringRef name, Type pointee,
                                             mlir::spirv::StorageClass storage);
-  /// The value of an input variable, loaded at the kernel's start.
+  /// Returns the value of an input variable, which the kernel loads first.
   Value builtin(mlir::spirv::BuiltIn which, Type type);
   /// Runs `build` with the builder at the end of the kernel's prologue, which
   /// dominates everything.
   Value inPrologue(function_ref<Value()> build);
 
   //===--- Numbers (TileToSPIRVArith.cpp) ---------------------------------===//
-  /// f32 rounded to the nearest bf16, ties to even, as f32; approximately: ties
-  /// away from zero, and numbers only. (Drivers' own conversions may round
-  /// towards zero: the H200's does, 580.159.)
+  /// Rounds an f32 to the nearest bf16, ties to even, and returns it as f32.
+  /// With `approximately` ties go away from zero, and NaN is not handled. The
+  /// drivers' own conversions may round towards zero, as NVIDIA's does.
   Value roundToBF16(Value value, bool approximately = false);
-  /// 0 in 16 bits, which no compiler sees: n (n + 1) is even.
+  /// Returns a 0 of 16 bits that no compiler recognises: the lowest bit of
+  /// n (n + 1).
   Value hiddenZero();
-  /// Between a source type's register form and f32, in which everything but
-  /// the simplest arithmetic is done; f64 stays what it is.
+  /// These convert between a source type's form in registers and f32, in which
+  /// all but the simplest arithmetic is done. f64 stays as it is.
   Value toF32(Value value);
   Value fromF32(Value value, Type scalar);
   Value isNaN(Value value) {
@@ -164,7 +166,8 @@ public:
   /// Applies `build` to each element of the operands and sets the result.
   LogicalResult elementwise(Operation *op, function_ref<Value(Parts)> build);
 
-  /// An op that is one instruction, elements and results of one type.
+  /// An op that becomes one instruction whose operands and result have one
+  /// type.
   template <typename FromT, typename ToT> struct Row {
     static Value emit(KernelEmitter &e, Operation *op, Parts x) {
       if (!mlir::isa<FromT>(op))
@@ -173,7 +176,7 @@ public:
                          ValueRange(x));
     }
   };
-  /// By the row of the op; null: there is none.
+  /// Emits an op by its row; null: no row is for it.
   template <typename... RowsT> Value emitByRow(Operation *op, Parts x) {
     Value result;
     (void)((result = RowsT::emit(*this, op, x)) || ...);
@@ -183,7 +186,7 @@ public:
   //===--- Ranges of integers (TileToSPIRVRange.cpp) ---------------------===//
   mlir::ConstantIntRanges rangeOf(Value integer) const;
   bool isNonNegative(Value value) const;
-  /// It is that at most, and not negative.
+  /// Notes that a value is not negative, and at most `maximum`.
   void setMaximum(Value value, const llvm::APInt &maximum);
   void noteRange(Operation *op);
 
@@ -192,18 +195,18 @@ public:
                            int64_t align, Value stored);
   Value lanePointer(Value base, Value offset, unsigned elementBytes,
                     int64_t &constantBytes);
-  /// Makes a pointer to what lies so many bytes behind an address.
+  /// Makes a pointer to the place so many bytes behind an address.
   Value pointerTo(Type type, Value address, int64_t bytes);
   LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
-  /// To an element of an array in shared memory.
+  /// Makes a pointer to an element of an array in shared memory.
   Value sharedPointer(Value array, Value index);
   LogicalResult emitShuffle(Operation *op, Value value,
                             function_ref<Value(Value)>);
-  /// Elements to 32-bit words and back, little endian. `element` is a source
-  /// type; the number of words is the elements' bytes / 4.
+  /// These convert elements to 32-bit words and back, little endian. `element`
+  /// is a source type; there are as many words as the elements' bytes / 4.
   PartList pack(Type element, Parts parts);
   PartList unpack(Type element, Parts words);
-  /// One element narrower than a word to its form in memory and back.
+  /// These convert an element to its form in memory and back.
   Type memoryType(Type element);
   Value toMemory(Type element, Value value);
   Value fromMemory(Type element, Value value);
@@ -236,19 +239,20 @@ public:
 
   //===--- State ----------------------------------------------------------===//
   tile::FuncOp kernel;
-  const bool hasNumberExtrema; // of a number and NaN, see TileToSPIRV.h
+  const bool hasNumberExtrema; // see TileToSPIRV.h
   ImplicitLocOpBuilder b;
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
   Operation *lastOfPrologue = nullptr;
-  /// Either puts the module into the Vulkan memory model.
+  /// A module with fragments or fences has the Vulkan memory model.
   bool hasFragments = false, hasFences = false;
   bool inVulkanModel() const { return hasFragments || hasFences; }
   llvm::SetVector<mlir::spirv::Capability> capabilities;
   SmallVector<Attribute> interface;
   llvm::BumpPtrAllocator allocator;
   DenseMap<Value, Parts> values;
-  /// Words, and where to unpack them: in `block`, behind `last` or first.
+  /// Words, and the place where they are unpacked: behind `last` in `block`, or
+  /// at its beginning if that is null.
   struct Words {
     Parts parts;
     Block *block;
@@ -258,8 +262,9 @@ public:
   DenseMap<Value, mlir::ConstantIntRanges> ranges;
   DenseMap<Attribute, Value> constants;
   DenseMap<unsigned, Value> builtins;
-  Value zero; // hiddenZero, once it is wanted
-  /// base + zext(offset * size) of the current block and those around it.
+  Value zero; // hiddenZero's result; null: it was not asked for yet
+  /// The addresses base + zext(offset * size) that the current block and those
+  /// around it have computed.
   using AddressKey = std::pair<Value, Value>;
   llvm::ScopedHashTable<AddressKey, Value> addresses;
   using AddressScope = llvm::ScopedHashTableScope<AddressKey, Value>;

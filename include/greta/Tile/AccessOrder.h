@@ -27,24 +27,25 @@ class AccessOrder {
 public:
   AccessOrder(FuncOp kernel, const Facts &facts);
 
-  /// Whether the kernel may write what `load` reads, through the same pointer.
+  /// Whether the kernel may write, through the same pointer, elements that
+  /// `load` reads.
   bool isWritten(mlir::Operation *load) const;
 
-  /// Whether an iteration of a loop around `load` may write what it reads in
-  /// any.
+  /// Whether some iteration of a loop around `load` may write elements that
+  /// `load` reads in any iteration.
   bool isWrittenIn(mlir::Operation *loop, mlir::Operation *load) const;
 
-  /// The accesses in front of which all lanes have to wait. Every block has a
-  /// layout.
+  /// Returns the accesses in front of which all lanes have to wait. Every block
+  /// must have a layout.
   llvm::DenseSet<mlir::Operation *> findWaits();
 
-  /// Whether accesses through an argument need no order with any other of the
-  /// kernel. Every block has a layout.
+  /// Whether accesses through an argument need no order with any other access
+  /// of the kernel. Every block must have a layout.
   bool isUnordered(mlir::BlockArgument argument) const;
 
 private:
-  /// Uniform factors in a fixed order, the dimension whose index they multiply
-  /// (-1: none), and the block that does (null: none).
+  /// A product: uniform factors in a fixed order, times the index along a
+  /// dimension (-1: none), times a block (null: none).
   struct Term {
     llvm::SmallVector<mlir::Value, 2> factors;
     int64_t dim = -1;
@@ -52,7 +53,7 @@ private:
     bool operator<(const Term &other) const;
     bool operator==(const Term &other) const;
   };
-  /// A sum in bytes: what each term is multiplied by.
+  /// A sum of terms, each with its factor in bytes.
   using Sum = std::map<Term, int64_t>;
   struct Access {
     mlir::Operation *op;
@@ -62,11 +63,11 @@ private:
     LayoutAttr layout; // null: one element
     /// The pointers that the address may come from.
     llvm::SmallSetVector<mlir::Value, 1> roots;
-    /// The address from its only root on; none: nobody knows.
+    /// The address relative to its only root; none: it is not known.
     std::optional<Sum> place;
   };
-  /// An access that some lanes may still be at, and the outermost loop that has
-  /// gone to its next iteration since; null: none.
+  /// An access that some lanes may not have finished, and the outermost loop
+  /// that has begun another iteration since; null: none has.
   using Pending = std::pair<const Access *, mlir::Operation *>;
   using State = llvm::SmallSetVector<Pending, 8>;
 

@@ -1,7 +1,7 @@
 //===- BlockLayout.h - a layout for a block of its own ----------*- C++ -*-===//
 //
-// The layout of a block that neither an instruction nor another block decides:
-// what the ops around it would like, and the layout that follows.
+// The layout of a block that neither an instruction nor another block decides.
+// It follows from wishes of the ops around the block.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
@@ -14,24 +14,23 @@
 
 namespace greta {
 
-/// The layout that the accesses, reductions and dots of a block's elements ask
-/// for.
+/// The wishes of accesses, reductions and dots for a block's layout.
 struct LayoutWishes {
   explicit LayoutWishes(ArrayRef<int64_t> shape)
       : shape(shape), inRegisters(shape.size()), reduced(shape.size()) {}
 
   SmallVector<int64_t, 4> shape;
-  llvm::SmallBitVector inRegisters; // dimensions that a lane would rather hold
-  llvm::SmallBitVector reduced;
-  bool contracted = false;  // by a contract: waves go on where lanes end
-  int64_t fastest = -1;     // dimension of neighbours in memory
-  int64_t run = 1;          // how many of them an access may take
+  llvm::SmallBitVector inRegisters; // dimensions for a lane's registers
+  llvm::SmallBitVector reduced;     // dimensions that reductions go along
+  bool contracted = false;  // by a contract: waves continue where lanes end
+  int64_t fastest = -1;     // the dimension of neighbours in memory
+  int64_t run = 1;          // the most neighbours that one access may take
   int64_t accessed = 0;     // elements of the largest block that is accessed
-  int64_t depth = -1;       // K, where matrix instructions take it
-  int64_t deepRun = 1;      // how many of K's neighbours make 16 bytes
+  int64_t depth = -1;       // a matrix instruction's K; -1: there is none
+  int64_t deepRun = 1;      // neighbours along K that have 16 bytes
   bool transposes = false;  // transposed loads bring neighbours along K
-  int64_t leastRun = 1;     // how many of `fastest`'s neighbours a lane needs
-  tile::ReshapeOp reshaped; // what an accumulator is taken apart by
+  int64_t leastRun = 1;     // neighbours along `fastest` that a lane needs
+  tile::ReshapeOp reshaped; // a reshape of a dot's accumulator
 };
 
 inline bool isBlock(Value value) {
@@ -42,21 +41,23 @@ inline ArrayRef<int64_t> shapeOf(Value block) {
   return mlir::cast<RankedTensorType>(block.getType()).getShape();
 }
 
-/// The values that a loop or a branch carries in one place with `value`, and a
-/// dot's accumulator with its result.
+/// Returns the values that must have the layout of `value`: a loop or a branch
+/// carries them in one place, or one is a dot's accumulator, the other its
+/// result.
 SmallVector<Value> carriedTogether(Value value);
 
-/// The wishes about blocks of `shape` that have the dimensions of `values`,
-/// from all ops that elementwise work connects them with. `row` is the target
-/// that has transposed loads; null: nobody knows of any.
+/// Collects the wishes for blocks of `shape` with the dimensions of `values`.
+/// They come from all ops that elementwise ops connect the values with. `row`
+/// is the target that has transposed loads; null: there are none.
 LayoutWishes collectWishes(ArrayRef<Value> values, ArrayRef<int64_t> shape,
                            const tile::Facts &facts, const TargetRow *row);
 
-/// Neighbours in memory in the registers of a lane, up to 16 bytes of the
-/// narrowest type; dimensions that are split off or added up in a lane wholly
-/// in registers; then lanes along the contiguous dimension and the others; then
-/// waves, along dimensions that no reduction crosses first; what is left
-/// repeats. An error at `op` where a dimension cannot be in registers.
+/// Makes a layout in this order. A lane's registers take neighbours in memory,
+/// up to 16 bytes of the narrowest type, and all of each dimension that is
+/// split off or added up in a lane. Lanes go along the contiguous dimension,
+/// then along others. Waves go along dimensions that no reduction crosses, then
+/// along others. The rest of the block repeats in registers. If a dimension
+/// cannot be in registers, `op` gets an error.
 FailureOr<Layout> blockLayout(const LayoutWishes &wishes, tile::FuncOp kernel,
                               Operation *op);
 

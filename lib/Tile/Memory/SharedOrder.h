@@ -1,8 +1,9 @@
 //===- SharedOrder.h - who must wait for whom in shared memory --*- C++ -*-===//
 //
-// Questions of greta-tile-barriers and greta-tile-plan-memory about one lane's
-// program: which accesses to shared memory other lanes may still be at, and
-// where barriers have to stand.
+// An analysis of one lane's program for greta-tile-barriers and
+// greta-tile-plan-memory. It finds the accesses to shared memory that other
+// lanes may not have finished when a lane comes to an access of its own, and
+// the places where barriers are missing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_TILE_MEMORY_SHAREDORDER_H
@@ -16,38 +17,40 @@
 
 namespace greta::tile {
 
-/// Bytes of an array.
+/// Returns the bytes of an array.
 int64_t getSharedBytes(SharedType type);
 
-/// The array that a value is, or is a stage of.
+/// Returns the array that a value is, or is a stage of.
 SharedAllocOp getSharedArray(Value value);
 
-/// Whether barriers wait for direct loads by ones of their own where these are
-/// used first, or by an earlier one that stands there anyway.
+/// The barrier that waits for a direct load: one of its own, in front of the
+/// first use of the loaded elements, or an earlier one that is there anyway.
 enum class DirectWait { Own, Earlier };
 
-/// Follows the accesses of a kernel through its control flow, loops until
-/// nothing new comes round, and decides where barriers are missing.
+/// Follows the accesses of a kernel through its control flow, and decides where
+/// barriers are missing. Loops are visited until their back edge brings nothing
+/// new.
 class SharedOrder {
 public:
   SharedOrder(FuncOp kernel, DirectWait wait);
 
-  /// How many loads of a lane a barrier leaves in flight; `none` where it does
-  /// not wait for any.
+  /// A barrier's number of a lane's loads that it leaves in flight; `none`: it
+  /// does not wait for loads.
   static constexpr int64_t none = -1;
-  /// The barriers that are missing, by the op that each stands before, and
-  /// those that are there but have to wait for more loads.
+  /// The missing barriers, by the op in front of which each has to stand, and
+  /// the existing barriers that have to wait for more loads.
   DenseMap<Operation *, int64_t> missing, existing;
   /// Pairs of different arrays: while a lane is at the first, others may still
   /// be at the second.
   llvm::DenseSet<std::pair<Operation *, Operation *>> unordered;
 
-  /// The cost of the missing barriers: one in a loop counts as many outside.
+  /// The cost of the missing barriers. One in a loop costs as much as many
+  /// outside.
   double cost() const;
 
 private:
-  /// A stage of an array, as a number modulo the array's stages: a constant on
-  /// top of `root`, which is null for a constant alone.
+  /// A stage of an array. Its number is `root` + `offset` modulo `count`, the
+  /// array's number of stages; a null `root` is 0.
   struct Stage {
     SharedAllocOp array;
     int64_t count = 1, offset = 0;
@@ -55,22 +58,23 @@ private:
     bool isKnown = true;
     bool operator==(const Stage &other) const;
   };
-  /// The accesses that lanes may still be doing to a stage.
+  /// The accesses to a stage that lanes may not have finished.
   struct Pending {
     Stage stage;
-    /// Depth of the region from which it comes.
+    /// The depth of the region that the accesses are in.
     unsigned level;
-    /// From the iteration of the loop before this one.
+    /// Whether they are from the loop's previous iteration.
     bool isRound = false;
     bool reads = false;
-    /// By atomic additions, which need no order among each other.
+    /// Whether they are atomic additions, which need no order among each other.
     bool adds = false;
-    /// Stores of one block are one store: nobody reads between them.
+    /// The block with the stores. They count as one, since nothing reads
+    /// between them.
     Block *writer = nullptr;
     bool writes = false;
-    /// Loads of this lane since the last direct one to the stage.
+    /// The loads of this lane since its last direct load to the stage.
     int64_t age = none;
-    /// The last barrier since then, and the loads before it.
+    /// The last barrier since that load, and the loads between the two.
     Operation *passed = nullptr;
     int64_t agePassed = none;
   };
@@ -98,20 +102,21 @@ private:
   std::optional<Need> visitLoop(Operation *op, State &state);
   void place(Operation *op, int64_t inFlight, State &state);
   void pass(Operation *barrier, int64_t inFlight, State &state);
-  /// The same stages in words that hold at the start of a loop's body, seen
-  /// from before the loop or from the end of the body; or behind an op.
+  /// These rewrite the stages of a state for another program point: `enter` for
+  /// the start of a loop's body, given the values of its arguments from before
+  /// the loop or from the back edge; `leave` for the point behind `op`.
   void enter(Operation *loop, ValueRange given, State &state);
   void leave(Operation *op, State &state);
 
   DirectWait wait;
   DenseMap<Block *, SmallVector<Operation *>> relevant;
   DenseMap<Operation *, Access> accesses;
-  /// The value that stages are counted from.
+  /// The values that are roots of stages.
   llvm::DenseSet<Value> roots;
-  /// The loads in flight that later uses allow each barrier.
+  /// The number of loads that each barrier may leave in flight, by later uses.
   DenseMap<Operation *, int64_t> allowed;
   bool allowsLess = false;
-  /// The loops whose bodies end with a barrier.
+  /// The loops whose bodies have to end with a barrier.
   llvm::DenseSet<Operation *> turnEnds;
   unsigned level = 0;
 };
