@@ -11,11 +11,12 @@
 using namespace mlir;
 using namespace greta;
 
-/// matmul f16 nt -> f16 with dequant, elementwise: the operands' types (once
-/// where they are alike), n or t for each as it is stored, the type of the
-/// result in memory, and what else the kernel does. Lanes that multiply a few
-/// rows load as much as their registers hold, so there a tile is one of weights
-/// of so many bits, upper bits apart; 4 where the name does not say.
+/// Returns a GEMM's name in the tuning database, such as "matmul f16 nt -> f16
+/// with dequant, elementwise". It has the operands' types (one if they are
+/// alike), n or t for the order of each in memory, the type of the result in
+/// memory, and what else the kernel computes. In skinny GEMMs the bits of
+/// packed weights decide how much a lane loads, so the name has them, upper
+/// bits apart, unless they are 4.
 static std::string nameOf(MatmulOp matmul) {
   std::string name;
   llvm::raw_string_ostream os(name);
@@ -73,19 +74,19 @@ TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
     rows = expectedRows(matmul);
   ArrayRef<int64_t> a = matmul.getA().getType().getShape();
   key.shape.push_back(a[a.size() - (matmul.getTransposeA() ? 2 : 1)]);
-  // A tile's rows are a group's, so T alone says nothing.
+  // A tile has rows of one group, so T alone does not decide.
   if (matmul.getOffsets())
     key.shape.insert(key.shape.begin(), matmul.getNumGroups());
   return key;
 }
 
 namespace {
-/// Up to `count` configurations, each once.
+/// Up to `count` different configurations.
 struct Candidates {
   size_t count;
   std::vector<llvm::json::Object> configs = {};
   bool isFull() const { return configs.size() == count; }
-  /// Whether it is a new one.
+  /// Adds a tile, and returns whether it is a new one.
   bool add(const Tile &tile) {
     llvm::json::Object config = configOf(tile);
     if (isFull() || llvm::is_contained(configs, config))
@@ -96,11 +97,11 @@ struct Candidates {
 };
 } // namespace
 
-/// Adds the choice in some orders of its blocks and slices, then other tiles by
-/// the model's cycles.
+/// Adds the chosen tile with some other values of `group` and `slice`, then
+/// other tiles, the fastest by the model first.
 static void addTiles(const KernelKind &kind, int64_t rows,
                      Candidates &candidates) {
-  // The order of blocks says nothing to the model, nor does the length of the
+  // The model does not tell apart orders of blocks, nor the lengths of the
   // loop over slices.
   const Tile &best = kind.tile;
   for (int64_t group : {best.group / 2, best.group * 2, best.group * 4}) {
@@ -126,8 +127,8 @@ static void addTiles(const KernelKind &kind, int64_t rows,
     candidates.add(tiles[index]);
 }
 
-/// Adds what is one step from the choice, a factor of two in one of its parts,
-/// then two steps, ..
+/// Adds the tiles that are one step from the chosen one, a factor of two in one
+/// of its fields, then those that are two steps away, and so on.
 static void addNeighbours(const KernelKind &kind, Candidates &candidates) {
   std::vector<Tile> tiles = {kind.tile};
   for (size_t from = 0; from < tiles.size() && !candidates.isFull(); ++from)

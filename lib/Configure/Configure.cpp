@@ -35,14 +35,15 @@ using namespace greta;
 /// Indices along a dimension of a space are i32.
 static constexpr int64_t maxExtent = INT32_MAX;
 
-/// Vulkan guarantees no more workgroups along one axis.
+/// Vulkan guarantees so many workgroups along one axis.
 static constexpr int64_t vulkanGridLimit = 65535;
 
 Limits::Limits(const TargetRow &row, bool useMatrix,
                const TuningDatabase *tuning, int64_t spareRegisters)
     : wave(row.waveSize), row(row), tuning(tuning),
       spareRegisters(spareRegisters) {
-  // A row without a register file is no GPU, or any: small blocks.
+  // A row without a register file stands for a CPU, or for any device, which
+  // gets small blocks.
   wide = row.vgprs.perWave > 0;
   maxBlock = std::min<int64_t>(row.maxWorkgroupSize, wide ? 1024 : 64);
   shareBlock = std::min<int64_t>(maxBlock, wide ? 256 : 64);
@@ -92,7 +93,8 @@ static SmallVector<int64_t> spreadRows(const Space &space, int64_t rows,
   return result;
 }
 
-/// Pure elementwise work on whole tensors: long runs of everything.
+/// The tile of elementwise work on whole tensors, which has long runs of
+/// everything.
 static Tile flatTile(const Space &space, const Limits &limits,
                      MLIRContext *context) {
   Tile tile;
@@ -102,18 +104,18 @@ static Tile flatTile(const Space &space, const Limits &limits,
   if (std::optional<int64_t> size = constantOf(space.size(context)))
     tile.n = std::min<int64_t>(tile.n,
                                llvm::PowerOf2Ceil(std::max<int64_t>(*size, 1)));
-  // Rows that blocks cut evenly need no bounds.
+  // Rows that are multiples of blocks need no bounds.
   std::optional<int64_t> columns = constantOf(space.columns(context));
   tile.flat = !columns || *columns % tile.n;
   tile.m = 1;
   return tile;
 }
 
-/// Candidates for rows: lanes of a workgroup that take a row as a whole, else
+/// Visits tiles for rows. Some lanes of a workgroup take a row as a whole, or
 /// the whole workgroup takes it in pieces.
 static void forEachRowTile(const Space &space, const Limits &limits,
                            MLIRContext *context, VisitTile visit) {
-  // As one row a long tensor would have more elements than an index.
+  // An index has 32 bits, so a longer tensor cannot be one row.
   if (space.isFlat && constantOf(space.size(context)).value_or(0) <= maxExtent)
     return visit(flatTile(space, limits, context), 0);
   std::optional<int64_t> columns = constantOf(space.columns(context));
@@ -124,14 +126,14 @@ static void forEachRowTile(const Space &space, const Limits &limits,
   if (space.fullOperands > 4)
     maxElements = std::min<int64_t>(maxElements, 24);
 
-  // Elements per lane to aim at.
+  // A lane should have so many elements.
   bool isLong = columns && *columns * slices >= 4096;
   double aim = !limits.wide                  ? 8
                : !space.hasReduction         ? 8 * slices
                : isLong && !space.hasSoftmax ? 32
                                              : 16;
   Tile tile;
-  // Rows that no reduction holds together are cut where they fill a workgroup.
+  // Rows without a reduction may be cut, so that each piece fills a workgroup.
   bool isCut = !space.hasReduction && columns &&
                *columns * slices > limits.shareBlock * aim;
   for (int64_t lanes = 1; columns && !isCut && lanes <= maxLanes; lanes *= 2) {
@@ -139,7 +141,7 @@ static void forEachRowTile(const Space &space, const Limits &limits,
     int64_t elements = tile.n / lanes * slices;
     if (elements > maxElements)
       continue;
-    // More lanes than a wave: the row alone, so that fewer waves meet.
+    // A row of several waves has the workgroup alone, so that fewer waves meet.
     bool isAlone = limits.wide && lanes > limits.wave;
     int64_t block =
         limits.blockOr(isAlone ? lanes : std::max(lanes, limits.shareBlock));
@@ -164,7 +166,7 @@ static void forEachRowTile(const Space &space, const Limits &limits,
   }
 }
 
-/// Sets a kernel's blocks as its tile has them.
+/// Sets the blocks of a schedule from the tile.
 static void setBlocks(Choice &choice, const Space &space,
                       MLIRContext *context) {
   const Tile &tile = choice.tile;
@@ -230,7 +232,8 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
   return choice;
 }
 
-/// Spaces that cannot be side by side leave several kernels: `rest`.
+/// Gives a kernel its schedule. If its spaces cannot be side by side, they
+/// become kernels of their own, which are added to `rest`.
 static LogicalResult configure(KernelOp kernel, const Limits &limits,
                                SmallVectorImpl<KernelOp> &rest) {
   FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);

@@ -24,36 +24,37 @@
 using namespace mlir;
 using namespace greta;
 
-/// An update's elements of a lane.
+/// A lane of an update stores so many elements.
 static constexpr int64_t elementsOfUpdate = 8;
 
-/// With matrix instructions on a GPU: waves of a workgroup, those at most whose
-/// keys are parts of a query's, and the keys that it goes over at a time.
+/// With matrix instructions on a GPU: the waves of a workgroup, the most waves
+/// that share a query's keys, and the most keys of an iteration.
 static constexpr int64_t wavesOfMatrix = 8, wavesThatMeet = 4,
                          keysOfMatrix = 64;
 
-/// Without matrix instructions, or registers to fill: waves of a workgroup, its
-/// rows, and the keys that it goes over at a time. Lanes multiply and add code
-/// that is unrolled.
+/// Without matrix instructions, or on a CPU: the waves of a workgroup, its
+/// rows, and the most keys of an iteration. The FMAs of a lane are unrolled, so
+/// these are few.
 static constexpr int64_t wavesOfSimt = 4, rowsOfSimt = 16, keysOfSimt = 16;
 
-/// The least extent of a tile: with matrix instructions one that each of them
-/// divides.
+/// The least extent of a tile. With matrix instructions each of them divides
+/// it.
 static constexpr int64_t leastOfMatrix = 16, leastOfSimt = 8;
 
-/// Registers of a lane where the device is a CPU, whose driver has no limit.
+/// On a CPU, whose driver has no limit, a lane may take so many registers.
 static constexpr int64_t registersOfCpu = 256;
 
-/// Elements of a head up to which it is small, and from which it is large.
+/// A head of up to `smallHead` elements is small, of more than `largeHead`
+/// large.
 static constexpr int64_t smallHead = 64, largeHead = 256;
 
-/// Lanes of a workgroup: those that stand for waves where lanes exchange
-/// nothing are 32 to each.
+/// The number of a workgroup's lanes. If lanes exchange nothing, 32 of them
+/// stand for a wave.
 static int64_t lanesOf(int64_t waves, const Limits &limits) {
   return waves * (limits.wave == 1 ? 32 : limits.wave);
 }
 
-/// The one tile of an update.
+/// An update has one tile.
 static KernelKind updateKind(const Space &space, const Limits &limits) {
   KernelKind kind{Rows};
   kind.candidates = [&](VisitTile visit) {
@@ -68,9 +69,9 @@ static KernelKind updateKind(const Space &space, const Limits &limits) {
   return kind;
 }
 
-/// Counts what is computed of each logit at a time, in f32: itself, what it is
-/// compared by where some are left out, and scales where keys or values have
-/// their own.
+/// Counts the values of f32 that a lane holds for each logit: the logit, one to
+/// compare it with if some logits are masked, and the scales that differ from
+/// key to key.
 static int64_t partsOfLogit(Operation *op) {
   auto count = [&](auto attention, bool hasMask) -> int64_t {
     bool hasScales = differByKey(op, attention.getKScale()) ||
@@ -92,28 +93,30 @@ static int64_t columnsOf(RankedTensorType queries) {
 }
 
 namespace {
-/// The rows that attention or its gradients keep, those that their loop goes
-/// over, and what a workgroup needs for both.
+/// The rows that a workgroup of attention, or of its gradients, keeps (`own`),
+/// the rows that an iteration takes (`others`), and the registers and memory
+/// that both need.
 struct Blocks {
   const Limits &limits;
   const AttentionFacts &facts;
-  int64_t size, bits;         // of a head, of an element
+  int64_t size, bits;         // columns of a head, bits of an element
   int64_t leastRows = 0;      // of the smallest instruction; 0: there is none
-  int64_t copies = 1;         // that lanes have of its operands' elements
-  bool isLoadedWhole = false; // by drivers
+  int64_t copies = 1;         // lanes that hold each element of its operands
+  bool isLoadedWhole = false; // drivers load whole matrices
   bool isWide;                // matrix instructions on a GPU
   int64_t own = 0, others, lanes;
-  int64_t operands = 1, sums = 1; // own tensors, what is added up for own rows
-  int64_t perLogit = 1;           // what is computed at a time, in f32
-  int64_t orders = 2;             // of other rows in shared memory
+  int64_t operands = 1, sums = 1; // tensors, and sums, of own rows
+  int64_t perLogit = 1;           // values of f32 for each logit
+  int64_t orders = 2;             // blocks of other rows in shared memory
   int64_t loaded = 2;             // blocks of other rows in registers
-  int64_t loadedByWave = 0;       // and those for each wave
-  bool weightsMeet = false;       // in shared memory, where lanes have no sums
-  bool ownAreShared = false;      // in shared memory, not in registers
-  double share;                   // of a lane's registers that may be taken
-  double over = 1; // times those, before own rows go to shared memory
+  int64_t loadedByWave = 0;       // the same, for each wave
+  bool weightsMeet = false;       // weights go through shared memory
+  bool ownAreShared = false;      // own rows lie in shared memory
+  double share;                   // the part of the registers to be taken
+  double over = 1; // so many times these may be needed, and spilled
 
-  /// `inRegisters`: operands come there, as those of few queries do.
+  /// `inRegisters` says that operands go straight to registers, as those of few
+  /// queries do.
   Blocks(Operation *op, const Limits &limits, bool inRegisters = false)
       : limits(limits), facts(limits.row.tiles.attention),
         size(columnsOf(queryTypeOf(op))), share(facts.vgprs) {
@@ -134,32 +137,32 @@ struct Blocks {
   }
 
   int64_t waves() const { return lanes / lanesOf(1, limits); }
-  /// Registers of a lane that may be taken.
+  /// The registers of a lane that may be taken.
   int64_t available() const {
     return (limits.wide ? int64_t(limits.row.vgprs.perWave * share)
                         : registersOfCpu) -
            limits.spareRegisters;
   }
-  /// Registers of a lane, of 32 bits.
+  /// The registers of 32 bits that a lane needs.
   int64_t registers() const {
     int64_t columns = llvm::PowerOf2Ceil(size);
     int64_t kept = ownAreShared ? 0 : operands;
-    // One sum at a time where own rows are in shared memory.
+    // If own rows are in shared memory, sums are computed one after another.
     int64_t atOnce = ownAreShared ? 1 : sums;
     int64_t wide = own * (atOnce * columns + perLogit * others);
     int64_t narrow = copies * own * (kept * columns + atOnce * others) +
                      (loaded + loadedByWave * waves()) * others * columns;
     return (wide + narrow * bits / 32) / lanes;
   }
-  /// Bytes of shared memory with the padding of rows.
+  /// The bytes of shared memory, with padding of rows.
   int64_t bytes() const {
     int64_t rows = orders * others + (ownAreShared ? operands * own : 0);
     int64_t elements = rows * size + (weightsMeet ? own * others : 0);
     return elements * bits / 8 * 17 / 16;
   }
   bool fitsMemory() const { return bytes() <= limits.ldsBytes; }
-  /// The blocks with own rows in shared memory: they and their lanes are halved
-  /// down to `least` until it suffices.
+  /// The same with own rows in shared memory. They and their lanes are halved,
+  /// down to `least`, until memory suffices.
   Blocks shared(int64_t least) const {
     Blocks blocks = *this;
     blocks.ownAreShared = true;
@@ -167,10 +170,11 @@ struct Blocks {
       blocks.lanes /= 2;
     return blocks;
   }
-  /// Time for each of the other rows: what an iteration costs beside is that of
-  /// some.
+  /// The time for each of the other rows. An iteration also costs as much as
+  /// four rows.
   double iteration() const { return 1 + 4.0 / others; }
-  /// Registers that are spilled cost more where own rows were to stay in them.
+  /// The time with the cost of spills, which is higher if own rows are in
+  /// registers.
   double time() const {
     constexpr double spill = 1000;
     double spilled = std::max<int64_t>(0, registers() - available());
@@ -185,7 +189,7 @@ struct Blocks {
     tile.loop = ownAreShared;
     return tile;
   }
-  /// Visits the tiles of these and of more other rows, up to `most` as far as
+  /// Visits tiles with these and more other rows, up to `most`, as long as
   /// memory suffices.
   void forEachOthers(const Tile &tile, int64_t most, VisitTile visit) const {
     Blocks next = *this;
@@ -197,8 +201,9 @@ struct Blocks {
 };
 } // namespace
 
-/// Visits tiles whose waves have keys of their own, as many as their registers
-/// take, if the fewest fit and results can meet in shared memory.
+/// Visits tiles whose waves have keys of their own, as many as registers take.
+/// There are none if the fewest keys do not fit, or if the waves' results
+/// cannot meet in shared memory.
 static void forEachOfWaves(const Blocks &blocks, Tile tile, bool areBytes,
                            VisitTile visit) {
   const Limits &limits = blocks.limits;
@@ -206,7 +211,7 @@ static void forEachOfWaves(const Blocks &blocks, Tile tile, bool areBytes,
   Blocks ofWave = blocks;
   ofWave.lanes = lanesOf(1, limits);
   ofWave.loaded *= ofWave.copies;
-  // Results of f32 meet, with a row's sums.
+  // The waves' results, in f32, meet with their rows' sums.
   int64_t meeting = 4 * blocks.own * (blocks.size + 8);
   tile.waves = tile.unroll = std::min<int64_t>(
       wavesThatMeet, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
@@ -221,7 +226,7 @@ static void forEachOfWaves(const Blocks &blocks, Tile tile, bool areBytes,
   }
 }
 
-/// Heads that read the same keys.
+/// The number of query heads that read the same keys.
 static int64_t sharedHeads(Operation *op, RankedTensorType keys) {
   int64_t ofKeys = keys.getDimSize(isa<PagedAttentionOp>(op) ? 2 : 1);
   return queryTypeOf(op).getDimSize(1) / ofKeys;
@@ -300,9 +305,9 @@ static KernelKind attentionKind(const Space &space, const Limits &limits) {
   return kind;
 }
 
-/// Rows that a workgroup adds up, as many to a wave as an instruction has: they
-/// stay in its registers with the sums. Then the largest tile of others, of
-/// which shared memory has both orders.
+/// The tiles of gradients. A workgroup adds up its own rows, as many for a wave
+/// as an instruction has, which stay in registers with the sums. An iteration
+/// takes as many other rows as fit into shared memory in both orders.
 static KernelKind gradientsKind(const Space &space, const Limits &limits) {
   Blocks blocks(space.alone, limits);
   const int64_t leastRows = blocks.leastRows;
@@ -321,7 +326,7 @@ static KernelKind gradientsKind(const Space &space, const Limits &limits) {
                                     blocks.waves()),
                 limits);
   }
-  // Each wave has what is on its way, and the operand of a dot.
+  // Each wave holds the block that is on its way, and an operand of a dot.
   blocks.loadedByWave = facts.wholeOperands ? blocks.copies : 0;
   if (blocks.isWide)
     blocks.share = facts.vgprsOfGradients;
@@ -336,7 +341,7 @@ static KernelKind gradientsKind(const Space &space, const Limits &limits) {
                            visit);
     };
     visitBlocks(blocks);
-    // They are only more code if registers do not suffice then either.
+    // If registers do not suffice for this either, it is only more code.
     if (blocks.isWide && blocks.facts.wholeOperands &&
         blocks.shared(blocks.own).registers() <=
             blocks.available() * blocks.over)

@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// Guesses of M, or of another extent, where nothing is known of it, and of a
-/// grouped GEMM's rows: a prompt's, eight for each of its tokens.
+/// Guesses of M, or of another dynamic extent, and of a grouped GEMM's rows:
+/// those of a prompt, and eight for each of its tokens.
 static constexpr int64_t anyRows = 2048, anyRowsOfGroups = 8 * anyRows;
 
 static SmallVector<const MatrixInstruction *>
@@ -41,8 +41,8 @@ greta::instructionsFor(MatmulOp matmul, const Limits &limits) {
                          limits.matrix, limits.row, /*inRegisters=*/true);
 }
 
-/// Rows of blocks that are done before the next column: the row's, else as many
-/// as make the blocks in flight square, in groups that are alike.
+/// Returns GROUP_M, the rows of tiles that neighbouring workgroups share: that
+/// of the target's row, else as many as make the tiles in flight a square.
 static int64_t groupOf(const Problem &problem, const Tile &tile,
                        const TargetRow &row) {
   if (row.tiles.rowsOfGroup)
@@ -63,9 +63,9 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
   return std::clamp<int64_t>(2 * limits.row.computeUnits / tiles, 1, most);
 }
 
-/// Tiles of skinny GEMMs whose operands go from memory to the registers of
-/// the matrix instructions. Waves lie along K first, so that many loads are
-/// under way.
+/// Visits tiles of skinny GEMMs whose operands go from memory straight to the
+/// registers of the matrix instructions. Waves lie along K first, so that many
+/// loads are in flight.
 static void forEachInRegisters(const Problem &problem, const Limits &limits,
                                ArrayRef<const MatrixInstruction *> available,
                                VisitTile visit) {
@@ -91,14 +91,14 @@ static void forEachInRegisters(const Problem &problem, const Limits &limits,
         }
 }
 
-/// The numbers of parts along K that a tile may have: about 1, 2, 3, 4, 6, 8,
-/// 12, .., where none is empty.
+/// Returns the numbers of parts along K that a tile may have: about 1, 2, 3, 4,
+/// 6, 8, 12 and so on, as long as none is empty.
 static SmallVector<int64_t> splitsOf(Tile tile, const Problem &problem,
                                      const Limits &limits,
                                      const TileModel &model) {
   SmallVector<int64_t> splits{1};
   int64_t most = mostParts(tile.m, tile.n, problem, limits);
-  // Any other number takes the same shared memory more.
+  // All other numbers take the same additional shared memory.
   tile.split = 2;
   if (most < 2 || model.whyNot(tile))
     return splits;
@@ -114,7 +114,7 @@ static void forEachTile(const Problem &problem, const Limits &limits,
   forEachInRegisters(problem, limits, available, visit);
   TileModel model(problem, limits);
   const TileFacts &facts = limits.row.tiles;
-  // Short iterations only wait.
+  // Iterations along a short K tile only wait.
   const int64_t leastDepth = limits.wide && problem.k >= 32 ? 32 : 1;
   bool direct = model.directBytes() > 0;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
@@ -141,14 +141,14 @@ static void forEachTile(const Problem &problem, const Limits &limits,
             // Blocks of patches are of one tap where channels allow it.
             if (problem.channels % k && problem.channels % leastK == 0)
               continue;
-            // Packed weights of a few words, or of a number of them that is no
-            // power of two, are loaded one by one: the model does not see it.
+            // Lanes load packed weights word by word if they have few words, or
+            // no power of two, which the model does not know.
             if (limits.wide && problem.groups && problem.group &&
                 (!llvm::isPowerOf2_64(n) ||
                  k < std::min<int64_t>(64, problem.k)))
               continue;
-            // Without a register file the device is a CPU, whose driver takes
-            // GEMMs apart: 19 s for 32x32x32, 2 s for 16x16x16.
+            // Without a register file the device is a CPU, whose driver
+            // compiles larger tiles for many seconds.
             bool isSmall = m <= 16 && n <= 16 && k <= 16;
             if (n == problem.head)
               isSmall = m == mi->m && k == mi->k;
@@ -183,10 +183,10 @@ static void forEachTile(const Problem &problem, const Limits &limits,
           }
 }
 
-/// The instruction of the kernel for any M, which kernels for ranges of M that
-/// add in its order take, too. Registers that are left free after spills make
-/// no difference, as these are other registers in each kernel. Null: no tile
-/// fits.
+/// Returns the matrix instruction of the kernel for any M; null: no tile fits.
+/// Kernels for ranges of M that add in the same order take it, too. Registers
+/// that are left free after spills are not considered, as each kernel spills
+/// differently.
 static const MatrixInstruction *
 instructionForAnyM(Problem problem, Limits limits,
                    ArrayRef<const MatrixInstruction *> available) {
@@ -200,7 +200,7 @@ instructionForAnyM(Problem problem, Limits limits,
   return kind.tile.instruction;
 }
 
-/// By matrix instructions; none where no tile of one fits.
+/// A GEMM by matrix instructions; none: no tile fits.
 static std::optional<KernelKind>
 matrixKind(const Space &space, const Problem &problem, const Limits &limits) {
   KernelKind kind{MatrixGemm};
@@ -235,8 +235,8 @@ matrixKind(const Space &space, const Problem &problem, const Limits &limits) {
   return kind;
 }
 
-/// Bits that an element of an operand is computed from. A value that several
-/// ops use is loaded once.
+/// Returns the bits in memory that an element of an operand is computed from. A
+/// value that several ops use counts once.
 static int64_t loadedBits(Value value, RankedTensorType operand,
                           llvm::SmallDenseSet<Value> &seen) {
   if (!seen.insert(value).second)
@@ -255,7 +255,7 @@ static int64_t loadedBits(Value value, RankedTensorType operand,
   return bits;
 }
 
-/// The layout of an operand that is an argument of the kernel.
+/// Returns the layout of an operand that is an argument of the kernel.
 static std::optional<TensorLayout> layoutOf(Value operand) {
   auto argument = dyn_cast<BlockArgument>(operand);
   if (!argument)
@@ -264,8 +264,8 @@ static std::optional<TensorLayout> layoutOf(Value operand) {
   return TensorLayout::of(kernel, argument.getArgNumber());
 }
 
-/// The alignment of an operand's rows as it is stored, and of its beginning:
-/// rows of `row` elements, as far as is known, but views may lie farther apart.
+/// Returns the alignment of an operand's rows in memory, and of its beginning.
+/// Rows have `row` elements, but those of views may lie farther apart.
 static int64_t alignOfRows(Value operand, int64_t row) {
   auto argument = dyn_cast<BlockArgument>(operand);
   if (argument && cast<KernelOp>(argument.getOwner()->getParentOp())
@@ -279,8 +279,8 @@ static int64_t alignOfRows(Value operand, int64_t row) {
   return std::min<int64_t>(16, powerPart(std::max<int64_t>(row, 1)) * bytes);
 }
 
-/// Elements from a row of an operand to the next, 0: a launch computes and
-/// checks it.
+/// Returns the elements from a row of an operand to the next. 0: a launch
+/// computes and checks it.
 static int64_t distanceOfRows(Value operand) {
   std::optional<TensorLayout> layout = layoutOf(operand);
   return layout ? constantOf(layout->strides.end()[-2]).value_or(0) : 0;
@@ -301,7 +301,7 @@ static Problem problemOf(const Space &space) {
   for (unsigned group = 0; !space.heads && group + 1 < space.groups.size();
        ++group)
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
-  // A dynamic M of which nothing is known is a prompt's length.
+  // An M that is not known is taken for a prompt's length.
   int64_t rows = expectedRows(matmul);
   bool isKnown = constantOf(m) || !ShapedType::isDynamic(rows);
   if (constantOf(m) || !isKnown)
@@ -383,10 +383,10 @@ tile::PipelineAttr greta::pipelineOf(MLIRContext *context,
       hiddenBy(problem, tile, limits));
 }
 
-/// Whether a skinny GEMM goes to matrix instructions: where what is asked for
-/// or was measured names one, else where operands may go to its registers
-/// straight from memory and the model has that faster. All GEMMs that share a
-/// launch do as the first.
+/// Whether a skinny GEMM takes matrix instructions. It does if the
+/// configuration or a measured entry names one. Else it does if operands may go
+/// straight from memory to registers, and this is faster by the model. GEMMs
+/// that share a launch follow the first.
 static bool suitsMatrix(const Space &space, const Problem &problem,
                         const Limits &limits, const KernelKind &skinny) {
   if (limits.lead)

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace greta;
 
 namespace {
-/// An integer that a configuration may have.
+/// An entry of a configuration that is an integer.
 struct Part {
   StringLiteral name;
   int64_t Tile::*member;
@@ -91,7 +91,7 @@ static StringRef nameOf(TileKind kind) {
                               : "gradients of attention";
 }
 
-/// The integers of an array; none: there is something else.
+/// Returns the integers of an array; none: it has other elements.
 static std::optional<SmallVector<int64_t>> numbersOf(Attribute value) {
   auto array = dyn_cast<ArrayAttr>(value);
   if (!array)

@@ -108,7 +108,7 @@ void Clusterer::addSources(Value value, bool throughView,
       addSources(operand, throughView, out);
 }
 
-/// The clusters that an op's operands come from.
+/// Returns the clusters that an op's operands come from.
 SmallVector<Clusterer::Source> Clusterer::sources(Operation *op) {
   SmallVector<Source> out;
   for (Value operand : op->getOperands())
@@ -135,7 +135,7 @@ SmallVector<Value> Clusterer::outputs(int cluster) {
   return out;
 }
 
-/// The buffers that a cluster reads.
+/// Returns the values that a cluster reads from outside.
 llvm::SetVector<Value> Clusterer::inputs(int cluster) {
   llvm::SetVector<Value> in;
   std::function<void(Value)> add = [&](Value value) {
@@ -154,7 +154,7 @@ llvm::SetVector<Value> Clusterer::inputs(int cluster) {
   return in;
 }
 
-/// The tensors that slices of its operands lie in, each once.
+/// Returns the buffers that these values lie in, each once.
 llvm::SetVector<Value> Clusterer::buffers(int cluster) {
   llvm::SetVector<Value> in;
   for (Value value : inputs(cluster))
@@ -162,7 +162,7 @@ llvm::SetVector<Value> Clusterer::buffers(int cluster) {
   return in;
 }
 
-/// Whether a launch of `parts` clusters can have these buffers.
+/// Whether a launch of `parts` clusters can have so many buffers.
 bool Clusterer::fits(const llvm::SetVector<Value> &buffers, size_t parts) {
   llvm::SmallSet<unsigned, 4> symbols;
   for (Value buffer : buffers)
@@ -185,8 +185,8 @@ bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   return false;
 }
 
-/// Whether the operands of a cluster's GEMMs come from outside of it, or it
-/// computes them for its GEMMs alone.
+/// Whether the operands of a cluster's GEMMs come from outside, or are computed
+/// for these GEMMs alone.
 bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
   auto isOutside = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -352,7 +352,7 @@ void Clusterer::place(Operation *op) {
   clusters.push_back({{op}, shapeOf(op), {}, {}});
 }
 
-/// An op that was repeated in all of its consumers is gone.
+/// Erases ops that were repeated in all of their consumers.
 void Clusterer::eraseUnused(int cluster) {
   SmallVector<Operation *> kept;
   for (Operation *op : llvm::reverse(clusters[cluster].ops)) {
@@ -366,7 +366,7 @@ void Clusterer::eraseUnused(int cluster) {
   clusters[cluster].ops.assign(kept.rbegin(), kept.rend());
 }
 
-/// Computes elementwise work again in one of its consumers.
+/// Repeats elementwise ops in one of their consumers.
 bool Clusterer::tryRepeat(int from, int into) {
   SmallVector<Operation *> ops = clusters[from].ops;
   if (ops.size() > maxRepeated || !llvm::all_of(ops, isElementwise))
@@ -460,7 +460,7 @@ bool Clusterer::sharesLaunch(int cluster, int other) {
   MatmulOp first = gemmOf(cluster), second = gemmOf(other);
   if (!first || !second)
     return !first && !second;
-  // Somebody's configuration is for a kernel alone.
+  // A configuration in the source is for a kernel that has the launch alone.
   return first.getA() == second.getA() &&
          first.getOffsets() == second.getOffsets() &&
          !first->hasAttr("greta.config") &&

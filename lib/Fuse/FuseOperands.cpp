@@ -1,18 +1,21 @@
 //===- FuseOperands.cpp - what a GEMM's kernel computes itself ------------===//
 //
-// Work on an operand is repeated by every workgroup that takes the block: A by
-// each column of blocks, B by each row of them. In return the operand is
-// neither written nor read again, and a launch is saved.
+// Decides whether a GEMM's kernel computes an operand. Every workgroup that
+// takes a block of the operand then computes it again: each column of tiles
+// computes A, each row of tiles computes B. In return the operand is neither
+// written nor read again, and a launch is saved.
 //
-//   skinny GEMMs      B is taken once, and loading it is the time: always
-//   elementwise   where it is hidden under the matrix instructions (few ops, no
-//                 divisions, no functions), and where what is loaded is not
-//                 more than twice the operand: caches serve it again and again
-//   patches       the GEMM of a convolution: there is no other place for them
-//   rms_norm of A rows are scaled after the GEMM, so that nothing is read
-//                 twice; but where loading and multiplying do not overlap, as
-//                 on Vulkan, the work shows. A kernel of its own moves 4 bytes
-//                 an element and costs a launch.
+//   skinny GEMMs  compute B: each block is needed once, and loading takes
+//   longer elementwise   is computed if matrix instructions hide it (few ops,
+//   no
+//                 divisions, no functions), and if it loads at most twice the
+//                 operand's bits, since caches serve them again and again
+//   patches       of a convolution are always computed; there is no other way
+//   rms_norm      of A is computed for few columns: rows are scaled after the
+//                 GEMM, so nothing is read twice. But the work shows if loads
+//                 and matrix instructions do not overlap, as on Vulkan. A
+//                 kernel of its own would move 4 bytes an element and cost a
+//                 launch
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +27,8 @@ using namespace greta;
 
 static constexpr int64_t maxOps = 8;
 static constexpr int64_t maxColumnsOfNorm = 1024;
-/// Within what matrix instructions leave of the vector unit's time.
+/// Whether an op fits into the time that matrix instructions leave to the
+/// vector unit.
 static bool isCheap(Operation *op) {
   return isa<arith::ArithDialect>(op->getDialect()) &&
          !isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp,
@@ -43,7 +47,7 @@ bool greta::paysInGemm(MatmulOp matmul, unsigned number,
   for (Operation *op : ops) {
     if (isa<RmsNormOp>(op)) {
       int64_t columns = matmul.getType().getShape().back();
-      // The order of a row's squares is that of the tile's blocks.
+      // A row's squares are added up in the order of the tile's blocks.
       if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm ||
           isBatchInvariant(matmul))
         return false;

@@ -47,7 +47,8 @@ bool greta::isStrided(Value value) {
           isStrided(op->getOperand(0)));
 }
 
-/// Strides of dimensions that are taken together; extents of 1 have none.
+/// Returns the stride of dimensions that are merged into one; none: there is no
+/// such stride. Extents of 1 do not count.
 static std::optional<AffineExpr> mergedStride(ArrayRef<int64_t> group,
                                               ArrayRef<AffineExpr> extents,
                                               ArrayRef<AffineExpr> strides) {
@@ -213,7 +214,7 @@ private:
 };
 } // namespace
 
-/// The part of `value` in `box`, one op for all who ask.
+/// Returns the part of `value` in `box`. Equal parts are one op.
 Value SliceMover::sliceOf(OpBuilder &builder, Value value, const Box &box) {
   RankedTensorType type = typeOf(value);
   if (type.getShape() == ArrayRef(box.sizes))
@@ -257,7 +258,7 @@ void SliceMover::erase(tensor::ExtractSliceOp slice) {
   slice.erase();
 }
 
-/// A slice of the source's rank; what it dropped goes in a view after it.
+/// Gives a slice the rank of its source; a view behind it drops dimensions.
 void SliceMover::dropDimensions(tensor::ExtractSliceOp slice) {
   OpBuilder builder(slice);
   llvm::SmallBitVector dropped = slice.getDroppedDims();
@@ -284,7 +285,8 @@ void SliceMover::dropDimensions(tensor::ExtractSliceOp slice) {
   erase(slice);
 }
 
-/// The expanded slice, for whole leading parts of expanded dimensions.
+/// Moves a slice of an expanded value in front of the expansion, if it takes
+/// whole leading parts of expanded dimensions.
 void SliceMover::moveBelowView(tensor::ExtractSliceOp slice) {
   auto expand = slice.getSource().getDefiningOp<tensor::ExpandShapeOp>();
   if (!expand)
@@ -321,7 +323,7 @@ void SliceMover::moveBelowView(tensor::ExtractSliceOp slice) {
     expand.erase();
 }
 
-/// Whether someone who uses the value, or a view of it, can be in its kernel.
+/// Whether some user of the value, or of a view of it, can be in its kernel.
 static bool hasUserToFuse(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     if (isView(user))
@@ -330,7 +332,7 @@ static bool hasUserToFuse(Value value) {
   });
 }
 
-/// Whether all that is used of a result are parts of it that do not meet.
+/// Whether only parts of a result that do not overlap are used.
 bool SliceMover::isWorthMoving(Operation *op) {
   Value result = op->getResult(0);
   RankedTensorType type = typeOf(result);
@@ -368,7 +370,7 @@ bool SliceMover::isWorthMoving(Operation *op) {
   return fuses || isa<DequantOp>(op);
 }
 
-/// The part of `op`'s result in `box`, from slices of its operands.
+/// Computes the part of `op`'s result in `box` from slices of its operands.
 Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
                                const Box &box) {
   Value result = op->getResult(0);
@@ -453,7 +455,7 @@ void SliceMover::moveAbove(Operation *op) {
     op->erase();
 }
 
-/// A view whose elements have no regular distances is one of a copy.
+/// Copies the source of a view whose elements have no regular distances.
 void SliceMover::copyUnder(Operation *op) {
   Value source = op->getOperand(0);
   if (!isStrided(source) || placeOf(op->getResult(0), shapes))
