@@ -107,8 +107,8 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
   return success();
 }
 
-/// The first lane's atomic, and its result in all lanes; `meet` builds the
-/// barrier behind it, if there is one.
+/// Emits one atomic by the first lane, and gives its result to all lanes.
+/// `meet` emits the barrier behind it, if there is one.
 Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
                               bool isUsed, AtomicBuilder build,
                               function_ref<void()> meet) {
@@ -135,8 +135,8 @@ Value Distributor::atomicOnce(Operation *op, const LaneAccess &access,
   return SharedLoadOp::create(b, array, constant(0));
 }
 
-/// Every element's atomic by the lane that owns it; lanes with copies get the
-/// results through shared memory.
+/// Emits an atomic for every element by the lane that owns it. Lanes that hold
+/// copies get the results through shared memory.
 LaneValues Distributor::atomicOfEach(Operation *op, const LaneAccess &access,
                                      AtomicBuilder build) {
   const Layout &layout = access.layout->layout;

@@ -110,8 +110,8 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   return success();
 }
 
-/// The upper bits of the weights from `index` along `dim` on, which begin
-/// somewhere in `word`.
+/// Returns the upper bits of the weights from `index` along `dim` on, which
+/// begin somewhere in `word`.
 Value Distributor::highFrom(Value word, const WeightFormat &row,
                             const DistributedLayout &layout, unsigned dim,
                             int64_t index) {

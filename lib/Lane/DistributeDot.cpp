@@ -107,8 +107,9 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   return success();
 }
 
-/// An operand of a dot in steps. K is outermost in shared memory: what a step
-/// takes lies together, and a part is a range of K.
+/// An operand of a dot that goes over K in steps. K is outermost in shared
+/// memory, so that the elements of a step lie together, and a part is a range
+/// of K.
 struct Distributor::SteppedOperand {
   const DistributedLayout &src;
   unsigned kDim;
@@ -120,8 +121,9 @@ struct Distributor::SteppedOperand {
   std::map<Index, Value> loaded; // in this step, widened
 };
 
-/// Vectors are runs that the block's registers and what a lane reads have in
-/// common, along K or along the accumulator's dimension `own`.
+/// Makes such an operand. Its vectors are runs, along K or along the
+/// accumulator's dimension `own`, that both the block's registers and a lane's
+/// reads have.
 Distributor::SteppedOperand
 Distributor::steppedOperand(Value block, const DistributedLayout &src,
                             const Layout &acc, unsigned own, unsigned kDim,
@@ -227,17 +229,15 @@ LogicalResult Distributor::distributeSteppedDot(DotOp op,
   return success();
 }
 
-/// Tile by tile. An operand's tile may hold several of the instruction's along
-/// K, one after another in its registers; both operands number K alike.
-/// Reads a fragment's elements, or puts vectors of them together.
+/// Whether an op reads a fragment's elements, or puts vectors of them together.
 static bool isOfFragment(Operation *op) {
   return op && (isa<FragmentFromElementsOp, SharedLoadOp>(op) ||
                 isa<vector::VectorDialect>(op->getDialect()));
 }
 
-/// Fragments that nobody has used yet are read and made in front of their first
-/// instruction, as far as no store or barrier stands between: each takes
-/// registers, where it is made from elements beside these.
+/// Moves the ops that make an instruction's fragments to the place in front of
+/// it, unless they have other uses before, or a store or a barrier stands
+/// between. A fragment takes registers beside those of its elements.
 static void putTogetherAt(MmaOp mma) {
   Operation *fence = mma;
   auto isFence = [](Operation *op) {
@@ -273,6 +273,9 @@ static void putTogetherAt(MmaOp mma) {
   }
 }
 
+/// Multiplies tile by tile. An operand's tile may hold several of the
+/// instruction's along K, one after another in its registers; both operands
+/// number K alike.
 LogicalResult Distributor::distributeMatrixDot(DotOp op,
                                                const DistributedLayout &left,
                                                const DistributedLayout &right,

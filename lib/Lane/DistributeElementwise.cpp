@@ -29,8 +29,9 @@ LogicalResult Distributor::distributeConstant(Operation *op) {
   return success();
 }
 
-/// The number of equal neighbours of a block of integers along each dimension,
-/// as powers of two; none if no two are equal, or it is something else.
+/// Returns the number of equal neighbours of a block of integers along each
+/// dimension, as powers of two; none: no neighbours are known to be equal, or
+/// the value is no such block.
 std::optional<Index> Distributor::constantGroup(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.getElementType().isInteger())

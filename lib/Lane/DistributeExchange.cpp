@@ -45,8 +45,9 @@ Distributor::commonLayout(Operation *op, ValueRange blocks) {
   return &first;
 }
 
-/// A level of a tree. AMD has the extremum of three in one instruction; where
-/// pairs are added in one, neighbours stay side by side.
+/// Combines the elements of a level of a tree to those of the next. AMD has one
+/// instruction for the extremum of three. On targets that add pairs in one
+/// instruction, neighbours stay side by side.
 SmallVector<Distributor::Elements>
 Distributor::combineSome(Region &combiner, ArrayRef<Elements> level) {
   Operation &first = combiner.front().front();
@@ -158,11 +159,11 @@ SmallVector<Value> Distributor::shuffled(ArrayRef<Value> elements,
   return others;
 }
 
-/// Combines across the waves that differ in the bits of `waves`: every wave
-/// stores its value, then each lane reads those of the waves it meets. Lanes
-/// that hold copies share the reading: each takes one wave's value and they
-/// combine by shuffles. Without such lanes each reads up to sixteen, in rounds
-/// of at most four bits.
+/// Combines the values of waves that differ in the bits of `waves`. Every wave
+/// stores its value, then lanes read the values of the other waves. Lanes that
+/// hold copies share this work: each reads one wave's value, and they combine
+/// by shuffles. Other lanes read up to sixteen values each, in rounds of at
+/// most four bits.
 void Distributor::reduceWaves(ReduceOp op,
                               MutableArrayRef<SmallVector<Value>> partials,
                               const Layout &layout, uint32_t waves) {

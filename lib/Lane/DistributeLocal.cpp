@@ -40,13 +40,13 @@ SharedPlacement greta::tile::placementOf(LocalType type) {
   return placement;
 }
 
-/// Whether matrices' columns lie along the rows of shared memory.
+/// Whether columns of matrices lie along the rows of shared memory.
 static bool isTransposed(const SharedPlacement &placement) {
   return placement.rowDim + 2 == placement.shape.size();
 }
 
-/// The operand of a cooperative matrix that a value is and that drivers load,
-/// also where a loop carries it to the product; none: registers.
+/// Returns the fragment that drivers load for a value, which may be carried by
+/// a loop to its dot; none: lanes load the value to registers.
 static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
@@ -69,8 +69,9 @@ static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   return std::nullopt;
 }
 
-/// The layout in which lanes read a block whose rows lie across what they want,
-/// where so many neighbours have one place; none: they read it as they want it.
+/// Returns the layout for transposed loads of a block, whose rows lie across
+/// the wanted layout's registers; none: lanes read the wanted layout. `width`
+/// neighbours are one entry.
 std::optional<Layout>
 Distributor::readTransposed(const SharedPlacement &placement,
                             const Layout &wanted, int64_t width) {
@@ -147,7 +148,7 @@ Value Distributor::stageOf(LocalType type, const LocalArray &local,
 }
 
 namespace {
-/// The index of a lane's vectors in a local's array.
+/// Computes the indices of a lane's vectors in a local's array.
 class LocalIndex : Arithmetic {
 public:
   LocalIndex(ImplicitLocOpBuilder &b, const SharedPlacement &placement,
@@ -155,8 +156,8 @@ public:
       : Arithmetic{b}, placement(placement), width(width),
         column(placement.rowDim) {}
 
-  /// The thread's part, in entries of the array: of rows, and of the column
-  /// with the swizzle.
+  /// Sets the thread's part of an index, in entries of the array: that of its
+  /// row, and that of its column with the swizzle.
   void setThread(ArrayRef<Value> thread) {
     Value threadRow;
     for (auto [dim, place] : llvm::enumerate(thread))
@@ -172,7 +173,8 @@ public:
     columnPart = flip(columnPart, mul(phase, placement.vector / width));
   }
 
-  /// The place of the element at a constant distance from the thread's.
+  /// Returns the index of the element at a constant distance from the thread's
+  /// first one.
   Value at(const Index &distance) {
     int64_t row = placement.rowOf(distance);
     int64_t swizzle =
@@ -201,7 +203,7 @@ public:
   Value div(Value x, int64_t divisor) {
     return divisor == 1 ? x : div(x, i32(divisor));
   }
-  /// Adds what is the same for all elements.
+  /// Adds a distance that is the same for all elements.
   void move(Value uniform) { rowPart = add(rowPart, uniform); }
 
 private:

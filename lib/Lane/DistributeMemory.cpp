@@ -28,9 +28,9 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// The bytes of a block that 32 bits may reach: a pipelined loop on AMD adds as
-/// many at most, and the records of buffers end 16 bytes before 2^32. The
-/// records of direct loads end at 2^31.
+/// The most bytes that a block may span if its offsets have 32 bits. A
+/// pipelined loop on AMD adds at most as many, and buffers end 16 bytes before
+/// 2^32. Buffers of direct loads end at 2^31.
 static constexpr int64_t mostReach = INT32_MAX - 15;
 static constexpr int64_t mostDirectReach = int64_t(1) << 30;
 
@@ -38,14 +38,15 @@ static constexpr int64_t mostDirectReach = int64_t(1) << 30;
 // One lane's accesses
 //===----------------------------------------------------------------------===//
 
-/// The bytes of an access, which facts have side by side.
+/// Returns the alignment of an access, which is its size, since facts have
+/// shown that it is aligned.
 static int64_t alignmentOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   return bytesInMemory(getElementTypeOrSelf(type)) *
          (vector ? vector.getNumElements() : 1);
 }
 
-/// A lane's access as memory has it: i1 is a byte.
+/// Converts a pointer to the type in memory: i1 is a byte there.
 static Value asBytes(ImplicitLocOpBuilder &b, Value base) {
   auto bytes = PtrType::get(b.getI8Type());
   return PtrCastOp::create(b, bytes, base);
@@ -79,7 +80,8 @@ static void storeLane(ImplicitLocOpBuilder &b, Value value, LanePlace at) {
   PtrStoreOp::create(b, value, at.base, at.offset, align);
 }
 
-/// The first registers, which have one mask, or none; the others are left.
+/// Removes the first registers, as many as have the same mask, and returns
+/// them.
 static ArrayRef<unsigned> takeGroup(ArrayRef<unsigned> &registers,
                                     llvm::function_ref<Value(unsigned)> mask) {
   Value first = mask(registers.front());
@@ -164,9 +166,9 @@ Value Distributor::zeros(Type type) {
 // Strided blocks
 //===----------------------------------------------------------------------===//
 
-/// The layout in which lanes load a block whose neighbours in memory lie across
-/// what they hold, by the target's transposed load; null: they load it as they
-/// hold it.
+/// Returns the layout in which lanes load a block by the target's transposed
+/// load, because its neighbours in memory lie across the wanted layout's
+/// registers; null: lanes load the wanted layout.
 const DistributedLayout *Distributor::beforeTransposition(LoadOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   const Layout &held = layoutOf(op.getResult()).layout;
@@ -227,9 +229,9 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   return success();
 }
 
-/// The loads of a wave's lanes come to neighbouring places, so the layout has
-/// to be the one that fills the local in order, and the wave's place is
-/// uniform.
+/// Emits a load straight to shared memory. The elements of a wave's lanes go to
+/// neighbouring places from a uniform one on, so the layout has to fill the
+/// local in order.
 LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
   const DistributedLayout &layout = layoutOf(op.getResult());
   SharedPlacement placement = placementOf(store.getLocal().getType());

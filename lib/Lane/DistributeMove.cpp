@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// The registers in a new order.
+/// Returns some registers in a new order.
 static LaneValues pick(ArrayRef<Value> from, ArrayRef<unsigned> registers) {
   LaneValues out;
   for (unsigned reg : registers)

@@ -19,8 +19,9 @@ void Distributor::waitFor(Operation *access) {
   BarrierOp::create(b, /*global=*/true);
 }
 
-/// Barriers order all accesses of a kernel. If they are only those of waitFor,
-/// accesses through other arguments than it is about are as free as without.
+/// Marks accesses that need no order, so that they stay private in Vulkan's
+/// memory model. If the only barriers are those of waitFor, these are the
+/// accesses through arguments for which no barrier was needed.
 void Distributor::markUnordered() {
   bool hasOwnFences = kernel.getBody()
                           .walk([](Operation *op) {

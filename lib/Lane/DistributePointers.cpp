@@ -23,7 +23,8 @@ using namespace greta;
 using namespace greta::tile;
 
 /// Whether a pointer is an argument that promises to reach less than 2^31
-/// bytes, moved by what is added to `steps`; then `pointer` becomes it.
+/// bytes, moved by some steps. Then `pointer` becomes the argument, and the
+/// steps are added to `steps`.
 static bool reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
   BlockArgument argument = argumentOf(pointer);
   if (!hasPointerRange(argument) || argument.getType() != pointer.getType())
@@ -39,9 +40,9 @@ static bool reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
   return true;
 }
 
-/// The dimensions along which a load's mask bounds indices, if none of its
-/// elements of index 0 there is masked off and all else of an address is the
-/// same along them; else none.
+/// Returns the dimensions along which index 0 may be loaded in place of an
+/// element that is masked off: the mask bounds indices there, index 0 is never
+/// masked off, and the rest of the address does not change along them.
 llvm::SmallBitVector Distributor::safeDims(LoadScatteredOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   llvm::SmallBitVector dims(type.getRank()), none = dims;
@@ -68,7 +69,7 @@ llvm::SmallBitVector Distributor::safeDims(LoadScatteredOp op) {
 
 namespace greta::tile {
 
-/// Makes the places of a block of pointers.
+/// Computes the places of a block of pointers.
 class PointerEmitter : Arithmetic {
 public:
   PointerEmitter(Distributor &lanes, const DistributedLayout &layout,
@@ -105,9 +106,9 @@ public:
     return !wraps;
   }
 
-  /// The lane's part, in 32 bits as an offset, or in as many as its base is
-  /// moved by. An element that is masked off has index 0 along the dimensions
-  /// `safe`.
+  /// Sets the lane's part of the places: an offset of 32 bits, or a pointer
+  /// that is moved. An element that is masked off has index 0 along the
+  /// dimensions `safe`.
   void setLane(const llvm::SmallBitVector &safe, bool asOffset,
                unsigned width) {
     along[0] = ~safe;
@@ -125,8 +126,8 @@ public:
         isOneInside = isOneInside && !indices[reg][dim];
   }
 
-  /// The lane's part and the register's. Sums that do not differ between
-  /// registers come first, of what changes in a loop, too.
+  /// Returns the place of a register. Terms that registers share are added
+  /// first, also those that change in a loop.
   LanePlace place(unsigned reg, Value mask) {
     Offsets sums = this->sums();
     Value moved =
@@ -177,7 +178,8 @@ private:
     }
   }
 
-  /// `part`, a term along dimensions that the mask bounds; zero outside of it.
+  /// Returns `part`, a term along dimensions that the mask bounds, or zero if
+  /// the element is masked off.
   Value orZero(Value part, Value mask) {
     if (!part)
       return part;

@@ -53,7 +53,8 @@ Distributor::Elements Distributor::selectAll(Value condition, ArrayRef<Value> x,
   return out;
 }
 
-/// The value of the thread of the set whose other bits are this thread's.
+/// Returns the values of the thread in a set that agrees with this thread in
+/// all bits that the set leaves open.
 SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
                                                       const ThreadSet &from,
                                                       Exchange &exchange) {
@@ -105,8 +106,9 @@ SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
   return out;
 }
 
-/// Bits that threads hold, one above the other. `below` are the threads, and
-/// `last` the register bits, of the last element below these bits.
+/// Scans along bits that threads hold, from the lowest on. `below` is the set
+/// of threads, and `last` the register bits, that hold the last element below
+/// these bits.
 void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
                               const ThreadSet &below, uint32_t registersBelow,
                               uint32_t last, MutableArrayRef<Elements> x,

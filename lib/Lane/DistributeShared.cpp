@@ -30,10 +30,10 @@ using namespace greta::tile;
 // The places of elements
 //===----------------------------------------------------------------------===//
 
-/// Entries of the parts that a block of `shape` may be cut into: so many
-/// neighbours along one dimension with all that is within, powers of two, so
-/// that thread and register still say which part for themselves. A padded row
-/// is not cut.
+/// Returns the sizes, in entries, of the parts that a block of `shape` may be
+/// cut into. A part has some neighbours along one dimension, and all entries
+/// within them. Their number is a power of two, so that thread and register
+/// each decide their share of the part's number. Padded rows are not cut.
 SmallVector<int64_t>
 Distributor::SharedOrder::parts(ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> found{size};
@@ -54,7 +54,7 @@ int64_t Distributor::SharedOrder::offset(const Index &index) const {
   return offset;
 }
 
-/// The highest part that a thread alone decides.
+/// Returns the highest number of a part that thread bits alone give.
 int64_t
 Distributor::SharedOrder::lastPart(const DistributedLayout &layout) const {
   int64_t last = 0;
@@ -95,9 +95,9 @@ Value Distributor::sharedThreadOffset(ArrayRef<Value> threadIndex,
 // Conversions
 //===----------------------------------------------------------------------===//
 
-/// Row-major through shared memory, the dimension along which both sides hold
-/// the longest runs fastest, in vectors of the common run length; rows are
-/// padded by one vector, and at least by a bank, against conflicts.
+/// Moves a block through shared memory. There it is row-major, in vectors, with
+/// the dimension fastest along which both layouts have the longest runs. Rows
+/// are padded by one vector, and at least by a bank, against conflicts.
 LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
                                              const DistributedLayout &dst) {
@@ -158,7 +158,8 @@ LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
   return moveThroughShared(from, src, order, dst, order);
 }
 
-/// Both sides row-major, so that an element keeps its place.
+/// Moves a block through shared memory, row-major on both sides, so that each
+/// element keeps its place.
 LaneValues Distributor::reshapeThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
                                              const DistributedLayout &dst) {
@@ -191,8 +192,8 @@ int64_t Distributor::entriesAtATime(Type element, const SharedOrder &order) {
 // Stores and loads
 //===----------------------------------------------------------------------===//
 
-/// The thread's entry within a part, and the part where not all threads are in
-/// the first.
+/// Returns the thread's entry within its part, and the number of the part
+/// unless all threads are in the first one.
 Distributor::SharedThread
 Distributor::sharedThread(const DistributedLayout &layout,
                           const SharedOrder &order) {

@@ -23,7 +23,7 @@ using namespace greta::tile;
 
 namespace {
 
-/// A strided block's accesses, as LaneAccess asks for them.
+/// Computes the places and masks of a strided block for LaneAccess.
 struct StridedAccess : Arithmetic {
   StridedAccess(const DistributedLayout &layout, ImplicitLocOpBuilder &b)
       : Arithmetic{b}, strides{{b}, layout},
@@ -50,7 +50,8 @@ struct StridedAccess : Arithmetic {
 
   Offsets sums() const { return {b, isWide ? 64u : 32u}; }
 
-  /// The index of a register's element along a dimension, from `first` on.
+  /// Returns the index of a register's element along a dimension, counted from
+  /// `first`.
   Value indexOf(unsigned dim, int64_t index, Value first = {}) {
     Value at = sum(strides.layout.threadIndex[dim], first);
     if (index)
@@ -58,8 +59,8 @@ struct StridedAccess : Arithmetic {
     return at;
   }
 
-  /// The offset that a register's clamped indices add to `lane`; null without
-  /// any.
+  /// Returns the offset that a register's clamped indices add to `lane`; null:
+  /// no index is clamped.
   Value clampedOffset(unsigned reg) {
     Offsets sums = this->sums();
     Value total;
@@ -116,8 +117,9 @@ struct StridedAccess : Arithmetic {
     return {base, offset};
   }
 
-  /// Bounds of a dimension whose block may begin below zero, as one comparison
-  /// of unsigned numbers. The result is whether some of the block is within.
+  /// Sets the bounds of a dimension whose block may begin below zero, as one
+  /// comparison of unsigned numbers. Returns whether some of the block is
+  /// within.
   Value boundFromZero(unsigned dim, Value offset, Value bound) {
     Offsets sums = this->sums();
     int64_t extent = strides.layout.layout.shape()[dim];
@@ -131,8 +133,7 @@ struct StridedAccess : Arithmetic {
     return some;
   }
 
-  /// For each access the register of the first one that has the same elements
-  /// and mask.
+  /// Returns LaneAccess::sharers.
   SmallVector<unsigned> sharers(unsigned width) const {
     std::map<std::vector<int64_t>, unsigned> firsts;
     SmallVector<unsigned> result;
@@ -158,9 +159,9 @@ static bool isClamped(StoreOp, unsigned) { return false; }
 static Value blockOf(LoadOp op) { return op.getResult(); }
 static Value blockOf(StoreOp op) { return op.getValue(); }
 
-/// The width of one lane access: limited by the layout's run of registers along
-/// the dimension of stride 1, and by what facts know of it. Clamped neighbours
-/// are the same element.
+/// Returns the number of elements of one access. It is limited by the layout's
+/// neighbours along the dimension of stride 1, and by facts. Clamped neighbours
+/// are the same element, so they are accessed one by one.
 template <typename OpT>
 static unsigned accessWidth(OpT op, const StridedAccess &access,
                             const Facts &facts) {
@@ -242,8 +243,8 @@ public:
     }
   }
 
-  /// One base serves all registers of a load in a pipelined loop, and of a load
-  /// to shared memory.
+  /// Whether all registers have one base, as loads in pipelined loops and loads
+  /// to shared memory need.
   bool hasOneBase() {
     bool isDirect = llvm::any_of(op->getUsers(), [](Operation *user) {
       auto store = dyn_cast<LocalStoreOp>(user);
@@ -252,7 +253,8 @@ public:
     return isDirect || (pipeline && access.masking != Masking::Branch);
   }
 
-  /// A term that changes in a pipelined loop is added last.
+  /// Sets the uniform base. A term that changes in a pipelined loop is added
+  /// last.
   void setBase() {
     Offsets wide(b, 64);
     Value uniform[2];
@@ -287,7 +289,7 @@ public:
     }
   }
 
-  /// Ends the lane's offset.
+  /// Adds the last terms of the lane's offset.
   void setLane() {
     Offsets sums = access.sums();
     for (unsigned dim : access.unclamped.set_bits())
@@ -298,7 +300,8 @@ public:
       access.lane = sums.constant(0);
   }
 
-  /// Whether a block that is loaded begins within its upper bounds, and below.
+  /// Conditions: the block begins below its upper bounds, and some of it is not
+  /// below zero.
   Value some, someFromZero;
 
 private:

@@ -51,8 +51,8 @@ greta::instructionsFor(Type aType, Type bType,
   return found;
 }
 
-/// Some layout of a rows x columns tile: neighbours in a lane first, then lanes
-/// side by side.
+/// Returns any layout of a rows x columns tile: neighbours in a lane first,
+/// then lanes side by side.
 static tile::LayoutAttr someLayout(MLIRContext *context, int64_t rows,
                                    int64_t columns, int64_t lanes) {
   SmallVector<int32_t> flat[2];
@@ -66,7 +66,7 @@ static tile::LayoutAttr someLayout(MLIRContext *context, int64_t rows,
   return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
 }
 
-/// The instruction whose first operand has the type of the second of `mi`.
+/// Returns the instruction whose first operand has the type of `mi`'s second.
 static const MatrixInstruction &withSwappedTypes(const MatrixInstruction &mi,
                                                  const TargetRow &row) {
   auto found = llvm::find_if(row.matrix, [&](const MatrixInstruction &other) {

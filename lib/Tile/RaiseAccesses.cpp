@@ -50,14 +50,14 @@ using namespace greta::tile;
 
 namespace {
 
-/// An access as greta_tile.load and store have it.
+/// The operands of a greta_tile.load or store.
 struct Strided {
   Value base;
   SmallVector<Value> offsets, dynamicStrides, bounds;
   SmallVector<int64_t> strides, bounded, nonnegative;
 };
 
-/// The bounds that a mask gives one dimension: below <= index + offset < end.
+/// The bounds of one dimension by a mask: below <= index + offset < end.
 struct Bounds {
   std::optional<SmallVector<LinearTerm, 2>> offset;
   Value end; // null: none
@@ -66,8 +66,8 @@ struct Bounds {
 
 } // namespace
 
-/// Whether a load's argument is readonly, or a loop around it has a dot, where
-/// masks that are bounds are worth most.
+/// Whether raising a load pays: its argument is readonly, or a loop around it
+/// has a dot.
 static bool isWorthRaising(LoadScatteredOp load) {
   if (BlockArgument argument = argumentOf(load.getPointers()))
     if (load->getParentOfType<FuncOp>().getArgAttr(argument.getArgNumber(),
@@ -78,7 +78,7 @@ static bool isWorthRaising(LoadScatteredOp load) {
                      .wasInterrupted();
 }
 
-/// The sum of uniform terms, with 64 bits; null: nothing.
+/// Adds up uniform terms with 64 bits; null: there are none.
 static Value sumOf(ArrayRef<LinearTerm> terms, Arithmetic &a) {
   Value sum;
   for (const LinearTerm &term : terms) {
@@ -94,8 +94,8 @@ static Value sumOf(ArrayRef<LinearTerm> terms, Arithmetic &a) {
   return sum;
 }
 
-/// Whether a lane's part of an address is a natural number of 32 bits, in
-/// bytes, where the access stands.
+/// Whether a lane's part of an address, in bytes, is not negative and has 32
+/// bits at the place of the access.
 static bool fits(const LinearTerm &stride, int64_t extent, int64_t bytes,
                  const Facts &facts, Operation *access) {
   const int64_t most = UINT32_MAX / (bytes * extent);
@@ -114,7 +114,7 @@ static bool fits(const LinearTerm &stride, int64_t extent, int64_t bytes,
          largest <= most;
 }
 
-/// A sum of i32 in the program's own arithmetic; null: nothing, or a number of
+/// Adds up terms as i32, as the program does; null: there are none, or one has
 /// more bits.
 static Value narrowSum(ArrayRef<LinearTerm> terms, Arithmetic &a) {
   auto one = dyn_cast_or_null<IntegerType>(terms.size() == 1 && terms[0].scalar
@@ -143,8 +143,9 @@ static bool areAlike(ArrayRef<LinearTerm> x, ArrayRef<LinearTerm> y) {
                              });
 }
 
-/// The bounds of each dimension that a mask is all of, and what it asks of the
-/// whole block in one of them; none where it says anything else.
+/// Returns the bounds of each dimension that a mask consists of. A condition of
+/// the whole block becomes part of one of them. None: the mask has other
+/// conditions.
 static std::optional<SmallVector<Bounds>>
 boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
          Arithmetic &a) {
@@ -274,8 +275,8 @@ static bool isZero(Value block) {
   return matchPattern(block, m_PosZeroFloat()) || matchPattern(block, m_Zero());
 }
 
-/// The one number that a block has in every element, null for zero; none: it
-/// may differ.
+/// Returns the number that all elements of a block are, null for zero; none:
+/// they may differ.
 static std::optional<Value> splatOf(Value block) {
   if (!block || isZero(block))
     return Value();
@@ -284,8 +285,8 @@ static std::optional<Value> splatOf(Value block) {
   return std::nullopt;
 }
 
-/// The value that broadcasts repeat as `block`. `isAlone` stays true while each
-/// value on the way has one use.
+/// Returns the value that `block` is a broadcast of. `isAlone` becomes false if
+/// a value on the way has several uses.
 static Value withoutBroadcasts(Value block, bool &isAlone) {
   isAlone &= block.hasOneUse();
   while (auto broadcast = block.getDefiningOp<BroadcastOp>()) {
@@ -300,9 +301,9 @@ static Value withoutBroadcasts(Value block) {
   return withoutBroadcasts(block, isAlone);
 }
 
-/// The offset that is zero where `condition` does not hold, in a sum of offsets
-/// from an argument that reaches little, if nothing else goes through it; null:
-/// there is none.
+/// Returns the selection that makes an offset zero where `condition` does not
+/// hold, if `pointers` are an argument that reaches little plus offsets, and
+/// the offset has no other use; null: there is none.
 static arith::SelectOp zeroWithout(Value condition, Value pointers) {
   arith::SelectOp found;
   bool isAlone = true;
@@ -320,7 +321,8 @@ static arith::SelectOp zeroWithout(Value condition, Value pointers) {
   return hasPointerRange(dyn_cast<BlockArgument>(pointers)) ? found : nullptr;
 }
 
-/// Gives a load the condition of the zeros behind it as its mask.
+/// Replaces a load, and a selection of zeros behind it, by a load with the
+/// selection's condition as its mask.
 static void maskLoad(arith::SelectOp select) {
   auto load = select.getTrueValue().getDefiningOp<LoadScatteredOp>();
   if (!load || load.getMask() || !load->hasOneUse() ||

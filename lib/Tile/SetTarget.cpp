@@ -21,25 +21,26 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Lanes for each of a program's waves where lanes cannot exchange values and
-/// each is its own wave; where waves are narrower than that, there are more of
-/// them for large blocks.
+/// Each of a program's waves has so many lanes on targets whose lanes cannot
+/// exchange values. Targets with narrower waves get more of them for large
+/// blocks.
 static constexpr unsigned portableLanes = 32;
 
-/// Elements of a kernel's largest block that a lane of a narrow wave has at
-/// most, while a workgroup has no more than lanesOfLargeBlocks. A lane's
-/// program is straight code, which llvmpipe compiles in time that grows faster
-/// than it does (docs/experiments/conformance.md); small blocks run fastest in
-/// few lanes.
+/// A lane of a narrow wave has at most so many elements of a kernel's largest
+/// block, as long as the workgroup has no more than lanesOfLargeBlocks. A
+/// lane's program is straight code, whose compile time in llvmpipe grows faster
+/// than its length (docs/experiments/conformance.md). Small blocks run fastest
+/// in few lanes.
 static constexpr int64_t elementsOfNarrowLane = 64;
 
-/// Lanes that large blocks bring a workgroup to: those of Triton's default of
-/// four warps on CDNA. Blocks too large for as many are their program's to cut.
+/// Large blocks give a workgroup at most so many lanes, as Triton's default of
+/// four warps has on CDNA. Programs have to cut blocks that are too large for
+/// these.
 static constexpr unsigned lanesOfLargeBlocks = 256;
 
-/// The waves of a kernel on the target: as many as the program names; where
-/// waves are narrow up to portableLanes of lanes for each, and more where a
-/// lane would hold more of a block than compiles (CodeLimits).
+/// Returns the number of a kernel's waves on a target. It is that of the
+/// program, but larger if waves are narrow, or if a lane would hold more of a
+/// block than compiles (CodeLimits).
 static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
   unsigned named = kernel.getWaves();
   unsigned most = named * std::max(1u, portableLanes / row.waveSize);
@@ -63,9 +64,9 @@ static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
   return waves;
 }
 
-/// Takes the instruction whose tiles make up the block that keeps most waves
-/// busy, then the fastest, then the one that does most at once; null if there
-/// is none.
+/// Returns the instruction for a dot, among those whose tiles make up its
+/// block: the one that keeps most waves busy, then the fastest, then the
+/// largest. Null: there is none.
 static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
                                                   const TargetRow &row) {
   auto a = cast<RankedTensorType>(dot.getA().getType());

@@ -16,9 +16,9 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// `tile` gets `wave` bases that step over whole tiles along the two
-/// dimensions, zero where `follows` says that the dimension is not the
-/// accumulator's.
+/// Adds wave bases to `tile` that step over whole tiles along the two
+/// dimensions. They are zero along a dimension that the accumulator lacks, by
+/// `follows`.
 static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
                          ArrayRef<std::pair<unsigned, bool>> waveBits) {
   Bases waves;
@@ -37,7 +37,7 @@ static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
   return Layout(tile.reg(), tile.lane(), waves, rep);
 }
 
-/// The bases that move along a dimension, the nearest first.
+/// Returns the bases that move along a dimension, the shortest first.
 static SmallVector<Basis *> basesAlong(Bases &bases, unsigned dim) {
   SmallVector<Basis *> along;
   for (Basis &basis : bases)
@@ -49,9 +49,9 @@ static SmallVector<Basis *> basesAlong(Bases &bases, unsigned dim) {
   return along;
 }
 
-/// An operand's tile of the instruction, several times along K so that a lane
-/// has up to `run` neighbours: k runs through a lane's registers first, then
-/// through the lanes. The instructions that share them take other k than they
+/// Repeats an operand's tile of the instruction along K, so that a lane has up
+/// to `run` neighbours: K is numbered along a lane's registers first, then
+/// along the lanes. Each instruction then takes other elements along K than it
 /// would alone, the same in both operands.
 static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
                           int64_t run) {
@@ -74,8 +74,8 @@ static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
   return Layout(reg, lane, {}, tile.rep());
 }
 
-/// The numbers that a layout's registers, then its lanes, have along its last
-/// dimension, repetitions behind the registers.
+/// Returns the steps along the last dimension of a layout's registers, with
+/// repetitions behind them, and of its lanes.
 static std::array<SmallVector<int32_t>, 2> numbersAlongK(const Layout &layout) {
   unsigned kDim = layout.rank() - 1;
   std::array<SmallVector<int32_t>, 2> numbers;
@@ -92,8 +92,8 @@ static std::array<SmallVector<int32_t>, 2> numbersAlongK(const Layout &layout) {
   return numbers;
 }
 
-/// An operand's tile of the instruction with k numbered as in a block that is
-/// there already: none where its registers and lanes cannot make up a tile.
+/// Returns an operand's tile of the instruction with K numbered as in another
+/// block; none: that block's registers and lanes cannot make up a tile.
 static std::optional<Layout> numberedLike(const Layout &tile, unsigned kDim,
                                           const Layout &block) {
   auto numbers = numbersAlongK(block);
@@ -119,8 +119,8 @@ static std::optional<Layout> numberedLike(const Layout &tile, unsigned kDim,
 
 using ValueSet = llvm::SmallDenseSet<Value, 16>;
 
-/// The dot whose A is made of a value by ops that need no data to move. Values
-/// in `seen` lead to none.
+/// Returns the dot whose A is made of a value by ops that move no data between
+/// lanes. Values in `seen` lead to no such dot.
 static DotOp dotOfRows(Value value, ValueSet &seen) {
   if (!seen.insert(value).second)
     return {};
@@ -142,7 +142,7 @@ static DotOp dotOfRows(Value value) {
   return dotOfRows(value, seen);
 }
 
-/// The dot of which a dot's A is made by such ops.
+/// Returns the dot from whose result a dot's A is made by such ops.
 static DotOp dotBehindRows(Value value, ValueSet &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || isa<DotOp>(op))
@@ -160,7 +160,7 @@ bool greta::isChained(DotOp dot) {
   return dotOfRows(dot.getResult()) || dotBehindRows(dot.getA(), seen);
 }
 
-/// The numbers that bases have along a dimension, ascending.
+/// Returns the steps of bases along a dimension, in ascending order.
 static SmallVector<int32_t> numbersAlong(Bases bases, unsigned dim) {
   return llvm::map_to_vector(basesAlong(bases, dim),
                              [&](const Basis *basis) { return (*basis)[dim]; });
@@ -203,9 +203,9 @@ Layout greta::accumulatorTile(DotOp dot) {
   return withColumnsOfChain(dot, toLayout(dot.getMatrixAttr().getAcc()));
 }
 
-/// The accumulator of a matrix instruction: its tile, then waves, then
-/// repetitions. Waves that share rows would have to exchange what goes into
-/// another dot, so in a chain they take rows first.
+/// Returns the layout of a matrix instruction's accumulator: its tile, then
+/// waves, then repetitions. In a chain waves go along rows first, since waves
+/// that share rows would have to exchange the next dot's operand.
 static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
                                       FuncOp kernel, int64_t waves,
                                       bool chained) {
@@ -228,8 +228,8 @@ static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
   return spreadTile(tile, shape, bits);
 }
 
-/// Each lane holds a rectangle of about sqrt(elements per lane) squared, four
-/// neighbours along N at a time so that stores are wide.
+/// Returns a layout in which each lane holds a rectangle, nearly a square, of
+/// four neighbours along N at a time, so that stores are wide.
 static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
                                          FuncOp kernel, int64_t waves,
                                          int64_t acrossN) {
@@ -264,7 +264,7 @@ static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
   return layout;
 }
 
-/// The bases of a plane in three dimensions.
+/// Returns the bases of a matrix as bases in three dimensions.
 static Bases lifted(const Bases &bases) {
   Bases out;
   for (const Basis &basis : bases)
@@ -272,8 +272,8 @@ static Bases lifted(const Bases &bases) {
   return out;
 }
 
-/// A layout of matrices, one after another along the first of three dimensions:
-/// waves that stay within a matrix come behind those `alongBatch`.
+/// Returns the layout of matrices, one after another along the first of three
+/// dimensions. Wave bits `alongBatch` come first, then those within a matrix.
 static Layout inBatch(const Layout &plane, const Bases &alongBatch,
                       int64_t repetitions) {
   Bases wave = alongBatch;
@@ -308,7 +308,7 @@ PipelineAttr greta::pipelineOf(DotOp dot) {
   return loop ? loop->getAttrOfType<PipelineAttr>(pipelineName) : nullptr;
 }
 
-/// An operand of one matrix.
+/// Returns the layout of an operand of two dimensions.
 static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
                            int64_t fastest, int64_t run, const Layout *like) {
   Value value = operand == 0 ? dot.getA() : dot.getB();

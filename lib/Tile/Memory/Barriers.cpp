@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Whether nothing in the iteration itself takes what is loaded.
+/// Whether the iteration itself does not use the loaded elements.
 static bool isForNextTurn(PtrLoadOp load) {
   SetVector<Operation *> users;
   getForwardSlice(load.getOperation(), &users);
@@ -36,11 +36,11 @@ static bool isForNextTurn(PtrLoadOp load) {
   });
 }
 
-/// The place of a barrier before `op`: in a loop in a loop, and where drivers
-/// compile, in any, it stands before the loads from global memory for the next
-/// iteration, which run under the matrix instructions behind it. NVIDIA's
-/// driver waits at a barrier for loads in front of it. LLVM needs more
-/// registers for loads behind it.
+/// Returns the op in front of which a barrier before `op` stands. Drivers
+/// should have the next iteration's loads behind the barrier, where they run
+/// under the matrix instructions: NVIDIA's waits at a barrier for loads in
+/// front of it. LLVM needs more registers for such loads, so on AMD this is
+/// done only in front of a loop inside a loop.
 static Operation *placeOf(Operation *op, const TargetRow &row) {
   Operation *place = op;
   if (isa<scf::ForOp>(op->getParentOp()) &&

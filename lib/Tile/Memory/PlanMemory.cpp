@@ -40,7 +40,7 @@ struct Array {
   SharedAllocOp alloc;
   int64_t bytes;
   int64_t stages = 1;
-  /// Numbers of ops: the first and the last that use it.
+  /// The numbers of the first and the last op that use the array.
   unsigned first = ~0u, last = 0;
   int64_t offset = 0;
 
@@ -53,7 +53,8 @@ class Planner {
 public:
   Planner(FuncOp kernel, const TargetRow &row);
   LogicalResult run();
-  /// Places all arrays, of which each has `stages` at most; the bytes in all.
+  /// Places all arrays, with at most `stages` stages each. Returns the bytes in
+  /// all.
   int64_t place(bool forBarrier, int64_t stages = INT64_MAX);
 
 private:
@@ -67,18 +68,18 @@ private:
 
   FuncOp kernel;
   const TargetRow &row;
-  /// The arrays between the barriers that are there.
+  /// The order that the existing barriers give.
   std::optional<SharedOrder> order;
   SmallVector<Array> arrays; // the largest first
 };
 
 } // namespace
 
-/// The alignment of arrays: that of the widest access of a lane.
+/// The alignment of arrays, which is that of the widest access of a lane.
 static constexpr int64_t granule = 16;
 
-/// Whether some lanes of every workgroup go into a branch: its condition asks
-/// for the lane or the wave, which no condition of a block program does.
+/// Whether some lanes of every workgroup take a branch: its condition depends
+/// on the lane or the wave. No condition of a block program does.
 static bool isBranchOfLanes(Operation *op) {
   auto branch = dyn_cast<scf::IfOp>(op);
   if (!branch)

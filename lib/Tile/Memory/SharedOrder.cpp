@@ -44,7 +44,7 @@ SharedAllocOp greta::tile::getSharedArray(Value value) {
 
 static bool isLoop(Operation *op) { return isa<scf::ForOp, scf::WhileOp>(op); }
 
-/// The fewer of two numbers of loads in flight.
+/// Returns the smaller of two numbers of loads in flight.
 static int64_t fewer(int64_t x, int64_t y) {
   return x == SharedOrder::none   ? y
          : y == SharedOrder::none ? x
@@ -117,7 +117,7 @@ bool SharedOrder::Stage::operator==(const Stage &other) const {
          (!isKnown || (root == other.root && offset == other.offset));
 }
 
-/// Adds the value to the stage, which is a constant so far.
+/// Adds a value to the number of a stage, which was a constant.
 void SharedOrder::setResidue(Stage &stage, Value value) {
   auto shift = [&](const APInt &by, bool add) {
     int64_t sum = stage.offset + (add ? 1 : -1) * by.getSExtValue();
@@ -218,7 +218,8 @@ void SharedOrder::leave(Operation *op, State &state) {
   }
 }
 
-/// Adds what is pending on another path; whether that says anything new.
+/// Adds the pending accesses of another path. Returns whether any of them is
+/// new.
 bool SharedOrder::join(State &into, const State &from) {
   bool changed = false;
   auto set = [&](auto &slot, auto value) {

@@ -29,7 +29,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// K, where a number is (K + size - 1) / size.
+/// Returns K if a number is (K + size - 1) / size; else null.
 static Value roundedUp(Value count, int64_t size) {
   auto divide = count.getDefiningOp();
   if (!isa_and_nonnull<arith::DivSIOp>(divide) ||
@@ -40,7 +40,7 @@ static Value roundedUp(Value count, int64_t size) {
                                                               : Value();
 }
 
-/// Lets a loop over blocks of a fixed size count elements.
+/// Makes a loop that counts blocks of a fixed size count elements.
 static void countElements(scf::ForOp loop) {
   if (getConstantIntValue(loop.getLowerBound()) != 0 ||
       getConstantIntValue(loop.getStep()) != 1)
@@ -81,7 +81,7 @@ struct Growth {
 
 } // namespace
 
-/// An integer from outside of the loop, the same for all elements.
+/// Returns an integer from outside of the loop that all elements share.
 static std::optional<Growth> growthOf(Value value, scf::ForOp loop) {
   if (!loop.isDefinedOutsideOfLoop(value))
     return std::nullopt;
@@ -103,7 +103,7 @@ static std::optional<Growth> growthOf(Value value, scf::ForOp loop) {
   return Growth{1, value};
 }
 
-/// How a carried value grows; none where it does something else.
+/// Returns the growth of a carried value; none: it changes otherwise.
 static std::optional<Growth> growthOf(BlockArgument carried, scf::ForOp loop) {
   Operation *next =
       loop.getTiedLoopYieldedValue(carried)->get().getDefiningOp();

@@ -23,8 +23,9 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Rows of A one after another: a fragment that is loaded just before its MMAs
-/// beats all of them loaded first. If A is in registers, tiles of B.
+/// Moves the load of each row of A just before its MMAs, which is faster than
+/// to load all rows first. If A is in registers, this moves loads of tiles of
+/// B.
 static void sinkFragments(Block &block) {
   Operation *fence = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -50,8 +51,8 @@ static void sinkFragments(Block &block) {
   }
 }
 
-/// The reads of shared memory from `first` on that a value is made of, without
-/// those in `known`, to which they are added.
+/// Counts the reads of shared memory, from the op `first` on, that a value is
+/// made of. Reads in `known` do not count; the others are added to it.
 static unsigned addReads(Value value, Operation &first,
                          llvm::SmallDenseSet<Operation *> &known) {
   Operation *op = value.getDefiningOp();
@@ -67,7 +68,7 @@ static unsigned addReads(Value value, Operation &first,
   return count;
 }
 
-/// All from `first` on that a value is made of.
+/// Adds all ops, from `first` on, that a value is made of.
 static void addSources(Value value, Operation &first,
                        llvm::SmallDenseSet<Operation *> &sources) {
   Operation *op = value.getDefiningOp();
@@ -78,9 +79,9 @@ static void addSources(Value value, Operation &first,
 }
 
 namespace {
-/// Accesses with MMAs between them: reads of shared memory, which feed what
-/// comes next, then stores, then loads. Reads that feed these very MMAs
-/// come a few MMAs ahead; loads that do come before all of them.
+/// Orders a stretch of MMAs with accesses between them: first reads of shared
+/// memory for the next stretch, then stores, then loads. Reads for these MMAs
+/// themselves come a few MMAs ahead, and loads for them before all MMAs.
 class Interleaver {
 public:
   explicit Interleaver(ScheduleOp op) : op(op), builder(op) {}
@@ -148,7 +149,7 @@ void Interleaver::take(ScheduleKind kind, unsigned wanted) {
   left(kind) -= n;
 }
 
-/// MMAs, each with the work for what is stored next that it hides.
+/// Takes MMAs, each with as much of the work for the next store as it hides.
 void Interleaver::takeMmas(unsigned wanted) {
   int64_t hidden = op.getCompute().value_or(0);
   if (!hidden || !left(ScheduleKind::SharedStore))
@@ -160,7 +161,7 @@ void Interleaver::takeMmas(unsigned wanted) {
   }
 }
 
-/// MMAs, with their reads before them where they have some.
+/// Emits MMAs, with the reads that they need in front of them.
 void Interleaver::multiply(unsigned n) {
   constexpr unsigned ahead = 4;
   while (n) {

@@ -54,7 +54,7 @@ bool LoopBody::isLoadedWhole() const {
 namespace {
 using OpSet = llvm::SmallDenseSet<Operation *, 16>;
 
-/// The ops of a body that a value follows from.
+/// The ops of a body that a value is computed by.
 struct Origin {
   OpSet loads, addresses, work;
 };
@@ -88,15 +88,15 @@ private:
   Block *block;
   bool mayHaveRest;
   bool stores = false;
-  /// Operands of dots, and contracts: uses of what may run ahead.
+  /// Operands of dots, and contracts, whose values may run ahead.
   llvm::MapVector<OpOperand *, Origin> candidates;
   llvm::MapVector<Operation *, Origin> contracts;
 };
 
-/// Whether a value follows from the iteration's number, from what is outside
-/// and from what is loaded, by ops without effects. Loaded blocks go to
-/// `origin`; without one the value is of an address, and what is loaded is part
-/// of it.
+/// Whether ops without effects compute a value from the iteration's number,
+/// values from outside, and loads. The loads of blocks are added to `origin`.
+/// Without an `origin` the value belongs to an address, and its loads are part
+/// of that.
 bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getOwner() != block || arg == loop.getInductionVar();
@@ -119,7 +119,7 @@ bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
   });
 }
 
-/// A dot's operand before it is laid out for the dot.
+/// Returns a dot's operand before it is laid out for the dot.
 static Value sourceOf(OpOperand &operand) {
   auto convert = operand.get().getDefiningOp<ConvertLayoutOp>();
   return convert && convert->getBlock() == operand.getOwner()->getBlock()
@@ -133,7 +133,7 @@ void LoopBody::Analysis::addCandidate(OpOperand &operand) {
     candidates[&operand] = std::move(origin);
 }
 
-/// A contract that adds to a carried value what nothing else sees.
+/// Adds a contract that is the only op to use and to change a carried value.
 void LoopBody::Analysis::addSum(BlockArgument carried) {
   Value yielded = loop.getTiedLoopYieldedValue(carried)->get();
   auto contract = yielded.getDefiningOp<ContractOp>();
@@ -157,7 +157,8 @@ OpSet LoopBody::Analysis::runningAhead() {
   return ahead;
 }
 
-/// Scalars are computed again where they are needed, blocks are not.
+/// Whether an op that runs ahead is also needed in its own iteration. Scalars
+/// are computed again there, blocks are not.
 bool LoopBody::Analysis::isNeededInTurn(Operation *op, const OpSet &ahead) {
   auto isAhead = [&](OpOperand &use) {
     return ahead.contains(use.getOwner()) || candidates.contains(&use);
@@ -196,7 +197,8 @@ void LoopBody::Analysis::dropWhatIsNeededInTurn() {
   }
 }
 
-/// Loads that run ahead pass the stores of iterations before theirs.
+/// Removes loads that the loop may write, since a load that runs ahead passes
+/// the stores of iterations before its own.
 void LoopBody::Analysis::dropWhatIsWritten() {
   auto kernel = loop->getParentOfType<FuncOp>();
   Facts facts(kernel);
@@ -298,8 +300,8 @@ void LoopBody::Analysis::partition() {
                  [&](Operation *op) { return !used.contains(op); });
 }
 
-/// Loads of an operand that do not follow from the iteration number are done
-/// once, before the loop.
+/// Separates loads of operands that do not depend on the iteration's number.
+/// They are done once, before the loop.
 void LoopBody::Analysis::separateFixed() {
   OpSet fixed, turning;
   auto separate = [&](const Origin &origin) {
@@ -327,8 +329,8 @@ void LoopBody::Analysis::separateFixed() {
     });
 }
 
-/// Puts the dots into chains; fails where one needs what the iteration computes
-/// from another, or takes what is not loaded.
+/// Puts the dots into chains. Fails if a dot takes something that is not
+/// loaded, or that the iteration computes from another dot.
 LogicalResult LoopBody::Analysis::setChains() {
   // In the order of the body a dot comes after the one that it continues.
   for (DotOp dot : block->getOps<DotOp>()) {
@@ -350,8 +352,8 @@ LogicalResult LoopBody::Analysis::setChains() {
   return success();
 }
 
-/// Finds what the iteration needs beside its dots: for what it carries, and for
-/// what it writes.
+/// Finds the ops that the iteration needs beside its dots, for carried values
+/// and for stores.
 void LoopBody::Analysis::setRest() {
   OpSet needed;
   SmallVector<Operation *> worklist{block->getTerminator()};

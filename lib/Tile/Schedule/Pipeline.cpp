@@ -26,8 +26,8 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// The bytes of a block in shared memory, with so many bytes of padding between
-/// rows, which lie along either of the last two dimensions.
+/// Returns the bytes of a block in shared memory, with `padding` bytes between
+/// rows. Rows may lie along either of the last two dimensions.
 static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
   ArrayRef<int64_t> matrix = type.getShape().take_back(2);
   int64_t outer = type.getRank() > 2
@@ -37,7 +37,8 @@ static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
          padding * outer * *llvm::max_element(matrix);
 }
 
-/// The most shared memory that a conversion of something computed needs.
+/// Returns the bytes of shared memory that the largest conversion of a computed
+/// value needs.
 static int64_t bytesOfConversions(const LoopBody &body) {
   int64_t most = 0;
   for (Operation *op : body.compute)
@@ -54,15 +55,15 @@ static int64_t bytesOfConversions(const LoopBody &body) {
   return most;
 }
 
-/// The registers of 32 bits that a block takes of a lane.
+/// Returns the registers of 32 bits that a block takes in a lane.
 static int64_t registersOf(RankedTensorType type) {
   return toLayout(getLayoutOf(type)).numRegisters() *
          bytesInMemory(type.getElementType()) / 4;
 }
 
-/// How a loop that nobody has configured is pipelined, null: not at all. It has
-/// the stages that somebody asks for, as far as they fit; else two where
-/// operands come from registers; with matrices that drivers load one is faster.
+/// Returns the pipeline of a loop that nobody has configured; null: it has
+/// none. It has the stages that the source asks for, as far as they fit. Else
+/// it has two, or one if drivers load matrices, which is faster.
 static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
                                    int64_t asked, MLIRContext *context) {
   // Multiply-adds take longer than what they wait for.

@@ -63,7 +63,8 @@ LogicalResult LoopPipeliner::check() {
   return success();
 }
 
-/// Chooses where an operand lies, and how it is stored there.
+/// Chooses the placement of an operand in shared memory, and its layout when it
+/// is stored.
 FailureOr<PlacementAttr>
 LoopPipeliner::placementOf(const LoadedOperand &operand,
                            RankedTensorType &stored) {
@@ -126,7 +127,7 @@ LoopPipeliner::placementOf(const LoadedOperand &operand,
                             chosen->phases);
 }
 
-/// Chooses where the operands lie and allocates them.
+/// Chooses the placements of all operands and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
   auto kernel = loop->getParentOfType<FuncOp>();
   OpBuilder::InsertionGuard guard(b);
@@ -158,7 +159,8 @@ std::optional<int64_t> LoopPipeliner::length() {
   return std::max<int64_t>(*upper - *lower, 0);
 }
 
-/// Counters that end near the largest number of their type may not be added to.
+/// Chooses how counters ahead of an iteration are clamped. Nothing may be added
+/// to counters near the largest number of their type.
 void LoopPipeliner::chooseClamp() {
   Facts facts(loop->getParentOfType<FuncOp>());
   auto lower = facts.rangeOf(loop.getLowerBound()),
@@ -331,7 +333,8 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 
-/// Before a loop without iterations nothing may be loaded.
+/// Puts everything into a branch that is taken if the loop has iterations,
+/// since nothing may be loaded before a loop without any.
 void LoopPipeliner::guard() {
   Value some = below(loop.getLowerBound(), loop.getUpperBound());
   auto branch = scf::IfOp::create(b, loop.getResultTypes(), some,

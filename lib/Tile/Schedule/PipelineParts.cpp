@@ -8,8 +8,9 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// With what holds of the iterations of a loop, of which bounds of accesses are
-/// made; where they are constants their ranges say so.
+/// Emits the addresses of an iteration's loads. Facts that hold for all
+/// iterations of the loop are stated again, since bounds of accesses follow
+/// from them; ranges know those of constants.
 IRMapping LoopPipeliner::emitAddresses(Value k) {
   using Predicate = arith::CmpIPredicate;
   auto assume = [&](Predicate predicate, Value bound) {
@@ -41,10 +42,10 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
   return results;
 }
 
-/// Whether masked-off elements are known to be at the ends of dimensions, so
-/// that only blocks there need a selection: with one stage it comes when the
-/// block is stored, in a branch of the whole workgroup. With more stages, which
-/// hide it, it belongs to the load.
+/// Whether the selection behind a masked load comes later, when the block is
+/// stored. It does with one stage, if masked-off elements lie only at the ends
+/// of dimensions: the selection is then in a branch of the whole workgroup, for
+/// blocks there. More stages hide the selection, so it stays at the load.
 bool LoopPipeliner::selectsLater(Operation *load) {
   auto scattered = dyn_cast<LoadScatteredOp>(load);
   if (!scattered || !scattered.getMask() || attr.getStages() != 1)
@@ -53,7 +54,7 @@ bool LoopPipeliner::selectsLater(Operation *load) {
   return bounds && bounds->areUpper();
 }
 
-/// Selects of what `mapping` has of loads.
+/// Emits selections of the values that `mapping` has for loads.
 void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
   SmallVector<LoadScatteredOp> loads;
   for (Operation *op : body.loads)
@@ -109,7 +110,7 @@ Value LoopPipeliner::asStored(const Placed &place, Value block) {
   return ConvertLayoutOp::create(b, place.stored, block);
 }
 
-/// The operands, computed from the loaded values.
+/// Computes the operands from the loaded values.
 SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
                                                SmallVectorImpl<Value> &sums) {
   IRMapping mapping;

@@ -14,8 +14,9 @@ using namespace greta::tile;
 
 using Slice = llvm::SetVector<Operation *>;
 
-/// Adds what a value follows from, in order; whether that is the iteration's
-/// number, what is outside, and nothing that is loaded.
+/// Adds the ops that compute a value to `slice`, in their order. Returns
+/// whether they start from the iteration's number and values from outside,
+/// without loads.
 static bool collect(Value value, scf::ForOp loop, Slice &slice) {
   if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
     return true;
@@ -33,7 +34,8 @@ static bool collect(Value value, scf::ForOp loop, Slice &slice) {
   return true;
 }
 
-/// Whether the address of another load of the body follows from a value.
+/// Whether a value is an index: another load's address in the body depends on
+/// it.
 static bool isIndex(Value value, scf::ForOp loop) {
   llvm::SetVector<Operation *> users(value.getUsers().begin(),
                                      value.getUsers().end());
