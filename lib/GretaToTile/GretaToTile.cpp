@@ -75,7 +75,7 @@ private:
 };
 } // namespace
 
-/// Chooses the grid, and gives the number of this workgroup in it.
+/// Chooses the grid, and returns the number of this workgroup in it.
 Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
   Value x = tile::ProgramIdOp::create(b, 0);
   auto constant = dyn_cast<AffineConstantExpr>(total);
@@ -171,7 +171,8 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   }
 }
 
-/// "mfma.f32.32x32x8f16", "coopmat 16x8x16"; the sizes are M, N and K.
+/// Returns an instruction's name, "mfma.f32.32x32x8f16" or "coopmat 16x8x16",
+/// whose sizes are M, N and K.
 static std::string describe(tile::MatrixAttr matrix) {
   std::string text = matrix.getIntrinsic().str();
   if (!matrix.isCooperative())
@@ -182,7 +183,8 @@ static std::string describe(tile::MatrixAttr matrix) {
       .str();
 }
 
-/// The schedule for people and tools, its entries as integers and names.
+/// Returns the schedule for people and tools: its entries as integers and
+/// names.
 DictionaryAttr KernelConverter::launchConfig() {
   Builder b(kernel.getContext());
   NamedAttrList entries;
@@ -214,8 +216,8 @@ DictionaryAttr KernelConverter::launchConfig() {
   return entries.getDictionary(kernel.getContext());
 }
 
-/// The types of the launch's results, memory that nobody uses afterwards
-/// included; `pointers` gets the function's arguments.
+/// Returns the types of the launch's results, temporary memory included.
+/// `pointers` gets the types of the kernel's pointers.
 SmallVector<Type> KernelConverter::collectBuffers(SmallVector<Type> &pointers) {
   buffers.insert_range(kernel.getInputs());
   for (const CacheUpdate &update : updates)

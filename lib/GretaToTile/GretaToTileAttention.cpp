@@ -81,8 +81,9 @@ AttentionEmitter::AttentionEmitter(const EmitterContext &context)
 
 AffineExpr AttentionEmitter::workgroups() { return tiles() * parts(); }
 
-/// Tiles of a head follow each other, so that its keys are in the cache; of a
-/// causal one those with the most keys come first.
+/// Finds this workgroup's head and tile. Tiles of a head follow each other, so
+/// that its keys are in the cache. In causal attention the tile with the most
+/// keys comes first.
 void AttentionEmitter::locate(Value index) {
   if (begins && isChecked())
     checkAscending(
@@ -243,7 +244,7 @@ AttentionProgram::RowsPlace AttentionProgram::placeOf(const Tensor &tensor,
   return place;
 }
 
-/// The rows of this workgroup, head by head.
+/// Returns the place of this workgroup's rows, head by head.
 AttentionProgram::RowsPlace
 AttentionEmitter::placeOfRows(const Tensor &tensor) {
   RowsPlace place = placeOf(tensor, tileRows, row, rowCount);
@@ -256,7 +257,7 @@ AttentionEmitter::placeOfRows(const Tensor &tensor) {
   return place;
 }
 
-/// [rows, D], in the order of heads.
+/// Loads this workgroup's queries, [rows, D], in the order of heads.
 Value AttentionEmitter::loadQueries() {
   return reshape(load(queryRows, placeOfRows(queryRows)), {rows, size()});
 }
@@ -313,7 +314,7 @@ Value AttentionProgram::seen(Value keys, llvm::function_ref<Value()> rows,
   return causal ? result : both(result, isValid());
 }
 
-/// i1: which keys of a tile each row sees.
+/// Returns a block of i1: whether a row sees a key of the tile.
 Value AttentionEmitter::seen(Value key) {
   SmallVector<int64_t> shape = {rows, span()};
   auto numbers = [&] {
@@ -328,8 +329,8 @@ Value AttentionEmitter::seen(Value key) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// The exponential of a logit's distance to its maximum; below 2^-126 it may be
-/// zero.
+/// Returns the exponential of a logit's distance to its maximum. A result below
+/// 2^-126 may be zero.
 Value AttentionEmitter::exponential(Value x) {
   if (mask) {
     auto type = cast<RankedTensorType>(x.getType());
@@ -344,8 +345,9 @@ Value AttentionProgram::finite(Value max) {
   return select(isNone, constant(shape, 0), max);
 }
 
-/// The largest weight of a row has so many powers of two, or as many more as
-/// its maximum may lag behind: together far from what f16 cannot hold.
+/// The largest weight of a row is 2^headroom, or up to 2^slack times that,
+/// because a maximum may lag behind. Both together are well below the largest
+/// f16.
 constexpr double headroom = 7, slack = 8;
 
 AttentionEmitter::State AttentionEmitter::start() {
@@ -482,7 +484,7 @@ AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
 // The end
 //===----------------------------------------------------------------------===//
 
-/// [rows, D], or [rows], to the rows of this workgroup's heads.
+/// Stores [rows, D], or [rows], to the rows of this workgroup's heads.
 void AttentionEmitter::storeRows(Value v, const Tensor &tensor) {
   Value pointer = rowsOf(tensor).pointer;
   RowsPlace place = placeOfRows(tensor);
@@ -514,7 +516,7 @@ void AttentionEmitter::finish(State state) {
   }
 }
 
-/// The work of a workgroup for its keys.
+/// Emits the work of a workgroup for its keys.
 void AttentionEmitter::emitRows() {
   const Range &range = keysOfTile;
   checkTable(range);

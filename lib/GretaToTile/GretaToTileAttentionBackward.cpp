@@ -56,12 +56,12 @@ public:
   void emit(Value index) override;
 
 private:
-  /// Two tensors of which rows of one head are taken, and how many there are.
+  /// Two tensors with rows of one head, and the number of these rows.
   struct Rows {
     Tensor first, second;
     Value count;
   };
-  /// Blocks of both, or what is added up of them.
+  /// Blocks of both tensors, or sums for both.
   struct Tile {
     Value first, second;
     std::array<Value *, 2> fields() { return {&first, &second}; }
@@ -92,9 +92,9 @@ private:
   void finish(Tile sums);
 
   Type element() const { return queryType.getElementType(); }
-  /// Weights and slopes are so much larger than they are, so that f16 has more
-  /// of the small ones as normal numbers (gfx90a's matrix unit takes others for
-  /// zero), and slopes up to 4094.
+  /// The factor of weights and slopes. With it more of the small ones are
+  /// normal numbers in f16; gfx90a's matrix unit takes others for zero. Slopes
+  /// up to 4094 do not overflow.
   double headroom() const { return element().isF16() ? 16 : 1; }
   Value times(Value x, double factor) {
     return fmul(x, constant(shapeOf(x), factor), contract);
@@ -113,8 +113,8 @@ private:
 };
 } // namespace
 
-/// In a causal one the tiles that meet most come first: the last queries, the
-/// first keys.
+/// Finds this workgroup's head and tile. In causal attention the tiles with the
+/// most work come first: the last queries, the first keys.
 void AttentionBackwardEmitter::locate(Value index) {
   Value ofHead = small(space.shape[2].ceilDiv(own));
   Value number = rem(index, ofHead);
@@ -160,8 +160,8 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::load(const Rows &rows,
           load(rows.second, extent, at, bound)};
 }
 
-/// Delta of own queries: loaded, or of the result, in blocks of their own as
-/// the dots' are laid out for them.
+/// Returns delta of own queries, loaded or computed from the result. It takes
+/// blocks of its own, since those of the dots have the dots' layouts.
 Value AttentionBackwardEmitter::sumsOfOwn() {
   Value loaded = load(deltaOfRows, own, first, ownRows.count);
   if (deltaOfRows.shape.size() == 3)
@@ -170,9 +170,10 @@ Value AttentionBackwardEmitter::sumsOfOwn() {
   return sumOf(fmul(extend(loaded), extend(factor), contract), 1);
 }
 
-/// The number that logits are subtracted from, in units of log 2 if there is no
-/// mask: numbers close to the largest float must not overflow. It is less by
-/// the logarithm of `headroom`, which makes weights larger.
+/// Converts a row's log-sum-exp to the number that is subtracted from its
+/// logits. Without a mask it is in units of log 2; with one, logits close to
+/// the largest float would overflow in these. It is less by the logarithm of
+/// `headroom`, which makes weights larger.
 Value AttentionBackwardEmitter::toUnits(Value lse) {
   lse = finite(lse);
   Value units = mask ? lse : times(lse, log2e);
@@ -182,12 +183,12 @@ Value AttentionBackwardEmitter::toUnits(Value lse) {
   return fsub(units, constant(shapeOf(units), more), contract);
 }
 
-/// A number per query, repeated along the keys.
+/// Repeats a number of each query along the keys.
 Value AttentionBackwardEmitter::alongRows(Value numbers) {
   return ofKeys ? perColumn(numbers, own) : perRow(numbers, others);
 }
 
-/// The mask's value that is added to logits.
+/// Loads the values of the mask, which are added to logits.
 Value AttentionBackwardEmitter::loadMask(Value at) {
   SmallVector<int64_t> shape = {own, others};
   Dim dims[] = {{first, maskOfHead.strides[queryDim + 2], ownRows.count},
@@ -205,7 +206,7 @@ Value AttentionBackwardEmitter::loadMask(Value at) {
 // The loops
 //===----------------------------------------------------------------------===//
 
-/// Weights, 0 where they do not meet.
+/// Returns the weights, with 0 for keys that a query does not see.
 Value AttentionBackwardEmitter::ofMet(Value weights, Value at) {
   SmallVector<int64_t> shape = {own, others};
   Value meets = seen(
@@ -294,8 +295,9 @@ AttentionBackwardEmitter::visitHead(const Range &range, Tile sums) {
                sums);
 }
 
-/// One loop over all tiles of all heads, before which own rows are stored once;
-/// a branch of the workgroup masks those that do not meet whole.
+/// Emits one loop over all tiles of all heads. Own rows are stored to shared
+/// memory before it. A branch of the workgroup masks tiles that are seen in
+/// part.
 AttentionBackwardEmitter::Tile
 AttentionBackwardEmitter::visitTogether(const Range &range, Tile sums) {
   int64_t heads = ofKeys ? shared : 1;
@@ -348,7 +350,7 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
 // The end
 //===----------------------------------------------------------------------===//
 
-/// Zero for keys beyond the valid ones.
+/// Replaces the sums of keys that are not valid by zero.
 Value AttentionBackwardEmitter::ofValid(Value sums) {
   if (!ofKeys || !lengths)
     return sums;
@@ -357,7 +359,7 @@ Value AttentionBackwardEmitter::ofValid(Value sums) {
   return select(isValid, sums, constant(shape, 0));
 }
 
-/// Stores what there is of the results.
+/// Stores the results that the op has.
 void AttentionBackwardEmitter::finish(Tile sums) {
   Value ofRows[] = {sums.first, sums.first, sums.second, delta};
   OperandRange yielded = region.front().getTerminator()->getOperands();

@@ -26,9 +26,9 @@ using namespace greta;
 // Pages
 //===----------------------------------------------------------------------===//
 
-/// Facts about an iteration's keys. If all are valid nothing is masked, so that
-/// the loop has no branch on Vulkan; nor where the last valid key comes again
-/// in place of those that are not.
+/// Returns the facts about an iteration's keys. Loads have no mask if all keys
+/// are valid, or if the last valid key is loaded again in place of others, so
+/// that the loop has no branch on Vulkan.
 AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
                                                   bool repeatsLast) {
   Tensor pages = input(table);
@@ -46,8 +46,9 @@ AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
   return paged;
 }
 
-/// Offsets of an iteration's keys in a cache, or in its scales. An entry that
-/// is no page is some page, since an unchecked read may not leave the cache.
+/// Returns the offsets of an iteration's keys in a cache, or in its scales. An
+/// entry that names no page is clamped to one, since an unchecked read may not
+/// leave the cache.
 Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
   const Tensor &cache = keyRows;
   SmallVector<int64_t> shape = {span()};
@@ -64,7 +65,8 @@ Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
              offset(rem(paged.at, page), 1));
 }
 
-/// In a checked function: before the loops, which stay as they are.
+/// Checks the table in a checked function. This is done before the loops, which
+/// stay as they are.
 void AttentionEmitter::checkTable(const Range &range) {
   if (!table || !isChecked())
     return;
@@ -79,7 +81,7 @@ void AttentionEmitter::checkTable(const Range &range) {
   });
 }
 
-/// Keys by `columns` elements of a row, or the other way round.
+/// Loads a block of keys by `columns` elements of a row, or its transpose.
 Value AttentionEmitter::loadPages(const Tensor &cache, int64_t columns,
                                   bool isTransposed) {
   SmallVector<int64_t> shape = {span(), columns};
@@ -102,7 +104,7 @@ Value AttentionEmitter::loadPages(const Tensor &cache, int64_t columns,
 // Keys and values
 //===----------------------------------------------------------------------===//
 
-/// In the type of queries, which has all numbers of the loaded one.
+/// Converts a block to the type of queries, which holds all of its numbers.
 Value AttentionEmitter::widened(Value v) {
   auto type = cast<RankedTensorType>(v.getType());
   Type element = queryType.getElementType();
@@ -114,8 +116,8 @@ Value AttentionEmitter::widened(Value v) {
   return arith::ExtFOp::create(b, wide, v);
 }
 
-/// Numbers of a cache, each times the scale of its group, rounded once: a
-/// product of f16 is.
+/// Multiplies the numbers of a cache by the scales of their groups. The
+/// products are rounded once.
 Value AttentionEmitter::scaledByGroup(Value v, Value scales, int64_t group,
                                       bool isTransposed) {
   Type element = queryType.getElementType();
@@ -133,7 +135,7 @@ Value AttentionEmitter::scaledByGroup(Value v, Value scales, int64_t group,
   return narrow(fmul(number, factor), element);
 }
 
-/// Rows of a cache with pages, as queries are.
+/// Loads rows of a cache with pages, in the type of queries.
 Value AttentionEmitter::loadRows(const Tensor &cache, Value groupScales,
                                  int64_t group, bool isTransposed) {
   Value rows = loadPages(cache, size(), isTransposed);
@@ -141,7 +143,7 @@ Value AttentionEmitter::loadRows(const Tensor &cache, Value groupScales,
                : widened(rows);
 }
 
-/// D by the keys of an iteration.
+/// Loads the keys of an iteration as a block [D, keys].
 Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   if (table)
     return loadRows(keyRows, kScale, keyGroup, /*isTransposed=*/true);
@@ -151,7 +153,7 @@ Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   return widened(load(keyRows, place));
 }
 
-/// The keys of an iteration by D.
+/// Loads the values of an iteration as a block [keys, D].
 Value AttentionEmitter::loadValues(Value key, bool isMasked) {
   if (table)
     return loadRows(valueRows, vScale, valueGroup, /*isTransposed=*/false);
@@ -163,19 +165,20 @@ Value AttentionEmitter::loadValues(Value key, bool isMasked) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// A tensor of keys, or of all pages, from where this workgroup's head begins.
+/// Moves a tensor of keys, or of pages, to this workgroup's head.
 AttentionEmitter::Tensor AttentionEmitter::ofKeyHead(const Tensor &tensor) {
   return table ? from(tensor, {{2, keyHead}}) : headOf(tensor, keyHead);
 }
 
-/// A pointer to the scales of this workgroup's keys, or the one that they have.
+/// Returns a pointer to the scales of this workgroup's keys, or the one scale
+/// that all have.
 Value AttentionEmitter::scalesOfHead(Value scales) {
   Value pointer = ofKeyHead(input(scales)).pointer;
   return differByKey(space.alone, scales) ? pointer
                                           : loadScalar(pointer, i32(0));
 }
 
-/// The scales of an iteration's keys.
+/// Loads the scales of an iteration's keys.
 Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
                                    bool isMasked) {
   Tensor tensor = input(scales);
@@ -187,14 +190,14 @@ Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
                 keysOfTurn.isValid);
 }
 
-/// A number of each of an iteration's tiles, in a block of `shape` of each.
+/// Broadcasts the numbers of an iteration's tiles to blocks of `shape`.
 Value AttentionEmitter::perTile(Value v, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> all = ofTurn(shape), ones(all.size(), 1);
   ones.front() = together;
   return broadcast(reshape(v, ones), all);
 }
 
-/// The factor of logits.
+/// Returns the factors of the logits' columns.
 Value AttentionEmitter::columnScales(Value key, bool isMasked) {
   if (!differByKey(space.alone, kScale))
     return splat(keyScales, ofTurn({rows, keys}));
@@ -208,7 +211,8 @@ Value AttentionEmitter::firstUnit() {
   return constant({together}, 0x1p-126); // what can be divided by
 }
 
-/// The next unit; what weights are in it, and by what the result so far falls.
+/// Returns the next unit of the result, the factors of weights in it, and the
+/// factor of the result so far.
 std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
                                                                Value fall,
                                                                Value key,
@@ -226,7 +230,8 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
           fmul(fall, perTile(less, {rows}))};
 }
 
-/// The result of this workgroup's keys, or of each tile's, as values are.
+/// Returns the result of this workgroup's keys, or of each tile's, in the units
+/// of values.
 Value AttentionEmitter::scaledResult(const State &state) {
   SmallVector<int64_t> shape = {rows, size()};
   Value scale = state.unit ? perTile(state.unit, shape)

@@ -33,10 +33,10 @@ Value AttentionEmitter::beginOf(Value number) {
   return loadScalar(input(begins).pointer, number);
 }
 
-/// The last sequence whose slots do not begin behind `slot`: sixteenths of the
-/// sequences, then sixteenths of those. Probes of a round are loaded together;
-/// those behind sequence B find it again. `r(b) <= slot` is
-/// `begins[b] < (slot + 1 - b) m`.
+/// Finds the last sequence whose slots do not begin behind `slot`. Each round
+/// of the search reads sixteen sequences, in loads that do not depend on each
+/// other, and narrows the range to a sixteenth. Probes behind sequence B find B
+/// again. The condition r(b) <= slot is begins[b] < (slot + 1 - b) m.
 Value AttentionEmitter::sequenceOf(Value slot) {
   constexpr int64_t probes = 16;
   Value last = small(sequences), rounds = i32(1), step = i32(1);
@@ -65,9 +65,9 @@ Value AttentionEmitter::sequenceOf(Value slot) {
   return least(loop.getResult(0), last);
 }
 
-/// From this workgroup's slot to its sequence and the number of its tile, of
-/// which the last comes first; leaves the builder where only workgroups with
-/// rows go on.
+/// Finds this workgroup's sequence, and returns the number of its tile; the
+/// last tile of a sequence comes first. Leaves the builder in a branch for
+/// workgroups that have rows.
 Value AttentionEmitter::tileOfSlot(Value slot) {
   Value zero = i32(0), one = i32(1), m = i32(tileRows);
   Value last = small(sequences), rows = small(queries());

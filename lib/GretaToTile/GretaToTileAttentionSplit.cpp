@@ -30,7 +30,7 @@ AffineExpr AttentionEmitter::tiles() const {
   return space.shape[0] * headGroups() * tilesOfHead();
 }
 
-/// `count`, or 1 where that is 0.
+/// Returns `count`, or 1 if that is 0.
 static AffineExpr atLeastOne(AffineExpr count) {
   return count +
          getAffineConstantExpr(1, count.getContext()).floorDiv(count + 1);
@@ -43,7 +43,7 @@ AffineExpr AttentionEmitter::parts() const {
   return atLeastOne(split.floorDiv(atLeastOne(tiles())));
 }
 
-/// A block of an iteration's keys along `dim`, by the tiles that they are.
+/// Divides the keys of an iteration, along `dim` of a block, into tiles.
 Value AttentionEmitter::apart(Value v, unsigned dim) {
   if (together == 1)
     return v;
@@ -60,7 +60,7 @@ Value AttentionEmitter::apart(Value v, unsigned dim) {
   return transpose(v, order);
 }
 
-/// The same for each of an iteration's tiles.
+/// Repeats a block for each of an iteration's tiles.
 Value AttentionEmitter::repeated(Value v) {
   if (together == 1)
     return v;
@@ -112,7 +112,8 @@ SmallVector<Type> greta::attentionScratch(MLIRContext *context) {
   return {b.getF32Type(), b.getF32Type(), b.getI32Type()};
 }
 
-/// Rows of a tile that a head's queries can fill: no others are stored.
+/// Returns the number of a tile's rows that a head's queries can fill. No
+/// others are stored.
 int64_t AttentionEmitter::storedRows() const {
   auto count = dyn_cast<AffineConstantExpr>(queries());
   return count ? std::min<int64_t>(config.rows[2],
@@ -127,7 +128,7 @@ SmallVector<AffineExpr> AttentionEmitter::scratchExtents() {
   return {stored * size(), stored * 2, tiles()};
 }
 
-/// This workgroup's part of the keys.
+/// Restricts a range to this workgroup's part of the keys.
 void AttentionEmitter::takePart(Range &range) {
   auto whole = [&](Value x, Value by) -> Value { // x / by, rounded up
     Value more = add(x, sub(by, i32(1)));
@@ -146,7 +147,8 @@ void AttentionEmitter::takePart(Range &range) {
            least(range.end, end)};
 }
 
-/// The scratch memory of a part: its results, and its maxima and sums.
+/// Returns the scratch memory of a part: one pointer to results, one to maxima
+/// and sums.
 AttentionEmitter::PartPointers AttentionEmitter::scratchOf(Value number) {
   Value index = add(mul(tileNumber, small(parts())), number);
   int64_t stored = headsOfTile() * storedRows();
@@ -174,7 +176,7 @@ void AttentionEmitter::storePart(State state) {
   storeBlock(state.sum, sums, 1);
 }
 
-/// A part that is none has seen nothing.
+/// Loads the state of a part. A part without keys has seen nothing.
 AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
   Value isPart = below(number, usedParts);
   number = least(number, sub(usedParts, i32(1)));

@@ -19,8 +19,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// The kernel's result that `value` is, seen through views that are its only
-/// uses; null: it is another's too.
+/// Returns the kernel's result that `value` is a view of, if the views are its
+/// only uses; null: it has others.
 static OpResult resultBehindViews(Value value) {
   while (value.hasOneUse()) {
     auto result = dyn_cast<OpResult>(value);
@@ -85,7 +85,7 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
   return updates;
 }
 
-/// A block of the space's dimensions, each row at its slot.
+/// Stores a block of the space's dimensions, each row at its slot.
 void SpaceEmitter::storeRows(unsigned output, Value stored) {
   auto type = cast<RankedTensorType>(stored.getType());
   TensorLayout layout =

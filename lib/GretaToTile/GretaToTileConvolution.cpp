@@ -20,29 +20,29 @@
 using namespace mlir;
 using namespace greta;
 
-/// The sizes and strides of the images of `op`, and what follows from a block's
-/// rows, before the loop over K.
+/// The sizes and strides of the images of `op`, and values that the rows of a
+/// block give before the loop over K.
 struct SpaceEmitter::Patches {
   PatchesOp op;
   TensorLayout layout;
   ArrayRef<AffineExpr> size;
-  /// Whether indices along a dimension of the images count elements in i32: of
-  /// all images, and of what taps see of one. Images of unknown number may
-  /// reach beyond that, and one image may, if it is large or its extents are
-  /// unknown.
+  /// Whether elements are counted in i32: those of all images (`isSmall`), and
+  /// those of one image along each dimension that taps reach (`fits`). Images
+  /// of unknown number need more, and so does an image that is large or has
+  /// unknown extents.
   bool isSmall = false, fits[4] = {};
-  /// How many elements all images reach over.
+  /// The number of elements that all images span.
   AffineExpr total = {};
-  /// For each row, where its first tap is along rows and columns of the image,
-  /// and how many elements that is behind `pointer`.
+  /// For each row, the place of its first tap along the image's rows and
+  /// columns, and the elements from `pointer` to it.
   Value first[2] = {}, offset = {}, pointer = {};
-  /// For each row, which taps are inside of the image: a bit for each, or, of
-  /// many, one for each column of them and behind these one for each row. Null:
-  /// i32 has too few.
+  /// For each row, bits that say which taps are in the image: one for each tap
+  /// or, if these are too many, one for each column of taps and then one for
+  /// each row. Null: i32 has too few bits.
   Value inside = {};
   bool hasBitOfTap = false;
 
-  /// Taps along a dimension may be outside of the image.
+  /// Whether taps may be outside of the image along a dimension.
   bool isPadded(unsigned dim) {
     return op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0;
   }

@@ -22,14 +22,15 @@
 using namespace mlir;
 using namespace greta;
 
-/// Elements between rows of packed weights, or of what they share: constant,
-/// as the depth is.
+/// Returns the elements between rows of packed weights, or of their scales or
+/// zeros. The number is constant, since K is.
 static int64_t rowStrideOf(const TensorLayout &layout) {
   return cast<AffineConstantExpr>(layout.strides.front()).getValue();
 }
 
-/// How the dimensions of the block index something that `perElement` weights
-/// share: every weight its own, or `inParts` of runs each one once.
+/// The indices by which a block's dimensions reach elements that `perElement`
+/// weights share. The loaded block repeats an element for each of these
+/// weights; with `inParts` it has each element of a run once.
 struct SpaceEmitter::Packed {
   struct Along {
     int64_t extent = 1, stride = 0, divisor = 1;
@@ -37,7 +38,7 @@ struct SpaceEmitter::Packed {
     bool isDepth = false;
   };
 
-  /// `scaleRows`: rows that share an element, too.
+  /// So many rows (`scaleRows`) share an element, too.
   Packed(ArrayRef<Dim> dims, bool inGemm, int64_t perElement,
          bool inParts = false, int64_t scaleRows = 1) {
     for (const Dim &dim : dims) {
@@ -91,7 +92,7 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   return loaded;
 }
 
-/// The index along the depth, but for multiples of `unit`; null: it is 0.
+/// Returns the index along K without multiples of `unit`; null: it is 0.
 Value SpaceEmitter::indexAlong(const Packed &packed, int64_t unit) {
   Value sum;
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
@@ -118,7 +119,7 @@ Value SpaceEmitter::indexAlong(const Packed &packed, int64_t unit) {
   return sum;
 }
 
-/// A word less its last bits; null: it stays.
+/// Shifts a word to the right; a null shift leaves it as it is.
 Value SpaceEmitter::shifted(Value word, Value shift) {
   if (!shift)
     return word;
@@ -128,9 +129,9 @@ Value SpaceEmitter::shifted(Value word, Value shift) {
   return shr(broadcast(word, shape), broadcast(shift, shape));
 }
 
-/// In a GEMM's loop over K, where blocks are [K, N] and their depth is
-/// groups or a part of one: a word for all of its weights, scales and zeros
-/// once for what shares them.
+/// Emits dequantisation in a GEMM's loop over K. Blocks are [K, N], and their
+/// extent along K is some groups, or a part of one. Each word is loaded once
+/// for all of its weights, each scale and zero once for its group.
 Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   const Dim &depth = dims[depthDim], &row = dims[1 - depthDim];
   const WeightFormat &format = op.getRow();

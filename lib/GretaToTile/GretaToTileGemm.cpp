@@ -20,8 +20,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// Without stages in shared memory, the slices of a block, each of which some
-/// waves multiply while others do the next.
+/// Returns the number of slices of a block, if there are no stages. Each slice
+/// is multiplied by some of the waves.
 int64_t SpaceEmitter::partsOfDepth() const {
   return config.pipeline && !config.pipeline.getStages()
              ? config.depth / config.pipeline.getSlice()
@@ -74,7 +74,7 @@ SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number,
   return operand;
 }
 
-/// Enters an operand's blocks, or leaves them.
+/// Exchanges the space's blocks with an operand's.
 void SpaceEmitter::exchange(Operand &operand) {
   std::swap(dims, operand.dims);
   std::swap(identity, operand.identity);
@@ -86,7 +86,7 @@ void SpaceEmitter::exchange(Operand &operand) {
   inOperand = !inOperand;
 }
 
-/// A block of a norm that a GEMM takes: x w, rounded. Rows are scaled after
+/// Returns a block of a norm for the GEMM: x w, rounded. Rows are scaled after
 /// the GEMM.
 Value SpaceEmitter::weighted(RmsNormOp norm, const Mapping &mapping) {
   Value x = value(norm.getX(), mapping);
@@ -100,7 +100,7 @@ Value SpaceEmitter::weighted(RmsNormOp norm, const Mapping &mapping) {
   return narrow(fmul(x, broadcast(w, shapeOf(mapping))), element);
 }
 
-/// The squares of a norm's block, added to the sums that their lane has.
+/// Adds the squares of a norm's block to the sums of their lanes.
 Value SpaceEmitter::addSquares(RmsNormOp norm, const Mapping &mapping,
                                Value sums, ArrayRef<int64_t> along) {
   Value x = value(norm.getX(), mapping);
@@ -109,14 +109,15 @@ Value SpaceEmitter::addSquares(RmsNormOp norm, const Mapping &mapping,
   return tile::ContractOp::create(b, sums.getType(), x, x, sums, along);
 }
 
-/// A block of an operand, zero beyond the depth, as loads leave it.
+/// Emits a block of an operand, with zeros beyond K, as loads leave them.
 Value SpaceEmitter::emitOperand(Value v) {
   Value block = broadcast(value(v, identity), shapeOf(identity));
   bool isLoaded = isa<BlockArgument>(v) || v.getDefiningOp<PatchesOp>();
   return dims[depthDim].masked && !isLoaded ? maskDepth(block) : block;
 }
 
-/// Whole blocks, as many for one part as for another, but for the last.
+/// Returns this workgroup's range of K. All parts have the same number of whole
+/// blocks, but for the last.
 SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
                                                   int64_t block) {
   if (config.split == 1)
@@ -131,10 +132,10 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
   return {begin, least(rest, i32(each))};
 }
 
-/// A block of f32 as the sum of two of bf16: its rounded upper half, and the
-/// upper half of what is left, whose sign may be either. (Conversions that keep
-/// every NaN are four times as many instructions where the target has none; a
-/// NaN is one in the second part here.)
+/// Splits a block of f32 into a sum of two blocks of bf16: its rounded upper
+/// half, and the upper half of the rest, which may have either sign. The second
+/// part keeps NaN, so the first need not. Conversions that keep every NaN take
+/// four times the instructions on targets without one.
 std::pair<Value, Value> SpaceEmitter::inParts(Value whole) {
   auto bitsOf = [&](Value v) -> Value {
     return arith::BitcastOp::create(b, block(shapeOf(v), b.getI32Type()), v);
@@ -152,7 +153,8 @@ std::pair<Value, Value> SpaceEmitter::inParts(Value whole) {
   return {upperHalf(bits), upperHalf(bitsOf(fsub(whole, high)))};
 }
 
-/// The GEMM in the accumulators' type; the first one asked for brings all.
+/// Returns a GEMM's result in the accumulators' type. The first call emits all
+/// GEMMs of the space.
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
   auto compute = [&] { return config.run ? computeSkinny() : computeLoop(); };
   if (sums.empty())

@@ -34,7 +34,7 @@ AffineExpr SpaceEmitter::blocksOf(const Dim &dim) const {
                          : dim.size.floorDiv(dim.extent) + groups + 1;
 }
 
-/// The offset that is `number` behind that of `group`, as it is.
+/// Loads the offset `number` behind that of `group`, without clamping it.
 Value SpaceEmitter::offsetOf(Value group, int64_t number) {
   auto offsets = cast<BlockArgument>(MatmulOp(space.matmul).getOffsets());
   Value pointer = advance(pointerOf(offsets), group);
@@ -44,10 +44,11 @@ Value SpaceEmitter::offsetOf(Value group, int64_t number) {
                                        Value());
 }
 
-/// The last group whose slots do not begin behind `slot`: sixteenths of the
-/// groups, then sixteenths of those. Probes of a round are loaded together.
-/// `r(e) <= slot` is `offsets[e] < (slot + 1 - e) m`; a negative offset is less
-/// than its clamped one would be, but not than that of a group with rows.
+/// Finds the last group whose slots do not begin behind `slot`. Each round of
+/// the search reads sixteen offsets, in loads that do not depend on each other,
+/// and narrows the range to a sixteenth. The condition r(e) <= slot is
+/// offsets[e] < (slot + 1 - e) m. A negative offset, which is not clamped here,
+/// finds no other group with rows than its clamped one would.
 Value SpaceEmitter::groupOf(Value slot) {
   constexpr int64_t probes = 16;
   int64_t extent = dims[0].extent;
@@ -81,8 +82,8 @@ Value SpaceEmitter::groupOf(Value slot) {
   return first;
 }
 
-/// From this workgroup's slot to its rows, and to the group's matrix; leaves
-/// the builder where only workgroups with rows go on.
+/// Finds this workgroup's rows, and moves to its group's matrix. Leaves the
+/// builder in a branch for workgroups that have rows.
 void SpaceEmitter::enterGroup() {
   Dim &dim = dims.front();
   int64_t groups = MatmulOp(space.matmul).getNumGroups();
@@ -123,7 +124,7 @@ void SpaceEmitter::enterGroup() {
   }
 }
 
-/// The result of a group with a matrix, and zero for rows without one.
+/// Computes the result of a group with a matrix; rows without one are zero.
 SmallVector<Value>
 SpaceEmitter::computeInGroup(llvm::function_ref<SmallVector<Value>()> compute) {
   MatmulOp op = space.matmul;

@@ -31,7 +31,7 @@ Value SpaceEmitter::wide(Value v, const Mapping &mapping) {
   return broadcast(widen(value(v, mapping)), shapeOf(identity));
 }
 
-/// Elements that the reductions of a row op combine.
+/// Returns the number of elements that a row op's reductions combine.
 static int64_t rowLength(Operation *op) {
   return cast<RankedTensorType>(op->getOperand(0).getType()).getShape().back();
 }
@@ -40,8 +40,8 @@ static int64_t rowLength(Operation *op) {
 // Columns beyond the row's end
 //===----------------------------------------------------------------------===//
 
-/// Whether a load should put -inf where there are no columns: its value goes
-/// (through casts) to a softmax.
+/// Whether a load should give -inf beyond the last column: its value goes,
+/// perhaps through casts, to a softmax.
 bool SpaceEmitter::wantsNegativeInfinity(Value v) {
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(v.getType()));
   if (!type || !APFloat::semanticsHasInf(type.getFloatSemantics()))
@@ -54,8 +54,8 @@ bool SpaceEmitter::wantsNegativeInfinity(Value v) {
   });
 }
 
-/// The number that a value holds in the columns beyond the row's end; none: it
-/// is not known.
+/// Returns the number that a value has in the columns beyond the row's end;
+/// none: it is not known.
 std::optional<double> SpaceEmitter::beyondRow(Value v) {
   if (auto known = beyondRows.find(v); known != beyondRows.end())
     return known->second;
@@ -97,14 +97,14 @@ Value SpaceEmitter::sumAlong(Value v, unsigned dim) {
       shape);
 }
 
-/// Whether a number is `other`, which may be unknown.
+/// Whether a number is `other`; none: that is not known.
 static bool isNumber(TypedAttr number, std::optional<double> other) {
   if (auto real = dyn_cast<FloatAttr>(number))
     return real.getValueAsDouble() == other;
   return cast<IntegerAttr>(number).getInt() == other;
 }
 
-/// The elements that change nothing; empty where they are not known.
+/// Returns a reduction's neutral elements; empty: they are not known.
 SmallVector<TypedAttr>
 SpaceEmitter::neutralElements(const Reduction &reduction) {
   auto [op, index] = reduction;
@@ -136,7 +136,8 @@ SmallVector<Value> SpaceEmitter::combine(const Reduction &reduction,
   return made;
 }
 
-/// The block that a norm or a softmax combines, and its numbers beyond the row.
+/// Returns the block that a norm or a softmax combines, and its number beyond
+/// the row's end.
 std::pair<Value, std::optional<double>>
 SpaceEmitter::normInput(Operation *op, unsigned index) {
   Value x = wide(op->getOperand(0), identity);
@@ -200,7 +201,7 @@ Value SpaceEmitter::rowValue(Operation *op, unsigned part, unsigned reduction,
   return broadcast(row, shapeOf(identity));
 }
 
-/// sum / D
+/// Returns sum / D.
 Value SpaceEmitter::meanOf(Operation *op) {
   return rowValue(op, 0, 0, [&](Value sum) -> Value {
     auto type = cast<RankedTensorType>(sum.getType());
@@ -208,7 +209,7 @@ Value SpaceEmitter::meanOf(Operation *op) {
   });
 }
 
-/// rsqrt(sum / D + eps)
+/// Returns rsqrt(sum / D + eps).
 Value SpaceEmitter::scaleOf(Operation *op, Value sum, APFloat eps) {
   auto type = cast<RankedTensorType>(sum.getType());
   Value mean = fmul(sum, constant(type, 1.0 / rowLength(op)));
@@ -221,7 +222,7 @@ Value SpaceEmitter::scaleOf(Operation *op, unsigned reduction, APFloat eps) {
                   [&](Value sum) { return scaleOf(op, sum, eps); });
 }
 
-/// exp(x - max), which both the sum and the result need.
+/// Returns exp(x - max), which both the sum and the result need.
 Value SpaceEmitter::exponentials(SoftmaxOp op) {
   return memoize(op.getOperation(), 0, identity, [&]() -> Value {
     Value x = wide(op.getX(), identity);
@@ -269,7 +270,7 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
   return computeElementwise(op, mapping);
 }
 
-/// Whether f16 hardware does exactly what f32 and a rounding would.
+/// Whether an op in f16 gives exactly the rounded result of the op in f32.
 static bool isExactInF16(Operation *op) {
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
@@ -338,7 +339,7 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
   return isa<FloatType>(element) ? narrow(result, element) : result;
 }
 
-/// x cos + partner sin, the sine negative for the first of a pair.
+/// Returns x cos + partner sin, with the negative sine for the first of a pair.
 Value SpaceEmitter::computeRope(RopeOp op) {
   Value x = widen(value(op.getX(), identity));
   SmallVector<int64_t> shape = shapeOf(identity), along(shape.size(), 1);

@@ -57,8 +57,8 @@ void SpaceEmitter::addDepth() {
   add(Dim::Run, last, last, 1);
 }
 
-/// Loads everything that `v` is computed from: loads of several blocks come
-/// before the first use of one.
+/// Loads everything that `v` is computed from, so that the loads of several
+/// blocks come before the first use of one.
 void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping, Seen &seen) {
   if (!seen.insert({v.getAsOpaquePointer(), mapping}).second)
     return;
@@ -83,7 +83,8 @@ Value SpaceEmitter::isWithin(unsigned number, unsigned rank) {
   return below(iota(shape, number), splat(bound, shape));
 }
 
-/// Zero beyond the depth, whatever was computed from the zeros loaded there.
+/// Replaces elements beyond K by zero, since something may have been computed
+/// from the zeros that were loaded there.
 Value SpaceEmitter::maskDepth(Value block) {
   auto type = cast<RankedTensorType>(block.getType());
   Value mask = isWithin(depthDim, type.getRank());
@@ -91,12 +92,12 @@ Value SpaceEmitter::maskDepth(Value block) {
   return select(broadcast(mask, type.getShape()), block, zero);
 }
 
-/// Products with packed weights, in the format's unit of sums: each is less
-/// than an eighth of an A, so that no sum of eight of them overflows f16. The
-/// scale is their sums', or, where a run has several scales, each is that of
-/// its own. With minima a weight is (q - 8) * scale + (minimum + 8 * scale), 8
-/// being the middle of all q: A's own sums take the second term, and the first
-/// stays as small as without.
+/// Adds products with packed weights. They are in the format's unit of sums
+/// (WeightFormat::sumExponent), so that a sum of eight of them overflows f16
+/// only if A does. Scales multiply sums; if a run has several scales, each
+/// multiplies its own part. With minima a weight is (q - 8) * scale + (minimum
+/// + 8 * scale), where 8 is the middle of all q. The second term multiplies
+/// sums of A, so the first stays as small as without minima.
 Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
                                       const PackedBlocks &blocks, Value sum,
                                       ArrayRef<int64_t> summed) {
@@ -148,7 +149,8 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
   return add(products, times(scales, std::ldexp(1.0, -format.sumExponent())));
 }
 
-/// Weights that `gemm` multiplies as they are packed; null: it has none.
+/// Returns the weights that a GEMM multiplies as they are packed; null: it has
+/// none.
 static DequantOp packedWeights(MatmulOp gemm) {
   if (!gemm.getType().getElementType().isF16())
     return nullptr;

@@ -106,8 +106,8 @@ SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
     addDepth();
 }
 
-/// Whether workgroups share the dimension. One that loops, or needs whole rows,
-/// has all columns; every one has all of a GEMM's depth.
+/// Whether a dimension is divided among workgroups. Columns are not if the
+/// workgroup loops over them, or needs whole rows; a skinny GEMM's K never is.
 bool SpaceEmitter::isSplit(const Dim &dim) const {
   return dim.kind == Dim::Group || (dim.kind == Dim::Column && !config.loop);
 }
@@ -124,7 +124,8 @@ AffineExpr SpaceEmitter::workgroups() {
   return count;
 }
 
-/// The offsets of workgroup `index`: columns vary fastest, the batch slowest.
+/// Sets the offsets of workgroup `index`. Columns vary fastest, the batch
+/// slowest.
 void SpaceEmitter::locate(Value index) {
   SmallVector<Dim *> shared;
   for (Dim &dim : dims)
@@ -248,8 +249,7 @@ AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
   return cast<AffineMapAttr>(kernel.getShapes()[index]).getValue();
 }
 
-/// The places of the elements of one matrix of a grouped GEMM, or of any other
-/// tensor.
+/// Returns the layout of one matrix of a grouped GEMM, or of any other tensor.
 TensorLayout SpaceEmitter::layoutOf(BlockArgument argument) {
   TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
   if (isGrouped() && layout.strides.size() == 3)
@@ -257,7 +257,8 @@ TensorLayout SpaceEmitter::layoutOf(BlockArgument argument) {
   return layout;
 }
 
-/// Views begin somewhere in a buffer: where, is computed before anything else.
+/// Returns the pointer of an argument. Pointers of views are computed before
+/// anything else.
 Value SpaceEmitter::pointerOf(BlockArgument argument) {
   unsigned number = argument.getArgNumber();
   Value view = views.lookup(number);
@@ -284,8 +285,8 @@ AffineExpr greta::strideOf(int64_t spaceDim, const TensorLayout &layout,
   return layout.strides[llvm::find(mapping, spaceDim) - mapping.begin()];
 }
 
-/// `pointer` at the tensor's part that belongs to this workgroup's GEMM,
-/// moved before all loops.
+/// Moves a pointer, before all loops, to the part of the tensor that belongs to
+/// this workgroup's GEMM.
 Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
                             const Mapping &mapping) {
   OpBuilder::InsertionGuard guard(b);
@@ -387,7 +388,7 @@ void SpaceEmitter::store(unsigned output, Value v) {
 // Order
 //===----------------------------------------------------------------------===//
 
-/// The first stage before which everything that `v` needs is known.
+/// Returns the first stage in which everything that `v` needs is known.
 unsigned SpaceEmitter::stageOf(Value v) {
   if (auto it = stages.find(v); it != stages.end())
     return it->second;
@@ -401,7 +402,8 @@ unsigned SpaceEmitter::stageOf(Value v) {
   return stages[v] = stage;
 }
 
-/// Blocks along the depth differ from each other also where no loop is.
+/// Whether a value differs between iterations. Blocks along K do even without a
+/// loop.
 bool SpaceEmitter::variesInLoop(const Mapping &mapping) const {
   return config.run || inOperand ? hasDepth(mapping)
                                  : loop && hasColumns(mapping);

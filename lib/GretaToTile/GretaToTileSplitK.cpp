@@ -56,7 +56,7 @@ SmallVector<Type> greta::scratchTypes(const Space &space,
   return types;
 }
 
-/// The place of a block that has memory of its own, row by row.
+/// Returns the access to a block that has memory of its own, row by row.
 Emitter::Access Emitter::wholeBlock(ArrayRef<int64_t> shape) {
   Access access;
   access.offsets.assign(shape.size(), i32(0));
@@ -64,9 +64,9 @@ Emitter::Access Emitter::wholeBlock(ArrayRef<int64_t> shape) {
   return access;
 }
 
-/// The sum of a block of each part, the first one at `parts`, in their order.
-/// As many as registers hold are loaded at a time, in a loop where they are
-/// more; the registers of a whole part are free again.
+/// Adds up a block of each part, in the order of the parts, from `parts` on. As
+/// many blocks are loaded at a time as registers hold; if there are more parts,
+/// this is a loop.
 Value SpaceEmitter::addParts(Value parts, RankedTensorType type,
                              int64_t apart) {
   constexpr int64_t registers = 32;
@@ -124,8 +124,8 @@ int64_t SpaceEmitter::slicesOfTile() {
   return slices;
 }
 
-/// Leaves the builder where a workgroup goes on with a slice of the tile, and
-/// gives the slice's number. There are `slices` of them, at most `most`.
+/// Leaves the builder where a workgroup continues with a slice of the tile, and
+/// returns the slice's number. There are `slices` slices, at most `most`.
 Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
   constexpr int64_t leaves = 1 << 16, looks = 24;
   Type type = b.getI32Type();
@@ -187,8 +187,8 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
   return body->getArgument(0);
 }
 
-/// Leaves the builder where a workgroup goes on with whole sums: of the tile,
-/// or of slices of it.
+/// Adds up the parts of K, and leaves the builder where a workgroup continues
+/// with the whole sums of the tile, or of a slice of it.
 void SpaceEmitter::joinParts() {
   computeMatmul(space.matmul);
   SmallVector<MatmulOp, 2> gemms = space.gemms();

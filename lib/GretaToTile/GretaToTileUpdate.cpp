@@ -29,8 +29,8 @@ public:
   void emit(Value index) override;
 
 private:
-  /// The offsets of every row, in a block of i64: its place, and its
-  /// destination.
+  /// The offsets of each row in the new rows and in the cache, as blocks of
+  /// i64.
   struct Places {
     Value from, to, inside;
     Value toScales = {};
@@ -46,13 +46,14 @@ private:
 };
 } // namespace
 
-/// A number of each group, for each of its rows' columns.
+/// Repeats a number of each group for the group's columns.
 Value UpdateEmitter::perGroup(Value v, int64_t group) {
   SmallVector<int64_t> shape(shapeOf(v));
   return reshape(perRow(v, group), {shape[0], shape[1] * group});
 }
 
-/// Rows of f32 as numbers of 8 bits, and their groups' scales.
+/// Quantises rows of f32 to numbers of 8 bits, and returns these with the
+/// scales of their groups.
 std::pair<Value, Value> UpdateEmitter::quantised(Value rows, int64_t group) {
   constexpr double largest = 127;
   int64_t count = shapeOf(rows)[0], groups = shapeOf(rows)[1] / group;
@@ -78,7 +79,7 @@ std::pair<Value, Value> UpdateEmitter::quantised(Value rows, int64_t group) {
   return {arith::FPToSIOp::create(b, type, y), stored};
 }
 
-/// The positions or slots of rows.
+/// Loads the positions or slots of rows.
 Value UpdateEmitter::numbers(Value table, Value index, Value mask) {
   return gather(index.getType(), advance(input(table).pointer, index), mask);
 }

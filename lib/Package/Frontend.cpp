@@ -91,8 +91,8 @@ static LogicalResult checkNesting(StringRef text, Location start) {
   return success();
 }
 
-/// The registered op of the same dialect whose name is nearest to an unknown
-/// one, "" if none is near.
+/// Returns the registered op of the same dialect whose name is nearest to an
+/// unknown one; "": none is near.
 static StringRef nearestOp(MLIRContext *context, StringRef unknown) {
   StringRef best;
   unsigned least = std::max<size_t>(2, unknown.size() / 5) + 1;
@@ -147,7 +147,8 @@ static LogicalResult parseSource(llvm::SourceMgr &sources, Block &parsed,
          << LLVM_VERSION_STRING << " does not check";
 }
 
-/// The types that a package can hold at a function's boundary.
+/// Fails if a function's arguments or results have types that packages do not
+/// hold.
 static LogicalResult checkBoundary(func::FuncOp func) {
   if (!func.getBody().hasOneBlock())
     return func.emitError("function '")
@@ -194,7 +195,8 @@ static LogicalResult checkBoundary(func::FuncOp func) {
   return success();
 }
 
-/// Kernels of Triton IR become block programs and functions that launch them.
+/// Converts kernels of Triton IR to block programs, and to functions that
+/// launch them.
 static LogicalResult importTriton(ModuleOp module, const AsmParserState &state,
                                   const TritonOptions &options) {
   if (module.getOps<triton::FuncOp>().empty()) {
@@ -263,7 +265,8 @@ static FailureOr<PublicFunctions> findFunctions(ModuleOp module,
   return found;
 }
 
-/// Structured control flow, no calls, and boundaries that a package can have.
+/// Makes control flow structured, inlines calls, and checks the types at
+/// functions' boundaries.
 static LogicalResult prepareFunctions(ModuleOp module,
                                       const PublicFunctions &found) {
   PassManager pm(module.getContext());

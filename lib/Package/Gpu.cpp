@@ -21,8 +21,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// The matrix instructions of a kernel as a variant's id names them:
-/// "mfma", "wmma" or "coopmat", the name's first part; empty without any.
+/// Returns the kind of a kernel's matrix instructions for a variant's id:
+/// "mfma", "wmma" or "coopmat"; empty: it has none.
 static StringRef matrixUnit(tile::FuncOp kernel) {
   StringRef unit;
   kernel.walk([&](tile::MmaOp mma) {
@@ -32,7 +32,7 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
-/// Fused ops: into kernels, and those to block programs for the target.
+/// Adds the passes from fused ops to kernels, and from these to block programs.
 static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
   std::string target = row.name.str();
@@ -48,8 +48,8 @@ static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
   passes.addPass(createGretaToTilePass({row.isHip() ? 0 : row.computeUnits}));
 }
 
-/// Block programs, whoever wrote them: for the target, and without what they
-/// leave to do twice.
+/// Adds the passes that prepare any block program for the target, and simplify
+/// it.
 static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
                                bool matrix, bool launches) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
@@ -115,7 +115,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
 
 namespace {
 
-/// The buffers of a function's tensors: a view has that of what it views.
+/// The buffers of a function's tensors. A view has the buffer of its source.
 class Buffers {
 public:
   explicit Buffers(func::FuncOp func) {
@@ -133,7 +133,7 @@ public:
     }
   }
 
-  /// The place of a tensor; a temporary if nothing else says.
+  /// Returns the place of a tensor, which is a temporary if it has no other.
   KernelArg place(Value value) {
     auto [it, isNew] = places.try_emplace(memoryOf(value));
     if (isNew) {
@@ -146,7 +146,8 @@ public:
   SmallVector<TensorSpec> temps;
 
 private:
-  /// A temporary is a launch's result, or a sum over ranks.
+  /// Returns the shape and type of a temporary, which is the result of a launch
+  /// or of a sum over ranks.
   static TensorSpec specOf(Value value) {
     auto result = cast<OpResult>(value);
     TensorSpec spec;
@@ -167,8 +168,10 @@ private:
 
 } // namespace
 
-/// A kernel goes with the sum that takes what it makes, else with the one whose
-/// result it reads, if nothing stands between them. Others are launched whole.
+/// Chooses the launches that are made in the parts of a sum over ranks. A
+/// launch goes with the next sum if that takes its result, else with the
+/// previous sum if it reads that one's result. All others are launched as a
+/// whole.
 static void launchInParts(func::FuncOp func, CompiledVariant &variant) {
   SmallVector<Operation *> ops;
   for (Operation &op : func.getOps())
@@ -205,9 +208,10 @@ static void launchInParts(func::FuncOp func, CompiledVariant &variant) {
       number += isa<tile::LaunchOp>(op);
 }
 
-/// Fails where a resident launch has more workgroups than run at a time, with
-/// so many waves on a SIMD. Vulkan's drivers count registers: what fits by its
-/// shared memory and waves may still be too much.
+/// Fails if a resident launch has more workgroups than run at a time, given the
+/// waves of a SIMD and the shared memory. On Vulkan drivers also count
+/// registers, which are not known here, so a launch that passes may still have
+/// too many.
 static LogicalResult checkResidents(tile::LaunchOp launch, int64_t wavesOfSimd,
                                     std::optional<int64_t> vgprs,
                                     int64_t ldsBytes, int64_t waves,
@@ -229,8 +233,8 @@ static LogicalResult checkResidents(tile::LaunchOp launch, int64_t wavesOfSimd,
               << ": join for fewer workgroups on a compute unit";
 }
 
-/// Fills in what a launch says of its kernel: arguments, grid, config. The
-/// kernel itself, `code`, says how large its scalars get.
+/// Sets the members of a kernel that follow from its launch: arguments, grid,
+/// config. Bounds of scalars are attributes of the kernel's function, `code`.
 static void describeLaunch(tile::LaunchOp launch, tile::FuncOp code,
                            Buffers &buffers, CompiledKernel &kernel) {
   kernel.args.clear();
@@ -258,16 +262,16 @@ static void describeLaunch(tile::LaunchOp launch, tile::FuncOp code,
     kernel.log = {buffers.place(launch.getResults().back()).index, sites};
 }
 
-/// Compiles a launch's kernel, and adds to `needs` what its code asks of a
-/// device. Fails where a resident launch has more workgroups than run at a
-/// time.
+/// Compiles a launch's kernel, and adds the features of devices that its code
+/// needs to `needs`. Fails if a resident launch has more workgroups than run at
+/// a time.
 static LogicalResult emitCode(tile::LaunchOp launch, tile::FuncOp code,
                               const TargetRow &row,
                               const CompileOptions &options,
                               CompiledKernel &kernel, Requirements &needs) {
   kernel.entry = code.getSymName().str();
   kernel.block = {code.getBlockSize(), 1, 1};
-  // These limit how many workgroups run at a time.
+  // The number of workgroups that run at a time follows from these.
   int64_t wavesOfSimd = row.maxWavesPerSimd, ldsBytes = 0;
   std::optional<int64_t> vgprs;
   if (row.isHip()) {
@@ -302,7 +306,7 @@ static LogicalResult emitCode(tile::LaunchOp launch, tile::FuncOp code,
                         code.getNumWaves(), row);
 }
 
-/// The lane-level programs of a module to the variant.
+/// Compiles the lane-level programs of a module, and adds them to the variant.
 static LogicalResult emitForGpu(ModuleOp module, const TargetRow &row,
                                 const CompileOptions &options,
                                 CompiledVariant &variant) {

@@ -18,12 +18,12 @@
 using namespace mlir;
 using namespace greta;
 
-/// Choices that are compiled in place of one that spills.
+/// So many other choices are compiled in place of one that spills.
 static constexpr unsigned mostReplacements = 6;
 
 namespace {
 
-/// A compilation and what it said.
+/// A compilation and its diagnostics.
 struct Attempt {
   CompiledVariant variant;
   std::vector<Diagnostic> said;
@@ -38,7 +38,7 @@ struct Attempt {
         compileForGpu(function.clone(), row, /*matrix=*/true, options, variant);
   }
 
-  /// The bytes of scratch memory of a lane, of all kernels.
+  /// The bytes of scratch memory of a lane, added up over all kernels.
   int64_t scratch() const {
     return sum([](const KernelStats &stats) { return stats.scratchBytes; });
   }
@@ -57,7 +57,8 @@ private:
 
 } // namespace
 
-/// Notes in the kernels of `better` what those of `worse` spilled.
+/// Notes in the kernels of `better` the configurations of `worse` and their
+/// spills.
 static void passOver(const CompiledVariant &worse, CompiledVariant &better) {
   for (auto [before, now] : llvm::zip(worse.kernels, better.kernels)) {
     now.passedOver = before.passedOver;

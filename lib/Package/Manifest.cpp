@@ -82,7 +82,7 @@ static Json kernelArg(const KernelArg &arg) {
   llvm_unreachable("an argument without a kind");
 }
 
-/// Integers, strings, booleans, lists and dictionaries.
+/// Converts an attribute: an integer, string, boolean, list or dictionary.
 static Json attribute(Attribute attr) {
   if (auto list = dyn_cast<ArrayAttr>(attr)) {
     Json json = Json::array();
@@ -163,7 +163,8 @@ public:
   explicit Members(std::map<std::string, std::string> &members)
       : members(members) {}
 
-  /// The member that holds `bytes`, new or old.
+  /// Returns the name of the member that holds `bytes`, which may be there
+  /// already.
   std::string add(StringRef stem, StringRef extension, const std::string &hash,
                   const std::string &bytes) {
     std::string &path = byHash[hash + extension.str()];
@@ -239,7 +240,7 @@ static Json kernelJson(const CompiledVariant &variant,
   return json;
 }
 
-/// Sets what a launch runs: of the variant, or of one of its ranges.
+/// Sets the kernels of a variant, or of one of its ranges.
 static void setKernels(Json &json, const CompiledVariant &variant,
                        const CompiledKernels &what, const std::string &stem,
                        Members &members) {

@@ -39,7 +39,7 @@ static bool isSame(const RankSum &a, const RankSum &b) {
          a.before == b.before && a.behind == b.behind;
 }
 
-/// Whether a launch does the same.
+/// Whether two lists of kernels do the same in a launch.
 static bool isSame(const CompiledKernels &a, const CompiledKernels &b) {
   auto same = [](const auto &x, const auto &y) { return isSame(x, y); };
   return llvm::equal(a.temps, b.temps, same) &&

@@ -7,7 +7,7 @@
 using namespace llvm;
 using namespace greta;
 
-/// To what stands at the path already.
+/// Writes to the file that is at the path already.
 static Error writeThrough(StringRef path, StringRef bytes) {
   std::error_code code;
   raw_fd_ostream os(path, code);
