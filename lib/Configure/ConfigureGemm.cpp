@@ -1,8 +1,8 @@
 //===- ConfigureGemm.cpp - tiles of GEMMs ---------------------------------===//
 //
-// Chooses the instruction, the block and the schedule of a GEMM: of the
-// tiles that fit the one that takes the fewest cycles by TileModel. The order
-// of blocks is worth up to 10 %: groupOf.
+// Chooses the instruction, the tile and the schedule of a GEMM. Among the tiles
+// that fit, the one with the fewest cycles by TileModel is taken. groupOf
+// chooses the order of tiles.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- ConfigureSimt.cpp - GEMMs without matrix instructions --------------===//
 //
-// Sixteen accumulators a lane; where that leaves compute units idle, the
-// GEMM is split along K.
+// A lane has sixteen accumulators. If that leaves compute units idle, the GEMM
+// is split along K.
 //
 //===----------------------------------------------------------------------===//
 

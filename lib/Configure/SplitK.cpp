@@ -2,8 +2,8 @@
 //
 // A GEMM with few tiles and a long K leaves compute units idle. With `split`
 // in its configuration, each range of K has workgroups of its own, and the one
-// that is last at a tile adds the parts up (GretaToTileSplitK.cpp). Here: when
-// that is possible, and what it costs.
+// that is last at a tile adds the parts up (GretaToTileSplitK.cpp). This file
+// says whether that is possible, and how long it takes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,8 @@
 //===- TileModel.cpp - which tiles fit ------------------------------------===//
 //
-// In: a problem, a tile, a target row. Out: what the tile takes of shared
-// memory and registers, and why it cannot be. TileTime.cpp has its time.
+// In: a problem, a tile, a target row. Out: the shared memory and registers
+// that the tile needs, and the reason if it cannot be taken. TileTime.cpp has
+// its time.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,9 +5,8 @@
 // computes A, each row of tiles computes B. In return the operand is neither
 // written nor read again, and a launch is saved.
 //
-//   skinny GEMMs  compute B: each block is needed once, and loading takes
-//   longer elementwise   is computed if matrix instructions hide it (few ops,
-//   no
+//   skinny GEMMs  compute B: a block is needed once, and loads take longer
+//   elementwise   is computed if matrix instructions hide it (few ops, no
 //                 divisions, no functions), and if it loads at most twice the
 //                 operand's bits, since caches serve them again and again
 //   patches       of a convolution are always computed; there is no other way

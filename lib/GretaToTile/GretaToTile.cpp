@@ -1,9 +1,9 @@
 //===- GretaToTile.cpp - the pass greta-to-tile ---------------------------===//
 //
 // Every greta.kernel with a schedule becomes a greta_tile.func and a
-// greta_tile.launch in its place. Here: the kernel's arguments, its grid, and
-// which workgroup does what. GretaToTileSpace.cpp and GretaToTileOps.cpp have a
-// workgroup's work in its space.
+// greta_tile.launch in its place. This file makes the kernel's arguments and
+// its grid, and gives each workgroup a space. GretaToTileSpace.cpp and
+// GretaToTileOps.cpp emit a workgroup's work in its space.
 //
 //   pointers of operands, pointers of results, i32 scalars
 //   workgroups 0 .. n0-1 do space 0, the next n1 space 1, ..

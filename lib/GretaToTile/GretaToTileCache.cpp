@@ -8,7 +8,7 @@
 //   %u = greta.kernel { paged_kv_update   ->     tied to %cache
 //          %cache, %k, %slots }
 //
-// Here: which results those are, and how they are stored.
+// This file finds such results, and stores them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,18 +6,18 @@
 //
 //   r(e) = offsets[e] / m + e
 //
-// where m are the rows of a tile: from r(e) to r(e + 1) are as many slots as
-// the group has tiles, or one more, which does nothing. With m = 1 r(e) is
-// offsets[e], and there are as many. Here: which slot is whose, and the
-// pointers of the group's matrix. Group E has the rows that no group has: they
-// are not multiplied, and zero.
+// where m is the number of a tile's rows. From r(e) to r(e + 1) there are as
+// many slots as the group has tiles, or one more, which does nothing. With m =
+// 1 r(e) is offsets[e], and there are as many slots as rows. This file finds
+// the group of a slot, and moves to the group's matrix. Group E has the rows
+// that no other group has: they are not multiplied, and are zero.
 //
-// Offsets are not trusted: a group's first row is no less than 0 and its end no
-// more than T, the first group begins with row 0. The search always finds a
-// group, and a workgroup goes on only where its first row is natural and
-// below the group's end. (Written so that all of it is scalar instructions on
-// AMD: LLVM has vector instructions alone for a clamp, and for sums of
-// conditions.)
+// Offsets are not trusted. A group's first row is clamped to 0, its end to T,
+// and the first group begins with row 0. The search always finds a group, and a
+// workgroup continues only if its first row is not negative and below the
+// group's end. The code avoids clamps and sums of conditions where it can,
+// since LLVM has only vector instructions for them on AMD, and the rest is
+// scalar.
 //
 //===----------------------------------------------------------------------===//
 
