@@ -88,7 +88,7 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetRow &row,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// A module of its own with the kernel alone, in the LLVM dialect.
+/// Converts a kernel, in a module of its own, to the LLVM dialect.
 static FailureOr<OwningOpRef<ModuleOp>> lowerKernel(tile::FuncOp kernel,
                                                     const TargetRow &row) {
   MLIRContext *context = kernel.getContext();
@@ -102,8 +102,8 @@ static FailureOr<OwningOpRef<ModuleOp>> lowerKernel(tile::FuncOp kernel,
   return module;
 }
 
-/// The location without names, and without calls of which one side is unknown:
-/// MLIR's pass that makes debug information takes neither.
+/// Returns a location without names, and without calls one side of which is not
+/// known, since MLIR's pass for debug information takes neither.
 static LocationAttr plainLocation(LocationAttr loc) {
   if (auto named = dyn_cast<NameLoc>(loc))
     return plainLocation(named.getChildLoc());
@@ -128,7 +128,7 @@ static LogicalResult addLineTables(ModuleOp module) {
   return passes.run(module);
 }
 
-/// Sets what MLIR has no words for.
+/// Sets attributes that MLIR cannot express.
 static void annotate(llvm::Module &module) {
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", 600);
   llvm::MDNode *precision =
@@ -144,13 +144,13 @@ static void annotate(llvm::Module &module) {
     }
 }
 
-/// The extrema of a kernel that may be any number where an operand is NaN, as
-/// nnan says at the lane level. To LLVM it says that they are poison then, and
-/// all that follows from them: so its optimisations do not see the flag.
-/// Instruction selection does: without it operands are made quiet, 1 to 12
-/// instructions in attention's loops. It takes the extremum itself for a
-/// number, which matters to a comparison with it only, and kernels of ours have
-/// none.
+/// The extrema of a kernel that may be any number if an operand is NaN, which
+/// the flag nnan says at the lane level. In LLVM the flag makes such an
+/// extremum, and everything computed from it, poison, so optimisations must not
+/// see it. Instruction selection does see it: without the flag operands are
+/// made quiet, which takes 1 to 12 instructions in attention's loops. It also
+/// takes the extremum itself for a number. Only comparisons with an extremum
+/// would show that, and our kernels have none.
 class AnyExtrema {
 public:
   explicit AnyExtrema(llvm::Module &module) : module(module) {
@@ -257,8 +257,8 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
   note->setVisibility(llvm::GlobalValue::ProtectedVisibility);
 }
 
-/// TargetMachine::addPassesToEmitFile, with passes of ours in it and one of
-/// LLVM's left out.
+/// Does what TargetMachine::addPassesToEmitFile does, with passes of ours, and
+/// without one of LLVM's.
 static LogicalResult generateCode(llvm::Module &module,
                                   llvm::TargetMachine &machine,
                                   const TargetRow &row,
@@ -395,7 +395,7 @@ static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
   return result;
 }
 
-/// compileOrdered, unless the object is there already.
+/// Calls compileOrdered, unless the object is there already.
 static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
                                           const TargetRow &row,
                                           const CompileOptions &options,

@@ -20,7 +20,7 @@ static Error broken(const Twine &what) {
   return createStringError(inconvertibleErrorCode(), "code object " + what);
 }
 
-/// The bytes of the metadata note.
+/// Returns the bytes of the metadata note.
 static Expected<StringRef> findMetadata(StringRef object) {
   Expected<object::ELFFile<object::ELF64LE>> file =
       object::ELFFile<object::ELF64LE>::create(object);
@@ -45,8 +45,9 @@ static Expected<StringRef> findMetadata(StringRef object) {
   return broken("has no AMDGPU metadata");
 }
 
-/// The resources that alone allow no more waves than all together, in the
-/// names of the manifest; of the chip's own limits, "waves".
+/// Returns the resources, by their names in the manifest, each of which alone
+/// allows no more waves than all together. "waves" stands for the chip's own
+/// limit.
 static std::string limitOf(const TargetRow &row, const KernelStats &stats,
                            unsigned blockSize) {
   auto occupancy = [&](bool vgprs, bool sgprs, bool lds) {

@@ -53,9 +53,9 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::rocdl;
 
-/// Everything a kernel could ask the launch for beyond its arguments, none of
-/// which ours do. Without these the code object has 256 bytes of hidden
-/// arguments and registers set up for them.
+/// Attributes by which a kernel asks for no inputs beyond its arguments.
+/// Without them a code object has 256 bytes of hidden arguments, and registers
+/// are set up for them.
 static constexpr StringLiteral unusedInputs[] = {
     "amdgpu-no-completion-action",  "amdgpu-no-default-queue",
     "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",
@@ -64,7 +64,7 @@ static constexpr StringLiteral unusedInputs[] = {
     "amdgpu-no-multigrid-sync-arg", "amdgpu-no-queue-ptr",
     "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z"};
 
-/// Fails at what the conversion does not take, before anything is changed.
+/// Fails at ops that the conversion does not take, before anything is changed.
 static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
   if (failed(kernel.checkTarget()))
     return failure();
@@ -98,8 +98,8 @@ static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
   return failure(walk.wasInterrupted());
 }
 
-/// Makes the LDS globals of a kernel, one for arrays that share bytes with each
-/// other, so that LLVM knows what is no alias.
+/// Makes the LDS globals of a kernel. Arrays that share bytes are in one
+/// global, so that LLVM knows that others do not alias.
 static void createShared(tile::FuncOp kernel, Kernel &info) {
   OpBuilder builder(kernel);
   DataLayout layout = DataLayout::closest(kernel);
@@ -237,8 +237,8 @@ struct GretaTileToROCDL
 
 } // namespace
 
-/// The ptr_add of a load's base if its bytes are at most `most`: it adds the
-/// loop's counter, up to `bound`, times a constant.
+/// Returns the ptr_add of a load's base if it adds a constant times the loop's
+/// counter, at most `most` bytes; else null.
 static tile::PtrAddOp scalarStep(scf::ForOp loop,
                                  TypedValue<tile::PtrType> base, int64_t most) {
   auto step = base.getDefiningOp<tile::PtrAddOp>();
@@ -263,9 +263,9 @@ static tile::PtrAddOp scalarStep(scf::ForOp loop,
   return step;
 }
 
-/// Whether all lanes have the same value, plainly: it is made of arguments,
-/// constants, ids of workgroup and wave, and loops' counters. Values in `seen`
-/// are taken for such.
+/// Whether it is plain that all lanes have the same value: it is computed from
+/// arguments, constants, ids of workgroup and wave, and loop counters. Values
+/// in `seen` count as such.
 static bool isUniform(Value value, llvm::DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return true;
@@ -288,9 +288,10 @@ static bool isUniform(Value value) {
   return isUniform(value, seen);
 }
 
-/// All lanes agree on a while loop's condition, a scalar of the block program;
-/// LLVM sees that where it is one lane's. Only loops until an atomic succeeds
-/// are each lane's own (greta-tile-expand-atomics).
+/// Takes one lane's value of a while loop's condition, so that LLVM knows that
+/// it is uniform. All lanes agree on it, since it is a scalar of the block
+/// program, but for loops that repeat until an atomic succeeds
+/// (greta-tile-expand-atomics).
 static void makeUniform(scf::ConditionOp op) {
   auto test = op.getCondition().getDefiningOp<arith::CmpIOp>();
   if (test && test.getLhs().getDefiningOp<tile::PtrAtomicCasOp>())

@@ -24,16 +24,16 @@ using namespace greta::rocdl;
 
 namespace {
 
-/// A buffer, and its two offsets in bytes: the lane's and the wave's.
+/// A buffer descriptor, and two offsets in bytes: the lane's and the wave's.
 struct BufferAddress {
   Value buffer, offset, scalarOffset;
 };
 
 constexpr uint32_t unbounded = 0xffffffff;
 
-/// The address of an access. `step` is the last ptr_add of its base if it
-/// becomes the scalar offset; a lane that is masked off has the offset `beyond`
-/// the records.
+/// Returns the address of an access. `step` is the last ptr_add of its base, if
+/// that becomes the scalar offset. A lane that is masked off gets the offset
+/// `beyond`, outside of the records.
 template <typename OpT>
 BufferAddress bufferAddress(const Kernel &kernel, OpT op,
                             typename OpT::Adaptor adaptor, tile::PtrAddOp step,
@@ -68,7 +68,7 @@ BufferAddress bufferAddress(const Kernel &kernel, OpT op,
 struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
   using KernelPattern::KernelPattern;
 
-  /// The load as a buffer load; null where its type is none of theirs.
+  /// Returns a load as a buffer load; null: buffer loads do not have its type.
   Value bufferLoad(tile::PtrLoadOp op, OpAdaptor adaptor, tile::PtrAddOp step,
                    ConversionPatternRewriter &rewriter) const {
     Type type = op.getResult().getType();
@@ -91,8 +91,9 @@ struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
                           : LLVM::BitcastOp::create(b, type, value).getResult();
   }
 
-  /// As for those of shared memory, the instruction for elements of 16 bits
-  /// takes vectors of any, and that for 8 bits words.
+  /// Emits a transposed load of global memory. As with those of shared memory,
+  /// the instruction for elements of 16 bits takes vectors of any type, and the
+  /// instruction for 8 bits takes words.
   static Value transposedLoad(VectorType type, Value address,
                               ImplicitLocOpBuilder &b) {
     if (type.getElementTypeBitWidth() == 16)

@@ -69,8 +69,8 @@ Value greta::rocdl::sharedAddress(ImplicitLocOpBuilder &b, Value array,
   return move(array, index);
 }
 
-/// The instruction for elements of 16 bits takes vectors of any; that for 8
-/// bits, words.
+/// Emits a transposed load. The instruction for elements of 16 bits takes
+/// vectors of any type, the instruction for 8 bits takes words.
 static Value loadTransposed(tile::SharedLoadOp op, Value address,
                             const Kernel &kernel, ImplicitLocOpBuilder &b) {
   auto type = cast<VectorType>(op.getResult().getType());
@@ -85,7 +85,7 @@ static Value loadTransposed(tile::SharedLoadOp op, Value address,
   return LLVM::BitcastOp::create(b, type, load);
 }
 
-/// Index of the lane in the workgroup; workgroups have one axis.
+/// Returns the index of the lane in the workgroup, which has one axis.
 static Value threadId(ImplicitLocOpBuilder &b, int32_t block) {
   auto range = LLVM::ConstantRangeAttr::get(b.getContext(), APInt(32, 0),
                                             APInt(32, block));
@@ -121,8 +121,8 @@ static void buildBarrier(tile::BarrierOp op, ImplicitLocOpBuilder &b) {
 /// ScheduleKind.
 static constexpr uint32_t scheduleMasks[] = {0x8, 0x100, 0x200, 0x20, 0x2};
 
-/// An operand of a matrix instruction as its intrinsic takes it. An MFMA older
-/// than LLVM's bfloat takes 16-bit integers.
+/// Converts an operand of a matrix instruction to the type that the intrinsic
+/// takes. An MFMA that is older than LLVM's bfloat takes 16-bit integers.
 static Value matrixOperand(StringRef name, Value value,
                            ImplicitLocOpBuilder &b) {
   auto type = cast<VectorType>(value.getType());

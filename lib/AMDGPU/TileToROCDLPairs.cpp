@@ -31,7 +31,7 @@
 using namespace mlir;
 namespace tile = greta::tile;
 
-/// The position that `value` has in a vector; -1: it is no element of one.
+/// Returns the position of `value` in a vector; -1: it is no element of one.
 static int64_t positionIn(Value &vector, Value value) {
   auto extract = value.getDefiningOp<vector::ExtractOp>();
   if (!extract || extract.hasDynamicPosition() ||
@@ -42,8 +42,9 @@ static int64_t positionIn(Value &vector, Value value) {
   return extract.getStaticPosition().front();
 }
 
-/// `elements` as one vector, if they are that or computed alike from such; of
-/// f32, which fill registers of their own, from any.
+/// Returns `elements` as one vector, if they are the elements of one, or are
+/// computed alike from such elements. Elements of f32 fill registers of their
+/// own, so any will do.
 static Value asVector(ArrayRef<Value> elements, OpBuilder &builder,
                       bool isOperand = false) {
   auto type = VectorType::get(elements.size(), elements.front().getType());
@@ -85,7 +86,7 @@ static Value asVector(ArrayRef<Value> elements, OpBuilder &builder,
   return builder.create(state)->getResult(0);
 }
 
-/// The two f16 whose product `fma` adds; null: it adds another.
+/// Returns the two f16 whose product `fma` adds; null: it adds something else.
 static std::pair<Value, Value> factorsOf(math::FmaOp fma) {
   auto narrow = [](Value value) -> Value {
     auto wide = value.getDefiningOp<arith::ExtFOp>();
@@ -95,7 +96,7 @@ static std::pair<Value, Value> factorsOf(math::FmaOp fma) {
   return x && y ? std::pair(x, y) : std::pair<Value, Value>();
 }
 
-/// Replaces `second` and the sum before it that it adds to.
+/// Replaces `second`, and the fma whose result it adds to, by one instruction.
 static void addPairs(math::FmaOp second, bool anyTwo) {
   auto first = second.getC().getDefiningOp<math::FmaOp>();
   if (!first || !first->hasOneUse())
@@ -121,7 +122,7 @@ static void addPairs(math::FmaOp second, bool anyTwo) {
       tile::VectorDotOp::create(b, x, y, first.getC()).getResult());
 }
 
-/// One operand of two ops that are alike.
+/// Returns the operands of two equal ops as one vector.
 static Value pairOf(Value first, Value second, ImplicitLocOpBuilder &b) {
   auto type = VectorType::get(2, first.getType());
   if (first == second)
@@ -144,8 +145,8 @@ static bool areAlike(Operation *first, Operation *second) {
          !llvm::is_contained(second->getOperands(), first->getResult(0));
 }
 
-/// In loops with matrix instructions, whose time it takes, two neighbouring ops
-/// become one op on a pair.
+/// Joins two neighbouring ops to one op on a pair. This is done in loops with
+/// matrix instructions, whose time such ops take.
 static void pairNeighbours(Block *block) {
   if (block->getOps<tile::MmaOp>().empty())
     return;

@@ -40,8 +40,8 @@ enum DppControl : uint32_t {
   rowXmask = 0x160,
 };
 
-/// v_permlane32_swap of a register with itself: its low half twice, and its
-/// high half twice.
+/// Swaps a register with itself by v_permlane32_swap. Returns its low half
+/// twice, and its high half twice.
 std::pair<Value, Value> bothHalves(ImplicitLocOpBuilder &b, Value word) {
   Type i32Type = b.getI32Type();
   Type pair =
@@ -57,7 +57,7 @@ public:
   WordShuffle(ImplicitLocOpBuilder &b, const LaneExchange &exchange)
       : b(b), exchange(exchange) {}
 
-  /// The 32-bit word of the lane whose id differs by `mask`.
+  /// Returns the 32-bit word of the lane whose id differs by `mask`.
   Value byXor(Value word, uint32_t mask) {
     if (mask >= 32) {
       if (!exchange.permlane32Swap)
@@ -77,7 +77,7 @@ public:
     return withinRow(word, mask);
   }
 
-  /// The word of the lane with the given id.
+  /// Returns the word of the lane with the given id.
   Value fromLane(Value word, Value lane) {
     // ds_bpermute counts bytes.
     Value address = LLVM::ShlOp::create(b, lane, i32(2));
@@ -115,7 +115,7 @@ private:
     return dpp(word, control);
   }
 
-  /// Masks 4 to 15 without row_xmask.
+  /// Does masks 4 to 15 on chips without row_xmask.
   Value withinRow(Value word, uint32_t mask) {
     static const std::pair<uint32_t, uint32_t> moves[] = {
         {7, rowHalfMirror}, {8, rowRor | 8}, {15, rowMirror}};
@@ -127,7 +127,8 @@ private:
     llvm_unreachable("7, 8 and 15 reach every mask from 4 to 15");
   }
 
-  /// Any mask below 32: ds_swizzle in bit mode, xor mask << 10, and mask 31.
+  /// Does any mask below 32, by ds_swizzle in bit mode: xor mask << 10, and
+  /// mask 31.
   Value swizzle(Value word, uint32_t mask) {
     return ROCDL::DsSwizzleOp::create(b, b.getI32Type(), word,
                                       i32(mask << 10 | 0x1f));

@@ -160,14 +160,14 @@ static int64_t batchOf(const Space &space, int64_t rows) {
 }
 
 namespace {
-/// A skinny GEMM takes the cycles of loading or of issuing, whichever are more.
-/// Its `batch` counts GEMMs, or groups that have rows.
+/// The time of a skinny GEMM, which is that of loads or of issue, whichever is
+/// longer. `batch` counts GEMMs, or groups that have rows.
 struct SkinnyTime {
   const TargetRow *row;
   double rows;
-  double loading; // of one GEMM's B
-  double busy;    // the share of the waves that the device wants, by one GEMM
-  double issue;   // of one GEMM's multiply-adds and loads of A
+  double loading; // cycles to load one GEMM's B
+  double busy;    // one GEMM's waves, as a part of those that fill the device
+  double issue;   // cycles to issue one GEMM's FMAs and loads of A
 
   double toLoad(const Tile &tile, double batch) const {
     return batch * loading / std::min(1.0, batch * busy * tile.split) +
@@ -178,15 +178,15 @@ struct SkinnyTime {
   }
 };
 
-/// A skinny GEMM's workgroup lies over B as this says: a lane has so much of
-/// the depth and of N at a time, and so many lanes and waves are along each.
+/// The part of B that a skinny GEMM's workgroup takes at a time: a lane's
+/// extents along K and N, and the numbers of lanes and waves along each.
 struct SkinnyTile {
   const Space &space;
   const Limits &limits;
   const SkinnyRates &rates;
   MatmulOp matmul;
   int64_t rows, depth, columns;
-  int64_t together; // columns, with those of GEMMs that share the launch
+  int64_t together; // the columns of all GEMMs that share the launch
   int64_t count;    // GEMMs of one A
   int64_t batch;    // GEMMs, or tiles of groups that are expected to have rows
   int64_t pair;     // columns that a lane has together

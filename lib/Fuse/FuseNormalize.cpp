@@ -212,9 +212,9 @@ static bool makesTiles(RopeOp rope) {
   return std::lcm<int64_t>(rope.getX().getType().getDimSize(2), 16) <= 256;
 }
 
-/// Whether the GEMM takes packed weights straight to the registers of matrix
-/// instructions, in which columns are no heads: with fewer rows multiply-adds
-/// are as fast, with more rows the weights are unpacked once.
+/// Whether a GEMM takes packed weights straight to the registers of matrix
+/// instructions, where columns cannot be heads. With fewer rows SIMT FMAs are
+/// as fast; with more rows the weights are unpacked once.
 static bool takesPackedWeights(MatmulOp matmul) {
   // As with any number of rows.
   if (isBatchInvariant(matmul))

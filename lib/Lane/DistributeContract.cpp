@@ -1,6 +1,6 @@
 //===- DistributeContract.cpp - products that lanes add up ----------------===//
 //
-// greta_tile.contract becomes a chain of multiply-adds per register of the
+// greta_tile.contract becomes a chain of FMAs per register of the
 // result:
 //
 //   %c = greta_tile.contract %x, %w, %acc dims [3]

@@ -1,7 +1,7 @@
-//===- DistributeDot.cpp - products of one lane ---------------------------===//
+//===- DistributeDot.cpp - the dots of one lane ---------------------------===//
 //
-// A dot is a chain of multiply-adds, or one greta_tile.mma per tile of its
-// accumulator and step along K. With `step` the chain is a loop, whose
+// A dot is a chain of FMAs, or one greta_tile.mma per tile of its accumulator
+// and step along K. With `step` the chain is a loop, whose
 // iterations find their operands in shared memory:
 //
 //   %c = greta_tile.dot %a, %b, %acc {step = 2} : tensor<..x64xf32>, ..

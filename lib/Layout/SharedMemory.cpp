@@ -233,7 +233,7 @@ std::optional<Layout> greta::fillingLayout(const SharedPlacement &placement,
   if (placement.rowStride != length || !llvm::isPowerOf2_64(length) ||
       (period > 1 && placement.vector % perThread) || turn % (length * period))
     return std::nullopt;
-  // A turn fills a dimension of rows before it goes on along the next one.
+  // All threads at a time fill one dimension of rows, then the next one.
   Basis rep(rank, 1);
   int64_t left = turn / length;
   for (unsigned dim = rank; dim-- != 0;) {

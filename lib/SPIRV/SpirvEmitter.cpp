@@ -56,7 +56,7 @@ static int64_t sharedBytesOf(spirv::ModuleOp module) {
   return bytes;
 }
 
-/// The layout that `row` states for a matrix type; null where it states none.
+/// Returns the layout that a row has for a matrix type; null: it has none.
 static const FragmentLayout *findLayout(const TargetRow &row,
                                         tile::FragmentType fragment) {
   StringRef dtype = getDtypeName(fragment.getElementType());
@@ -95,8 +95,9 @@ static void addNew(List &into, const T &one) {
     into.push_back(one);
 }
 
-/// Notes every product that the kernel makes, and every matrix type whose
-/// elements it names. A type whose layout nobody knows is an error.
+/// Notes every shape of matrices that the kernel multiplies, and every matrix
+/// type whose elements it reads or writes one by one. If such a type has no
+/// known layout, this is an error.
 static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
                                   Requirements &needs) {
   auto dtype = [](tile::FragmentType fragment) {
@@ -135,8 +136,9 @@ static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
   return failure(walk.wasInterrupted());
 }
 
-/// GLSL's FMin and FMax leave open what becomes of NaN; of NMin and NMax the
-/// result is the other operand, as hardware has it, and as arith.maxnumf.
+/// Replaces GLSL's FMin and FMax, whose result for NaN is not defined, by NMin
+/// and NMax. Their result is the other operand, as in hardware and in
+/// arith.maxnumf.
 static void chooseNumbers(llvm::MutableArrayRef<uint32_t> words) {
   constexpr unsigned header = 5, number = 4; // of the instruction in its set
   for (size_t at = header; at < words.size(); at += words[at] >> 16) {

@@ -253,8 +253,8 @@ static bool isElementInMemory(Type type) {
          type.isInteger(32) || type.isInteger(64);
 }
 
-/// One push-constant block with every argument at its natural alignment;
-/// docs/internals/package.md says so. On a device with fewer push constants,
+/// Emits one push-constant block that has every argument at its natural
+/// alignment (docs/internals/package.md). If a device has fewer push constants,
 /// the runtime makes the kernel read the block from memory.
 LogicalResult KernelEmitter::emitArguments() {
   constexpr unsigned mostBytes = 4096;

@@ -83,8 +83,8 @@ Value KernelEmitter::hiddenZero() {
   return zero;
 }
 
-/// Whether `value` is a conversion's result, or a choice, a part or the bits of
-/// one.
+/// Whether `value` is the result of a conversion, or a selection, a part or the
+/// bits of such a result.
 static bool isConverted(Value value) {
   SmallVector<Value> from{value};
   SmallPtrSet<Operation *, 8> seen;
@@ -208,11 +208,12 @@ static Value withoutSign(Value value) {
   return negated ? negated.getOperand() : value;
 }
 
-/// Whether a driver may only lose what a program asks for. A sum without a
-/// product has nothing to contract. And of (x + 1) - 2, (x + y) - x, x - x and
-/// the like drivers add the constants, and take away what is there twice, also
-/// in a loop that they unroll, although it is by the first sum that a program
-/// rounds x, finds what a sum lost (compensated sums), or asks for NaN.
+/// Whether a sum should have the decoration against contraction, because that
+/// also keeps drivers from simplifying it. Drivers add up the constants of
+/// (x + 1) - 2, and cancel terms in (x + y) - x and x - x, also in loops that
+/// they unroll. But programs write such sums to round x, to find the error of a
+/// sum (compensated sums), or to test for NaN. A sum without a product always
+/// has the decoration, since it has nothing to contract.
 static bool wouldSimplify(Operation *op) {
   if (!isSum(op))
     return false;
@@ -279,7 +280,7 @@ Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   return isa<arith::NegFOp>(op) ? same<FNegateOp>(x[0]) : Value();
 }
 
-/// A comparison by one instruction.
+/// Emits a comparison by one instruction.
 using Comparison = Value (*)(KernelEmitter &e, Value x, Value y);
 template <typename OpT> static Value by(KernelEmitter &e, Value x, Value y) {
   return e.compare<OpT>(x, y);
@@ -367,7 +368,7 @@ static Value compareInts(KernelEmitter &e, arith::CmpIPredicate predicate,
   return table[int(predicate)](e, x, y);
 }
 
-/// The ops that i1 has; SPIR-V's booleans are no integers.
+/// Emits integer ops on i1, since SPIR-V's booleans are not integers.
 static Value emitBoolArith(KernelEmitter &e, Operation *op, Parts x) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<arith::AndIOp, arith::MulIOp, arith::MinUIOp, arith::MaxSIOp>(
@@ -414,7 +415,7 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
       .Default([](auto) { return Value(); });
 }
 
-/// Quotients of 64-bit integers and a power of two, in shifts; negative ones
+/// Divides a 64-bit integer by a power of two, by shifts. Negative quotients
 /// round towards zero.
 static Value quotientByPower(KernelEmitter &e, Value x, unsigned power) {
   if (power == 0)
@@ -426,9 +427,9 @@ static Value quotientByPower(KernelEmitter &e, Value x, unsigned power) {
                                                bits(power));
 }
 
-/// Quotients and remainders of 64-bit integers: shifts for powers of two, else
-/// a division of 32 bits where all numbers of the op have no more, behind a
-/// branch where their ranges do not tell.
+/// Emits quotients and remainders of 64-bit integers. Powers of two take
+/// shifts. Numbers that have 32 bits take a division of 32 bits, behind a
+/// branch if ranges do not show that they have.
 ///
 /// A division of 64 bits costs several times one of 32, and NVIDIA's driver 580
 /// gets addresses wrong whose expressions hold two of them with one divisor: it
@@ -496,7 +497,7 @@ LogicalResult KernelEmitter::emitWideDivision(Operation *op) {
 // Dispatch
 //===----------------------------------------------------------------------===//
 
-/// Both halves of products, by multiplication in 64 bits.
+/// Emits both halves of a product by a multiplication of 64 bits.
 LogicalResult KernelEmitter::emitExtendedProduct(Operation *op) {
   Type type = getElementTypeOrSelf(op->getResult(0).getType());
   unsigned bits = type.getIntOrFloatBitWidth();

@@ -14,7 +14,7 @@ using namespace mlir;
 using greta::tospirv::KernelEmitter;
 using greta::tospirv::PartList;
 
-/// The registers of `operands`, one after another.
+/// Returns the registers of `operands`, one after another.
 static PartList flatten(KernelEmitter &emitter, ValueRange operands) {
   PartList all;
   for (Value operand : operands)
@@ -22,7 +22,7 @@ static PartList flatten(KernelEmitter &emitter, ValueRange operands) {
   return all;
 }
 
-/// Hands `parts` out to `results`, each as many as it has.
+/// Sets `results` from `parts`, each from as many as it has registers.
 static void distribute(KernelEmitter &emitter, ValueRange results,
                        ValueRange parts) {
   for (Value result : results) {
@@ -36,11 +36,12 @@ static void distribute(KernelEmitter &emitter, ValueRange results,
   }
 }
 
-/// Drivers unroll loops of known length whole; RADV does so with 64 iterations,
-/// finds the loads of several loops over a row equal, and keeps the row in
-/// registers that it does not have. NVIDIA's unrolls others as well, and a loop
-/// that exceeds the instruction cache is slower than one that branches: one
-/// with barriers, over which nothing moves, gains nothing before that.
+/// Returns the unrolling that a loop asks of drivers. They unroll loops of
+/// known length completely. RADV does so with 64 iterations, finds that several
+/// loops over a row have equal loads, and keeps the row in registers that it
+/// does not have. NVIDIA's driver unrolls other loops, too. A loop that exceeds
+/// the instruction cache is slower than one that branches, and unrolling a loop
+/// with barriers, over which nothing moves, gains nothing.
 static spirv::LoopControl loopControl(scf::ForOp op, Region &body) {
   constexpr unsigned mostIterations = 16;
   constexpr unsigned mostOps = 2000, mostOpsOfBarriers = 500;
@@ -58,8 +59,8 @@ static spirv::LoopControl loopControl(scf::ForOp op, Region &body) {
 }
 
 namespace {
-/// The blocks of a structured loop: `header` takes what an iteration begins
-/// with, the loop's own blocks come behind it.
+/// The blocks of a structured loop. `header` takes the values that an iteration
+/// begins with; the loop's own blocks come behind it.
 struct LoopBlocks {
   Block *header, *latch, *merge;
   SmallVector<Block *, 2> body;
@@ -84,8 +85,8 @@ static LoopBlocks addLoopBlocks(KernelEmitter &emitter, spirv::LoopOp loop,
   return blocks;
 }
 
-/// Ends a loop's body with `next` for the next iteration, and with `first`,
-/// which is built in the latch.
+/// Ends a loop's body, and passes `first`, which is built in the latch, and
+/// `next` to the next iteration.
 static void closeTurn(KernelEmitter &emitter, const LoopBlocks &blocks,
                       PartList next, llvm::function_ref<Value()> first) {
   ImplicitLocOpBuilder &b = emitter.b;

@@ -44,7 +44,8 @@ Type KernelEmitter::matrixType(tile::FragmentType fragment) {
                                            spirv::Scope::Subgroup, use);
 }
 
-/// An element in its register form as a member of a matrix, and back.
+/// These convert an element between its form in registers and that of a
+/// matrix's member.
 static Value toMember(KernelEmitter &e, Type element, Value value) {
   return element.isBF16() ? e.make<spirv::FConvertOp>(element, value) : value;
 }

@@ -332,8 +332,8 @@ Value KernelEmitter::sharedPointer(Value array, Value index) {
 // Shuffles
 //===----------------------------------------------------------------------===//
 
-/// `shuffle` moves one 32-bit value; narrower and wider ones travel in words,
-/// so that no device needs shaderSubgroupExtendedTypes.
+/// Emits a shuffle. `shuffle` moves one 32-bit value; narrower and wider ones
+/// are moved in words, so that no device needs shaderSubgroupExtendedTypes.
 LogicalResult
 KernelEmitter::emitShuffle(Operation *op, Value value,
                            llvm::function_ref<Value(Value)> shuffle) {

@@ -47,7 +47,7 @@ FailureOr<spirv::Scope> KernelEmitter::scopeOf(Operation *op,
                          "device: use 'device'");
 }
 
-/// The scope of a lane's atomic and the storage that it orders.
+/// Returns the pointer of a lane's atomic, and its scope.
 template <typename OpT>
 FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
   FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());

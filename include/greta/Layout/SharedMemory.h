@@ -67,12 +67,13 @@ llvm::FailureOr<SharedPlacement> chooseSharedPlacement(
     unsigned together = 1,
     llvm::function_ref<bool(const SharedPlacement &)> allowed = nullptr);
 
-/// The layout in which threads, one after another, have what lies one after
-/// another in shared memory, `perThread` elements each: where a wave's lanes
-/// fill neighbouring places, the swizzle is in what each of them loads. None
-/// where rows are padded or no power of two, a swizzle takes a thread's
-/// elements apart or goes on beyond one turn of all threads, or turns are not
-/// whole, in each of the rows' dimensions.
+/// Returns the layout in which threads, one after another, have elements that
+/// lie one after another in shared memory, `perThread` each. A wave's lanes
+/// then fill neighbouring places, and the swizzle decides which elements each
+/// lane loads. There is none if rows are padded or no power of two, if the
+/// swizzle separates a thread's elements or has a longer period than all
+/// threads fill at a time, or if what they fill at a time does not divide each
+/// dimension of the rows.
 std::optional<Layout> fillingLayout(const SharedPlacement &placement,
                                     unsigned perThread, unsigned lanes,
                                     unsigned waves);

@@ -1,7 +1,7 @@
-//===- MainLoop.cpp - a product's main loop, from its code alone ----------===//
+//===- MainLoop.cpp - a GEMM's main loop, from its code alone -------------===//
 //
-// Nothing is executed: the loop's instructions, turn after turn, are the stream
-// that each wave gets in the issue model.
+// Nothing is executed. In the issue model each wave gets the loop's
+// instructions, iteration after iteration.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,12 +12,12 @@
 using namespace greta::sim;
 using namespace llvm;
 
-/// Turns that are replayed; the first wait for what the loop before them would
-/// have loaded.
+/// The number of iterations that are replayed. The first ones wait for elements
+/// that earlier iterations would have loaded.
 static constexpr unsigned Turns = 12;
 
-/// First and last instruction: of the loops with matrix instructions that have
-/// none in them the one with the most.
+/// Returns the first and the last instruction of the innermost loop with the
+/// most matrix instructions.
 static std::optional<std::pair<uint32_t, uint32_t>>
 findLoop(const Program &program, unsigned &matrix) {
   std::optional<std::pair<uint32_t, uint32_t>> best;

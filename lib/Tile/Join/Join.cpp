@@ -56,8 +56,8 @@ static std::optional<int64_t> workgroupsOf(LaunchOp launch) {
   return count;
 }
 
-/// The turns of a body's loops, those of which the number is known; of others
-/// one.
+/// Returns the number of iterations of a body's loops. A loop whose number is
+/// not known counts as one.
 static uint64_t turnsOf(Block &body) {
   uint64_t turns = 0;
   for (Operation &op : body) {
@@ -117,8 +117,8 @@ private:
 
   SymbolTable &symbols;
   int64_t residents;
-  uint64_t most;      // turns of a lane's loops; 0: as many as there are
-  uint64_t turns = 0; // of the phases that are here
+  uint64_t most;      // iterations of a lane's loops; 0: there is no limit
+  uint64_t turns = 0; // iterations of the phases so far
   SmallVector<LaunchOp> launches;
   llvm::MapVector<Value, Argument> memories; // by their first value
   SmallVector<Value> operands, results;      // memories as they are passed

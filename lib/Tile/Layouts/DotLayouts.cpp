@@ -1,8 +1,8 @@
 //===- DotLayouts.cpp - layouts around a dot ------------------------------===//
 //
 // A matrix instruction's operands and accumulator have the target table's
-// tiles, spread over waves and repeated. For multiply-adds each lane gets a
-// small rectangle of the accumulator and of the operands what it needs for it.
+// tiles, spread over waves and repeated. With SIMT FMAs each lane has a small
+// rectangle of the accumulator, and the elements of the operands that it needs.
 //
 //===----------------------------------------------------------------------===//
 
