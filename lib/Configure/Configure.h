@@ -62,7 +62,7 @@ struct Problem {
   bool parts;            // waves may sum parts of K (hasParts)
   bool splits;           // workgroups may (canSplit)
   int64_t batch;         // matrices of a batch
-  int64_t head;          // columns that a tile takes or leaves as a whole
+  int64_t head;          // a tile's columns are a multiple of this; 1: any
   int64_t within;        // columns that a wave's part stays within; 0: any
   /// The rows of A and of B are multiples of so many bytes, up to 16, in
   /// memory.

@@ -30,20 +30,21 @@ public:
 
 private:
   Value number(double value) { return constantOf(x.getType(), value, b); }
-  /// c[0] + c[1] at + c[2] at^2 + ...
+  /// Returns c[0] + c[1] at + c[2] at^2 + ...
   Value polynomial(ArrayRef<double> c, Value at) {
     Value sum = number(c.back());
     for (double coefficient : llvm::reverse(c.drop_back()))
       sum = fadd(fmul(sum, at), number(coefficient));
     return sum;
   }
-  /// In the square of |x| / limit; of an odd function times |x|.
+  /// Returns a polynomial in the square of |x| / limit, for an odd function
+  /// times |x|.
   Value near(ArrayRef<double> c, double limit) {
     Value t = fmul(size, number(1 / limit));
     Value even = polynomial(c, fmul(t, t));
     return isOdd ? fmul(even, size) : even;
   }
-  /// amplitude(3 / |x|) / sqrt |x| of the wave's cosine or sine.
+  /// Returns amplitude(3 / |x|) / sqrt |x| times the wave's cosine or sine.
   template <typename WaveT> Value wave(const Polynomials &p) {
     Value u = fdiv(number(3), size);
     Value angle = fadd(size, polynomial(p.phase, u));

@@ -93,7 +93,7 @@ LogicalResult OpConverter::convert(SplatOp op) {
   return replace(op, {tile::SplatOp::create(b, op.getType(), op.getValue())});
 }
 
-/// The one element is what reductions leave.
+/// Reductions along all dimensions leave the one element.
 LogicalResult OpConverter::convert(UnsplatOp op) {
   Value value = op.getValue();
   auto type = cast<RankedTensorType>(value.getType());
@@ -149,7 +149,7 @@ LogicalResult OpConverter::convert(CatOp op) {
       op, {tile::CatOp::create(b, op.getType(), op.getA(), op.getB(), 0)});
 }
 
-/// An i32 in place of another integer that says the same.
+/// Returns an integer as an i32 of the same value.
 static Value toI32(Value value, ImplicitLocOpBuilder &b) {
   Type element = getElementTypeOrSelf(value.getType());
   Type type = tile::withElementType(value.getType(), b.getI32Type());

@@ -144,7 +144,7 @@ LogicalResult OpConverter::convert(DescriptorStoreOp op) {
                op.getValue());
 }
 
-/// Numbers of rows of 16 bits, which may be negative, in 32.
+/// Extends numbers of rows from 16 bits, with their sign, to 32.
 static Value wideRows(Value rows, ImplicitLocOpBuilder &b) {
   Type wide = tile::withElementType(rows.getType(), b.getI32Type());
   return rows.getType() == wide

@@ -16,8 +16,8 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::triton;
 
-/// Precisions are a matter of speed: f32 is multiplied as f32, which none of
-/// them is better than.
+/// Ignores the op's precision, which only allows speed: f32 is multiplied as
+/// f32, and no precision asks for more.
 LogicalResult OpConverter::convert(DotOp op) {
   Type type = op.getType(), element = getElementTypeOrSelf(type);
   Value acc = op.getC();
@@ -40,8 +40,9 @@ class Unpacking : Arithmetic {
 public:
   Unpacking(Operation *op, ImplicitLocOpBuilder &b) : Arithmetic{b}, op(op) {}
 
-  /// f32, times the scale where there is one. `k` is K's dimension, `packed`
-  /// the one that two e2m1 of a byte are neighbours along.
+  /// Returns an operand in f32, times its scale if it has one. `k` is the
+  /// dimension of K, `packed` the dimension along which the two e2m1 of a byte
+  /// are neighbours.
   FailureOr<Value> operand(Value value, StringRef format, Value scale,
                            unsigned k, unsigned packed);
 
@@ -62,9 +63,10 @@ private:
 };
 } // namespace
 
-/// The floats of 4 bits in a block of bytes, the lower half first: sign, two
-/// bits of exponent, one of mantissa; 0, 0.5, 1, 1.5, 2, 3, 4, 6. In the places
-/// that sign, exponent and mantissa have in an f16 these bits are 2^-14 of it.
+/// Returns the floats of 4 bits in a block of bytes, the lower half first. Each
+/// has a sign, two bits of exponent and one of mantissa: 0, 0.5, 1, 1.5, 2, 3,
+/// 4, 6. With the bits in the places of sign, exponent and mantissa of an f16,
+/// the f16 is 2^-14 of the number.
 Value Unpacking::halfBytes(Value bytes, unsigned packed) {
   auto as = [&](Type element) {
     return tile::withElementType(bytes.getType(), element);
@@ -103,8 +105,8 @@ Value Unpacking::halfBytes(Value bytes, unsigned packed) {
   return tile::ReshapeOp::create(b, type.clone(whole), both);
 }
 
-/// The scales of all elements: along K each is that of so many neighbours. They
-/// come as [M, K / n] for A, as [N, K / n] for B.
+/// Returns the scale of each element. They come as [M, K / n] for A, and as
+/// [N, K / n] for B: n neighbours along K share one.
 FailureOr<Value> Unpacking::scales(Value scale, ArrayRef<int64_t> shape,
                                    unsigned k) {
   auto type = ::cast<RankedTensorType>(scale.getType());

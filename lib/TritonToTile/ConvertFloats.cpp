@@ -94,9 +94,9 @@ LogicalResult OpConverter::convert(MulhiUIOp op) {
   return replace(op, {add(add(mul(x1, y1), shiftRight(middle, 32)), carry)});
 }
 
-/// In f64 and rounded once: an f64 has more than twice the bits of an f32, so
-/// the first rounding never spoils the second. Division and roots of f32 are
-/// off by some units in the last place on most devices.
+/// Computes an op of f32 in f64 and rounds the result. An f64 has more than
+/// twice the bits of an f32, so rounding twice does no harm. Division and roots
+/// of f32 are off by some units in the last place on most devices.
 template <typename OpT, typename... Values>
 static Value preciseF32(ImplicitLocOpBuilder &b, Type type, Values... values) {
   if (!getElementTypeOrSelf(type).isF32())

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::triton;
 
-/// Null where a mask is true everywhere.
+/// Returns a mask; null: it is true everywhere.
 static Value realMask(Value mask) {
   return mask && matchPattern(mask, m_One()) ? Value() : mask;
 }
@@ -51,7 +51,8 @@ LogicalResult OpConverter::convert(BitcastOp op) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// A volatile load sees what others store in the meantime, as an atomic does.
+/// Converts a load. A volatile one becomes an atomic, since it sees what others
+/// store in the meantime.
 LogicalResult OpConverter::convert(LoadOp op) {
   Value mask = realMask(op.getMask());
   if (!op.getIsVolatile())
@@ -113,7 +114,7 @@ LogicalResult OpConverter::convert(AtomicRmwOp op) {
                                      op.getValue(), realMask(op.getMask()))});
 }
 
-/// Pointers to the same bits as integers, which atomics work on.
+/// Casts pointers to floats to pointers to integers, which atomics work on.
 Value OpConverter::pointersToBits(Value pointers) {
   Type element = getElementTypeOrSelf(tile::getPointee(pointers.getType()));
   Type integer = b.getIntegerType(element.getIntOrFloatBitWidth());
@@ -124,7 +125,7 @@ Value OpConverter::pointersToBits(Value pointers) {
   return tile::PtrCastOp::create(b, bits, pointers);
 }
 
-/// Bits are compared, of floats, too.
+/// Compares bits, also those of floats.
 LogicalResult OpConverter::convert(AtomicCasOp op) {
   FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
   if (failed(order))
@@ -142,7 +143,7 @@ LogicalResult OpConverter::convert(AtomicCasOp op) {
   return replace(op, {as(op.getType(), old)});
 }
 
-/// Adding nothing to the bits is a load that other atomics cannot overtake.
+/// Loads by an atomic `or` with zero, which other atomics cannot overtake.
 FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
                                          Value mask, Value other, Order order) {
   Type type = tile::getPointee(pointers.getType());
@@ -172,7 +173,8 @@ LogicalResult OpConverter::convert(AtomicLoadOp op) {
   return failed(value) ? failure() : replace(op, *value);
 }
 
-/// A loop of loads by the whole program, which ends with the right one.
+/// Emits a loop in which the whole program loads until the value is the wanted
+/// one.
 LogicalResult OpConverter::convert(AtomicPollOp op) {
   if (op.getTimeout() || isa<RankedTensorType>(op.getPointers().getType()))
     return op.emitOpError("polls ")
@@ -196,7 +198,7 @@ LogicalResult OpConverter::convert(AtomicPollOp op) {
   return replace(op, {constantOf(b.getI1Type(), 1.0, b)});
 }
 
-/// An exchange of which nobody wants the old value.
+/// Emits an exchange whose old value is not used.
 LogicalResult OpConverter::convert(AtomicStoreOp op) {
   FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
   if (failed(order))

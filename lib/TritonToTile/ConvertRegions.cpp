@@ -24,8 +24,8 @@ using namespace greta::triton;
 // Reductions and scans
 //===----------------------------------------------------------------------===//
 
-/// Copies the constants that a region takes from around it; it takes nothing
-/// else.
+/// Copies constants that a region takes from outside into it. Fails if it takes
+/// anything else.
 static LogicalResult isolate(Operation *op) {
   Region &region = op->getRegion(0);
   OpBuilder inside = OpBuilder::atBlockBegin(&region.front());
@@ -44,8 +44,8 @@ static LogicalResult isolate(Operation *op) {
   return failure(result.wasInterrupted());
 }
 
-/// One flag for each assertion of a combiner, 1 where it failed, beside the
-/// `values` that it combines. Gives the messages.
+/// Adds a flag for each assertion of a combiner, which is 1 if it failed, to
+/// the `values` that it combines. Returns the messages.
 FailureOr<SmallVector<StringAttr>>
 OpConverter::flagAsserts(Operation *op, SmallVectorImpl<Value> &values) {
   Block &body = op->getRegion(0).front();
@@ -86,7 +86,7 @@ LogicalResult OpConverter::replaceCombining(Operation *op, Operation *made,
   return replace(op, made->getResults().take_front(numResults));
 }
 
-/// The types of results with those of flags behind them.
+/// Returns the types of results, and of flags behind them.
 static SmallVector<Type> typesWithFlags(Operation *op, size_t numFlags) {
   SmallVector<Type> types(op->getResultTypes());
   Type flag =
@@ -119,8 +119,8 @@ LogicalResult OpConverter::convert(ScanOp op) {
 // Functions mapped over blocks
 //===----------------------------------------------------------------------===//
 
-/// A block of one dimension as `pack` blocks: those elements that are the
-/// first, second, .. of their `pack` neighbours.
+/// Divides a block of one dimension into `pack` blocks. Block i has element i
+/// of each group of `pack` neighbours.
 void OpConverter::unpack(Value block, unsigned pack,
                          MutableArrayRef<Value> parts) {
   if (pack == 1) {
@@ -152,7 +152,8 @@ Value OpConverter::repack(ArrayRef<Value> parts) {
   return reshape(pairs, {2 * half});
 }
 
-/// An op of scalars on blocks of `shape`; `blocks` has those of its operands.
+/// Converts an op on scalars to one on blocks of `shape`; `blocks` has those of
+/// its operands.
 LogicalResult OpConverter::mapOp(Operation &scalar, ArrayRef<int64_t> shape,
                                  IRMapping &blocks) {
   auto blockOf = [&](Value value) {
@@ -195,7 +196,7 @@ LogicalResult OpConverter::mapBlock(Block &scalars, ArrayRef<int64_t> shape,
   return success();
 }
 
-/// With `pack` the function has so many neighbours of every block.
+/// With `pack`, the function takes so many neighbours of each block.
 LogicalResult OpConverter::convert(MapElementwiseOp op) {
   unsigned pack = op.getPack(), numValues = op.getValues().size();
   Block &scalars = op.getBody().front();

@@ -45,7 +45,8 @@ static bool handsOn(Operation *op) {
           llvm::any_of(op->getOperandTypes(), isDescriptor));
 }
 
-/// A pointer, then the extents, then the strides.
+/// Adds the types of a descriptor's parts: the pointer, the extents, the
+/// strides.
 static void addParts(DescriptorType type, SmallVectorImpl<Type> &parts) {
   Builder b(type.getContext());
   Type element = type.getBlock().getElementType();

@@ -22,8 +22,8 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::triton;
 
-/// Whether anything stores through a pointer, or through what it becomes on its
-/// way through ops, loops and ifs.
+/// Whether the kernel stores through a pointer, or through one that ops, loops
+/// and ifs make of it.
 static bool isWritten(Value pointer) {
   llvm::SetVector<Value> reached;
   auto reach = [&](ValueRange values) {
@@ -86,7 +86,8 @@ static bool holdsAddresses(Value pointer) {
   return false;
 }
 
-/// The function's arguments by name, as words of affine maps, each once.
+/// Returns a different name for each of the function's arguments, which affine
+/// maps may use.
 static SmallVector<std::string> nameArguments(ArrayRef<BlockArgument> all) {
   SmallVector<std::string> names;
   for (BlockArgument argument : all) {
@@ -102,7 +103,7 @@ static SmallVector<std::string> nameArguments(ArrayRef<BlockArgument> all) {
   return names;
 }
 
-/// Why no launch could have this grid, else "".
+/// Returns the reason why no launch can have this grid; "": there is none.
 static StringRef whyNever(AffineMap grid) {
   StringRef why;
   for (AffineExpr number : grid.getResults()) {
@@ -122,7 +123,7 @@ static StringRef whyNever(AffineMap grid) {
   return why;
 }
 
-/// One to three expressions over the symbols.
+/// Parses a grid: one to three expressions over the symbols.
 static FailureOr<AffineMap> parseGrid(tile::FuncOp kernel, StringRef grid,
                                       ArrayRef<std::string> symbols) {
   std::string reason, list = llvm::join(symbols, ", ");

@@ -36,7 +36,7 @@ static Value compare(Value x, Value y, arith::CmpFPredicate predicate,
                      LocBuilder &b) {
   return arith::CmpFOp::create(b, predicate, x, y);
 }
-/// Triton takes truths of libraries as i32.
+/// Extends a truth to an i32, as which Triton takes it from libraries.
 static Value asI32(Value truth, LocBuilder &b) {
   return arith::ExtUIOp::create(
       b, tile::withElementType(truth.getType(), b.getI32Type()), truth);
@@ -73,7 +73,7 @@ static Value fdim(ValueRange x, LocBuilder &b) {
   return arith::SelectOp::create(
       b, compare(x[0], x[1], arith::CmpFPredicate::OLE, b), zero, difference);
 }
-/// The larger times the root of 1 and the square of the quotient.
+/// Returns the larger number times the root of 1 + the square of the quotient.
 static Value hypot(ValueRange x, LocBuilder &b) {
   Value u = math::AbsFOp::create(b, x[0]), v = math::AbsFOp::create(b, x[1]);
   Value most = arith::MaxNumFOp::create(b, u, v);

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::triton;
 
-/// Copies the callee to where it is called; what it calls is inlined in turn.
+/// Copies a callee to its call. Its own calls are inlined in turn.
 static LogicalResult inlineCall(CallOp call, SymbolTable &symbols,
                                 SmallVectorImpl<Operation *> &callers) {
   auto callee = symbols.lookup<FuncOp>(call.getCallee());

@@ -160,8 +160,8 @@ LogicalResult OpConverter::run() {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// GRETA's pointers in place of Triton's, whose booleans lie in bytes: the
-/// frontend loads and stores them as such.
+/// Replaces Triton's pointers by GRETA's. Booleans lie in bytes, as which
+/// Triton's frontend loads and stores them.
 static void replacePointers(ModuleOp module) {
   AttrTypeReplacer replacer;
   replacer.addReplacement([](PtrType type) {
@@ -175,8 +175,8 @@ static void replacePointers(ModuleOp module) {
                                         /*replaceTypes=*/true);
 }
 
-/// The type of a kernel's argument that takes one of Triton's; null where none
-/// does.
+/// Returns the type of a kernel's argument for a type of Triton's; null: there
+/// is none.
 static Type argumentType(Type type) {
   if (auto descriptor = dyn_cast<DescriptorType>(type)) {
     Type element = descriptor.getBlock().getElementType();
@@ -249,7 +249,7 @@ private:
     return addLaunch(kernel, func.getSymName(), grid);
   }
 
-  /// Its type, its attributes, and what the body takes in its place.
+  /// Converts an argument's type and attributes, and its uses in the body.
   LogicalResult convertArgument(FuncOp func, BlockArgument argument,
                                 SmallVectorImpl<DictionaryAttr> &attrs,
                                 ImplicitLocOpBuilder &b) {

@@ -12,16 +12,16 @@
 
 namespace greta::triton {
 
-/// Leaves one block of structured control flow of every function, and in public
-/// functions no calls.
+/// Makes every function one block of structured control flow, and inlines the
+/// calls of public functions.
 LogicalResult structureFunctions(mlir::ModuleOp module);
 
-/// Adds the function that launches a kernel, with its arguments; `grid` as the
-/// pass describes it.
+/// Adds the function that launches a kernel, with the kernel's arguments. The
+/// pass describes `grid`.
 LogicalResult addLaunch(tile::FuncOp kernel, StringRef name, StringRef grid);
 
-/// Descriptors that loops, ifs and choices of a kernel's body hand on become
-/// what they consist of, and are made again where they are used.
+/// Makes loops, ifs and selections of a kernel's body pass on the parts of
+/// descriptors. Descriptors are made again from these at their uses.
 LogicalResult handOnDescriptors(Region &body);
 
 /// Names the padding of a kernel's argument that is a descriptor, as in
@@ -33,11 +33,11 @@ inline constexpr llvm::StringLiteral paddingName = "padding";
 SmallVector<Value> descriptorParts(mlir::UnrealizedConversionCastOp desc,
                                    unsigned rank);
 
-/// The source's name of an argument.
+/// Returns the source's name of an argument.
 std::string sourceName(BlockArgument argument);
 
-/// A function of a device library as ops of arith and math; null where the
-/// table has none of its name.
+/// Expands a function of a device library to ops of arith and math; null: the
+/// table has no function of that name.
 Value expandLibraryFunction(StringRef symbol, ValueRange operands,
                             ImplicitLocOpBuilder &b);
 
@@ -46,11 +46,11 @@ Value besselFirst(Value x, bool isOdd, ImplicitLocOpBuilder &b);
 Value besselSecond(Value x, bool isOdd, ImplicitLocOpBuilder &b);
 Value besselModified(Value x, bool isOdd, ImplicitLocOpBuilder &b);
 
-/// A constant in every element of a type.
+/// Returns a constant of a type, the same in every element.
 Value constantOf(Type type, double value, ImplicitLocOpBuilder &b);
 Value constantOf(Type type, const llvm::APInt &bits, ImplicitLocOpBuilder &b);
 
-/// Replaces the ops of Triton IR in a kernel, each by what it means.
+/// Replaces the ops of Triton IR in a kernel.
 class OpConverter : Arithmetic {
 public:
   OpConverter(Region &body, ImplicitLocOpBuilder &b)
@@ -59,7 +59,7 @@ public:
 
 private:
   LogicalResult convert(Operation *op);
-  /// Gives the op's results to others and erases it.
+  /// Replaces an op's results by `values`, and erases the op.
   LogicalResult replace(Operation *op, ValueRange values);
 
   // ConvertBlocks.cpp
@@ -78,7 +78,7 @@ private:
   LogicalResult convert(GatherOp op);
   LogicalResult convert(HistogramOp op);
   Value reshape(Value block, ArrayRef<int64_t> shape);
-  /// A block that repeats `line` along all dimensions of `shape` but one.
+  /// Repeats `line` along all dimensions of `shape` but `dim`.
   Value spread(Value line, unsigned dim, ArrayRef<int64_t> shape);
   Value splat(Value scalar, ArrayRef<int64_t> shape);
 
@@ -90,7 +90,8 @@ private:
   flagAsserts(Operation *op, llvm::SmallVectorImpl<Value> &values);
   template <typename ToT, typename OpT, typename... ArgsT>
   LogicalResult convertCombining(OpT op, ArgsT... args);
-  /// Gives `op` the first results of `made`, and asserts of the others.
+  /// Replaces `op` by the first results of `made`. The others are flags, which
+  /// are asserted.
   LogicalResult replaceCombining(Operation *op, Operation *made,
                                  ArrayRef<mlir::StringAttr> messages);
   void unpack(Value block, unsigned pack, llvm::MutableArrayRef<Value> parts);
