@@ -79,7 +79,7 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
   const MatrixInstruction *best = nullptr;
   std::tuple<uint64_t, uint64_t, uint64_t> bestWorth;
   PipelineAttr pipeline = pipelineOf(dot);
-  // Its 8 rows no other instruction has.
+  // Only the transposed instruction has 8 rows.
   bool inRegisters = m < 16 && pipeline && !pipeline.getStages();
   for (const MatrixInstruction *mi :
        instructionsFor(a.getElementType(), b.getElementType(), row.matrix, row,
