@@ -47,8 +47,8 @@ void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
 #include "Greta/GretaKernel.h.inc"
 
 namespace greta {
-/// The operand that a result of a cache's update replaces rows of: the cache,
-/// or its scales; null for other ops.
+/// Returns the operand whose rows a result of a cache's update replaces: the
+/// cache, or its scales; null for other ops.
 inline mlir::OpOperand *getUpdated(mlir::OpResult result) {
   mlir::Operation *op = result.getOwner();
   if (!llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op))
@@ -62,8 +62,8 @@ inline mlir::Value getUpdatedCache(mlir::Operation *op) {
                                                     : mlir::Value();
 }
 
-/// How many neighbours of a row share a scale of `scales`; 0: it has none of
-/// groups.
+/// Returns the number of neighbours of a row that share an element of `scales`;
+/// 0: scales are not for groups.
 inline int64_t groupOfScales(mlir::Value rows, mlir::Value scales) {
   if (!scales)
     return 0;
@@ -82,8 +82,9 @@ bool isCombined(mlir::Type type);
 /// since elements beyond a row's end are combined, too.
 bool isPartOfCombination(mlir::Operation *op);
 
-/// A function with this unit attribute is compiled with checks of what tensors
-/// say of places: a launch that meets a wrong one fails (greta_tile.assert).
+/// A function with this unit attribute checks the places that tensors name,
+/// such as slots and offsets. A launch that finds a wrong one fails
+/// (greta_tile.assert).
 constexpr llvm::StringLiteral checkedName = "greta.checked";
 
 /// The largest number of an element that rows are quantised to.

@@ -61,8 +61,8 @@ inline constexpr llvm::StringLiteral noaliasName = "greta.noalias";
 
 namespace greta::tile {
 
-/// The kernel's argument that a pointer was made of by offsets; null where it
-/// is not plainly one.
+/// Returns the kernel's argument that a pointer was made of by offsets; null:
+/// it is not plain that it was.
 mlir::BlockArgument argumentOf(mlir::Value pointer);
 
 /// Whether a kernel's argument promises `pointerRangeName`; null does not.
@@ -75,52 +75,55 @@ namespace greta::tile {
 /// The layout of a block tensor, or null when it has none yet.
 LayoutAttr getLayoutOf(mlir::Type type);
 
-/// The same as a value of the layout algebra, and back.
+/// These convert a layout attribute to a value of the layout algebra, and back.
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 
 /// The scalars that kernels, and functions that launch them, take beside
 /// tensors: i1, i8, i16, i32, i64, f16, bf16, f32 and f64.
 bool isScalarArgument(mlir::Type type);
-/// The type as which one is passed: i32 or i64 with its bits, zeros above them,
-/// or itself, where it is i32, i64 or f32.
+/// Returns the type in which a scalar is passed: itself for i32, i64 and f32,
+/// else an i32 or i64 with its bits and zeros above them.
 mlir::Type getPassedType(mlir::Type scalar);
 
-/// On a kernel whose launches have a log as their last result: an array of what
-/// prints and assertions leave there, as dictionaries, which the manifest has.
+/// An attribute of a kernel whose launches have a log as their last result. It
+/// is an array of dictionaries, which the manifest has, that describe the
+/// records of prints and assertions.
 constexpr llvm::StringLiteral logName = "greta_tile.log";
 
-/// Bytes of an element in memory, where one is the least.
+/// Returns the bytes of an element in memory, at least one.
 inline int64_t bytesInMemory(mlir::Type element) {
   return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
 
 /// On an argument of a kernel: an integer that is not negative.
 constexpr llvm::StringLiteral nonNegativeName = "greta.nonnegative";
-/// On an i32 argument of a kernel, an integer: the largest value for which its
-/// lanes' 32-bit offsets hold. The runtime checks those that launches compute.
+/// An integer attribute of a kernel's i32 argument: the largest value for which
+/// lanes' offsets fit into 32 bits. The runtime checks values that launches
+/// compute.
 constexpr llvm::StringLiteral largestName = "greta.largest";
 
-/// Whether a map from symbols to extents says what a type says of them.
+/// Whether a map from symbols to extents agrees with the extents of a type.
 bool keepsExtents(mlir::RankedTensorType type, mlir::AffineMap shape);
 
-/// LayoutTransferOpInterface's answers for any op: an elementwise one has the
-/// same layout everywhere; none where layouts end.
+/// These answer for any op as LayoutTransferOpInterface does. An elementwise op
+/// has the same layout for all blocks; none: the op's layouts are independent.
 std::optional<Layout> resultLayout(mlir::OpOperand &operand,
                                    const Layout &layout, mlir::OpResult result);
 std::optional<Layout> operandLayout(mlir::OpResult result, const Layout &layout,
                                     mlir::OpOperand &operand);
-/// Whether all of the op's blocks that are operands are taken in one layout,
-/// which its results do not decide.
+/// Whether an op takes all operands that are blocks in one layout, which does
+/// not depend on its results.
 bool takesOneLayout(mlir::Operation *op);
-/// For each dimension of a result the operand's that it is, or -1; empty where
-/// layouts end.
+/// Returns, for each dimension of a result, the equal dimension of an operand,
+/// or -1. Empty: the op's layouts are independent.
 llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
                                        mlir::OpResult result);
 
-/// The layout of a block of `shape`, beside one with `layout`, each element of
-/// which serves as many neighbours along a dimension as the extent is smaller:
-/// all of them, where it is 1.
+/// Returns the layout of a smaller block of `shape` for use with a block that
+/// has `layout`. An element of the smaller block serves several neighbours
+/// along each dimension whose extent is smaller; all of them if the extent
+/// is 1.
 Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
 /// `type`, a scalar or a block, with another element type.

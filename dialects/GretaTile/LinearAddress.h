@@ -14,8 +14,8 @@
 
 namespace greta::tile {
 
-/// A product: of a constant, of uniform integers, and of at most one of the
-/// element's index along a dimension and a block of integers.
+/// A product of a constant, of uniform integers, and of at most one of these:
+/// the element's index along a dimension, or a block of integers.
 struct LinearTerm {
   int64_t constant = 1;
   llvm::SmallVector<mlir::Value, 2> factors; // scalars
@@ -35,17 +35,17 @@ struct LinearAddress {
   bool hasUniformBase() const { return mlir::isa<PtrType>(base.getType()); }
 };
 
-/// The sum that a pointer or a block of them is. i32 offsets may be taken apart
-/// because their sums and products do not overflow (ptr_add).
+/// Returns a pointer, or a block of pointers, as a sum. Offsets of i32 may be
+/// taken apart because their sums and products do not overflow (ptr_add).
 LinearAddress getLinearAddress(mlir::Value pointers);
 
-/// A scalar of a program, as one term.
+/// Returns a scalar of a program as one term.
 LinearTerm getScalarTerm(mlir::Value scalar);
 
-/// The bound that a mask gives an index along a dimension: offset + index is
-/// below a bound, or is no negative number, or is below the bound as an
-/// unsigned number. All may have fewer bits than the comparison, which is of
-/// their values.
+/// A bound of an index along a dimension by a mask: offset + index is below a
+/// bound, or is not negative, or, as an unsigned number, is below the bound.
+/// Offset, index and bound may have fewer bits than the comparison, which
+/// compares their values.
 struct MaskBound {
   enum class Kind { Below, Nonnegative, Unsigned };
   unsigned dim;
@@ -58,13 +58,13 @@ struct MaskBound {
   std::optional<mlir::Value> scalarBound() const;
 };
 
-/// A mask that is nothing but bounds of indices and conditions that are the
+/// A mask that consists of bounds of indices, and of conditions that are the
 /// same for all elements.
 struct MaskBounds {
   llvm::SmallVector<MaskBound, 2> bounds;
   llvm::SmallVector<mlir::Value, 1> conditions; // scalars
 
-  /// Whether it is nothing but upper bounds of scalars.
+  /// Whether the mask consists of upper bounds that are scalars.
   bool areUpper() const;
 };
 std::optional<MaskBounds> getMaskBounds(mlir::Value mask);

@@ -11,26 +11,26 @@
 
 namespace greta::tile {
 
-/// A PipelineAttr on a product's loop over K: how greta-tile-pipeline is to
-/// turn it into a pipelined one.
+/// A PipelineAttr on a GEMM's loop over K, which says how greta-tile-pipeline
+/// pipelines it.
 inline constexpr llvm::StringLiteral pipelineName = "greta_tile.pipeline";
 
-/// An integer of 32 bits, on a loop whose schedule is chosen: the stages of its
-/// K tiles that somebody asks for, as `tl.range(..., num_stages)` does. They
-/// hold where they fit.
+/// An integer of 32 bits on a loop whose schedule the compiler chooses: the
+/// number of stages that the source asks for, as `tl.range(..., num_stages)`
+/// does. The loop has them if they fit.
 inline constexpr llvm::StringLiteral stagesName = "greta_tile.stages";
 
-/// Unit, on a loop that generators leave as it is: it is unrolled as far as it
-/// should be.
+/// A unit attribute of a loop that no later pass or backend unrolls, because it
+/// is unrolled as far as it should be.
 inline constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
 
-/// Unit, on a masked load that runs ahead of its iteration: what is masked off
-/// may come as anything, because who takes it selects. To select at once would
-/// be to wait for it.
+/// A unit attribute of a masked load that runs ahead of its iteration. Elements
+/// that are masked off may have any value, because the users select. Selecting
+/// at the load would wait for it.
 inline constexpr llvm::StringLiteral aheadName = "greta_tile.ahead";
 
-/// Unit, on a load of the first blocks of a GEMM's loop, which stands in front
-/// of the loop.
+/// A unit attribute of a load in front of a GEMM's loop, which loads the loop's
+/// first blocks.
 inline constexpr llvm::StringLiteral firstName = "greta_tile.first";
 
 } // namespace greta::tile

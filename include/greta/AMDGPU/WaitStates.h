@@ -13,8 +13,8 @@ class MachineFunctionPass;
 
 namespace greta {
 
-/// A pass for behind PostRAHazardRecognizer: adds the s_nop that are missing
-/// where ways of different lengths lead to an instruction.
+/// Creates a pass, for behind PostRAHazardRecognizer, that adds the s_nop that
+/// are missing if paths of different lengths lead to an instruction.
 llvm::MachineFunctionPass *createWaitStatesPass();
 
 } // namespace greta

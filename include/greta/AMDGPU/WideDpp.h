@@ -8,9 +8,9 @@
 
 namespace greta {
 
-/// The ID of a pass for before GCNDPPCombine, behind "si-fold-operands", which
-/// LLVM runs twice: keeps DPP moves that instructions with results of 64 bits
-/// read from being folded into them.
+/// Returns the ID of a pass that keeps DPP moves from being folded into
+/// instructions with results of 64 bits. It belongs behind "si-fold-operands",
+/// which LLVM runs twice, and in front of GCNDPPCombine.
 const void *getWideDppPass();
 
 } // namespace greta

@@ -19,11 +19,12 @@ namespace greta {
 
 struct TuningDatabase;
 
-/// On an op whose M is dynamic: the M, ascending, up to each of which it has
-/// kernels of their own, in place of the ranges that the model chooses.
+/// An attribute of an op with a dynamic M: ascending numbers, up to each of
+/// which there are kernels of their own, in place of the ranges that the model
+/// chooses.
 constexpr llvm::StringLiteral rangesName = "greta.ranges";
 
-/// GEMMs and attentions with one dynamic M: rows, or queries.
+/// GEMMs and attentions that share a dynamic M, which counts rows or queries.
 struct DynamicRows {
   mlir::AffineExpr
       extent; // M over the function's symbols; null: there are none

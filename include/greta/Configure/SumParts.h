@@ -16,7 +16,8 @@ namespace greta {
 
 struct TuningDatabase;
 
-/// Microseconds by the model of a GEMM and the sum over two ranks behind it.
+/// The times of a GEMM and of the sum over two ranks behind it, in
+/// microseconds, by the model.
 struct SumTime {
   double gemm = 0, sum = 0; // each as a whole
   double whole = 0;         // the one behind the other
@@ -27,14 +28,15 @@ struct SumTime {
 /// A prompt's rows, for which parts are chosen.
 constexpr int64_t rowsOfPrompt = 2048;
 
-/// The time of each sum of a module with one function, for so many rows. Sums
-/// with `part_rows` have those. None where the target's link is not known.
+/// Returns the time of each sum of a module with one function, for so many
+/// rows. A sum with `part_rows` has these parts. None: the target's link is not
+/// known.
 std::optional<llvm::SmallVector<SumTime>>
 timeSums(mlir::ModuleOp module, const TargetRow &row, int64_t rows,
          const TuningDatabase *tuning);
 
-/// Sets `part_rows` of each sum that has none: `asked`, else what the model
-/// says, where parts pay on every target.
+/// Sets `part_rows` of each sum that has none: to `asked`, or, if parts pay on
+/// every target, to the model's choice.
 void choosePartRows(mlir::ModuleOp module,
                     llvm::ArrayRef<const TargetRow *> targets,
                     std::optional<int64_t> asked, const TuningDatabase *tuning);

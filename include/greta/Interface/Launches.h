@@ -17,13 +17,16 @@ inline bool launchesKernels(mlir::func::FuncOp func) {
   return !func.getOps<tile::LaunchOp>().empty();
 }
 
-/// On a function whose arguments are memory and not values: they may overlap.
+/// An attribute of a function whose arguments are memory and not values, so
+/// that they may overlap.
 inline constexpr llvm::StringLiteral inPlaceName = "greta.in_place";
-/// On a function's argument: kernels follow addresses that it holds.
+/// An attribute of a function's argument that holds addresses which kernels
+/// follow.
 inline constexpr llvm::StringLiteral addressesName = "greta.addresses";
 
-/// In bytes, where a tensor begins: what the runtime gives each, unless the
-/// function's argument has a `greta.divisibility` of its own.
+/// Returns the alignment of a tensor's beginning in bytes: that of the
+/// runtime's buffers, unless the function's argument has a `greta.divisibility`
+/// of its own.
 int64_t alignmentOf(mlir::Value tensor);
 
 /// Whether an update of a KV cache may write this result to the memory of the
@@ -34,9 +37,9 @@ bool updatesInPlace(mlir::OpResult made);
 /// launch has filled.
 bool sumsOverRanks(mlir::Operation *op);
 
-/// The value whose memory a tensor has: through views, updates in place, sums
-/// over ranks of what nobody else uses, and through launches from a result to
-/// the operand that it is tied to.
+/// Returns the value whose memory a tensor has. It follows views, updates in
+/// place, sums over ranks of tensors without other uses, and launches from a
+/// result to the operand that it is tied to.
 mlir::Value memoryOf(mlir::Value tensor);
 
 /// The argument whose memory a function's result has, by tied launches and

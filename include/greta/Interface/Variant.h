@@ -93,7 +93,7 @@ struct CompiledKernel {
   llvm::SmallVector<KernelArg> args;
   int64_t ldsBytes = 0;
   bool isResident = false; // its workgroups run at a time
-  /// The arguments, by number, that begin at a part's first row where the
+  /// The numbers of the arguments that begin at a part's first row, if the
   /// launch is made in parts; empty: it is not.
   llvm::SmallVector<int64_t, 0> byRows;
   /// Integers, strings and booleans by name; null: none.
@@ -103,11 +103,12 @@ struct CompiledKernel {
   llvm::SmallVector<PassedOver, 0> passedOver;
 };
 
-/// A sum over ranks, behind so many kernels; its places are tensors.
+/// A sum over ranks. It comes behind `after` kernels; its places are tensors.
 struct RankSum {
   unsigned after;
   KernelArg from, to;
-  /// Rows of a part, of which the tensors have `extent`; 0: it has one part.
+  /// The sum is made in parts of so many rows; the tensors have `extent` rows.
+  /// 0: there is one part.
   int64_t partRows = 0;
   mlir::AffineExpr extent = {};
   /// Whether the kernels next to it are launched in the same parts.

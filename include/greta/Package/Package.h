@@ -20,8 +20,8 @@ PackageContents describePackage(llvm::ArrayRef<CompiledFunction> functions,
 /// The archive's bytes; the same contents give the same bytes.
 llvm::Expected<std::string> archivePackage(const PackageContents &contents);
 
-/// All bytes of a file or none: they are written beside it, which is then
-/// renamed. A device, a FIFO or a link stays what it is and is written through.
+/// Writes all bytes of a file or none: it writes a file beside it, and renames
+/// that. A device, a FIFO or a link stays what it is and is written through.
 llvm::Error writeWhole(llvm::StringRef path, llvm::StringRef bytes);
 
 } // namespace greta

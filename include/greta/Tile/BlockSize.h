@@ -12,8 +12,9 @@
 
 namespace greta::tile {
 
-/// 32-bit registers of so many elements of a block; 0 of what is no number:
-/// pointers and wide integers make addresses, which are taken apart.
+/// Returns the registers of 32 bits that `count` elements of a block take. 0:
+/// the elements are pointers or wide integers, which make addresses and are
+/// taken apart.
 inline int64_t registersOf(mlir::Type element, int64_t count) {
   if (!element.isIntOrFloat())
     return 0;
