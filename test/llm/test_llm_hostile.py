@@ -146,11 +146,36 @@ def test_heads(server, headers, status):
         request(body=b"fffffffffffffffff\r\nx", Transfer_Encoding="chunked", Content_Length=None),
         request(body=b"ffffffffffffffff\r\nx", Transfer_Encoding="chunked", Content_Length=None),
     ],
+    ids=lambda data: f"{data[-24:]}",
 )
 def test_what_is_no_request(server, data):
     with memory_stays(server):
         status, answer = send(server, data, 8)
     assert status == 0 or 400 <= status < 500, answer
+    is_well(server)
+
+
+INNER = request("GET", "/v1/models")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"Content-Length : {len(INNER)}",
+        f"Content-Length\t: {len(INNER)}",
+        f"Content-Length:\r\n {len(INNER)}",
+        f"a: b\r\n Content-Length: {len(INNER)}",
+        f"a: b\rContent-Length: {len(INNER)}",
+        f'"Content-Length": {len(INNER)}',
+        "Transfer-Encoding : chunked",
+        "Transfer-Encoding:\r\n\tchunked",
+    ],
+)
+def test_a_body_that_is_not_seen_is_no_request(server, line):
+    """Lengths that some proxies read, and that libmicrohttpd does not."""
+    head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n{line}\r\n\r\n".encode()
+    status, answer = send(server, head + INNER)
+    assert status == 400 and answer.count(b"HTTP/1.1") == 1 and b'"object"' not in answer
     is_well(server)
 
 

@@ -70,6 +70,40 @@ std::vector<std::string> headersOf(MHD_Connection *connection,
   return found.values;
 }
 
+// Whether a proxy may find the body's length in a header that the library does
+// not take for one, which would make the body the next request: the name is no
+// name (white space behind it), the value has a CR in it, or it goes on in the
+// next line, which the library puts behind the name.
+bool mayHideLength(std::string name, std::string_view value) {
+  name = lower(std::move(name));
+  constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
+  bool isName = std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           signs.find(c) != signs.npos;
+  });
+  if (!isName || value.find('\r') != value.npos)
+    return true;
+  for (std::string_view length : {"content-length", "transfer-encoding"})
+    if (name != length && name.rfind(length, 0) == 0)
+      return true;
+  return false;
+}
+
+// Whether any header of a request may.
+bool mayHideLength(MHD_Connection *connection) {
+  bool found = false;
+  MHD_get_connection_values_n(
+      connection, MHD_HEADER_KIND,
+      [](void *to, MHD_ValueKind, const char *name, size_t length,
+         const char *value, size_t size) {
+        *static_cast<bool *>(to) |= mayHideLength(
+            {name, length}, {value ? value : "", value ? size : 0});
+        return MHD_YES;
+      },
+      &found);
+  return found;
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -238,6 +272,8 @@ std::string HttpServer::checkHead(Exchange &exchange,
     return "the request has more than " + std::to_string(limits.headers) +
            " headers";
   }
+  if (mayHideLength(connection))
+    return "a header has a name or a value that headers cannot have";
   // Two lengths, or a length and a coding, would leave the body's end open.
   std::vector<std::string> lengths = all("Content-Length"),
                            codings = all("Transfer-Encoding");
