@@ -160,8 +160,10 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ('{"model_type": 3}', "'model_type' is no text"),
         ('{"x": ' + DEEP + "}", "the JSON is nested more than 64 deep"),
         ('{"model_type": "gemma3", "text_config": 3}', "'text_config' is no object"),
+        (json.dumps(models.config(A))[:-1] + ', "rms_norm_eps": 0.5}', "an object of the JSON has a name twice"),
+        ('{"model_type": "llama", "rope_scaling": {"factor": 1, "fact\\u006fr": 2}}', "an object of the JSON has a name twice"),
     ],
-    ids=["empty", "cut", "list", "words", "number", "deep", "vision"],
+    ids=["empty", "cut", "list", "words", "number", "deep", "vision", "twice", "spelt twice"],
 )
 def test_config_json(tmp_path, text, says):
     folder = models.write_safetensors(tmp_path, A, WEIGHTS)
@@ -218,6 +220,7 @@ def header_of(tensors):
             "tensors overlap: one begins at byte 2, where another goes to 4",
         ),
         pytest.param(struct.pack("<Q", 200_006) + f'{{"x":{DEEP}}}'.encode(), "the JSON is nested more than 64 deep", id="deep"),
+        (struct.pack("<Q", 46) + b'{"x": {"dtype": "F32"}, "x": {"dtype": "F16"}}', "the safetensors header: an object of the JSON has a name twice"),
         (header_of({"lm_head.weight": {"dtype": "F32"}}), "the safetensors header describes 'lm_head.weight' in a way that cannot be read"),
         (header_of({"lm_head.weight": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]}}), "is of I64; greta-llm reads F32, F16, BF16 and F8_E4M3"),
         (header_of({"lm_head.weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}), "does not lie within the file as its shape says"),

@@ -185,6 +185,7 @@ def test_clients_that_leave(server):
         (b"[]", "the request is no JSON object"),
         (b'{"prompt": "\xff"}', "the request: is no JSON"),
         (b'{"prompt": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "the request: the JSON is nested more than 64 deep"),
+        (b'{"prompt": "x", "max_tokens": 1, "max_tokens": 3}', "the request: an object of the JSON has a name twice"),
         ({}, "'prompt' has to be a text or a list of tokens"),
         ({"prompt": ""}, "the prompt has no tokens"),
         ({"prompt": [512]}, "'prompt' has 512, which is no token of the model"),

@@ -32,6 +32,16 @@ TEST(Json, DepthAndValuesAreBounded) {
             "it: the JSON has more than 3 values");
 }
 
+TEST(Json, NamesAreThereOnce) {
+  const std::string twice = "it: an object of the JSON has a name twice";
+  EXPECT_EQ(refusal(R"({"a": 1, "a": 1})"), twice);
+  EXPECT_EQ(refusal(R"({"a": 1, "\u0061": 2})"), twice);
+  EXPECT_EQ(refusal(R"([0, {"b": [{"a": {}, "c": "a", "a": {"d": 1}}]}])"),
+            twice);
+  EXPECT_EQ(refusal(R"({"a": {"a": [{"a": ":"}, {"a:a": "\":"}]}})"), "");
+  EXPECT_EQ(mostNames(R"([{"a": 1, "b": {"c:c": ["d", "e", "f"]}}, ":"])"), 2u);
+}
+
 TEST(Json, BracketsInTextsAreTexts) {
   EXPECT_EQ(refusal("[\"" + std::string(100, '[') + "\\\"[\", 1]"), "");
   EXPECT_EQ(refusal("[\"" + std::string(100, '[')), "it: is no JSON");

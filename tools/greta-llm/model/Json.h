@@ -1,7 +1,8 @@
 // Json.h: JSON from a file or a client that nobody has checked. The library
 // parses any depth, but copies and writes values by recursion, and an array
 // takes some twenty times the bytes of its text. Both are bounded before
-// anything is parsed.
+// anything is parsed. Of a name that an object has twice the library keeps the
+// last value, other readers the first: that is an error.
 #ifndef GRETA_LLM_JSON_H
 #define GRETA_LLM_JSON_H
 
@@ -11,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace greta::llm {
@@ -24,8 +24,8 @@ struct JsonLimits {
   size_t values = 64u << 20u; // of all arrays and objects together
 };
 
-// Calls `visit` with each bracket and comma outside of strings. They are the
-// structure up to the first mistake in the text, which ends the parser too.
+// Calls `visit` with each bracket, comma and colon outside of strings. They are
+// the structure up to the first mistake in the text, which ends the parser too.
 // Returns whether the text ends inside a string.
 template <typename Visit>
 bool eachSign(std::string_view text, const Visit &visit) {
@@ -38,41 +38,51 @@ bool eachSign(std::string_view text, const Visit &visit) {
       continue;
     }
     isInString = c == '"';
-    if (c == '[' || c == '{' || c == ']' || c == '}' || c == ',')
+    if (c == '[' || c == '{' || c == ']' || c == '}' || c == ',' || c == ':')
       visit(c);
   }
   return isInString;
 }
 
-// The most names that one object of a text can have, or more: commas in it.
+// The most names that one object of a text can have: colons in it.
 inline size_t mostNames(std::string_view text) {
-  std::vector<std::pair<bool, size_t>> open; // is it an object, and its commas
+  std::vector<size_t> open; // the colons of each array and object
   size_t most = 0;
   eachSign(text, [&](char c) {
     if (c == '[' || c == '{')
-      open.push_back({c == '{', 1});
+      open.push_back(0);
     else if (open.empty())
       return;
-    else if (c != ',')
+    else if (c == ']' || c == '}')
       open.pop_back();
-    else if (open.back().first)
-      most = std::max(most, ++open.back().second);
+    else if (c == ':')
+      most = std::max(most, ++open.back());
   });
   return most;
+}
+
+// The names in all objects of a value.
+template <typename Json> size_t countNames(const Json &value) {
+  size_t count = value.is_object() ? value.size() : 0;
+  for (const Json &one : value)
+    if (one.is_structured())
+      count += countNames(one);
+  return count;
 }
 
 // Fails with one line that begins with `what`, such as the file's name.
 template <typename Json = nlohmann::json>
 Json parseJson(std::string_view text, const std::string &what,
                JsonLimits limits = {}) {
-  size_t depth = 0, values = 0;
+  size_t depth = 0, values = 0, names = 0;
   eachSign(text, [&](char c) {
     bool begins = c == '[' || c == '{';
     if (begins)
       ++depth;
-    else if (c != ',' && depth)
+    else if ((c == ']' || c == '}') && depth)
       --depth;
     values += begins || c == ',';
+    names += c == ':';
     if (depth > limits.depth)
       fail(what + ": the JSON is nested more than " +
            std::to_string(limits.depth) + " deep");
@@ -83,6 +93,8 @@ Json parseJson(std::string_view text, const std::string &what,
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded())
     fail(what + ": is no JSON");
+  if (countNames(value) != names)
+    fail(what + ": an object of the JSON has a name twice");
   return value;
 }
 
