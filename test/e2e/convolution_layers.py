@@ -95,6 +95,10 @@ def stable_diffusion():
         if channels != outputs:
             yield Layer(extent, channels, outputs)
 
+    def attention():
+        """The layers before and behind it."""
+        yield from [Layer(extent, channels, channels)] * 2
+
     extent, channels = 64, 320
     yield Layer(extent, 4, channels, taps=3)
     skipped = [channels]
@@ -104,17 +108,20 @@ def stable_diffusion():
             channels = outputs
             skipped.append(channels)
             if extent > 8:
-                yield Layer(extent, channels, channels)  # before and behind attention
+                yield from attention()
         if extent > 8:
             yield Layer(extent, channels, channels, taps=3, stride=2)
             extent //= 2
             skipped.append(channels)
     yield from residual(channels, channels)
-    yield Layer(extent, channels, channels)
+    yield from attention()
+    yield from residual(channels, channels)
     for outputs in (1280, 1280, 640, 320):
         for _ in range(3):
             yield from residual(channels + skipped.pop(), outputs)
             channels = outputs
+            if extent > 8:
+                yield from attention()
         if skipped:
             extent *= 2
             yield Layer(extent, channels, channels, taps=3)

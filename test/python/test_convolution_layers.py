@@ -29,6 +29,21 @@ def test_table():
     assert every[-1].extent == 7
 
 
+def test_table_of_stable_diffusion():
+    """The UNet of Stable Diffusion 1.5 has as many parameters as its published weights, with those of its norms and linear layers, which are no convolutions."""
+    every = list(models.stable_diffusion())
+    convolutions = sum(one.outputs * (one.taps**2 * one.channels + 1) for one in every)
+    # Attention to itself and to a text of width 768, and two linear layers, of which the first is gated; a group norm and three layer norms.
+    widths = [one.channels for one in every if one.taps == 1 and one.channels == one.outputs][::2]
+    attention = sum(4 * c * c + 2 * c * c + 2 * 768 * c + 12 * c * c + 11 * c + 8 * c for c in widths)
+    # A residual block has two group norms, and a linear layer from the time's 1280 numbers.
+    outputs = 2 * (320 + 640 + 1280 + 1280) + 2 * 1280 + 3 * (1280 + 1280 + 640 + 320)
+    inputs = outputs + sum(one.channels - one.outputs for one in every if one.taps == 1 and one.channels != one.outputs)
+    residuals = 2 * (inputs + outputs) + 1281 * outputs
+    rest = 321 * 1280 + 1281 * 1280 + 2 * 320  # two linear layers of the time, and the last norm
+    assert convolutions + attention + residuals + rest == 859_520_964
+
+
 def test_layers():
     layers = models.layers()
     assert layers[Layer(14, 1024, 2048, stride=2)] == ["ResNet-50"]  # the last shortcut
