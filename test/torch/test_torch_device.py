@@ -141,6 +141,45 @@ def test_fallback_is_counted_and_forbidden(rdna):
     assert any("qr" in name for name in torch.rdna.fallbacks())
 
 
+@pytest.mark.parametrize("layout", ("sparse_coo", "sparse_csr", "sparse_bsc"))
+def test_sparse_tensors(rdna, layout):
+    """Sparse tensors lie on the device with their parts; operators on them run on the CPU, counted, or are errors where that is forbidden."""
+    torch = rdna
+    dense = torch.tensor([[0, 2.0, 0, 1], [3, 0, 4, 0]])
+    host = dense.to_sparse(layout=getattr(torch, layout), blocksize=(1, 2) if "bs" in layout else None)
+    x = host.to("rdna")
+    assert x.device.type == "rdna" and x.layout == host.layout and x.values().device == x.device
+    places = "indices" if layout == "sparse_coo" else "row_indices" if layout == "sparse_bsc" else "col_indices"
+    assert torch.equal(getattr(x, places)().cpu(), getattr(host, places)()) and torch.equal(x.clone().cpu().to_dense(), dense)
+    assert not torch.rdna.fallbacks()
+    with pytest.raises(NotImplementedError, match="forbid_fallback"):
+        x.to_dense()
+    torch.rdna.forbid_fallback(False)
+    assert torch.equal(x.to_dense().cpu(), dense) and torch.equal(dense.to("rdna").to_sparse(layout=host.layout, blocksize=(1, 2) if "bs" in layout else None).cpu().to_dense(), dense)
+    if layout != "sparse_bsc":  # the CPU has no such kernels for blocks
+        y = torch.arange(12.0).reshape(4, 3)
+        assert torch.equal((x @ y.to("rdna")).cpu(), dense @ y)
+        result = x.mul_(2.0)
+        assert result is x and torch.equal(x.cpu().to_dense(), 2 * dense)
+    assert "aten::_to_dense" in torch.rdna.fallbacks()
+
+
+def test_sparse_gradients(rdna):
+    """Gradients of an embedding are its rows, and SparseAdam moves these rows alone, as on the CPU."""
+    torch = rdna
+    torch.rdna.forbid_fallback(False)
+    torch.manual_seed(0)
+    host = torch.nn.Embedding(6, 3, sparse=True)
+    weights = []
+    for table in (host, copy.deepcopy(host).to("rdna")):
+        optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+        table(torch.tensor([1, 4, 1], device=table.weight.device)).square().sum().backward()
+        assert table.weight.grad.layout == torch.sparse_coo and table.weight.grad.device == table.weight.device
+        optimizer.step()
+        weights.append(table.weight.detach().cpu())
+    torch.testing.assert_close(weights[1], weights[0])
+
+
 @pytest.mark.parametrize("variable", ("1", "0", None))
 def test_autoload(rdna, alone, variable):
     """torch alone knows the device where a variable asks for it, and greta is not imported otherwise."""
