@@ -120,6 +120,9 @@ def test_samples_are_adapted(monkeypatch):
 
     ones = torch.ones(6)
     assert script.adapted(torch, "sort", sample(ones, 0, descending=True)).kwargs == {"dim": 0, "descending": True, "stable": True}
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int64):
+        found = script.adapted(torch, "msort", sample(torch.ones(8000, dtype=dtype))).input
+        assert found.dtype == dtype and found.unique().numel() == 8000 and found.isfinite().all()
     assert script.adapted(torch, "topk", sample(ones, 2)).input.unique().numel() == 6
     assert script.adapted(torch, "tensor_split", sample(ones, torch.tensor([1, 2]))).args == ([1, 2],)
     assert torch.equal(script.adapted(torch, "add", sample(ones, 2)).input, ones)
