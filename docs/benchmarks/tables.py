@@ -331,6 +331,16 @@ def grouped_gemm():
 
 
 @table
+def skinny_amd():
+    """GEMMs with one row: bytes of weights a cycle of each chip, and of its memory's."""
+    records = [r for r in rows("weight_formats.csv") if r["m"] == "1"]
+    chips = distinct(records, "chip")
+    cells = {(r["format"], r["chip"]): f"{r['launch_bytes']} ({number(r['of_memory'], 2)})" for r in records}
+    bits = {r["format"]: r["bits"] for r in records}
+    return markdown(["weights", "bits", *chips, "commit"], [[f, bits[f], *(cells.get((f, c)) for c in chips), records[0]["commit"]] for f in bits])
+
+
+@table
 def amd_attention():
     """Main loops of attention."""
     body = [

@@ -5,6 +5,7 @@
 One product of M rows with SIZE x SIZE weights, in the configuration that the compiler chooses.
   bytes            of the weights with their scales and minima; bits: of one weight, with its share of these
   us               of the kernel (several are added); gbs: the bytes over it, in GB/s; of_q4_0: over that of Q4_0 on the chip
+  launch_bytes     the bytes over the cycles of the whole launch at the peak clock; of_memory: the share of these cycles that memory needs at its full speed
   cycles           of the compute units alone, as if memory had any bandwidth; bytes_per_cycle: the bytes over it
   valu, bound      the share of time that the vector ALUs are busy, and what bounds the kernel
   tile             rows x columns x depth
@@ -18,8 +19,8 @@ import zipfile
 
 from issue_model import ROOT, records, tool
 
-FIELDS = ["date", "commit", "chip", "m", "format", "bytes", "bits", "us", "gbs", "of_q4_0", "cycles", "bytes_per_cycle", "valu", "bound", "vgprs", "tile"]
-CHIPS = "gfx942", "gfx1100", "gfx1201"
+FIELDS = ["date", "commit", "chip", "m", "format", "bytes", "bits", "us", "gbs", "of_q4_0", "launch_bytes", "of_memory", "cycles", "bytes_per_cycle", "valu", "bound", "vgprs", "tile"]
+CHIPS = "gfx942", "gfx1100", "gfx1151", "gfx1201"
 # Format: bits of a weight in q and in high, weights of a group, element type of scales, whether there are minima.
 FORMATS = {
     "q4_0": (4, 0, 32, "f16", False),
@@ -99,11 +100,12 @@ def main():
                     pairs = list(estimates(pathlib.Path(folder), chip, name, m, options.size))
                     count = sum(map(size_of, weights_of(name, options.size)))
                     longest, estimate = max(pairs, key=lambda pair: pair[1]["cycles"])
-                    cycles, us = (sum(e[key] for _, e in pairs) for key in ("cycles", "microseconds"))
+                    cycles, us, launch, memory = (sum(e[key] for _, e in pairs) for key in ("cycles", "microseconds", "launch_cycles", "memory_cycles"))
                     base = base or count / us
                     config = longest.get("config") or {}
                     tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth") if key in config)
                     row = dict(chip=chip, m=m, format=name, bytes=count, bits=round(8 * count / options.size**2, 3), us=round(us, 2), gbs=round(count / us / 1000), of_q4_0=round(count / us / base, 3))
+                    row |= dict(launch_bytes=round(count / launch), of_memory=round(memory / launch, 3))
                     row |= dict(cycles=round(cycles), bytes_per_cycle=round(count / cycles), valu=round(estimate["busy"]["valu"], 3), bound=estimate["bound"], vgprs=longest["stats"]["vgprs"], tile=tile)
                     rows.append(records.origin() | row)
                     print({key: value for key, value in rows[-1].items() if key not in ("date", "commit")}, flush=True)
