@@ -567,8 +567,6 @@ def test_tokenizer(tmp_path, change, says):
             {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.merges": ["aa"]},
             "the tokenizer's merge 'aa' is no pair",
         ),
-        # llama.cpp's own pattern for files that name none, of which no model was trained with it.
-        ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "default"}, "the tokenizer's pattern 'default' is not known"),
         ({"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["a"]}, "the tokenizer has no score for each token"),
         (
             {"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.scores": [float("nan")]},

@@ -40,6 +40,9 @@ SPLITS = [
     ("glm4", "aBc's 12345", ["aBc", "'s", " ", "123", "45"]),
     ("smollm", "a12 'sb", ["a", "1", "2", " '", "sb"]),
     ("deepseek-v3", "12345.abc 漢字かな", ["123", "45", ".abc", " ", "漢字かな"]),
+    ("megrez", "aB's 12 e\u0301", ["aB", "'s", " ", "1", "2", " e", "\u0301"]),
+    ("default", "it's 12345 abc!?x $5", ["it", "'", "s", " ", "123", "45", " abc", "!?", "x", " ", "$", "5"]),
+    ("", "a1b", ["a", "1", "b"]),
 ]
 
 
@@ -59,6 +62,7 @@ def test_split(tmp_path, pre, text, pieces):
     case = {"model": "gpt2", "pre": pre, "tokens": tokens, "merges": merges}
     ran = llm("tokenize", "--no-special", write_vocabulary(tmp_path / "v.gguf", case), "--", text)
     assert ran.returncode == 0, ran.stderr
+    assert ("names no pattern of its tokenizer" in ran.stderr) == (pre in ("", "default"))
     assert [tokens[i] for i in json.loads(ran.stdout)] == ["".join(alphabet[b] for b in piece.encode()) for piece in pieces]
 
 

@@ -41,17 +41,25 @@ constexpr const char *casedWords =
 
 const std::vector<GgufTokenizer> &ggufTokenizers() {
   using T = GgufTokenizer;
+  // Names that llama.cpp treats alike share a row.
   static const std::vector<GgufTokenizer> all = {
-      {"llama-bpe llama3 llama-v3", {cl100k}, T::WholePieces | T::Begins},
+      {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral lfm2 midm-2.0 "
+       "jina-v5-nano",
+       {cl100k},
+       T::WholePieces | T::Begins},
       {"dbrx smaug-bpe chatglm-bpe", {cl100k}},
-      {"glm4", {cl100k}, T::WholePieces},
-      {"qwen2 deepseek-r1-qwen", {qwen2}, T::Composes},
+      {"glm4 glm5", {cl100k}, T::WholePieces},
+      {"qwen2 deepseek-r1-qwen kormo f2llmv2", {qwen2}, T::Composes},
+      {"stablelm2 hunyuan solar-open megrez grok-2", {qwen2}},
       {"qwen35", {qwen35}},
-      {"gpt-4o llama4", {o200k}},
+      {"gpt-4o llama4 kanana2 talkie minimax-m2", {o200k}},
       {"tekken", {tekken}, T::WholePieces | T::Begins},
-      {"gpt-2 phi-2 roberta-bpe", {gpt2Pattern}},
+      {"gpt-2 phi-2 roberta-bpe jina-es jina-de jina-v2-es jina-v2-de gigachat "
+       "a.x-4.0 mellum modern-bert exaone4 jais trillion granite-docling",
+       {gpt2Pattern}},
       {"olmo mpt", {gpt2Pattern}, T::Composes},
-      {"starcoder refact smollm", {digits, gpt2Pattern}},
+      {"starcoder refact smollm codeshell exaone minerva-7b mellum2",
+       {digits, gpt2Pattern}},
       {"command-r", {digits, gpt2Pattern}, T::Composes},
       {"falcon", {R"([\p{P}$+<=>^~|`]+)", gpt2Pattern, "[0-9][0-9][0-9]"}},
       {"deepseek-llm",
@@ -59,10 +67,13 @@ const std::vector<GgufTokenizer> &ggufTokenizers() {
         R"(\s+$)", eastAsian, digits}},
       {"deepseek-coder",
        {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", eastAsian, digits}},
-      {"deepseek-v3",
+      {"deepseek-v3 hunyuan-dense joyai-llm hy_v4",
        {R"(\p{N}{1,3})", "[一-龥぀-ゟ゠-ヿ]+",
         R"([!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
         R"( ?[\p{P}\p{S}]+[\r\n]*|)" SPACES}},
+      // What llama.cpp takes for files that name no pattern.
+      {"default",
+       {R"([\p{P}$+<=>^~|]+)", gpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
   };
   return all;
 }

@@ -7,6 +7,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstdio>
 
 namespace greta::llm {
 
@@ -180,6 +181,13 @@ void TableReader::fromGguf() {
     ggufUnigram(data, tokens);
   } else if (kind == "gpt2") {
     std::string pre = text(at(data, {"tokenizer.ggml.pre"}));
+    if (pre.empty() || pre == "default") {
+      pre = "default";
+      fprintf(stderr,
+              "%s: names no pattern of its tokenizer, so texts are split by "
+              "llama.cpp's default, with which few models were trained\n",
+              model.path.c_str());
+    }
     const GgufTokenizer *known = findGgufTokenizer(pre);
     if (!known)
       fail(model.path + ": the tokenizer's pattern '" + pre +
