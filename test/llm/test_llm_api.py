@@ -315,10 +315,10 @@ def channels(server):
     assert chat(server, messages=thought, max_tokens=1)["usage"]["prompt_tokens"] > 100
 
 
-@pytest.mark.parametrize("mark", ["[TOOL_CALLS]", "<|python_tag|>", "<|channel|>"])
-def test_other_styles(tmp_path, mark):
+@pytest.mark.parametrize("mark, more", [("[TOOL_CALLS]", ""), ("[TOOL_CALLS]", "[ARGS]"), ("<|python_tag|>", ""), ("<|channel|>", "<|message|>")])
+def test_other_styles(tmp_path, mark, more):
     """Mistral's mark is a token of its own, which begins the answer where a call is required, as is the one of gpt-oss; Llama's calls are whole answers."""
-    template = "{% if tools %}{{ tools | tojson }}{# " + mark + "<|message|> #}{% endif %}{{ messages[0].thinking }}{{ messages[0].content }}"
+    template = "{% if tools %}{{ tools | tojson }}{# " + mark + more + " #}{% endif %}{{ messages[0].thinking }}{{ messages[0].content }}"
     folder = with_template(tmp_path / "m", template)
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     tokenizer["added_tokens"][0]["content"] = mark

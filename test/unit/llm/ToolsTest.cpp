@@ -28,7 +28,9 @@ TEST(Tools, CallsAreReadFromPieces) {
   const ToolChoice hermes = styled(ToolStyle::Hermes),
                    mistral = styled(ToolStyle::Mistral),
                    llama = styled(ToolStyle::Llama),
+                   named = styled(ToolStyle::MistralNamed),
                    granite = styled(ToolStyle::Granite),
+                   cohere = styled(ToolStyle::Cohere),
                    deepSeek = styled(ToolStyle::DeepSeek),
                    glm = styled(ToolStyle::Glm),
                    harmony = styled(ToolStyle::Harmony),
@@ -118,6 +120,30 @@ TEST(Tools, CallsAreReadFromPieces) {
        "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]",
        "",
        {{"f", "{}"}}},
+      {named,
+       "so [TOOL_CALLS]f[ARGS]{\"a\": "
+       "\"[ARGS]\"}[TOOL_CALLS]g[CALL_ID]x1[ARGS] "
+       "{}",
+       "so",
+       {{"f", "{\"a\":\"[ARGS]\"}"}, {"g", "{}"}}},
+      {named, "[TOOL_CALLS]h[ARGS]{}", "[TOOL_CALLS]h[ARGS]{}", {}},
+      {named, "[TOOL_CALLS]f[ARGS]no", "[TOOL_CALLS]f[ARGS]no", {}},
+      {named, "[TOOL_CALLS]f[ARGS]{} and", "and", {{"f", "{}"}}},
+      {named, "a [TOOL_CALLS]f", "a [TOOL_CALLS]f", {}},
+      {styled(ToolStyle::MistralNamed, "[TOOL_CALLS]g[ARGS]"),
+       "{\"b\": 2}",
+       "",
+       {{"g", "{\"b\":2}"}}},
+      {cohere,
+       "so\n<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": "
+       "\"f\", \"parameters\": {\"a\": 1}},\n    {\"tool_call_id\": \"1\", "
+       "\"tool_name\": \"g\", \"parameters\": {}}\n]<|END_ACTION|>",
+       "so",
+       {{"f", "{\"a\":1}"}, {"g", "{}"}}},
+      {cohere,
+       "<|START_ACTION|>[{\"name\": \"f\"}]<|END_ACTION|>",
+       "<|START_ACTION|>[{\"name\": \"f\"}]<|END_ACTION|>",
+       {}},
       {deepSeek,
        "so\n\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>"
        "f\n"
@@ -229,6 +255,9 @@ TEST(Tools, StylesOfTemplates) {
   EXPECT_EQ(toolStyleOf("{% if tools %}[TOOL_CALLS]"), ToolStyle::Mistral);
   EXPECT_EQ(toolStyleOf("{% if tools %}{\"parameters\""), ToolStyle::Llama);
   EXPECT_EQ(toolStyleOf("{% if tools %}<|tool_call|>"), ToolStyle::Granite);
+  EXPECT_EQ(toolStyleOf("{% if tools %}[TOOL_CALLS][ARGS]"),
+            ToolStyle::MistralNamed);
+  EXPECT_EQ(toolStyleOf("{% if tools %}<|END_ACTION|>"), ToolStyle::Cohere);
   EXPECT_EQ(toolStyleOf("{% if tools %}<|observation|>"), ToolStyle::Glm);
   EXPECT_EQ(toolStyleOf("<｜tool▁sep｜>"), ToolStyle::DeepSeekPlain);
   EXPECT_EQ(toolStyleOf("<｜tool▁sep｜>\n```json"), ToolStyle::DeepSeek);
@@ -251,6 +280,10 @@ TEST(Tools, GrammarsFitReaders) {
        "\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"},
       {ToolStyle::Granite, "", "",
        "<|tool_call|>[{\"name\": \"g\", \"arguments\": {}}]"},
+      {ToolStyle::MistralNamed, "[TOOL_CALLS]", "", "f[ARGS]{}"},
+      {ToolStyle::MistralNamed, "[TOOL_CALLS]g[ARGS]", "g", "{}"},
+      {ToolStyle::Cohere, "<|START_ACTION|>", "",
+       "[{\"tool_name\": \"f\", \"parameters\": {}}]<|END_ACTION|>"},
       {ToolStyle::DeepSeek, deepSeek, "",
        "function<｜tool▁sep｜>f\n```json\n{}\n```<｜tool▁call▁end｜>"
        "<｜tool▁calls▁end｜>"},

@@ -1,6 +1,7 @@
 // Tools.cpp: see Tools.h.
 #include "server/Tools.h"
 #include "model/Json.h"
+#include "server/ToolMarks.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,18 +13,6 @@ namespace greta::llm {
 using json = nlohmann::ordered_json;
 
 namespace {
-constexpr const char *callBegin = "<tool_call>", *callEnd = "</tool_call>",
-                     *mistralMark = "[TOOL_CALLS]",
-                     *graniteMark = "<|tool_call|>",
-                     *pythonMark = "<|python_tag|>", *glmMark = "<|assistant|>",
-                     *callsBeginOfDeepSeek = "<｜tool▁calls▁begin｜>",
-                     *callBeginOfDeepSeek = "<｜tool▁call▁begin｜>",
-                     *separatorOfDeepSeek = "<｜tool▁sep｜>",
-                     *callEndOfDeepSeek = "<｜tool▁call▁end｜>",
-                     *callsEndOfDeepSeek = "<｜tool▁calls▁end｜>",
-                     *headOfFunctions = "<|channel|>commentary to=functions.",
-                     *headEndOfFunctions = " <|constrain|>json<|message|>";
-
 bool begins(const std::string &text, const std::string &with) {
   return text.compare(0, with.size(), with) == 0;
 }
@@ -44,8 +33,10 @@ ToolStyle toolStyleOf(const std::string &chatTemplate) {
   if (!has("tools"))
     return ToolStyle::None;
   return has(callBegin)           ? ToolStyle::Hermes
+         : has(mistralValues)     ? ToolStyle::MistralNamed
          : has(mistralMark)       ? ToolStyle::Mistral
          : has(graniteMark)       ? ToolStyle::Granite
+         : has(callsEndOfCohere)  ? ToolStyle::Cohere
          : has("<|observation|>") ? ToolStyle::Glm
                                   : ToolStyle::Llama;
 }
@@ -58,8 +49,12 @@ std::vector<std::string> toolMarks(ToolStyle style) {
     return {callBegin, callEnd};
   case ToolStyle::Mistral:
     return {mistralMark};
+  case ToolStyle::MistralNamed:
+    return {mistralMark, mistralNumber, mistralValues};
   case ToolStyle::Granite:
     return {graniteMark};
+  case ToolStyle::Cohere:
+    return {callsBeginOfCohere, callsEndOfCohere};
   case ToolStyle::Llama:
     return {pythonMark};
   case ToolStyle::DeepSeek:
@@ -95,13 +90,14 @@ shownTokens(const Tokenizer &tokenizer, const ToolChoice &choice) {
 }
 
 std::string beginningOfCall(const ToolChoice &choice) {
+  bool isKnown = choice.names.size() == 1 || !choice.name.empty();
+  std::string name =
+      choice.name.empty() && isKnown ? choice.names[0] : choice.name;
   switch (choice.style) {
   case ToolStyle::Harmony:
-    return headOfFunctions +
-           (choice.names.size() == 1 || !choice.name.empty()
-                ? (choice.name.empty() ? choice.names[0] : choice.name) +
-                      headEndOfFunctions
-                : "");
+    return headOfFunctions + (isKnown ? name + headEndOfFunctions : "");
+  case ToolStyle::MistralNamed:
+    return mistralMark + (isKnown ? name + mistralValues : "");
   case ToolStyle::DeepSeek:
   case ToolStyle::DeepSeekPlain:
     return std::string(callsBeginOfDeepSeek) + callBeginOfDeepSeek;
@@ -115,97 +111,6 @@ std::string beginningOfCall(const ToolChoice &choice) {
 
 std::string beginningOfText(ToolStyle style) {
   return style == ToolStyle::Harmony ? "<|channel|>final<|message|>" : "";
-}
-
-//===----------------------------------------------------------------------===//
-// The grammar of calls
-//===----------------------------------------------------------------------===//
-
-namespace {
-// The text around calls, and around a call's name and arguments.
-struct Around {
-  std::string begin, beforeName, beforeValues, behindValues, between, end;
-};
-
-Around around(ToolStyle style) {
-  std::string begin = callBeginOfDeepSeek, separator = separatorOfDeepSeek,
-              end = callEndOfDeepSeek;
-  switch (style) {
-  case ToolStyle::Mistral:
-  case ToolStyle::Granite:
-    return {toolMarks(style)[0] + "[",
-            "{\"name\": ",
-            ", \"arguments\": ",
-            "}",
-            ", ",
-            "]"};
-  case ToolStyle::Llama:
-    return {"", "{\"name\": ", ", \"parameters\": ", "}", "", ""};
-  case ToolStyle::DeepSeek:
-    return {callsBeginOfDeepSeek + begin + "function" + separator,
-            "",
-            "\n```json\n",
-            "\n```" + end,
-            "\n" + begin + "function" + separator,
-            callsEndOfDeepSeek};
-  case ToolStyle::DeepSeekPlain:
-    return {callsBeginOfDeepSeek + begin,
-            "",
-            separator,
-            end,
-            begin,
-            callsEndOfDeepSeek};
-  case ToolStyle::Glm:
-    return {"", "", "\n", "", "", ""};
-  case ToolStyle::Harmony:
-    return {headOfFunctions, "", headEndOfFunctions, "", "", ""};
-  default:
-    return {"<tool_call>\n",
-            "{\"name\": ",
-            ", \"arguments\": ",
-            "}",
-            "\n</tool_call>\n<tool_call>\n",
-            "\n</tool_call>"};
-  }
-}
-} // namespace
-
-Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
-  GrammarBuilder b;
-  Around all = around(choice.style);
-  bool isJson = !all.beforeName.empty();
-  // The prompt may end with the beginning, and with the name, too.
-  bool isNamed = choice.begun.size() > all.begin.size();
-  std::vector<GrammarBuilder::Expression> ways;
-  for (const json &tool : tools) {
-    const json &function = tool.at("function");
-    std::string name = function.at("name").get<std::string>();
-    if (!choice.name.empty() && name != choice.name)
-      continue;
-    json any = {{"type", "object"}};
-    std::string head =
-        all.beforeName + (isJson ? json(name).dump() : name) + all.beforeValues;
-    ways.push_back(
-        b.sequence({b.literal(isNamed ? "" : head),
-                    addSchema(b, function.contains("parameters") &&
-                                         !function["parameters"].is_null()
-                                     ? function["parameters"]
-                                     : any),
-                    b.literal(all.behindValues)}));
-  }
-  int32_t call = b.newRule(), root = b.newRule();
-  b.define(call, b.choice(std::move(ways)));
-  GrammarBuilder::Expression one = b.call(call);
-  bool isAlone = choice.isSingle || all.between.empty();
-  std::string begin = isNamed ? "" : all.begin.substr(choice.begun.size());
-  b.define(
-      root,
-      b.sequence(
-          {b.literal(begin), one,
-           isAlone ? b.empty()
-                   : b.repeat(b.sequence({b.literal(all.between), one}), 0, 63),
-           b.literal(all.end)}));
-  return b.finish(root);
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,10 +168,11 @@ bool CallReader::readDeepSeek(const std::string &text, Part &part) {
 /// none.
 bool CallReader::readCalls(const std::string &text, Part &part) {
   std::vector<ToolCall> calls;
+  const char *nameKey = style == ToolStyle::Cohere ? "tool_name" : "name";
   auto take = [&](const json &call) {
-    if (!call.is_object() || !call.contains("name") ||
-        !call["name"].is_string() ||
-        !isOffered(call["name"].get<std::string>()))
+    if (!call.is_object() || !call.contains(nameKey) ||
+        !call[nameKey].is_string() ||
+        !isOffered(call[nameKey].get<std::string>()))
       return false;
     // An answer that is JSON may have a name, too.
     static const std::set<std::string> keys = {"name", "arguments",
@@ -278,7 +184,7 @@ bool CallReader::readCalls(const std::string &text, Part &part) {
                          : call.contains("parameters") ? &call["parameters"]
                                                        : nullptr;
     calls.push_back(
-        {call["name"].get<std::string>(),
+        {call[nameKey].get<std::string>(),
          !values ? "{}"
          : values->is_string()
              ? values->get<std::string>()
@@ -311,6 +217,7 @@ void CallReader::giveUp(size_t end, Part &part) {
 void CallReader::endCall(size_t end) {
   held.erase(0, end);
   opening.clear();
+  called.clear();
   searched = ends = depth = 0;
   isInCall = isInString = false;
   isBehindCall = true;
@@ -384,14 +291,35 @@ bool CallReader::takeJson(bool isLast, Part &part) {
   if (end == held.npos && !isLast)
     return false;
   auto read = [&](const std::string &text) {
-    return style == ToolStyle::Glm ? readCall(called, text, part)
-                                   : readCalls(text, part);
+    return called.empty() ? readCalls(text, part)
+                          : readCall(called, text, part);
   };
   if (end && end != held.npos && read(held.substr(0, end)))
     endCall(end);
   else
     giveUp(end && end != held.npos ? end : held.size(), part);
   return true;
+}
+
+/// A call of Mistral's newer models, whose name is in front of the JSON. False:
+/// its end is not there yet.
+bool CallReader::takeNamed(bool isLast, Part &part) {
+  constexpr size_t longest = 256; // of a name and the call's number
+  if (called.empty()) {
+    size_t end = held.find(mistralValues);
+    if (end == held.npos && !isLast && held.size() < longest)
+      return false;
+    std::string name = held.substr(0, std::min(held.find('['), held.size()));
+    if (end == held.npos || name.empty() || !isOffered(name)) {
+      giveUp(held.size(), part);
+      return true;
+    }
+    called = name;
+    end += strlen(mistralValues);
+    opening += held.substr(0, end);
+    held.erase(0, end);
+  }
+  return takeJson(isLast, part);
 }
 
 /// Reads the front of an answer in Llama's style, or what follows a call.
@@ -469,7 +397,9 @@ bool CallReader::beginsMarked(bool isLast, Part &part) {
       isDeepSeek(style) ? callBeginOfDeepSeek : toolMarks(style)[0];
   // Marks around all calls, which are no text either.
   std::string before = isDeepSeek(style) ? callsBeginOfDeepSeek : "",
-              behind = isDeepSeek(style) ? callsEndOfDeepSeek : "";
+              behind = isDeepSeek(style)            ? callsEndOfDeepSeek
+                       : style == ToolStyle::Cohere ? callsEndOfCohere
+                                                    : "";
   // Line breaks between calls are no text.
   if (isBehindCall) {
     held.erase(0, std::min(held.find_first_not_of(" \n"), held.size()));
@@ -572,9 +502,10 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
     if (style == ToolStyle::Harmony)
       return takeHarmony(isLast, part);
     if (isInCall)
-      return style == ToolStyle::Hermes ? takeTagged(isLast, part)
-             : isDeepSeek(style)        ? takeBetween(isLast, part)
-                                        : takeJson(isLast, part);
+      return style == ToolStyle::Hermes         ? takeTagged(isLast, part)
+             : isDeepSeek(style)                ? takeBetween(isLast, part)
+             : style == ToolStyle::MistralNamed ? takeNamed(isLast, part)
+                                                : takeJson(isLast, part);
     return style == ToolStyle::Llama ? beginsLlama(isLast, part)
            : style == ToolStyle::Glm ? beginsGlm(isLast, part)
                                      : beginsMarked(isLast, part);

@@ -6,6 +6,10 @@
 //
 //   Hermes, Qwen  <tool_call>{"name": "f", "arguments": {..}}</tool_call>
 //   Mistral       [TOOL_CALLS][{"name": "f", "arguments": {..}}]
+//                 Small 3.2 and later: of each call [TOOL_CALLS]f[ARGS]{..},
+//                 which may have [CALL_ID] and a number behind the name
+//   Command-R7B   <|START_ACTION|>[{"tool_name": "f", "parameters": {..}}]
+//                 <|END_ACTION|>
 //   Granite 3     <|tool_call|>[{"name": "f", "arguments": {..}}]
 //   Llama 3       {"name": "f", "parameters": {..}}, at the beginning; more
 //                 behind semicolons
@@ -33,7 +37,9 @@ enum class ToolStyle {
   None,
   Hermes,
   Mistral,
+  MistralNamed, // Small 3.2 and later
   Granite,
+  Cohere,
   Llama,
   DeepSeek,
   DeepSeekPlain, // V3.1
@@ -104,6 +110,7 @@ private:
   bool takeTagged(bool isLast, Part &part);
   bool takeBetween(bool isLast, Part &part);
   bool takeJson(bool isLast, Part &part);
+  bool takeNamed(bool isLast, Part &part);
   bool beginsLlama(bool isLast, Part &part);
   bool beginsGlm(bool isLast, Part &part);
   bool beginsMarked(bool isLast, Part &part);
@@ -116,7 +123,7 @@ private:
                  hasCalled = false;
   bool takesAny;
   ThoughtReader thoughts;
-  std::string called;  // GLM's: the function of the call
+  std::string called;  // the function whose arguments come by themselves
   std::string channel; // harmony's, of the message that `held` is of
   // `held` begins with a call, and `opening` is the whitespace and the mark in
   // front of it. So many of its bytes are searched; they have so many end tags
