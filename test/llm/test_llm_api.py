@@ -160,6 +160,33 @@ def test_chances(server):
     assert sum((p["choices"][0].get("logprobs", {}).get("token_logprobs", []) for p in streamed), []) == chances["token_logprobs"]
 
 
+def test_chances_of_a_prompt(server):
+    """With echo each token of the prompt has its chance, too, but for the first one: what the model says behind the tokens before it."""
+    prompt = tokenize(server, "Once upon a time, in a land far away, there was a king. ") * 3
+    assert len(prompt) > 2 * 64  # of which a pass has at most 64
+    body = dict(prompt=prompt, max_tokens=2, temperature=0)
+    answer = ask(server, "/v1/completions", **body, logprobs=2, echo=True)
+    (choice,), told = answer["choices"], answer["choices"][0]["logprobs"]
+    assert cached(answer) == 0 and "".join(told["tokens"][: len(prompt)]) == ask(server, "/detokenize", tokens=prompt)["content"]
+    assert len(told["tokens"]) == len(told["token_logprobs"]) == len(told["top_logprobs"]) == len(prompt) + 2
+    assert told["token_logprobs"][0] is None and told["top_logprobs"][0] is None and max(told["token_logprobs"][1:]) < 0
+    assert all(chance <= max(top.values()) + 1e-6 for chance, top in zip(told["token_logprobs"][1:], told["top_logprobs"][1:]))
+    for i in (1, 63, 64, 65, len(prompt) - 1):
+        alone = ask(server, "/v1/completions", prompt=prompt[:i], max_tokens=1, temperature=0, logprobs=20)["choices"][0]["logprobs"]["top_logprobs"][0]
+        assert max(alone.values()) == pytest.approx(max(told["top_logprobs"][i].values()), abs=2e-2)
+        if told["tokens"][i] in alone:
+            assert alone[told["tokens"][i]] == pytest.approx(told["token_logprobs"][i], abs=2e-2)
+    assert choice["text"].endswith(ask(server, "/v1/completions", **body)["choices"][0]["text"])
+    # Several answers, as events, beside somebody who generates.
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(ask, server, "/v1/completions", prompt="x", max_tokens=60, seed=1)
+        pieces = events(ask(server, "/v1/completions", **body, logprobs=2, echo=True, n=2, stream=True))
+        assert other.result()["usage"]["completion_tokens"] > 0
+    for index in range(2):
+        mine = [p["choices"][0]["logprobs"]["token_logprobs"] for p in pieces if p["choices"][0]["index"] == index and "logprobs" in p["choices"][0]]
+        assert sum(mine, [])[1 : len(prompt)] == pytest.approx(told["token_logprobs"][1 : len(prompt)], abs=2e-2)
+
+
 def test_biases_and_penalties(server):
     (a,), (b,) = tokenize(server, "a"), tokenize(server, "b")
     body = dict(prompt=tokenize(server, "Once upon a time, in a land far away, there was a king."), max_tokens=8, temperature=0)

@@ -76,9 +76,10 @@ bool Scheduler::reserve(Job &job) {
   return false;
 }
 
-/// Takes the part of the prompt that the cache has.
+/// Takes the part of the prompt that the cache has, but for one whose tokens'
+/// chances are told.
 void Scheduler::share(Job &job) {
-  if (sharesPages)
+  if (sharesPages && !job.tellsPrompt())
     engine.share(job.sequence, job.request.tokens);
   job.evaluated = static_cast<size_t>(job.sequence.length);
 }
@@ -146,6 +147,11 @@ void Scheduler::preempt(Job &job) {
   // First, as it may fail: whoever waits is told then.
   engine.end(job.place);
   release(job);
+  // A prompt that is not yet told as a whole is told anew.
+  if (job.tellsPrompt())
+    job.heldTokens.clear();
+  else
+    job.request.tellsPrompt = false;
   if (!isDeterministic) {
     std::vector<int32_t> &tokens = job.request.tokens;
     tokens.insert(tokens.end(), job.chosen.begin(), job.chosen.end());

@@ -4,6 +4,7 @@
 #include "server/Scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace greta::llm {
@@ -13,6 +14,8 @@ static constexpr double ageing = 0.25;
 static constexpr int mostPasses = 8; // over prompts in one turn
 // A step takes parts of prompts along while no sequence has more keys.
 static constexpr int64_t mostKeysOfPart = 1024;
+// Of a prompt whose tokens' chances are told: each has a row of logits.
+static constexpr size_t mostToldTokens = 64;
 
 /// The prompt with the fewest tokens left, of those that are not taken already;
 /// those that wait become shorter.
@@ -43,6 +46,10 @@ Scheduler::nextPrompt(const std::vector<std::shared_ptr<Job>> &without) const {
 bool Scheduler::takesParts(
     const std::vector<std::shared_ptr<Job>> &jobs) const {
   return !drafts && !isDeterministic && engine.stepsWithParts() &&
+         std::none_of(running.begin(), running.end(),
+                      [](const auto &job) {
+                        return job->answer && job->tellsPrompt();
+                      }) &&
          std::all_of(jobs.begin(), jobs.end(),
                      [](const auto &job) {
                        return job->promptSize() + job->queued <= mostKeysOfPart;
@@ -68,14 +75,19 @@ bool Scheduler::queuePrompts(bool othersWait) {
     Pass pass = nextPass(std::min(room, tokensOfPart(othersWait, left)));
     if (pass.jobs.empty())
       break;
-    noteTime(pass);
-    engine.append(partsOf(pass));
+    bool isTold = pass.jobs.front()->tellsPrompt();
+    if (isTold) {
+      tellPrompt(pass);
+    } else {
+      noteTime(pass);
+      engine.append(partsOf(pass));
+    }
     endPass(pass);
     room -= std::min(room, pass.tokens);
     left -= partTimes.of(pass.tokens);
     // Alone, prompts have the device for themselves.
-    isLast =
-        !othersWait || !room || (promptSeconds > 0 && left < partTimes.of(1));
+    isLast = isTold || !othersWait || !room ||
+             (promptSeconds > 0 && left < partTimes.of(1));
   }
   return passes > 0;
 }
@@ -92,7 +104,11 @@ Scheduler::Pass Scheduler::nextPass(size_t most, int64_t rows) {
     if (!job)
       break;
     seen.push_back(job);
-    size_t count = partOf(*job, most - pass.tokens);
+    bool isTold = job->tellsPrompt(); // in a pass of its own
+    if (isTold && !pass.jobs.empty())
+      continue;
+    size_t count = partOf(
+        *job, std::min(most - pass.tokens, isTold ? mostToldTokens : most));
     if (!count || sharesSoon(*job, pass))
       continue;
     if (!pass.jobs.empty() && !pays(pass, count))
@@ -100,6 +116,8 @@ Scheduler::Pass Scheduler::nextPass(size_t most, int64_t rows) {
     pass.jobs.push_back(std::move(job));
     pass.counts.push_back(count);
     pass.tokens += count;
+    if (isTold)
+      break;
   }
   return pass;
 }
@@ -172,6 +190,26 @@ void Scheduler::noteTime(const Pass &pass) {
     unreadBegin = seconds();
   unread.push_back(pass.rows + pass.tokens);
   counts.promptTokens += static_cast<int64_t>(pass.tokens);
+  ++counts.promptPasses;
+}
+
+/// Evaluates a part of one prompt, and tells the chance of each token that is
+/// behind one of these. The host waits for the logits.
+void Scheduler::tellPrompt(const Pass &pass) {
+  Job &job = *pass.jobs.front();
+  size_t count = pass.counts.front(), first = job.evaluated;
+  const std::vector<int32_t> &tokens = job.request.tokens;
+  if (!first)
+    job.heldTokens.push_back(
+        {tokens[0], std::numeric_limits<double>::quiet_NaN(), {}});
+  const std::vector<float> &logits =
+      engine.evaluate(job.sequence, tokens.data() + first, count, 0);
+  auto width = static_cast<size_t>(engine.vocabulary());
+  for (size_t i = 0; i < count && first + i + 1 < tokens.size(); ++i)
+    job.heldTokens.push_back(
+        chanceOf(logits.data() + i * width, engine.vocabulary(),
+                 tokens[first + i + 1], job.request.likeliest));
+  counts.promptTokens += static_cast<int64_t>(count);
   ++counts.promptPasses;
 }
 

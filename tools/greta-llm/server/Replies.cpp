@@ -4,6 +4,7 @@
 #include "server/Http.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <random>
 
@@ -199,6 +200,11 @@ json OpenAi::chances(const std::vector<TokenChance> &tokens) const {
   json names = json::array(), values = json::array(), tops = json::array();
   for (const TokenChance &token : tokens) {
     names.push_back(nameOf(token.token));
+    if (std::isnan(token.chance)) {
+      values.push_back(nullptr);
+      tops.push_back(nullptr);
+      continue;
+    }
     values.push_back(token.chance);
     json top = json::object();
     for (auto [other, chance] : token.likeliest)

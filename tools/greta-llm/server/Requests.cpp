@@ -488,8 +488,7 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   std::string prompt = isChat ? chatPrompt(body, tools) : "";
   request.tokens = isChat ? encode(prompt, false) : promptTokens(body);
   if (!isChat && flagOf(body, "echo")) {
-    if (request.likeliest >= 0)
-      throw Refusal(400, "'echo' beside 'logprobs' is not supported");
+    request.tellsPrompt = request.likeliest >= 0;
     const json &prompt = fieldOf(body, "prompt");
     if (prompt.is_string())
       asked.echo = prompt.get<std::string>();

@@ -65,6 +65,8 @@ struct Request {
   std::shared_ptr<const Grammar> grammar; // of the answer; null: any text
   // How many of the likeliest tokens are told with each one; -1: not even it.
   int64_t likeliest = -1;
+  // Whether the prompt's tokens are told in front of the answer's, too.
+  bool tellsPrompt = false;
   // Special tokens that stand for these texts in the answer.
   std::vector<std::pair<int32_t, std::string>> shown;
   // Called when there is a piece, on the scheduler's thread.
@@ -73,7 +75,8 @@ struct Request {
 };
 
 // A token of an answer, by the logarithm of its probability before temperature
-// and limits, and the likeliest ones at its place.
+// and limits, and the likeliest ones at its place. A prompt's first token has
+// NaN, as nothing is in front of it.
 struct TokenChance {
   int32_t token;
   double chance;
@@ -170,6 +173,8 @@ private:
     }
     // Tokens to make once more.
     int64_t repeated() const { return said - before; }
+    // The chances of the prompt's tokens are still to be told.
+    bool tellsPrompt() const { return request.tellsPrompt && isInPrompt(); }
     bool isGuideReady() const { return !guide || guide->isReady(); }
     // Its next token depends on one that is on its way.
     bool isBehind() const { return guide && queued > made; }
@@ -247,6 +252,7 @@ private:
   bool pays(const Pass &pass, size_t more) const;
   static std::vector<Engine::Part> partsOf(const Pass &pass);
   void noteTime(const Pass &pass);
+  void tellPrompt(const Pass &pass);
   void endPass(const Pass &pass);
   void queueFirst(const std::shared_ptr<Job> &job, size_t part);
   void awaitMasks();
