@@ -50,7 +50,8 @@ static void runSparseOnCpu(const c10::OperatorHandle &op,
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true, cpu);
 }
 
-/// What an operator of the CPU wrote goes back into the tensor of the device.
+/// Copies the results that an operator of the CPU wrote back into the device's
+/// tensor.
 static at::Tensor copySparseAndResize(const at::Tensor &from,
                                       const at::Tensor &to) {
   if (from.layout() == at::kSparse)

@@ -1,8 +1,8 @@
 // Json.h: JSON from a file or a client that nobody has checked. The library
 // parses any depth, but copies and writes values by recursion, and an array
 // takes some twenty times the bytes of its text. Both are bounded before
-// anything is parsed. Of a name that an object has twice the library keeps the
-// last value, other readers the first: that is an error.
+// anything is parsed. A name that an object has twice is an error: the library
+// keeps its last value, other readers the first.
 #ifndef GRETA_LLM_JSON_H
 #define GRETA_LLM_JSON_H
 

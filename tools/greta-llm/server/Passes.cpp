@@ -14,7 +14,7 @@ static constexpr double ageing = 0.25;
 static constexpr int mostPasses = 8; // over prompts in one turn
 // A step takes parts of prompts along while no sequence has more keys.
 static constexpr int64_t mostKeysOfPart = 1024;
-// Of a prompt whose tokens' chances are told: each has a row of logits.
+// A prompt whose tokens' chances are told has a row of logits for each token.
 static constexpr size_t mostToldTokens = 64;
 
 /// The prompt with the fewest tokens left, of those that are not taken already;

@@ -71,7 +71,7 @@ const std::vector<GgufTokenizer> &ggufTokenizers() {
        {R"(\p{N}{1,3})", "[一-龥぀-ゟ゠-ヿ]+",
         R"([!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
         R"( ?[\p{P}\p{S}]+[\r\n]*|)" SPACES}},
-      // What llama.cpp takes for files that name no pattern.
+      // llama.cpp takes these for files that name no pattern.
       {"default",
        {R"([\p{P}$+<=>^~|]+)", gpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
   };
