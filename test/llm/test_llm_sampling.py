@@ -110,7 +110,11 @@ def run(package, device, folder, inputs):
 
 
 @pytest.mark.parametrize("kind", ["flat", "peaked", "ties"])
-@pytest.mark.parametrize("vocabulary, device", [(320, device) for device in DEVICES] + [(9000, device) for device in DEVICES] + [(151936, "vulkan")])
+@pytest.mark.parametrize(
+    "vocabulary, device",
+    # One worker makes the model of the large vocabulary, which takes long.
+    [*((vocabulary, device) for vocabulary in (320, 9000) for device in DEVICES), pytest.param(151936, "vulkan", marks=pytest.mark.xdist_group("sampling"))],
+)
 def test_choice(packages, tmp_path, vocabulary, device, kind):
     """Token, position, slot and length as the next step needs them, for places of every kind at once."""
     rng = np.random.default_rng([vocabulary, ord(kind[0])])

@@ -65,7 +65,7 @@ def line_of(word: str) -> tuple[int, str]:
     return found
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", [pytest.param(chip, marks=pytest.mark.xdist_group(f"check-{chip}")) for chip in CHIPS])  # `launched` runs once
 @pytest.mark.parametrize(("name", "word", "said", "program"), WRONG, ids=[case[0].replace(" ", "_") for case in WRONG])
 def test_mistake(chip, name, word, said, program):
     number, line = line_of(word)

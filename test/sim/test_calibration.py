@@ -46,7 +46,7 @@ def checkout(tmp_path_factory):
     configs = folder / "aiter" / "configs"
     configs.mkdir(parents=True)
     rows = ["gfx,cu_num,M,N,K,splitK,us,kernelName"]
-    rows += [f"gfx942,80,{m},{n},{k},0,{us},_ZN5aiter12I8gemm_rightE" for m, n, k, us in ((16, 32, 64, 5), (48, 32, 256, 9), (160, 3200, 64, 40), (160, 3200, 512, 100))]
+    rows += [f"gfx942,80,{m},{n},{k},0,{us},_ZN5aiter12I8gemm_rightE" for m, n, k, us in ((16, 32, 64, 5), (48, 32, 128, 9), (160, 1600, 64, 40), (160, 1600, 192, 100))]
     rows.append("gfx942,80,64,64,64,0,7,another_compilers_kernel")
     (configs / "a8w8_tuned_gemm.csv").write_text("\n".join(rows) + "\n")
     return folder
