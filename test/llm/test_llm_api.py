@@ -101,7 +101,11 @@ def test_required_calls(server):
     (choice,) = chat(server, **body)["choices"]
     (call,) = choice["message"]["tool_calls"]
     assert choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None
-    assert call["function"]["name"] == "find" and is_person(json.loads(call["function"]["arguments"])) and call["id"] and call["type"] == "function"
+    assert call["function"]["name"] == "find" and is_person(json.loads(call["function"]["arguments"])) and call["type"] == "function"
+    # As Mistral's templates want it; no two are the same.
+    assert len(call["id"]) == 9 and call["id"].isalnum()
+    ids = {c["message"]["tool_calls"][0]["id"] for c in chat(server, **body, n=2)["choices"]} | {call["id"]}
+    assert len(ids) == 3
     pieces = events(chat(server, **body, stream=True))
     (streamed,) = [p["choices"][0]["delta"]["tool_calls"][0] for p in pieces if "tool_calls" in p["choices"][0]["delta"]]
     assert streamed["function"] == call["function"] and streamed["index"] == 0 and pieces[-1]["choices"][0]["finish_reason"] == "tool_calls"

@@ -43,11 +43,18 @@ int64_t Reply::generatedTokens() const {
   return sum;
 }
 
-/// An id that no other call of a conversation has.
+/// An id that no other call of a conversation has. Mistral's chat templates
+/// refuse all but nine letters and digits: six say the request, one the choice,
+/// two the call.
 std::string Reply::callId(size_t choice, size_t call) const {
-  char text[64];
-  snprintf(text, sizeof(text), "call_%lld_%zu_%zu",
-           static_cast<long long>(number), choice, call);
+  constexpr int64_t base = 36,
+                    requests = base * base * base * base * base * base;
+  int64_t value = ((number % requests) * base + static_cast<int64_t>(choice)) *
+                      base * base +
+                  static_cast<int64_t>(call) % (base * base);
+  std::string text(9, '0');
+  for (size_t i = text.size(); i--; value /= base)
+    text[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[value % base];
   return text;
 }
 
