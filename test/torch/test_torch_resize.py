@@ -1,0 +1,36 @@
+"""Gradients of interpolation, adaptive pooling and shrinking on torch.device("rdna") (_resize.py)."""
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
+
+RESIZED = {
+    "linear, aligned": ((2, 3, 5), lambda F, x: F.interpolate(x, size=9, mode="linear", align_corners=True)),
+    "bilinear, to less": ((1, 2, 6, 5), lambda F, x: F.interpolate(x, size=(4, 11), mode="bilinear")),
+    "bicubic, by factors": ((1, 2, 3, 4), lambda F, x: F.interpolate(x, scale_factor=(1.7, 2.5), mode="bicubic")),
+    "trilinear": ((1, 2, 3, 2, 4), lambda F, x: F.interpolate(x, size=(5, 4, 3), mode="trilinear")),
+    "nearest": ((2, 3, 5), lambda F, x: F.interpolate(x, scale_factor=1.7, mode="nearest")),
+    "nearest-exact": ((2, 3, 5), lambda F, x: F.interpolate(x, size=8, mode="nearest-exact")),
+    "means": ((2, 3, 7, 5), lambda F, x: F.adaptive_avg_pool2d(x, (3, 4))),
+    "means of three dimensions": ((2, 5, 3, 4), lambda F, x: F.adaptive_avg_pool3d(x, (2, 5, 3))),
+    "hardshrink": ((5, 7), lambda F, x: F.hardshrink(x)),
+    "softshrink": ((5, 7), lambda F, x: F.softshrink(x, 0.75)),
+}
+
+
+@pytest.mark.parametrize("case", RESIZED)
+def test_gradients_of_resized_images(rdna, case):
+    """Beside the CPU's in float64."""
+    torch = rdna
+    shape, function = RESIZED[case]
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    exact = x.double().requires_grad_()
+    expected = function(torch.nn.functional, exact)
+    weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1))
+    expected.backward(weights.double())
+    there = x.to("rdna").requires_grad_()
+    result = function(torch.nn.functional, there)
+    result.backward(weights.to("rdna"))
+    torch.testing.assert_close(result.detach().cpu().double(), expected.detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(there.grad.cpu().double(), exact.grad, rtol=1e-5, atol=1e-5)
+    assert not torch.rdna.fallbacks()
