@@ -70,7 +70,8 @@ Value Bessel::first(const Polynomials &p) {
   return withSign(select(3, near(p.near, 3), wave<math::CosOp>(p)));
 }
 
-/// The logarithm of what is negative, where the function is none, is NaN.
+/// The logarithm is what the function is where x is not positive: of 0 it is
+/// negative infinity, and of what is negative NaN.
 Value Bessel::second(const Polynomials &p) {
   Value log = math::LogOp::create(b, fmul(x, number(0.5)));
   Value rest = polynomial(p.second, fmul(fmul(x, x), number(1.0 / 9)));
@@ -78,8 +79,8 @@ Value Bessel::second(const Polynomials &p) {
     rest = fdiv(rest, x);
   Value below =
       fadd(fmul(fmul(log, number(0.636619772367581)), near(p.near, 3)), rest);
-  Value isNegative = compare(FPredicate::OLT, x, number(0));
-  return select(isNegative, log, select(3, below, wave<math::SinOp>(p)));
+  Value isOutside = compare(FPredicate::OLE, x, number(0));
+  return select(isOutside, log, select(3, below, wave<math::SinOp>(p)));
 }
 
 Value Bessel::modified(const Polynomials &p) {
