@@ -571,3 +571,16 @@ def test_numbers_in_f64(rdna):
     finally:
         torch.set_default_dtype(torch.float32)
     assert (torch.arange(3, device="rdna") / 3).dtype == torch.float32
+
+
+def test_numbers_beside_narrow_types(rdna):
+    """They are not rounded to the tensor's type, in which 1e5 is infinite and 1e-6 has few bits; the result is, once."""
+    torch = rdna
+    generator = torch.Generator().manual_seed(0)
+    functions = {"multiply": lambda x: x * 1e-6, "divide": lambda x: x / 1e5, "in place": lambda x: x.clone().mul_(1 / 9), "one of both": lambda x: torch.where(x > 3e4, 1e-3, x), "no dims": lambda x: x[0] * 0.1}
+    for dtype in (torch.float16, torch.bfloat16):
+        x = (torch.rand(100, generator=generator) * 5e4 + 6e3).to(dtype)
+        for name, function in functions.items():
+            found, expected = function(x.to("rdna")).cpu(), function(x)
+            assert found.dtype == dtype, name
+            torch.testing.assert_close(found, expected, rtol=0.01 if name == "no dims" else 0, atol=0, msg=lambda text: f"{name} in {dtype}: {text}")

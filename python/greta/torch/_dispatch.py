@@ -76,7 +76,7 @@ def number_on(index: int, value: Any, kind: torch.dtype) -> torch.Tensor:
 
 
 def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Numbers that stand for tensors, as in x + 1, as tensors of the type that they are computed in."""
+    """Numbers that stand for tensors, as in x + 1, as tensors of the type that they are computed in: beside tensors of 16 bits in f32, since 1e5 or 1/9 is no number of theirs."""
     places = [index for index in _tensor_places(op) if index < len(args) and isinstance(args[index], (int, float, complex))]
     if not places:
         return args
@@ -86,6 +86,8 @@ def _with_tensors(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     device = next((one.device.index for one in others if one.device.type == NAME), _torch.current_device())
     for index in places:
         kind = torch.result_type(typed[0], args[index]) if typed else torch.result_type(torch.empty(0, dtype=torch.bool), args[index])
+        if kind in (torch.float16, torch.bfloat16) and typed[0].dim():  # beside dims a tensor without any does not widen the result
+            kind = torch.float32
         full[index] = number_on(device, args[index], kind)
     return tuple(full)
 
