@@ -261,6 +261,7 @@ def test_anthropic(server):
 
 
 def test_metrics(server):
+    server.complete(prompt="hi", max_tokens=4)
     text = server.request("/metrics")[1]
     for name in ("time_to_first_token_seconds", "time_between_tokens_seconds", "request_seconds"):
         counts = [int(line.split()[1]) for line in text.splitlines() if line.startswith(f"greta_{name}_bucket")]

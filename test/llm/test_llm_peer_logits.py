@@ -17,7 +17,7 @@ from test_llm import LIMITS, TARGETS, llm
 
 FOLDER = pathlib.Path(os.environ.get("GRETA_LLM_PEER") or pathlib.Path(__file__).with_name("peer"))
 CASES = json.loads((FOLDER / "logits.json").read_text())["cases"]
-# What llama.cpp says of a model does not depend on a device, so each case runs on one: lavapipe but for these, whose f32 layers it compiles for 10 to 20 s. Kernels of
+# llama.cpp's logits of a model do not depend on a device, so each case runs on one: lavapipe but for these, whose f32 layers it compiles for 10 to 20 s. Kernels of
 # every device are test_llm.py's. GRETA_TEST_WHOLE=1: every case on every device.
 SIMULATED = {"sim:gfx942": ("gemma2", "gemma3", "cohere2", "deepseek-v3", "quantised-narrow"), "sim:gfx1100": ("qwen3",)}
 
