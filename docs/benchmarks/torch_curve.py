@@ -2,7 +2,7 @@
 
 In: files whose bytes are learned. Out: a CSV with a line for each step, and a line that sums it up. The network, the optimizer and its rate are nanoGPT's for
 characters (6 layers, 384 wide, 64 sequences of 256 bytes, AdamW, warm-up, gradients clipped) without dropout, as devices draw other random numbers. Each training
-begins from the same parameters and sees the same batches, and nothing that one computes passes to another.
+begins from the same parameters and sees the same batches. Each device has a process of its own: torch differentiates on one kind of accelerator in a process.
 
 Two right trainings part, as each rounds its sums in its own order. How far is measured: the second device trains twice, the second time with the sequences
 of each batch in reverse order, which is the same mathematics. The curves lie on each other where the mean of the steps' differences is at most --tolerance,
@@ -12,8 +12,9 @@ and at most eight times that of the second device's two. The status is 1 where t
 from __future__ import annotations
 
 import argparse
-import copy
+import concurrent.futures
 import csv
+import multiprocessing
 import pathlib
 import sys
 import time
@@ -32,9 +33,14 @@ def batches(text: bytes, steps: int, count: int, length: int) -> torch.Tensor:
     return data[begins + torch.arange(length + 1)].long()
 
 
-def train(model: torch.nn.Module, device: str, data: torch.Tensor, isF16: bool) -> list[float]:
-    """The loss of each step of training a copy of the model."""
-    model = copy.deepcopy(model).to(device)
+def train(shape: Shape, device: str, data: torch.Tensor, isF16: bool) -> tuple[list[float], dict[str, int]]:
+    """The loss of each step of training, and how often which operator of rdna ran on the CPU."""
+    if device == "rdna":
+        import greta.torch  # noqa: F401 -- the device
+
+    begin = time.perf_counter()
+    torch.manual_seed(0)
+    model = Gpt(shape, data.shape[2] - 1).to(device)
     matrices = [one for one in model.parameters() if one.dim() > 1]
     groups = [dict(params=matrices, weight_decay=0.1), dict(params=[one for one in model.parameters() if one.dim() < 2], weight_decay=0.0)]
     optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), fused=True)
@@ -54,19 +60,20 @@ def train(model: torch.nn.Module, device: str, data: torch.Tensor, isF16: bool) 
         losses.append(loss.detach())
         if step % 20 == 0:
             print(f"{device}: step {step}, loss {loss.item():.4f}", flush=True)
-    return torch.stack(losses).float().cpu().tolist()
+    found = torch.stack(losses).float().cpu().tolist()
+    print(f"{device}: {len(data)} steps in {time.perf_counter() - begin:.1f} s, losses from {found[0]:.4f} to {found[-1]:.4f}", flush=True)
+    return found, torch.rdna.fallbacks() if device == "rdna" else {}
 
 
-def curves(shape: Shape, data: torch.Tensor, ours: str, peer: str, isF16: bool) -> list[list[float]]:
-    """The losses on our device, on its peer, and on its peer with batches in reverse order."""
-    torch.manual_seed(0)
-    model = Gpt(shape, data.shape[2] - 1)
-    found = []
-    for device, given in ((ours, data), (peer, data), (peer, data.flip(1))):
-        begin = time.perf_counter()
-        found.append(train(model, device, given, isF16))
-        print(f"{device}: {len(data)} steps in {time.perf_counter() - begin:.1f} s, losses from {found[-1][0]:.4f} to {found[-1][-1]:.4f}", flush=True)
-    return found
+def curves(shape: Shape, data: torch.Tensor, ours: str, peer: str, isF16: bool) -> tuple[list[list[float]], dict[str, int]]:
+    """The losses on our device, on its peer, and on its peer with batches in reverse order; the operators of rdna that ran on the CPU."""
+    found, fallbacks = [], {}
+    for device, given in ((ours, [data]), (peer, [data, data.flip(1)])):
+        with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            for losses, more in process.map(train, *zip(*((shape, device, one, isF16) for one in given))):
+                found.append(losses)
+                fallbacks |= more
+    return found, fallbacks
 
 
 def distance(one: list[float], other: list[float]) -> tuple[float, float]:
@@ -91,16 +98,12 @@ def main() -> int:
         print(f"torch_curve.py: the text has {len(text)} bytes, and a sequence {length + 1}", file=sys.stderr)
         return 2
     ours, peer = options.devices.split(",")
-    if "rdna" in (ours, peer):
-        import greta.torch  # noqa: F401 -- the device
-
-    mine, theirs, reversed_ = curves(shape, batches(text, options.steps, count, length), ours, peer, options.f16)
+    (mine, theirs, reversed_), fallbacks = curves(shape, batches(text, options.steps, count, length), ours, peer, options.f16)
     with open(options.csv, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["step", ours, peer, f"{peer} reversed"])
         writer.writerows([step, *(f"{loss:.6f}" for loss in losses)] for step, losses in enumerate(zip(mine, theirs, reversed_)))
     (mean, most), (spread, most_of_spread) = distance(mine, theirs), distance(theirs, reversed_)
-    fallbacks = torch.rdna.fallbacks() if ours == "rdna" else {}
     print(f"{ours} and {peer} differ by {mean:.3g} in the mean and {most:.3g} at most, {peer}'s two by {spread:.3g} and {most_of_spread:.3g}")
     print(f"operators on the CPU: {fallbacks or 'none'}")
     return int(bool(fallbacks) or not mean <= min(options.tolerance, MOST_SPREADS * max(spread, 1e-6)))

@@ -353,6 +353,15 @@ def test_another_torch_is_told(rdna, monkeypatch):
         torch.compile(lambda x: x.sin() * 99)(torch.ones(3, device="rdna"))
 
 
+def test_another_kind_of_gpu(rdna, monkeypatch):
+    """CUDA in the same process: Inductor, which takes one kind of GPU for granted, compiles for rdna."""
+    from torch._inductor import utils
+    from torch._inductor.fx_passes import joint_graph, post_grad
+
+    monkeypatch.setattr(rdna.cuda, "is_available", lambda: True)
+    assert {module.get_gpu_type() for module in (utils, post_grad, joint_graph)} == {"rdna"}
+
+
 def test_advice(monkeypatch, capsys):
     """What is missing is said with what to do, also where torch is (test_run.py: greta-run says the same)."""
     from greta import diagnose

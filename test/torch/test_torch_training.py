@@ -98,7 +98,7 @@ def test_loss_curves(rdna, monkeypatch, tmp_path):
     header, *rows = table.read_text().splitlines()
     assert header == "step,rdna,cpu,cpu reversed" and [row.split(",")[0] for row in rows] == ["0", "1", "2", "3"]
     assert 5 < float(rows[0].split(",")[1]) < 6  # log(256) before anything is learned
-    monkeypatch.setattr(torch_curve, "curves", lambda *_: [[5.0, 4.9], [5.0, 4.85], [5.0, 4.85]])
+    monkeypatch.setattr(torch_curve, "curves", lambda *_: ([[5.0, 4.9], [5.0, 4.85], [5.0, 4.85]], {}))
     assert status_of(text) == 1
     text.write_text("short")
     assert status_of(text) == 2

@@ -1,7 +1,7 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
 Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch have lists of
-devices without a hook, and are changed here: GPU_TYPES (what is_gpu says), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py), and torch's fake convolutions (_layouts.py).
+devices without a hook, and are changed here: GPU_TYPES (what is_gpu and get_gpu_type say), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py), and torch's fake convolutions (_layouts.py).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -175,6 +176,14 @@ def _register_code_generation(compile_fx: Any) -> None:
     torch.rdna.WrapperFxCodegen = WrapperFxCodegen
 
 
+def _replace(before: Callable[..., Any], function: Callable[..., Any]) -> None:
+    """Puts a function in the place of one of torch's, also in modules that imported that by its name."""
+    name = before.__name__
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is before:
+            setattr(module, name, function)
+
+
 def _change_lists() -> None:
     from torch._inductor import config, utils
     from torch._inductor.runtime import benchmarking
@@ -182,15 +191,8 @@ def _change_lists() -> None:
 
     if NAME not in utils.GPU_TYPES:
         utils.GPU_TYPES.append(NAME)
-        utils.get_gpu_type.cache_clear()
-
-    def has_triton() -> bool:
-        return True
-
-    before = _triton.has_triton
-    for module in list(sys.modules.values()):  # also those that imported the function by name
-        if getattr(module, "__dict__", {}).get("has_triton") is before:
-            module.has_triton = has_triton
+    _replace(utils.get_gpu_type, lambda: NAME)  # torch's own fails where there is a second kind of GPU, as CUDA's
+    _replace(_triton.has_triton, lambda: True)
 
     def benchmark(self: Any, fn: Any, *, warmup: int = 1, rep: int = 1, **_: Any) -> float:
         begin, end = (torch.Event(NAME, enable_timing=True) for _ in range(2))
