@@ -96,10 +96,11 @@ def test_loss_curves(rdna, monkeypatch, tmp_path):
 
     assert status_of(text) == 0
     header, *rows = table.read_text().splitlines()
-    assert header == "step,rdna,cpu,cpu reversed" and [row.split(",")[0] for row in rows] == ["0", "1", "2", "3"]
-    assert 5 < float(rows[0].split(",")[1]) < 6  # log(256) before anything is learned
-    monkeypatch.setattr(torch_curve, "curves", lambda *_: ([[5.0, 4.9], [5.0, 4.85], [5.0, 4.85]], {}))
-    assert status_of(text) == 1
+    assert header == "date,commit,type,step,rdna,cpu,cpu reversed" and [row.split(",")[2:4] for row in rows] == [["f32", str(step)] for step in range(4)]
+    assert 5 < float(rows[0].split(",")[4]) < 6  # log(256) before anything is learned
+    for ours, theirs, theirs_reversed, status in ((4.9, 4.85, 4.85, 1), (4.9, 4.85, 4.84, 1), (4.9, 4.85, 4.79, 0), (4.85, 4.851, 4.852, 0)):
+        monkeypatch.setattr(torch_curve, "curves", lambda *_: ([[5.0, ours], [5.0, theirs], [5.0, theirs_reversed]], {}))
+        assert status_of(text) == status
     text.write_text("short")
     assert status_of(text) == 2
 
