@@ -25,14 +25,33 @@ func.func @f(%x: tensor<7xi32>) -> tensor<7xi32> {
 
 
 class Phase:
-    """Tile i of a tensor from its neighbour in another."""
+    """Tile i of a tensor from its neighbour in another. It may be loaded ahead: the first at the kernel's beginning, each other in the tile before it."""
 
     def __init__(self, rng):
         self.source, self.target = rng.sample(range(TENSORS), 2)
-        self.step, self.own = WORKGROUPS, True
+        self.step, self.own, self.ahead = WORKGROUPS, True, False
+
+    def load(self, number):
+        """The text of the load at the kernel's beginning."""
+        first = "%first" if self.own else "%other"
+        return f"""  %next{number} = arith.addi {first}, %other : i32
+  %at{number} = arith.remui %next{number}, %end : i32
+  %held{number} = greta_tile.ptr_load %t{self.source}[%at{number}] align 4 : !greta_tile.ptr<i32> -> i32
+"""
 
     def text(self, number):
         first = "%first" if self.own else "%other"
+        if self.ahead:
+            return f"""  %step{number} = arith.constant {self.step} : i32
+  %over{number} = scf.for %i = {first} to %end step %step{number} iter_args(%held = %held{number}) -> i32 : i32 {{
+    %tile = arith.addi %i, %step{number} : i32
+    %next = arith.addi %tile, %other : i32
+    %at = arith.remui %next, %end : i32
+    %loaded = greta_tile.ptr_load %t{self.source}[%at] align 4 : !greta_tile.ptr<i32> -> i32
+    greta_tile.ptr_store %held, %t{self.target}[%i] align 4 : i32 -> !greta_tile.ptr<i32>
+    scf.yield %loaded : i32
+  }}
+"""
         return f"""  %step{number} = arith.constant {self.step} : i32
   scf.for %i = {first} to %end step %step{number} : i32 {{
     %next = arith.addi %i, %other : i32
@@ -42,9 +61,12 @@ class Phase:
   }}
 """
 
-    def run(self, memory, workgroup, number):
+    def run(self, memory, held, workgroup, number):
         for i in range(workgroup if self.own else 1, TILES, self.step):
-            memory[self.target][i] = (31 * memory[self.source][(i + 1) % TILES] + number + i) % 1000003
+            value = held.get(number, memory[self.source][(i + 1) % TILES])
+            if self.ahead:
+                held[number] = memory[self.source][(i + self.step + 1) % TILES]
+            memory[self.target][i] = (31 * value + number + i) % 1000003
             yield True
 
 
@@ -55,7 +77,7 @@ class Barrier:
     def text(self, number):
         return f"  greta_tile.grid_barrier %met until {self.until}{' last' if self.last else ''} : !greta_tile.ptr<i32>\n"
 
-    def run(self, memory, workgroup, number):
+    def run(self, memory, held, workgroup, number):
         memory["met"] += 1
         if self.last:
             if memory["met"] == self.until:
@@ -80,6 +102,10 @@ def made(rng):
         written.add(phase.target)
         items.append(phase)
     items.append(Barrier(arrived + WORKGROUPS, True))
+    phases = [item for item in items if isinstance(item, Phase)]
+    targets = {phase.target for phase in phases}
+    for phase in phases:
+        phase.ahead = phase.source not in targets
     if rng.random() < 0.25:
         return items, False
     for _ in range(rng.randint(1, 2)):
@@ -96,6 +122,8 @@ def made(rng):
                 item.until = max(1, item.until + rng.choice((-WORKGROUPS, -1, 1, WORKGROUPS)))
             else:
                 item.last = not item.last
+        elif rng.random() < 0.4:
+            item.ahead = True
         elif change == 2:
             item.step = rng.choice((1, 2, WORKGROUPS, 4))
         else:
@@ -118,9 +146,17 @@ def sequential(items):
     return memory
 
 
+def ahead(items):
+    return [(number, item) for number, item in enumerate(items) if isinstance(item, Phase) and item.ahead]
+
+
 def workgroup(items, memory, w):
+    held = {}
+    for number, item in ahead(items):
+        held[number] = memory[item.source][((w if item.own else 1) + 1) % TILES]
+        yield True
     for number, item in enumerate(items):
-        yield from item.run(memory, w, number)
+        yield from item.run(memory, held, w, number)
 
 
 def fails(items, rng):
@@ -150,7 +186,8 @@ def refused(cases):
     """The numbers of the cases that the compiler refuses."""
     text, lines, ends = "", 0, []
     for items in cases:
-        text += HEAD + "".join(item.text(number) for number, item in enumerate(items)) + TAIL + "// -----\n"
+        loads = [item.load(number) for number, item in ahead(items)]
+        text += HEAD + "".join(loads + [item.text(number) for number, item in enumerate(items)]) + TAIL + "// -----\n"
         ends.append(text.count("\n"))
     ran = subprocess.run([BUILD / "bin" / "greta-opt", "--split-input-file", "--greta-tile-check-joined", "-"], input=text, capture_output=True, text=True, timeout=300)
     found = set()

@@ -14,10 +14,12 @@
 //        }
 //
 // Phases that touch no tensor of each other's have no barrier between them.
+// LoadAhead.cpp loads ahead what a phase reads of memory that nobody writes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/LoopAttributes.h"
+#include "LoadAhead.h"
 #include "greta/Interface/Launches.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -469,6 +471,7 @@ void Joiner::join(StringRef name) {
   symbols.insert(kernel);
   emitPhases(kernel);
   setAttributes(kernel);
+  loadAhead(kernel);
   replaceLaunches(createLaunch(kernel));
 }
 

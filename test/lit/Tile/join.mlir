@@ -4,6 +4,7 @@
 
 // The second kernel reads what the first one wrote, the third touches nothing of theirs but what nobody writes. Arrays stand in the entry block; tensors that nobody
 // writes are read-only, others are not, whatever a phase promised. An integer that two launches compute is one argument. The old kernels are gone.
+// The first phase loads a tile's part of x during the tile before it, the last tile's for ever; the third, of one tile, loads x in front of its loop, and the second, which reads what is written, in it.
 // CHECK-NOT: @scale
 // CHECK-LABEL: greta_tile.func @chain_joined0(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64, greta.noalias, greta.readonly},
@@ -11,23 +12,32 @@
 // CHECK-SAME: %[[C:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.noalias}, %[[MET:[a-z0-9]+]]: !greta_tile.ptr<i32>, %[[N:[a-z0-9]+]]: i32) attributes {wave_size = 64 : i32, waves = 2 : i32}
 // CHECK: %[[ARRAY:.*]] = greta_tile.shared_alloc
 // CHECK: %[[FIRST:.*]] = greta_tile.program_id 0
-// CHECK: scf.for %[[TILE:.*]] = %[[FIRST]] to %c24_i32{{.*}} step %c8_i32
+// CHECK: %[[LAST:.*]] = arith.constant 23 : i32
+// CHECK: %[[MINE:.*]] = arith.minsi %[[FIRST]], %[[LAST]]
+// CHECK-DAG: arith.remui %[[MINE]], %c4_i32
+// CHECK-DAG: arith.divui %[[MINE]], %c4_i32
+// CHECK: %[[AHEAD:.*]] = greta_tile.ptr_load %[[X]]
+// CHECK: scf.for %[[TILE:.*]] = %[[FIRST]] to %c24_i32{{.*}} step %[[STEP:.*]] iter_args(%[[V:.*]] = %[[AHEAD]])
+// CHECK: %[[NEXT:.*]] = arith.addi %[[TILE]], %[[STEP]]
+// CHECK: arith.minsi %[[NEXT]], %[[LAST]]
+// CHECK: %[[LOADED:.*]] = greta_tile.ptr_load %[[X]]
 // CHECK-DAG: %[[COL:.*]] = arith.remui %[[TILE]], %c4_i32
 // CHECK-DAG: %[[ROW:.*]] = arith.divui %[[TILE]], %c4_i32
 // CHECK: %[[AT:.*]] = arith.muli %[[ROW]], %[[N]]
 // CHECK: arith.addi %[[AT]], %[[COL]]
-// CHECK: greta_tile.ptr_load %[[X]]
-// CHECK: greta_tile.shared_store %{{.*}}, %[[ARRAY]]
-// CHECK: greta_tile.ptr_store %{{.*}}, %[[A]]
-// CHECK: } {greta_tile.rolled}
+// CHECK-NOT: greta_tile.ptr_load
+// CHECK: greta_tile.shared_store %[[V]], %[[ARRAY]]
+// CHECK: greta_tile.ptr_store %[[V]], %[[A]]
+// CHECK: scf.yield %[[LOADED]]
+// CHECK-NEXT: } {greta_tile.rolled}
 // CHECK-NEXT: greta_tile.grid_barrier %[[MET]] until 8 : <i32>
-// CHECK: scf.for {{.*}} to %c24_i32
+// CHECK: scf.for {{.*}} to %c24_i32{{.*}} : i32 {
 // CHECK: greta_tile.ptr_load %[[A]]
 // CHECK: greta_tile.ptr_store %{{.*}}, %[[B]]
 // CHECK-NOT: greta_tile.grid_barrier
-// CHECK: scf.for {{.*}} to %c1_i32
-// CHECK: greta_tile.ptr_load %[[X]]
-// CHECK: greta_tile.ptr_store %{{.*}}, %[[C]]
+// CHECK: %[[ONE:.*]] = greta_tile.ptr_load %[[X]]
+// CHECK: scf.for {{.*}} to %c1_i32{{.*}} : i32 {
+// CHECK: greta_tile.ptr_store %[[ONE]], %[[C]]
 // CHECK: greta_tile.grid_barrier %[[MET]] until 16 last : <i32>
 // CHECK-NEXT: greta_tile.return
 
