@@ -80,10 +80,16 @@ static LogicalResult checkElements(Conv2dOp op) {
                       : success();
 }
 
+template <typename Window> static LogicalResult checkLayout(Window op) {
+  if (op.getLayout() == "nhwc" || op.getLayout() == "nchw")
+    return success();
+  return op.emitOpError() << "'layout' is \"" << op.getLayout()
+                          << "\"; it is \"nhwc\" or \"nchw\"";
+}
+
 LogicalResult Conv2dOp::verify() {
-  if (getLayout() != "nhwc" && getLayout() != "nchw")
-    return emitOpError() << "'layout' is \"" << getLayout()
-                         << "\"; it is \"nhwc\" or \"nchw\"";
+  if (failed(checkLayout(*this)))
+    return failure();
   bool first = hasChannelsFirst();
   if (failed(checkPlain(*this)) ||
       failed(checkRank(*this, "x", getX(), 4,
@@ -143,17 +149,22 @@ LogicalResult Conv2dOp::verify() {
 }
 
 LogicalResult PatchesOp::verify() {
+  if (failed(checkLayout(*this)))
+    return failure();
   RankedTensorType x = getX().getType(), type = getType();
-  if (failed(checkRank(*this, "x", getX(), 4, "[B, H, W, C]")) ||
+  bool first = hasChannelsFirst();
+  if (failed(checkRank(*this, "x", getX(), 4,
+                       first ? "[B, C, H, W]" : "[B, H, W, C]")) ||
       failed(checkList(*this, "kernel", getKernel(), 2, 1)) ||
       failed(checkWindow(*this)))
     return failure();
-  int64_t taps = kernelExtent(0) * kernelExtent(1);
-  int64_t rank = type.getRank(), depth = x.getDimSize(3) * taps;
-  if (rank == 3)
-    depth /= std::max<int64_t>(1, type.getDimSize(0));
-  if (type.getElementType() != x.getElementType() || (rank != 2 && rank != 3) ||
-      ShapedType::isDynamic(x.getDimSize(3)) || type.getShape().back() != depth)
+  int64_t rank = type.getRank(), channels = x.getDimSize(channelDim());
+  bool fits = first ? rank == 4 : rank == 2 || rank == 3;
+  int64_t groups = fits && hasGroups() ? type.getDimSize(first ? 1 : 0) : 1;
+  if (type.getElementType() != x.getElementType() || !fits ||
+      ShapedType::isDynamic(channels) ||
+      type.getDimSize(depthDim()) !=
+          channels * numTaps() / std::max<int64_t>(1, groups))
     return emitOpError("has another result than greta.conv2d needs: write that "
                        "op");
   return success();
@@ -197,18 +208,23 @@ PatchesOp::reifyResultShapes(OpBuilder &builder,
                              ReifiedRankedShapedTypeDims &shapes) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   SmallVector<OpFoldResult> &sizes = shapes.emplace_back();
-  int64_t rank = getType().getRank();
-  for (int64_t dim = 0; dim < rank; ++dim)
-    sizes.push_back(b.getIndexAttr(getType().getDimSize(dim)));
-  if (!getType().isDynamicDim(rank - 2))
+  for (int64_t size : getType().getShape())
+    sizes.push_back(b.getIndexAttr(size));
+  Value images = tensor::DimOp::create(b, getX(), 0);
+  // With channels first, the images are a dimension of their own.
+  if (hasChannelsFirst() && getType().isDynamicDim(0))
+    sizes[0] = images;
+  if (!getType().isDynamicDim(positionDim()))
     return success();
-  Value rows = tensor::DimOp::create(b, getX(), 0);
-  for (unsigned dim : {0u, 1u})
-    rows = arith::MulIOp::create(
-        b, rows,
-        emitPositions(b, *this, dim,
-                      tensor::DimOp::create(b, getX(), 1 + dim)));
-  sizes[rank - 2] = rows;
+  Value positions = hasChannelsFirst() ? Value() : images;
+  for (unsigned dim : {0u, 1u}) {
+    Value along = emitPositions(b, *this, dim,
+                                tensor::DimOp::create(b, getX(), dimOf(dim)));
+    positions = positions
+                    ? arith::MulIOp::create(b, positions, along).getResult()
+                    : along;
+  }
+  sizes[positionDim()] = positions;
   return success();
 }
 
@@ -385,7 +401,8 @@ SmallVector<Value> PatchesOp::decompose(OpBuilder &builder) {
   ReifiedRankedShapedTypeDims shapes;
   if (failed(reifyResultShapes(b, shapes)))
     return {};
-  ImageReader<PatchesOp> reader(b, *this, 1);
+  bool first = hasChannelsFirst();
+  ImageReader<PatchesOp> reader(b, *this, dimOf(0));
   SmallVector<Value, 2> positions;
   for (unsigned dim : {0u, 1u})
     positions.push_back(emitPositions(b, *this, dim, reader.sizes[dim]));
@@ -394,6 +411,9 @@ SmallVector<Value> PatchesOp::decompose(OpBuilder &builder) {
       tensor::EmptyOp::create(b, shapes[0], getType().getElementType());
   auto body = [&](OpBuilder &nested, Location loc, ValueRange) {
     ImplicitLocOpBuilder inner(loc, nested);
+    auto at = [&](unsigned dim) -> Value {
+      return linalg::IndexOp::create(inner, dim);
+    };
     auto index = [&](int64_t value) {
       return ImageReader<PatchesOp>::index(inner, value);
     };
@@ -401,24 +421,26 @@ SmallVector<Value> PatchesOp::decompose(OpBuilder &builder) {
       return {arith::DivUIOp::create(inner, v, by),
               arith::RemUIOp::create(inner, v, by)};
     };
-    Value row = linalg::IndexOp::create(inner, rank - 2);
-    auto [line, q] = split(row, positions[1]);
-    auto [image, p] = split(line, positions[0]);
-    auto [tap, channel] =
-        split(linalg::IndexOp::create(inner, rank - 1), index(getChannels()));
-    auto [r, s] = split(tap, index(kernelExtent(1)));
-    Value c = channel;
+    auto [line, column] = split(at(positionDim()), positions[1]);
+    Value image = first ? at(0) : Value(), row = line;
+    if (!first)
+      std::tie(image, row) = split(line, positions[0]);
+    auto [high, low] =
+        split(at(depthDim()), index(first ? numTaps() : getChannels()));
+    Value tap = first ? low : high, channel = first ? high : low;
+    auto [tapRow, tapColumn] = split(tap, index(kernelExtent(1)));
     if (hasGroups())
-      c = arith::AddIOp::create(
-          inner, c,
-          arith::MulIOp::create(inner, linalg::IndexOp::create(inner, 0),
-                                index(getChannels())));
-    Value n = image;
+      channel =
+          arith::AddIOp::create(inner, channel,
+                                arith::MulIOp::create(inner, at(first ? 1 : 0),
+                                                      index(getChannels())));
+    auto placeOf = [&](ValueRange place) -> SmallVector<Value> {
+      if (first)
+        return {image, channel, place[0], place[1]};
+      return {image, place[0], place[1], channel};
+    };
     linalg::YieldOp::create(
-        inner, reader.read(inner, {p, q}, {r, s},
-                           [&](ValueRange place) -> SmallVector<Value> {
-                             return {n, place[0], place[1], c};
-                           }));
+        inner, reader.read(inner, {row, column}, {tapRow, tapColumn}, placeOf));
   };
   return {
       linalg::GenericOp::create(

@@ -20,6 +20,10 @@ class Greta_WindowOp<string mnemonic> : Greta_Op<mnemonic> {
     static int64_t entry(::mlir::ArrayAttr list, unsigned i) {
       return ::llvm::cast<::mlir::IntegerAttr>(list[i]).getInt();
     }
+    bool hasChannelsFirst() { return getLayout() == "nchw"; }
+    /// The dimension of `x` that has rows (0) or columns (1), and the one that has channels.
+    unsigned dimOf(unsigned dim) { return (hasChannelsFirst() ? 2 : 1) + dim; }
+    unsigned channelDim() { return hasChannelsFirst() ? 1 : 3; }
   }];
 }
 
@@ -46,7 +50,10 @@ def Greta_Conv2dOp : Greta_WindowOp<"conv2d"> {
     Sums are f32 (i32 for i8); the bias is added to them, and the result is rounded once. B, H and W may be dynamic, each in x and the result; C is static.
 
     On GPUs it is a GEMM of `B * Ho * Wo` rows, KO columns and `R * S * C` products, whose kernel gathers its rows (`greta.patches`); elementwise work behind it is part of that
-    kernel. Channels are best multiples of 32. Groups cost a kernel that moves data; a group is a GEMM of its own. GPUs refuse "nchw": only the target 'host' takes it.
+    kernel. Channels are best multiples of 32. Groups cost a kernel that moves data; a group is a GEMM of its own.
+
+    With "nchw" each group of each image is a GEMM of KO / groups rows, `Ho * Wo` columns and `C / groups * R * S` products. Its kernel gathers the columns one element at a time, so
+    "nhwc" is faster where there is a choice; one tap with stride 1 and no padding is a plain GEMM in both.
 
     Source: K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document Processing", 2006; without the matrix in memory: S. Chetlur et al.,
     "cuDNN: Efficient Primitives for Deep Learning", 2014, arXiv:1410.0759.
@@ -62,10 +69,6 @@ def Greta_Conv2dOp : Greta_WindowOp<"conv2d"> {
                        DefaultValuedStrAttr<StrAttr, "nhwc">:$layout);
   let results = (outs AnyRankedTensor:$result);
   let extraClassDeclaration = windowDeclaration # [{
-    bool hasChannelsFirst() { return getLayout() == "nchw"; }
-    /// The dimension of `x` and of the result that has rows (0) or columns (1), and the one that has channels.
-    unsigned dimOf(unsigned dim) { return (hasChannelsFirst() ? 2 : 1) + dim; }
-    unsigned channelDim() { return hasChannelsFirst() ? 1 : 3; }
     int64_t kernelExtent(unsigned dim) { return getW().getType().getDimSize(dimOf(dim)); }
     /// The type in which products are summed: i32 for i8, else f32.
     ::mlir::Type getSumType() {
@@ -77,31 +80,36 @@ def Greta_Conv2dOp : Greta_WindowOp<"conv2d"> {
 }
 
 def Greta_PatchesOp : Greta_WindowOp<"patches"> {
-  let summary = "The rows of the GEMM that is a convolution";
+  let summary = "The gathered operand of the GEMM that is a convolution";
   let description = [{
     `greta-fuse` makes a `greta.conv2d` a GEMM of these patches of its images. The GEMM's kernel gathers blocks of them, and they are never in memory. The op has no kernel of its
     own; write `greta.conv2d`.
 
     | operand | shape |
     |---|---|
-    | `x` | `[B, H, W, C]` |
-    | result | `[B * Ho * Wo, R * S * C]`, or `[groups, B * Ho * Wo, R * S * C / groups]` with groups, of the element type of `x` |
+    | `x` | `[B, H, W, C]`, with the layout "nchw" `[B, C, H, W]` |
+    | result | `[B * Ho * Wo, R * S * C]`, or `[groups, B * Ho * Wo, R * S * C / groups]` with groups, of the element type of `x`; with "nchw" `[B, groups, C / groups * R * S, Ho * Wo]` |
 
-    The row of the position (b, p, q) has what the R x S taps `kernel` see there, tap after tap, C channels each (of one group), zero outside of the image. The attributes are those of
-    `greta.conv2d`.
+    The row of the position (b, p, q) has what the R x S taps `kernel` see there, tap after tap, C channels each (of one group), zero outside of the image. With "nchw" these are columns,
+    channel after channel, R x S taps each. The attributes are those of `greta.conv2d`.
 
     ```mlir
     %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [1, 1, 1, 1], dilations = [1, 1]}
         : tensor<?x56x56x64xf16> -> tensor<?x576xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, I64ArrayAttr:$kernel, I64ArrayAttr:$strides, I64ArrayAttr:$padding, I64ArrayAttr:$dilations);
+  let arguments = (ins AnyRankedTensor:$x, I64ArrayAttr:$kernel, I64ArrayAttr:$strides, I64ArrayAttr:$padding, I64ArrayAttr:$dilations,
+                       DefaultValuedStrAttr<StrAttr, "nhwc">:$layout);
   let results = (outs AnyRankedTensor:$result);
   let extraClassDeclaration = windowDeclaration # [{
     int64_t kernelExtent(unsigned dim) { return entry(getKernel(), dim); }
-    bool hasGroups() { return getType().getRank() == 3; }
+    bool hasGroups() { return getType().getRank() > 2; }
+    /// The dimensions of the result that have positions, and what taps see there.
+    int64_t positionDim() { return getType().getRank() - (hasChannelsFirst() ? 1 : 2); }
+    int64_t depthDim() { return getType().getRank() - (hasChannelsFirst() ? 2 : 1); }
+    int64_t numTaps() { return kernelExtent(0) * kernelExtent(1); }
     /// Channels of a group.
-    int64_t getChannels() { return getType().getShape().back() / (kernelExtent(0) * kernelExtent(1)); }
+    int64_t getChannels() { return getType().getDimSize(depthDim()) / numTaps(); }
   }];
 }
 

@@ -357,16 +357,16 @@ SmallVector<Value> MatmulOp::decompose(OpBuilder &builder) {
   unsigned batch = getBatchRank(), loops = batch + 3;
   AffineExpr m = b.getAffineDimExpr(batch), n = b.getAffineDimExpr(batch + 1),
              k = b.getAffineDimExpr(batch + 2);
-  auto map = [&](AffineExpr x, AffineExpr y, bool batched = true) {
+  auto map = [&](AffineExpr x, AffineExpr y, unsigned first = 0) {
     SmallVector<AffineExpr> results;
-    for (unsigned dim = 0; batched && dim < batch; ++dim)
+    for (unsigned dim = first; dim < batch; ++dim)
       results.push_back(b.getAffineDimExpr(dim));
     results.append({x, y});
     return AffineMap::get(loops, 0, results, b.getContext());
   };
-  AffineMap maps[] = {getTransposeA() ? map(k, m) : map(m, k),
-                      getTransposeB() ? map(n, k, hasBatchedB())
-                                      : map(k, n, hasBatchedB()),
+  unsigned ofA = getRankWithoutA(), ofB = hasBatchedB() ? 0 : batch;
+  AffineMap maps[] = {getTransposeA() ? map(k, m, ofA) : map(m, k, ofA),
+                      getTransposeB() ? map(n, k, ofB) : map(k, n, ofB),
                       map(m, n)};
   SmallVector<utils::IteratorType> iterators(loops,
                                              utils::IteratorType::parallel);

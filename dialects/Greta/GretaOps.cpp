@@ -293,27 +293,27 @@ LogicalResult MatmulOp::verify() {
     return verifyGrouped(*this);
   }
   RankedTensorType a = getA().getType(), b = getB().getType();
-  int64_t rank = a.getRank();
-  if (rank < 2)
-    return emitOpError() << "'a' has rank " << rank << "; it is "
+  int64_t rank = std::max(a.getRank(), b.getRank());
+  if (a.getRank() < 2)
+    return emitOpError() << "'a' has rank " << a.getRank() << "; it is "
                          << (getTransposeA() ? "[.., K, M]" : "[.., M, K]")
                          << " of rank 2 or more: reshape it";
   if (b.getRank() != 2 && b.getRank() != rank)
     return emitOpError() << "'b' has rank " << b.getRank() << "; it is "
                          << (getTransposeB() ? "[.., N, K]" : "[.., K, N]")
-                         << " of the rank of 'a', " << rank
-                         << (rank == 2 ? ""
-                                       : ", or 2 for one that serves the batch")
-                         << ": reshape it";
+                         << " of rank 2, or of no less than the rank of 'a', "
+                         << rank << ": reshape it";
   if (failed(checkRank(*this, "result", getResult(), rank,
                        rank == 2 ? "[M, N]" : "[.., M, N]")))
     return failure();
+  int64_t withoutA = getRankWithoutA();
   for (int64_t dim = 0; dim < getBatchRank(); ++dim) {
-    int64_t size = a.getDimSize(dim);
+    bool isOfA = dim >= withoutA;
+    int64_t size = isOfA ? a.getDimSize(dim - withoutA) : b.getDimSize(dim);
+    StringRef batch = isOfA ? "the batch of 'a'" : "the batch of 'b'";
     if ((hasBatchedB() &&
-         failed(checkDim(*this, "b", getB(), dim, size, "the batch of 'a'"))) ||
-        failed(checkDim(*this, "result", getResult(), dim, size,
-                        "the batch of 'a'")))
+         failed(checkDim(*this, "b", getB(), dim, size, batch))) ||
+        failed(checkDim(*this, "result", getResult(), dim, size, batch)))
       return failure();
   }
   if (failed(checkDim(*this, "b", getB(), dimKOfB(), getDepth(), "K of 'a'")) ||
@@ -511,8 +511,10 @@ LogicalResult MatmulOp::reifyResultShapes(OpBuilder &builder,
   };
   SmallVector<OpFoldResult> &sizes = shapes.emplace_back();
   int64_t batch = getBatchRank();
+  int64_t withoutA = getRankWithoutA();
   for (int64_t dim = 0; dim < batch; ++dim)
-    sizes.push_back(size(dim, getA(), dim));
+    sizes.push_back(dim < withoutA ? size(dim, getB(), dim)
+                                   : size(dim, getA(), dim - withoutA));
   sizes.push_back(size(batch, getA(), dimM()));
   sizes.push_back(size(batch + 1, getB(), dimN()));
   return success();

@@ -126,11 +126,11 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
   let description = [{
     | operand | shape |
     |---|---|
-    | `a` | `[.., M, K]`, or `[.., K, M]` with `transpose_a` |
+    | `a` | `[.., M, K]`, or `[.., K, M]` with `transpose_a`; it may lack leading dimensions of the batch that `b` has, and then serves all of these |
     | `b` | `[.., K, N]`, or `[.., N, K]` with `transpose_b`; of rank 2 it serves the whole batch |
     | result | `[.., M, N]` |
 
-    `y[.., m, n] = sum(a[.., m, k] * b[.., k, n])`; the leading dimensions are the batch, the same in all. `a` and `b` have one element type. f32,
+    `y[.., m, n] = sum(a[.., m, k] * b[.., k, n])`; the leading dimensions are the batch, the same in all that have them. `a` and `b` have one element type. f32,
     f16 and bf16 accumulate in f32, rounded once to a result of f32 or of the operands' type; i8 accumulates in i32, which is the result. Floats
     of 8 bits (f8E4M3FN and f8E5M2, which may be mixed, f8E4M3FNUZ and f8E5M2FNUZ likewise) accumulate in f32, rounded once to a result of f32,
     f16 or bf16.
@@ -169,6 +169,8 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     }
     /// Leading dimensions of the result.
     int64_t getBatchRank() { return getType().getRank() - 2; }
+    /// Leading dimensions of the batch that `a` lacks: it serves all of these.
+    int64_t getRankWithoutA() { return getType().getRank() - getA().getType().getRank(); }
     /// Whether `b` is another one in every product of a batch.
     bool hasBatchedB() { return getBatchRank() > 0 && getB().getType().getRank() > 2; }
   }];

@@ -15,6 +15,8 @@ from amd_loops import compiled, look, records, simulated
 FIELDS = ["date", "commit", "chip", "shape", "kernel", "tile", "matrix", "density", "alu", "vgprs", "spills", "waves_per_simd", "busy", "ratio", "bound"]
 CHIPS = ["gfx942", "gfx1100"]
 IMAGES = 32
+# The dimensions of images and weights in memory's order.
+LAYOUTS = {"nhwc": (0, 1, 2, 3), "nchw": (0, 3, 1, 2)}
 # Rows and columns, channels, outputs, taps of a side, stride, padding.
 SHAPES = [(56, 64, 64, 3, 1, 1), (28, 128, 128, 3, 1, 1), (28, 128, 128, 3, 2, 1), (224, 3, 64, 7, 2, 3)]
 
@@ -32,17 +34,20 @@ def rows(chips, folder):
         for extent, channels, outputs, taps, stride, padding in SHAPES:
             positions = (extent + 2 * padding - taps) // stride + 1
             m, n, k = IMAGES * positions**2, outputs, taps**2 * channels
-            x, w, y = (f"tensor<{IMAGES}x{extent}x{extent}x{channels}xf16>", f"tensor<{outputs}x{taps}x{taps}x{channels}xf16>", f"tensor<{IMAGES}x{positions}x{positions}x{outputs}xf16>")
-            conv = f"func.func @f(%x: {x}, %w: {w}) -> {y} {{\n  %0 = greta.conv2d %x, %w {{strides = {[stride] * 2}, padding = {[padding] * 4}}} : {x}, {w} -> {y}\n  return %0 : {y}\n}}\n"
             a, b, c = (f"tensor<{height}x{width}xf16>" for height, width in ((m, k), (n, k), (m, n)))
             gemm = f"func.func @f(%a: {a}, %b: {b}) -> {c} {{\n  %0 = greta.matmul %a, %b {{transpose_b}} : {a}, {b} -> {c}\n  return %0 : {c}\n}}\n"
             shape = f"{IMAGES}x{extent}x{extent}x{channels} by {outputs}x{taps}x{taps}, stride {stride}"
             peer = dict(shape=shape, kernel="gemm") | row_of(folder, chip, gemm, (m * k, n * k, m * n))
-            ours = dict(shape=shape, kernel="conv2d") | row_of(folder, chip, conv, (IMAGES * extent**2 * channels, n * k, m * n))
-            if peer.get("busy") and ours.get("busy"):
-                ours["ratio"] = round(ours["busy"] / peer["busy"], 3)
             yield peer
-            yield ours
+            for layout, order in LAYOUTS.items():
+                last = ((IMAGES, extent, extent, channels), (outputs, taps, taps, channels), (IMAGES, positions, positions, outputs))
+                x, w, y = ("tensor<" + "x".join(str(shape[dim]) for dim in order) + "xf16>" for shape in last)
+                flags = f'strides = {[stride] * 2}, padding = {[padding] * 4}, layout = "{layout}"'
+                conv = f"func.func @f(%x: {x}, %w: {w}) -> {y} {{\n  %0 = greta.conv2d %x, %w {{{flags}}} : {x}, {w} -> {y}\n  return %0 : {y}\n}}\n"
+                ours = dict(shape=shape, kernel=f"conv2d {layout}") | row_of(folder, chip, conv, (IMAGES * extent**2 * channels, n * k, m * n))
+                if peer.get("busy") and ours.get("busy"):
+                    ours["ratio"] = round(ours["busy"] / peer["busy"], 3)
+                yield ours
 
 
 def main():

@@ -78,6 +78,7 @@ struct Problem {
   bool sharesRows = false; // rows of B share scales
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
   int64_t channels = 0;           // of an image whose patches A is; 0: none
+  bool patchesInB = false;        // B is patches, gathered one by one
   int64_t groups = 0;             // of rows, each with a B of its own; 0: none
   /// Dots of a block, and sums of its size in registers, if these are other
   /// than `count`: bf16x3 has three dots for each GEMM. 0: they are `count`.

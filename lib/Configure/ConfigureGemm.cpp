@@ -335,6 +335,7 @@ static Problem problemOf(const Space &space) {
   problem.rowOfB = distanceOfRows(matmul.getB());
   problem.group = groupOfWeights(space);
   problem.channels = patches ? patches.getChannels() : 0;
+  problem.patchesInB = bool(matmul.getB().getDefiningOp<PatchesOp>());
   // Each group of a grouped GEMM is expected to have as many rows.
   if (int64_t groups = matmul.getNumGroups()) {
     problem.groups = groups;

@@ -106,7 +106,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // Blocks that are transposed on their way are there more than once. A
   // configuration that is asked for gets the least.
   auto block = [&](int64_t extent, int64_t loaded, bool alongK, int64_t align,
-                   bool patches = false) -> int64_t {
+                   bool isGathered) -> int64_t {
     // A computed operand takes registers, too, before it is stored; an operand
     // that is only loaded has registers of its own.
     int64_t each = std::max(8 * problem.bytes, loaded);
@@ -114,7 +114,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
       each = std::max<int64_t>(each, 32);
     // Elements of patches that have a tap each are loaded from a place each,
     // which is computed in registers of its own.
-    if (patches && problem.channels % tile.k)
+    if (isGathered)
       each = 128;
     int64_t bits = extent * tile.k * each;
     int64_t copies = asked || isReadAsStored(alongK) ? 1 : row.tiles.transposed;
@@ -126,10 +126,11 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t tables = 2 * sums * problem.within / tile.n;
   // Direct loads to shared memory take none.
   if (!tile.direct)
-    operands += block(tile.m, problem.loaded[0], problem.rowsOfA,
-                      problem.alignOfA, problem.channels > 0) +
-                problem.count * block(tile.n, problem.loaded[1],
-                                      problem.rowsOfB, problem.alignOfB);
+    operands +=
+        block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA,
+              problem.channels % tile.k != 0) +
+        problem.count * block(tile.n, problem.loaded[1], problem.rowsOfB,
+                              problem.alignOfB, problem.patchesInB);
   constexpr int64_t others = 24; // addresses and counters
   return sums + others + std::max(tables, operands);
 }

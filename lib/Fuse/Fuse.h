@@ -61,7 +61,7 @@ void makeReductions(Block &block, Shapes &shapes);
 
 /// Replaces convolutions by GEMMs of greta.patches, and elementwise ops on
 /// their results by ops on the GEMMs' rows (FuseConvolution.cpp).
-LogicalResult makeConvolutions(mlir::func::FuncOp function, Shapes &shapes);
+void makeConvolutions(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Returns the sizes of a tensor for the op that makes it, computed from
 /// dimensions of arguments.

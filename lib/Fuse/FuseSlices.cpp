@@ -404,8 +404,9 @@ Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
       part.sizes[to] = box.sizes[from];
     };
     Box a = wholeOf(matmul.getA()), b = wholeOf(matmul.getB());
-    for (int64_t dim = 0; dim < batch; ++dim) {
-      set(a, dim, dim);
+    for (int64_t dim = 0, ofB = matmul.getRankWithoutA(); dim < batch; ++dim) {
+      if (dim >= ofB)
+        set(a, dim - ofB, dim);
       if (matmul.hasBatchedB())
         set(b, dim, dim);
     }

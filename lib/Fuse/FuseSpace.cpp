@@ -121,7 +121,8 @@ int64_t greta::expectedRows(MatmulOp matmul) {
 }
 
 bool greta::isSkinny(MatmulOp matmul) {
-  if (matmul.getA().getDefiningOp<PatchesOp>() || isBatchInvariant(matmul))
+  if (matmul.getA().getDefiningOp<PatchesOp>() || matmul.getRankWithoutA() ||
+      isBatchInvariant(matmul))
     return false;
   int64_t rows =
       matmul.getOffsets() ? rowsOfGroup(matmul) : expectedRows(matmul);
@@ -146,9 +147,10 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
       continue;
     Operation *op = value.getDefiningOp();
     if (auto patches = dyn_cast<PatchesOp>(op)) {
-      // In a batch, of its groups.
-      if (isB || value != matmul.getA() || matmul.getTransposeA() ||
-          !isLeaf(patches.getX()))
+      // In a batch, of its groups, and with channels first of its images.
+      bool isTransposed = isB ? matmul.getTransposeB() : matmul.getTransposeA();
+      if (isB != patches.hasChannelsFirst() || isTransposed ||
+          value != matmul->getOperand(number) || !isLeaf(patches.getX()))
         return false;
       visit(op);
       continue;
@@ -497,6 +499,8 @@ void SpaceAnalysis::noteGemm() {
     mappings.push_back({rank - 2});
   Mapping rows = identityMapping(rank);
   rows.back() = rank; // K
+  rows.erase(rows.begin(), rows.begin() + space.matmul.getRankWithoutA());
+  mappings.push_back(rows);
   for (MatmulOp gemm : space.gemms()) {
     if (isArgument(gemm.getA()) && !gemm.getTransposeA())
       noteView(gemm.getA(), rows);

@@ -148,11 +148,12 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
     unify(op->getOperand(0), 0, op->getResult(0), 0);
   } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
     Value a = matmul.getA(), b = matmul.getB(), result = matmul.getResult();
-    int64_t batch = matmul.getBatchRank();
+    int64_t batch = matmul.getBatchRank(), ofB = matmul.getRankWithoutA();
     for (int64_t dim = 0; dim < batch; ++dim) {
-      unify(a, dim, result, dim);
+      if (dim >= ofB)
+        unify(a, dim - ofB, result, dim);
       if (matmul.hasBatchedB())
-        unify(a, dim, b, dim);
+        unify(result, dim, b, dim);
     }
     unify(a, matmul.dimKOfA(), b, matmul.dimKOfB());
     unify(a, matmul.dimM(), result, batch);

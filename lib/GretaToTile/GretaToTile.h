@@ -328,9 +328,13 @@ private:
   Value computePatches(PatchesOp op);
   struct Patches;
   Patches sizesOf(PatchesOp op);
-  void locateRows(Patches &patches);
+  void locatePositions(Patches &patches);
   /// Whether indices along an image's rows (0) or columns (1) are in the image.
   Value isInImage(const Patches &patches, Value at, unsigned dim);
+  struct Taps;
+  /// Splits `k`, along K. `number` gives constants of its type.
+  Taps tapsOf(const Patches &patches, Value k,
+              function_ref<Value(int64_t)> number);
   /// Returns the elements from index 0 to `index` along an images' dimension.
   Value elementsTo(const Patches &patches, Value index, unsigned dim);
   /// Converts a number to the type in which elements of the images are counted.

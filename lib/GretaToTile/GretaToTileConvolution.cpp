@@ -1,17 +1,23 @@
 //===- GretaToTileConvolution.cpp - patches of images on blocks -----------===//
 //
-// A block of A in a convolution's GEMM is gathered: its row is a position (n,
-// p, q) of the result, its column k a channel c that the tap (r, s) sees,
+// A block of patches in a convolution's GEMM is gathered: it has a position (n,
+// p, q) of the result and a number k along K, which is a channel c that the tap
+// (r, s) sees,
 //
-//   A[row, k] = x[n, p * stride - padding + r * dilation, .., c], or zero
+//   x[n, p * stride - padding + r * dilation, .., c], or zero
 //
-// The part of an address that follows from the row is computed before the loop
-// over K, and which taps are inside of the image, as bits. If blocks along K
-// end where taps do, all of a block is of one tap, and the loop moves the rows'
-// offsets by a scalar and looks at the tap's bit of each row; else each column
-// has its own tap.
+// Patches are A as [positions, K] or, of images with channels first, B as [K,
+// positions]; then n is an index of the GEMM's batch, and c is outside of the
+// taps in k, as it is in the weights.
 //
-// Rows beyond the last take its place: their products go nowhere.
+// The part of an address that follows from the position is computed before the
+// loop over K, and which taps are inside of the image, as bits. If all of a
+// block is of one tap, the loop moves the positions' offsets by a scalar and
+// looks at the tap's bit of each position; else each k has its own tap. Blocks
+// are of one tap if there is only one, or if blocks along K end where channels
+// inside of a tap do.
+//
+// Positions beyond the last take its place: their products go nowhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,25 +26,25 @@
 using namespace mlir;
 using namespace greta;
 
-/// The sizes and strides of the images of `op`, and values that the rows of a
-/// block give before the loop over K.
+/// The sizes and strides of the images of `op`, and values that the positions
+/// of a block give before the loop over K.
 struct SpaceEmitter::Patches {
   PatchesOp op;
   TensorLayout layout;
   ArrayRef<AffineExpr> size;
-  /// Whether elements are counted in i32: those of all images (`isSmall`), and
-  /// those of one image along each dimension that taps reach (`fits`). Images
-  /// of unknown number need more, and so does an image that is large or has
-  /// unknown extents.
+  /// Whether elements are counted in i32: those from `pointer` on (`isSmall`),
+  /// and those of one image along each dimension that taps reach (`fits`).
+  /// Images of unknown number need more, unless each has a GEMM, and so does an
+  /// image that is large or has unknown extents.
   bool isSmall = false, fits[4] = {};
   /// The number of elements that all images span.
   AffineExpr total = {};
-  /// For each row, the place of its first tap along the image's rows and
+  /// For each position, the place of its first tap along the image's rows and
   /// columns, and the elements from `pointer` to it.
   Value first[2] = {}, offset = {}, pointer = {};
-  /// For each row, bits that say which taps are in the image: one for each tap
-  /// or, if these are too many, one for each column of taps and then one for
-  /// each row. Null: i32 has too few bits.
+  /// For each position, bits that say which taps are in the image: one for each
+  /// tap or, if these are too many, one for each column of taps and then one
+  /// for each row. Null: i32 has too few bits.
   Value inside = {};
   bool hasBitOfTap = false;
 
@@ -46,6 +52,12 @@ struct SpaceEmitter::Patches {
   bool isPadded(unsigned dim) {
     return op.paddingBefore(dim) != 0 || op.paddingBehind(dim) != 0;
   }
+};
+
+/// What numbers along K are: the tap, its row and column among taps and on the
+/// image, the channel, and the elements from a position's first tap to it.
+struct SpaceEmitter::Taps {
+  Value tap, along[2], moves[2], channel, shift;
 };
 
 static bool isAtMost(AffineExpr count, int64_t most) {
@@ -58,20 +70,22 @@ SpaceEmitter::Patches SpaceEmitter::sizesOf(PatchesOp op) {
   Patches patches = {op, layoutOf(argument),
                      shapeOfArgument(argument.getArgNumber()).getResults()};
   ArrayRef<AffineExpr> size = patches.size, strides = patches.layout.strides;
-  AffineExpr total = fixed(1), channelsApart = size[3] * strides[3],
+  const unsigned channel = op.channelDim();
+  AffineExpr total = fixed(1), channelsApart = size[channel] * strides[channel],
              seen = channelsApart;
   for (unsigned dim = 0; dim < 4; ++dim)
     total = total + (size[dim] - 1) * strides[dim];
   for (unsigned dim : {0u, 1u})
-    seen =
-        seen + (size[1 + dim] + op.paddingBefore(dim) + op.paddingBehind(dim)) *
-                   strides[1 + dim];
+    seen = seen + (size[op.dimOf(dim)] + op.paddingBefore(dim) +
+                   op.paddingBehind(dim)) *
+                      strides[op.dimOf(dim)];
   patches.total = total;
-  patches.isSmall = isAtMost(total, INT32_MAX);
-  bool isImageSmall = patches.isSmall || isAtMost(seen, INT32_MAX);
+  bool isImageSmall = isAtMost(total, INT32_MAX) || isAtMost(seen, INT32_MAX);
+  patches.isSmall =
+      op.hasChannelsFirst() ? isImageSmall : isAtMost(total, INT32_MAX);
   patches.fits[0] = patches.isSmall;
-  patches.fits[1] = patches.fits[2] = isImageSmall;
-  patches.fits[3] = patches.isSmall || isAtMost(channelsApart, INT32_MAX);
+  patches.fits[op.dimOf(0)] = patches.fits[op.dimOf(1)] = isImageSmall;
+  patches.fits[channel] = patches.isSmall || isAtMost(channelsApart, INT32_MAX);
   return patches;
 }
 
@@ -99,41 +113,50 @@ Value SpaceEmitter::counted(const Patches &patches, Value v) {
 Value SpaceEmitter::isInImage(const Patches &patches, Value at, unsigned dim) {
   // Launches refuse arguments that are negative, and so images without rows or
   // columns, of which no element can be read.
-  AffineExpr extent = patches.size[1 + dim];
+  PatchesOp op = patches.op;
+  AffineExpr extent = patches.size[op.dimOf(dim)];
   bool isKnown = isa<AffineConstantExpr>(extent);
   Value bound = scalars.get(b, isKnown ? extent : extent - 1);
   return compare(isKnown ? Predicate::ult : Predicate::ule, at,
                  splat(bound, Emitter::shapeOf(at)));
 }
 
-void SpaceEmitter::locateRows(Patches &patches) {
+void SpaceEmitter::locatePositions(Patches &patches) {
   PatchesOp op = patches.op;
-  // The GEMM's M, which blocks of A have first.
-  const int64_t rowId = MatmulOp(space.matmul).getBatchRank();
-  const Dim &row = dims[0];
-  const SmallVector<int64_t> column = {row.extent, 1};
-  auto perRow = [&](unsigned part, llvm::function_ref<Value()> compute) {
-    return memoize(op.getOperation(), part, {rowId}, compute);
+  // The GEMM's M, which blocks of A have first, or N, which those of B have
+  // last.
+  const bool isB = op.hasChannelsFirst();
+  const int64_t id =
+      isB ? space.rank() - 1 : MatmulOp(space.matmul).getBatchRank();
+  const unsigned positionDim = 1 - depthDim;
+  const Dim &along = dims[positionDim];
+  SmallVector<int64_t> column = {1, 1};
+  column[positionDim] = along.extent;
+  auto perPosition = [&](unsigned part, llvm::function_ref<Value()> compute) {
+    return memoize(op.getOperation(), part, {id}, compute);
   };
-  Value position = perRow(0, [&]() -> Value {
-    Value at = iota(column, 0);
-    if (row.offset)
-      at = add(at, splat(row.offset, column));
-    if (!row.masked)
+  Value position = perPosition(0, [&]() -> Value {
+    Value at = iota(column, positionDim);
+    if (along.offset)
+      at = add(at, splat(along.offset, column));
+    if (!along.masked)
       return at;
-    Value last = sub(scalars.get(b, row.size), i32(1));
+    Value last = sub(scalars.get(b, along.size), i32(1));
     return minU(at, splat(last, column));
   });
   auto positionsAlong = [&](unsigned dim) {
-    return splat(scalars.get(b, (patches.size[1 + dim] + op.shiftOf(dim))
+    return splat(scalars.get(b, (patches.size[op.dimOf(dim)] + op.shiftOf(dim))
                                         .floorDiv(op.strideOf(dim)) +
                                     1),
                  column);
   };
+  // Of the column and the row; with channels last, of the image and the row.
   auto splitPosition = [&](unsigned dim) -> std::pair<Value, Value> {
     Value columns = positionsAlong(1);
     if (dim == 1)
       return {div(position, columns), rem(position, columns)};
+    if (isB)
+      return {Value(), div(position, columns)};
     Value rows = positionsAlong(0);
     Value all = div(position, columns);
     return {div(all, rows), rem(all, rows)};
@@ -142,23 +165,27 @@ void SpaceEmitter::locateRows(Patches &patches) {
     return constant(block(column, b.getI32Type()), value);
   };
   for (unsigned dim : {0u, 1u})
-    patches.first[dim] = perRow(1 + dim, [&]() -> Value {
+    patches.first[dim] = perPosition(1 + dim, [&]() -> Value {
       Value at = splitPosition(dim).second;
       at = mul(at, constants(op.strideOf(dim)));
       return sub(at, constants(op.paddingBefore(dim)));
     });
-  patches.offset = perRow(3, [&]() -> Value {
-    Value sum = elementsTo(patches, splitPosition(0).first, 0);
-    for (unsigned dim : {0u, 1u})
-      sum =
-          plus(patches, sum, elementsTo(patches, patches.first[dim], 1 + dim));
+  patches.offset = perPosition(3, [&]() -> Value {
+    Value sum;
+    if (!isB)
+      sum = elementsTo(patches, splitPosition(0).first, 0);
+    for (unsigned dim : {0u, 1u}) {
+      Value more = elementsTo(patches, patches.first[dim], op.dimOf(dim));
+      sum = sum ? plus(patches, sum, more) : more;
+    }
     return sum;
   });
   // The last block along K may count taps that are none.
   const int64_t columns = op.kernelExtent(1), channels = op.getChannels();
-  const int64_t last =
-      llvm::alignTo(op.getType().getShape().back(), dims[depthDim].extent) - 1;
-  patches.hasBitOfTap = last / channels < 32;
+  const int64_t lastK =
+      llvm::alignTo(channels * op.numTaps(), dims[depthDim].extent) - 1;
+  const int64_t last = isB ? op.numTaps() - 1 : lastK / channels;
+  patches.hasBitOfTap = last < 32;
   // The result has `bits` once for each tap along a dimension that is inside,
   // `apart` places from one tap to the next.
   auto bitsAlong = [&](unsigned dim, Value bits, int64_t begin, int64_t apart) {
@@ -172,8 +199,8 @@ void SpaceEmitter::locateRows(Patches &patches) {
     }
     return sum;
   };
-  if (patches.hasBitOfTap || columns + last / (columns * channels) < 32)
-    patches.inside = perRow(5, [&]() -> Value {
+  if (patches.hasBitOfTap || columns + last / columns < 32)
+    patches.inside = perPosition(5, [&]() -> Value {
       Value ofColumns = bitsAlong(1, constants(1), 0, 1);
       if (patches.hasBitOfTap)
         return bitsAlong(0, ofColumns, 0, columns);
@@ -189,51 +216,75 @@ void SpaceEmitter::locateRows(Patches &patches) {
       cast<tile::FuncOp>(whole.getOwner()->getParentOp())
           .setArgAttr(whole.getArgNumber(), tile::pointerRangeName,
                       b.getUnitAttr());
-    auto stride = cast<AffineConstantExpr>(patches.layout.strides[3]);
-    for (const Dim &group : batch)
-      at = advance(at, mul(large(group.offset),
-                           i64(op.getChannels() * stride.getValue())));
+    ArrayRef<AffineExpr> strides = patches.layout.strides;
+    for (const Dim &each : batch) {
+      bool isImage = isB && space.groups[each.group].front() == 0;
+      AffineExpr stride =
+          isImage ? strides[0] : op.getChannels() * strides[op.channelDim()];
+      at = advance(at, mul(large(each.offset), elements(stride)));
+    }
     return at;
   });
 }
 
+SpaceEmitter::Taps SpaceEmitter::tapsOf(const Patches &patches, Value k,
+                                        function_ref<Value(int64_t)> number) {
+  PatchesOp op = patches.op;
+  const int64_t channels = op.getChannels(), columns = op.kernelExtent(1);
+  ArrayRef<AffineExpr> strides = patches.layout.strides;
+  Taps taps;
+  Value inRow; // k within a row of taps
+  if (op.hasChannelsFirst()) {
+    taps.channel = div(k, number(op.numTaps()));
+    taps.tap = sub(k, mul(taps.channel, number(op.numTaps())));
+    taps.along[0] = div(taps.tap, number(columns));
+    taps.along[1] = sub(taps.tap, mul(taps.along[0], number(columns)));
+  } else {
+    taps.tap = div(k, number(channels));
+    taps.along[0] = div(k, number(columns * channels));
+    inRow = sub(k, mul(taps.along[0], number(columns * channels)));
+    taps.along[1] = div(inRow, number(channels));
+  }
+  for (unsigned dim : {0u, 1u})
+    taps.moves[dim] = mul(taps.along[dim], number(op.dilationOf(dim)));
+  taps.shift = elementsTo(patches, taps.moves[0], op.dimOf(0));
+  if (inRow && strides[3] == fixed(1) &&
+      strides[2] * op.dilationOf(1) == fixed(channels)) {
+    // A row of taps sees elements that follow each other.
+    taps.shift = plus(patches, taps.shift, inRow);
+    return taps;
+  }
+  taps.shift = plus(patches, taps.shift,
+                    elementsTo(patches, taps.moves[1], op.dimOf(1)));
+  if (inRow)
+    taps.channel = rem(inRow, number(channels));
+  taps.shift = plus(patches, taps.shift,
+                    elementsTo(patches, taps.channel, op.channelDim()));
+  return taps;
+}
+
 Value SpaceEmitter::computePatches(PatchesOp op) {
   Patches patches = sizesOf(op);
-  locateRows(patches);
-  const Dim &row = dims[0], &depth = dims[depthDim];
-  const SmallVector<int64_t> column = {row.extent, 1}, line = {1, depth.extent};
-  const SmallVector<int64_t> whole = {row.extent, depth.extent};
+  locatePositions(patches);
+  const unsigned positionDim = 1 - depthDim;
+  const Dim &depth = dims[depthDim];
+  SmallVector<int64_t> column = {1, 1}, line = {1, 1};
+  column[positionDim] = dims[positionDim].extent;
+  line[depthDim] = depth.extent;
+  const SmallVector<int64_t> whole = {dims[0].extent, dims[1].extent};
 
-  // In the loop: the block's tap, its row and its column among taps, and its
-  // channel, or those of each column.
-  const int64_t channels = op.getChannels();
-  const int64_t rowOfTaps = op.kernelExtent(1) * channels;
-  const bool isOfOneTap = channels % depth.extent == 0;
+  // In the loop: the taps of the block, or those of each k.
+  const bool isOfOneTap = op.hasChannelsFirst()
+                              ? op.numTaps() == 1 && !depth.masked
+                              : op.getChannels() % depth.extent == 0;
   Value k = depth.offset ? depth.offset : i32(0);
   auto number = [&](int64_t value) -> Value {
     return isOfOneTap ? i32(value)
                       : constant(block(line, b.getI32Type()), value);
   };
   if (!isOfOneTap)
-    k = add(splat(k, line), iota(line, 1));
-  Value tap = div(k, number(channels));
-  Value taps[2] = {div(k, number(rowOfTaps)), Value()};
-  Value inRow = sub(k, mul(taps[0], number(rowOfTaps)));
-  taps[1] = div(inRow, number(channels));
-  Value moves[2];
-  for (unsigned dim : {0u, 1u})
-    moves[dim] = mul(taps[dim], number(op.dilationOf(dim)));
-  Value shift = elementsTo(patches, moves[0], 1);
-  ArrayRef<AffineExpr> strides = patches.layout.strides;
-  if (strides[3] == fixed(1) &&
-      strides[2] * op.dilationOf(1) == fixed(channels)) {
-    // A row of taps sees elements that follow each other.
-    shift = plus(patches, shift, inRow);
-  } else {
-    shift = plus(patches, shift, elementsTo(patches, moves[1], 2));
-    Value channel = rem(inRow, number(channels));
-    shift = plus(patches, shift, elementsTo(patches, channel, 3));
-  }
+    k = add(splat(k, line), iota(line, depthDim));
+  Taps taps = tapsOf(patches, k, number);
   auto wide = [&](Value v) { return broadcast(v, whole); };
   ArrayRef<int64_t> tested = isOfOneTap ? ArrayRef(column) : ArrayRef(whole);
   auto all = [&](Value v) {
@@ -241,17 +292,18 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   };
   Value mask;
   if (patches.inside && (patches.isPadded(0) || patches.isPadded(1))) {
-    Value bits =
-        patches.hasBitOfTap
-            ? shl(number(1), tap)
-            : either(shl(number(1), taps[1]),
-                     shl(number(int64_t(1) << op.kernelExtent(1)), taps[0]));
+    Value bits = patches.hasBitOfTap
+                     ? shl(number(1), taps.tap)
+                     : either(shl(number(1), taps.along[1]),
+                              shl(number(int64_t(1) << op.kernelExtent(1)),
+                                  taps.along[0]));
     bits = all(bits);
     mask = equal(both(broadcast(patches.inside, tested), bits), bits);
   }
   for (unsigned dim : {0u, 1u})
     if (!patches.inside && patches.isPadded(dim)) {
-      Value at = add(broadcast(patches.first[dim], tested), all(moves[dim]));
+      Value at =
+          add(broadcast(patches.first[dim], tested), all(taps.moves[dim]));
       mask = allOf(mask, isInImage(patches, at, dim));
     }
   if (depth.masked)
@@ -259,14 +311,15 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   // An element outside is the image's first, and then zero: no load is in a
   // branch.
   Value at =
-      add(broadcast(patches.offset, tested), all(counted(patches, shift)));
+      add(broadcast(patches.offset, tested), all(counted(patches, taps.shift)));
   if (mask)
     at = select(mask, at,
                 arith::ConstantOp::create(
                     b, b.getZeroAttr(cast<RankedTensorType>(at.getType()))));
   Value places = wide(advance(patches.pointer, at));
   if (isOfOneTap)
-    places = advance(places, wide(elementsTo(patches, iota(line, 1), 3)));
+    places = advance(places, wide(elementsTo(patches, iota(line, depthDim),
+                                             op.channelDim())));
   auto type = blockType(identity, getElementTypeOrSelf(op.getX().getType()));
   Value loaded = gather(type, places, Value());
   if (!mask)

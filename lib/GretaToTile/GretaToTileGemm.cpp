@@ -34,6 +34,8 @@ Mapping SpaceEmitter::matrixMapping(MatmulOp op, unsigned number,
   Mapping mapping;
   if (number == 0 || op.hasBatchedB())
     mapping = identityMapping(row);
+  if (number == 0)
+    mapping.erase(mapping.begin(), mapping.begin() + op.getRankWithoutA());
   bool isDepthFirst = number == 0 ? op.getTransposeA() : !op.getTransposeB();
   if (isDepthFirst)
     mapping.push_back(depthId());

@@ -1,7 +1,8 @@
 """Convolutions, for test_convolution.py: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: conv_KIND_DIM_IMAGE_TAPS_WINDOW_DTYPE_OUT, with DIM "s" where all is static, "b" for a dynamic number of images and "d" for dynamic
-rows and columns, too; IMAGE the extents of x, TAPS those of w, WINDOW two strides, four numbers of padding, two dilations and the groups.
+rows and columns, too; IMAGE the extents of x, TAPS those of w, WINDOW two strides, four numbers of padding, two dilations and the groups. With channels first
+in memory it is convfirst_.., whose IMAGE and TAPS have the channels last all the same.
 """
 
 import dataclasses
@@ -28,6 +29,8 @@ class Convolution(Case, family="conv"):
 
     is_gemm = True
     has_matrix_product = True
+    layout = "nhwc"
+    order = (0, 1, 2, 3)  # of the dimensions in memory
 
     @property
     def precision(self):
@@ -62,23 +65,33 @@ class Convolution(Case, family="conv"):
 
     @property
     def one_row(self):
-        return limits.counts_as_one_row(self.result_shape[3], self.depth)
+        return limits.counts_as_one_row(self.stored(self.result_shape)[3], self.depth)
+
+    def stored(self, shape):
+        return tuple(shape[dim] for dim in self.order) if len(shape) == 4 else shape
 
     def said(self, shape, dtype):
         dynamic = {"s": 0, "b": 1, "d": 3}[self.dim]
-        return tensor(*(["?"] * dynamic), *shape[dynamic:], dtype)
+        return tensor(*self.stored((*(["?"] * dynamic), *shape[dynamic:])), dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChannelsFirst(Convolution, family="convfirst"):
+    layout = "nchw"
+    order = (0, 3, 1, 2)
 
 
 def text(p, more, body, result):
-    x, w, y = p.said(numbers_of(p.image), p.dtype), tensor(*numbers_of(p.taps), p.dtype), p.said(p.result_shape, p.out)
+    x, w, y = p.said(numbers_of(p.image), p.dtype), tensor(*p.stored(numbers_of(p.taps)), p.dtype), p.said(p.result_shape, p.out)
     bias = tensor(p.result_shape[3], "i32" if p.dtype == "i8" else "f32")
-    flags = f"strides = {list(p.strides)}, padding = {list(p.padding)}, dilations = {list(p.dilations)}, groups = {p.groups}"
+    flags = f"strides = {list(p.strides)}, padding = {list(p.padding)}, dilations = {list(p.dilations)}, groups = {p.groups}, layout = \"{p.layout}\""
     made = f"func.func @{p.name}(%x: {x}, %w: {w}{more}) -> $Y {{\n{body}  return %{result} : $Y\n}}\n"
     made = made.replace("BIASED", f"greta.conv2d %x, %w, %bias {{{flags}}} : {x}, {w}, $V -> $Y")
     made = made.replace("PLAIN", f"greta.conv2d %x, %w {{{flags}}} : {x}, {w} -> $Y")
     made = made.replace("SUMS", f"greta.conv2d %x, %w {{{flags}}} : {x}, {w} -> $S")
     made = made.replace("$S", p.said(p.result_shape, "i32" if p.dtype == "i8" else "f32")).replace("$F", p.said(p.result_shape, "f32"))
     made = made.replace("$N", tensor(p.result_shape[3], "f32"))
+    made = made.replace("$P", str([p.order.index(dim) for dim in (0, 1, 2)]))
     return made.replace("$Y", y).replace("$V", bias).replace("$X", x).replace("ELEMENT", p.out)
 
 
@@ -105,18 +118,22 @@ def numbers(p, rng, shape, dtype, scale=1.0):
 
 def follows(body, more="", others=lambda p: (), reference=lambda p, r, y: y, limit="gemm"):
     def inputs(p, rng):
-        yield numbers(p, rng, numbers_of(p.image), p.dtype), p.dtype
-        yield numbers(p, rng, numbers_of(p.taps), p.dtype, 1 / np.sqrt(p.depth)), p.dtype
+        yield numbers(p, rng, p.stored(numbers_of(p.image)), p.dtype), p.dtype
+        yield numbers(p, rng, p.stored(numbers_of(p.taps)), p.dtype, 1 / np.sqrt(p.depth)), p.dtype
         for shape, dtype in others(p):
-            yield numbers(p, rng, shape, dtype), dtype
+            yield numbers(p, rng, p.stored(shape), dtype), dtype
 
-    return Kind(lambda p, target: text(p, more, body, "0"), inputs, lambda p, r, x, w, *rest: reference(p, r, convolved(p, x, w), *rest), limit)
+    def result(p, rounded, *arrays):
+        x, w, *rest = (array.transpose(np.argsort(p.order)) if array.ndim == 4 else array for array in arrays)
+        return reference(p, rounded, convolved(p, x, w), *rest).transpose(p.order)
+
+    return Kind(lambda p, target: text(p, more, body, "0"), inputs, result, limit)
 
 
 def norm(sums):
     """A batch norm (a scale and a shift of each channel), a residual and ReLU on sums in f32, `%1`, that are rounded once, at the end."""
     constants = "  %i = arith.constant 0 : index\n  %n = tensor.dim %x, %i : $X\n  %e = tensor.empty(%n) : $F\n  %none = arith.constant 0.0 : f32\n  %z = tensor.splat %none[%n] : $F\n"
-    channels = "".join(f"  %{to} = linalg.broadcast ins(%{name} : $N) outs(%e : $F) dimensions = [0, 1, 2]\n" for to, name in (("s", "scale"), ("b", "shift")))
+    channels = "".join(f"  %{to} = linalg.broadcast ins(%{name} : $N) outs(%e : $F) dimensions = $P\n" for to, name in (("s", "scale"), ("b", "shift")))
     work = "  %2 = arith.mulf %1, %s : $F\n  %3 = arith.addf %2, %b : $F\n  %4 = arith.extf %skip : $Y to $F\n  %5 = arith.addf %3, %4 : $F\n  %6 = arith.maximumf %5, %z : $F\n  %0 = arith.truncf %6 : $F to $Y\n"
     return follows(
         constants + channels + sums + work,

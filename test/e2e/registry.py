@@ -79,7 +79,7 @@ def plant(row, pattern, is_gemm):
         row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
 
 
-CASES = cases.RowOp, gemms.Product, tiled.Product, epilogues.Epilogue, prologues.Product, grouped.Grouped, convolution.Convolution, precision.Split, quantized.Quantize, reductions.Reduction, slices.Slice, typed.Product, typed.Conversion, weights.Weights, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Decode,\
+CASES = cases.RowOp, gemms.Product, tiled.Product, epilogues.Epilogue, prologues.Product, grouped.Grouped, convolution.Convolution, convolution.ChannelsFirst, precision.Split, quantized.Quantize, reductions.Reduction, slices.Slice, typed.Product, typed.Conversion, weights.Weights, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Decode,\
     attention_ops.Paged, attention_ops.Rows, attention_ops.PagedDecode, attention_ops.Update, attention_ops.View, attention_backward_ops.Backward, attention_backward_ops.BackwardView, layer_ops.Layer, Special
 FAMILIES = {case.family: case for case in CASES}
 

@@ -5,7 +5,7 @@ simulated AMD chips with all their checks, and on this machine's Vulkan driver.
 import numpy as np
 
 import harness
-from convolution import Convolution
+from convolution import ChannelsFirst, Convolution
 
 SHAPES = [
     Convolution("block", "b", "2x7x6x32", "24x3x3x32", "1x1x1x1x1x1x1x1x1", "f16", "f16"),  # a block of K for each tap
@@ -22,20 +22,35 @@ SHAPES = [
     Convolution("plain", "s", "1x40x3x32", "32x40x1x32", "1x1x20x0x19x0x1x1x1", "f16", "f16"),  # more rows of taps than a word has bits
     Convolution("plain", "s", "1x6x7x24", "32x7x7x24", "1x1x3x3x3x3x1x1x1", "bf16", "bf16"),  # more taps than a word has bits
 ]
+FIRST = [
+    ChannelsFirst("block", "b", "2x7x6x32", "24x3x3x32", "1x1x1x1x1x1x1x1x1", "f16", "f16"),
+    ChannelsFirst("bias", "s", "1x9x11x3", "20x5x3x3", "2x2x2x1x2x0x1x1x1", "f32", "f32"),
+    ChannelsFirst("plain", "d", "1x8x7x64", "33x3x2x64", "2x1x1x2x0x1x2x2x1", "bf16", "bf16"),
+    ChannelsFirst("plain", "d", "2x4x5x32", "16x1x1x32", "1x1x0x0x0x0x1x1x1", "f16", "f32"),  # GEMMs of views
+    ChannelsFirst("plain", "s", "2x4x4x32", "3x1x1x32", "1x1x0x0x0x0x1x1x1", "f16", "f16"),  # of few rows
+    ChannelsFirst("plain", "s", "2x8x8x64", "16x1x1x64", "2x2x0x1x0x0x1x1x1", "f16", "f16"),  # one tap that moves
+    ChannelsFirst("exact", "b", "2x5x6x24", "12x3x3x8", "1x2x1x1x1x1x1x1x3", "f16", "f16"),
+    ChannelsFirst("exact", "s", "1x5x5x16", "9x3x3x16", "1x1x2x2x2x2x1x1x1", "i8", "i32"),
+    ChannelsFirst("norm", "b", "2x7x6x32", "32x3x3x16", "2x1x1x1x1x1x1x1x2", "f16", "f16"),  # groups and what follows in one kernel
+    ChannelsFirst("bias", "b", "1x9x8x40", "40x5x5x1", "2x2x2x2x2x2x1x1x40", "f16", "f16"),  # depthwise
+    ChannelsFirst("integers", "b", "2x7x6x32", "32x3x3x32", "1x1x1x1x1x1x1x1x1", "i8", "f16"),
+    ChannelsFirst("plain", "s", "1x40x3x8", "16x40x1x8", "1x1x20x0x19x0x1x1x1", "f16", "f16"),
+    ChannelsFirst("plain", "s", "1x6x7x24", "32x7x7x24", "1x1x3x3x3x3x1x1x1", "bf16", "bf16"),
+]
 EMPTY = Convolution("exact", "d", "1x0x5x4", "8x1x1x4", "1x1x1x0x1x0x1x1x1", "f16", "f16")  # only padding
 TARGETS = ("host", "gfx942", "gfx1100", "gfx1201", "vulkan:lavapipe", "vulkan:portable")
 
 
 def cases_of(target):
-    return [*SHAPES, EMPTY] if target == "host" else SHAPES
+    return [*SHAPES, *FIRST, EMPTY] if target == "host" else [*SHAPES, *FIRST]
 
 
 def as_few_kernels(package):
-    """One kernel for all of a function, and another that puts groups in order."""
-    groups = {case.name: case.groups for case in (*SHAPES, EMPTY)}
+    """One kernel for all of a function, and another that puts groups in order where channels are last."""
+    apart = {case.name for case in SHAPES if case.groups > 1}
     for function in harness.manifest(package)["functions"]:
         for variant in function["variants"]:
-            assert variant["target"] == "host" or len(variant["kernels"]) == (1 if groups[function["name"]] == 1 else 2), function["name"]
+            assert variant["target"] == "host" or len(variant["kernels"]) == 1 + (function["name"] in apart), function["name"]
 
 
 results, test_case, test_together = harness.suite("conv", cases_of, TARGETS, as_few_kernels, in_units=False)

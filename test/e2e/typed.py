@@ -2,8 +2,8 @@
 float64 NumPy.
 
 A name says everything: typed_KIND_LAYOUT_BATCH_M_N_K_A_B_OUT. LAYOUT is "nt" for A as it is and B
-transposed. BATCH is "1" for none, "3" or "2x3" for a batch in A and B, with "s" behind it for one B that serves the batch, with "d" for a
-dynamic batch and M, with "k" for a dynamic K; A, B and OUT are element types.
+transposed. BATCH is "1" for none, "3" or "2x3" for a batch in A and B, with "s" behind it for one B that serves the batch, with "a" for an A that serves the
+first dimension of it, with "d" for a dynamic batch and M, with "k" for a dynamic K; A, B and OUT are element types.
 """
 
 import dataclasses
@@ -55,10 +55,14 @@ class Product(Matmul, family="typed"):
         return () if self.batch[0] == "1" else tuple(map(int, re.match("[0-9x]*", self.batch)[0].split("x")))
 
     @property
+    def leading_of_a(self):
+        return self.leading["a" in self.batch :]
+
+    @property
     def shapes(self):
         """Of A, B and the result as they are stored."""
         a, b = super().shapes
-        return (*self.leading, *a), b if "s" in self.batch else (*self.leading, *b), (*self.leading, self.m, self.n)
+        return (*self.leading_of_a, *a), b if "s" in self.batch else (*self.leading, *b), (*self.leading, self.m, self.n)
 
     @property
     def dynamic_shapes(self):
@@ -66,7 +70,7 @@ class Product(Matmul, family="typed"):
         batch = ("?",) * len(self.leading) if "d" in self.batch else self.leading
         k = "?" if "k" in self.batch else self.k
         b = self.stored(k, self.n, "b")
-        return (*batch, *self.stored(self.rows, k, "a")), b if "s" in self.batch else (*batch, *b), (*batch, self.rows, self.n)
+        return (*batch["a" in self.batch :], *self.stored(self.rows, k, "a")), b if "s" in self.batch else (*batch, *b), (*batch, self.rows, self.n)
 
 
 def follows(body, result, reference, arguments=(), limit="gemm chain"):

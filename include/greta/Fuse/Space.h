@@ -108,9 +108,10 @@ bool isSkinny(MatmulOp matmul);
 /// Whether operand 0 (A) or 1 (B) of a GEMM can be computed in its kernel,
 /// block by block: elementwise work, broadcasts, constants, dequant (for B as
 /// [N, K]) down to values that `isLeaf`; A as [M, K] may be the `rms_norm` of
-/// such, or the `patches` of a leaf. Calls `visit` for every op on the way. The
-/// depth is static then and there is no batch, but of a convolution's groups;
-/// in a skinny GEMM only vectors are computed for A.
+/// such, or the `patches` of a leaf, which with channels first are B as [K, N].
+/// Calls `visit` for every op on the way. The depth is static then and there is
+/// no batch, but of a convolution's groups and images; in a skinny GEMM only
+/// vectors are computed for A.
 bool isComputedOperand(MatmulOp matmul, unsigned number,
                        llvm::function_ref<bool(mlir::Value)> isLeaf,
                        llvm::function_ref<void(mlir::Operation *)> visit);

@@ -114,10 +114,68 @@ func.func @integers(%x: tensor<?x8x8x32xi8>, %w: tensor<16x3x3x32xi8>, %scale: t
 
 // -----
 
-func.func @channels_first(%x: tensor<1x4x8x8xf16>, %w: tensor<8x4x3x3xf16>) -> tensor<1x8x6x6xf16> {
-  // expected-error @below {{has no kernel for the layout "nchw"; take "nhwc", or compile for the target 'host'}}
-  %0 = greta.conv2d %x, %w {layout = "nchw"} : tensor<1x4x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<1x8x6x6xf16>
-  return %0 : tensor<1x8x6x6xf16>
+// Channels first: a GEMM of the weights and of patches for each image and each group, whose results are in order. Bias, a residual that is converted before, a
+// number for each channel and ReLU are in its kernel; nothing is moved.
+// CHECK-LABEL: func.func @channels_first
+// CHECK-COUNT-1: greta.kernel
+// CHECK-DAG: %[[P:.*]] = greta.patches %{{.*}} {dilations = [1, 1], kernel = [3, 3], layout = "nchw", padding = [1, 1, 1, 1], strides = [2, 2]} : tensor<?x32x?x?xf16> -> tensor<?x4x72x?xf16>
+// CHECK-DAG: arith.extf {{.*}} : tensor<?x4x4x?xf16>
+// CHECK: %[[G:.*]] = greta.matmul %{{.*}}, %[[P]] : tensor<4x4x72xf16>, tensor<?x4x72x?xf16> -> tensor<?x4x4x?xf32>
+// CHECK: greta.broadcast %{{.*}} dims [1, 2] : tensor<4x4xf32>
+// CHECK: arith.addf %[[G]]
+// CHECK: arith.addf
+// CHECK: greta.broadcast %{{.*}} dims [1, 2] : tensor<4x4xf32>
+// CHECK: arith.mulf
+// CHECK: greta.broadcast %{{.*}} dims [] : tensor<f32>
+// CHECK: arith.maximumf
+// CHECK-NOT: greta.kernel
+// CHECK: tensor.collapse_shape {{.*}} into tensor<?x16x?xf32>
+// CHECK: tensor.expand_shape {{.*}} into tensor<?x16x?x?xf32>
+func.func @channels_first(%x: tensor<?x32x?x?xf16>, %w: tensor<16x8x3x3xf16>, %b: tensor<16xf32>, %scale: tensor<16xf32>, %skip: tensor<?x16x?x?xf16>) -> tensor<?x16x?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %n = tensor.dim %skip, %c0 : tensor<?x16x?x?xf16>
+  %h = tensor.dim %skip, %c2 : tensor<?x16x?x?xf16>
+  %v = tensor.dim %skip, %c3 : tensor<?x16x?x?xf16>
+  %e = tensor.empty(%n, %h, %v) : tensor<?x16x?x?xf32>
+  %1 = arith.extf %skip : tensor<?x16x?x?xf16> to tensor<?x16x?x?xf32>
+  %0 = greta.conv2d %x, %w, %b {padding = [1, 1, 1, 1], strides = [2, 2], groups = 4, layout = "nchw"} : tensor<?x32x?x?xf16>, tensor<16x8x3x3xf16>, tensor<16xf32> -> tensor<?x16x?x?xf32>
+  %2 = arith.addf %0, %1 : tensor<?x16x?x?xf32>
+  %s = linalg.broadcast ins(%scale : tensor<16xf32>) outs(%e : tensor<?x16x?x?xf32>) dimensions = [0, 2, 3]
+  %3 = arith.mulf %2, %s : tensor<?x16x?x?xf32>
+  %none = arith.constant 0.0 : f32
+  %z = tensor.splat %none[%n, %h, %v] : tensor<?x16x?x?xf32>
+  %4 = arith.maximumf %3, %z : tensor<?x16x?x?xf32>
+  return %4 : tensor<?x16x?x?xf32>
+}
+
+// -----
+
+// One tap is a GEMM of views, with groups too.
+// CHECK-LABEL: func.func @tap_first
+// CHECK-NOT: greta.patches
+// CHECK: greta.matmul {{.*}} : tensor<2x8x16xf16>, tensor<3x2x16x64xf16> -> tensor<3x2x8x64xf16>
+// CHECK-NOT: greta.patches
+func.func @tap_first(%x: tensor<3x32x8x8xf16>, %w: tensor<16x16x1x1xf16>) -> tensor<3x16x8x8xf16> {
+  %0 = greta.conv2d %x, %w {groups = 2, layout = "nchw"} : tensor<3x32x8x8xf16>, tensor<16x16x1x1xf16> -> tensor<3x16x8x8xf16>
+  return %0 : tensor<3x16x8x8xf16>
+}
+
+// -----
+
+// A sum of convolutions that have their rows in other orders: one of them is viewed as an image, and as rows of the other.
+// CHECK-LABEL: func.func @orders
+// CHECK-COUNT-3: = greta.patches
+// CHECK-NOT: greta.patches
+// CHECK: return
+func.func @orders(%x: tensor<8x8x8x8xf16>, %w: tensor<8x3x3x8xf16>, %v: tensor<8x8x3x3xf16>, %u: tensor<8x4x3x3xf16>) -> tensor<8x8x8x8xf16> {
+  %0 = greta.conv2d %x, %w {padding = [1, 1, 1, 1]} : tensor<8x8x8x8xf16>, tensor<8x3x3x8xf16> -> tensor<8x8x8x8xf16>
+  %1 = greta.conv2d %x, %v {padding = [1, 1, 1, 1], layout = "nchw"} : tensor<8x8x8x8xf16>, tensor<8x8x3x3xf16> -> tensor<8x8x8x8xf16>
+  %2 = greta.conv2d %x, %u {padding = [1, 1, 1, 1], groups = 2, layout = "nchw"} : tensor<8x8x8x8xf16>, tensor<8x4x3x3xf16> -> tensor<8x8x8x8xf16>
+  %3 = arith.addf %0, %1 : tensor<8x8x8x8xf16>
+  %4 = arith.addf %3, %2 : tensor<8x8x8x8xf16>
+  return %4 : tensor<8x8x8x8xf16>
 }
 
 // -----

@@ -79,6 +79,18 @@ func.func @positions(%x: tensor<1x8x8x4xf16>, %w: tensor<8x3x3x4xf16>) {
   return
 }
 // -----
+func.func @patches_layout(%x: tensor<1x8x8x4xf16>) {
+  // expected-error @below {{'layout' is "hwcn"; it is "nhwc" or "nchw"}}
+  %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], layout = "hwcn"} : tensor<1x8x8x4xf16> -> tensor<36x36xf16>
+  return
+}
+// -----
+func.func @patches_first(%x: tensor<1x4x8x8xf16>) {
+  // expected-error @below {{has another result than greta.conv2d needs: write that op}}
+  %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], layout = "nchw"} : tensor<1x4x8x8xf16> -> tensor<1x2x36x36xf16>
+  return
+}
+// -----
 func.func @patches(%x: tensor<1x8x8x4xf16>) {
   // expected-error @below {{has another result than greta.conv2d needs: write that op}}
   %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1]} : tensor<1x8x8x4xf16> -> tensor<36x35xf16>

@@ -121,9 +121,27 @@ func.func @matmul_transposed(%a: tensor<4x8xf16>, %b: tensor<4x8xf16>) {
   return
 }
 // -----
-func.func @matmul_rank(%a: tensor<2x4x8xf16>, %b: tensor<2x2x8x4xf16>) {
-  // expected-error @below {{'b' has rank 4; it is [.., K, N] of the rank of 'a', 3, or 2 for one that serves the batch: reshape it}}
-  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<2x2x8x4xf16> -> tensor<2x4x4xf16>
+func.func @matmul_rank(%a: tensor<2x2x4x8xf16>, %b: tensor<2x8x4xf16>) {
+  // expected-error @below {{'b' has rank 3; it is [.., K, N] of rank 2, or of no less than the rank of 'a', 4: reshape it}}
+  %0 = greta.matmul %a, %b : tensor<2x2x4x8xf16>, tensor<2x8x4xf16> -> tensor<2x2x4x4xf16>
+  return
+}
+// -----
+func.func @matmul_result_rank(%a: tensor<2x4x8xf16>, %b: tensor<3x2x8x4xf16>) {
+  // expected-error @below {{'result' has rank 3; it is [.., M, N] of rank 4: reshape it}}
+  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<3x2x8x4xf16> -> tensor<2x4x4xf16>
+  return
+}
+// -----
+func.func @matmul_batch_of_b(%a: tensor<2x4x8xf16>, %b: tensor<3x2x8x4xf16>) {
+  // expected-error @below {{'result' has 2 elements in dimension 0, not 3; it must match the batch of 'b'}}
+  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<3x2x8x4xf16> -> tensor<2x2x4x4xf16>
+  return
+}
+// -----
+func.func @matmul_batch_of_a(%a: tensor<2x4x8xf16>, %b: tensor<3x5x8x4xf16>) {
+  // expected-error @below {{'b' has 5 elements in dimension 1, not 2; it must match the batch of 'a'}}
+  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<3x5x8x4xf16> -> tensor<3x2x4x4xf16>
   return
 }
 // -----

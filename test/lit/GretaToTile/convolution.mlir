@@ -118,3 +118,38 @@ func.func @rows(%x: tensor<1x?x8x32xf16>, %w: tensor<16x1x1x32xf16>) -> tensor<1
   %0 = greta.conv2d %x, %w {padding = [1, 0, 1, 0]} : tensor<1x?x8x32xf16>, tensor<16x1x1x32xf16> -> tensor<1x?x8x16xf16>
   return %0 : tensor<1x?x8x16xf16>
 }
+
+// -----
+
+// Channels first: each column of B has its bits, each k a channel and a tap within it. An image is a GEMM of its own, so its elements are counted in 32 bits
+// though nobody knows how many images there are.
+// CHECK-LABEL: greta_tile.func @first_0(%arg0: !greta_tile.ptr<f16>, %arg1
+// CHECK-COUNT-3: arith.ori
+// CHECK: %[[INSIDE:.*]] = arith.ori {{.*}} : tensor<1x[[N:[0-9]+]]xi32>
+// CHECK: scf.for
+// CHECK: greta_tile.load %{{.*}} -> tensor<[[M:[0-9]+]]x[[K:[0-9]+]]xf16>
+// CHECK: %[[CHANNEL:.*]] = arith.divui %{{.*}}, %{{.*}} : tensor<[[K]]x1xi32>
+// CHECK: %[[WHOLE:.*]] = arith.muli %[[CHANNEL]]
+// CHECK: %[[TAP:.*]] = arith.subi %{{.*}}, %[[WHOLE]]
+// CHECK: arith.shli %{{.*}}, %[[TAP]] : tensor<[[K]]x1xi32>
+// CHECK: greta_tile.broadcast %[[INSIDE]] : tensor<1x[[N]]xi32> -> tensor<[[K]]x[[N]]xi32>
+// CHECK: arith.select {{.*}} : tensor<[[K]]x[[N]]xi1>, tensor<[[K]]x[[N]]xi32>
+// CHECK: greta_tile.load_scattered %{{.*}} -> tensor<[[K]]x[[N]]xf16>
+// CHECK: greta_tile.dot %{{.*}} : tensor<[[M]]x[[K]]xf16>, tensor<[[K]]x[[N]]xf16>
+func.func @first(%x: tensor<?x64x28x28xf16>, %w: tensor<64x64x3x3xf16>) -> tensor<?x64x28x28xf16> {
+  %0 = greta.conv2d %x, %w {padding = [1, 1, 1, 1], layout = "nchw"} : tensor<?x64x28x28xf16>, tensor<64x64x3x3xf16> -> tensor<?x64x28x28xf16>
+  return %0 : tensor<?x64x28x28xf16>
+}
+
+// -----
+
+// One tap that moves: the loop moves pointers by channels, and nothing has to be masked.
+// CHECK-LABEL: greta_tile.func @moving_0(
+// CHECK: scf.for %{{.*}} = %c0_i32 to %c512_i32
+// CHECK-NOT: arith.divui
+// CHECK-NOT: arith.select
+// CHECK: greta_tile.load_scattered
+func.func @moving(%x: tensor<8x512x28x28xf16>, %w: tensor<64x512x1x1xf16>) -> tensor<8x64x14x14xf16> {
+  %0 = greta.conv2d %x, %w {strides = [2, 2], layout = "nchw"} : tensor<8x512x28x28xf16>, tensor<64x512x1x1xf16> -> tensor<8x64x14x14xf16>
+  return %0 : tensor<8x64x14x14xf16>
+}

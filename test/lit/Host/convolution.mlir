@@ -34,3 +34,12 @@ func.func @patches(%x: tensor<2x8x8x4xf16>) -> tensor<72x36xf16> {
   %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1]} : tensor<2x8x8x4xf16> -> tensor<72x36xf16>
   return %0 : tensor<72x36xf16>
 }
+
+// CHECK-LABEL: func.func @patches_first(
+// CHECK: tensor.dim %arg0, %c0
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "parallel"]
+// CHECK: tensor.extract
+func.func @patches_first(%x: tensor<?x8x6x6xf16>) -> tensor<?x2x36x16xf16> {
+  %0 = greta.patches %x {kernel = [3, 3], strides = [1, 1], padding = [0, 0, 0, 0], dilations = [1, 1], layout = "nchw"} : tensor<?x8x6x6xf16> -> tensor<?x2x36x16xf16>
+  return %0 : tensor<?x2x36x16xf16>
+}

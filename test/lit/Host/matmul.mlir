@@ -6,6 +6,9 @@
 // CHECK-DAG: #[[KM:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 // CHECK-DAG: #[[NK:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
 // CHECK-DAG: #[[MN:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-DAG: #[[GMK:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, d2, d4)>
+// CHECK-DAG: #[[BGKN:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4, d3)>
+// CHECK-DAG: #[[BGMN:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>
 
 // CHECK-LABEL: func.func @plain(
 // CHECK: linalg.generic {indexing_maps = [#[[MK]], #[[KN]], #[[MN]]], iterator_types = ["parallel", "parallel", "reduction"]}
@@ -54,4 +57,13 @@ func.func @cast(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<?x16xf32> {
 func.func @batched(%a: tensor<?x4x8xf16>, %b: tensor<8x16xf16>) -> tensor<?x4x16xf16> {
   %0 = greta.matmul %a, %b : tensor<?x4x8xf16>, tensor<8x16xf16> -> tensor<?x4x16xf16>
   return %0 : tensor<?x4x16xf16>
+}
+
+// One A for a leading dimension of the batch.
+// CHECK-LABEL: func.func @one_a(
+// CHECK: tensor.dim %arg1, %c0
+// CHECK: linalg.generic {indexing_maps = [#[[GMK]], #[[BGKN]], #[[BGMN]]]
+func.func @one_a(%a: tensor<3x16x64xf16>, %b: tensor<?x3x64x32xf16>) -> tensor<?x3x16x32xf32> {
+  %0 = greta.matmul %a, %b : tensor<3x16x64xf16>, tensor<?x3x64x32xf16> -> tensor<?x3x16x32xf32>
+  return %0 : tensor<?x3x16x32xf32>
 }
