@@ -106,16 +106,13 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // Blocks that are transposed on their way are there more than once. A
   // configuration that is asked for gets the least.
   auto block = [&](int64_t extent, int64_t loaded, bool alongK, int64_t align,
-                   bool isGathered) -> int64_t {
+                   int64_t gathered) -> int64_t {
     // A computed operand takes registers, too, before it is stored; an operand
     // that is only loaded has registers of its own.
     int64_t each = std::max(8 * problem.bytes, loaded);
     if (align < 4)
       each = std::max<int64_t>(each, 32);
-    // Elements of patches that have a tap each are loaded from a place each,
-    // which is computed in registers of its own.
-    if (isGathered)
-      each = 128;
+    each = std::max(each, gathered);
     int64_t bits = extent * tile.k * each;
     int64_t copies = asked || isReadAsStored(alongK) ? 1 : row.tiles.transposed;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
@@ -124,13 +121,17 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
   int64_t tables = 2 * sums * problem.within / tile.n;
+  // Elements of patches that have a tap each are loaded from a place each,
+  // which is computed in registers of its own; within an image it has 32 bits.
+  int64_t gatheredA = problem.channels % tile.k ? 128 : 0;
+  int64_t gatheredB = problem.patchesInB ? 96 : 0;
   // Direct loads to shared memory take none.
   if (!tile.direct)
     operands +=
         block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA,
-              problem.channels % tile.k != 0) +
+              gatheredA) +
         problem.count * block(tile.n, problem.loaded[1], problem.rowsOfB,
-                              problem.alignOfB, problem.patchesInB);
+                              problem.alignOfB, gatheredB);
   constexpr int64_t others = 24; // addresses and counters
   return sums + others + std::max(tables, operands);
 }

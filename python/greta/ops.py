@@ -167,21 +167,27 @@ def _numbers(name: str, value: int | Sequence[int], count: int) -> list[int]:
     return numbers * (count // len(numbers))
 
 
-def conv2d(x: Any, w: Any, bias: Any = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1, out_dtype: Any = None) -> Any:
-    """Convolution of images x [B, H, W, C] with w [KO, R, S, C / groups], plus bias [KO] of f32 or x's type where there is one, as [B, Ho, Wo, KO].
+def conv2d(x: Any, w: Any, bias: Any = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1, out_dtype: Any = None, layout: str = "nhwc") -> Any:
+    """Convolution of images x [B, H, W, C] with w [KO, R, S, C / groups], plus bias [KO] of f32 or x's type where there is one, as [B, Ho, Wo, KO]; with layout
+    "nchw" x [B, C, H, W] with w [KO, C / groups, R, S] as [B, KO, Ho, Wo].
 
     stride, padding and dilation are one number or one for rows and one for columns; padding may be four: above, left, below, right. Types are matmul's.
     """
     strides, borders, dilations = _numbers("stride", stride, 2), _numbers("padding", padding, 4), _numbers("dilation", dilation, 2)
-    attributes = f"strides = {strides}, padding = {borders}, dilations = {dilations}, groups = {groups}"
+    if layout not in ("nhwc", "nchw"):
+        raise Error(f"layout of conv2d is {layout!r}; it is 'nhwc' or 'nchw'")
+    first = layout == "nchw"
+    attributes = f"strides = {strides}, padding = {borders}, dilations = {dilations}, groups = {groups}" + ', layout = "nchw"' * first
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         x, w = operands[:2]
-        spans = zip(x.shape[1:3], w.shape[1:3], strides, borders[:2], borders[2:], dilations)
+        image = slice(2, 4) if first else slice(1, 3)
+        spans = zip(x.shape[image], w.shape[image], strides, borders[:2], borders[2:], dilations)
         extents = [None if size is None else (size + before + behind - step * (taps - 1) - 1) // by + 1 for size, taps, by, before, behind, step in spans]
         if any(extent is not None and extent < 1 for extent in extents):
             raise Error(f"conv2d has no place for taps of w {w.shape} on images x {x.shape} with padding {borders} and dilation {dilations}")
-        return trace.op("conv2d", operands, attributes, (x.shape[0], *extents, w.shape[0]), _product_type(x.type, out_dtype))
+        shape = (x.shape[0], w.shape[0], *extents) if first else (x.shape[0], *extents, w.shape[0])
+        return trace.op("conv2d", operands, attributes, shape, _product_type(x.type, out_dtype))
 
     given = [x, w] if bias is None else [x, w, bias]
     if isinstance(x, Value):

@@ -104,6 +104,8 @@ def test_conv2d():
     want = sum(padded[:, r : r + 5 : 2, s : s + 6] @ wide(w)[0][:, r, s].T for r in range(3) for s in range(3)) + bias
     check(ops.conv2d(x, w, bias, stride=(np.int64(2), 1), padding=np.int32(1), out_dtype="f32"), want, "gemm", depth=144)
     check(greta.function(lambda x, w, bias: ops.conv2d(x, w, bias, stride=(2, 1), padding=(1, 1, 1, 1), out_dtype="f32") * 2.0)(x, w, bias), 2 * want, "gemm", depth=144)
+    x, w = (np.ascontiguousarray(one.transpose(0, 3, 1, 2)) for one in (x, w))
+    check(ops.conv2d(x, w, bias, stride=(2, 1), padding=1, out_dtype="f32", layout="nchw"), want.transpose(0, 3, 1, 2), "gemm", depth=144)
 
 
 def test_quantize_rows():
@@ -297,6 +299,7 @@ def test_function_fuses():
         (lambda: ops.conv2d(random(1, 3, 3, 8), random(8, 1, 1, 8), dilation=1.5), "dilation of conv2d is 1.5; it takes one number"),
         (lambda: ops.conv2d(random(1, 3, 3, 8), random(8, 3, 3, 8), padding=np.int64(-1)), "padding of conv2d is .*; its numbers are at least 0"),
         (lambda: ops.conv2d(random(1, 3, 3, 8), random(8, 1, 2, 8), dilation=(1, 3)), "conv2d has no place for taps of w"),
+        (lambda: ops.conv2d(random(1, 8, 3, 3), random(8, 8, 1, 1), layout="chwn"), "layout of conv2d is 'chwn'; it is 'nhwc' or 'nchw'"),
         (lambda: ops.quantize_rows(random(2, 3, 8)), "quantize_rows takes a matrix"),
         (lambda: ops.softmax(np.ones((2, 3), np.int32)), "'x' has element type 'i32'; it takes f32, f16 or bf16"),
         (lambda: ops.softmax(np.float32(1)), "at least 1 dimension"),
