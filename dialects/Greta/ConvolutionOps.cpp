@@ -210,21 +210,19 @@ PatchesOp::reifyResultShapes(OpBuilder &builder,
   SmallVector<OpFoldResult> &sizes = shapes.emplace_back();
   for (int64_t size : getType().getShape())
     sizes.push_back(b.getIndexAttr(size));
-  Value images = tensor::DimOp::create(b, getX(), 0);
+  auto sizeOfX = [&](int64_t dim) -> Value {
+    return tensor::DimOp::create(b, getX(), dim);
+  };
   // With channels first, the images are a dimension of their own.
   if (hasChannelsFirst() && getType().isDynamicDim(0))
-    sizes[0] = images;
+    sizes[0] = sizeOfX(0);
   if (!getType().isDynamicDim(positionDim()))
     return success();
-  Value positions = hasChannelsFirst() ? Value() : images;
-  for (unsigned dim : {0u, 1u}) {
-    Value along = emitPositions(b, *this, dim,
-                                tensor::DimOp::create(b, getX(), dimOf(dim)));
-    positions = positions
-                    ? arith::MulIOp::create(b, positions, along).getResult()
-                    : along;
-  }
-  sizes[positionDim()] = positions;
+  Value rows = emitPositions(b, *this, 0, sizeOfX(dimOf(0)));
+  if (!hasChannelsFirst())
+    rows = arith::MulIOp::create(b, sizeOfX(0), rows);
+  Value columns = emitPositions(b, *this, 1, sizeOfX(dimOf(1)));
+  sizes[positionDim()] = arith::MulIOp::create(b, rows, columns).getResult();
   return success();
 }
 

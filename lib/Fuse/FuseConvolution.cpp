@@ -198,7 +198,7 @@ Value ConvolutionRewriter::patchesOf(Conv2dOp op) {
                extents);
 }
 
-/// [KO, K], with groups [groups, KO / groups, K].
+/// [KO, K], with groups, or channels first, [groups, KO / groups, K].
 Value ConvolutionRewriter::weightsOf(Conv2dOp op) {
   Value w = op.getW();
   RankedTensorType type = typeOf(w);

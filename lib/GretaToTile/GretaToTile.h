@@ -329,6 +329,7 @@ private:
   struct Patches;
   Patches sizesOf(PatchesOp op);
   void locatePositions(Patches &patches);
+  Value pointerToImages(const Patches &patches);
   /// Whether indices along an image's rows (0) or columns (1) are in the image.
   Value isInImage(const Patches &patches, Value at, unsigned dim);
   struct Taps;

@@ -206,7 +206,14 @@ void SpaceEmitter::locatePositions(Patches &patches) {
         return bitsAlong(0, ofColumns, 0, columns);
       return either(ofColumns, bitsAlong(0, constants(1), columns, 1));
     });
-  patches.pointer = memoize(op.getOperation(), 4, {}, [&]() -> Value {
+  patches.pointer = pointerToImages(patches);
+}
+
+/// The first element of all images or, where each has a GEMM, of this one's;
+/// with groups, of the group's channels.
+Value SpaceEmitter::pointerToImages(const Patches &patches) {
+  PatchesOp op = patches.op;
+  return memoize(op.getOperation(), 4, {}, [&]() -> Value {
     auto argument = cast<BlockArgument>(op.getX());
     Value at = pointerOf(argument);
     int64_t bytes =
@@ -218,7 +225,8 @@ void SpaceEmitter::locatePositions(Patches &patches) {
                       b.getUnitAttr());
     ArrayRef<AffineExpr> strides = patches.layout.strides;
     for (const Dim &each : batch) {
-      bool isImage = isB && space.groups[each.group].front() == 0;
+      bool isImage =
+          op.hasChannelsFirst() && space.groups[each.group].front() == 0;
       AffineExpr stride =
           isImage ? strides[0] : op.getChannels() * strides[op.channelDim()];
       at = advance(at, mul(large(each.offset), elements(stride)));
