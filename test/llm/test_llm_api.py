@@ -210,6 +210,44 @@ def test_biases_and_penalties(server):
     assert ask(server, "/v1/completions", **body | {"prompt": "abc", "max_tokens": 1}, logit_bias={str(a): 100}, echo=True)["choices"][0]["text"] == "abca"
 
 
+def test_lists_of_prompts(server):
+    """Each prompt has `n` answers, those to one prompt behind those to the other; prompts are texts, tokens, or both; whole and as events, with `echo` and chances."""
+    prompts = ["Once", tokenize(server, "upon a"), "Once"]
+    body = dict(max_tokens=4, temperature=0)
+    answer = ask(server, "/v1/completions", prompt=prompts, **body)
+    alone = [ask(server, "/v1/completions", prompt=prompt, **body) for prompt in prompts]
+    assert [c["index"] for c in answer["choices"]] == [0, 1, 2]
+    assert [c["text"] for c in answer["choices"]] == [one["choices"][0]["text"] for one in alone]
+    assert answer["usage"]["prompt_tokens"] == sum(one["usage"]["prompt_tokens"] for one in alone) == 4 + 6 + 4
+    assert answer["usage"]["completion_tokens"] == 12
+    # Seeds go on from prompt to prompt, so equal prompts have other answers.
+    drawn = ask(server, "/v1/completions", prompt=["Once", "Once"], n=2, seed=3, max_tokens=8)
+    texts = [c["text"] for c in drawn["choices"]]
+    assert [c["index"] for c in drawn["choices"]] == [0, 1, 2, 3] and len(set(texts)) == 4 and drawn["usage"]["prompt_tokens"] == 8
+    assert texts == [ask(server, "/v1/completions", prompt="Once", seed=seed, max_tokens=8)["choices"][0]["text"] for seed in range(3, 7)]
+    pieces = events(ask(server, "/v1/completions", prompt=prompts[:2], **body, n=2, echo=True, logprobs=1, stream=True, stream_options={"include_usage": True}))
+    for index, begin in enumerate(("Once", "Once", "upon a", "upon a")):
+        mine = [p["choices"][0] for p in pieces if p["choices"][0]["index"] == index]
+        assert "".join(c["text"] for c in mine) == begin + answer["choices"][index // 2]["text"]
+        assert sum(len(c["logprobs"]["tokens"]) for c in mine if "logprobs" in c) == len(begin) + 4
+        assert [c["finish_reason"] for c in mine if c["finish_reason"]] == ["length"]
+    assert pieces[-1]["usage"] == answer["usage"] | {"prompt_tokens": 10, "completion_tokens": 16, "total_tokens": 26, "prompt_tokens_details": pieces[-1]["usage"]["prompt_tokens_details"]}
+    # One prompt that is wrong is the end of all.
+    for prompt, says in (
+        (["a", ""], "the prompt has no tokens"),
+        (["a", []], "the prompt has no tokens"),
+        (["a", 1], "'prompt' has 1 in place of a text or a list of tokens"),
+        ([[1], None], "'prompt' has null in place of a text or a list of tokens"),
+        ([[1], [[1]]], "'prompt' has [1], which is no token of the model"),
+        ([1, "a"], "'prompt' has \"a\", which is no token of the model"),
+        (["a", "x" * 3000], "the prompt has 3000 tokens, which leave no room"),
+        (["a"] * 129, "'prompt' has 129 texts, each with 'n' = 1; up to 128 answers are possible"),
+        (["a"] * 5, "5 answers are more than the server's queue takes, 4"),
+    ):
+        status, text = server.request("/v1/completions", dict(prompt=prompt, max_tokens=1))
+        assert status == 400 and says in json.loads(text)["error"]["message"], text
+
+
 def test_tokens(server):
     tokens = tokenize(server, "Größe 1")
     assert ask(server, "/detokenize", tokens=tokens) == {"content": "Größe 1"}

@@ -128,6 +128,23 @@ def test_halves_of_characters(server, half):
     is_well(server)
 
 
+PROMPTS = {
+    "many texts": ["a"] * 200_000,
+    "many lists": [[1]] * 200_000,
+    "many tokens": [1] * 1_000_000,
+    "large texts": ["x" * 15_000] * 128,
+    "large lists": [[1] * 8_000] * 128,
+    "deep": json.loads("[" * 60 + "]" * 60),
+}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_lists_of_prompts(server, name):
+    """Too many, or too large: refused without their tokens."""
+    for more in ({}, {"n": 16, "echo": True, "logprobs": 20}):
+        assert bounded(server, TEXT, {"prompt": PROMPTS[name], "max_tokens": 1} | more)[0] == 400
+
+
 @pytest.mark.parametrize(
     "path, body",
     [

@@ -72,6 +72,11 @@ inline void checkKeys(const OrderedJson &object, const std::string &what,
       throw Refusal(400, what + ": '" + name + "' is not supported");
 }
 
+// JSON with its names in their order, in which looking for one of many takes
+// long: one with an object of more than a field may have has them in the order
+// of the alphabet. `what` begins an error.
+OrderedJson orderedJson(const std::string &text, const std::string &what);
+
 // A body in Ollama's or Anthropic's words in OpenAI's (Dialects.cpp).
 OrderedJson fromOllama(const OrderedJson &body);
 OrderedJson fromMessages(const OrderedJson &body);

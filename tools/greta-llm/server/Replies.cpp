@@ -31,9 +31,31 @@ Reply::Reply(Api api, const Asked &asked, int64_t number, std::string model,
     : api(api), isStream(asked.isStream), wantsUsage(asked.wantsUsage),
       hidesSizes(asked.hidesSizes), number(number), model(std::move(model)),
       tokenizer(tokenizer), begin(seconds()), answers(std::move(given)),
-      echo(asked.echo) {
+      prompts(asked.echoes.size()) {
   for (size_t i = 0; i < answers.size(); ++i)
-    choices.push_back({i, CallReader(asked.tools), "", "", {}, {}, "", ""});
+    choices.push_back({i,
+                       CallReader(asked.tools),
+                       asked.echoes[i * prompts / answers.size()],
+                       "",
+                       "",
+                       {},
+                       {},
+                       "",
+                       ""});
+}
+
+int64_t Reply::promptTokens() const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < answers.size(); i += answers.size() / prompts)
+    sum += answers[i]->promptTokens;
+  return sum;
+}
+
+int64_t Reply::cachedTokens() const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < answers.size(); i += answers.size() / prompts)
+    sum += answers[i]->cached;
+  return sum;
 }
 
 int64_t Reply::generatedTokens() const {
@@ -83,8 +105,8 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
       bool isFirst =
           choice.text.empty() && choice.tokens.empty() && choice.calls.empty();
       CallReader::Part read = choice.reader.take(given.text, given.isLast);
-      if (isFirst && !echo.empty())
-        read.text = echo + read.text;
+      if (isFirst)
+        read.text = choice.echo + read.text;
       choice.tokens.insert(choice.tokens.end(), given.tokens.begin(),
                            given.tokens.end());
       choice.calls.insert(choice.calls.end(), read.calls.begin(),

@@ -34,6 +34,7 @@ protected:
   struct Choice {
     size_t index;
     CallReader reader;
+    std::string echo;            // the prompt, in front of the first piece
     std::string text, reasoning; // of a whole answer
     std::vector<ToolCall> calls;
     std::vector<TokenChance> tokens;
@@ -57,8 +58,9 @@ protected:
     return prefix + std::to_string(number);
   }
   std::string callId(size_t choice, size_t call) const;
-  int64_t promptTokens() const { return answers[0]->promptTokens; }
-  int64_t cachedTokens() const { return answers[0]->cached; }
+  // Tokens of all prompts, each counted once.
+  int64_t promptTokens() const;
+  int64_t cachedTokens() const;
   int64_t generatedTokens() const;
   std::string bytesOf(int32_t token) const { return tokenizer.bytesOf(token); }
 
@@ -72,7 +74,7 @@ protected:
   std::vector<Choice> choices;
 
 private:
-  std::string echo;
+  const size_t prompts; // each has as many answers
 };
 
 // JSON of texts that need not be UTF-8.

@@ -14,7 +14,7 @@ namespace {
 
 using json = OrderedJson;
 
-constexpr size_t mostTools = 128, mostChoices = 16, mostLikeliest = 20;
+constexpr size_t mostTools = 128, mostLikeliest = 20;
 constexpr size_t grammarBytes = 64 << 10;
 
 const std::set<std::string> known = {"model",
@@ -61,91 +61,6 @@ const std::map<std::string, std::vector<json>> neutral = {
     {"store", {false}},
 };
 
-// A message's content: a text, or parts that are texts.
-std::string contentOf(const json &content) {
-  if (content.is_null())
-    return "";
-  if (content.is_string())
-    return content.get<std::string>();
-  if (!content.is_array())
-    throw Refusal(400, "a message's 'content' has to be a text or a list of "
-                       "parts");
-  std::string text;
-  for (const json &part : content) {
-    // A model's refusal is a text like any other.
-    bool isRefusal = part.is_object() && fieldOf(part, "type") == "refusal";
-    const char *key = isRefusal ? "refusal" : "text";
-    if (!part.is_object() || fieldOf(part, "type") != key ||
-        !fieldOf(part, key).is_string())
-      throw Refusal(400, "a part of a message's 'content' has to be "
-                         "{\"type\": \"text\", \"text\": ..}");
-    checkKeys(part, "a part of a message's 'content'", {"type", key});
-    text += fieldOf(part, key).get<std::string>();
-  }
-  return text;
-}
-
-/// JSON with its names in their order, in which looking for one of many takes
-/// long: one with an object of more than a field may have has them in the order
-/// of the alphabet.
-json ordered(const std::string &text, const std::string &what) {
-  return mostNames(text) <= 640 ? parseJson<json>(text, what)
-                                : json(parseJson(text, what));
-}
-
-// Calls of an answer, whose arguments templates take as objects.
-json callsOf(const json &given) {
-  json calls = json::array();
-  if (!given.is_array() || given.size() > mostTools)
-    throw Refusal(400, "a message's 'tool_calls' has to be a list of calls");
-  for (const json &call : given) {
-    if (!call.is_object() || !fieldOf(call, "function").is_object() ||
-        !fieldOf(call["function"], "name").is_string())
-      throw Refusal(400, "a call of 'tool_calls' has to have 'function' with "
-                         "its 'name'");
-    checkKeys(call, "a call of 'tool_calls'",
-              {"id", "type", "function", "index"});
-    checkKeys(call["function"], "'function' of a call",
-              {"name", "arguments", "index"}); // Ollama's has the number here
-    calls.push_back(call);
-    json &arguments = calls.back()["function"]["arguments"];
-    if (!arguments.is_string())
-      continue;
-    try {
-      json value = ordered(arguments.get<std::string>(), "a call");
-      if (value.is_object())
-        arguments = std::move(value);
-    } catch (const std::exception &) { // a text like any other
-    }
-  }
-  return calls;
-}
-
-// A message as chat templates take it.
-json messageOf(const json &given) {
-  // The fields of a message that a template may read.
-  static const std::set<std::string> passed = {
-      "role",       "content",      "name",
-      "tool_calls", "tool_call_id", "reasoning_content"};
-  if (!given.is_object() || !fieldOf(given, "role").is_string())
-    throw Refusal(400, "a message has to have the text 'role'");
-  std::string refusal = llm::textOf(given, "refusal");
-  if (!given.contains("content") && !given.contains("tool_calls") &&
-      refusal.empty())
-    throw Refusal(400, "a message has to have 'content'");
-  json message = json::object();
-  for (const auto &[name, value] : given.items()) {
-    if (value.is_null() || (value.is_array() && value.empty()) ||
-        name == "refusal")
-      continue;
-    if (!passed.count(name))
-      throw Refusal(400, "a message's '" + name + "' is not supported");
-    message[name] = name == "tool_calls" ? callsOf(value) : value;
-  }
-  message["content"] = contentOf(fieldOf(given, "content")) + refusal;
-  return message;
-}
-
 uint64_t drawnSeed() {
   std::random_device device;
   uint64_t seed = (static_cast<uint64_t>(device()) << 32) | device();
@@ -187,10 +102,15 @@ std::optional<Grammar> grammarOfFormat(const json &format,
 
 } // namespace
 
+OrderedJson orderedJson(const std::string &text, const std::string &what) {
+  return mostNames(text) <= 640 ? parseJson<json>(text, what)
+                                : json(parseJson(text, what));
+}
+
 OrderedJson parsedRequest(const std::string &text) {
   json body;
   try {
-    body = ordered(text, "the request");
+    body = orderedJson(text, "the request");
   } catch (const std::exception &why) {
     throw Refusal(400, why.what());
   }
@@ -204,20 +124,6 @@ RequestReader::RequestReader(const Model &model, const Tokenizer &tokenizer,
     : model(model), tokenizer(tokenizer), chat(model),
       room(std::min(capacity, model.config.context)) {}
 
-/// Refuses a text that no tokens could be enough for, without a look at it.
-void RequestReader::checkSize(size_t bytes) const {
-  if (tokenizer.isTooLong(bytes, room))
-    throw Refusal(400, "the prompt has " + std::to_string(bytes) +
-                           " bytes, for which the context of " +
-                           std::to_string(room) + " tokens has no room");
-}
-
-std::vector<int32_t> RequestReader::encode(const std::string &text,
-                                           bool addsSpecial) const {
-  checkSize(text.size());
-  return tokenizer.encode(text, addsSpecial);
-}
-
 /// A token that stands for no bytes.
 bool RequestReader::isSpecial(const std::string &text) const {
   std::optional<int32_t> token = tokenizer.find(text);
@@ -230,46 +136,6 @@ int32_t RequestReader::tokenOf(const json &value, const char *field) const {
     throw Refusal(400, std::string("'") + field + "' has " + shown(value) +
                            ", which is no token of the model");
   return static_cast<int32_t>(id);
-}
-
-std::vector<int32_t> RequestReader::promptTokens(const json &body) const {
-  const json *prompt = &fieldOf(body, "prompt");
-  if (prompt->is_array() && prompt->size() == 1 && (*prompt)[0].is_string())
-    prompt = &(*prompt)[0];
-  if (prompt->is_string())
-    return encode(prompt->get_ref<const std::string &>(), true);
-  if (!prompt->is_array())
-    throw Refusal(400, "'prompt' has to be a text or a list of tokens");
-  std::vector<int32_t> tokens;
-  for (const json &token : *prompt)
-    tokens.push_back(tokenOf(token, "prompt"));
-  return tokens;
-}
-
-std::string RequestReader::chatPrompt(const json &body,
-                                      const json &tools) const {
-  if (!chat.problem().empty())
-    throw Refusal(400, chat.problem() + "; use /v1/completions");
-  const json &given = fieldOf(body, "messages");
-  if (!given.is_array() || given.empty())
-    throw Refusal(400, "'messages' has to be a list of messages");
-  // A template takes time for each message, and a token at least.
-  if (given.size() > static_cast<size_t>(room))
-    throw Refusal(400, "there are " + std::to_string(given.size()) +
-                           " messages, for which the context of " +
-                           std::to_string(room) + " tokens has no room");
-  json messages = json::array();
-  size_t bytes = 0;
-  for (const json &message : given) {
-    messages.push_back(messageOf(message));
-    bytes += messages.back()["content"].get_ref<const std::string &>().size();
-  }
-  checkSize(bytes);
-  try {
-    return chat.prompt(messages, tools);
-  } catch (const std::exception &why) {
-    throw Refusal(400, why.what());
-  }
 }
 
 void RequestReader::readStops(const json &body, Request &request) const {
@@ -427,15 +293,8 @@ void RequestReader::readGrammar(const json &body, const json &tools,
   const char *what = "'response_format'";
   try {
     std::optional<Grammar> made = grammarOfFormat(format, type);
-    auto begin = [&](const std::string &text) {
-      asked.tools.begun = text;
-      if (text.empty())
-        return;
-      for (int32_t token : tokenizer.encode(text, false))
-        request.tokens.push_back(token);
-    };
     if ((made || !grammar.empty()) && !asked.tools.isRequired)
-      begin(beginningOfText(asked.tools.style));
+      asked.tools.begun = beginningOfText(asked.tools.style);
     if (!grammar.empty()) {
       what = "'grammar'";
       made = grammarOfGbnf(grammar);
@@ -443,7 +302,7 @@ void RequestReader::readGrammar(const json &body, const json &tools,
       what = "'tools'";
       // A mark that is a token for no text is part of the prompt.
       if (isSpecial(toolMarks(asked.tools.style)[0]))
-        begin(beginningOfCall(asked.tools));
+        asked.tools.begun = beginningOfCall(asked.tools);
       made = grammarOfCalls(tools, asked.tools);
     }
     if (made)
@@ -485,18 +344,10 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   if (isChat && !chat.end().empty())
     if (auto end = tokenizer.find(chat.end()))
       request.ends.push_back(*end);
-  std::string prompt = isChat ? chatPrompt(body, tools) : "";
-  request.tokens = isChat ? encode(prompt, false) : promptTokens(body);
-  if (!isChat && flagOf(body, "echo")) {
-    request.tellsPrompt = request.likeliest >= 0;
-    const json &prompt = fieldOf(body, "prompt");
-    if (prompt.is_string())
-      asked.echo = prompt.get<std::string>();
-    else
-      for (int32_t token : request.tokens)
-        asked.echo += tokenizer.bytesOf(token);
-  }
+  auto choices = static_cast<size_t>(
+      numberOf(body, "n", 1, 1, static_cast<double>(mostChoices), true));
   readGrammar(body, tools, asked, request);
+  std::string prompt = isChat ? chatPrompt(body, tools) : "";
   // A grammar is that of an answer without a thought.
   if (isChat && !request.grammar)
     asked.tools.thought = chat.thoughtBehind(prompt);
@@ -504,23 +355,37 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   for (const std::string &end : toolEnds(asked.tools.style))
     if (auto token = tokenizer.find(end))
       request.ends.push_back(*token);
-  if (request.tokens.empty())
+  bool isEchoed = !isChat && flagOf(body, "echo");
+  request.tellsPrompt = isEchoed && request.likeliest >= 0;
+  for (Prompt &one : isChat ? std::vector{Prompt{encode(prompt, false), ""}}
+                            : promptsOf(body, choices)) {
+    request.tokens = std::move(one.tokens);
+    if (!asked.tools.begun.empty())
+      for (int32_t token : tokenizer.encode(asked.tools.begun, false))
+        request.tokens.push_back(token);
+    request.most = mostOf(body, request.tokens.size(), isChat);
+    asked.echoes.push_back(isEchoed ? std::move(one.text) : "");
+    for (size_t i = 0; i < choices; ++i) {
+      asked.requests.push_back(request);
+      ++request.sampling.seed;
+    }
+  }
+  return asked;
+}
+
+/// How many tokens may be made behind a prompt of so many.
+int64_t RequestReader::mostOf(const json &body, size_t prompt,
+                              bool isChat) const {
+  if (!prompt)
     throw Refusal(400, "the prompt has no tokens");
-  int64_t size = static_cast<int64_t>(request.tokens.size());
+  auto size = static_cast<int64_t>(prompt);
   if (size >= room)
     throw Refusal(400, "the prompt has " + std::to_string(size) +
                            " tokens, which leave no room in the context");
   double left = static_cast<double>(room - size);
   double most = numberOf(body, "max_tokens", isChat ? left : 16, 1, 1e9, true);
   most = numberOf(body, "max_completion_tokens", most, 1, 1e9, true);
-  request.most = static_cast<int64_t>(std::min(left, most));
-  auto choices = static_cast<size_t>(
-      numberOf(body, "n", 1, 1, static_cast<double>(mostChoices), true));
-  for (size_t i = 0; i < choices; ++i) {
-    asked.requests.push_back(request);
-    ++request.sampling.seed;
-  }
-  return asked;
+  return static_cast<int64_t>(std::min(left, most));
 }
 
 //===----------------------------------------------------------------------===//

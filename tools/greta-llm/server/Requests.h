@@ -21,11 +21,16 @@ enum class Api {
   Messages    // Anthropic's /v1/messages
 };
 
+constexpr size_t mostChoices = 16;  // of a prompt
+constexpr size_t mostAnswers = 128; // of a request, of all its prompts
+
 struct Asked {
-  std::vector<Request> requests; // for each of the answers
+  // For each of the answers: those to the first prompt, to the next, and so on,
+  // of each prompt as many.
+  std::vector<Request> requests;
   bool isStream = false, wantsUsage = false;
-  bool hidesSizes = false; // of a stream's events
-  std::string echo;        // a text in front of the answer
+  bool hidesSizes = false;         // of a stream's events
+  std::vector<std::string> echoes; // of each prompt, in front of its answers
   ToolChoice tools;
 };
 
@@ -52,7 +57,13 @@ private:
   std::vector<int32_t> encode(const std::string &text, bool addsSpecial) const;
   bool isSpecial(const std::string &text) const;
   int32_t tokenOf(const json &value, const char *field) const;
-  std::vector<int32_t> promptTokens(const json &body) const;
+  struct Prompt {
+    std::vector<int32_t> tokens;
+    std::string text;
+  };
+  // A completion's prompts; each is to have so many answers.
+  std::vector<Prompt> promptsOf(const json &body, size_t choices) const;
+  int64_t mostOf(const json &body, size_t prompt, bool isChat) const;
   std::string chatPrompt(const json &body, const json &tools) const;
   void readStops(const json &body, Request &request) const;
   void readSampling(const json &body, Sampling &sampling) const;

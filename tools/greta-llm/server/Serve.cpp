@@ -177,7 +177,8 @@ void Server::complete(const std::shared_ptr<Exchange> &exchange, Api api) {
           alive->wake(isLast);
     };
   if (count > scheduler.mostWaiting())
-    throw Refusal(400, "'n' is larger than the server's queue, " +
+    throw Refusal(400, std::to_string(count) +
+                           " answers are more than the server's queue takes, " +
                            std::to_string(scheduler.mostWaiting()));
   std::vector<std::shared_ptr<Answer>> answers;
   try {
