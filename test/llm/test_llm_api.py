@@ -19,6 +19,8 @@ TEMPLATE = (
     "{%- if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}Call them as <tool_call>{..}</tool_call>\n{% endif %}"
     "{%- for message in messages %}{{ message.role }}: {{ message.content }}"
     "{%- if message.tool_calls %}{% for call in message.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}{% endif %}\n{% endfor %}"
+    "{%- if reasoning_effort %}Reasoning: {{ reasoning_effort }}\n{% endif %}"
+    "{%- if enable_thinking is defined %}{{ 'Think. ' if enable_thinking else 'Do not think. ' }}{% endif %}"
     "{%- if add_generation_prompt %}assistant: {% endif %}"
 )
 USER = [{"role": "user", "content": "hi"}]
@@ -268,6 +270,37 @@ def test_ollama(server):
         ({"messages": [{"role": "assistant", "tool_calls": {}}]}, "'tool_calls' has to be a list of calls"),
     ):
         status, text = server.request("/api/chat", body | wrong)
+        assert status == 400 and says in text, text
+
+
+def test_values_for_templates(server):
+    """By OpenAI's name, by the names that the template has, and by Ollama's; what the template would not read is refused."""
+    plain = chat(server, max_tokens=1)["usage"]["prompt_tokens"]
+    for more, text in (
+        ({"reasoning_effort": "high"}, "Reasoning: high\n"),
+        ({"reasoning_effort": None, "chat_template_kwargs": {}}, ""),
+        ({"chat_template_kwargs": {"reasoning_effort": "low", "enable_thinking": True}}, "Reasoning: low\nThink. "),
+        ({"chat_template_kwargs": {"enable_thinking": False}}, "Do not think. "),
+    ):
+        assert chat(server, **more, max_tokens=1)["usage"]["prompt_tokens"] == plain + len(text), more
+    ollama = dict(messages=USER, stream=False, options={"num_predict": 1})
+    for think, text in ((None, ""), (True, "Think. "), (False, "Do not think. "), ("medium", "Reasoning: medium\n")):
+        assert ask(server, "/api/chat", **ollama, think=think)["prompt_eval_count"] == plain + len(text), think
+    for path, more, says in (
+        ("/v1/chat/completions", {"reasoning_effort": 3}, "'reasoning_effort' has to be a text"),
+        ("/v1/chat/completions", {"reasoning_effort": "low", "chat_template_kwargs": {"reasoning_effort": "low"}}, "'reasoning_effort' is given twice"),
+        ("/v1/chat/completions", {"chat_template_kwargs": [1]}, "'chat_template_kwargs' has to be an object"),
+        ("/v1/chat/completions", {"chat_template_kwargs": {"enable_thinking": "false"}}, "'enable_thinking' has to be true or false"),
+        ("/v1/chat/completions", {"chat_template_kwargs": {"thinking": True}}, "the model's chat template takes no 'thinking' from a request"),
+        ("/v1/chat/completions", {"chat_template_kwargs": {"messages": []}}, "the model's chat template takes no 'messages' from a request"),
+        ("/v1/chat/completions", {"chat_template_kwargs": {"": 1}}, "the model's chat template takes no '' from a request"),
+        ("/v1/chat/completions", {"think": True}, "'think' is no field of this API"),
+        ("/v1/completions", {"prompt": "a", "reasoning_effort": "low"}, "'reasoning_effort' is no field of this API"),
+        ("/api/chat", {"think": [1]}, "'think' has to be true, false or a text"),
+        ("/api/chat", {"think": "x" * 10_000}, "the prompt has"),
+    ):
+        body = {"max_tokens": 1, "messages": USER} if "v1" in path else ollama
+        status, text = server.request(path, ({} if "prompt" in more else body) | more)
         assert status == 400 and says in text, text
 
 

@@ -9,12 +9,14 @@ using namespace greta_fuzz;
 
 // Templates run in a process of their own, one for each conversation; here the
 // messages are the prompt as they came.
-ChatTemplate::ChatTemplate(const Model &) : source("{{ tools }} <tool_call>") {}
+ChatTemplate::ChatTemplate(const Model &)
+    : source("{{ tools }} <tool_call> {{ enable_thinking }}") {}
 std::string ChatTemplate::prompt(const nlohmann::ordered_json &Messages,
-                                 const nlohmann::ordered_json &Tools) const {
+                                 const nlohmann::ordered_json &Tools,
+                                 const nlohmann::ordered_json &Values) const {
   return Messages.dump(-1, ' ', false,
                        nlohmann::ordered_json::error_handler_t::replace) +
-         std::to_string(Tools.size());
+         std::to_string(Tools.size()) + std::to_string(Values.size());
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *Data, size_t Size,

@@ -218,11 +218,13 @@ static void addMessage(nlohmann::ordered_json message, ToolStyle style,
 
 std::string ChatTemplate::prompt(const nlohmann::json &messages) const {
   return prompt(nlohmann::ordered_json(messages),
-                nlohmann::ordered_json::array());
+                nlohmann::ordered_json::array(),
+                nlohmann::ordered_json::object());
 }
 
 std::string ChatTemplate::prompt(const nlohmann::ordered_json &messages,
-                                 const nlohmann::ordered_json &tools) const {
+                                 const nlohmann::ordered_json &tools,
+                                 const nlohmann::ordered_json &values) const {
   if (!problem_.empty())
     fail(problem_);
   nlohmann::ordered_json taken = nlohmann::ordered_json::array();
@@ -237,6 +239,7 @@ std::string ChatTemplate::prompt(const nlohmann::ordered_json &messages,
                                     {"messages", taken}}}};
   if (!tools.empty())
     input["variables"]["tools"] = tools;
+  input["variables"].update(values);
   std::string printed;
   if (!runTemplate(input.dump(), printed))
     fail("the model's chat template refuses the messages: " + printed);

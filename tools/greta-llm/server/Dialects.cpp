@@ -59,6 +59,7 @@ static json ollamaMessage(const json &given) {
   return message;
 }
 
+/// All but `think`, whose reader has to know the chat template.
 json fromOllama(const json &body) {
   checkKeys(body, "the request",
             {"model", "messages", "tools", "format", "options", "stream",
@@ -66,8 +67,6 @@ json fromOllama(const json &body) {
   json made = json::object();
   copy(body, made, {{"model", "model"}, {"tools", "tools"}});
   made["stream"] = flagOf(body, "stream", true);
-  if (flagOf(body, "think"))
-    throw Refusal(400, "'think': true is not supported");
   json &messages = made["messages"] = json::array();
   for (const json &message : listOf(body, "messages"))
     messages.push_back(ollamaMessage(message));

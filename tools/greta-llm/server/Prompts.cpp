@@ -4,6 +4,8 @@
 #include "server/Fields.h"
 #include "server/Requests.h"
 
+#include <set>
+
 namespace greta::llm {
 namespace {
 
@@ -141,8 +143,48 @@ RequestReader::promptsOf(const json &body, size_t choices) const {
   return prompts;
 }
 
-std::string RequestReader::chatPrompt(const json &body,
-                                      const json &tools) const {
+/// What the chat template is told beside messages and tools. Templates that do
+/// not read a name are no error by themselves, but would drop what was asked.
+json RequestReader::templateValues(const json &body, const json &think) const {
+  json values = json::object();
+  auto set = [&](const std::string &what, const std::string &name,
+                 const json &value) {
+    static const std::set<std::string> own = {
+        "messages",  "tools",     "add_generation_prompt",
+        "bos_token", "eos_token", "strftime_now"};
+    if (own.count(name) || !chat.reads(name))
+      throw Refusal(400, what + ": the model's chat template takes no '" +
+                             name + "' from a request");
+    // A template would take any text for yes, "false" too.
+    if (name == "enable_thinking" && !value.is_boolean())
+      throw Refusal(400, what + ": 'enable_thinking' has to be true or false");
+    if (name == "reasoning_effort" && !value.is_string())
+      throw Refusal(400, what + ": 'reasoning_effort' has to be a text");
+    if (values.contains(name))
+      throw Refusal(400, what + ": '" + name + "' is given twice");
+    values[name] = value;
+  };
+  const json &given = fieldOf(body, "chat_template_kwargs");
+  if (!given.is_null() && !given.is_object())
+    throw Refusal(400, "'chat_template_kwargs' has to be an object");
+  if (given.is_object())
+    for (const auto &[name, value] : given.items())
+      set("'chat_template_kwargs'", name, value);
+  if (const json &effort = fieldOf(body, "reasoning_effort"); !effort.is_null())
+    set("'reasoning_effort'", "reasoning_effort", effort);
+  if (think.is_string())
+    set("'think'", "reasoning_effort", think);
+  else if (!think.is_null() && !think.is_boolean())
+    throw Refusal(400, "'think' has to be true, false or a text");
+  else if (think.is_boolean() && chat.reads("enable_thinking"))
+    set("'think'", "enable_thinking", think);
+  else if (think == true && !chat.thinks())
+    throw Refusal(400, "'think': the model's chat template has no thoughts");
+  return values;
+}
+
+std::string RequestReader::chatPrompt(const json &body, const json &tools,
+                                      const json &think) const {
   if (!chat.problem().empty())
     throw Refusal(400, chat.problem() + "; use /v1/completions");
   const json &given = fieldOf(body, "messages");
@@ -160,8 +202,9 @@ std::string RequestReader::chatPrompt(const json &body,
     bytes += messages.back()["content"].get_ref<const std::string &>().size();
   }
   checkSize(bytes);
+  json values = templateValues(body, think);
   try {
-    return chat.prompt(messages, tools);
+    return chat.prompt(messages, tools, values);
   } catch (const std::exception &why) {
     throw Refusal(400, why.what());
   }

@@ -40,9 +40,11 @@ const std::set<std::string> known = {"model",
                                      "frequency_penalty",
                                      "presence_penalty"};
 const std::set<std::string> ofCompletions = {"prompt", "echo"};
-const std::set<std::string> ofChats = {"messages",     "max_completion_tokens",
-                                       "top_logprobs", "tools",
-                                       "tool_choice",  "parallel_tool_calls"};
+const std::set<std::string> ofChats = {
+    "messages",         "max_completion_tokens",
+    "top_logprobs",     "tools",
+    "tool_choice",      "parallel_tool_calls",
+    "reasoning_effort", "chat_template_kwargs"};
 
 // Fields of features that this server lacks, or an API, with the values that do
 // not ask for the feature.
@@ -316,8 +318,11 @@ void RequestReader::readGrammar(const json &body, const json &tools,
 
 Asked RequestReader::read(const std::string &text, Api api) const {
   json body = parsedRequest(text);
-  if (api == Api::Ollama)
+  json think; // Ollama's, of which OpenAI's bodies have none
+  if (api == Api::Ollama) {
+    think = fieldOf(body, "think");
     body = fromOllama(body);
+  }
   if (api == Api::Messages)
     body = fromMessages(body);
   bool isChat = api != Api::Completion;
@@ -347,7 +352,7 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   auto choices = static_cast<size_t>(
       numberOf(body, "n", 1, 1, static_cast<double>(mostChoices), true));
   readGrammar(body, tools, asked, request);
-  std::string prompt = isChat ? chatPrompt(body, tools) : "";
+  std::string prompt = isChat ? chatPrompt(body, tools, think) : "";
   // A grammar is that of an answer without a thought.
   if (isChat && !request.grammar)
     asked.tools.thought = chat.thoughtBehind(prompt);

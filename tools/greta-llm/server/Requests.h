@@ -64,7 +64,9 @@ private:
   // A completion's prompts; each is to have so many answers.
   std::vector<Prompt> promptsOf(const json &body, size_t choices) const;
   int64_t mostOf(const json &body, size_t prompt, bool isChat) const;
-  std::string chatPrompt(const json &body, const json &tools) const;
+  json templateValues(const json &body, const json &think) const;
+  std::string chatPrompt(const json &body, const json &tools,
+                         const json &think) const;
   void readStops(const json &body, Request &request) const;
   void readSampling(const json &body, Sampling &sampling) const;
   void readChances(const json &body, bool isChat, Request &request) const;
