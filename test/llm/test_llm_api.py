@@ -19,7 +19,7 @@ TEMPLATE = (
     "{%- if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}Call them as <tool_call>{..}</tool_call>\n{% endif %}"
     "{%- for message in messages %}{{ message.role }}: {{ message.content }}"
     "{%- if message.tool_calls %}{% for call in message.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}{% endif %}\n{% endfor %}"
-    "{%- if reasoning_effort %}Reasoning: {{ reasoning_effort }}\n{% endif %}"
+    "{%- if reasoning_effort %}Reasoning: {{ reasoning_effort }}. {% endif %}"
     "{%- if enable_thinking is defined %}{{ 'Think. ' if enable_thinking else 'Do not think. ' }}{% endif %}"
     "{%- if add_generation_prompt %}assistant: {% endif %}"
 )
@@ -277,14 +277,14 @@ def test_values_for_templates(server):
     """By OpenAI's name, by the names that the template has, and by Ollama's; what the template would not read is refused."""
     plain = chat(server, max_tokens=1)["usage"]["prompt_tokens"]
     for more, text in (
-        ({"reasoning_effort": "high"}, "Reasoning: high\n"),
+        ({"reasoning_effort": "high"}, "Reasoning: high. "),
         ({"reasoning_effort": None, "chat_template_kwargs": {}}, ""),
-        ({"chat_template_kwargs": {"reasoning_effort": "low", "enable_thinking": True}}, "Reasoning: low\nThink. "),
+        ({"chat_template_kwargs": {"reasoning_effort": "low", "enable_thinking": True}}, "Reasoning: low. Think. "),
         ({"chat_template_kwargs": {"enable_thinking": False}}, "Do not think. "),
     ):
         assert chat(server, **more, max_tokens=1)["usage"]["prompt_tokens"] == plain + len(text), more
     ollama = dict(messages=USER, stream=False, options={"num_predict": 1})
-    for think, text in ((None, ""), (True, "Think. "), (False, "Do not think. "), ("medium", "Reasoning: medium\n")):
+    for think, text in ((None, ""), (True, "Think. "), (False, "Do not think. "), ("medium", "Reasoning: medium. ")):
         assert ask(server, "/api/chat", **ollama, think=think)["prompt_eval_count"] == plain + len(text), think
     for path, more, says in (
         ("/v1/chat/completions", {"reasoning_effort": 3}, "'reasoning_effort' has to be a text"),
@@ -418,7 +418,7 @@ def channels(server):
     assert chat(server, messages=thought, max_tokens=1)["usage"]["prompt_tokens"] > 100
 
 
-@pytest.mark.parametrize("mark, more", [("[TOOL_CALLS]", ""), ("[TOOL_CALLS]", "[ARGS]"), ("<|python_tag|>", ""), ("<|channel|>", "<|message|>")])
+@pytest.mark.parametrize("mark, more", [("[TOOL_CALLS]", ""), ("[TOOL_CALLS]", "[ARGS]"), ("<tool_call>", "<function=<parameter="), ("<|python_tag|>", ""), ("<|channel|>", "<|message|>")])
 def test_other_styles(tmp_path, mark, more):
     """Mistral's mark is a token of its own, which begins the answer where a call is required, as is the one of gpt-oss; Llama's calls are whole answers."""
     template = "{% if tools %}{{ tools | tojson }}{# " + mark + more + " #}{% endif %}{{ messages[0].thinking }}{{ messages[0].content }}"

@@ -24,6 +24,202 @@ ToolChoice styled(ToolStyle style, const char *begun = "") {
   return choice;
 }
 
+nlohmann::ordered_json coderTools() {
+  return nlohmann::ordered_json::parse(R"([
+    {"function": {"name": "f", "parameters": {
+      "type": "object",
+      "properties": {
+        "a": {"type": "string", "description": "any text"},
+        "n": {"type": "integer", "minimum": 1, "maximum": 9},
+        "c": {"$ref": "#/$defs/Color"},
+        "o": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "l": {"type": "array", "items": {"$ref": "#/$defs/Number"}},
+        "t": {"type": ["boolean", "null"], "default": null},
+        "x": {}},
+      "required": ["a", "n"],
+      "$defs": {"Color": {"enum": ["red", "green", 3]},
+                "Number": {"type": "integer"}}}}},
+    {"function": {"name": "g"}}])");
+}
+
+ToolChoice coderChoice(const char *begun = "") {
+  ToolChoice choice = styled(ToolStyle::Coder, begun);
+  choice.kinds = std::make_shared<const std::map<std::string, ParameterKinds>>(
+      kindsOfParameters(coderTools()));
+  return choice;
+}
+
+void expectRead(const ToolCase &one) {
+  for (size_t size : {1, 2, 3, 7, 1000}) {
+    CallReader reader(one.choice);
+    std::string text, reasoning, said = one.said;
+    std::vector<std::pair<std::string, std::string>> calls;
+    for (size_t at = 0; at < said.size(); at += size) {
+      CallReader::Part part =
+          reader.take(said.substr(at, size), at + size >= said.size());
+      text += part.text;
+      reasoning += part.reasoning;
+      for (const ToolCall &call : part.calls)
+        calls.push_back({call.name, call.arguments});
+    }
+    EXPECT_EQ(text, one.text) << said << " by " << size;
+    EXPECT_EQ(calls, one.calls) << said << " by " << size;
+    EXPECT_EQ(reasoning, one.reasoning) << said << " by " << size;
+  }
+}
+
+TEST(Tools, CallsBetweenTagsAreReadFromPieces) {
+  const ToolChoice coder = coderChoice();
+  const ToolCase cases[] = {
+      {coder, "a < b <function", "a < b <function", {}},
+      {coder, "a <tool_call>", "a <tool_call>", {}},
+      {coder, "a <tool_call>\n b", "a <tool_call>\n b", {}},
+      {coder,
+       "so\n\n<tool_call>\n<function=f>\n<parameter=a>\n5\n</parameter>\n"
+       "<parameter=n>\n5\n</parameter>\n</function>\n</tool_call>\n"
+       "<tool_call>\n<function=g>\n</function>\n</tool_call>",
+       "so",
+       {{"f", "{\"a\":\"5\",\"n\":5}"}, {"g", "{}"}}},
+      // Kinds decide; what is of no kind is a text.
+      {coder,
+       "<tool_call>\n<function=f>\n<parameter=o>\nnull\n</parameter>\n"
+       "<parameter=c>\ngreen\n</parameter>\n<parameter=l>\n[1, 2]\n"
+       "</parameter>\n<parameter=t>\nTrue\n</parameter>\n<parameter=x>\n"
+       "{\"q\": 1}\n</parameter>\n<parameter=y>\n\"w\"\n</parameter>\n"
+       "</function>\n</tool_call>",
+       "",
+       {{"f", "{\"o\":null,\"c\":\"green\",\"l\":[1,2],\"t\":true,"
+              "\"x\":{\"q\":1},\"y\":\"\\\"w\\\"\"}"}}},
+      {coder,
+       "<tool_call>\n<function=f>\n<parameter=o>\n5\n</parameter>\n"
+       "<parameter=n>\nfive\n</parameter>\n</function>\n</tool_call>",
+       "",
+       {{"f", "{\"o\":\"5\",\"n\":\"five\"}"}}},
+      // Some calls have no marks around them, and no line breaks.
+      {coder,
+       "<function=f><parameter=a>\n\nx\n\n</parameter></function> bye",
+       "bye",
+       {{"f", "{\"a\":\"\\nx\\n\"}"}}},
+      {coder,
+       "<tool_call>\n<function=f>\n<parameter=a>\nx</parameter> y</function>\n"
+       "</tool_call>\n</parameter>\n</function>\n</tool_call>",
+       "",
+       {{"f", "{\"a\":\"x</parameter> y</function>\\n</tool_call>\"}"}}},
+      {coder,
+       "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n",
+       "",
+       {{"f", "{\"a\":\"x\"}"}}},
+      {coder,
+       "<tool_call>\n<function=f>\n<parameter=a>\nx",
+       "<tool_call>\n<function=f>\n<parameter=a>\nx",
+       {}},
+      {coder,
+       "<tool_call>\n<function=h>\n</function>\n</tool_call> x",
+       "<tool_call>\n<function=h>\n</function>\n</tool_call> x",
+       {}},
+      {coder,
+       "<tool_call>\n<function=f>\nhm\n</function>\n<function=g></function>",
+       "<tool_call>\n<function=f>\nhm\n</function>",
+       {{"g", "{}"}}},
+      {coderChoice("<tool_call>"),
+       "\n<function=g>\n</function>\n</tool_call>",
+       "",
+       {{"g", "{}"}}}};
+  for (const ToolCase &one : cases)
+    expectRead(one);
+}
+
+TEST(Tools, GrammarOfParameters) {
+  const Model model = readModel("", "tiny");
+  const Tokenizer tokenizer(model);
+  const SortedVocabulary vocabulary(tokenizer,
+                                    static_cast<int64_t>(tokenizer.size()));
+  ToolChoice choice = coderChoice("<tool_call>");
+  choice.isRequired = true;
+  auto grammar =
+      std::make_shared<const Grammar>(grammarOfCalls(coderTools(), choice));
+  const std::string head = "\n<function=f>\n<parameter=a>\n",
+                    number = "\n</parameter>\n<parameter=n>\n7\n</parameter>\n",
+                    tail = "</function>\n</tool_call>";
+  auto isTaken = [&](const std::string &said) {
+    Matcher matcher(grammar, vocabulary);
+    return matcher.take(said) && matcher.mayEnd();
+  };
+  auto with = [&](const std::string &name, const std::string &value) {
+    return isTaken(head + "x" + number + "<parameter=" + name + ">\n" + value +
+                   "\n</parameter>\n" + tail);
+  };
+  EXPECT_TRUE(isTaken("\n<function=g>\n" + tail));
+  EXPECT_TRUE(isTaken("\n<function=g>\n" + tail +
+                      "\n<tool_call>\n<function=g>\n" + tail));
+  for (const char *text : {"", "x", "a\nb", "<", "<<</parameter", "</param<>",
+                           "</parameter\n", "if (a < b) <b>\"\xc3\xa4\"</b>"}) {
+    EXPECT_TRUE(isTaken(head + text + number + tail)) << text;
+    CallReader reader(choice);
+    CallReader::Part part = reader.take(head + text + number + tail, true);
+    ASSERT_EQ(part.calls.size(), 1u) << text;
+    EXPECT_EQ(nlohmann::json::parse(part.calls[0].arguments)["a"], text);
+  }
+  EXPECT_FALSE(isTaken(head + "x" + tail));
+  EXPECT_FALSE(isTaken(head + "</parameter>" + number + tail));
+  EXPECT_FALSE(isTaken(head + "<</parameter>y" + number + tail));
+  EXPECT_TRUE(with("c", "red") && with("c", "3"));
+  EXPECT_FALSE(with("c", "\"red\"") || with("c", "blue"));
+  EXPECT_TRUE(with("o", "null") && with("o", "no") && with("x", "what"));
+  EXPECT_TRUE(with("l", "[1, 2]") && with("t", "null") && with("t", "true"));
+  EXPECT_FALSE(with("l", "[true]") || with("t", "1") || with("y", "1"));
+}
+
+TEST(Tools, ParametersThatAreRefused) {
+  auto refusal = [](const std::string &parameters) -> std::string {
+    auto tools = coderTools();
+    tools[0]["function"]["parameters"] =
+        nlohmann::ordered_json::parse(parameters);
+    (void)kindsOfParameters(tools);
+    try {
+      (void)grammarOfCalls(tools, coderChoice());
+    } catch (const std::exception &why) {
+      return why.what();
+    }
+    return "";
+  };
+  std::string doubled =
+                  R"({"properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": {)",
+              many = R"({"properties": {)";
+  for (int i = 0; i < 40; ++i) {
+    std::string next = R"({"$ref": "#/$defs/)" + std::to_string(i + 1) + "\"}";
+    doubled += "\"" + std::to_string(i) + R"(": {"anyOf": [)" + next + ", " +
+               next + "]}, ";
+  }
+  for (int i = 0; i < 257; ++i)
+    many += (i ? ", \"" : "\"") + std::to_string(i) + "\": {}";
+  const std::pair<std::string, const char *> cases[] = {
+      {R"({"properties": {"a": {"type": "string", "maxLength": 3}}})",
+       "'maxLength' of a text is not supported"},
+      {R"({"$ref": "#/$defs/a", "$defs": {"a": {}}})",
+       "'$ref' of a function's parameters is not supported"},
+      {R"({"properties": {"a>": {}}})", "a parameter whose name is empty"},
+      {R"({"properties": {"a": {"enum": ["</parameter>"]}}})",
+       "a text with </parameter> is not supported"},
+      {R"({"properties": {"a": {}}, "required": ["b"]})",
+       "'required' names something"},
+      {R"({"properties": {"a": {"$ref": "#/$defs/b"}}})",
+       "'$ref' names something that is not there"},
+      {R"({"properties": {"a": {"$ref": "#/properties/a"}}})",
+       "so many JSON schemas in each other"},
+      {R"({"properties": {"a": {"anyOf": [{}], "type": "string"}}})",
+       "beside others in a JSON schema"},
+      {R"({"properties": {"a": {"type": "integer", "pattern": "a"}}})",
+       "'pattern' of a JSON schema is not supported"},
+      {R"({"properties": {"a": {"enum": "x"}}})", "'enum' has to be a list"},
+      {R"({"properties": []})", "'properties' has to be an object"},
+      {doubled + R"("40": {}}})", "so many JSON schemas in each other"},
+      {many + "}}", "more than 256 parameters"}};
+  for (const auto &[parameters, says] : cases)
+    EXPECT_NE(refusal(parameters).find(says), std::string::npos)
+        << parameters << ": " << refusal(parameters);
+}
+
 TEST(Tools, CallsAreReadFromPieces) {
   const ToolChoice hermes = styled(ToolStyle::Hermes),
                    mistral = styled(ToolStyle::Mistral),
@@ -212,22 +408,7 @@ TEST(Tools, CallsAreReadFromPieces) {
        "<tool_call>{\"name\": \"f\"}</tool_call>",
        {}}};
   for (const ToolCase &one : cases)
-    for (size_t size : {1, 2, 3, 7, 1000}) {
-      CallReader reader(one.choice);
-      std::string text, reasoning, said = one.said;
-      std::vector<std::pair<std::string, std::string>> calls;
-      for (size_t at = 0; at < said.size(); at += size) {
-        CallReader::Part part =
-            reader.take(said.substr(at, size), at + size >= said.size());
-        text += part.text;
-        reasoning += part.reasoning;
-        for (const ToolCall &call : part.calls)
-          calls.push_back({call.name, call.arguments});
-      }
-      EXPECT_EQ(text, one.text) << said << " by " << size;
-      EXPECT_EQ(calls, one.calls) << said << " by " << size;
-      EXPECT_EQ(reasoning, one.reasoning) << said << " by " << size;
-    }
+    expectRead(one);
 }
 
 TEST(Tools, OneCallAtATime) {
@@ -252,6 +433,8 @@ TEST(Tools, DeepArguments) {
 TEST(Tools, StylesOfTemplates) {
   EXPECT_EQ(toolStyleOf("{{ messages }}"), ToolStyle::None);
   EXPECT_EQ(toolStyleOf("{% if tools %}<tool_call>"), ToolStyle::Hermes);
+  EXPECT_EQ(toolStyleOf("{% if tools %}<tool_call><function=f><parameter=a>"),
+            ToolStyle::Coder);
   EXPECT_EQ(toolStyleOf("{% if tools %}[TOOL_CALLS]"), ToolStyle::Mistral);
   EXPECT_EQ(toolStyleOf("{% if tools %}{\"parameters\""), ToolStyle::Llama);
   EXPECT_EQ(toolStyleOf("{% if tools %}<|tool_call|>"), ToolStyle::Granite);

@@ -104,9 +104,16 @@ CharacterRanges plainCharacters();
 GrammarBuilder::Expression otherNames(GrammarBuilder &builder,
                                       const std::vector<std::string> &names);
 
-// JSON schemas as parts of a grammar of which they are not all.
+// A JSON schema as a part of a grammar. What it refers to is in `root`, which
+// it may be itself.
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,
-                                     const nlohmann::ordered_json &schema);
+                                     const nlohmann::ordered_json &schema,
+                                     const nlohmann::ordered_json &root);
+// The schema that a `$ref` names, which has to be in `root`.
+const nlohmann::ordered_json &schemaAt(const nlohmann::ordered_json &root,
+                                       const std::string &pointer);
+// A keyword that says nothing about values.
+bool isAnnotation(const std::string &keyword);
 
 } // namespace greta::llm
 #endif

@@ -58,8 +58,8 @@ public:
                  {b.literal(" "), b.sequence({b.literal("\n"), more})})));
   }
 
-  Expression value() {
-    Expression whole = of(root);
+  Expression value(const OrderedJson &schema) {
+    Expression whole = of(schema);
     // Rules may name others.
     while (!pending.empty()) {
       auto [rule, schema] = pending.back();
@@ -208,25 +208,9 @@ Expression Schema::reference(const std::string &pointer) {
   auto [it, isNew] = references.try_emplace(pointer, -1);
   if (!isNew)
     return b.call(it->second);
-  if (pointer.empty() || pointer[0] != '#' ||
-      (pointer.size() > 1 && pointer[1] != '/'))
-    wrong("'$ref' has to begin with #, for the schema itself");
-  const OrderedJson *at = &root;
-  for (size_t begin = 2; begin <= pointer.size();) {
-    size_t end = std::min(pointer.find('/', begin), pointer.size());
-    std::string name;
-    for (size_t i = begin; i < end; ++i)
-      if (pointer[i] == '~' && i + 1 < end)
-        name += pointer[++i] == '1' ? '/' : '~';
-      else
-        name += pointer[i];
-    if (!at->is_object() || !at->contains(name))
-      wrong("'$ref' names something that is not there");
-    at = &(*at)[name];
-    begin = end + 1;
-  }
+  const OrderedJson &at = schemaAt(root, pointer);
   it->second = b.newRule();
-  pending.push_back({it->second, at});
+  pending.push_back({it->second, &at});
   return b.call(it->second);
 }
 
@@ -240,7 +224,7 @@ Expression Schema::of(const OrderedJson &schema) {
   std::string inferred, first;
   const OrderedJson &type = schema.contains("type") ? schema["type"] : none;
   for (const auto &[key, value] : schema.items()) {
-    if (annotations.count(key) || key == "type")
+    if (isAnnotation(key) || key == "type")
       continue;
     bool stands = key == "$ref" || key == "enum" || key == "const" ||
                   key == "anyOf" || key == "oneOf" || key == "allOf";
@@ -520,14 +504,41 @@ Expression Schema::ofObject(const OrderedJson &schema) {
 
 } // namespace
 
-Expression addSchema(GrammarBuilder &builder, const OrderedJson &schema) {
-  return Schema(builder, schema).value();
+bool isAnnotation(const std::string &keyword) {
+  return annotations.count(keyword) != 0;
+}
+
+const OrderedJson &schemaAt(const OrderedJson &root,
+                            const std::string &pointer) {
+  if (pointer.empty() || pointer[0] != '#' ||
+      (pointer.size() > 1 && pointer[1] != '/'))
+    wrong("'$ref' has to begin with #, for the schema itself");
+  const OrderedJson *at = &root;
+  for (size_t begin = 2; begin <= pointer.size();) {
+    size_t end = std::min(pointer.find('/', begin), pointer.size());
+    std::string name;
+    for (size_t i = begin; i < end; ++i)
+      if (pointer[i] == '~' && i + 1 < end)
+        name += pointer[++i] == '1' ? '/' : '~';
+      else
+        name += pointer[i];
+    if (!at->is_object() || !at->contains(name))
+      wrong("'$ref' names something that is not there");
+    at = &(*at)[name];
+    begin = end + 1;
+  }
+  return *at;
+}
+
+Expression addSchema(GrammarBuilder &builder, const OrderedJson &schema,
+                     const OrderedJson &root) {
+  return Schema(builder, root).value(schema);
 }
 
 Grammar grammarOfSchema(const OrderedJson &schema) {
   GrammarBuilder builder;
   int32_t root = builder.newRule();
-  builder.define(root, addSchema(builder, schema));
+  builder.define(root, addSchema(builder, schema, schema));
   return builder.finish(root);
 }
 

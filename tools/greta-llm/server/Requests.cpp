@@ -252,6 +252,10 @@ RequestReader::json RequestReader::readTools(const json &body,
   if (choice.style == ToolStyle::None && chat.problem().empty())
     throw Refusal(400, "the model's chat template knows no 'tools'");
   choice.names.assign(names.begin(), names.end());
+  if (choice.style == ToolStyle::Coder)
+    choice.kinds =
+        std::make_shared<const std::map<std::string, ParameterKinds>>(
+            kindsOfParameters(tools));
   choice.isSingle = !flagOf(body, "parallel_tool_calls", true);
   if (how.is_object()) {
     checkKeys(how, "'tool_choice'", {"type", "function"});

@@ -10,6 +10,7 @@ namespace {
 // The text around calls, and around a call's name and arguments.
 struct Around {
   std::string begin, beforeName, beforeValues, behindValues, between, end;
+  bool isJson = true; // the name, if something is in front of it
 };
 
 Around around(ToolStyle style) {
@@ -24,6 +25,14 @@ Around around(ToolStyle style) {
             "}",
             ", ",
             "]"};
+  case ToolStyle::Coder:
+    return {callBegin + std::string("\n"),
+            functionBegin,
+            ">\n",
+            functionEnd,
+            "\n" + std::string(callEnd) + "\n" + callBegin + "\n",
+            "\n" + std::string(callEnd),
+            false};
   case ToolStyle::MistralNamed:
     return {mistralMark, "", mistralValues, "", mistralMark, ""};
   case ToolStyle::Cohere:
@@ -67,7 +76,7 @@ Around around(ToolStyle style) {
 Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
   GrammarBuilder b;
   Around all = around(choice.style);
-  bool isJson = !all.beforeName.empty();
+  bool isJson = all.isJson && !all.beforeName.empty();
   // The prompt may end with the beginning, and with the name, too.
   bool isNamed = choice.begun.size() > all.begin.size();
   std::vector<GrammarBuilder::Expression> ways;
@@ -79,13 +88,15 @@ Grammar grammarOfCalls(const json &tools, const ToolChoice &choice) {
     json any = {{"type", "object"}};
     std::string head =
         all.beforeName + (isJson ? json(name).dump() : name) + all.beforeValues;
-    ways.push_back(
-        b.sequence({b.literal(isNamed ? "" : head),
-                    addSchema(b, function.contains("parameters") &&
-                                         !function["parameters"].is_null()
-                                     ? function["parameters"]
-                                     : any),
-                    b.literal(all.behindValues)}));
+    const json &schema =
+        function.contains("parameters") && !function["parameters"].is_null()
+            ? function["parameters"]
+            : any;
+    ways.push_back(b.sequence({b.literal(isNamed ? "" : head),
+                               choice.style == ToolStyle::Coder
+                                   ? addParameters(b, schema)
+                                   : addSchema(b, schema, schema),
+                               b.literal(all.behindValues)}));
   }
   int32_t call = b.newRule(), root = b.newRule();
   b.define(call, b.choice(std::move(ways)));

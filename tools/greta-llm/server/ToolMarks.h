@@ -5,6 +5,10 @@
 namespace greta::llm {
 
 constexpr const char *callBegin = "<tool_call>", *callEnd = "</tool_call>",
+                     *functionBegin = "<function=",
+                     *functionEnd = "</function>",
+                     *parameterBegin = "<parameter=",
+                     *parameterEnd = "</parameter>",
                      *mistralMark = "[TOOL_CALLS]",
                      *mistralNumber = "[CALL_ID]", *mistralValues = "[ARGS]",
                      *graniteMark = "<|tool_call|>",

@@ -32,13 +32,14 @@ ToolStyle toolStyleOf(const std::string &chatTemplate) {
     return has("```json") ? ToolStyle::DeepSeek : ToolStyle::DeepSeekPlain;
   if (!has("tools"))
     return ToolStyle::None;
-  return has(callBegin)           ? ToolStyle::Hermes
-         : has(mistralValues)     ? ToolStyle::MistralNamed
-         : has(mistralMark)       ? ToolStyle::Mistral
-         : has(graniteMark)       ? ToolStyle::Granite
-         : has(callsEndOfCohere)  ? ToolStyle::Cohere
-         : has("<|observation|>") ? ToolStyle::Glm
-                                  : ToolStyle::Llama;
+  return has(functionBegin) && has(parameterBegin) ? ToolStyle::Coder
+         : has(callBegin)                          ? ToolStyle::Hermes
+         : has(mistralValues)                      ? ToolStyle::MistralNamed
+         : has(mistralMark)                        ? ToolStyle::Mistral
+         : has(graniteMark)                        ? ToolStyle::Granite
+         : has(callsEndOfCohere)                   ? ToolStyle::Cohere
+         : has("<|observation|>")                  ? ToolStyle::Glm
+                                                   : ToolStyle::Llama;
 }
 
 std::vector<std::string> toolMarks(ToolStyle style) {
@@ -46,6 +47,7 @@ std::vector<std::string> toolMarks(ToolStyle style) {
   case ToolStyle::None:
     return {};
   case ToolStyle::Hermes:
+  case ToolStyle::Coder:
     return {callBegin, callEnd};
   case ToolStyle::Mistral:
     return {mistralMark};
@@ -143,6 +145,22 @@ bool CallReader::readCall(const std::string &name, const std::string &arguments,
   } catch (const std::exception &) {
     return false;
   }
+}
+
+/// A function's name and its parameters, each between tags.
+bool CallReader::readCoder(const std::string &text, Part &part) {
+  static const ParameterKinds unknown;
+  size_t end = text.find('>');
+  std::string name = text.substr(0, end);
+  if (end == text.npos || !isOffered(name))
+    return false;
+  auto it = kinds ? kinds->find(name) : decltype(kinds->find(name))();
+  std::optional<json> values = readParameters(
+      text.substr(end + 1), kinds && it != kinds->end() ? it->second : unknown);
+  if (values)
+    add({{name, values->dump(-1, ' ', false, json::error_handler_t::replace)}},
+        part);
+  return values.has_value();
 }
 
 /// Takes what is between the begin and the end of a call of DeepSeek's.
@@ -245,6 +263,29 @@ bool CallReader::takeTagged(bool isLast, Part &part) {
     endCall(searched);
   else if ((held[begin] != '{' && held[begin] != '[') ||
            !eachSign(text, [](char) {}) || ++ends == mostEnds)
+    giveUp(searched, part);
+  return true;
+}
+
+/// A call of Qwen3-Coder's. False: its end is not there yet.
+bool CallReader::takeCoder(bool isLast, Part &part) {
+  // A parameter may hold what ends a call.
+  constexpr size_t mostEnds = 8;
+  size_t end = held.find(functionEnd, searched);
+  if (end == held.npos && !isLast) {
+    searched = std::max(searched, held.size() - openBytes(held, functionEnd));
+    return false;
+  }
+  searched = end == held.npos ? held.size() : end + strlen(functionEnd);
+  std::string text = held.substr(0, end);
+  size_t open = text.rfind(parameterBegin), close = text.rfind(parameterEnd);
+  bool isInside = open != text.npos &&
+                  (close == text.npos || close < open ||
+                   text.find_first_not_of(
+                       " \n", close + strlen(parameterEnd)) != text.npos);
+  if (readCoder(text, part))
+    endCall(searched);
+  else if (end == held.npos || !isInside || ++ends == mostEnds)
     giveUp(searched, part);
   return true;
 }
@@ -391,14 +432,34 @@ bool CallReader::beginsGlm(bool isLast, Part &part) {
   return isText;
 }
 
+/// The end of a text behind which there are blanks, and perhaps a mark and
+/// blanks, up to `end`.
+static size_t frontOf(const std::string &text, size_t end,
+                      const std::string &mark) {
+  auto skipBack = [&](size_t at) {
+    while (at && (text[at - 1] == '\n' || text[at - 1] == ' '))
+      --at;
+    return at;
+  };
+  size_t at = skipBack(end);
+  bool isMarked = !mark.empty() && at >= mark.size() &&
+                  text.compare(at - mark.size(), mark.size(), mark) == 0;
+  return isMarked ? skipBack(at - mark.size()) : at;
+}
+
 /// Text up to the mark of a call. False: there is no mark.
 bool CallReader::beginsMarked(bool isLast, Part &part) {
-  std::string mark =
-      isDeepSeek(style) ? callBeginOfDeepSeek : toolMarks(style)[0];
-  // Marks around all calls, which are no text either.
-  std::string before = isDeepSeek(style) ? callsBeginOfDeepSeek : "",
+  bool isCoder = style == ToolStyle::Coder;
+  std::string mark = isDeepSeek(style) ? callBeginOfDeepSeek
+                     : isCoder         ? functionBegin
+                                       : toolMarks(style)[0];
+  // Marks around all calls, or around each, which are no text either.
+  std::string before = isDeepSeek(style) ? callsBeginOfDeepSeek
+                       : isCoder         ? callBegin
+                                         : "",
               behind = isDeepSeek(style)            ? callsEndOfDeepSeek
                        : style == ToolStyle::Cohere ? callsEndOfCohere
+                       : isCoder                    ? callEnd
                                                     : "";
   // Line breaks between calls are no text.
   if (isBehindCall) {
@@ -418,20 +479,14 @@ bool CallReader::beginsMarked(bool isLast, Part &part) {
                                     openBytes(held, before + mark));
     // Whitespace in front of a call is none of the answer either.
     size_t text = held.size() - open;
-    if (!isLast && held.size() < 64)
-      while (text && (held[text - 1] == '\n' || held[text - 1] == ' '))
-        --text;
+    if (size_t front = frontOf(held, text, before);
+        !isLast && text - front < 64)
+      text = front;
     part.text += held.substr(0, text);
     held.erase(0, text);
     return false;
   }
-  size_t front = begin;
-  if (front >= before.size() &&
-      held.compare(front - before.size(), before.size(), before) == 0)
-    front -= before.size();
-  size_t text = held.find_last_not_of(" \n", front ? front - 1 : 0) + 1;
-  if (!front)
-    text = 0;
+  size_t text = frontOf(held, begin, before);
   part.text += held.substr(0, text);
   opening = held.substr(text, begin - text) + mark;
   held.erase(0, begin + mark.size());
@@ -503,6 +558,7 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
       return takeHarmony(isLast, part);
     if (isInCall)
       return style == ToolStyle::Hermes         ? takeTagged(isLast, part)
+             : style == ToolStyle::Coder        ? takeCoder(isLast, part)
              : isDeepSeek(style)                ? takeBetween(isLast, part)
              : style == ToolStyle::MistralNamed ? takeNamed(isLast, part)
                                                 : takeJson(isLast, part);

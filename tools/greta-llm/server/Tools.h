@@ -5,6 +5,8 @@
 // Models write calls as they were taught, and the chat template shows how:
 //
 //   Hermes, Qwen  <tool_call>{"name": "f", "arguments": {..}}</tool_call>
+//   Qwen3-Coder   <tool_call><function=f><parameter=a>..</parameter></function>
+//                 </tool_call>, with line breaks (ToolParameters.h)
 //   Mistral       [TOOL_CALLS][{"name": "f", "arguments": {..}}]
 //                 Small 3.2 and later: of each call [TOOL_CALLS]f[ARGS]{..},
 //                 which may have [CALL_ID] and a number behind the name
@@ -25,8 +27,10 @@
 
 #include "grammar/Grammar.h"
 #include "server/Thoughts.h"
+#include "server/ToolParameters.h"
 #include "tokenizer/Tokenizer.h"
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -36,6 +40,7 @@ namespace greta::llm {
 enum class ToolStyle {
   None,
   Hermes,
+  Coder, // Qwen3-Coder
   Mistral,
   MistralNamed, // Small 3.2 and later
   Granite,
@@ -63,8 +68,10 @@ struct ToolCall {
 struct ToolChoice {
   ToolStyle style = ToolStyle::None; // None: there are no calls
   bool isRequired = false, isSingle = false;
-  std::string name;                // of the only function that may be called
-  std::vector<std::string> names;  // of all that are offered
+  std::string name;               // of the only function that may be called
+  std::vector<std::string> names; // of all that are offered
+  // Of their parameters, where the style has to know them.
+  std::shared_ptr<const std::map<std::string, ParameterKinds>> kinds;
   bool takesAny = false;           // functions that are not offered are called
   Thought thought = Thought::None; // where an answer begins
   // The prompt ends with this beginning of the answer.
@@ -88,9 +95,9 @@ Grammar grammarOfCalls(const nlohmann::ordered_json &tools,
 class CallReader {
 public:
   explicit CallReader(const ToolChoice &choice)
-      : style(choice.style), names(choice.names), isSingle(choice.isSingle),
-        takesAny(choice.takesAny), thoughts(choice.thought),
-        held(choice.begun) {}
+      : style(choice.style), names(choice.names), kinds(choice.kinds),
+        isSingle(choice.isSingle), takesAny(choice.takesAny),
+        thoughts(choice.thought), held(choice.begun) {}
 
   struct Part {
     std::string text, reasoning;
@@ -104,10 +111,12 @@ private:
   bool readCall(const std::string &name, const std::string &arguments,
                 Part &part);
   void add(std::vector<ToolCall> calls, Part &part);
+  bool readCoder(const std::string &text, Part &part);
   bool readDeepSeek(const std::string &text, Part &part);
   void giveUp(size_t end, Part &part);
   void endCall(size_t end);
   bool takeTagged(bool isLast, Part &part);
+  bool takeCoder(bool isLast, Part &part);
   bool takeBetween(bool isLast, Part &part);
   bool takeJson(bool isLast, Part &part);
   bool takeNamed(bool isLast, Part &part);
@@ -119,6 +128,7 @@ private:
 
   ToolStyle style;
   std::vector<std::string> names;
+  std::shared_ptr<const std::map<std::string, ParameterKinds>> kinds;
   bool isSingle, isInCall = false, isText = false, isBehindCall = false,
                  hasCalled = false;
   bool takesAny;
