@@ -50,8 +50,8 @@ def losing(tmp_path):
         environment[name] = f"{os.environ.get(name, '')} {option}"
     with contextlib.ExitStack() as servers:
 
-        def start(package=package, model="--synthetic=tiny", device="vulkan", **more):
-            server = Server(package, [model], "--parallel=3", "--queue=4", device=device, environment=environment | more)
+        def start(package=package, model="--synthetic=tiny", device="vulkan", options=("--parallel=3",), is_quiet=True, **more):
+            server = Server(package, [model], *options, "--queue=4", is_quiet=is_quiet, device=device, environment=environment | more)
             servers.callback(server.process.kill)
             return server
 
@@ -127,6 +127,16 @@ def test_lost_while_nobody_waits(losing):
     assert 960 <= server.metric("cache_tokens") <= 1024
     assert server.request("/health") == (200, '{"status":"ok"}') and server.complete(**body)["choices"] == alone
     server.end()
+
+
+def test_slots_where_memory_is_scarce(losing):
+    """Without --parallel each slot has 1024 tokens of the cache at least, unless --context says that it is to be small."""
+    for memory, options, slots in ((512 << 10, (), 1), (1200 << 10, (), 2), (1 << 30, (), 8), (512 << 10, ("--parallel=3",), 3), (512 << 10, ("--context=512",), 8)):
+        server = losing[0](options=options, is_quiet=False, GRETA_TEST_MEMORY=str(memory))
+        assert server.complete(prompt="x", max_tokens=2)["usage"]["completion_tokens"] == 2
+        server.process.terminate()
+        said = server.process.communicate(timeout=60)[1]
+        assert f", {slots} slots in batches of " in said, said
 
 
 def test_one_of_several_is_lost(tmp_path, losing):

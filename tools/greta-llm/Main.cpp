@@ -360,8 +360,14 @@ void addServeOptions(CLI::App *verb, Options &options) {
                    "--api-key-file");
   verb->add_option("--port", options.port, "port; 0: any that is free")
       ->check(CLI::Range(0, 65535));
-  verb->add_option("--parallel", options.parallel,
-                   "slots: sequences that generate together")
+  verb->add_option_function<int64_t>(
+          "--parallel",
+          [&](int64_t parallel) {
+            options.parallel = parallel;
+            options.hasParallel = true;
+          },
+          "slots: sequences that generate together; without it 8, or fewer "
+          "where the KV cache that fits has less than 1024 tokens for each")
       ->check(CLI::Range(1, 1024));
   verb->add_flag("--deterministic", options.isDeterministic,
                  "answers do not depend on what else is generated: steps take "

@@ -31,7 +31,8 @@ struct Options {
   double peak = 0, bandwidth = 0, promptMilliseconds = 20;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
        ignoresEnd = false, isQuiet = false, profiles = false, isChat = false,
-       isDeterministic = false, hasSeed = false, noPrefixCache = false;
+       isDeterministic = false, hasSeed = false, hasParallel = false,
+       noPrefixCache = false;
   Sampling sampling;
 };
 

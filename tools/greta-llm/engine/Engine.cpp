@@ -134,6 +134,9 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   int64_t context = options.context ? options.context : contextThatFits();
   if (isShared())
     context = this->options.team->least(context);
+  if (options.mayHaveFewer && !options.context)
+    this->options.sequences =
+        sequencesThatFit(context, c.context, options.sequences);
   pages = (context + pageSize - 1) / pageSize;
   int64_t chunk = std::max<int64_t>(options.chunk, 1);
   logitRows = 16;
@@ -157,7 +160,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
 
   positions = pages * pageSize;
   // Sequences that share the cache are none of them longer than the context.
-  if (options.sequences > 1)
+  if (this->options.sequences > 1)
     positions =
         std::min(positions, (c.context + pageSize - 1) / pageSize * pageSize);
   inputBuffer = runtime.allocate(
@@ -276,6 +279,13 @@ int64_t Engine::contextThatFits() const {
       (memory.free - std::min(memory.free, places)) / 2 /
       (static_cast<size_t>(stage.end - stage.first) * layer));
   return std::max(std::min(c.context * options.sequences, fits), pageSize);
+}
+
+/// With less for each, sequences would take the cache from each other again and
+/// again (Admission.cpp). Those without a place wait.
+int64_t sequencesThatFit(int64_t cache, int64_t context, int64_t most) {
+  constexpr int64_t least = 1024; // tokens of a sequence: some turns of a chat
+  return std::clamp<int64_t>(cache / std::min(least, context), 1, most);
 }
 
 std::string nameOfDevice(const greta::Runtime &runtime) {

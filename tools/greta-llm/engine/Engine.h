@@ -39,11 +39,12 @@ struct EngineOptions {
   // the others those before, in their order.
   bool isByLayers = false;
   std::vector<int64_t> layersOfStages;
-  int64_t context = 0;    // tokens of all sequences; 0: what fits
-  int64_t chunk = 2048;   // tokens that are evaluated together at most
-  int64_t sequences = 1;  // that generate together
-  bool usesGraphs = true; // of the steps with functions of their own
-  int64_t drafts = 0;     // most tokens that are guessed for a step
+  int64_t context = 0;       // tokens of all sequences; 0: what fits
+  int64_t chunk = 2048;      // tokens that are evaluated together at most
+  int64_t sequences = 1;     // that generate together
+  bool mayHaveFewer = false; // sequences, where memory is scarce
+  bool usesGraphs = true;    // of the steps with functions of their own
+  int64_t drafts = 0;        // most tokens that are guessed for a step
   bool keepsSize = false; // steps take the same functions, however few generate
   bool isQuiet = true;
   std::string kvCache; // "": as the package says
@@ -51,6 +52,9 @@ struct EngineOptions {
   static EngineOptions of(const Options &options);
 };
 
+// How many of `most` sequences are to share a KV cache of so many tokens, for a
+// model with such a context.
+int64_t sequencesThatFit(int64_t cache, int64_t context, int64_t most);
 std::string nameOfDevice(const greta::Runtime &runtime);
 // A function of the package; fails, with its path, where there is none.
 greta::Function loadFunction(greta::Runtime &runtime,
@@ -214,6 +218,8 @@ public:
   // Rows that steps have computed, of which some are nobody's.
   int64_t stepRows() const { return computedRows; }
   int64_t capacity() const { return pages * pageSize; }
+  // Those that may generate together.
+  int64_t sequences() const { return options.sequences; }
   int64_t freeTokens() const { return cache.free() * pageSize; }
   std::string deviceName() const;
   greta_memory memory() const { return runtime.memory(); }

@@ -458,6 +458,7 @@ int serve(const Options &options) {
   Tokenizer tokenizer(model);
   EngineOptions engineOptions = EngineOptions::of(options);
   engineOptions.sequences = options.parallel;
+  engineOptions.mayHaveFewer = !options.hasParallel;
   bool isEncoder = model.config.has(Bidirectional);
   std::string package = packageFor(
       model, options,
@@ -474,13 +475,15 @@ int serve(const Options &options) {
     meeting.emplace(ending);
   Engine engine(model, package, engineOptions);
   meeting.reset();
+  Options chosen = options;
+  chosen.parallel = engine.sequences();
   return engine.lead([&] {
     std::unique_ptr<Drafts> drafts =
-        draftsFor(options, tokenizer, engine, options.parallel);
+        draftsFor(options, tokenizer, engine, chosen.parallel);
     if (isEndAsked())
       return 0; // while models were loaded
     engine.warmUp();
-    return Server(options, model, engine, tokenizer, drafts.get())
+    return Server(chosen, model, engine, tokenizer, drafts.get())
         .run(*entrance);
   });
 }
