@@ -128,6 +128,22 @@ def test_halves_of_characters(server, half):
     is_well(server)
 
 
+VALUES = {
+    "many names": {f"enable_thinking{i}": i for i in range(100_000)},
+    "long name": {"enable_thinking" * 200_000: True},
+    "long value": {"reasoning_effort": "x" * 1_000_000},
+    "no text": {"reasoning_effort": [["x"] * 100] * 1000},
+    "deep": {"enable_thinking": json.loads("[" * 60 + "]" * 60)},
+    "the server's": {"add_generation_prompt": False},
+    "a template": {"reasoning_effort": "{{ messages }}{% for i in range(1000000) %}" * 200},
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_for_templates(server, name):
+    assert bounded(server, CHAT, FEW | {"chat_template_kwargs": VALUES[name]})[0] == 400
+
+
 PROMPTS = {
     "many texts": ["a"] * 200_000,
     "many lists": [[1]] * 200_000,

@@ -201,8 +201,10 @@ std::string RequestReader::chatPrompt(const json &body, const json &tools,
     messages.push_back(messageOf(message));
     bytes += messages.back()["content"].get_ref<const std::string &>().size();
   }
-  checkSize(bytes);
   json values = templateValues(body, think);
+  if (!values.empty())
+    bytes += values.dump().size();
+  checkSize(bytes);
   try {
     return chat.prompt(messages, tools, values);
   } catch (const std::exception &why) {
