@@ -6,6 +6,7 @@ nonsense, but for what a grammar or a bias makes of them.
 import concurrent.futures
 import json
 import math
+import re
 
 import pytest
 
@@ -83,6 +84,13 @@ def test_json_schema(server):
     assert all(is_person(json.loads(text)) for text in contents)
     pieces = events(chat(server, **body, stream=True))
     assert "".join(p["choices"][0]["delta"]["content"] for p in pieces) == contents[0]
+
+
+def test_pattern(server):
+    form = {"type": "json_schema", "json_schema": {"name": "id", "schema": {"type": "string", "pattern": r"^[A-F\d]{4}(-\d{2}){1,3}[^\w\n]?$"}}}
+    for seed in range(3):
+        text = json.loads(chat(server, response_format=form, seed=seed, temperature=1.5)["choices"][0]["message"]["content"])
+        assert re.search(form["json_schema"]["schema"]["pattern"], text, re.ASCII), text
 
 
 def test_grammar(server):
@@ -354,7 +362,8 @@ def test_metrics(server):
         ({"logit_bias": {str(i): 1 for i in range(513)}}, "'logit_bias' has to be an object of at most 512 tokens"),
         ({"frequency_penalty": 3}, "'frequency_penalty' has to be a number from -2 to 2"),
         ({"response_format": {"type": "xml"}}, "'response_format': 'type' has to be text, json_object or json_schema"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "a"}}}}, "'response_format': 'pattern' of a JSON schema is not supported"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"uniqueItems": True}}}}, "'response_format': 'uniqueItems' of a JSON schema is not supported"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "(?=a)"}}}}, "'response_format': 'pattern': a look at what is beside, such as (?=..), is not supported"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {str(i): {} for i in range(300)}}}}}, "more than 256 properties"),
         ({"grammar": "root ::= root"}, "'grammar': one of its rules calls itself before any character"),
         ({"grammar": "x" * 70000}, "'grammar' has more than 64 KiB"),

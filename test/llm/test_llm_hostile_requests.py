@@ -45,6 +45,10 @@ SCHEMAS = {
     "many members": {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(256)}},
     "many values": {"enum": [f"{i:x}" * 8 for i in range(4000)]},
     "names that begin alike": {"type": "object", "properties": {"x" * i: {"type": "null"} for i in range(1, 64)}, "additionalProperties": {"type": "null"}},
+    "pattern of ways": {"pattern": "(.*.*.*.*.*.*.*.*)*x(a|a|a|a)*(b*)*" + ".?" * 300 + "$"},
+    "pattern of classes": {"pattern": "^(" + "|".join(f"[^\\\\u{i:04x}]{{1,40}}" for i in range(0x100, 0x500)) + ")*$"},
+    "deep pattern": {"pattern": "(" * 5000 + ")" * 5000},
+    "long pattern": {"pattern": "[^a]" * 200_000},
     "long strings": {"type": "string", "minLength": 9999, "maxLength": 10000},
 }
 

@@ -104,6 +104,13 @@ CharacterRanges plainCharacters();
 GrammarBuilder::Expression otherNames(GrammarBuilder &builder,
                                       const std::vector<std::string> &names);
 
+// The texts in which a regular expression of JavaScript finds something, as
+// JSON has them between quotation marks. `any`: any character, as JSON has it.
+// Throws what is not supported.
+GrammarBuilder::Expression addPattern(GrammarBuilder &builder,
+                                      const std::string &pattern,
+                                      GrammarBuilder::Expression any);
+
 // A JSON schema as a part of a grammar. What it refers to is in `root`, which
 // it may be itself.
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,

@@ -32,6 +32,7 @@ const std::map<std::string, std::string> typeOf = {
     {"minLength", "string"},
     {"maxLength", "string"},
     {"format", "string"},
+    {"pattern", "string"},
     {"minimum", "integer"},
     {"maximum", "integer"},
     {"exclusiveMinimum", "integer"},
@@ -324,6 +325,16 @@ Expression Schema::ofType(const std::string &type, const OrderedJson &schema) {
 }
 
 Expression Schema::ofString(const OrderedJson &schema) {
+  if (schema.contains("pattern")) {
+    if (!schema["pattern"].is_string())
+      wrong("'pattern' has to be a text");
+    for (const char *key : {"minLength", "maxLength", "format"})
+      if (schema.contains(key))
+        wrong(std::string("'pattern' beside '") + key +
+              "' in a JSON schema is not supported");
+    return quoted(
+        addPattern(b, schema["pattern"].get<std::string>(), character()));
+  }
   if (schema.contains("format")) {
     if (!schema["format"].is_string())
       wrong("'format' has to be a text");
