@@ -131,12 +131,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
         progress.say("loading weights: " +
                      std::to_string(std::lround(share * 100)) + " %");
       });
-  int64_t context = options.context ? options.context : contextThatFits();
-  if (isShared())
-    context = this->options.team->least(context);
-  if (options.mayHaveFewer && !options.context)
-    this->options.sequences =
-        sequencesThatFit(context, c.context, options.sequences);
+  int64_t context = agreeOnContext();
   pages = (context + pageSize - 1) / pageSize;
   int64_t chunk = std::max<int64_t>(options.chunk, 1);
   logitRows = 16;
@@ -281,8 +276,20 @@ int64_t Engine::contextThatFits() const {
   return std::max(std::min(c.context * options.sequences, fits), pageSize);
 }
 
+/// Tokens of the cache, of all engines as many. They decide how many sequences
+/// share it, too, where nobody said either number.
+int64_t Engine::agreeOnContext() {
+  int64_t context = options.context ? options.context : contextThatFits();
+  if (isShared())
+    context = options.team->least(context);
+  if (options.mayHaveFewer && !options.context)
+    options.sequences =
+        sequencesThatFit(context, model.config.context, options.sequences);
+  return context;
+}
+
 /// With less for each, sequences would take the cache from each other again and
-/// again (Admission.cpp). Those without a place wait.
+/// again (Admission.cpp); a request without a place waits.
 int64_t sequencesThatFit(int64_t cache, int64_t context, int64_t most) {
   constexpr int64_t least = 1024; // tokens of a sequence: some turns of a chat
   return std::clamp<int64_t>(cache / std::min(least, context), 1, most);

@@ -218,7 +218,7 @@ public:
   // Rows that steps have computed, of which some are nobody's.
   int64_t stepRows() const { return computedRows; }
   int64_t capacity() const { return pages * pageSize; }
-  // Those that may generate together.
+  // As many may generate together.
   int64_t sequences() const { return options.sequences; }
   int64_t freeTokens() const { return cache.free() * pageSize; }
   std::string deviceName() const;
@@ -258,6 +258,7 @@ private:
   size_t cachedBytes() const;
   void makeCaches();
   int64_t contextThatFits() const;
+  int64_t agreeOnContext();
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
   void makeTurns();

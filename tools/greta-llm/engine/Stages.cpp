@@ -18,7 +18,7 @@ uint64_t Engine::alike() const {
   text << greta_version() << ' ' << sizeof(Call) << ' ' << options.context
        << ' ' << options.chunk << ' ' << options.sequences << ' '
        << options.drafts << ' ' << options.keepsSize << options.usesGraphs
-       << options.isByLayers;
+       << options.isByLayers << options.mayHaveFewer;
   for (int64_t layers : options.layersOfStages)
     text << ' ' << layers;
   for (const auto &[name, fact] : factsOf(model, element, kvCache))

@@ -1,8 +1,8 @@
 // Pattern.cpp: a JSON schema's `pattern`, a regular expression of JavaScript,
 // as an expression of the texts in which it finds something. In: the
 // expression's text. Out: these texts as JSON has them between quotation marks,
-// where only what has to be escaped is. What is not regular, or would need a
-// look at what is beside, is an error that names it.
+// where only what has to be escaped is. An error names what is not regular, or
+// would need a look at what is beside.
 #include "grammar/Grammar.h"
 
 #include <algorithm>

@@ -143,8 +143,8 @@ RequestReader::promptsOf(const json &body, size_t choices) const {
   return prompts;
 }
 
-/// What the chat template is told beside messages and tools. Templates that do
-/// not read a name are no error by themselves, but would drop what was asked.
+/// Values for the chat template beside messages and tools. A template that does
+/// not read a name would say nothing, and drop what was asked.
 json RequestReader::templateValues(const json &body, const json &think) const {
   json values = json::object();
   auto set = [&](const std::string &what, const std::string &name,

@@ -302,7 +302,7 @@ std::optional<json> readParameters(const std::string &text,
       return std::nullopt;
     at += strlen(parameterBegin);
     std::string name = text.substr(at, close - at);
-    // What ends a parameter may be in its value, too.
+    // The mark of a parameter's end may be in its value, too.
     size_t last = close, next = 0;
     do {
       last = text.find(parameterEnd, last + 1);

@@ -21,7 +21,7 @@ namespace greta::llm {
 // for them ("number" for integers, too); none: any.
 using ParameterKinds = std::map<std::string, std::set<std::string>>;
 
-// Of each function's parameters, by its name.
+// The kinds of each function's parameters, by the function's name.
 std::map<std::string, ParameterKinds>
 kindsOfParameters(const nlohmann::ordered_json &tools);
 

@@ -70,7 +70,7 @@ struct ToolChoice {
   bool isRequired = false, isSingle = false;
   std::string name;               // of the only function that may be called
   std::vector<std::string> names; // of all that are offered
-  // Of their parameters, where the style has to know them.
+  // The kinds of their parameters, where the style has to know them.
   std::shared_ptr<const std::map<std::string, ParameterKinds>> kinds;
   bool takesAny = false;           // functions that are not offered are called
   Thought thought = Thought::None; // where an answer begins
