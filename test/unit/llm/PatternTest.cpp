@@ -1,5 +1,5 @@
-// PatternTest.cpp: which texts a JSON schema's `pattern` allows, and which
-// patterns are refused.
+// PatternTest.cpp: which texts a JSON schema's `pattern` and the bounds of its
+// numbers allow, and which of them are refused.
 #include "GrammarHelpers.h"
 
 #include <gtest/gtest.h>
@@ -115,6 +115,61 @@ TEST(Grammar, PatternsThatAreRefused) {
               schema(R"({"pattern": 1})");
             }).find("'pattern' has to be a text"),
             std::string::npos);
+}
+
+// Numbers with up to three digits behind the point, all of them around bounds.
+TEST(Grammar, BoundsOfNumbers) {
+  const std::pair<const char *, const char *> bounds[] = {
+      {"0", "1"},       {"0.25", "0.3"},  {"-1.5", "2.75"}, {"-0.1", "0"},
+      {"-3", "-0.125"}, {"9.99", "10.2"}, {"0.5", "0.5"},   {"-2", "-2"},
+      {"0.001", "3"},   {"1e-3", "1e0"},  {"-0.0", "0.07"}, {"1", "2.05"}};
+  for (auto [least, most] : bounds)
+    for (int open = 0; open < 4; ++open) {
+      std::string text = std::string(R"({"type": "number", ")") +
+                         (open & 1 ? "exclusiveMinimum" : "minimum") +
+                         "\": " + least + ", \"" +
+                         (open & 2 ? "exclusiveMaximum" : "maximum") +
+                         "\": " + most + "}";
+      double low = atof(least), high = atof(most);
+      if (low == high && open) {
+        EXPECT_EQ(refusal([&] { schema(text.c_str()); }), "no text fits it");
+        continue;
+      }
+      auto grammar = std::make_shared<const Grammar>(schema(text.c_str()));
+      for (int digits = 0; digits < 4; ++digits)
+        for (int value = -400; value <= 400; ++value) {
+          char number[32];
+          snprintf(number, sizeof(number), "%.*f", digits,
+                   value / (digits == 3 ? 125. : 100.));
+          double is = atof(number);
+          bool isInside = (open & 1 ? is > low : is >= low) &&
+                          (open & 2 ? is < high : is <= high);
+          Matcher now(grammar, vocabulary());
+          bool fits = now.take(number) && now.mayEnd();
+          // Zero has a sign where numbers below it fit.
+          if (is != 0 || number[0] != '-')
+            ASSERT_EQ(fits, isInside) << text << ": " << number;
+          else
+            ASSERT_TRUE(!fits || isInside) << text << ": " << number;
+        }
+    }
+  Grammar half = schema(R"({"type": "number", "exclusiveMaximum": -2.5})");
+  for (const char *good : {"-3", "-2.51", "-123456.789", "-2.500001"})
+    EXPECT_TRUE(fits(half, good)) << good;
+  for (const char *bad : {"-2.5", "-2.50", "0", "-03", "-3.", "-3e1", "-.5"})
+    EXPECT_FALSE(fits(half, bad)) << bad;
+  const std::pair<const char *, const char *> wrong[] = {
+      {R"({"type": "number", "minimum": "1"})", "'minimum' has to be a number"},
+      {R"({"type": "number", "maximum": 1e15})", "below 1e15"},
+      {R"({"type": "number", "exclusiveMinimum": true})",
+       "'exclusiveMinimum' has to be a number"},
+      {R"({"type": "number", "minimum": 1e-30})", "more than 20 digits"},
+      {R"({"type": "number", "minimum": 2.5, "maximum": 2.25})",
+       "no number fits"}};
+  for (auto [text, says] : wrong)
+    EXPECT_NE(refusal([text = text] { schema(text); }).find(says),
+              std::string::npos)
+        << text;
 }
 
 } // namespace

@@ -98,6 +98,10 @@ Grammar grammarOfJson(bool isObject);
 GrammarBuilder::Expression integersBetween(GrammarBuilder &builder,
                                            int64_t least, int64_t most);
 
+// Numbers within the bounds of a JSON schema, in decimals.
+GrammarBuilder::Expression addBoundNumber(GrammarBuilder &builder,
+                                          const nlohmann::ordered_json &schema);
+
 // These characters stand for themselves between JSON's quotation marks.
 CharacterRanges plainCharacters();
 // The expression has all texts of these characters that are none of `names`.
@@ -111,7 +115,7 @@ GrammarBuilder::Expression addPattern(GrammarBuilder &builder,
                                       const std::string &pattern,
                                       GrammarBuilder::Expression any);
 
-// A JSON schema as a part of a grammar. What it refers to is in `root`, which
+// A JSON schema as a part of a grammar. Its references lead into `root`, which
 // it may be itself.
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,
                                      const nlohmann::ordered_json &schema,

@@ -313,8 +313,7 @@ Expression Schema::ofType(const std::string &type, const OrderedJson &schema) {
     for (const char *key :
          {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
       if (schema.contains(key))
-        wrong(std::string("'") + key +
-              "' of a JSON schema is supported for integers alone");
+        return addBoundNumber(b, schema);
     return number();
   }
   if (type == "boolean")
