@@ -191,6 +191,9 @@ TEST(Tools, ParametersThatAreRefused) {
     doubled += "\"" + std::to_string(i) + R"(": {"anyOf": [)" + next + ", " +
                next + "]}, ";
   }
+  std::string types;
+  for (int i = 0; i < 100'000; ++i)
+    types += "\"integer\", ";
   for (int i = 0; i < 257; ++i)
     many += (i ? ", \"" : "\"") + std::to_string(i) + "\": {}";
   const std::pair<std::string, const char *> cases[] = {
@@ -206,12 +209,16 @@ TEST(Tools, ParametersThatAreRefused) {
       {R"({"properties": {"a": {"$ref": "#/$defs/b"}}})",
        "'$ref' names something that is not there"},
       {R"({"properties": {"a": {"$ref": "#/properties/a"}}})",
-       "so many JSON schemas in each other"},
+       "a parameter that refers to itself"},
       {R"({"properties": {"a": {"anyOf": [{}], "type": "string"}}})",
        "beside others in a JSON schema"},
       {R"({"properties": {"a": {"type": "integer", "uniqueItems": true}}})",
        "'uniqueItems' of a JSON schema is not supported"},
       {R"({"properties": {"a": {"enum": "x"}}})", "'enum' has to be a list"},
+      {R"({"properties": {"a": {"minLength": 1}}})",
+       "'minLength' of a text is not supported"},
+      {R"({"properties": {"a": {"type": [)" + types + R"("null"]}}})",
+       "'type' has more than 7 types"},
       {R"({"properties": []})", "'properties' has to be an object"},
       {doubled + R"("40": {}}})", "so many JSON schemas in each other"},
       {many + "}}", "more than 256 parameters"}};

@@ -87,12 +87,14 @@ public:
 
 private:
   Expression of(const json &schema, int depth);
+  Expression reference(const std::string &pointer, int depth);
   Expression ofValues(const json &schema);
   Expression text();
 
   GrammarBuilder &b;
   const json &root;
   int32_t textRule = -1;
+  std::map<std::string, int32_t> references; // -1: being read
 };
 
 Expression Parameters::all() {
@@ -146,10 +148,14 @@ Expression Parameters::of(const json &schema, int depth) {
     if ((!choice.empty() && (key != choice || schema.contains("type"))) ||
         (schema.contains("$ref") && key != "$ref"))
       unsupported("'" + key.substr(0, 60) + "' beside others in a JSON schema");
+    static const std::set<std::string> ofTexts = {"minLength", "maxLength",
+                                                  "pattern", "format"};
+    if (!schema.contains("type") && ofTexts.count(key))
+      unsupported("'" + key + "' of a text");
     first = key;
   }
   if (first == "$ref" && schema["$ref"].is_string())
-    return of(schemaAt(root, schema["$ref"].get<std::string>()), depth + 1);
+    return reference(schema["$ref"].get<std::string>(), depth);
   std::vector<Expression> ways;
   if (!choice.empty()) {
     if (choice == "allOf" && schema[choice].size() != 1)
@@ -161,6 +167,9 @@ Expression Parameters::of(const json &schema, int depth) {
   if (!schema.contains("type") && first.empty())
     return text();
   if (schema.contains("type") && schema["type"].is_array()) {
+    constexpr size_t mostTypes = 7; // that JSON has
+    if (schema["type"].size() > mostTypes)
+      throw std::runtime_error("'type' has more than 7 types");
     for (const json &type : schema["type"]) {
       json one = schema;
       one["type"] = type;
@@ -173,6 +182,19 @@ Expression Parameters::of(const json &schema, int depth) {
   if (!first.empty())
     unsupported("'" + first.substr(0, 60) + "' of a text");
   return text();
+}
+
+/// A schema is read once, however often it is referred to.
+Expression Parameters::reference(const std::string &pointer, int depth) {
+  auto [it, isNew] = references.try_emplace(pointer, -1);
+  if (!isNew && it->second < 0)
+    unsupported("a parameter that refers to itself");
+  if (isNew) {
+    Expression value = of(schemaAt(root, pointer), depth + 1);
+    it->second = b.newRule();
+    b.define(it->second, value);
+  }
+  return b.call(it->second);
 }
 
 /// One of some values, of which texts stand as they are.
