@@ -420,7 +420,8 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
   int scales = take(getScales(), group, format.scaleRows);
   int zeros = take(getZeros(), hasMinima() ? group : 8 * group);
   maps.push_back(b.getMultiDimIdentityMap(2));
-  Value empty = tensor::EmptyOp::create(b, shapes[0], b.getF16Type());
+  Value empty =
+      tensor::EmptyOp::create(b, shapes[0], getType().getElementType());
   utils::IteratorType iterators[] = {utils::IteratorType::parallel,
                                      utils::IteratorType::parallel};
   return {generic(

@@ -417,6 +417,9 @@ LogicalResult DequantOp::verify() {
               packs = "i32: pack " + eight + " weights of " +
                       std::to_string(row.bits) + " bits into each";
   constexpr StringRef convert = "f16: convert it with arith";
+  Type result = getType().getElementType();
+  if (!result.isBF16())
+    result = f16;
   struct {
     StringRef name;
     Value value;
@@ -434,7 +437,8 @@ LogicalResult DequantOp::verify() {
       {"zeros", areMinima ? Tensor() : getZeros(), (groups + 7) / 8,
        "[N, ceil(K/group/8)]", i32,
        "i32, eight zeros of 4 bits in each, or f16, minima"},
-      {"result", getResult(), k, "[N, K]", f16, convert}};
+      {"result", getResult(), k, "[N, K]", result,
+       "f16 or bf16: convert it with arith"}};
   for (const auto &[name, value, columns, shape, element, remedy] : operands) {
     if (!value)
       continue;

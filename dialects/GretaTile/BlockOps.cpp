@@ -135,14 +135,14 @@ LogicalResult DequantOp::verify() {
       divides(getScales()) && divides(getZeros()) &&
       (isOf(getScales(), isF16) || isOf(getScales(), isF32)) &&
       (isOf(getZeros(), isI32) || isOf(getZeros(), isF16)) &&
-      type.getElementType().isF16())
+      (type.getElementType().isF16() || type.getElementType().isBF16()))
     return success();
   return emitOpError("makes ")
          << type << " of " << getOperandTypes()
          << "; it takes words of i32 with one extent divided by the weights in "
             "a word, scales of f16 or f32 and zeros of i32 or minima of f16 "
             "whose "
-            "extents divide the result's of f16";
+            "extents divide the result's of f16 or bf16";
 }
 
 void ScheduleOp::build(OpBuilder &, OperationState &) {}

@@ -74,13 +74,14 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
 }
 
 def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
-  let summary = "Packed weights as f16";
+  let summary = "Packed weights as f16 or bf16";
   let description = [{
     Along one dimension `words` (i32) have as much less than the result's extent as weights are in a word of the `format`, a row of
     `greta.dequant`'s table, and so has `high` (i32), which stands behind `words` for formats that have it. `scales` (f16, or f32) and `zeros`
     (i32) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`, rounded once.
     Weights in two's complement count as the natural numbers that lie 128 above them, and so do their zeros; where weights are codes,
     zeros are not read. If `zeros` are of f16, they are minima and the result is `weight * scale + minimum`, a fused multiply-add of f16.
+    If the result is of bf16, products and sums are of f32 and rounded to it.
 
     ```mlir
     %b = greta_tile.dequant %q, %s, %z : tensor<8x128xi32>, tensor<2x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>

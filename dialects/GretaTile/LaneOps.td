@@ -230,7 +230,7 @@ def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
 }
 
 def GretaTile_UnpackOp : GretaTile_Op<"unpack", [Pure]> {
-  let summary = "One lane's word of packed weights as f16";
+  let summary = "One lane's word of packed weights as f16 or bf16";
   let description = [{
     Unpacks a word of `format`, as `dequant` defines it. `high`, if the format has it, begins with the upper bits of the word's weights.
     `greta-expand` turns the op into arithmetic on pairs.
@@ -240,7 +240,7 @@ def GretaTile_UnpackOp : GretaTile_Op<"unpack", [Pure]> {
     ```
   }];
   let arguments = (ins StrAttr:$format, I32:$word, Optional<I32>:$high, AnyTypeOf<[F16, F32]>:$scale, AnyTypeOf<[I32, F16]>:$zero);
-  let results = (outs VectorOfRankAndType<[1], [F16]>:$result);
+  let results = (outs VectorOfRankAndType<[1], [F16, BF16]>:$result);
   let assemblyFormat = "$format $word (`high` $high^)? `scale` $scale `zero` $zero attr-dict `:` type($scale) `,` type($zero) `->` type($result)";
   let extraClassDeclaration = [{
     /// The row of `format`.

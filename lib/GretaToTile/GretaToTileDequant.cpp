@@ -166,11 +166,15 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   if (format.scaleRows > 1)
     loadedScales.setDivisors(ArrayRef<int64_t>{1, format.scaleRows});
   Value scales = loadedScales;
-  if (format.scale == WeightFormat::Scale::E8M0)
-    scales = narrow(weights.scale(scales), b.getF16Type());
+  Type element = op.getType().getElementType();
+  if (format.scale == WeightFormat::Scale::E8M0) {
+    scales = weights.scale(scales);
+    if (element.isF16())
+      scales = narrow(scales, element);
+  }
   auto combine = [&](Value zeros) -> Value {
-    return tile::DequantOp::create(b, block(shapeOf(identity), b.getF16Type()),
-                                   words, high, scales, zeros, format);
+    return tile::DequantOp::create(b, block(shapeOf(identity), element), words,
+                                   high, scales, zeros, format);
   };
   if (!op.getZeros())
     return combine(constant(block({1, 1}, b.getI32Type()), format.fixedZero()));
@@ -250,5 +254,5 @@ Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
                                                      like(widen(blocks.minima)))
                                      .getResult()
                                : fmul(number, scale);
-  return narrow(result, b.getF16Type());
+  return narrow(result, op.getType().getElementType());
 }

@@ -17,9 +17,9 @@
 // [M, N, 1, 1].
 //
 // B may be computed: elementwise work is done on the block that was loaded.
-// Packed weights with a result of f16 are multiplied as they are. If A is a
-// norm, the rows' squares are added up beside the sums, which are scaled at the
-// end.
+// Packed weights with a result of their type are multiplied as they are. If A
+// is a norm, the rows' squares are added up beside the sums, which are scaled
+// at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -97,11 +97,14 @@ Value SpaceEmitter::maskDepth(Value block) {
 /// only if A does. Scales multiply sums; if a run has several scales, each
 /// multiplies its own part. With minima a weight is (q - 8) * scale + (minimum
 /// + 8 * scale), where 8 is the middle of all q. The second term multiplies
-/// sums of A, so the first stays as small as without minima.
+/// sums of A, so the first stays as small as without minima. If A is of bf16,
+/// products and sums are of f32; weights are in f16 there, too, which holds
+/// the numbers of all formats.
 Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
                                       const PackedBlocks &blocks, Value sum,
                                       ArrayRef<int64_t> summed) {
   auto type = cast<RankedTensorType>(sum.getType());
+  bool isNarrow = getElementTypeOrSelf(left.getType()).isF16();
   SmallVector<int64_t> shape(shapeOf(blocks.words)), parts(type.getShape());
   Value unit =
       constant(block(SmallVector<int64_t>(shape.size(), 1), b.getF16Type()),
@@ -114,9 +117,8 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
       tile::DequantOp::create(b, block(shape, b.getF16Type()), blocks.words,
                               blocks.high, unit, blocks.zeros, format);
   auto partType = block(parts, type.getElementType());
-  Value products = tile::ContractOp::create(b, partType, left, weights,
-                                            constant(partType, 0), summed,
-                                            /*narrow=*/true);
+  Value products = tile::ContractOp::create(
+      b, partType, left, weights, constant(partType, 0), summed, isNarrow);
   Value scales = widen(blocks.scales);
   auto times = [&](Value x, double factor) {
     return fmul(x, constant(cast<RankedTensorType>(x.getType()), factor));
@@ -140,9 +142,8 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
       for (int64_t dim : summed)
         ones[dim] = dims[dim].extent;
     Value one = constant(block(ones, b.getF16Type()), 1);
-    Value sums = tile::ContractOp::create(b, rowType, left, one,
-                                          constant(rowType, 0), summed,
-                                          /*narrow=*/true);
+    Value sums = tile::ContractOp::create(
+        b, rowType, left, one, constant(rowType, 0), summed, isNarrow);
     double middle = 1 << (format.allBits() - 1);
     sum = add(sums, fadd(widen(blocks.minima), times(scales, middle)));
   }
@@ -152,9 +153,10 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
 /// Returns the weights that a GEMM multiplies as they are packed; null: it has
 /// none.
 static DequantOp packedWeights(MatmulOp gemm) {
-  if (!gemm.getType().getElementType().isF16())
-    return nullptr;
-  return gemm.getB().getDefiningOp<DequantOp>();
+  auto packed = gemm.getB().getDefiningOp<DequantOp>();
+  bool rounds = packed && packed.getType().getElementType() ==
+                              gemm.getType().getElementType();
+  return rounds ? packed : nullptr;
 }
 
 SmallVector<Value> SpaceEmitter::addSkinnyBlocks(const SkinnyLoop &skinny,

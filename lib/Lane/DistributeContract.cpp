@@ -154,7 +154,7 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
       source.at[index] = lane;
   }
   LaneValues out;
-  auto weights = VectorType::get(perWord, b.getF16Type());
+  auto weights = VectorType::get(perWord, type.getElementType());
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += perWord) {
     SmallVector<Value, 4> operands;
     for (const Source &source : sources) {

@@ -31,7 +31,8 @@
 //
 // A float of 8 bits in the upper bits of an f16, its exponent a place lower, is
 // 1/256 of that float, denormals too. The factor is one with that of the scale,
-// which is of f32: such weights are multiplied in f32.
+// which is of f32: such weights are multiplied in f32, as all are whose result
+// is of bf16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,11 +68,15 @@ public:
       : PairBuilder(op.getLoc(), at ? at : op.getOperation()), op(op),
         row(op.getRow()), permutes(permutesBytes(target)) {
     APFloat factor(0.0f);
-    isUnit = matchPattern(op.getScale(), m_ConstantFloat(&factor)) &&
+    isBF16 = op.getType().getElementType().isBF16();
+    isUnit = !isBF16 &&
+             matchPattern(op.getScale(), m_ConstantFloat(&factor)) &&
              factor.convertToDouble() == std::ldexp(1.0, row.sumExponent());
   }
   void expand() {
     auto repeated = [&](Value shared) -> Value {
+      if (isBF16)
+        shared = wide(shared);
       auto type = VectorType::get(2, shared.getType());
       return vector::BroadcastOp::create(*this, type, shared);
     };
@@ -107,6 +112,7 @@ private:
   uint32_t exponents(int place) {
     return twice(0x6400 + (isUnit ? (row.sumExponent() - place) * 0x400 : 0));
   }
+  Value wide(Value x);
   Value zero(uint32_t exponents, uint32_t places);
   Value finish(Value pair);
   SmallVector<Value> nibbles();
@@ -122,7 +128,7 @@ private:
 
   tile::UnpackOp op;
   const WeightFormat &row;
-  bool permutes, isUnit;
+  bool permutes, isUnit, isBF16;
   Value scales, minima; // as pairs; null: none
 };
 } // namespace
@@ -142,13 +148,27 @@ Value WordExpander::zero(uint32_t exponents, uint32_t places) {
       with<arith::OrIOp>(with<arith::MulIOp>(zero, places), exponents));
 }
 
-/// Times the scale, and the minimum on top.
+/// A scalar or a pair as f32.
+Value WordExpander::wide(Value x) {
+  Type f32 = getF32Type(), type = f32;
+  if (auto pair = dyn_cast<VectorType>(x.getType()))
+    type = pair.clone(f32);
+  return x.getType() == type ? x : arith::ExtFOp::create(*this, type, x);
+}
+
+/// Times the scale, and the minimum on top, as the result's type.
 Value WordExpander::finish(Value pair) {
-  if (isUnit)
+  if (!scales)
     return pair;
+  Type type = VectorType::get(2, op.getType().getElementType());
+  bool isWide = getElementTypeOrSelf(scales).isF32();
+  if (isWide)
+    pair = wide(pair);
   if (minima)
-    return math::FmaOp::create(*this, pair, scales, minima);
-  return fmul(pair, scales, contract);
+    pair = math::FmaOp::create(*this, pair, scales, minima);
+  else
+    pair = fmul(pair, scales, contract);
+  return isWide ? arith::TruncFOp::create(*this, type, pair) : pair;
 }
 
 SmallVector<Value> WordExpander::nibbles() {
@@ -223,10 +243,8 @@ Value WordExpander::factorOfFloats() {
   if (isUnit)
     return arith::ConstantOp::create(
         *this, getF16FloatAttr(std::ldexp(1.0f, row.sumExponent() + 8)));
-  if (scale.getType().isF16())
-    scale = arith::ExtFOp::create(*this, getF32Type(), scale);
-  return fmul(scale, arith::ConstantOp::create(*this, getF32FloatAttr(256)),
-              contract);
+  return fmul(wide(scale),
+              arith::ConstantOp::create(*this, getF32FloatAttr(256)), contract);
 }
 
 SmallVector<Value> WordExpander::floats() {
@@ -238,12 +256,7 @@ SmallVector<Value> WordExpander::floats() {
       word = permute(word, word, 0x010c000c + i * 0x02000200);
     else if (i == 0)
       word = with<arith::ShLIOp>(word, 8);
-    Value pair = asPair(floatsInUpperBytes(word));
-    if (!isUnit)
-      pair = arith::ExtFOp::create(*this, scales.getType(), pair);
-    pair = fmul(pair, scales, contract);
-    if (!isUnit)
-      pair = arith::TruncFOp::create(*this, pairType, pair);
+    Value pair = finish(asPair(floatsInUpperBytes(word)));
     numbers[permutes ? 2 * i : i] = at(pair, 0);
     numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
   }

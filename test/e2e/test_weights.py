@@ -13,8 +13,8 @@ TARGETS = ("vulkan:portable", "vulkan:lavapipe", "host", *AMD_CHIPS)
 
 
 def features(case):
-    """Its format and use, with few rows or with many, its group and the result's type."""
-    return {(case.format, case.use, case.m > 16), case.group, case.dtype}
+    """Its format and use, with few rows or with many, in bf16 or not, its group and the result's type."""
+    return {(case.format, case.use, case.m > 16, case.element == "bf16"), case.group, case.dtype}
 
 
 def chosen_for(target):

@@ -2,8 +2,8 @@
 sources: ggml's blocks (the gguf package's quants.py), OCP's MX specification, QLoRA's appendix E, and
 OCP's specification of 8-bit floats.
 
-A name says everything: weights_FORMAT_USE_GROUP_M_N_K_RESULT, where USE is "product" or "alone", a kernel that unpacks. Words are random, so that all
-bits of all weights count.
+A name says everything: weights_FORMAT_USE_GROUP_M_N_K_RESULT, where USE is "product", "wide", a product of bf16 with a result of f32, or "alone", a kernel
+that unpacks. Weights are of bf16 where the result is or the product is wide, else of f16. Words are random, so that all bits of all weights count.
 """
 
 import dataclasses
@@ -93,16 +93,20 @@ class Weights(Matmul, family="weights"):
 
     @property
     def has_matrix_product(self):
-        return self.use == "product" and self.m > 16  # fewer rows take what the model says
+        return self.use != "alone" and self.m > 16  # fewer rows take what the model says
+
+    @property
+    def element(self):
+        return "bf16" if self.dtype == "bf16" or self.use == "wide" else "f16"
 
     @property
     def operand_types(self):
-        return {"f16"}
+        return {self.element}
 
 
 def dequant(p):
     """The arguments of packed weights, and the line that unpacks them."""
-    row, b = p.row, tensor(p.n, p.k, "f16")
+    row, b = p.row, tensor(p.n, p.k, p.element)
     arguments = {"%q": tensor(p.n, p.k * row.bits // 32, "i32")}
     if row.high:
         arguments["%high"] = tensor(p.n, p.k * row.high // 32, "i32")
@@ -114,7 +118,7 @@ def dequant(p):
 
 
 def product_mlir(p, target):
-    a, y = tensor(p.m, p.k, "f16"), tensor(p.m, p.n, p.dtype)
+    a, y = tensor(p.m, p.k, p.element), tensor(p.m, p.n, p.dtype)
     arguments, line, b = dequant(p)
     return f"""func.func @{p.name}(%a: {a}, {arguments}) -> {y} {{
 {line}  %0 = greta.matmul %a, %b {{transpose_b}} : {a}, {b} -> {y}
@@ -137,10 +141,10 @@ def packed_inputs(p, rng):
     yield words(row.bits), "i32"
     if row.high:
         yield words(row.high), "i32"
-    unit = 1 / 32 if row.bytes and p.use == "product" else 1 / (row.size * np.sqrt(p.k))
+    unit = 1 / 32 if row.bytes and p.use != "alone" else 1 / (row.size * np.sqrt(p.k))
     if row.powers:
         # A scale of zero leaves a zero's sign to the compiler, so it is among products.
-        exponents = rng.choice([0, *range(116, 122)], groups) if p.use == "product" else rng.integers(103, 142, groups)
+        exponents = rng.choice([0, *range(116, 122)], groups) if p.use != "alone" else rng.integers(103, 142, groups)
         yield (exponents + 128) % 256 - 128, "i8"
     else:
         yield (scales := rng.uniform(0.5, 1.5, groups) * unit), "f32" if row.wide else "f16"
@@ -149,7 +153,7 @@ def packed_inputs(p, rng):
 
 
 def product_inputs(p, rng):
-    yield varied_rows(rng, (p.m, p.k)), "f16"
+    yield varied_rows(rng, (p.m, p.k)), p.element
     yield from packed_inputs(p, rng)
 
 
@@ -164,10 +168,10 @@ def dequantised(p, rounded, q, *others):
         scales = np.where(scales % 256 == 0, 0, 2.0 ** (scales % 256 - 127))
     weights = number * scales.repeat(row.rows, axis=0)[: p.n].repeat(p.group, axis=1)
     if row.minima:
-        weights = (rounded_to("f16", weights) if rounded.apart else weights) + others.pop(0).repeat(p.group, axis=1)
+        weights = (rounded_to("f16", weights) if rounded.apart and p.element == "f16" else weights) + others.pop(0).repeat(p.group, axis=1)
     if rounded.packed:
         return weights
-    return rounded_to("f16", rounded_to("f32", weights) if row.wide else weights)
+    return rounded_to(p.element, rounded_to("f32", weights) if row.wide else weights)
 
 
 def product(p, rounded, a, *weights):
@@ -176,6 +180,7 @@ def product(p, rounded, a, *weights):
 
 KINDS = {
     "product": Kind(product_mlir, product_inputs, product, "gemm chain", ("packed weights", "packed sums", "minimum added apart")),
+    "wide": Kind(product_mlir, product_inputs, product, "gemm"),
     "alone": Kind(alone_mlir, packed_inputs, dequantised, "exact"),
 }
 GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,), "nf4": (64,), "e4m3": (32, 128), "e4m3_block": (128,)}
@@ -187,3 +192,7 @@ CASES += [Weights("e4m3block", "product", 128, m, 192, 384, "f16") for m in (33,
 CASES += [Weights(f, "alone", g, 1, 33, k, "f16") for f, g in PAIRS for k in (128, 1152)]
 # Rows above cover these formats but for minima of 16 weights and for codes.
 CASES += [Weights(f, use, g, m, 33, 384, "f16") for f, g in (("q2k", 16), ("q3k", 16), ("iq4nl", 32)) for use, m in (("alone", 1), ("product", 1), ("product", 33))]
+OF_BF16 = {name.replace("_", ""): groups for name, groups in {**GROUPS, "q2_k": (16,), "q3_k": (16,), "iq4_nl": (32,)}.items()}
+CASES += [Weights(f, "product", g[-1], m, 33, 384, "bf16") for f, g in OF_BF16.items() for m in (1, 33)]
+CASES += [Weights(f, "wide", OF_BF16[f][0], m, 33, 384, "f32") for f in ("q40", "q5k", "e4m3") for m in (2, 33)]
+CASES += [Weights(f, "alone", OF_BF16[f][0], 1, 33, 384, "bf16") for f in ("q40", "q5k", "q80", "mxfp4", "nf4", "e4m3")]
