@@ -270,10 +270,10 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `scales` | `[N, K/group]` of f16; mxfp4 has i8 and e4m3 f32. e4m3_block has `[ceil(N/128), K/group]` of f32, with N in the type |
     | `zeros` | of gptq4, or left out: `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8 |
     | or minima | `[N, K/group]`, f16: what a weight of zero bits is |
-    | result | `[N, K]`, f16 |
+    | result | `[N, K]`, f16 or bf16 |
 
-    `y[n, k] = (w[n, k] - zero) * scales[n, k / group]`, rounded once, with scales of f32 to f32 and to f16; with minima
-    `y[n, k] = w[n, k] * scales[n, k / group] + minima[n, k / group]`, rounded to f32 and to f16. `group` is a power of two up to 128
+    `y[n, k] = (w[n, k] - zero) * scales[n, k / group]`, rounded once, with scales of f32 to f32 and to the result's type; with minima
+    `y[n, k] = w[n, k] * scales[n, k / group] + minima[n, k / group]`, rounded to f32 and to that type. `group` is a power of two up to 128
     and divides K. `format` says what `w` and the zero are:
 
     | `format` | bits, in `q` and `high` | order | `w` | zero | third operand | groups from |
@@ -295,10 +295,11 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
     where b is 4 and there are eight of them, and in words of `high`. The formats of GGUF are what a reader of its files makes of
     its blocks: scales and minima that blocks have as products are one f16 here. A scale of mxfp4 is the exponent of a power of two
-    plus 127 (OCP's e8m0); it may be from 103 to 142, as f16 has these, and 0, which is zero. 128 rows of e4m3_block share
+    plus 127 (OCP's e8m0); 0 is zero, and for a result of f16 it may be from 103 to 142, as f16 has these. 128 rows of e4m3_block share
     their scales, as DeepSeek-V3's weights have them, with `group = 128`: `y[n, k] = w[n, k] * scales[n / 128, k / group]`.
 
-    As `b` of a `greta.matmul` with `transpose_b` it becomes part of that kernel, and the weights are read as they are packed.
+    As `b` of a `greta.matmul` with `transpose_b` it becomes part of that kernel, and the weights are read as they are packed. The result's
+    type is then that of `a`.
 
     Sources: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022,
     arXiv:2210.17323, whose implementations pack weights like `"gptq4"`; the gguf package's quants.py; Open Compute Project,

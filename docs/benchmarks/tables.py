@@ -333,7 +333,7 @@ def grouped_gemm():
 @table
 def skinny_amd():
     """GEMMs with one row: bytes of weights a cycle of each chip, and of its memory's."""
-    records = [r for r in rows("weight_formats.csv") if r["m"] == "1"]
+    records = [r for r in rows("weight_formats.csv") if r["m"] == "1" and r["type"] == "f16"]
     chips = distinct(records, "chip")
     cells = {(r["format"], r["chip"]): f"{r['launch_bytes']} ({number(r['of_memory'], 2)})" for r in records}
     bits = {r["format"]: r["bits"] for r in records}

@@ -1,8 +1,9 @@
 """Products with packed weights in every format of `greta.dequant` on AMD chips, by the simulator's model: nothing here needs a GPU, and no time is a measurement.
 
-    build/venv/bin/python docs/benchmarks/weight_formats.py [--csv=FILE] [--rows=1,512] [--size=4096] [--only=FORMAT,..] [CHIP...]
+    build/venv/bin/python docs/benchmarks/weight_formats.py [--csv=FILE] [--types=f16,bf16] [--rows=1,512] [--size=4096] [--only=FORMAT,..] [CHIP...]
 
 One product of M rows with SIZE x SIZE weights, in the configuration that the compiler chooses.
+  type             of the weights once they are unpacked, of the other operand and of the result; format: that type, or how weights are packed
   bytes            of the weights with their scales and minima; bits: of one weight, with its share of these
   us               of the kernel (several are added); gbs: the bytes over it, in GB/s; of_q4_0: over that of Q4_0 on the chip
   launch_bytes     the bytes over the cycles of the whole launch at the peak clock; of_memory: the share of these cycles that memory needs at its full speed
@@ -12,6 +13,7 @@ One product of M rows with SIZE x SIZE weights, in the configuration that the co
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import tempfile
@@ -19,12 +21,13 @@ import zipfile
 
 from issue_model import ROOT, records, tool
 
-FIELDS = ["date", "commit", "chip", "m", "format", "bytes", "bits", "us", "gbs", "of_q4_0", "launch_bytes", "of_memory", "cycles", "bytes_per_cycle", "valu", "bound", "vgprs", "tile"]
+FIELDS = ["date", "commit", "chip", "type", "m", "format", "bytes", "bits", "us", "gbs", "of_q4_0", "launch_bytes", "of_memory", "cycles", "bytes_per_cycle", "valu", "bound", "vgprs", "tile"]
 CHIPS = "gfx942", "gfx1100", "gfx1151", "gfx1201"
 # Format: bits of a weight in q and in high, weights of a group, element type of scales, whether there are minima.
 FORMATS = {
     "q4_0": (4, 0, 32, "f16", False),
-    "f16": None,
+    "f16": None,  # as they are, as bf16 is
+    "bf16": None,
     "q4_k": (4, 0, 32, "f16", True),
     "q5_0": (4, 1, 32, "f16", False),
     "q5_k": (4, 1, 32, "f16", True),
@@ -37,21 +40,21 @@ FORMATS = {
     "nf4": (4, 0, 64, "f16", False),
     "e4m3": (8, 0, 128, "f32", False),
 }
-BYTES = {"f16": 2, "f32": 4, "i32": 4, "i8": 1}
+BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4, "i8": 1}
 
 
 def weights_of(name, size):
     """Types of the operands of `greta.dequant`, or the weights'."""
     if not FORMATS[name]:
-        return [f"{size}x{size}xf16"]
+        return [f"{size}x{size}x{name}"]
     bits, high, group, scale, has_minima = FORMATS[name]
     types = [f"{size}x{size * b // 32}xi32" for b in (bits, high) if b]
     return types + [f"{size}x{size // group}x{scale}"] + [f"{size}x{size // group}xf16"] * has_minima
 
 
-def text_of(name, m, size):
+def text_of(name, element, m, size):
     types = [f"tensor<{t}>" for t in weights_of(name, size)]
-    a, b, y = (f"tensor<{t}>" for t in (f"{m}x{size}xf16", f"{size}x{size}xf16", f"{m}x{size}xf16"))
+    a, b, y = (f"tensor<{t}>" for t in (f"{m}x{size}x{element}", f"{size}x{size}x{element}", f"{m}x{size}x{element}"))
     words = [f"%w{i}" for i in range(len(types))]
     line = f'  %b = greta.dequant {", ".join(words)} {{format = "{name}", group = {FORMATS[name][2]}}} : {", ".join(types)} -> {b}\n' if FORMATS[name] else ""
     arguments = ", ".join(f"{w}: {t}" for w, t in zip(words, types))
@@ -66,10 +69,10 @@ def size_of(text):
     return elements * BYTES[element]
 
 
-def estimates(folder, chip, name, m, size):
+def estimates(folder, chip, name, element, m, size):
     """The manifest's kernels, and greta-sim's estimate of each."""
     source, package, code = folder / "f.mlir", folder / "f.greta", folder / "f.hsaco"
-    source.write_text(text_of(name, m, size))
+    source.write_text(text_of(name, element, m, size))
     tool(ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={chip}", source, "-o", package)
     sizes = {"arg": [m * size * 2, *map(size_of, weights_of(name, size))], "result": [m * size * 2], "temp": 2 * [1 << 28]}
     with zipfile.ZipFile(package) as archive:
@@ -85,30 +88,30 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("chips", nargs="*", default=list(CHIPS))
     parser.add_argument("--csv", type=pathlib.Path)
+    parser.add_argument("--types", default="f16,bf16")
     parser.add_argument("--rows", default="1,512")
     parser.add_argument("--size", type=int, default=4096)
-    parser.add_argument("--only", default=",".join(FORMATS))
+    parser.add_argument("--only")
     options = parser.parse_args()
     if options.csv:
         records.build("greta-translate", "greta-sim")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for chip in options.chips:
-            for m in map(int, options.rows.split(",")):
-                base = None
-                for name in options.only.split(","):
-                    pairs = list(estimates(pathlib.Path(folder), chip, name, m, options.size))
-                    count = sum(map(size_of, weights_of(name, options.size)))
-                    longest, estimate = max(pairs, key=lambda pair: pair[1]["cycles"])
-                    cycles, us, launch, memory = (sum(e[key] for _, e in pairs) for key in ("cycles", "microseconds", "launch_cycles", "memory_cycles"))
-                    base = base or count / us
-                    config = longest.get("config") or {}
-                    tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth") if key in config)
-                    row = dict(chip=chip, m=m, format=name, bytes=count, bits=round(8 * count / options.size**2, 3), us=round(us, 2), gbs=round(count / us / 1000), of_q4_0=round(count / us / base, 3))
-                    row |= dict(launch_bytes=round(count / launch), of_memory=round(memory / launch, 3))
-                    row |= dict(cycles=round(cycles), bytes_per_cycle=round(count / cycles), valu=round(estimate["busy"]["valu"], 3), bound=estimate["bound"], vgprs=longest["stats"]["vgprs"], tile=tile)
-                    rows.append(records.origin() | row)
-                    print({key: value for key, value in rows[-1].items() if key not in ("date", "commit")}, flush=True)
+        for element, chip, m in itertools.product(options.types.split(","), options.chips, map(int, options.rows.split(","))):
+            base = None
+            for name in options.only.split(",") if options.only else [name for name in FORMATS if FORMATS[name] or name == element]:
+                pairs = list(estimates(pathlib.Path(folder), chip, name, element, m, options.size))
+                count = sum(map(size_of, weights_of(name, options.size)))
+                longest, estimate = max(pairs, key=lambda pair: pair[1]["cycles"])
+                cycles, us, launch, memory = (sum(e[key] for _, e in pairs) for key in ("cycles", "microseconds", "launch_cycles", "memory_cycles"))
+                base = base or count / us
+                config = longest.get("config") or {}
+                tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth") if key in config)
+                row = dict(chip=chip, type=element, m=m, format=name, bytes=count, bits=round(8 * count / options.size**2, 3), us=round(us, 2))
+                row |= dict(gbs=round(count / us / 1000), of_q4_0=round(count / us / base, 3), launch_bytes=round(count / launch), of_memory=round(memory / launch, 3))
+                row |= dict(cycles=round(cycles), bytes_per_cycle=round(count / cycles), valu=round(estimate["busy"]["valu"], 3), bound=estimate["bound"], vgprs=longest["stats"]["vgprs"], tile=tile)
+                rows.append(records.origin() | row)
+                print({key: value for key, value in rows[-1].items() if key not in ("date", "commit")}, flush=True)
     if options.csv:
         records.write(options.csv, FIELDS, rows)
 

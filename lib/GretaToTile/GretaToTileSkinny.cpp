@@ -17,9 +17,9 @@
 // [M, N, 1, 1].
 //
 // B may be computed: elementwise work is done on the block that was loaded.
-// Packed weights with a result of their type are multiplied as they are. If A
-// is a norm, the rows' squares are added up beside the sums, which are scaled
-// at the end.
+// Packed weights of bf16, or with a result of f16, are multiplied as they are.
+// If A is a norm, the rows' squares are added up beside the sums, which are
+// scaled at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -154,9 +154,9 @@ Value SpaceEmitter::addPackedProducts(Value left, const WeightFormat &format,
 /// none.
 static DequantOp packedWeights(MatmulOp gemm) {
   auto packed = gemm.getB().getDefiningOp<DequantOp>();
-  bool rounds = packed && packed.getType().getElementType() ==
-                              gemm.getType().getElementType();
-  return rounds ? packed : nullptr;
+  bool takesNumbers = packed && (gemm.getType().getElementType().isF16() ||
+                                 packed.getType().getElementType().isBF16());
+  return takesNumbers ? packed : nullptr;
 }
 
 SmallVector<Value> SpaceEmitter::addSkinnyBlocks(const SkinnyLoop &skinny,

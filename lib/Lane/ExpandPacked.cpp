@@ -66,26 +66,28 @@ class WordExpander : PairBuilder {
 public:
   WordExpander(tile::UnpackOp op, Operation *at, const TargetRow &target)
       : PairBuilder(op.getLoc(), at ? at : op.getOperation()), op(op),
-        row(op.getRow()), permutes(permutesBytes(target)) {
+        row(op.getRow()), permutes(permutesBytes(target)),
+        convertsToBF16(target.hasFeature("cvt_pk_bf16")) {
     APFloat factor(0.0f);
     isBF16 = op.getType().getElementType().isBF16();
-    isUnit = !isBF16 &&
-             matchPattern(op.getScale(), m_ConstantFloat(&factor)) &&
+    isUnit = !isBF16 && matchPattern(op.getScale(), m_ConstantFloat(&factor)) &&
              factor.convertToDouble() == std::ldexp(1.0, row.sumExponent());
   }
   void expand() {
     auto repeated = [&](Value shared) -> Value {
-      if (isBF16)
-        shared = wide(shared);
       auto type = VectorType::get(2, shared.getType());
       return vector::BroadcastOp::create(*this, type, shared);
     };
-    if (op.getZero().getType().isF16())
-      minima = repeated(op.getZero());
-    if (row.isE4M3)
-      scales = repeated(factorOfFloats());
-    else if (!isUnit)
-      scales = repeated(op.getScale());
+    bool hasMinimum = op.getZero().getType().isF16();
+    Value scale = row.isE4M3 ? factorOfFloats() : op.getScale();
+    if (isBF16) {
+      setFactor(wide(scale), hasMinimum ? wide(op.getZero()) : Value());
+    } else {
+      if (hasMinimum)
+        minima = repeated(op.getZero());
+      if (row.isE4M3 || !isUnit)
+        scales = repeated(scale);
+    }
     bool areFloats = row.codes == codesOfE2M1 && !permutes;
     bool areNearCurve = row.codes == codesOfIQ4NL && !permutes;
     SmallVector<Value> numbers(areFloats       ? codesOfFloats()
@@ -113,6 +115,8 @@ private:
     return twice(0x6400 + (isUnit ? (row.sumExponent() - place) * 0x400 : 0));
   }
   Value wide(Value x);
+  void setFactor(Value scale, Value minimum);
+  Value rounded(Value pair);
   Value zero(uint32_t exponents, uint32_t places);
   Value finish(Value pair);
   SmallVector<Value> nibbles();
@@ -128,8 +132,11 @@ private:
 
   tile::UnpackOp op;
   const WeightFormat &row;
-  bool permutes, isUnit, isBF16;
+  bool permutes, isUnit, isBF16, convertsToBF16;
   Value scales, minima; // as pairs; null: none
+  // If the result is of bf16: a weight is a number times `factor` and `addend`,
+  // in f32, and is rounded by adding `half` to its bits.
+  Value factor, addend, half;
 };
 } // namespace
 
@@ -148,27 +155,53 @@ Value WordExpander::zero(uint32_t exponents, uint32_t places) {
       with<arith::OrIOp>(with<arith::MulIOp>(zero, places), exponents));
 }
 
-/// A scalar or a pair as f32.
+/// A scalar as f32.
 Value WordExpander::wide(Value x) {
-  Type f32 = getF32Type(), type = f32;
-  if (auto pair = dyn_cast<VectorType>(x.getType()))
-    type = pair.clone(f32);
-  return x.getType() == type ? x : arith::ExtFOp::create(*this, type, x);
+  Type f32 = getF32Type();
+  return x.getType() == f32 ? x : arith::ExtFOp::create(*this, f32, x);
 }
 
-/// Times the scale, and the minimum on top, as the result's type.
+/// Without a minimum the addend is a zero, because AMD takes an f16 as it is
+/// only into sums of products. Where a weight would be NaN for its scale or
+/// minimum, less than half a place is added: a carry would make a number of it.
+void WordExpander::setFactor(Value scale, Value minimum) {
+  factor = scale;
+  addend = minimum ? minimum : fmul(scale, zeroOf(getF32Type()));
+  half =
+      select(compare(FPredicate::UNO, factor, addend), bits(~0u), bits(0x7fff));
+}
+
+/// A pair of f16 as one of bf16: numbers times the factor, with the addend.
+Value WordExpander::rounded(Value pair) {
+  auto type = VectorType::get(2, getBF16Type());
+  Value halves[2];
+  for (int64_t i : {0, 1}) {
+    halves[i] = math::FmaOp::create(*this, wide(at(pair, i)), factor, addend);
+    if (convertsToBF16)
+      continue;
+    Value word = arith::BitcastOp::create(*this, getI32Type(), halves[i]);
+    Value isOdd = with<arith::AndIOp>(with<arith::ShRUIOp>(word, 16), 1);
+    halves[i] = add(add(word, isOdd), half);
+  }
+  if (convertsToBF16)
+    return arith::TruncFOp::create(
+        *this, type,
+        vector::FromElementsOp::create(*this, VectorType::get(2, getF32Type()),
+                                       halves));
+  return asPair(either(with<arith::AndIOp>(halves[1], 0xffff0000),
+                       with<arith::ShRUIOp>(halves[0], 16)),
+                type);
+}
+
+/// Times the scale, and the minimum on top, in the result's type.
 Value WordExpander::finish(Value pair) {
-  if (!scales)
+  if (isUnit)
     return pair;
-  Type type = VectorType::get(2, op.getType().getElementType());
-  bool isWide = getElementTypeOrSelf(scales).isF32();
-  if (isWide)
-    pair = wide(pair);
+  if (isBF16)
+    return rounded(pair);
   if (minima)
-    pair = math::FmaOp::create(*this, pair, scales, minima);
-  else
-    pair = fmul(pair, scales, contract);
-  return isWide ? arith::TruncFOp::create(*this, type, pair) : pair;
+    return math::FmaOp::create(*this, pair, scales, minima);
+  return fmul(pair, scales, contract);
 }
 
 SmallVector<Value> WordExpander::nibbles() {
@@ -256,7 +289,16 @@ SmallVector<Value> WordExpander::floats() {
       word = permute(word, word, 0x010c000c + i * 0x02000200);
     else if (i == 0)
       word = with<arith::ShLIOp>(word, 8);
-    Value pair = finish(asPair(floatsInUpperBytes(word)));
+    Value pair = asPair(floatsInUpperBytes(word));
+    if (isBF16) {
+      pair = rounded(pair);
+    } else {
+      if (!isUnit)
+        pair = arith::ExtFOp::create(*this, scales.getType(), pair);
+      pair = fmul(pair, scales, contract);
+      if (!isUnit)
+        pair = arith::TruncFOp::create(*this, pairType, pair);
+    }
     numbers[permutes ? 2 * i : i] = at(pair, 0);
     numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
   }

@@ -34,10 +34,11 @@ struct PairBuilder : ImplicitLocOpBuilder, Arithmetic {
   template <typename OpT> Value with(Value word, uint32_t value) {
     return OpT::create(*this, word, bits(value));
   }
-  Value asPair(Value word) {
+  Value asPair(Value word) { return asPair(word, pairType); }
+  Value asPair(Value word, VectorType type) {
     Value words = mlir::vector::FromElementsOp::create(
         *this, VectorType::get(1, getI32Type()), word);
-    return mlir::vector::BitCastOp::create(*this, pairType, words);
+    return mlir::vector::BitCastOp::create(*this, type, words);
   }
   Value pair(Value low, Value high) {
     return mlir::vector::FromElementsOp::create(*this, pairType,

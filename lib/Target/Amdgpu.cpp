@@ -244,13 +244,14 @@ static constexpr StringRef namesGfx1201[] = {"rdna4", "navi48", "rx9070xt",
                                              "rx9070"};
 
 // Additions of floats in memory. Arithmetic on two f32 at a time (v_pk_mul_f32
-// and others, CDNA 2 ISA guide, 6.7). Lane exchange: v_permlane32_swap; DPP
-// row_xmask and v_permlanex16. Buffer descriptors that say what out of bounds
-// means.
+// and others, CDNA 2 ISA guide, 6.7). Two f32 rounded to a pair of bf16
+// (v_cvt_pk_bf16_f32). Lane exchange: v_permlane32_swap; DPP row_xmask and
+// v_permlanex16. Buffer descriptors that say what out of bounds means.
 static constexpr StringRef featuresCdna[] = {"atomic_add_f32", "atomic_add_f64",
-                                             "packed_f32", "permlane32_swap"};
+                                             "packed_f32", "permlane32_swap",
+                                             "cvt_pk_bf16"};
 static const ArrayRef<StringRef> beforeGfx950 =
-    ArrayRef(featuresCdna).drop_back();
+    ArrayRef(featuresCdna).drop_back(2);
 static constexpr StringRef featuresRdna[] = {"row_xmask", "buffer_oob_select",
                                              "atomic_add_f32"};
 

@@ -214,13 +214,13 @@ def quantize_rows(x: Any, dtype: Any = "i8") -> Any:
     return _call("quantize_rows", write, [(None, x.shape[1])], [x])
 
 
-def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None) -> Any:
-    """Weights [N, K] in f16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. "gptq4" has eight of 4 bits in each word of q [N, K / 8]; its zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. Scales of "e4m3" are of f32, and those of "e4m3_block" are [N / 128, K / group]. `high` are words of the upper bits of formats of 5 and 6 bits."""
+def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None, dtype: Any = "f16") -> Any:
+    """Weights [N, K] in f16 or bf16 from words of i32, q: (number - zero) * scale, per group of K; docs/reference/Greta.md has the formats. "gptq4" has eight of 4 bits in each word of q [N, K / 8]; its zeros (packed likewise) may be None, and each is 8. Zeros of f16 [N, K / group] are minima: number * scale + minimum. Scales of "e4m3" are of f32, and those of "e4m3_block" are [N / 128, K / group]. `high` are words of the upper bits of formats of 5 and 6 bits."""
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape
         per_word = 4 if format in ("q8_0", "e4m3", "e4m3_block") else 8
-        return trace.op("dequant", operands, f'format = "{format}", group = {group}', (rows, None if words is None else per_word * words), "f16")
+        return trace.op("dequant", operands, f'format = "{format}", group = {group}', (rows, None if words is None else per_word * words), package_type(dtype))
 
     given = [one for one in (q, high, scales, zeros) if one is not None]
     if isinstance(q, Value):
@@ -230,7 +230,7 @@ def dequant(q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", 
 
 
 def dequant_matmul(a: Any, q: Any, scales: Any, zeros: Any, group: int, format: str = "gptq4", high: Any = None) -> Any:
-    """matmul(a, dequant(q, scales, zeros, group, format, high), transpose_b=True) in one kernel, which reads the weights as they are packed."""
+    """matmul(a, dequant(q, scales, zeros, group, format, high, a.dtype), transpose_b=True) in one kernel, which reads the weights as they are packed."""
     return _fused_dequant(a, q, scales, zeros, high, group=group, format=format)
 
 
@@ -395,4 +395,4 @@ class function:
 
 @function
 def _fused_dequant(a: Any, q: Any, scales: Any, zeros: Any, high: Any, group: int, format: str) -> Any:
-    return matmul(a, dequant(q, scales, zeros, group, format, high), transpose_b=True)
+    return matmul(a, dequant(q, scales, zeros, group, format, high, a.type), transpose_b=True)

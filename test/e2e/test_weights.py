@@ -95,3 +95,20 @@ def test_rows_that_share_scales(tmp_path, device, target, name):
         inputs.append(f"--input={given}")
     done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={name}", "--check", *inputs)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+
+
+@pytest.mark.parametrize("device, target", [("sim:gfx942", "gfx942"), ("sim:gfx950", "gfx950"), ("sim:gfx1201", "gfx1201"), ("vulkan", "vulkan:lavapipe")])
+def test_scales_that_are_no_numbers(tmp_path, device, target):
+    """Weights are rounded to bf16 by adding to their bits, which must not carry a NaN of all ones to a zero. An infinity may give NaN."""
+    case = next(c for c in weights.CASES if (c.format, c.use, c.m, c.dtype) == ("q40", "product", 33, "bf16"))
+    package = harness.compile_package(tmp_path, "nan", case.spec.mlir(case, target), target)
+    a, q, scales = case.inputs()
+    scales.view(np.uint16)[[3, 4, 5], [0, 1, 2]] = 0x7FFF, 0xFFFF, 0x7C00
+    inputs = []
+    for i, array in enumerate((a.view(np.uint16), q, scales)):
+        np.save(tmp_path / f"{i}.npy", array)
+        inputs.append(f"--input={'' if i else 'bf16:'}{tmp_path}/{i}.npy")
+    done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={case.function}", *inputs, f"--output={tmp_path}/y.npy")
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+    exponents = np.load(tmp_path / "y.npy") & 0x7F80
+    assert (exponents[:, 3:6] == 0x7F80).all() and (np.delete(exponents, (3, 4, 5), 1) < 0x7F80).all()

@@ -180,7 +180,7 @@ def product(p, rounded, a, *weights):
 
 KINDS = {
     "product": Kind(product_mlir, product_inputs, product, "gemm chain", ("packed weights", "packed sums", "minimum added apart")),
-    "wide": Kind(product_mlir, product_inputs, product, "gemm"),
+    "wide": Kind(product_mlir, product_inputs, product, "gemm", ("packed weights",)),
     "alone": Kind(alone_mlir, packed_inputs, dequantised, "exact"),
 }
 GROUPS = {"q4_0": (32, 128), "q4_1": (64,), "q4_k": (32,), "q5_0": (32, 64), "q5_1": (128,), "q5_k": (32,), "q6_k": (16, 128), "q8_0": (32, 128), "mxfp4": (32,), "nf4": (64,), "e4m3": (32, 128), "e4m3_block": (128,)}

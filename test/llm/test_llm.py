@@ -220,6 +220,26 @@ def test_logits(made, tmp_path, name, device):
         assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, element)
 
 
+IN_BF16 = {"wide-gguf-q6_k": "sim:gfx942", "mistral-gguf-q4_0": "vulkan", "gpt-oss-mxfp4-f16": "sim:gfx942", "llama2-fp8-48x32": "sim:gfx1100"}
+
+
+@pytest.mark.parametrize("name", IN_BF16)
+def test_packed_weights_in_bf16(tmp_path, name):
+    """As near to the definition as the same weights from a file that is not packed, within a seventh: activations' roundings are most of the error, and prompts mostly have the same bits."""
+    a, device = architecture_of(name), IN_BF16[name]
+    packed, weights = make_model(tmp_path, name)
+    whole, errors = tmp_path / "whole", []
+    models.write_safetensors(whole, a, weights, "f32")
+    want = models.logits(a, weights, TOKENS)
+    for path in (whole, packed):
+        package = tmp_path / f"{path.name}.greta"
+        compiled = llm("compile", path, f"--targets={TARGETS[device]}", "--type=bf16", "-o", package)
+        assert compiled.returncode == 0 and (", kept in " in compiled.stdout) == (path == packed), compiled.stdout + compiled.stderr
+        errors.append([np.linalg.norm(logits_of(path, package, device, tmp_path, f"--batch={batch}") - want) for batch in (0, 1)])
+    expanded, held = np.array(errors)
+    assert (expanded < 0.02 * np.linalg.norm(want)).all() and (held < 8 / 7 * expanded).all(), errors
+
+
 @pytest.mark.parametrize("device", DEVICES if WHOLE else DEVICES[1:2])
 def test_a_mixed_file(tmp_path, device):
     """As Q4_K_M: the output and some matrices in Q6_K; here also a layer with Q4_0 in place of Q4_K. Layers whose matrices are taken alike share functions."""

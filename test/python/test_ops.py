@@ -146,6 +146,10 @@ def test_dequant_of_other_formats():
     check(ops.dequant(bytes_.view(np.int32), scales, None, 32, "q8_0"), want.astype(np.float16).astype(float), "exact")
     forms = ("packed weights", x.astype(float) @ want.T), ("packed sums", x.astype(float) @ want.T)
     check(ops.dequant_matmul(x, bytes_.view(np.int32), scales, None, 32, "q8_0"), x.astype(float) @ want.astype(np.float16).astype(float).T, "gemm chain", depth=k, forms=forms)
+    narrow, rounded = random(3, k, dtype=ml_dtypes.bfloat16), want.astype(ml_dtypes.bfloat16).astype(float)
+    check(ops.dequant(bytes_.view(np.int32), scales, None, 32, "q8_0", dtype="bf16"), rounded, "exact")
+    forms = (("packed weights", narrow.astype(float) @ want.T),)
+    check(ops.dequant_matmul(narrow, bytes_.view(np.int32), scales, None, 32, "q8_0"), narrow.astype(float) @ rounded.T, "gemm chain", depth=k, forms=forms)
     # Weight e of a word of q, and of high, begins at bit 4 (e // 2) + 16 (e % 2), and (e // 2) + 16 (e % 2).
     weights = rng.integers(0, 32, (n, k))
     pack = lambda numbers, bits: (numbers.reshape(n, -1, 32 // bits) << (bits * (np.arange(32 // bits) // 2) + 16 * (np.arange(32 // bits) % 2))).sum(-1).astype(np.uint32).view(np.int32)

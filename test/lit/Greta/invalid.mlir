@@ -331,6 +331,12 @@ func.func @dequant_result(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<
   return
 }
 // -----
+func.func @dequant_result_type(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
+  // expected-error @below {{'result' has element type 'f32'; it is f16 or bf16: convert it with arith}}
+  %0 = greta.dequant %q, %s {group = 32} : tensor<4x16xi32>, tensor<4x4xf16> -> tensor<4x128xf32>
+  return
+}
+// -----
 func.func @not_a_tensor(%x: memref<4x8xf32>) {
   // expected-error @below {{'greta.softmax' op operand #0 must be ranked tensor of any type values, but got 'memref<4x8xf32>'}}
   %0 = "greta.softmax"(%x) : (memref<4x8xf32>) -> tensor<4x8xf32>

@@ -94,11 +94,11 @@ func.func @quantize_rows(%x: tensor<?x64xf16>, %a: tensor<4x8xf32>, %b: tensor<8
 
 // CHECK-LABEL: func.func @formats(
 // CHECK: greta.dequant %{{.*}}, %{{.*}}, %{{.*}} {format = "q6_k", group = 16 : i64} : tensor<?x40xi32>, tensor<?x20xi32>, tensor<?x20xf16> -> tensor<?x320xf16>
-// CHECK: greta.dequant %{{.*}}, %{{.*}} {format = "q8_0", group = 32 : i64} : tensor<?x40xi32>, tensor<?x5xf16> -> tensor<?x160xf16>
-func.func @formats(%q: tensor<?x40xi32>, %h: tensor<?x20xi32>, %s: tensor<?x20xf16>, %t: tensor<?x5xf16>) -> (tensor<?x320xf16>, tensor<?x160xf16>) {
+// CHECK: greta.dequant %{{.*}}, %{{.*}} {format = "q8_0", group = 32 : i64} : tensor<?x40xi32>, tensor<?x5xf16> -> tensor<?x160xbf16>
+func.func @formats(%q: tensor<?x40xi32>, %h: tensor<?x20xi32>, %s: tensor<?x20xf16>, %t: tensor<?x5xf16>) -> (tensor<?x320xf16>, tensor<?x160xbf16>) {
   %0 = greta.dequant %q, %h, %s {format = "q6_k", group = 16} : tensor<?x40xi32>, tensor<?x20xi32>, tensor<?x20xf16> -> tensor<?x320xf16>
-  %1 = greta.dequant %q, %t {format = "q8_0", group = 32} : tensor<?x40xi32>, tensor<?x5xf16> -> tensor<?x160xf16>
-  return %0, %1 : tensor<?x320xf16>, tensor<?x160xf16>
+  %1 = greta.dequant %q, %t {format = "q8_0", group = 32} : tensor<?x40xi32>, tensor<?x5xf16> -> tensor<?x160xbf16>
+  return %0, %1 : tensor<?x320xf16>, tensor<?x160xbf16>
 }
 
 // CHECK-LABEL: func.func @ranks(

@@ -279,6 +279,19 @@ func.func @minima(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<
 
 // -----
 
+// Weights of bf16 are numbers of f16, whatever the result is, and products are of f32.
+// GPU-LABEL: greta_tile.func @bfloats_0
+// GPU: %[[X:.*]] = greta_tile.load %arg2{{.*}} : <bf16> -> tensor<1x1x{{.*}}x4x8xbf16>
+// GPU: %[[B:.*]] = greta_tile.dequant {{.*}} -> tensor<1x{{.*}}x4x8xf16>
+// GPU: greta_tile.contract %[[X]], %[[B]], %{{.*}} dims [3, 4] : {{.*}} -> tensor<{{.*}}x1x1xf32>
+func.func @bfloats(%x: tensor<1x4096xbf16>, %q: tensor<14336x512xi32>, %s: tensor<14336x128xf16>) -> tensor<1x14336xf32> {
+  %w = greta.dequant %q, %s {group = 32} : tensor<14336x512xi32>, tensor<14336x128xf16> -> tensor<14336x4096xbf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<1x4096xbf16>, tensor<14336x4096xbf16> -> tensor<1x14336xf32>
+  return %0 : tensor<1x14336xf32>
+}
+
+// -----
+
 // Alone: every weight has an index of its own, eight share a word.
 // GPU-LABEL: greta_tile.func @dequant_0
 // GPU: greta_tile.load %arg0{{.*}} strides [40, 1] bounds {{.*}}divisors = array<i64: 1, 8>

@@ -69,7 +69,8 @@ func.func @codes(%q: tensor<?x24xi32>, %s: tensor<?x6xi8>) -> tensor<?x192xf16> 
 // CHECK: %[[B:.*]] = arith.trunci %{{.*}} : i32 to i8
 // CHECK: %[[F:.*]] = arith.bitcast %[[B]] : i8 to f8E4M3FN
 // CHECK: arith.extf %[[F]] : f8E4M3FN to f32
-func.func @floats(%q: tensor<200x32xi32>, %s: tensor<2x1xf32>) -> tensor<200x128xf16> {
-  %0 = greta.dequant %q, %s {format = "e4m3_block", group = 128} : tensor<200x32xi32>, tensor<2x1xf32> -> tensor<200x128xf16>
-  return %0 : tensor<200x128xf16>
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+func.func @floats(%q: tensor<200x32xi32>, %s: tensor<2x1xf32>) -> tensor<200x128xbf16> {
+  %0 = greta.dequant %q, %s {format = "e4m3_block", group = 128} : tensor<200x32xi32>, tensor<2x1xf32> -> tensor<200x128xbf16>
+  return %0 : tensor<200x128xbf16>
 }

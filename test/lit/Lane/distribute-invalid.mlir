@@ -46,7 +46,7 @@ greta_tile.func @eighth() attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %w = arith.constant dense<1> : tensor<4x8xi32>
   %s = arith.constant dense<1.0> : tensor<1x8xf16>
   %z = arith.constant dense<8> : tensor<1x8xi32>
-  // expected-error @+1 {{makes 'tensor<64x8xf16>' of 'tensor<4x8xi32>', 'tensor<1x8xf16>', 'tensor<1x8xi32>'; it takes words of i32 with one extent divided by the weights in a word, scales of f16 or f32 and zeros of i32 or minima of f16 whose extents divide the result's of f16}}
+  // expected-error @+1 {{makes 'tensor<64x8xf16>' of 'tensor<4x8xi32>', 'tensor<1x8xf16>', 'tensor<1x8xi32>'; it takes words of i32 with one extent divided by the weights in a word, scales of f16 or f32 and zeros of i32 or minima of f16 whose extents divide the result's of f16 or bf16}}
   %a = greta_tile.dequant %w, %s, %z : tensor<4x8xi32>, tensor<1x8xf16>, tensor<1x8xi32> -> tensor<64x8xf16>
   greta_tile.return
 }

@@ -1,5 +1,6 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx942},cse))' | FileCheck %s --check-prefixes=CHECK,AMD
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=vulkan:nvidia},cse))' | FileCheck %s --check-prefixes=CHECK,VULKAN
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx942},cse))' | FileCheck %s --check-prefixes=CHECK,AMD,BITS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=vulkan:nvidia},cse))' | FileCheck %s --check-prefixes=CHECK,VULKAN,BITS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx950},cse))' | FileCheck %s --check-prefixes=CHECK,AMD,CONVERTS
 
 // A word's numbers less a zero, times a scale: two at a time. A permutation of bytes makes neighbours a pair; else numbers e and e + 4 are one.
 // The zero is part of the constant that is taken away.
@@ -208,5 +209,54 @@ greta_tile.func @floats(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f32>, %y: 
   %t = greta_tile.ptr_load %s[%c0] align 4 : !greta_tile.ptr<f32> -> f32
   %m = greta_tile.unpack "e4m3" %w scale %t zero %c0 : f32, i32 -> vector<4xf16>
   greta_tile.ptr_store %m, %y[%c0] align 8 : vector<4xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Numbers of f16 become weights of bf16 in f32. Without a minimum the addend is the scale's zero, which is NaN where the scale is none. There -1 is added to the bits,
+// else half of a place, less one where the last one is even; a chip may have an instruction.
+// CHECK-LABEL: greta_tile.func @bfloats
+// CHECK: %[[S:.*]] = arith.extf %{{.*}} : f16 to f32
+// CHECK: %[[ADDEND:.*]] = arith.mulf %[[S]], %{{.*}} : f32
+// BITS: %[[ISNAN:.*]] = arith.cmpf uno, %[[S]], %[[ADDEND]] : f32
+// BITS: %[[HALF:.*]] = arith.select %[[ISNAN]], %c-1_i32, %c32767_i32 : i32
+// CHECK: %[[N:.*]] = arith.extf %{{.*}} : f16 to f32
+// CHECK: %[[LOW:.*]] = math.fma %[[N]], %[[S]], %[[ADDEND]] : f32
+// BITS: %[[WORD:.*]] = arith.bitcast %[[LOW]] : f32 to i32
+// BITS: %[[SHIFTED:.*]] = arith.shrui %[[WORD]], %c16_i32
+// BITS: %[[ODD:.*]] = arith.andi %[[SHIFTED]], %c1_i32
+// BITS: %[[MORE:.*]] = arith.addi %[[WORD]], %[[ODD]]
+// BITS: %[[ROUNDED:.*]] = arith.addi %[[MORE]], %[[HALF]]
+// BITS: %[[HIGH:.*]] = arith.andi %{{.*}}, %c-65536_i32
+// BITS: %[[MOVED:.*]] = arith.shrui %[[ROUNDED]], %c16_i32
+// BITS: arith.ori %[[HIGH]], %[[MOVED]]
+// CONVERTS: %[[OTHER:.*]] = math.fma
+// CONVERTS: %[[PAIR:.*]] = vector.from_elements %[[LOW]], %[[OTHER]] : vector<2xf32>
+// CONVERTS: arith.truncf %[[PAIR]] : vector<2xf32> to vector<2xbf16>
+// CHECK: vector.from_elements {{.*}} : vector<4xbf16>
+greta_tile.func @bfloats(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<bf16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %z = arith.constant 128 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %m = greta_tile.unpack "q8_0" %w scale %t zero %z : f16, i32 -> vector<4xbf16>
+  greta_tile.ptr_store %m, %y[%c0] align 8 : vector<4xbf16> -> !greta_tile.ptr<bf16>
+  greta_tile.return
+}
+
+// CHECK-LABEL: greta_tile.func @bfloats_minimum
+// CHECK: %[[T:.*]] = arith.extf %{{.*}} : f16 to f32
+// CHECK: %[[M:.*]] = arith.extf %{{.*}} : f16 to f32
+// BITS: arith.cmpf uno, %[[T]], %[[M]] : f32
+// CHECK: math.fma %{{.*}}, %[[T]], %[[M]] : f32
+// CHECK-NOT: arith.mulf
+// CHECK: greta_tile.return
+greta_tile.func @bfloats_minimum(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<bf16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %u = greta_tile.ptr_load %s[%c1] align 2 : !greta_tile.ptr<f16> -> f16
+  %m = greta_tile.unpack "q4_1" %w scale %t zero %u : f16, f16 -> vector<8xbf16>
+  greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xbf16> -> !greta_tile.ptr<bf16>
   greta_tile.return
 }

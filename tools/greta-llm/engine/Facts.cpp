@@ -30,7 +30,7 @@ int64_t heldGroup(const Model &model, const std::string &name,
   // The embedding is also looked up, so it is held in rows; a packed copy
   // serves the output where one weight is both.
   const Stored &stored = model.weight(name);
-  if (element != Element::F16 || name == "token_embd" ||
+  if (element == Element::F32 || name == "token_embd" ||
       name == "position_embd" || name == "token_types" || isBias(name) ||
       isOfHeads(name))
     return 0;

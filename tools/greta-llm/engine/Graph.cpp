@@ -13,7 +13,14 @@
 
 namespace greta::llm {
 
-// Packed weights are multiplied as they are where the result is f16.
+// Packed weights of f16 are multiplied as they are where the result is f16,
+// too, those of bf16 with any result.
+std::string Writer::resultOf(const std::string &stored,
+                             const std::string &result) const {
+  bool isF16 = kind == Element::F16 && heldGroup(model, stored, kind) != 0;
+  return isF16 ? element : result;
+}
+
 Value Writer::held(Function &f, const std::string &weight,
                    const std::string &stored) const {
   const std::vector<int64_t> &shape = model.weight(stored).shape;
@@ -27,7 +34,7 @@ Value Writer::held(Function &f, const std::string &weight,
     packed.push_back(
         f.argument(weight + part.suffix, {{rows, part.columns}, part.dtype}));
   const WeightFormat *row = packedFormat(format);
-  Value w = f.op("greta.dequant", packed, {{rows, columns}, "f16"},
+  Value w = f.op("greta.dequant", packed, {{rows, columns}, element},
                  "{" +
                      (row ? "format = \"" + std::string(row->name) + "\", "
                           : std::string()) +
@@ -52,10 +59,9 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
                      const std::string &stored,
                      const std::string &result) const {
   int64_t rows = model.weight(stored).shape[0];
-  bool isPacked = heldGroup(model, stored, kind) != 0;
   Value w = held(f, weight, stored);
   Value y = f.op("greta.matmul", {x, w},
-                 {{f.tokens, rows}, isPacked ? "f16" : result}, f.ofPrompt());
+                 {{f.tokens, rows}, resultOf(stored, result)}, f.ofPrompt());
   y = f.convert(y, result);
   if (!config.biases.count(weight))
     return y;
@@ -265,8 +271,7 @@ Value Writer::grouped(Function &f, int64_t layer, const Value &x,
                       const std::string &result) const {
   std::string stored = Model::inLayer(layer, weight);
   Value w = held(f, weight, stored);
-  bool isPacked = heldGroup(model, stored, kind) != 0;
-  Type type{{x.type.shape[0], w.type.shape[1]}, isPacked ? "f16" : result};
+  Type type{{x.type.shape[0], w.type.shape[1]}, resultOf(stored, result)};
   Value y = f.convert(f.op("greta.grouped_matmul", {x, w, offsets}, type,
                            f.ofPrompt(config.mixture.used)),
                       result);

@@ -84,6 +84,9 @@ private:
   // A weight as a matrix, or as one for each expert.
   Value held(Function &f, const std::string &weight,
              const std::string &stored) const;
+  // The element type of a product with a weight, `result` or one to convert.
+  std::string resultOf(const std::string &stored,
+                       const std::string &result) const;
   Value input(Function &f, const Value &from, const char *normName) const;
   // Devices that compute together add up what they make of x and of the biases
   // of their sums, of which each has so much; this is exact, as they are 2, 4
