@@ -188,6 +188,8 @@ Value WordExpander::rounded(Value pair) {
         *this, type,
         vector::FromElementsOp::create(*this, VectorType::get(2, getF32Type()),
                                        halves));
+  if (permutes) // the upper halves
+    return asPair(permute(halves[1], halves[0], 0x07060302), type);
   return asPair(either(with<arith::AndIOp>(halves[1], 0xffff0000),
                        with<arith::ShRUIOp>(halves[0], 16)),
                 type);
@@ -195,13 +197,16 @@ Value WordExpander::rounded(Value pair) {
 
 /// Times the scale, and the minimum on top, in the result's type.
 Value WordExpander::finish(Value pair) {
-  if (isUnit)
-    return pair;
   if (isBF16)
     return rounded(pair);
+  if (!scales)
+    return pair;
   if (minima)
     return math::FmaOp::create(*this, pair, scales, minima);
-  return fmul(pair, scales, contract);
+  if (scales.getType() == pairType)
+    return fmul(pair, scales, contract);
+  pair = arith::ExtFOp::create(*this, scales.getType(), pair);
+  return arith::TruncFOp::create(*this, pairType, fmul(pair, scales, contract));
 }
 
 SmallVector<Value> WordExpander::nibbles() {
@@ -289,16 +294,7 @@ SmallVector<Value> WordExpander::floats() {
       word = permute(word, word, 0x010c000c + i * 0x02000200);
     else if (i == 0)
       word = with<arith::ShLIOp>(word, 8);
-    Value pair = asPair(floatsInUpperBytes(word));
-    if (isBF16) {
-      pair = rounded(pair);
-    } else {
-      if (!isUnit)
-        pair = arith::ExtFOp::create(*this, scales.getType(), pair);
-      pair = fmul(pair, scales, contract);
-      if (!isUnit)
-        pair = arith::TruncFOp::create(*this, pairType, pair);
-    }
+    Value pair = finish(asPair(floatsInUpperBytes(word)));
     numbers[permutes ? 2 * i : i] = at(pair, 0);
     numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
   }

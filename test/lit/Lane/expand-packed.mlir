@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx942},cse))' | FileCheck %s --check-prefixes=CHECK,AMD,BITS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx942},cse))' | FileCheck %s --check-prefixes=CHECK,AMD,BITS,PERMUTES
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=vulkan:nvidia},cse))' | FileCheck %s --check-prefixes=CHECK,VULKAN,BITS
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=gfx950},cse))' | FileCheck %s --check-prefixes=CHECK,AMD,CONVERTS
 
@@ -226,9 +226,10 @@ greta_tile.func @floats(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f32>, %y: 
 // BITS: %[[ODD:.*]] = arith.andi %[[SHIFTED]], %c1_i32
 // BITS: %[[MORE:.*]] = arith.addi %[[WORD]], %[[ODD]]
 // BITS: %[[ROUNDED:.*]] = arith.addi %[[MORE]], %[[HALF]]
-// BITS: %[[HIGH:.*]] = arith.andi %{{.*}}, %c-65536_i32
-// BITS: %[[MOVED:.*]] = arith.shrui %[[ROUNDED]], %c16_i32
-// BITS: arith.ori %[[HIGH]], %[[MOVED]]
+// PERMUTES: llvm.call_intrinsic "llvm.amdgcn.perm"(%{{.*}}, %[[ROUNDED]], %c117834498_i32)
+// VULKAN: %[[HIGH:.*]] = arith.andi %{{.*}}, %c-65536_i32
+// VULKAN: %[[MOVED:.*]] = arith.shrui %[[ROUNDED]], %c16_i32
+// VULKAN: arith.ori %[[HIGH]], %[[MOVED]]
 // CONVERTS: %[[OTHER:.*]] = math.fma
 // CONVERTS: %[[PAIR:.*]] = vector.from_elements %[[LOW]], %[[OTHER]] : vector<2xf32>
 // CONVERTS: arith.truncf %[[PAIR]] : vector<2xf32> to vector<2xbf16>
