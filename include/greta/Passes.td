@@ -356,7 +356,7 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
     their bodies as phases, each a loop over its launch's grid, and a `greta_tile.grid_barrier` in front of a phase that touches what another since the last barrier wrote, or writes what
     another read. What a phase reads of memory that nobody writes is loaded a tile ahead, for the first tile in front of that barrier. Functions whose arguments are memory
     (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
-    A launch that would bring a lane's loops beyond `turns` is not joined to those before it; a loop whose bounds are not constant counts once.
+    A launch that would bring a lane's loops beyond `iterations` is not joined to those before it; a loop whose bounds are not constant counts once.
 
     ```mlir
     %0 = greta_tile.launch @a grid affine_map<() -> (768)> ..
@@ -372,7 +372,7 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"residents", "residents", "int64_t", /*default=*/"0", "workgroups that run at a time">,
-                 Option<"turns", "turns", "int64_t", /*default=*/"0", "turns of a lane's loops that the driver runs; 0: all there are">];
+                 Option<"iterations", "iterations", "int64_t", /*default=*/"0", "iterations of a lane's loops that the driver runs; 0: there is no limit">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 

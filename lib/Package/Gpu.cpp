@@ -97,8 +97,9 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
   passes.addPass(createGretaTileDistributePass({target}));
   if (options.joined) {
     // One workgroup does all if none can wait for others.
-    int64_t residents = row.most.turns ? 1 : options.joined * row.computeUnits;
-    passes.addPass(createGretaTileJoinPass({residents, row.most.turns}));
+    int64_t residents =
+        row.most.iterations ? 1 : options.joined * row.computeUnits;
+    passes.addPass(createGretaTileJoinPass({residents, row.most.iterations}));
     passes.addPass(createGretaTileCheckJoinedPass());
   }
   // Memory is planned between barriers that are needed in any case, and those

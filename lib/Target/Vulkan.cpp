@@ -276,7 +276,7 @@ TargetRow withNumberExtrema(TargetRow row) {
 /// five minutes for these.
 TargetRow withFewerInstructions(TargetRow row) {
   row.most.instructions = 49152;
-  row.most.turns = 65535;
+  row.most.iterations = 65535;
   return row;
 }
 

@@ -253,7 +253,7 @@ struct CodeLimits {
   /// Vulkan: the driver ends loops when all loops of a lane together have had
   /// so many iterations. 0: it does not. No lane waits for others in such a
   /// loop.
-  int64_t turns = 0;
+  int64_t iterations = 0;
 };
 
 struct TargetRow {

@@ -60,19 +60,20 @@ static std::optional<int64_t> workgroupsOf(LaunchOp launch) {
 
 /// Returns the number of iterations of a body's loops. A loop whose number is
 /// not known counts as one.
-static uint64_t turnsOf(Block &body) {
-  uint64_t turns = 0;
+static uint64_t iterationsOf(Block &body) {
+  uint64_t iterations = 0;
   for (Operation &op : body) {
     uint64_t inside = isa<LoopLikeOpInterface>(op) ? 1 : 0, times = 1;
     for (Region &region : op.getRegions())
       for (Block &block : region)
-        inside = llvm::SaturatingAdd(inside, turnsOf(block));
+        inside = llvm::SaturatingAdd(inside, iterationsOf(block));
     if (auto loop = dyn_cast<scf::ForOp>(op))
       if (std::optional<APInt> count = loop.getStaticTripCount())
         times = count->getLimitedValue();
-    turns = llvm::SaturatingAdd(turns, llvm::SaturatingMultiply(inside, times));
+    iterations = llvm::SaturatingAdd(iterations,
+                                     llvm::SaturatingMultiply(inside, times));
   }
-  return turns;
+  return iterations;
 }
 
 namespace {
@@ -119,8 +120,8 @@ private:
 
   SymbolTable &symbols;
   int64_t residents;
-  uint64_t most;      // iterations of a lane's loops; 0: there is no limit
-  uint64_t turns = 0; // iterations of the phases so far
+  uint64_t most;           // iterations of a lane's loops; 0: there is no limit
+  uint64_t iterations = 0; // iterations of the phases so far
   SmallVector<LaunchOp> launches;
   llvm::MapVector<Value, Argument> memories; // by their first value
   SmallVector<Value> operands, results;      // memories as they are passed
@@ -170,12 +171,12 @@ bool Joiner::take(LaunchOp launch) {
   if (most) {
     // The loop over the tiles, what runs in it, and the wait in front of it.
     uint64_t tiles = llvm::divideCeil(*workgroupsOf(launch), residents);
-    uint64_t inTile = turnsOf(kernel.getBody().front());
+    uint64_t inTile = iterationsOf(kernel.getBody().front());
     uint64_t own = llvm::SaturatingMultiplyAdd(tiles, inTile, tiles);
-    uint64_t all = llvm::SaturatingAdd(turns, own, uint64_t(1));
+    uint64_t all = llvm::SaturatingAdd(iterations, own, uint64_t(1));
     if (all > most)
       return false;
-    turns = all;
+    iterations = all;
   }
   launches.push_back(launch);
   for (Value value : launch.getOperands()) {
@@ -512,7 +513,7 @@ private:
       if (joiner && joiner->take(launch))
         continue;
       finish();
-      joiner.emplace(symbols, residents, turns);
+      joiner.emplace(symbols, residents, iterations);
       if (!joiner->take(launch))
         joiner.reset();
     }

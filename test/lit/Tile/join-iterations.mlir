@@ -1,6 +1,6 @@
-// RUN: greta-opt %s --greta-tile-join="residents=1 turns=44" --greta-tile-check-joined | FileCheck %s
-// RUN: greta-opt %s --greta-tile-join="residents=1 turns=43" | FileCheck %s --check-prefix=NONE
-// RUN: greta-opt %s --greta-tile-join="residents=2 turns=43" --greta-tile-check-joined | FileCheck %s
+// RUN: greta-opt %s --greta-tile-join="residents=1 iterations=44" --greta-tile-check-joined | FileCheck %s
+// RUN: greta-opt %s --greta-tile-join="residents=1 iterations=43" | FileCheck %s --check-prefix=NONE
+// RUN: greta-opt %s --greta-tile-join="residents=2 iterations=43" --greta-tile-check-joined | FileCheck %s
 
 // A driver that ends a lane's loops counts all of them: those over tiles, 4 and 5 here, 7 and at least one in each of them, and two for the barriers. With two
 // workgroups each has half of the tiles, or one more.
