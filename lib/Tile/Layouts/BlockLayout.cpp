@@ -119,7 +119,7 @@ SmallVector<Value> greta::carriedTogether(Value value) {
   };
   // The values that a while loop's iterations begin with, and those that its
   // condition passes on.
-  auto addTurn = [&](scf::WhileOp loop, unsigned i) {
+  auto addIteration = [&](scf::WhileOp loop, unsigned i) {
     others.append({loop.getInits()[i], loop.getBeforeArguments()[i],
                    loop.getYieldOp().getOperand(i)});
   };
@@ -139,7 +139,7 @@ SmallVector<Value> greta::carriedTogether(Value value) {
       addLoop(loop, arg.getArgNumber() - loop.getNumInductionVars());
     else if (auto loop = dyn_cast<scf::WhileOp>(parent))
       arg.getOwner() == loop.getBeforeBody()
-          ? addTurn(loop, arg.getArgNumber())
+          ? addIteration(loop, arg.getArgNumber())
           : addPassed(loop, arg.getArgNumber());
   } else if (auto loop = value.getDefiningOp<scf::ForOp>()) {
     addLoop(loop, cast<OpResult>(value).getResultNumber());
@@ -153,7 +153,7 @@ SmallVector<Value> greta::carriedTogether(Value value) {
     if (auto loop = dyn_cast<scf::ForOp>(user)) {
       addLoop(loop, use.getOperandNumber() - loop.getNumControlOperands());
     } else if (auto loop = dyn_cast<scf::WhileOp>(user)) {
-      addTurn(loop, use.getOperandNumber());
+      addIteration(loop, use.getOperandNumber());
     } else if (auto condition = dyn_cast<scf::ConditionOp>(user)) {
       addPassed(condition.getParentOp<scf::WhileOp>(),
                 use.getOperandNumber() - 1);
@@ -162,7 +162,7 @@ SmallVector<Value> greta::carriedTogether(Value value) {
       if (auto loop = dyn_cast<scf::ForOp>(parent))
         addLoop(loop, use.getOperandNumber());
       else if (auto loop = dyn_cast<scf::WhileOp>(parent))
-        addTurn(loop, use.getOperandNumber());
+        addIteration(loop, use.getOperandNumber());
       else if (auto branch = dyn_cast<scf::IfOp>(parent))
         addBranch(branch, use.getOperandNumber());
     } else if (auto dot = dyn_cast<DotOp>(user); dot && dot.getAcc() == value) {

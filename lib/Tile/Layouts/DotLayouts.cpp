@@ -404,11 +404,12 @@ bool greta::sumsInLanes(ContractOp contract, const Layout &layout) {
 }
 
 int64_t greta::stepAlongK(DotOp dot, const Layout &acc) {
-  constexpr int64_t mostInTurn = 4096;
+  constexpr int64_t mostInIteration = 4096;
   int64_t sums = acc.numRegisters(),
           depth =
               cast<RankedTensorType>(dot.getA().getType()).getShape().back();
-  if (sums * depth <= mostInTurn)
+  if (sums * depth <= mostInIteration)
     return 0;
-  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, mostInTurn / sums));
+  return llvm::bit_floor<uint64_t>(
+      std::max<int64_t>(1, mostInIteration / sums));
 }

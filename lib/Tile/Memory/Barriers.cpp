@@ -27,7 +27,7 @@ using namespace greta;
 using namespace greta::tile;
 
 /// Whether the iteration itself does not use the loaded elements.
-static bool isForNextTurn(PtrLoadOp load) {
+static bool isForNextIteration(PtrLoadOp load) {
   SetVector<Operation *> users;
   getForwardSlice(load.getOperation(), &users);
   return llvm::all_of(users, [&](Operation *user) {
@@ -48,7 +48,7 @@ static Operation *placeOf(Operation *op, const TargetRow &row) {
     for (Operation *at = op->getPrevNode();
          at && (isa<PtrLoadOp>(at) || (isPure(at) && !isa<MmaOp>(at)));
          at = at->getPrevNode())
-      if (auto load = dyn_cast<PtrLoadOp>(at); load && isForNextTurn(load))
+      if (auto load = dyn_cast<PtrLoadOp>(at); load && isForNextIteration(load))
         place = at;
   return place;
 }

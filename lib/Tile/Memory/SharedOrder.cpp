@@ -357,7 +357,7 @@ std::optional<SharedOrder::Need> SharedOrder::visitAccess(Operation *op,
       llvm::all_of(late, [&](Pending *p) {
         return p->level < level || (p->isRound && p->age == none);
       })) {
-    turnEnds.insert(op->getBlock()->getTerminator());
+    iterationEnds.insert(op->getBlock()->getTerminator());
     for (Pending *p : late)
       if (p->level == level)
         p->writes = false;
@@ -432,7 +432,7 @@ std::optional<SharedOrder::Need> SharedOrder::visitLoop(Operation *op,
       join(now, round);
       if (std::optional<Need> need = visit(first, now))
         return need;
-      if (Operation *last = first.getTerminator(); turnEnds.contains(last))
+      if (Operation *last = first.getTerminator(); iterationEnds.contains(last))
         place(last, none, now);
       end = now;
       if (!loop)

@@ -117,7 +117,7 @@ private:
   DenseMap<Operation *, int64_t> allowed;
   bool allowsLess = false;
   /// The loops whose bodies have to end with a barrier.
-  llvm::DenseSet<Operation *> turnEnds;
+  llvm::DenseSet<Operation *> iterationEnds;
   unsigned level = 0;
 };
 

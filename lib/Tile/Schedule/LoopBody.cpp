@@ -72,9 +72,9 @@ private:
   bool collect(Value value, OpSet &work, Origin *origin);
   void addCandidate(OpOperand &operand);
   void addSum(BlockArgument carried);
-  bool isNeededInTurn(Operation *op, const OpSet &ahead);
+  bool isNeededInIteration(Operation *op, const OpSet &ahead);
   OpSet runningAhead();
-  void dropWhatIsNeededInTurn();
+  void dropNeededInIteration();
   void dropWhatIsWritten();
   void setOperands();
   void partition();
@@ -159,7 +159,8 @@ OpSet LoopBody::Analysis::runningAhead() {
 
 /// Whether an op that runs ahead is also needed in its own iteration. Scalars
 /// are computed again there, blocks are not.
-bool LoopBody::Analysis::isNeededInTurn(Operation *op, const OpSet &ahead) {
+bool LoopBody::Analysis::isNeededInIteration(Operation *op,
+                                             const OpSet &ahead) {
   auto isAhead = [&](OpOperand &use) {
     return ahead.contains(use.getOwner()) || candidates.contains(&use);
   };
@@ -171,11 +172,11 @@ bool LoopBody::Analysis::isNeededInTurn(Operation *op, const OpSet &ahead) {
          });
 }
 
-void LoopBody::Analysis::dropWhatIsNeededInTurn() {
+void LoopBody::Analysis::dropNeededInIteration() {
   while (true) {
     OpSet ahead = runningAhead(), needed;
     for (Operation *op : ahead)
-      if (isNeededInTurn(op, ahead))
+      if (isNeededInIteration(op, ahead))
         needed.insert(op);
     OpSet loads;
     for (auto &[operand, origin] : candidates)
@@ -303,7 +304,7 @@ void LoopBody::Analysis::partition() {
 /// Separates loads of operands that do not depend on the iteration's number.
 /// They are done once, before the loop.
 void LoopBody::Analysis::separateFixed() {
-  OpSet fixed, turning;
+  OpSet fixed, changing;
   auto separate = [&](const Origin &origin) {
     const OpSet *all[] = {&origin.loads, &origin.addresses, &origin.work};
     bool isFixed = llvm::none_of(all, [&](const OpSet *ops) {
@@ -312,11 +313,11 @@ void LoopBody::Analysis::separateFixed() {
       });
     });
     for (const OpSet *ops : all)
-      (isFixed ? fixed : turning).insert(ops->begin(), ops->end());
+      (isFixed ? fixed : changing).insert(ops->begin(), ops->end());
     return isFixed;
   };
   for (auto &[contract, origin] : contracts)
-    turning.insert(origin.work.begin(), origin.work.end());
+    changing.insert(origin.work.begin(), origin.work.end());
   for (auto &[operand, origin] : candidates)
     body.operands[body.places.at(operand)].isFixed = separate(origin);
   for (Operation &op : *block)
@@ -325,7 +326,7 @@ void LoopBody::Analysis::separateFixed() {
   for (SmallVector<Operation *> *ops :
        {&body.loads, &body.addresses, &body.prepare})
     llvm::erase_if(*ops, [&](Operation *op) {
-      return fixed.contains(op) && !turning.contains(op);
+      return fixed.contains(op) && !changing.contains(op);
     });
 }
 
@@ -425,7 +426,7 @@ void LoopBody::Analysis::run() {
     addSum(arg);
   if (stores && !candidates.empty())
     dropWhatIsWritten();
-  dropWhatIsNeededInTurn();
+  dropNeededInIteration();
   if (candidates.empty())
     return;
   setOperands();

@@ -80,7 +80,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
     return cast<LoadScatteredOp>(b.clone(*loads[i], mapping));
   };
   SmallVector<Value> first, next;
-  Value hasTurns = a.below(loop.getLowerBound(), loop.getUpperBound());
+  Value hasIterations = a.below(loop.getLowerBound(), loop.getUpperBound());
   // The next counter may be no number of the type if counters may be negative.
   auto lowest =
       Facts(loop->getParentOfType<FuncOp>()).rangeOf(loop.getLowerBound());
@@ -89,7 +89,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
     LoadScatteredOp load = clone(i, loop.getLowerBound());
     // Before a loop without iterations nothing may be loaded.
     b.setInsertionPoint(load);
-    Value mask = hasTurns;
+    Value mask = hasIterations;
     auto type = dyn_cast<RankedTensorType>(load.getType());
     if (type)
       mask = SplatOp::create(b, type.clone(b.getI1Type()), mask);
@@ -103,12 +103,12 @@ void greta::prefetchIndices(scf::ForOp loop) {
     // Beyond the end they come again.
     b.setInsertionPoint(loads[i]);
     Value after = a.add(number, loop.getStep());
-    Value isTurn =
+    Value isIteration =
         isNatural
             ? a.compare(Arithmetic::Predicate::ult, after, loop.getUpperBound())
             : a.compare(Arithmetic::Predicate::ult, loop.getStep(),
                         a.sub(loop.getUpperBound(), number));
-    after = a.select(isTurn, after, number);
+    after = a.select(isIteration, after, number);
     next.push_back(clone(i, after).getResult());
   }
   IRRewriter rewriter(b);
