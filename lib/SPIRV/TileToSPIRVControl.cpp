@@ -87,8 +87,8 @@ static LoopBlocks addLoopBlocks(KernelEmitter &emitter, spirv::LoopOp loop,
 
 /// Ends a loop's body, and passes `first`, which is built in the latch, and
 /// `next` to the next iteration.
-static void closeTurn(KernelEmitter &emitter, const LoopBlocks &blocks,
-                      PartList next, llvm::function_ref<Value()> first) {
+static void closeIteration(KernelEmitter &emitter, const LoopBlocks &blocks,
+                           PartList next, llvm::function_ref<Value()> first) {
   ImplicitLocOpBuilder &b = emitter.b;
   // MLIR's serializer writes id 0 for a back edge's value that is the result
   // of a structured op: such values pass through an argument of the latch.
@@ -137,10 +137,10 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   if (failed(emitBlock(*op.getBody())))
     return failure();
   b.setLoc(op.getLoc());
-  closeTurn(*this, blocks,
-            flatten(*this, op.getBody()->getTerminator()->getOperands()), [&] {
-              return same<spirv::IAddOp>(index, getScalar(op.getStep()));
-            });
+  closeIteration(
+      *this, blocks,
+      flatten(*this, op.getBody()->getTerminator()->getOperands()),
+      [&] { return same<spirv::IAddOp>(index, getScalar(op.getStep())); });
 
   b.setInsertionPointToEnd(blocks.merge);
   spirv::MergeOp::create(b, carried);
@@ -180,7 +180,8 @@ LogicalResult KernelEmitter::emitWhile(scf::WhileOp op) {
   if (failed(emitBlock(*op.getAfterBody())))
     return failure();
   b.setLoc(op.getLoc());
-  closeTurn(*this, blocks, flatten(*this, op.getYieldOp().getOperands()), {});
+  closeIteration(*this, blocks, flatten(*this, op.getYieldOp().getOperands()),
+                 {});
 
   b.setInsertionPointToEnd(blocks.merge);
   spirv::MergeOp::create(b, passed);
