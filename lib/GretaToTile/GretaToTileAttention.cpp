@@ -352,9 +352,10 @@ constexpr double headroom = 7, slack = 8;
 
 AttentionEmitter::State AttentionEmitter::start() {
   double unit = mask ? 1 : log2e;
-  SmallVector<int64_t> shape = ofTurn({rows});
+  SmallVector<int64_t> shape = ofIteration({rows});
   Value none = constant(shape, -HUGE_VAL), zero = constant(shape, 0);
-  State state{none, zero, constant(ofTurn({rows, size()}), 0), firstUnit()};
+  State state{none, zero, constant(ofIteration({rows, size()}), 0),
+              firstUnit()};
   if (!sinks)
     return state;
   // The sink is the first logit, and its weight goes nowhere.
@@ -384,10 +385,11 @@ AttentionEmitter::State AttentionEmitter::start() {
 
 AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
                                                     State state) {
-  SmallVector<int64_t> shape = ofTurn({rows, keys}), perRows = ofTurn({rows});
+  SmallVector<int64_t> shape = ofIteration({rows, keys}),
+                       perRows = ofIteration({rows});
   assumeBelow(key, valid);
   if (table)
-    keysOfTurn = pagesOf(key, isMasked, /*repeatsLast=*/isOneLoop());
+    keysOfIteration = pagesOf(key, isMasked, /*repeatsLast=*/isOneLoop());
   // In shared memory, where they do not fit in registers.
   if (config.loop)
     query = loadQueries();
@@ -446,7 +448,7 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   Value ofAcc = fall, relative;
   if (state.unit) {
     std::tie(next.unit, relative, ofAcc) =
-        scalesOfTurn(state.unit, fall, key, isMasked);
+        scalesOfIteration(state.unit, fall, key, isMasked);
     grows = compare(FPredicate::UNE, ofAcc, constant(perRows, 1));
   }
   // First, so that the exponentials stand beside the second product.

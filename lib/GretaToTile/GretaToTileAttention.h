@@ -229,8 +229,8 @@ private:
   Value perTile(Value block, ArrayRef<int64_t> shape);
   Value columnScales(Value key, bool isMasked);
   Value firstUnit();
-  std::tuple<Value, Value, Value> scalesOfTurn(Value unit, Value fall,
-                                               Value key, bool isMasked);
+  std::tuple<Value, Value, Value> scalesOfIteration(Value unit, Value fall,
+                                                    Value key, bool isMasked);
   Value scaledResult(const State &state);
 
   // Waves and workgroups that share the keys (GretaToTileAttentionSplit.cpp).
@@ -253,7 +253,7 @@ private:
   Value exponential(Value x);
   /// The shape of a block in the loop, which has all tiles of keys of an
   /// iteration.
-  SmallVector<int64_t> ofTurn(ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t> ofIteration(ArrayRef<int64_t> shape) const {
     SmallVector<int64_t> all;
     if (together > 1)
       all.push_back(together);
@@ -296,7 +296,7 @@ private:
   Value query;
   Tensor queryRows, keyRows, valueRows, maskRows;
   Value keyScales, valueScales; // pointers, or one scale for all keys
-  Paged keysOfTurn;             // the iteration's keys, if there is a table
+  Paged keysOfIteration;        // the iteration's keys, if there is a table
   // This workgroup's tile, its part of the keys, and the number of parts that
   // are not empty.
   Value tileNumber, part, usedParts;

@@ -90,9 +90,11 @@ Value AttentionEmitter::loadPages(const Tensor &cache, int64_t columns,
   auto along = [&](Value perKey) {
     return isTransposed ? perColumn(perKey, columns) : perRow(perKey, columns);
   };
-  Value lines = advance(cache.pointer, along(offsetsIn(cache, keysOfTurn)));
+  Value lines =
+      advance(cache.pointer, along(offsetsIn(cache, keysOfIteration)));
   Value column = iota(shape, isTransposed ? 0 : 1);
-  Value mask = keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value();
+  Value mask =
+      keysOfIteration.isValid ? along(keysOfIteration.isValid) : Value();
   if (cache.shape.back() != fixed(columns)) {
     Value isElement = below(column, splat(small(cache.shape.back()), shape));
     mask = mask ? both(mask, isElement) : isElement;
@@ -186,13 +188,13 @@ Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
   if (!table)
     return load(type, pointer,
                 {{key, tensor.strides[2], isMasked ? valid : Value()}});
-  return gather(type, advance(pointer, offsetsIn(tensor, keysOfTurn)),
-                keysOfTurn.isValid);
+  return gather(type, advance(pointer, offsetsIn(tensor, keysOfIteration)),
+                keysOfIteration.isValid);
 }
 
 /// Broadcasts the numbers of an iteration's tiles to blocks of `shape`.
 Value AttentionEmitter::perTile(Value v, ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> all = ofTurn(shape), ones(all.size(), 1);
+  SmallVector<int64_t> all = ofIteration(shape), ones(all.size(), 1);
   ones.front() = together;
   return broadcast(reshape(v, ones), all);
 }
@@ -200,7 +202,7 @@ Value AttentionEmitter::perTile(Value v, ArrayRef<int64_t> shape) {
 /// Returns the factors of the logits' columns.
 Value AttentionEmitter::columnScales(Value key, bool isMasked) {
   if (!differByKey(space.alone, kScale))
-    return splat(keyScales, ofTurn({rows, keys}));
+    return splat(keyScales, ofIteration({rows, keys}));
   return apart(perColumn(loadScales(kScale, keyScales, key, isMasked), rows),
                1);
 }
@@ -213,20 +215,19 @@ Value AttentionEmitter::firstUnit() {
 
 /// Returns the next unit of the result, the factors of weights in it, and the
 /// factor of the result so far.
-std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
-                                                               Value fall,
-                                                               Value key,
-                                                               bool isMasked) {
+std::tuple<Value, Value, Value>
+AttentionEmitter::scalesOfIteration(Value unit, Value fall, Value key,
+                                    bool isMasked) {
   Value scales =
       reshape(loadScales(vScale, valueScales, key, isMasked), {together, keys});
   Value largest = maxOf(math::AbsFOp::create(b, scales), 1);
   Value next = arith::MaxNumFOp::create(b, unit, largest, noNaN);
   Value relative = fdiv(scales, perRow(next, keys));
-  SmallVector<int64_t> ofTile = ofTurn({1, keys});
+  SmallVector<int64_t> ofTile = ofIteration({1, keys});
   // Exactly 1 where the unit stays, which a quotient need not be.
   Value stays = compare(FPredicate::OEQ, unit, next);
   Value less = select(stays, constant({together}, 1), fdiv(unit, next));
-  return {next, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})),
+  return {next, broadcast(reshape(relative, ofTile), ofIteration({rows, keys})),
           fmul(fall, perTile(less, {rows}))};
 }
 
@@ -235,6 +236,6 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
 Value AttentionEmitter::scaledResult(const State &state) {
   SmallVector<int64_t> shape = {rows, size()};
   Value scale = state.unit ? perTile(state.unit, shape)
-                           : splat(valueScales, ofTurn(shape));
+                           : splat(valueScales, ofIteration(shape));
   return fmul(state.acc, scale);
 }
