@@ -1,5 +1,5 @@
 // Sums over linked lists: a node is 64 words, of which the last says where the next node is, 0 behind the last. A while loop that carries a pointer and
-// a block, and whose turns are done before the condition.
+// a block, and whose iterations are done before the condition.
 greta_tile.func @list_sum_kernel(%nodes: !greta_tile.ptr<i32>, %heads: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {waves = 1 : i32} {
   %zero = arith.constant 0 : i32
   %words = arith.constant 64 : i32

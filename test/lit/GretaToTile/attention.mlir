@@ -38,7 +38,7 @@ func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x
 
 // -----
 
-// Four heads that read the same keys are a tile of rows. A key's place comes from the table, and is some page whatever the entry says. In place of what is not valid the last valid key comes again, so that nothing is masked but logits. A turn has a tile of keys for each wave, whose results meet behind
+// Four heads that read the same keys are a tile of rows. A key's place comes from the table, and is some page whatever the entry says. In place of what is not valid the last valid key comes again, so that nothing is masked but logits. An iteration has a tile of keys for each wave, whose results meet behind
 // the loop; then workgroups have parts of the keys: a part alone is the result, of several the last workgroup there adds up the rows that are queries.
 // CHECK-LABEL: greta_tile.func @paged_0(
 // CHECK-SAME: %[[RESULTS:[a-z0-9]+]]: !greta_tile.ptr<f32>, %[[SUMS:[a-z0-9]+]]: !greta_tile.ptr<f32>, %[[COUNTERS:[a-z0-9]+]]: !greta_tile.ptr<i32>,

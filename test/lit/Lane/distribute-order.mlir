@@ -53,7 +53,7 @@ greta_tile.func @full(%x: !greta_tile.ptr<f32>) attributes {waves = 4 : i32, wav
   greta_tile.return
 }
 
-// The load of a turn is before the store of the next.
+// The load of an iteration is before the store of the next.
 // CHECK-LABEL: greta_tile.func @loop
 // CHECK: scf.for
 // CHECK: greta_tile.barrier

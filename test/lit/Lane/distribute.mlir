@@ -64,7 +64,7 @@ greta_tile.func @portable(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i6
   greta_tile.return
 }
 
-// The operands of a dot go through shared memory. The barrier behind one's store is also the one that ends the reads of the other, in this turn of
+// The operands of a dot go through shared memory. The barrier behind one's store is also the one that ends the reads of the other, in this iteration of
 // the loop or the last.
 // CHECK-LABEL: @product
 // CHECK: scf.for

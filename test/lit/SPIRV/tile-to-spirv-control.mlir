@@ -41,7 +41,7 @@ greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i3
   greta_tile.return
 }
 
-// No results: the condition skips to the merge block. The loop's bounds bound its index, which is scaled in 32 bits. 64 turns are not
+// No results: the condition skips to the merge block. The loop's bounds bound its index, which is scaled in 32 bits. 64 iterations are not
 // to be unrolled, 16 may be.
 
 // CHECK-LABEL: spirv.module @guarded

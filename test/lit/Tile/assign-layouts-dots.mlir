@@ -19,7 +19,7 @@ greta_tile.func @two_instructions(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<
   greta_tile.return
 }
 
-// 8192 multiply-adds in a lane are more than a turn's 4096: the dot takes its operands in steps of 16, as they are laid out. Half as many stay a chain.
+// 8192 multiply-adds in a lane are more than an iteration's 4096: the dot takes its operands in steps of 16, as they are laid out. Half as many stay a chain.
 // CHECK-LABEL: @steps
 // CHECK-NOT: greta_tile.convert_layout
 // CHECK: greta_tile.dot {{.*}} {step = 16 : i32} : tensor<128x32xi16

@@ -322,7 +322,7 @@ greta_tile.func @other_dimensions(%x: !greta_tile.ptr<f16> {greta.divisibility =
   greta_tile.return
 }
 
-// A while loop carries blocks in two ways: what a turn begins with, and what the condition passes on. Each has one layout, whose other shape needs no data to
+// A while loop carries blocks in two ways: what an iteration begins with, and what the condition passes on. Each has one layout, whose other shape needs no data to
 // move; a transpose on the way back does.
 // CHECK-LABEL: @while
 // CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) : (tensor<256xf32, #[[TURN:greta_tile.layout<{reg = \[\], lane = [^>]*>]]>, i32) -> (i32, tensor<4x64xf32, #[[PASSED:greta_tile.layout<{reg = \[\], lane = [^>]*>]]>)

@@ -44,7 +44,7 @@ greta_tile.func @straight(%x: i32, %y: i32) attributes {wave_size = 64 : i32, wa
   greta_tile.return
 }
 
-// A loop's next turn stores what this one reads. A branch that all take may have barriers of its own.
+// A loop's next iteration stores what this one reads. A branch that all take may have barriers of its own.
 // CHECK-LABEL: @around
 // CHECK: scf.for
 // CHECK-NEXT: greta_tile.barrier
@@ -103,7 +103,7 @@ greta_tile.func @before(%x: i32, %n: i32) attributes {wave_size = 64 : i32, wave
   greta_tile.return
 }
 
-// Turns of the inner loop store the same places; what they leave is read in the same turn of the outer one.
+// Iterations of the inner loop store the same places; what they leave is read in the same iteration of the outer one.
 // CHECK-LABEL: @nested
 // CHECK: scf.for
 // CHECK-NEXT: scf.for
@@ -152,7 +152,7 @@ greta_tile.func @condition(%x: i32) attributes {wave_size = 64 : i32, waves = 2 
   greta_tile.return
 }
 
-// Two stages, one filled while the other is read: one barrier a turn, whatever the stage is called.
+// Two stages, one filled while the other is read: one barrier an iteration, whatever the stage is called.
 // CHECK-LABEL: @two_stages
 // CHECK: greta_tile.shared_store
 // CHECK-NEXT: greta_tile.barrier
@@ -182,7 +182,7 @@ greta_tile.func @two_stages(%x: i32, %n: i32) attributes {wave_size = 64 : i32, 
   greta_tile.return
 }
 
-// The same without barriers: a turn waits at its end for what the next one reads, and that is waited for before the loop.
+// The same without barriers: an iteration waits at its end for what the next one reads, and that is waited for before the loop.
 // CHECK-LABEL: @two_stages_bare
 // CHECK: greta_tile.shared_store
 // CHECK-NEXT: greta_tile.barrier

@@ -63,7 +63,7 @@ greta_tile.func @single_registers(%x: !greta_tile.ptr<f16> {greta.divisibility =
   greta_tile.return
 }
 
-// Two stages with slices, an even number of blocks: two blocks a turn with constant stages. Each slice is read before its turn; the barrier
+// Two stages with slices, an even number of blocks: two blocks an iteration with constant stages. Each slice is read before it is used; the barrier
 // stands before the products of the last one.
 // CHECK-LABEL: @double
 // CHECK-COUNT-2: greta_tile.local_alloc : <2 x
@@ -98,7 +98,7 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// Whole blocks, and an odd number of them: one a turn; the stage is carried.
+// Whole blocks, and an odd number of them: one an iteration; the stage is carried.
 // CHECK-LABEL: @odd
 // CHECK: scf.for {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
@@ -179,7 +179,7 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// Sums of what is loaded: with two stages they are a block ahead, and the last block comes twice, so that the sums before the last turn count.
+// Sums of what is loaded: with two stages they are a block ahead, and the last block comes twice, so that the sums before the last iteration count.
 // CHECK-LABEL: @squares
 // CHECK: %[[FIRST:.*]] = greta_tile.contract %[[X:.*]], %[[X]], %{{.*}} dims [1]
 // CHECK: %[[LOOP:[0-9]+]]:{{[0-9]+}} = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[AHEAD:[a-z0-9]+]] = %[[FIRST]],

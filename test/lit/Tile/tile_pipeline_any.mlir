@@ -4,7 +4,7 @@
 // RUN: not greta-opt %s --split-input-file --pass-pipeline='builtin.module(greta_tile.func(greta-tile-pipeline{target=gfx1099}))' 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: unknown target 'gfx1099'
 
-// Attention: queries are loaded where the first dot takes them and stay there; keys and values of the next turn are loaded before this turn's products; weights go
+// Attention: queries are loaded where the first dot takes them and stay there; keys and values of the next iteration are loaded before this iteration's products; weights go
 // from dot to dot in registers. There may be no keys: then nothing is loaded.
 // CHECK-LABEL: @attention
 // GFX942-COUNT-2: greta_tile.local_alloc : <2 x tensor<
@@ -80,7 +80,7 @@ greta_tile.func @attention(%q: !greta_tile.ptr<f16> {greta.divisibility = 16 : i
 
 // -----
 
-// Pointers of the turn, from any number on in steps of any size; the last turn's again beyond the end, which may be the largest number: what is left is added at most. Some scalars are another's, some the turn's own.
+// Pointers of the iteration, from any number on in steps of any size; the last iteration's again beyond the end, which may be the largest number: what is left is added at most. Some scalars are another's, some the iteration's own.
 // CHECK-LABEL: @pointers
 // CHECK: %[[TURNS:[0-9]+]] = arith.divui %{{[0-9]+}}, %arg5
 // CHECK: %[[FROM:[0-9]+]] = arith.muli %[[TURNS]], %arg5
@@ -125,7 +125,7 @@ greta_tile.func @pointers(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i6
 
 // -----
 
-// A GEMM's second operand, which its turn needs for something else, is loaded in its turn.
+// A GEMM's second operand, which its iteration needs for something else, is loaded in its iteration.
 // CHECK-LABEL: @needed
 // CHECK: scf.for
 // CHECK: greta_tile.load %arg1

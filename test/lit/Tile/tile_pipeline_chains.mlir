@@ -1,4 +1,4 @@
-// Dots that add to each other's sum, and a turn that scales what its dots add up to, keep slices: each slice's dots go into the chain's sum, the rest of the turn comes
+// Dots that add to each other's sum, and an iteration that scales what its dots add up to, keep slices: each slice's dots go into the chain's sum, the rest of the iteration comes
 // in front of the first slice (the scale's load) or behind the last.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-schedule{target=gfx942},greta-tile-assign-layouts,greta-tile-pipeline{target=gfx942}))' | FileCheck %s
 

@@ -4,7 +4,7 @@
 // RUN: greta-translate --greta-to-amdgcn --target=gfx1100 --function=packed %s -o %t.packed
 // RUN: FileCheck %s --check-prefix=PACKED --input-file=%t.packed
 
-// Four blocks of the depth a turn, two columns and the one row.
+// Four K tiles an iteration, two columns and the one row.
 // LINEAR-COUNT-12: global_load_dwordx4
 // LINEAR-NOT: global_load
 // LINEAR-COUNT-64: v_fma_mix_f32
