@@ -10,8 +10,8 @@
 using namespace greta::sim;
 using llvm::StringRef;
 
-/// The instructions that the kernel's entry leads to. An address that
-/// is computed may be any instruction's.
+/// Returns the instructions that the kernel's entry leads to. A computed
+/// address may be any instruction's.
 static std::vector<const Inst *> reachable(const Kernel &kernel) {
   const Program &program = *kernel.module().program();
   std::vector<const Inst *> found;
@@ -43,7 +43,7 @@ static std::vector<const Inst *> reachable(const Kernel &kernel) {
   return found;
 }
 
-/// "v_exp_f32, v_rcp_f32 and 3 more".
+/// Returns text such as "v_exp_f32, v_rcp_f32 and 3 more".
 static std::string listed(const std::set<std::string> &names) {
   constexpr size_t Shown = 6;
   std::vector<std::string> first;

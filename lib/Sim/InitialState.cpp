@@ -91,14 +91,14 @@ void Launch::startWave(Workgroup &g, unsigned worker, unsigned index,
   setScalars(w, g, worker, index, memory);
 }
 
-/// The lanes' ids in vector registers, and which lanes there are.
+/// Sets the lanes' ids in vector registers, and which lanes there are.
 void Launch::setWorkItems(Wave &w) {
   Checker *checker = w.checker;
   uint32_t items = uint32_t(config.block.count());
   uint32_t first = w.id * w.lanes;
   uint32_t count = std::min<uint32_t>(items - first, w.lanes);
-  // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x. The others
-  // are zeros if all share a register: LLVM masks nothing then.
+  // ENABLE_VGPR_WORKITEM_ID says which of y and z there are beside x. If all
+  // share one register the others are zeros, as LLVM masks nothing then.
   unsigned dims = 1 + std::min(kernel.rsrc2 >> 11 & 3, 2u);
   bool packed = !chip.isGfx10();
   for (unsigned l = 0; l < count; ++l) {
@@ -119,7 +119,7 @@ void Launch::setWorkItems(Wave &w) {
     checker->defineVector(w, r);
 }
 
-/// Scalar registers as the descriptor asks for them.
+/// Sets scalar registers as the descriptor asks for them.
 void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
                         unsigned index, uint8_t *memory) {
   Checker *checker = w.checker;
@@ -129,7 +129,7 @@ void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
   w.s[slot::SharedLimit + 1] = uint32_t(SharedAperture >> 32);
   w.s[slot::PrivateLimit + 1] = uint32_t(PrivateAperture >> 32);
 
-  // User SGPRs in the order of the descriptor's bits.
+  // User SGPRs are in the order of the descriptor's bits.
   unsigned n = 0;
   auto put = [&](uint32_t x) {
     if (n < 100)
@@ -145,7 +145,7 @@ void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
     put(uint32_t(scratchBase));
     put(uint32_t(scratchBase >> 32) | 1u << 31); // swizzled
     put(~0u);
-    // 4-byte elements, as many neighbours as lanes, add tid; gfx10: no bounds.
+    // It has 4-byte elements, a wave's stride, add tid; gfx10's has no bounds.
     put((chip.isGfx9() ? 1u << 19 : 2u << 28) | (wave32 ? 2u : 3u) << 21 |
         1u << 23);
   }
@@ -161,7 +161,7 @@ void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
     put64(scratchBase);
   if (kernel.properties & 64)
     put(info.scratchBytes);
-  // Preloaded arguments; the code's own prologue loads the same.
+  // Arguments are preloaded here, and again by the code's own prologue.
   unsigned preload = kernel.preload & 0x7f, from = kernel.preload >> 7;
   for (unsigned k = 0; k < preload; ++k) {
     uint32_t x = 0;
@@ -180,8 +180,8 @@ void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
   }
   if (kernel.rsrc2 >> 10 & 1)
     put(workgroupInfo(index));
-  // Offset of the wave's scratch: the base in HSA's descriptor is the wave's
-  // own, that of other drivers is one for all waves.
+  // The wave's scratch offset: HSA's descriptor has the wave's own base, other
+  // drivers have one base for all waves.
   if ((kernel.rsrc2 & 1) && !chip.archFlatScratch)
     put(config.userSgprs.empty() ? 0
                                  : (worker * wavesPerGroup + index) *
@@ -201,11 +201,11 @@ void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
   }
 }
 
-/// TG_SIZE, what LLVM calls workgroup info: waves of the workgroup in bits 0-5,
-/// in bit 31 whether this is the first. RDNA 2 and 3, CDNA 3 and 4 (the ISA
-/// manuals' tables of a compute wave's SGPRs; Mesa for RDNA 2) have the wave's
-/// number in bits 20-24. Before, the ordered-append term in bits 6-16 counts
-/// the waves, as Mesa uses it; RDNA 4 has the number in TTMP8 alone.
+/// Returns TG_SIZE, LLVM's workgroup info: bits 0-5 count the workgroup's
+/// waves, bit 31 says whether this is the first. RDNA 2 and 3, CDNA 3 and 4
+/// (the ISA manuals' tables of a compute wave's SGPRs; Mesa for RDNA 2) have
+/// the wave's number in bits 20-24. Before, the ordered-append term in bits
+/// 6-16 counts the waves, as in Mesa; RDNA 4 has the number in TTMP8 alone.
 uint32_t Launch::workgroupInfo(unsigned wave) const {
   uint32_t size = wavesPerGroup & 63;
   if (chip.isGfx12())

@@ -19,7 +19,7 @@
 using namespace greta::sim;
 using namespace llvm;
 
-/// The workgroups that run at a time.
+/// Returns how many workgroups run at a time.
 uint64_t Launch::mostResident(uint64_t lds) const {
   unsigned waves =
       unsigned((config.block.count() + info.waveSize - 1) / info.waveSize);
@@ -66,7 +66,7 @@ Error Launch::validate() {
   return Error::success();
 }
 
-/// A workgroup's waves, and what they run on.
+/// Holds a workgroup's waves and the memory that they run on.
 struct Launch::Place {
   Workgroup g;
   std::unique_ptr<uint32_t, decltype(&std::free)> rows{nullptr, &std::free};
@@ -85,7 +85,7 @@ bool Launch::prepare(Place &place) {
   g.ldsBytes = ldsBytes;
   g.lds.resize(ldsBytes + 16);
   g.waves.resize(wavesPerGroup);
-  // Rows of all waves; untouched ones cost nothing.
+  // These are the rows of all waves; untouched ones cost nothing.
   size_t rowWords = size_t(row::Count) * MaxLanes;
   place.rows.reset(
       static_cast<uint32_t *>(std::calloc(rowWords * wavesPerGroup + 16, 4)));
@@ -107,7 +107,7 @@ bool Launch::prepare(Place &place) {
   return true;
 }
 
-/// Puts workgroup `at` of the grid there; `number`: of the scratch memory.
+/// Puts workgroup `at` of the grid there; `number` is its scratch memory.
 void Launch::begin(Place &place, uint64_t at, unsigned number) {
   Workgroup &g = place.g;
   place.at = at;
@@ -126,7 +126,7 @@ void Launch::begin(Place &place, uint64_t at, unsigned number) {
   g.id[2] = uint32_t(at / config.grid.x / config.grid.y) + config.first[2];
   g.arrived = 0;
   g.generation = 0;
-  // LDS starts with what others left there: nothing a kernel may rely on.
+  // LDS starts with unspecified bytes, on which no kernel may rely.
   std::memset(g.lds.data(), 0xfb, g.lds.size());
   if (place.checker)
     place.checker->reset();
@@ -191,8 +191,8 @@ void Launch::work(unsigned worker) {
   collect(place);
 }
 
-/// All workgroups in turns: short ones, since most of them look for the others
-/// most of the time.
+/// Lets all workgroups take turns, which are short because most workgroups look
+/// for the others most of the time.
 void Launch::workTogether() {
   constexpr uint64_t turn = 4000;
   std::vector<Place> places(config.grid.count());
@@ -218,9 +218,9 @@ void Launch::workTogether() {
     collect(place);
 }
 
-/// Workgroup k of n out of the grid: evenly along its slowest dimension, since
-/// the first of a causal attention have the least work and the last the most,
-/// and anywhere in the others, which may be what that depends on.
+/// Returns workgroup k of n out of the grid. They lie evenly along its slowest
+/// dimension, since causal attention's first ones have the least work and its
+/// last ones the most, and anywhere along the others.
 static uint64_t sampled(const Dim3 &grid, uint64_t k, uint64_t n) {
   auto anywhere = [&](double step) {
     double x = .5 + double(k) * step;
@@ -239,7 +239,7 @@ static uint64_t sampled(const Dim3 &grid, uint64_t k, uint64_t n) {
   return (z * grid.y + y) * grid.x + x;
 }
 
-/// Workgroups of one compute unit.
+/// Chooses as many workgroups as share a compute unit.
 void Launch::chooseSample() {
   uint64_t groups = config.grid.count();
   where = residency(chip, kernel.rsrc1, wave32, wavesPerGroup, ldsBytes,
@@ -262,16 +262,16 @@ void Launch::chooseSample() {
       at = (at + 1) % groups;
   }
   // Kernels deal their tiles out to chiplets, and even steps through a grid may
-  // all meet the same one, whose operands lie together: the ends of the grid
-  // tell how far memory reaches.
+  // all meet the same chiplet, whose operands lie together. The ends of the
+  // grid tell how far memory reaches.
   isFirstExtra = chosen.insert(0).second;
   chosen.insert(groups - 1);
   sample.assign(chosen.begin(), chosen.end());
   traces.resize(sample.size());
 }
 
-/// The workgroup of the sample whose number of instructions is nearest to the
-/// mean of those that ran; null where they are about equal.
+/// Returns the workgroup of the sample whose number of instructions is nearest
+/// to the mean of those that ran, or null if they are about equal.
 static const GroupTrace *typicalOf(ArrayRef<GroupTrace> sample, double mean) {
   auto fewer = [](const GroupTrace &a, const GroupTrace &b) {
     return a.executed < b.executed;
@@ -294,8 +294,8 @@ void Launch::estimate() {
   options.estimate = config.estimateOptions;
   ArrayRef<GroupTrace> replayed =
       ArrayRef(traces).slice(isFirstExtra, where.workgroups);
-  // Units that are never out of work hold as many of the large as of the small
-  // at a time: unequal workgroups are replaced by the one nearest to the mean.
+  // A unit that always has work holds as many large workgroups as small ones at
+  // a time, so the one nearest to the mean replaces unequal ones.
   std::vector<GroupTrace> equal;
   if (auto mean = typicalOf(replayed, double(executed) / double(ran))) {
     equal.assign(replayed.size(), *mean);
@@ -304,7 +304,7 @@ void Launch::estimate() {
   estimateCycles(chip, *kernel.module().program(), replayed, where, options, e);
   e.workgroups = where.workgroups;
   e.occupancyLimit = where.limit;
-  if (config.estimateOptions.oneWave) { // tells nothing about the launch
+  if (config.estimateOptions.oneWave) { // one wave is no launch
     e.workgroups = 1;
     e.occupancyLimit = "one wave alone";
     return;
@@ -383,7 +383,7 @@ Error Launch::run() {
   uint64_t scratchBytes =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize * wavesPerGroup;
   bool good = arguments && packet;
-  // Resident workgroups keep theirs, workers have one for all of theirs.
+  // Resident workgroups keep theirs; a worker's others share one.
   for (uint64_t k = 0; k < (config.resident ? groups : threads); ++k) {
     scratch.push_back(scratchBytes ? get(scratchBytes) : nullptr);
     good &= !scratchBytes || scratch.back();

@@ -12,8 +12,8 @@ namespace greta::sim {
 
 struct Region {
   uint64_t base = 0, size = 0;
-  void *block = nullptr; ///< what to free; null when the caller owns it
-  bool code = false;     ///< a loaded code object
+  void *block = nullptr; ///< the memory to free; null if the caller owns it
+  bool code = false;     ///< it is a loaded code object
   /// Says for each byte whether it was ever written; null: all were.
   uint8_t *defined = nullptr;
 };
@@ -27,10 +27,10 @@ public:
   bool release(void *p);
   bool add(void *p, uint64_t bytes);
   bool remove(void *p);
-  /// The region that holds the address, or null. The pointer stays valid until
-  /// the next change; launches hold the lock of the device.
+  /// Returns the region that holds the address, or null. The pointer stays
+  /// valid until the next change; launches hold the lock of the device.
   const Region *find(uint64_t address) const;
-  /// The region that ends nearest below or starts nearest above.
+  /// Returns the region that ends nearest below or starts nearest above.
   const Region *nearest(uint64_t address) const;
   std::mutex &mutex() const { return lock; }
 

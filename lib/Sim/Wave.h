@@ -23,11 +23,11 @@ struct Workgroup;
 struct LaunchStats;
 struct GroupTrace;
 
-/// Flat addresses of LDS and scratch: outside what a host process can map.
+/// Flat addresses of LDS and scratch are outside what a host process can map.
 constexpr uint64_t SharedAperture = 0x0001000000000000ull;
 constexpr uint64_t PrivateAperture = 0x0002000000000000ull;
 
-/// The bit of MODE that s_setvskip sets.
+/// s_setvskip sets this bit of MODE.
 constexpr uint32_t ModeVskip = 1u << 28;
 
 enum class RunState : uint8_t { Running, Barrier, Yield, Done, Fault };
@@ -50,11 +50,11 @@ struct Wave {
   Workgroup *wg = nullptr;
   Checker *checker = nullptr;
   LaunchStats *stats = nullptr;
-  GroupTrace *timeline = nullptr; ///< recorded for the issue model
+  GroupTrace *timeline = nullptr; ///< the issue model's recording
   const Region *lastRegion = nullptr;
   uint8_t *scratch = nullptr;     ///< [dword][lane]
-  uint64_t barrierGeneration = 0; ///< the one signalled last
-  bool signalled = false;         ///< since the last wait
+  uint64_t barrierGeneration = 0; ///< number of the barrier signalled last
+  bool signalled = false;         ///< it has signalled since the last wait
   uint64_t fullMask = ~0ull;
   const Chip *chip = nullptr;
   const Program *program = nullptr;
@@ -72,7 +72,7 @@ struct Wave {
       for (unsigned l = 0; l < MaxLanes; ++l)
         laneMask[l] = (e >> l & 1) ? ~0u : 0u;
   }
-  /// After a scalar write that may have hit EXEC.
+  /// Takes over EXEC after a scalar write that may have changed it.
   void refreshExec() {
     setExec(uint64_t(s[slot::Exec + 1]) << 32 | s[slot::Exec]);
   }
@@ -89,7 +89,7 @@ struct Wave {
       return o.words >= 2 ? s64(o.index) : s[o.index];
     return o.value;
   }
-  /// A lane mask operand: one word in wave32, two in wave64.
+  /// Reads a lane mask operand: one word in wave32, two in wave64.
   uint64_t mask(const Operand &o) const {
     if (o.kind != Operand::Sgpr)
       return o.value;
@@ -106,7 +106,7 @@ struct Wave {
       s[o.index + 1] = uint32_t(m >> 32);
   }
 
-  /// The source as rows of 64 words; `tmp` holds `words` rows for scalars.
+  /// Returns rows of 64 words; a scalar source fills `words` rows of `tmp`.
   const uint32_t *rows(const Operand &o, unsigned words, uint32_t *tmp) const {
     if (o.kind == Operand::Vgpr)
       return v[o.index];
@@ -124,7 +124,7 @@ struct Wave {
 
   /// Ends the launch with an error that names kernel, instruction and lane.
   void fault(const Inst &i, const llvm::Twine &what, int lane = -1);
-  /// Notes something about an instruction, and goes on.
+  /// Warns about an instruction, and goes on.
   void warn(const Inst &i, const llvm::Twine &what);
   /// Checks [address, address+bytes) against the allocations.
   uint8_t *global(const Inst &i, uint64_t address, unsigned bytes, int lane,
@@ -138,7 +138,7 @@ struct Wave {
   uint8_t *globalSlow(const Inst &i, uint64_t address, unsigned bytes, int lane,
                       bool write);
   uint8_t *lds(const Inst &i, uint64_t address, unsigned bytes, int lane);
-  /// The dword of a lane's scratch that holds byte `offset`.
+  /// Returns the dword of a lane's scratch that holds byte `offset`.
   uint8_t *scratchWord(const Inst &i, uint64_t offset, int lane);
   void applyMode();
 };
@@ -148,12 +148,12 @@ struct Workgroup {
   std::vector<uint8_t> lds;
   uint32_t ldsBytes = 0;
   uint32_t id[3] = {};
-  unsigned arrived = 0;      ///< waves at the barrier
-  uint64_t generation = 0;   ///< barriers completed
+  unsigned arrived = 0;      ///< number of waves at the barrier
+  uint64_t generation = 0;   ///< number of completed barriers
   uint32_t scratchBytes = 0; ///< per lane
   const MemoryMap *memory = nullptr;
   uint64_t programBase = 0;
-  Source *source = nullptr; ///< null: nobody knows the lines
+  Source *source = nullptr; ///< null: the lines are not known
   std::string error;
   bool failed = false;
   std::map<uint32_t, std::string> warnings; ///< by the instruction's address

@@ -16,7 +16,7 @@
 using namespace greta::sim;
 
 void Wave::applyMode() {
-  // MODE: rounding f32 0-1, f64/f16 2-3; denormals f32 4-5, f64/f16 6-7;
+  // MODE has rounding f32 0-1, f64/f16 2-3; denormals f32 4-5, f64/f16 6-7;
   // dx10_clamp 8, ieee 9 (gfx12 has neither and behaves as with dx10_clamp).
   csr32 = hostControl(mode & 3, mode >> 4 & 3);
   csr64 = hostControl(mode >> 2 & 3, mode >> 6 & 3);
@@ -79,7 +79,7 @@ void greta::sim::signalBarrier(Wave &w, const Inst &i) {
 }
 
 void greta::sim::waitBarrier(Wave &w, const Inst &i) {
-  if (!w.signalled) // waits for the others, who wait for its signal
+  if (!w.signalled) // the others wait for its signal
     w.barrierGeneration = w.wg->generation + 1;
   w.signalled = false;
   if (w.barrierGeneration > w.wg->generation)
@@ -92,13 +92,13 @@ void greta::sim::waitBarrier(Wave &w, const Inst &i) {
     w.checker->wait(w);
 }
 
-/// Vector ALU, memory, LDS and matrix instructions: what VSKIP leaves out.
+/// Returns whether VSKIP skips it: vector ALU, memory, LDS and matrix units.
 static bool isVector(Unit u) {
   return u != Unit::Salu && u != Unit::Smem && u != Unit::Branch &&
          u != Unit::Other;
 }
 
-/// Executes one instruction; Full: with counts, checks and the trace.
+/// Executes one instruction; Full adds counts, checks and the trace.
 template <bool Full>
 static void step(Wave &w, const Inst &i, RunOptions &options) {
   if (Full) {

@@ -11,22 +11,22 @@ class raw_ostream;
 
 namespace greta::sim {
 
-/// This wave has reached the barrier (it may go on until it waits).
+/// Notes that the wave has reached the barrier (it may go on until it waits).
 void signalBarrier(Wave &w, const Inst &i);
 /// Blocks the wave until every wave that has not ended has signalled.
 void waitBarrier(Wave &w, const Inst &i);
 
-/// The checks and recorders to run beside the instructions.
+/// Chooses the checks and recorders that run beside the instructions.
 struct RunOptions {
   bool checked = false;
-  uint64_t turn = 100000; ///< instructions of a wave before the next one's
+  uint64_t turn = 100000; ///< instructions before the next wave's turn
   uint64_t trace = 0;
   llvm::raw_ostream *traceStream = nullptr;
 };
 
-/// Gives every wave a turn; false: all have ended, or one failed.
+/// Gives every wave a turn; returns false if all have ended, or one failed.
 bool runTurns(Workgroup &g, RunOptions &options);
-/// Runs all waves to their end, round-robin; false after a fault.
+/// Runs all waves to their end, round-robin; returns false after a fault.
 bool runWorkgroup(Workgroup &g, RunOptions &options);
 
 } // namespace greta::sim

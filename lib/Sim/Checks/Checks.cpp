@@ -84,7 +84,7 @@ static std::string nameOf(const Operand &o) {
 
 //===- uninit -------------------------------------------------------------===//
 
-/// Whether a buffer store goes to memory: swizzled resources are scratch.
+/// Returns whether a buffer store goes to memory; swizzled ones go to scratch.
 static bool isLinear(const Wave &w, const Inst &i) {
   return !(w.s[i.src[2].index + 1] >> 30);
 }
@@ -92,9 +92,9 @@ static bool isLinear(const Wave &w, const Inst &i) {
 void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   if (!isMemory(i.unit))
     return;
-  // Finds which source is the address and which the data: loads have no data,
-  // buffer and scalar stores begin with it, the others have it second, and
-  // stores to two addresses of LDS third as well.
+  // Finds the sources that are the address and the data. Loads have no data,
+  // buffer and scalar stores begin with it, and all others have it second;
+  // stores to two addresses of LDS have more data third.
   bool isLoad =
       i.dst[0] && !(i.op && llvm::StringRef(i.op->types).contains('?'));
   for (unsigned k = 0; k < i.numSrc; ++k) {
@@ -102,7 +102,7 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
     bool first = i.unit == Unit::Buffer || i.unit == Unit::Smem;
     bool data = !isLoad && i.numSrc > 1 &&
                 (k == (first ? 0 : 1) || (i.unit == Unit::Lds && k == 2));
-    // Work items spill undefined values, and LDS keeps track of its own.
+    // Work items spill undefined values, and LDS has its own definedness.
     if (data && (i.unit == Unit::Lds || i.unit == Unit::Scratch ||
                  (i.unit == Unit::Buffer && !(programs && isLinear(w, i)))))
       continue;
@@ -164,7 +164,7 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
     uint64_t m = all;
     for (unsigned k = 0; k < i.numSrc; ++k)
       m &= definedLanes(s, i.src[k]);
-    // Logic on masks may well mix in undefined bits.
+    // Logic on masks may mix in undefined bits.
     define(i.dst[0], i.dst[0].words, all, i.dst[0].words == 1 ? m : all);
     break;
   }
@@ -211,7 +211,7 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
             : 0;
     if (i.dst[0].kind == Operand::Sgpr)
       m = all;
-    // A 16-bit write leaves a register that was half defined as it is.
+    // A 16-bit write does not define the half that it leaves.
     if (i.op && (i.op->flags & Result16) && i.dst[0].isVgpr() &&
         i.dst[0].index < row::Temp)
       m |= s.defined[i.dst[0].index];
@@ -240,11 +240,11 @@ static void finish(WaveState &s, Counter c, uint32_t left) {
 }
 
 static bool isBack(const WaveState &s, const PendingLoad &p) {
-  // A flat load may come from LDS: both counters have to cover it.
+  // A flat load may come from LDS, so both counters have to cover it.
   return p.sequence <= s.done[p.counter] && p.lds <= s.done[CountLds];
 }
 
-/// The load of some of these lanes that is still under way.
+/// Returns the load of some of these lanes that is still under way.
 const PendingLoad *Checker::State::pendingLoad(WaveState &s, unsigned row,
                                                uint64_t lanes) {
   if (const PendingLoad &p = s.pending[row]; (p.lanes & lanes) && !isBack(s, p))
@@ -255,7 +255,7 @@ const PendingLoad *Checker::State::pendingLoad(WaveState &s, unsigned row,
   return nullptr;
 }
 
-/// Lanes whose registers the instruction may read or write.
+/// Returns the lanes whose registers the instruction may read or write.
 static uint64_t lanesOf(const Wave &w, const Inst &i) {
   constexpr uint64_t All = ~uint64_t(0);
   if (i.has(Dpp))
@@ -275,7 +275,7 @@ static uint64_t lanesOf(const Wave &w, const Inst &i) {
 void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
   if (i.op && (i.op->flags & WaitCount)) {
     uint32_t n = uint32_t(i.imm);
-    // On gfx9 what a flat load waits for comes back in any order.
+    // On gfx9 the data of flat loads comes back in any order.
     bool anyOrder =
         w.chip->isGfx9() && (s.lastFlat[CountLoad] > s.done[CountLoad] ||
                              s.lastFlat[CountLds] > s.done[CountLds]);
@@ -358,7 +358,7 @@ void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
   for (unsigned k = 0; k < i.numSrc; ++k)
     if (i.src[k].kind != Operand::Const && !check(i.src[k], false))
       return;
-  // A load may follow a load into the same register in order; others may not.
+  // Loads into one register return in order; other writers have to wait.
   for (const Operand &d : i.dst)
     if (d && !(isVmem(i.unit) || i.unit == Unit::Lds) && !check(d, true))
       return;
@@ -374,14 +374,14 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
     c = CountSmem;
   else if (i.unit == Unit::Other && i.op &&
            llvm::StringRef(i.op->name) == "global_inv") {
-    // gfx12 counts it with the loads, and LLVM counts on it.
+    // gfx12 counts it with the loads, and LLVM relies on that.
     ++s.issued[CountLoad];
     s.anyPending = true;
     return;
   } else
     return;
-  // Stores count with the loads on gfx9 and have a counter of their own later;
-  // atomics that return count as loads.
+  // Stores count with the loads on gfx9 and have a counter of their own later.
+  // Atomics that return count as loads.
   bool returns = i.dst[0] || i.has(Return) || i.has(ToLds);
   if (c == CountLoad && !returns && !w.chip->isGfx9())
     return;
@@ -392,8 +392,8 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
     s.lastFlat[CountLds] = ++s.issued[CountLds];
   }
   s.anyPending = true;
-  // A wave stalls rather than have more under way than the counter counts;
-  // LLVM counts on it.
+  // LLVM relies on waves that stall before they have more under way than the
+  // counter can count.
   bool gfx9 = w.chip->isGfx9();
   if (c != CountSmem && !(gfx9 && s.lastFlat[c] > s.done[c]))
     finish(s, c, c == CountLds && gfx9 ? 15 : 63);
@@ -415,7 +415,7 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
   };
   if (i.dst[0])
     mark(i.dst[0]);
-  else if (i.has(Return)) // in place of the data
+  else if (i.has(Return)) // the result replaces the data
     mark(i.src[0]);
 }
 
@@ -431,7 +431,7 @@ void Checker::before(Wave &w, const Inst &i) {
   if (i.unit == Unit::Branch && (i.op->flags & OnExec) &&
       (s.checks & CheckRaces))
     s.guard(w, ws, i);
-  // Only memory shows it: whole-wave code turns every lane on now and then.
+  // Only memory shows a missed barrier: whole-wave code enables all lanes.
   if (LLVM_UNLIKELY(ws.missedBarrier & w.exec) && isMemory(i.unit) &&
       i.unit != Unit::Scratch && i.unit != Unit::Smem &&
       !(i.op->flags & CrossLane))

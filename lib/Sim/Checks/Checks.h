@@ -31,25 +31,25 @@ namespace greta::sim {
 
 class ProgramChecker;
 
-/// Rewrite: a write of what is there already, which is no race: compilers let
-/// waves that hold copies of a value all store it.
+/// A Rewrite stores the value that is there already. It is no race: compilers
+/// let all waves that hold a copy of a value store it.
 enum class Access : uint8_t { Read, Write, Rewrite, Atomic, AtomicRead };
 
-/// Accesses of less than a word are made of accesses of a word, and move the
-/// bytes beside, too.
+/// Accesses of less than a word are made of accesses of a whole word, so they
+/// move the neighbouring bytes, too.
 inline bool isAtomic(const Inst &i) {
   return i.has(Coherent) || (i.op->flags & Returns);
 }
 
 class Checker {
 public:
-  /// `programs` is there with CheckPrograms.
+  /// `programs` is not null with CheckPrograms.
   Checker(Workgroup &group, unsigned checks,
           ProgramChecker *programs = nullptr);
   ~Checker();
-  /// A new workgroup starts: forgets everything.
+  /// Forgets everything, for a new workgroup.
   void reset();
-  /// Registers the kernel starts with.
+  /// Marks registers that the kernel starts with as defined.
   void defineVector(Wave &w, unsigned row);
   void defineScalar(Wave &w, unsigned first, unsigned count);
   void undefineScalar(Wave &w, unsigned slot);
@@ -62,12 +62,12 @@ public:
   void global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
               unsigned bytes, Access access);
 
-  /// Whether an access outside of every allocation is beyond an argument; then
-  /// that is its fault.
+  /// Returns whether an access outside of every allocation leaves an argument,
+  /// and reports it as that.
   bool isBeyondArgument(Wave &w, const Inst &i, int lane, uint64_t address,
                         unsigned bytes, bool write);
 
-  /// Barriers: a wave arrives; all have; a wave goes on.
+  /// A wave arrives at a barrier; all have arrived; a wave goes on.
   void signal(Wave &w, const Inst &i);
   void completed();
   void wait(Wave &w);

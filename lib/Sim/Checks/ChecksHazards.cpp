@@ -113,7 +113,7 @@ const HazardOp &Checker::State::hazardOp(const Wave &w, const Inst &i) {
   return h;
 }
 
-/// Wait states between the matrix instruction `by` and a reader or overwriter.
+/// Returns the wait states between the matrix instruction `by` and its reader.
 static unsigned afterMatrix(Family f, const HazardOp &by, bool memory,
                             bool overwrites) {
   if (by.f64) {
@@ -148,12 +148,12 @@ static unsigned beforeC(Family f, const HazardOp &by, const HazardOp &reader,
 }
 
 namespace {
-/// Reports at most once that something comes too soon.
+/// Reports at most one instruction that comes too soon.
 struct Reporter {
   Wave &w;
   const Inst &i;
   uint64_t now;
-  /// `since`: the wait state behind the writer; 0: there was none.
+  /// `since` is the wait state behind the writer; 0: nothing was written.
   bool operator()(uint64_t since, unsigned need, unsigned r, bool scalar,
                   const char *what) {
     bool early = isEarly(since, need);
@@ -161,7 +161,7 @@ struct Reporter {
       w.fault(i, text(since, need, r, scalar, what));
     return early;
   }
-  /// The same for a rule that AMD's own assembly breaks: the launch goes on.
+  /// Warns of a rule that AMD's own assembly breaks; the launch goes on.
   bool warn(uint64_t since, unsigned need, unsigned r, bool scalar,
             const char *what) {
     bool early = isEarly(since, need);
@@ -224,7 +224,7 @@ void Checker::State::matrixHazards(Wave &w, WaveState &s, const Inst &i,
                "is read before the matrix instruction that writes it is done"))
         return;
       if (same && k == h.accumulator)
-        break; // one writer for all of them
+        break; // one writer stands for all
     }
   }
 }
@@ -265,12 +265,12 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
              "is computed in double precision right after a matrix instruction "
              "in double precision"))
       return;
-  // Nothing was written lately that anyone could read too soon.
+  // No recent write can be read too soon.
   if (s.quietFrom > s.state && !readTooSoon(w, s, i, h))
     overwrittenTooSoon(w, s, i, h);
 }
 
-/// Whether an instruction reads a register too soon after its writer.
+/// Returns whether an instruction reads a register too soon after its writer.
 bool Checker::State::readTooSoon(Wave &w, WaveState &s, const Inst &i,
                                  const HazardOp &h) {
   Reporter soon{w, i, s.state};
@@ -364,8 +364,8 @@ void Checker::State::overwrittenTooSoon(Wave &w, WaveState &s, const Inst &i,
   }
 }
 
-/// Whether a branch was taken from before the one that ends its block, which
-/// LLVM counts on that way, too; a taken branch takes longer than both.
+/// Returns whether a branch was taken from before the one that ends its block.
+/// LLVM counts on that path, too; a taken branch takes longer than both.
 static bool skipsBranch(const Wave &w, const Inst &i) {
   size_t next = size_t(&i - w.program->code()) + 1;
   if (i.unit != Unit::Branch || w.pc == next || next >= w.program->size())

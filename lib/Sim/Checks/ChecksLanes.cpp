@@ -23,13 +23,13 @@ enum Cross : uint8_t {
   WriteLane,
   Swap,
   PermuteFirst,  ///< the first source moves
-  PermuteSecond, ///< the second one does, the first is an address
-  Whole,         ///< taken for defined
+  PermuteSecond, ///< the second source moves, the first is an address
+  Whole,         ///< all lanes count as defined
 };
 
-/// Rows nothing else uses.
+/// Nothing else uses these rows.
 constexpr uint16_t TagIn = row::Temp + 16, TagOut = row::Temp + 17;
-/// A lane the instruction did not write.
+/// Marks a lane that the instruction did not write.
 constexpr uint32_t Untouched = 2;
 
 Cross kindOf(const Inst &i) {
@@ -132,7 +132,7 @@ void Checker::State::crossBefore(Wave &w, WaveState &s, const Inst &i) {
       other |= uint64_t(!(w.v[TagIn][l] & 1)) << l;
     s.defined[i.src[0].index] = other;
   }
-  // The other sources of a DPP instruction stay in their lanes.
+  // Only the first source of a DPP instruction moves between lanes.
   if (kind == ByDpp && i.numSrc > 1) {
     Inst rest = i;
     for (unsigned k = 1; k < i.numSrc; ++k)
@@ -173,7 +173,7 @@ bool Checker::State::crossAfter(Wave &w, WaveState &s, const Inst &i) {
     define(~uint64_t(0), crossDefined);
     return true;
   default:
-    // Comparisons give masks, which are not tracked by lane.
+    // Comparisons give masks, whose definedness is not tracked by lane.
     define(crossWritten, i.dst[0].isVgpr() ? crossDefined : ~uint64_t(0));
     return true;
   }

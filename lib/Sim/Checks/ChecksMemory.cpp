@@ -27,7 +27,7 @@ void Checker::State::access(Wave &w, const Inst &i, unsigned lane,
       s.writeClock > clock[s.writer] && !(atomic && s.atomic))
     return race(s.atomic ? "n atomic" : " write", s.writer);
   if (write) {
-    // Only plain reads are noted: atomics and atomic loads do not race.
+    // Only plain reads are noted, as atomics and atomic loads do not race.
     uint32_t others = s.readers & ~(1u << w.id);
     if (others && (s.readBytes & bytes))
       for (uint32_t m = others; m; m &= m - 1) {
@@ -35,7 +35,7 @@ void Checker::State::access(Wave &w, const Inst &i, unsigned lane,
         if (s.readClock > clock[r])
           return race(" read", r);
       }
-    // Parts of a word written by one wave in one interval add up.
+    // Writes of one wave to parts of a word add up within an interval.
     bool same = s.writer == w.id && s.writeClock == clock[w.id];
     s.writeBytes = same ? s.writeBytes | bytes : bytes;
     s.writer = uint8_t(w.id);
@@ -57,8 +57,8 @@ static bool isDirectToLds(const Inst &i) {
   return i.unit == Unit::Global || i.unit == Unit::Buffer;
 }
 
-/// Notes which words of a read nobody wrote; `defined` has a flag for each
-/// byte, null: all are written. Scalar reads have no lane.
+/// Notes the words of a read that nobody wrote. `defined` has a flag for each
+/// byte; null: all are written. Scalar reads have no lane.
 void Checker::State::markRead(Wave &w, const Inst &i, unsigned lane,
                               const uint8_t *defined, unsigned bytes,
                               uint64_t address, bool isLds) {
@@ -67,7 +67,7 @@ void Checker::State::markRead(Wave &w, const Inst &i, unsigned lane,
   sawMemory = true;
   for (unsigned k = 0; k < bytes; k += 4) {
     bool all = true;
-    if (defined && k + 4 <= bytes) { // nearly always: at once
+    if (defined && k + 4 <= bytes) { // the usual case, without a loop
       uint32_t flags;
       std::memcpy(&flags, defined + k, 4);
       all = movesWords ? flags != 0 : flags == 0x01010101;
@@ -168,9 +168,9 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
   }
 }
 
-/// Data of direct-to-LDS loads is there when the wave that loads it has waited
-/// for vmcnt, for others when it has done so before the barrier that they know
-/// of; a barrier alone does not do.
+/// Checks that the data of direct-to-LDS loads has arrived: for the wave that
+/// loads it, when it has waited for vmcnt; for others, when it did so before a
+/// barrier that they passed. A barrier alone is not enough.
 void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
                                uint32_t address, unsigned bytes, Access kind) {
   bool load = isDirectToLds(i);
@@ -181,7 +181,7 @@ void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
   for (unsigned k = address / 4; k <= (address + bytes - 1) / 4; ++k) {
     Delivery &d = deliveries[k];
     if (load) {
-      // The load is counted after its execution.
+      // The load is counted after it has executed.
       d.wave = uint8_t(w.id + 1);
       d.sequence = waves[w.id].issued[CountLoad] + 1;
       continue;
@@ -206,8 +206,8 @@ void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
   }
 }
 
-/// The aligned access modes do not allow these: less than natural alignment, 16
-/// bytes for 96 bits of LDS, and dwords of global memory.
+/// Checks the rules of the aligned access modes: natural alignment, 16 bytes
+/// for 96 bits of LDS, and dwords of global memory.
 void Checker::State::alignment(Wave &w, const Inst &i, unsigned lane,
                                uint64_t address, unsigned bytes, bool lds) {
   unsigned need = bytes > 8 ? (lds ? 16 : 4)
@@ -231,9 +231,9 @@ void Checker::signal(Wave &w, const Inst &i) {
   ws.backAtBarrier.resize(ws.clock[w.id] + 1);
   ws.backAtBarrier.back() = ws.done[CountLoad];
   ++ws.clock[w.id];
-  // A barrier counts waves, whatever lanes are on, and compilers turn lanes on
-  // again before it or behind it. Lanes miss it where the wave comes to it only
-  // because others are on. Lanes that are off for good have ended.
+  // A barrier counts waves, whichever lanes are on, and compilers enable lanes
+  // in front of it or behind it. A lane misses it if its wave comes to it only
+  // because other lanes are on. Lanes that are off for good have ended.
   if (s.checks & CheckRaces) {
     ws.missedBarrier = 0;
     for (const auto &[branch, guarded] : ws.guards)
@@ -243,9 +243,9 @@ void Checker::signal(Wave &w, const Inst &i) {
   }
 }
 
-/// Notes which code a branch on EXEC lets the wave run, that it would not with
-/// every lane off: what a forward s_cbranch_execz does not skip, and a loop
-/// that s_cbranch_execnz goes back to.
+/// Notes the code that a branch on EXEC lets the wave run although it would be
+/// skipped with every lane off: the code behind a forward s_cbranch_execz, and
+/// the loop that s_cbranch_execnz closes.
 void Checker::State::guard(const Wave &w, WaveState &s, const Inst &i) {
   bool whenNone = llvm::StringRef(i.op->name) == "s_cbranch_execz";
   uint32_t target = uint32_t(i.imm2), next = i.address + i.bytes;
@@ -265,8 +265,8 @@ void Checker::State::missed(Wave &w, WaveState &s, const Inst &i) {
           int(llvm::countr_zero(lanes)));
 }
 
-/// Waves that go on early arrive at the next barrier, or end, before others
-/// have left this one: what they did in between is not ordered by this one.
+/// Waves that go on early may arrive at the next barrier, or end, before others
+/// have left this one. This barrier does not order what they did meanwhile.
 void Checker::completed() { state->passedClock = state->barrierClock; }
 
 void Checker::wait(Wave &w) {
@@ -276,7 +276,7 @@ void Checker::wait(Wave &w) {
     ws.clock[k] = std::max(ws.clock[k], s.passedClock[k]);
 }
 
-/// The accesses of a wave before its end are behind every later barrier.
+/// Every later barrier is behind the accesses of a wave that has ended.
 void Checker::ended(Wave &w) {
   State &s = *state;
   WaveState &ws = s.waves[w.id];

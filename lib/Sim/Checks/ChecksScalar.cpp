@@ -14,7 +14,7 @@ using namespace greta::sim;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// Whether each bit of the result depends on the same bit of the sources.
+/// Returns whether each bit of the result depends on the same source bits.
 static bool isBitwise(StringRef name) {
   static constexpr const char *bitwise[] = {
       "s_and",  "s_nand", "s_or",  "s_nor",  "s_xor",
@@ -45,7 +45,7 @@ void Checker::State::scalarBefore(Wave &w, WaveState &s, const Inst &i) {
       decides(w, s, i, "a branch");
     return;
   }
-  // Comparisons that say which lanes go on.
+  // These comparisons decide which lanes go on.
   if (i.unit == Unit::Valu && !i.dst[0] && (i.op->flags & NoDst)) {
     if (w.exec & ~resultLanes(s, w, i, false))
       decides(w, s, i, "which lanes go on");

@@ -11,18 +11,18 @@ namespace greta::sim {
 
 enum Counter : uint8_t { CountLoad, CountLds, CountSmem, Counters };
 
-/// The latest accesses to a word, for race detection. Clocks count a wave's
+/// Keeps the latest accesses to a word, to find races. Clocks count a wave's
 /// barriers.
 struct Shadow {
   uint32_t writeClock = 0; ///< 0: never written
-  uint32_t readClock = 0; ///< of the readers below: the latest barrier interval
-  uint32_t readers = 0;   ///< waves
+  uint32_t readClock = 0;  ///< barrier interval of `readers`
+  uint32_t readers = 0;    ///< bit set of waves
   uint8_t writer = 0;
-  uint8_t writeBytes = 0, readBytes = 0; ///< which of the four
+  uint8_t writeBytes = 0, readBytes = 0; ///< bit sets of the four bytes
   bool atomic = false;                   ///< the write was atomic
 };
 
-/// The facts about an instruction that hazard rules need, found once.
+/// Keeps the facts about an instruction that hazard rules need.
 struct HazardOp {
   bool known = false;
   bool matrix = false, xdl = false, f64 = false;
@@ -32,28 +32,28 @@ struct HazardOp {
   bool writesExec = false, memory = false, vmem = false, usesM0 = false,
        toLds = false;
   uint8_t passes = 0, accumulator = 0, nop = 1;
-  uint8_t longStore = 0;         ///< operand of a wide store's data, plus one
-  uint16_t first = 0, words = 0; ///< matrix: destination
+  uint8_t longStore = 0;         ///< operand with a wide store's data, plus 1
+  uint16_t first = 0, words = 0; ///< a matrix instruction's destination
 };
 
-/// Wait states behind the latest accesses of a vector register; 0: none.
+/// Counts wait states behind the latest accesses of a vector register; 0: none.
 struct RowHazard {
   uint64_t valu = 0, matrix = 0, dot = 0, readAsC = 0, stored = 0;
-  const HazardOp *by = nullptr; ///< the matrix instruction
+  const HazardOp *by = nullptr; ///< the matrix instruction that wrote it
   const OpInfo *dotOp = nullptr;
   uint8_t readPasses = 0;
   bool trans = false, partial = false;
 };
 
-/// A load that a vector register waits for.
+/// Describes a load that a vector register waits for.
 struct PendingLoad {
-  uint64_t lanes = 0; ///< that it writes; none: there is no such load
+  uint64_t lanes = 0; ///< lanes that it writes; 0: there is no load
   uint32_t sequence = 0;
-  uint32_t lds = 0; ///< of a flat load, its number in the LDS counter
+  uint32_t lds = 0; ///< number of a flat load in the LDS counter
   Counter counter = CountLoad;
 };
 
-/// Code that a wave runs because some of its lanes are on, while others wait at
+/// Code that a wave runs because some of its lanes are on. The others wait at
 /// its end.
 struct Guarded {
   uint32_t begin = 0, end = 0;
@@ -61,61 +61,61 @@ struct Guarded {
 };
 
 struct WaveState {
-  std::array<uint64_t, row::Temp> defined;     ///< lanes of each row
-  std::array<uint32_t, slot::Count> undefined; ///< bits of scalars
+  std::array<uint64_t, row::Temp> defined;     ///< defined lanes of each row
+  std::array<uint32_t, slot::Count> undefined; ///< undefined bits of scalars
   std::array<uint32_t, Counters> issued, done;
-  /// The latest load of each register, and earlier ones of other lanes.
+  /// Each register's latest load, and earlier ones of other lanes.
   std::array<PendingLoad, row::Temp> pending;
   llvm::SmallVector<std::pair<unsigned, PendingLoad>, 0> earlier;
-  /// Sequence number of the load each scalar register waits for; 0: none.
+  /// The sequence number of the load that each scalar waits for; 0: none.
   std::array<uint32_t, slot::Count> scalarPending;
   std::array<uint32_t, Counters> lastFlat;
   bool anyPending = false;
-  uint64_t missedBarrier = 0; ///< lanes that the latest barrier was not for
-  llvm::DenseMap<uint32_t, Guarded> guards; ///< by the branch's address
+  uint64_t missedBarrier = 0; ///< lanes that missed the latest barrier
+  llvm::DenseMap<uint32_t, Guarded> guards; ///< by the address of the branch
   uint32_t barrierAddress = 0;
   std::vector<uint32_t> clock; ///< vector clock over the waves
-  /// Loads known to be back when the wave came to a barrier, by its own clock.
+  /// Loads that the wave knew to be back at a barrier, by its own clock.
   std::vector<uint32_t> backAtBarrier;
   // Hazards. Wait states are counted from 1.
   std::vector<RowHazard> rows;
   std::array<uint64_t, slot::VCC + 2> sgprWrite; ///< by VALU
   uint64_t state = 1, lastValu = 0, execWrite = 0, m0Write = 0, f64Matrix = 0;
-  uint64_t matrixUntil = 0; ///< no matrix result matters from here on
-  uint64_t quietFrom = 0;   ///< nothing that was written does
-  const HazardOp *lastMatrix = nullptr; ///< WMMA without a VALU behind it
-  std::string origin;                   ///< of the latest undefined LDS read
+  uint64_t matrixUntil = 0; ///< from here no matrix result is in flight
+  uint64_t quietFrom = 0;   ///< from here no result is in flight
+  const HazardOp *lastMatrix = nullptr; ///< WMMA with no VALU since
+  std::string origin; ///< origin of the latest undefined LDS read
 };
 
 struct Checker::State {
   Workgroup &group;
   unsigned checks;
   std::vector<WaveState> waves;
-  std::vector<HazardOp> hazardOps; ///< by index in the program
+  std::vector<HazardOp> hazardOps; ///< by instruction index
   std::vector<Shadow> ldsShadow;
-  std::vector<uint8_t> ldsDefined; ///< per byte
+  std::vector<uint8_t> ldsDefined; ///< by byte
   llvm::DenseMap<uint64_t, std::array<Shadow, 64>>
-      globalShadow;                   ///< 256-byte pages
-  std::vector<uint32_t> barrierClock; ///< of those who have arrived
-  std::vector<uint32_t> passedClock;  ///< of the latest completed barrier
-  // The read under way: undefined lanes by word.
+      globalShadow;                   ///< pages of 256 bytes
+  std::vector<uint32_t> barrierClock; ///< joined clocks of arrived waves
+  std::vector<uint32_t> passedClock;  ///< clock of the latest completed barrier
+  // undefinedWord has the undefined lanes of each word of the current read.
   uint64_t undefinedWord[4] = {};
   uint8_t wordsSeen[MaxLanes] = {};
-  uint32_t undefinedScalar = 0; ///< words of a scalar load
+  uint32_t undefinedScalar = 0; ///< undefined words of a scalar load
   bool sawMemory = false;
-  /// LDS words direct-to-LDS loads write: wave plus one, number of the load.
+  /// The wave (plus one) and the number of a direct-to-LDS load of a word.
   struct Delivery {
     uint8_t wave = 0;
     uint32_t sequence = 0;
   };
-  std::vector<Delivery> deliveries; ///< by word; empty: there were none
-  // The lane exchange under way: lanes it writes, and with defined values.
+  std::vector<Delivery> deliveries; ///< by word; empty before the first
+  // The current lane exchange writes these lanes, some with defined values.
   uint64_t crossWritten = 0, crossDefined = 0;
-  std::vector<uint8_t> crossKinds; ///< Cross, by index in the program
+  std::vector<uint8_t> crossKinds; ///< a Cross by instruction index
 
   ProgramChecker *programs;
-  /// Undefined bits of what the scalar instruction under way writes; none: all
-  /// its sources are defined.
+  /// The undefined bits of the scalar instruction's results; it is empty if all
+  /// sources are defined.
   struct ScalarResult {
     uint32_t undefined[2] = {};
     uint64_t exec = 0;
@@ -156,7 +156,7 @@ struct Checker::State {
                  unsigned bytes, bool lds);
 };
 
-/// Lanes of a source that hold something.
+/// Returns the lanes of a source that are defined.
 inline uint64_t definedLanes(const WaveState &s, const Operand &o) {
   uint64_t m = ~uint64_t(0);
   if (o.kind == Operand::Vgpr) {
@@ -172,14 +172,14 @@ inline uint64_t definedLanes(const WaveState &s, const Operand &o) {
   return m;
 }
 
-/// Lanes of the result's first word, or of all of it, that come from defined
-/// sources. The low word of 64-bit arithmetic needs only low words.
+/// Returns the lanes of the result's first word, or of all of it, that come
+/// from defined sources. 64-bit arithmetic's low word needs only low words.
 uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i,
                      bool low);
 
-/// Passes (of 4 cycles) an MFMA occupies its unit.
+/// Returns how many passes (of 4 cycles) an MFMA occupies its unit.
 unsigned matrixPasses(const Chip &chip, const Inst &i);
-/// Cycles any matrix instruction occupies its SIMD's unit.
+/// Returns how many cycles a matrix instruction occupies its SIMD's unit.
 unsigned matrixCycles(const Chip &chip, const Inst &i);
 
 } // namespace greta::sim

@@ -79,8 +79,8 @@ const ArgumentExtent *ProgramChecker::nearest(llvm::ArrayRef<unsigned> among,
 
 //===- bounds -------------------------------------------------------------===//
 
-/// Whether the compiler could not have read less: scalar loads move whole
-/// words, and three of them as four.
+/// Returns whether the compiler could not have read less: scalar loads move
+/// whole words, and three of them as four.
 static bool isWithin(const ArgumentExtent &a, const Inst &i, uint64_t address,
                      unsigned bytes, unsigned unit) {
   uint64_t begin = a.address / unit * unit,
@@ -104,8 +104,7 @@ bool ProgramChecker::inBounds(Wave &w, const Inst &i, int lane,
     if (among.empty() || among.back() >= arguments.size())
       return true;
   } else {
-    // Nobody knows whose access it is: that of a load which the compiler has
-    // made wider, perhaps.
+    // The access is unknown; the compiler may have widened a load.
     const Region *region = memory.find(address);
     bool isOurs = region && llvm::any_of(all, [&](unsigned k) {
                     return arguments[k].address - region->base < region->size;
@@ -124,7 +123,7 @@ bool ProgramChecker::inBounds(Wave &w, const Inst &i, int lane,
   int64_t first = int64_t(address - a->address);
   bool isBefore = first < 0;
   uint64_t far = isBefore ? uint64_t(-first) : first + bytes - a->bytes;
-  // The first element of a wide access that is outside.
+  // Finds the first element of a wide access that is outside.
   int64_t outside = isBefore ? first : std::max(first, int64_t(a->bytes));
   w.fault(i,
           Twine("out-of-bounds ") + (write ? "write" : "read") + " of " +

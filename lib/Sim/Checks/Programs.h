@@ -1,14 +1,13 @@
 //===- Programs.h - what programs of a launch do to memory ------*- C++ -*-===//
 //
-// One for a launch with CheckPrograms, whose workgroups run one after another,
-// or, if they are resident, in turns.
-// In: every access to global memory. It reports
+// A launch with CheckPrograms has one checker. Its workgroups run one after
+// another, or take turns if they are resident. The checker sees every access to
+// global memory. It reports
 //
 //   bounds   an access through an argument that leaves that argument's tensor,
-//            wherever it lands. The code object says through which arguments an
-// instruction reaches memory (Source.h); if it does not, an access stays in
-// some tensor, or in memory of which none is
-//            a part.
+//            wherever it lands. The code object says through which arguments
+//            an instruction reaches memory (Source.h); if it does not, an
+//            access has to stay in one tensor, or in memory outside of all.
 //   races    a program changes a word that another one wrote or read, or reads
 //            what another one changed, and no atomic orders the two. An atomic
 //            publishes what its program did so far, and lets a program that
@@ -36,42 +35,41 @@ public:
   ProgramChecker(const MemoryMap &memory, Source *source,
                  llvm::ArrayRef<ArgumentExtent> arguments);
 
-  /// A program begins, and runs.
-  /// `othersGoOn`: the program before may be resumed.
+  /// Begins a program, which runs from here on. `othersGoOn`: the one before it
+  /// may be resumed.
   void begin(const uint32_t (&id)[3], uint32_t number, bool othersGoOn);
-  /// One that began before runs on.
+  /// Resumes a program that began before.
   void resume(uint32_t number);
-  /// Both are false after a fault.
+  /// Both return false after a fault.
   bool inBounds(Wave &w, const Inst &i, int lane, uint64_t address,
                 unsigned bytes, bool write);
   bool inOrder(Wave &w, const Inst &i, int lane, uint64_t address,
                unsigned bytes, Access kind);
-  /// "element 5 of 'x'", or the address.
+  /// Returns "element 5 of 'x'", or the address.
   std::string describe(uint64_t address) const;
   std::string place(const Inst &i) const;
-  /// The memory that all programs that ran until now used.
+  /// Returns the memory that all programs have used until now.
   MemoryUse touched() const;
 
 private:
-  /// The number of each other program's intervals, which atomics end, that are
-  /// ordered before this program.
+  /// The latest interval of each other program that is ordered before this one.
+  /// Atomics end intervals.
   using Clock = llvm::DenseMap<uint32_t, uint32_t>;
   struct Event {
     uint32_t program = 0, interval = 0; ///< 0: there was none
     uint32_t instruction = 0;
   };
-  /// The latest accesses to a word, or to a byte of a word that is used in
-  /// parts.
+  /// Keeps the latest accesses to a word, or to a byte of a split word.
   struct Word {
-    Event write, read, otherRead; ///< the latest two readers
-    bool changed = false;         ///< the write, what was there before
+    Event write, read, otherRead; ///< there are up to two readers
+    bool changed = false;         ///< the write changed the value
     bool atomic = false;
-    bool stored = false; ///< some write was no atomic
-    bool split = false;  ///< its bytes are on their own
+    bool stored = false; ///< a plain store wrote it
+    bool split = false;  ///< bytes are tracked one by one
   };
   struct Published {
     Clock clock;
-    uint32_t knownTo = ~0u; ///< a program that knows all of it
+    uint32_t knownTo = ~0u; ///< a program that is ordered behind all of it
   };
 
   bool touch(Wave &w, const Inst &i, int lane, uint64_t address, Word &word,
@@ -85,14 +83,15 @@ private:
   const MemoryMap &memory;
   Source *source;
   llvm::ArrayRef<ArgumentExtent> arguments;
-  std::vector<unsigned> all; ///< arguments that are tensors
+  std::vector<unsigned> all; ///< indices of tensor arguments
   std::unordered_map<uint64_t, std::array<Word, 64>> pages; ///< of 256 bytes
   std::unordered_map<uint64_t, std::array<Word, 4>> bytes;  ///< of split words
   std::unordered_map<uint64_t, Published> published;        ///< by address
   std::vector<std::array<uint32_t, 3>> ids;                 ///< by program
   uint32_t current = 0, interval = 1;
   Clock known;
-  std::map<uint32_t, std::pair<uint32_t, Clock>> paused; ///< both, by program
+  std::map<uint32_t, std::pair<uint32_t, Clock>>
+      paused; ///< interval and clock by program
 };
 
 } // namespace greta::sim

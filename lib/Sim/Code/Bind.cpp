@@ -16,7 +16,7 @@
 using namespace greta::sim;
 using namespace llvm;
 
-/// The rows of all instruction tables by mnemonic.
+/// Maps mnemonics to the rows of all instruction tables.
 static const StringMap<const OpInfo *> &opTable() {
   static const StringMap<const OpInfo *> map = [] {
     StringMap<const OpInfo *> m;
@@ -43,8 +43,8 @@ std::vector<const OpInfo *> greta::sim::allOps() {
   return ops;
 }
 
-/// Reports an instruction that could not be bound, when it is reached: data and
-/// what no kernel runs lie in a code object's text as well.
+/// Reports an instruction that could not be bound when it is reached, because
+/// the text of a code object also holds data and code that no kernel runs.
 static void unknownInstruction(Wave &w, const Inst &i) {
   w.fault(i, "the simulator does not know " + w.program->problem(i));
 }
@@ -272,7 +272,7 @@ bool Binder::vopd(StringRef line, Inst &i) {
     for (unsigned s = 0; s < part.numSrc && n < 5; ++s)
       i.src[n++] = part.src[s];
   i.numSrc = uint8_t(n);
-  // Both halves read before either writes.
+  // Both halves have to read before either writes.
   parts[0].dst[0].index = row::Temp + 8;
   Inst &second = keep(parts[1]);
   parts[0].inner = nullptr;
@@ -289,7 +289,7 @@ bool Binder::unknownOperand(StringRef text) {
   return false;
 }
 
-/// Binds the results `types`; `at` is the next operand of the text.
+/// Binds the results that `types` lists; `at` is the next operand of the text.
 bool Binder::bindResults(const ParsedInst &p, StringRef types, unsigned &at,
                          Inst &i) {
   for (unsigned k = 0; k < types.size(); ++k, ++at) {
@@ -311,7 +311,7 @@ bool Binder::bindResults(const ParsedInst &p, StringRef types, unsigned &at,
   return true;
 }
 
-/// Binds the sources `types`; `n` counts those that the instruction keeps.
+/// Binds the sources that `types` lists; `n` counts those that are kept.
 bool Binder::bindSources(const ParsedInst &p, StringRef types, bool sdwa,
                          unsigned &at, unsigned &n, Inst &i) {
   const OpInfo *op = i.op;
@@ -344,7 +344,7 @@ bool Binder::bindSources(const ParsedInst &p, StringRef types, bool sdwa,
       i.imm = int64_t(constant.value);
       continue;
     }
-    // Mixed-precision operands that are f16 have f16's inline constants.
+    // Mixed-precision operands that are f16 take f16's inline constants.
     char type = (op->flags & NoSelHi) && (i.opSelHi >> k & 1) ? 'h' : types[k];
     if (n == 5 || !operand(t, type, i.src[n]))
       return unknownOperand(t);
@@ -361,7 +361,7 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
   bool sdwa = name.consume_back("_sdwa");
   if (!name.consume_back("_e64"))
     name.consume_back("_e32");
-  // gfx90a's spelling of what later chips call global_load_lds_dword.
+  // gfx90a calls global_load_lds_dword by another name.
   std::string toLds;
   if (p.modifier("lds"))
     for (StringRef prefix : {"global_load_", "scratch_load_"})
@@ -377,7 +377,7 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
   StringRef types = op->types;
   auto [dsts, srcs] = types.split('=');
   unsigned numDst = unsigned(dsts.size()), numSrc = unsigned(srcs.size());
-  // Defaults of packed operations before the modifiers are read.
+  // Packed operations have these defaults before the modifiers are read.
   i.opSelHi = op->flags & NoSelHi ? 0 : 7;
   i.numSrc = uint8_t(numSrc - (op->flags & Tied ? 1 : 0));
   if (!modifiers(p, i))
@@ -401,8 +401,8 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
   bool trueHalves = false;
   for (const StringRef &t : p.operands)
     trueHalves |= t.contains(".l") || t.contains(".h");
-  // Names of true halves are of vector registers; of a scalar one op_sel says
-  // which half is read.
+  // Only vector registers have names for true halves. op_sel picks the half of
+  // a scalar.
   if (!(op->flags & Pk16))
     for (unsigned k = 0; k < n; ++k)
       if (StringRef("shy").contains(i.src[k].type) && (i.opSel >> k & 1) &&
@@ -435,7 +435,7 @@ Inst Binder::bind(StringRef line, uint32_t address, unsigned bytes) {
     } else {
       ParsedInst p = parseAssembly(line);
       good = bindParsed(p, i);
-      // Branch targets become offsets in the image here, indices in Program.
+      // Branch targets are offsets in the image; Program makes indices of them.
       if (good && i.unit == Unit::Branch)
         i.imm2 = int64_t(address) + 4 + 4 * int64_t(int16_t(i.imm));
     }

@@ -28,7 +28,7 @@ template <class... A> static Error bad(const char *format, A... a) {
   return createStringError(std::errc::invalid_argument, format, a...);
 }
 
-/// Names appear in reports: nothing may break their line or move the cursor.
+/// Names appear in reports, so they may not break lines or move the cursor.
 static bool isPrintable(StringRef name) {
   return all_of(name, [](char c) { return uint8_t(c) >= ' ' && c != 0x7f; });
 }
@@ -162,7 +162,7 @@ Error Loader::symbols() {
   return Error::success();
 }
 
-/// Integer or string members that may be absent.
+/// Reads integer or string members that may be absent.
 static uint64_t number(msgpack::MapDocNode map, StringRef key) {
   auto it = map.find(key);
   if (it == map.end())
@@ -349,7 +349,7 @@ Expected<uint64_t> greta::sim::objectBytes(ArrayRef<uint8_t> header) {
   const uint8_t *p = header.data();
   if (std::memcmp(p, ELF::ElfMagic, 4) || p[ELF::EI_CLASS] != ELF::ELFCLASS64)
     return ObjectHeaderBytes;
-  // Offset, entry size and number of the program and of the section headers.
+  // The program and section headers have an offset, entry size and number.
   uint64_t bytes = ObjectHeaderBytes;
   for (auto [offset, size] : {std::pair{0x20, 0x36}, std::pair{0x28, 0x3a}}) {
     uint64_t at = read64le(p + offset),
@@ -384,7 +384,7 @@ Expected<std::shared_ptr<Module>> Device::load(ArrayRef<uint8_t> hsaco) {
   if (!data.starts_with("\x7f"
                         "ELF"))
     return bad("this is not a code object (no ELF header)");
-  // LLVM reads headers in place: give it an aligned copy.
+  // LLVM reads headers in place, so it gets an aligned copy.
   auto buffer = MemoryBuffer::getMemBufferCopy(data, "code object");
   auto object = ObjectFile::createELFObjectFile(buffer->getMemBufferRef());
   if (!object)
@@ -412,7 +412,7 @@ Expected<std::shared_ptr<Module>> Device::load(ArrayRef<uint8_t> hsaco) {
   Loader loader{*m, elf->getELFFile(), *memory};
   Error e = loader.run();
   if (e) {
-    // The deleter takes the lock; free the image here.
+    // The deleter takes the lock, so the image is freed here.
     if (m->image)
       memory->release(m->image);
     m->image = nullptr;

@@ -8,16 +8,16 @@
 
 namespace greta::sim {
 
-/// Bytes of the longest ELF header, and the most a code object may have, in its
-/// file and in memory.
+/// The longest ELF header, and the largest code object, in its file and in
+/// memory, in bytes.
 constexpr uint64_t ObjectHeaderBytes = 64, LargestObject = uint64_t(1) << 28;
 
-/// The length of a file by its first ObjectHeaderBytes: a caller without a
-/// length has to read that much. ObjectHeaderBytes if it is no 64-bit ELF.
+/// Returns the length of a file by its first ObjectHeaderBytes, which a caller
+/// without a length has to read. Returns ObjectHeaderBytes for no 64-bit ELF.
 llvm::Expected<uint64_t> objectBytes(llvm::ArrayRef<uint8_t> header);
 
-/// Whether LLVM's MessagePack document may read the blob: it trusts lengths and
-/// recursion, so both are checked first.
+/// Checks lengths and nesting, which LLVM's MessagePack document trusts, before
+/// it reads the blob.
 llvm::Error checkMsgPack(llvm::StringRef blob);
 
 } // namespace greta::sim

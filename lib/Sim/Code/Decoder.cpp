@@ -31,7 +31,7 @@ using namespace llvm;
 
 struct Decoder::State {
   static Expected<std::unique_ptr<State>> make(const Chip &chip, bool wave32);
-  /// Bytes consumed, and the line; 0 when undecodable.
+  /// Returns the bytes consumed and writes the line; 0 when undecodable.
   unsigned disassemble(ArrayRef<uint8_t> bytes, uint64_t address,
                        std::string &line);
 
@@ -117,8 +117,8 @@ Expected<std::unique_ptr<Decoder::State>> Decoder::State::make(const Chip &chip,
 unsigned Decoder::State::disassemble(ArrayRef<uint8_t> bytes, uint64_t address,
                                      std::string &line) {
   MCInst inst;
-  // A printer that asks for an operand too many finds one that is invalid, not
-  // what the stack held before.
+  // A printer that asks for an operand too many finds an invalid one, not what
+  // the stack held before.
   for (int i = 0; i < 16; ++i)
     inst.addOperand(MCOperand());
   inst.clear();
@@ -131,9 +131,9 @@ unsigned Decoder::State::disassemble(ArrayRef<uint8_t> bytes, uint64_t address,
   return unsigned(size);
 }
 
-/// Encodings no assembler makes for which LLVM has undefined behaviour: SDWA
-/// selectors that do not exist (the printer) and literal constants where none
-/// are allowed (the decoder). Sees at least 8 bytes.
+/// LLVM has undefined behaviour for some encodings that no assembler makes:
+/// SDWA selectors that do not exist (the printer) and literal constants that
+/// are not allowed (the decoder). `bytes` has at least 8.
 static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
   constexpr uint32_t Literal = 0xff;
   const uint32_t words[2] = {support::endian::read32le(bytes.data()),
@@ -159,7 +159,7 @@ static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
   constexpr uint32_t Sdwa = 0xf9;
   if (field(0, 31, 1) || field(0, 0, 9) != Sdwa) // VOP1, VOP2 and VOPC
     return false;
-  // dst_sel, src0_sel and src1_sel have 7 values, dst_unused 3.
+  // dst_sel, src0_sel and src1_sel have 7 values, and dst_unused has 3.
   bool compare = field(0, 25, 7) == 0x3e, one = field(0, 25, 7) == 0x3f;
   return (!compare && (field(1, 8, 3) == 7 || field(1, 11, 2) == 3)) ||
          field(1, 16, 3) == 7 || (!one && field(1, 24, 3) == 7);
@@ -201,7 +201,7 @@ static void restoreMixedLiteral(ArrayRef<uint8_t> bytes, std::string &line) {
     made += isAbsolute   ? (isNegative ? "-|" : "|") + literal + "|"
             : isNegative ? "neg(" + literal + ")"
                          : literal;
-    if (at == 3) // and what follows the last operand
+    if (at == 3) // the rest follows the last operand
       made += operand.drop_front(std::min(operand.find(' '), operand.size()));
   }
   line = made;
@@ -276,8 +276,8 @@ unsigned Decoder::decodeComparison(ArrayRef<uint8_t> bytes, uint64_t address,
 unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
                          std::string &line) {
   line.clear();
-  // LLVM has undefined behaviour as well for a literal constant that is not
-  // all there: let it read zeros, and look at the size.
+  // LLVM also has undefined behaviour for a literal constant that is cut off.
+  // It reads zeros here, and the size is checked afterwards.
   uint8_t padded[16] = {};
   ArrayRef<uint8_t> from = bytes;
   if (bytes.size() < sizeof(padded)) {
@@ -286,7 +286,7 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
   }
   if (undefinedInLLVM(chip, from))
     return 0;
-  // Another constant, until it is printed.
+  // The constant is replaced until it is printed.
   uint8_t changed[8];
   bool isChanged = isMistakenForLiteral(chip, from);
   if (isChanged) {
@@ -298,7 +298,7 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
   std::string text;
   if (!DecodingGuard::survives(
           [&] { size = state->disassemble(from, address, text); })) {
-    // LLVM was at work on its state, which stays as it is, unused.
+    // LLVM's state is left alone, since the fault interrupted its use.
     State *faulted = state.release();
     state = cantFail(State::make(chip, faulted->wave32));
     return 0;
@@ -315,7 +315,7 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
     line.replace(at, 4, "0xff");
   }
   restoreMixedLiteral(from.take_front(size), line);
-  // The symbolic pattern of ds_swizzle leaves bits out: back to the number.
+  // ds_swizzle's symbolic pattern leaves bits out, so the number replaces it.
   size_t pattern = line.find("swizzle(");
   if (pattern != std::string::npos)
     line.replace(pattern, line.find(')', pattern) + 1 - pattern,

@@ -18,8 +18,8 @@ public:
   DecodingGuard();
   ~DecodingGuard();
 
-  /// Runs `work`. False if it faulted while a guard is alive: what it used is
-  /// not to be used again.
+  /// Runs `work`. Returns false if it faulted while a guard is alive; the state
+  /// that it used is then no longer valid.
   static bool survives(llvm::function_ref<void()> work);
 
 private:

@@ -17,8 +17,8 @@ using namespace greta::sim;
 using namespace llvm;
 using support::endian::read32le;
 
-/// s_code_end, which no program executes. Compilers pad code with it up to the
-/// end of what instruction prefetch may reach: a run of it is no literal.
+/// No program executes s_code_end. Compilers pad code with it up to the end of
+/// what instruction prefetch may reach, so a run of it is no literal.
 static constexpr uint32_t CodeEnd = 0xbf9f0000;
 static constexpr unsigned CodeEndRun = 4;
 

@@ -29,7 +29,7 @@ constexpr uint32_t Lds = bit(Unit::Lds), Smem = bit(Unit::Smem),
                    // Cache control instructions are bound as Other.
     Cached = Vmem | Smem | Other;
 
-/// "[a,b,c]" as bits, and the number of entries.
+/// Holds "[a,b,c]" as bits, and the number of entries.
 struct BitList {
   unsigned bits = 0, count = 0;
   BitList(StringRef t) {
@@ -55,7 +55,7 @@ unsigned selection(StringRef t) {
       .Default(6);
 }
 
-/// HW_REG_MODE, 4, 2 or only a number: id, offset and size to lane[0..2].
+/// Parses HW_REG_MODE, 4, 2 or only a number into lane[0..2]: id, offset, size.
 void parseHwreg(StringRef t, Inst &i) {
   auto [name, rest] = t.split(',');
   auto [offset, size] = rest.split(',');
@@ -85,8 +85,8 @@ void parseHwreg(StringRef t, Inst &i) {
   i.lane[2] = uint8_t(n);
 }
 
-/// sc0 and glc, and gfx12's words: an access that is coherent with others, and
-/// in an atomic's return bit the old value.
+/// Applies sc0, glc and gfx12's words. The access is coherent with others; in
+/// an atomic the bit also returns the old value.
 void coherent(Inst &i) { i.flags |= Coherent; }
 void coherentOrReturn(Inst &i) {
   coherent(i);
@@ -103,7 +103,7 @@ bool isDirectToLds(const OpInfo &op) {
 struct Modifier {
   const char *name;
   uint32_t units;
-  /// `n` is the value as a number. False: this instruction does not take it.
+  /// Returns false if this instruction does not take it. `n` is the number.
   bool (*apply)(Inst &i, StringRef value, int64_t n);
 };
 
@@ -157,7 +157,7 @@ const Modifier table[] = {
     {"cbsz", Matrix, TAKES(i.cbsz = parseFormat(value, n))},
     {"abid", Matrix, TAKES(i.abid = uint8_t(n))},
     {"blgp", Matrix, TAKES(i.blgp = parseFormat(value, n))},
-    // The form of MFMA in double precision, whose blgp is elsewhere.
+    // Double-precision MFMA spells blgp this way.
     {"neg", Matrix, TAKES(i.blgp = BitList(value))},
     {"index_key", Matrix, TAKES(i.abid = uint8_t(n))},
     {"matrix_a_fmt", Matrix, TAKES(i.cbsz = parseFormat(value, n))},
@@ -201,12 +201,12 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
     parseInt(value, n);
     const Modifier *m =
         find_if(table, [&](const Modifier &m) { return key == m.name; });
-    bool taken =
-        m != std::end(table)
-            ? m->units & bit(i.unit) && m->apply(i, value, n)
-            : (bit(i.unit) & Alu && parseDpp(key, value, n, i)) ||
-                  // s_wait_alu and s_waitcnt_depctr name what they wait for.
-                  (i.unit == Unit::Other && key.starts_with("depctr"));
+    bool taken = m != std::end(table)
+                     ? m->units & bit(i.unit) && m->apply(i, value, n)
+                     : (bit(i.unit) & Alu && parseDpp(key, value, n, i)) ||
+                           // s_wait_alu and s_waitcnt_depctr name their
+                           // counter.
+                           (i.unit == Unit::Other && key.starts_with("depctr"));
     if (!taken) {
       problem = ("the modifier '" + key + "' of this instruction").str();
       return false;

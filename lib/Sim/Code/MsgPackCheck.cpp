@@ -5,8 +5,8 @@
 
 using namespace llvm;
 
-/// Maps with keys LLVM's document can order, lists and scalars, at most 16
-/// deep, complete, with element counts the remaining bytes can hold.
+/// Accepts complete maps with keys that LLVM's document can order, lists and
+/// scalars, at most 16 deep, with no more elements than there are bytes.
 static Error check(msgpack::Reader &reader, size_t &elements, unsigned depth,
                    bool key) {
   msgpack::Object object;

@@ -32,7 +32,7 @@ Error Program::prepare(bool wave32) {
     insts.push_back(binder.bind(line, uint32_t(base + at), size ? size : 4));
     at += size ? (size + 3) / 4 * 4 : 4;
   }
-  // Running off the end of the text.
+  // This instruction is reached by running off the end of the text.
   insts.push_back(binder.bind("", uint32_t(base + bytes.size()), 4));
   for (Inst &i : insts)
     if (i.unit == Unit::Branch)

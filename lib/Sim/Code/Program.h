@@ -16,11 +16,11 @@
 
 namespace greta::sim {
 
-/// One line of assembly, split. The strings point into the line.
+/// Holds one line of assembly, split. The strings point into the line.
 struct ParsedInst {
   llvm::StringRef mnemonic;
   llvm::SmallVector<llvm::StringRef, 8> operands;
-  /// name:value and name(value) modifiers, and bare words with an empty value.
+  /// Holds name:value and name(value) modifiers, and bare words with no value.
   llvm::SmallVector<std::pair<llvm::StringRef, llvm::StringRef>, 8> modifiers;
 
   const llvm::StringRef *modifier(llvm::StringRef name) const {
@@ -32,19 +32,19 @@ struct ParsedInst {
 };
 ParsedInst parseAssembly(llvm::StringRef line);
 
-/// LLVM's disassembler of one chip and wave size.
+/// Wraps LLVM's disassembler for one chip and wave size.
 class Decoder {
 public:
   static llvm::Expected<std::unique_ptr<Decoder>> create(const Chip &chip,
                                                          bool wave32);
   ~Decoder();
-  /// Bytes consumed; 0 when undecodable. `line` gets the assembly text.
+  /// Returns the bytes consumed, 0 when undecodable, and writes the assembly.
   unsigned decode(llvm::ArrayRef<uint8_t> bytes, uint64_t address,
                   std::string &line);
 
 private:
   explicit Decoder(const Chip &chip);
-  /// Comparisons with data-parallel primitives of RDNA 2.
+  /// Decodes RDNA 2's comparisons with data-parallel primitives.
   unsigned decodeComparison(llvm::ArrayRef<uint8_t> bytes, uint64_t address,
                             std::string &line);
   struct State;
@@ -61,16 +61,16 @@ public:
   llvm::Error prepare(bool wave32);
   const Inst *code() const { return insts.data(); }
   uint32_t size() const { return uint32_t(insts.size()); }
-  /// Index of the instruction at a byte offset of the image, or -1.
+  /// Returns the instruction's index at a byte offset of the image, or -1.
   int64_t indexOf(uint64_t offset) const {
     uint64_t k = (offset - base) / 4;
     return offset < base || offset % 4 || k >= index.size() ? -1 : index[k];
   }
   const Chip &chip() const { return target; }
   bool isWave32() const { return wave32; }
-  /// Assembly text of an instruction, for reports and traces.
+  /// Returns an instruction's assembly text, for reports and traces.
   std::string text(const Inst &i) const;
-  /// The part of an instruction that the simulator does not know.
+  /// Returns the part of an instruction that the simulator does not know.
   std::string problem(const Inst &i) const {
     return problems.lookup(i.address);
   }
@@ -90,7 +90,7 @@ private:
   llvm::DenseMap<uint32_t, std::string> problems; ///< by address
 };
 
-/// Binds one parsed instruction. On failure the result's handler reports it
+/// Binds one parsed instruction. If that fails, the result's handler reports it
 /// when executed.
 class Binder {
 public:
@@ -114,15 +114,15 @@ private:
   void wrapIndexed(Inst &i);
   void wrapSdwa(Inst &i);
   Program &program;
-  std::string problem;   ///< what the instruction being bound fails at
+  std::string problem;   ///< unsupported part of the current instruction
   bool indexing = false; ///< between s_set_gpr_idx_on and _off
 };
 
-/// The row of a mnemonic without encoding suffix, or null.
+/// Returns the row of a mnemonic without encoding suffix, or null.
 const OpInfo *findOp(llvm::StringRef name);
-/// Decimal or 0x hexadecimal, with a sign.
+/// Parses a decimal or 0x hexadecimal number with a sign.
 bool parseInt(llvm::StringRef text, int64_t &value);
-/// Every instruction the simulator has, in no order.
+/// Returns every instruction that the simulator has, in no order.
 std::vector<const OpInfo *> allOps();
 
 } // namespace greta::sim

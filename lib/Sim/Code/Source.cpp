@@ -38,7 +38,7 @@ std::unique_ptr<Source> Source::read(std::unique_ptr<MemoryBuffer> bytes,
   return source;
 }
 
-/// file:line:column argument,argument
+/// Reads lines "file:line:column argument,argument".
 void Source::readAccesses(StringRef text) {
   for (StringRef line : split(text, '\n')) {
     auto [where, arguments] = line.rsplit(' ');
@@ -61,7 +61,7 @@ void Source::readAccesses(StringRef text) {
   }
 }
 
-/// Pairs of words: how far the instruction is from the first one, and the
+/// Reads pairs of words: the instruction's distance from the first one, and the
 /// number of its access.
 void Source::readAddresses(const object::SectionRef &section) {
   Expected<StringRef> content = section.getContents();
@@ -112,7 +112,7 @@ const SourceAccess *Source::access(uint64_t address) {
   auto [known, isNew] = byAddress.try_emplace(address);
   if (!isNew)
     return known->second;
-  // Two accesses that became one, or nothing of the source's.
+  // Two accesses became one, or the compiler added the instruction.
   DILineInfo at = place(address);
   auto found = llvm::find_if(accesses, [&](const SourceAccess &access) {
     return at.Line && isSame(access.place, at);

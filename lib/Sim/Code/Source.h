@@ -16,29 +16,29 @@
 
 namespace greta::sim {
 
-/// An access in the source, and the arguments that it reaches memory through.
+/// Describes an access in the source and the arguments that it reaches.
 struct SourceAccess {
   llvm::DILineInfo place;
   llvm::SmallVector<unsigned, 2> arguments;
-  bool elsewhere = false; ///< a pointer that comes from memory, for example
+  bool elsewhere = false; ///< e.g. a pointer loaded from memory
 };
 
 class Source {
 public:
-  /// Null where the code object has no line table; `accesses` is the text of
-  /// greta.accesses.
+  /// Returns null if the code object has no line table. `accesses` is the text
+  /// of greta.accesses.
   static std::unique_ptr<Source>
   read(std::unique_ptr<llvm::MemoryBuffer> bytes,
        std::unique_ptr<llvm::object::ObjectFile> object,
        llvm::StringRef accesses);
 
-  /// The source line of an instruction; Line 0: unknown.
+  /// Returns the source line of an instruction; Line 0: unknown.
   llvm::DILineInfo place(uint64_t address);
-  /// The line of the source, if it can be read, with a caret below.
+  /// Returns the line of the source, if it can be read, with a caret below.
   static std::string excerpt(const llvm::DILineInfo &at);
-  /// "k.py:12"; empty when nobody knows.
+  /// Returns "k.py:12", or "" if the line is unknown.
   std::string shortPlace(uint64_t address);
-  /// Null when nobody knows.
+  /// Returns null if the access is unknown.
   const SourceAccess *access(uint64_t address);
 
 private:

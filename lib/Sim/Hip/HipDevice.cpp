@@ -88,7 +88,7 @@ hipError_t State::refuseWhileAnyCaptures(const char *call, hipError_t e) {
 
 extern "C" {
 
-/// Chooses the chip, before or between uses; 0 when the simulator has it.
+/// Chooses the chip, before or between uses; returns 0 if there is such a chip.
 int greta_hip_sim_set_chip(const char *chip) {
   State &state = State::get();
   std::lock_guard<std::recursive_mutex> guard(state.lock);
@@ -96,7 +96,7 @@ int greta_hip_sim_set_chip(const char *chip) {
     return 0;
   return state.choose(chip) == hipSuccess ? 0 : 1;
 }
-/// The names that it takes, with a space behind each.
+/// Returns the names that it takes, with a space behind each.
 const char *greta_hip_sim_chips(void) {
   static const std::string names = [] {
     std::string all;
@@ -106,7 +106,7 @@ const char *greta_hip_sim_chips(void) {
   }();
   return names.c_str();
 }
-/// "all", "none" or a list, as GRETA_SIM_CHECKS; 0 when understood.
+/// Takes "all", "none" or a list, as GRETA_SIM_CHECKS; 0 when understood.
 int greta_hip_sim_set_checks(const char *text) {
   State &state = State::get();
   std::lock_guard<std::recursive_mutex> guard(state.lock);
@@ -118,7 +118,7 @@ int greta_hip_sim_set_checks(const char *text) {
   state.checks = *parsed;
   return 0;
 }
-/// Whether launches want to know what their arguments are.
+/// Returns whether launches want to know what their arguments are.
 int greta_hip_sim_wants_arguments(void) {
   State &state = State::get();
   std::lock_guard<std::recursive_mutex> guard(state.lock);
@@ -131,7 +131,7 @@ void greta_hip_sim_set_arguments(const greta_hip_sim_argument *arguments,
   for (const greta_hip_sim_argument &a : llvm::ArrayRef(arguments, count))
     State::arguments.push_back({a.address, a.bytes, a.element_bytes, a.name});
 }
-/// The text of this thread's latest error; valid until its next call.
+/// Returns this thread's latest error; the text is valid until its next call.
 const char *greta_hip_sim_last_error(void) { return State::message.c_str(); }
 
 hipError_t hipInit(unsigned flags) {
@@ -187,7 +187,7 @@ hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device) {
   ENTER();
   if (!uuid || device)
     return hipErrorInvalidValue;
-  // The chip's name: one of each kind.
+  // The UUID is the chip's name, as there is one device of each kind.
   std::strncpy(uuid->bytes, state.device->chip().str().c_str(),
                sizeof(uuid->bytes));
   return hipSuccess;

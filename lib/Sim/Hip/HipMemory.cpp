@@ -10,12 +10,12 @@ static MemoryUse::Range span(const void *p, size_t bytes) {
   return {begin, begin + bytes};
 }
 
-/// Whether [p, p+bytes) is host memory or inside one device allocation.
+/// Checks that [p, p+bytes) is host memory or inside one device allocation.
 static hipError_t range(State &state, const void *p, size_t bytes,
                         const char *what) {
   auto [base, size] = state.device->allocationOf(p);
   if (!base)
-    return hipSuccess; // host memory: not ours to know
+    return hipSuccess; // host memory has no known bounds
   uint64_t offset =
       uint64_t(static_cast<const char *>(p) - static_cast<char *>(base));
   if (size - offset >= bytes)

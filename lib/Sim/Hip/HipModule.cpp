@@ -14,7 +14,7 @@ struct ihipModule_t {
 };
 
 namespace {
-/// Handles that are alive, so that a stale or foreign one is an error.
+/// Keeps the live handles, so that a stale or foreign one is an error.
 struct Handles {
   std::set<void *> modules, streams, events, graphs, execs;
   ihipStream_t nullStream;
@@ -41,8 +41,8 @@ static ihipStream_t &streamOf(hipStream_t s) {
   return s ? *s : handles().nullStream;
 }
 
-/// The clock of work that the stream gets now. The null stream waits for
-/// all blocking streams, and these wait for it.
+/// Returns the clock of work that the stream gets now. The null stream waits
+/// for all blocking streams, and these wait for it.
 static StreamOrder::Clock &doneBefore(hipStream_t s) {
   const StreamOrder &order = State::get().order;
   ihipStream_t &stream = streamOf(s);
@@ -83,15 +83,15 @@ hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
   return op(stream);
 }
 
-/// Whether somebody who asks has to ask again: seven times of eight while there
-/// is work that the host has not seen done. If all were done at once, each of
-/// the runtime's questions whether it can release memory would order the work
-/// before it, and no race would be left.
+/// Returns whether a query has to be repeated: seven of eight, while the host
+/// has not seen some work done. If all were done at once, each query of the
+/// runtime before it releases memory would order the work in front of it, and
+/// no race would be found.
 static bool takesTime(const StreamOrder::Clock &done, unsigned &asked) {
   return !State::get().order.isFinished(done) && ++asked % 8;
 }
 
-/// Copies memory that may not all be there; false when it is not.
+/// Copies memory that may not all be mapped; returns false if it is not.
 static bool copyOf(const void *from, llvm::MutableArrayRef<uint8_t> to) {
   iovec local{to.data(), to.size()},
       remote{const_cast<void *>(from), to.size()};
@@ -99,8 +99,8 @@ static bool copyOf(const void *from, llvm::MutableArrayRef<uint8_t> to) {
          ssize_t(to.size());
 }
 
-/// HIP passes no length: the image's own headers tell it, and what they say may
-/// lie outside the memory of this process.
+/// Copies an image. HIP passes no length, so the image's own headers tell it,
+/// and may point outside the memory of this process.
 static llvm::Expected<std::vector<uint8_t>> copyImage(const void *image) {
   std::vector<uint8_t> bytes(ObjectHeaderBytes);
   if (!copyOf(image, bytes))
@@ -221,7 +221,7 @@ hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,
   return hipSuccess;
 }
 
-/// The values of `params` where the code object says that arguments are.
+/// Packs the values of `params` to the offsets that the code object gives.
 static hipError_t packed(const KernelInfo &info, void **params, State &state,
                          std::vector<uint8_t> &bytes) {
   bytes.resize(info.explicitKernargBytes);
@@ -237,7 +237,7 @@ static hipError_t packed(const KernelInfo &info, void **params, State &state,
   return hipSuccess;
 }
 
-/// Headers before ROCm 5.5 do not have it.
+/// Headers before ROCm 5.5 lack this function.
 hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gx,
                                             unsigned gy, unsigned gz,
                                             unsigned bx, unsigned by,
@@ -354,7 +354,7 @@ hipError_t hipStreamQuery(hipStream_t stream) {
 hipError_t hipStreamAddCallback(hipStream_t stream,
                                 hipStreamCallback_t callback, void *data,
                                 unsigned flags) {
-  // Without the lock: other threads go on while the function runs.
+  // The lock is free, so other threads go on while the function runs.
   hipError_t before = hipStreamSynchronize(stream);
   if (before != hipSuccess || !callback || flags)
     return before != hipSuccess ? before : invalid("hipStreamAddCallback");

@@ -27,25 +27,25 @@
 
 namespace greta::sim::hip {
 
-/// Takes the stream that it runs on: a graph's operations run on the stream
-/// that launches the graph.
+/// Runs on the stream that it is given: for a graph's operations that is the
+/// stream that launches the graph.
 using Operation = std::function<hipError_t(hipStream_t)>;
 
 struct Graph {
   std::vector<Operation> operations;
 };
 
-/// A stream's capture that is under way.
+/// The capture that a stream is in.
 struct Capture {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   hipStreamCaptureMode mode;
   std::thread::id thread;
   bool valid = true;
-  /// Whether calls of this thread that cannot be captured disturb it.
+  /// Returns whether calls of this thread that cannot be captured disturb it.
   bool disturbedHere() const;
 };
 
-/// Entered at the start of every API function.
+/// Every API function enters this first.
 struct State {
   std::recursive_mutex lock;
   std::unique_ptr<Device> device;
@@ -55,7 +55,7 @@ struct State {
   /// Belongs to the calling thread, as in HIP.
   static thread_local hipError_t last;
   static thread_local std::string message;
-  /// The arguments of the next launch, if its caller says so.
+  /// The arguments of the next launch, if its caller describes them.
   static thread_local std::vector<ArgumentExtent> arguments;
   uint64_t allocated = 0;
   StreamOrder order;
@@ -71,19 +71,19 @@ struct State {
   hipError_t report(hipError_t e, llvm::Error text) {
     return report(e, llvm::toString(std::move(text)));
   }
-  /// A call that must not come while this thread, or any in global mode,
+  /// Refuses a call that may not come while this thread, or any in global mode,
   /// captures: allocating, freeing, waiting for another stream.
   hipError_t refuseWhileCapturing(const char *call);
-  /// A call that waits for the whole device: no thread may be capturing in any
-  /// mode.
+  /// Refuses a call that waits for the whole device while any thread captures,
+  /// in any mode.
   hipError_t refuseWhileAnyCaptures(const char *call, hipError_t e);
 };
 
-/// Runs now, or records when the stream is being captured.
+/// Runs the operation, or records it if the stream is being captured.
 hipError_t submit(hipStream_t stream, Operation op);
-/// Says what an operation did; with CheckPrograms it is an error if that races.
+/// Notes what an operation did; with CheckPrograms a race is an error.
 hipError_t did(hipStream_t stream, StreamOrder::Operation op);
-/// The host has seen all work of the stream done.
+/// Notes that the host has seen all work of the stream done.
 void finish(hipStream_t stream);
 
 } // namespace greta::sim::hip
@@ -98,8 +98,8 @@ void finish(hipStream_t stream);
   if (hipError_t opened = state.open(); opened != hipSuccess)                  \
   return opened
 
-/// An argument as the runtime describes it; of what is no tensor element_bytes
-/// is 0.
+/// Describes an argument as the runtime does; element_bytes is 0 if it is no
+/// tensor.
 struct greta_hip_sim_argument {
   uint64_t address, bytes, element_bytes;
   const char *name;
@@ -115,7 +115,7 @@ struct ihipStream_t : greta::sim::hip::StreamOrder::Stream {
   unsigned asked = 0;
 };
 struct ihipEvent_t {
-  /// The capture that it was last recorded in.
+  /// The capture that recorded it last.
   std::weak_ptr<greta::sim::hip::Capture> capture;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;

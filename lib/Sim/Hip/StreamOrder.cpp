@@ -10,7 +10,7 @@ using namespace greta::sim::hip;
 using llvm::Twine;
 using Range = MemoryUse::Range;
 
-/// The oldest operations of streams that nobody waits for are dropped.
+/// Streams that nobody waits for drop their oldest operations beyond these.
 static constexpr size_t MostPending = 1024;
 
 static bool isBehind(const StreamOrder::Clock &clock,
@@ -46,7 +46,7 @@ void StreamOrder::forget(uint64_t base, uint64_t bytes) {
                      [&](const Range &r) { return r.begin - base < bytes; });
 }
 
-/// The first bytes that both have.
+/// Returns the first bytes that both have.
 static std::optional<Range> common(llvm::ArrayRef<Range> a,
                                    llvm::ArrayRef<Range> b) {
   while (!a.empty() && !b.empty()) {
@@ -58,7 +58,7 @@ static std::optional<Range> common(llvm::ArrayRef<Range> a,
   return std::nullopt;
 }
 
-/// " (its 'y')", if the bytes are a part of an argument that has a name.
+/// Returns " (its 'y')" if the bytes are a part of an argument with a name.
 static std::string argumentAt(const StreamOrder::Operation &op,
                               uint64_t address) {
   for (const ArgumentExtent &a : op.arguments)
@@ -67,7 +67,7 @@ static std::string argumentAt(const StreamOrder::Operation &op,
   return "";
 }
 
-/// A text of how `now` uses bytes that `before` uses, if one of them writes.
+/// Describes how `now` uses bytes that `before` uses, if one of them writes.
 static std::string conflict(const StreamOrder::Operation &now,
                             const StreamOrder::Operation &before,
                             const Device &device) {
@@ -104,7 +104,7 @@ static std::string conflict(const StreamOrder::Operation &now,
 
 std::string StreamOrder::add(Stream &stream, Operation op,
                              const Device &device) {
-  // The rest is nobody's: pageable memory of the host, scratch, arguments.
+  // Other memory is not checked: pageable host memory, scratch, arguments.
   for (auto *ranges : {&op.use.reads, &op.use.writes, &op.use.atomics})
     llvm::erase_if(*ranges, [&](const Range &r) {
       return !device.allocationOf(reinterpret_cast<void *>(r.begin)).first;

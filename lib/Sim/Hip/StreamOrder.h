@@ -34,20 +34,20 @@ public:
   };
 
   Stream makeStream() { return {++streams, {}}; }
-  /// Submits an operation that has run; the text of its race, or "".
+  /// Submits an operation that has run; returns the text of its race, or "".
   std::string add(Stream &stream, Operation op, const Device &device);
   void join(Clock &to, const Clock &from) const;
-  /// The host has seen these operations done.
+  /// Notes that the host has seen these operations done.
   void finish(const Clock &done);
   void finishAll() { pending.clear(); }
-  /// Whether the host has seen all of it done.
+  /// Returns whether the host has seen all of it done.
   bool isFinished(const Clock &done) const;
-  /// The memory was freed: its addresses may be another allocation's.
+  /// Forgets freed memory, whose addresses another allocation may get.
   void forget(uint64_t base, uint64_t bytes);
 
 private:
   uint64_t streams = 0, operations = 0;
-  std::deque<Operation> pending; ///< that the host has not seen done, by number
+  std::deque<Operation> pending; ///< by number; the host has not seen them done
 };
 
 } // namespace greta::sim::hip

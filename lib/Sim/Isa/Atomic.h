@@ -114,7 +114,7 @@ template <class T> T atomicApply(uint32_t op, T old, T x, T cmp) {
   }
 }
 
-/// Operations whose data are the new value and what to compare with.
+/// Returns whether an operation takes a new value and one to compare with.
 inline bool isCompareSwap(uint32_t op) {
   return (op & AtomicOpMask) == AtomicCmpSwap ||
          (op & AtomicOpMask) == AtomicCmpSwapF;

@@ -109,8 +109,7 @@ struct Lanes {
   Resource resource;
   u64 address[MaxLanes], index[MaxLanes], offset[MaxLanes];
   u64 inRange = 0; ///< lanes whose whole access is inside the records
-  /// Consecutive words are consecutive in memory; also where the access crosses
-  /// into the next element.
+  /// Consecutive words are consecutive in memory, even across two elements.
   bool contiguous;
   u64 word(unsigned l, unsigned k) const {
     return contiguous ? address[l] + 4 * k
@@ -121,7 +120,7 @@ struct Lanes {
            resource.inRange(index[l], offset[l] + 4 * k, 4);
   }
 
-  /// Sources by position: address (or none), resource, scalar offset.
+  /// Takes sources by position: address (or none), resource, scalar offset.
   Lanes(Wave &w, const Inst &i, const Operand &va, const Operand &rsrc,
         const Operand &soff, unsigned bytes)
       : resource(w, i, rsrc, soff) {

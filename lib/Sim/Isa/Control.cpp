@@ -87,7 +87,7 @@ void wait(Wave &w, const Inst &i) {
     return w.fault(i, "only the workgroup barrier (-1) is supported");
   waitBarrier(w, i);
 }
-/// Waves that arrived in bits 16 and up, members in 4 and up, valid in 0.
+/// Sets waves that arrived in bits 16 and up, members in 4 and up, valid in 0.
 void barrierState(Wave &w, const Inst &i) {
   if (w.scalar(i.src[0]) != ~0u)
     return w.fault(i, "only the workgroup barrier (-1) is supported");
@@ -96,8 +96,8 @@ void barrierState(Wave &w, const Inst &i) {
 }
 void yieldWave(Wave &w, const Inst &) { w.state = RunState::Yield; }
 
-/// hwreg(name, offset, size) is kept as text in the modifiers; the binder
-/// leaves id, offset and size in lane[0..2].
+/// Returns the id. The modifiers keep hwreg(name, offset, size) as text; the
+/// binder leaves id, offset and size in lane[0..2].
 unsigned hwregId(const Inst &i) { return i.lane[0]; }
 enum HardwareRegister : unsigned {
   Mode = 1,
@@ -111,7 +111,7 @@ enum HardwareRegister : unsigned {
   ShaderCycles = 29,
   ShaderCyclesHigh = 30
 };
-/// A register's value and which of its bits the simulator has.
+/// Holds a register's value and which of its bits the simulator has.
 struct HwregValue {
   uint32_t value = 0, known = 0;
 };
@@ -156,7 +156,7 @@ void getreg(Wave &w, const Inst &i) {
   w.setScalar(i.dst[0], r.value >> i.lane[1] & fieldMask(i));
 }
 void setField(Wave &w, const Inst &i, uint32_t x) {
-  if (hwregId(i) == SchedMode) // what the hardware may assume about hazards
+  if (hwregId(i) == SchedMode) // the hint about hazards changes nothing
     return;
   if (w.chip->isGfx10() && hwregId(i) / 2 == FlatScratch / 2) {
     w.s[slot::FlatScratch + hwregId(i) % 2] = x;
@@ -180,7 +180,7 @@ void denormMode(Wave &w, const Inst &i) {
   w.mode = (w.mode & ~0xf0u) | (uint32_t(i.imm) & 15) << 4;
   w.applyMode();
 }
-/// While VSKIP is set, vector instructions are not issued (Workgroup.cpp).
+/// Sets VSKIP, during which no vector instruction is issued (Workgroup.cpp).
 void setVskip(Wave &w, const Inst &i) {
   bool skip = w.scalar(i.src[0]) >> (w.scalar(i.src[1]) & 31) & 1;
   w.mode = (w.mode & ~ModeVskip) | (skip ? ModeVskip : 0);
@@ -271,7 +271,7 @@ const OpInfo table[] = {
     ROW("v_nop", nothing, "=", Valu),
     ROW("v_pipeflush", nothing, "=", Valu),
     ROW("v_clrexcp", nothing, "=", Valu),
-    // Cache policy bits directly after the name parse as an operand.
+    // The name is followed by cache policy bits, which parse as an operand.
     {"buffer_wbl2", nothing, "=x", 0, Optional, Unit::Other},
     {"buffer_inv", nothing, "=x", 0, Optional, Unit::Other},
     ROW("buffer_invl2", nothing, "=", Other),

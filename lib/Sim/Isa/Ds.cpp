@@ -42,12 +42,12 @@ void put(Wave &w, const Inst &i, unsigned lane, uint64_t a, uint8_t *p,
 
 enum Extend : u32 { Zero = 0, Sign = 0x100, KeepLow = 0x200, KeepHigh = 0x400 };
 
-/// param: bytes, and how a narrow value fills the register.
+/// Widens a narrow value. `param` has its bytes and how it fills the register.
 u32 widen(u32 x, u32 param, u32 old) {
   unsigned bytes = param & 0xff;
   if (param & Sign)
     x = bytes == 1 ? u32(int32_t(int8_t(x))) : u32(int32_t(int16_t(x)));
-  if (param & KeepHigh) // d16: the other half stays
+  if (param & KeepHigh) // d16 keeps the other half
     return (old & 0xffff0000) | (x & 0xffff);
   if (param & KeepLow)
     return (old & 0xffff) | x << 16;
@@ -99,7 +99,7 @@ void write(Wave &w, const Inst &i) {
     put(w, i, l, x, p, value, bytes);
   }
 }
-/// Two addresses: offsets count elements (times 64 in the st64 forms).
+/// Reads from two addresses; offsets count elements (times 64 in st64 forms).
 void read2(Wave &w, const Inst &i) {
   alignas(32) u32 t[MaxLanes];
   const u32 *a = w.rows(i.src[0], 1, t);
@@ -148,7 +148,7 @@ void write2(Wave &w, const Inst &i) {
     }
   }
 }
-/// Operands: address, data [, data2]; a destination in the rtn forms.
+/// Takes address, data [, data2]; the rtn forms have a destination.
 template <class T> void atomicT(Wave &w, const Inst &i) {
   constexpr unsigned words = sizeof(T) / 4;
   alignas(32) u32 t[5][MaxLanes];
@@ -175,7 +175,7 @@ template <class T> void atomicT(Wave &w, const Inst &i) {
                      int(l));
     T first = get(x, l), second = get(y, l);
     // gfx9 and gfx10 have the compare value first, then the new one; gfx11 and
-    // gfx12 the other way round.
+    // gfx12 have them the other way round.
     bool compares = isCompareSwap(op);
     bool newFirst = w.chip->isGfx11Plus() && compares;
     T value = compares && !newFirst ? second : first;
@@ -200,7 +200,7 @@ void atomic(Wave &w, const Inst &i) {
     atomicT<u32>(w, i);
 }
 
-/// Two exchanges, offsets as in the reads above.
+/// Exchanges two values, with offsets as in the reads above.
 template <class T> void exchange2(Wave &w, const Inst &i) {
   constexpr unsigned bytes = sizeof(T), words = bytes / 4;
   alignas(32) u32 t[5][MaxLanes];
@@ -229,7 +229,7 @@ template <class T> void exchange2(Wave &w, const Inst &i) {
       d[k][l] = out[k / words][k % words];
   }
 }
-/// Each of two words is replaced, without its top bit, where that is set.
+/// Replaces each word whose operand has its top bit set, by the other bits.
 void conditionalExchange(Wave &w, const Inst &i) {
   alignas(32) u32 t[3][MaxLanes];
   const u32 *a = w.rows(i.src[0], 1, t[0]), *x = w.rows(i.src[1], 2, t[1]);
@@ -250,8 +250,8 @@ void conditionalExchange(Wave &w, const Inst &i) {
     note(w, i, l, address, 8, Access::Atomic);
   }
 }
-/// A counter at M0 + offset moves by the number of active lanes; all get its
-/// old value.
+/// Moves a counter at M0 + offset by the number of active lanes, which all get
+/// its old value.
 template <bool Append> void count(Wave &w, const Inst &i) {
   u32 address = (w.s[slot::M0] & 0xffff) + u32(i.imm), old;
   if (!w.exec)
@@ -268,7 +268,7 @@ template <bool Append> void count(Wave &w, const Inst &i) {
   uint32_t *d = w.v[i.dst[0].index];
   forLanes(w, [&](unsigned l) { d[l] = old; });
 }
-/// Lane l's word at M0 + offset + 4 * l.
+/// Reads or writes lane l's word at M0 + offset + 4 * l.
 template <bool Write> void addTid(Wave &w, const Inst &i) {
   alignas(32) u32 t[MaxLanes];
   u32 base = (w.s[slot::M0] & 0xffff) + u32(i.imm);

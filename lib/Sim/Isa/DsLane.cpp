@@ -9,7 +9,7 @@ namespace {
 
 using u32 = uint32_t;
 
-/// Pull: lane l takes the value of lane addr/4.
+/// Pulls: lane l takes the value of lane addr/4.
 void bpermute(Wave &w, const Inst &i) {
   alignas(32) u32 t[2][MaxLanes], out[MaxLanes];
   const u32 *a = w.rows(i.src[0], 1, t[0]), *d = w.rows(i.src[1], 1, t[1]);
@@ -23,7 +23,7 @@ void bpermute(Wave &w, const Inst &i) {
   uint32_t *to = w.v[i.dst[0].index];
   forLanes(w, [&](unsigned l) { to[l] = out[l]; });
 }
-/// Push: lane l gives its value to lane addr/4.
+/// Pushes: lane l gives its value to lane addr/4.
 void permute(Wave &w, const Inst &i) {
   alignas(32) u32 t[2][MaxLanes], out[MaxLanes] = {};
   const u32 *a = w.rows(i.src[0], 1, t[0]), *d = w.rows(i.src[1], 1, t[1]);
@@ -63,9 +63,9 @@ void swizzle(Wave &w, const Inst &i) {
   forLanes(w, [&](unsigned l) { to[l] = out[l]; });
 }
 
-/// gfx950's transposed reads: 16 lanes hand each other elements, so that each
-/// ends up with a column (as AMD's rocRoller checks on the device in its test
-/// TransposeLoads). param: element bits.
+/// Does gfx950's transposed reads. 16 lanes hand each other elements, so that
+/// each ends up with a column (as AMD's rocRoller checks on the device in its
+/// test TransposeLoads). param: element bits.
 void readTranspose(Wave &w, const Inst &i) {
   alignas(32) u32 t[MaxLanes];
   const u32 *a = w.rows(i.src[0], 1, t);
@@ -97,8 +97,8 @@ void readTranspose(Wave &w, const Inst &i) {
     u32 out[4] = {};
     unsigned group = l & ~15u, column = l & 15;
     for (unsigned k = 0; k < count; ++k) {
-      // The 16 lanes' data is a matrix, `count` rows of 16 columns, row k held
-      // by the 16 / count lanes that follow each other.
+      // The 16 lanes' data is a matrix of `count` rows and 16 columns.
+      // Consecutive groups of 16 / count lanes hold one row each.
       unsigned flat = k * 16 + column;
       u32 v = element(group + flat / count, flat % count);
       unsigned at = k * bits;

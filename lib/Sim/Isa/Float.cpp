@@ -5,7 +5,7 @@
 using namespace greta::sim;
 
 #if defined(__x86_64__)
-// MXCSR: all exceptions masked; rounding in bits 13-14, FTZ bit 15, DAZ bit 6.
+// MXCSR masks all exceptions; it has rounding in bits 13-14, FTZ 15, DAZ 6.
 uint32_t greta::sim::hostControl(unsigned round, unsigned denorm) {
   static const uint32_t rounds[] = {0, 2, 1, 3}; // nearest, +inf, -inf, zero
   uint32_t c = 0x1f80 | rounds[round & 3] << 13;
@@ -18,7 +18,7 @@ uint32_t greta::sim::hostControl(unsigned round, unsigned denorm) {
 uint32_t greta::sim::currentControl() { return _mm_getcsr(); }
 void greta::sim::setControl(uint32_t c) { _mm_setcsr(c); }
 #else
-// Elsewhere only the rounding mode is switched: denormals are always kept.
+// Other hosts switch only the rounding mode and always keep denormals.
 uint32_t greta::sim::hostControl(unsigned round, unsigned) {
   static const int rounds[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
                                FE_TOWARDZERO};

@@ -20,7 +20,7 @@ namespace greta::sim {
 struct Half;
 struct BHalf;
 
-/// Host control word for MODE's 2-bit round and denormal fields.
+/// Returns the host's control word for MODE's 2-bit round and denormal fields.
 uint32_t hostControl(unsigned round, unsigned denorm);
 uint32_t currentControl();
 void setControl(uint32_t c);
@@ -48,13 +48,13 @@ inline float halfToFloat(uint16_t h) {
 inline uint16_t floatToHalf(float f) {
   return llvm::bit_cast<uint16_t>(_Float16(f));
 }
-/// One rounding from double: to float by round-to-odd, then to half.
+/// Rounds only once: to float by round-to-odd, then to half.
 inline uint16_t doubleToHalf(double d) {
   float f = float(d);
   double back = double(f);
   uint32_t b = llvm::bit_cast<uint32_t>(f);
   if (back != d && !(b & 1) && d == d && std::fabs(f) < 3e38f)
-    // Towards d by one unit: that neighbour is odd.
+    // The neighbour one unit towards d is odd.
     b += ((back < d) == !(b >> 31)) ? 1 : -1;
   return floatToHalf(llvm::bit_cast<float>(b));
 }

@@ -31,7 +31,7 @@ Layout fp8Layout(bool bf8, bool fnuz) {
   return bf8 ? Layout{5, 2, fnuz ? 16 : 15} : Layout{4, 3, fnuz ? 8 : 7};
 }
 
-/// The value of a code taken as a finite one.
+/// Returns the value of a code taken as a finite one.
 float valueOf(uint32_t code, Layout f) {
   uint32_t m = code & ((1u << f.mantissaBits) - 1),
            e = code >> f.mantissaBits & ((1u << f.exponentBits) - 1);
@@ -41,8 +41,8 @@ float valueOf(uint32_t code, Layout f) {
   return code >> (f.exponentBits + f.mantissaBits) & 1 ? -x : x;
 }
 
-/// |f| (finite) in a format without upper bound: codes past the format's last
-/// mean overflow.
+/// Rounds |f| (finite) to a code of a format without upper bound. Codes past
+/// the format's last mean overflow.
 uint32_t roundMagnitude(float f, Layout to, SmallRounding rounding) {
   uint32_t b = llvm::bit_cast<uint32_t>(f) & 0x7fffffff;
   int e = int(b >> 23);
@@ -175,7 +175,7 @@ float readWide(u32 wide, const u32 *rows, unsigned e, unsigned lane) {
   return wide == F16 ? halfToFloat(h) : bf16ToFloat(h);
 }
 
-/// f * 2^n in one rounding; NaN for the scale 255.
+/// Returns f * 2^n in one rounding; NaN for the scale 255.
 float scaled(float f, u32 scale, bool divide) {
   int e = int(scale >> 23 & 0xff);
   if (e == 255)
@@ -195,7 +195,7 @@ uint8_t narrowOne(float f, u32 small, const Wave &w, SmallRounding r) {
   }
 }
 
-/// `bits` bits of x to bit `at` of a lane's registers.
+/// Writes `bits` bits of x to bit `at` of a lane's registers.
 void insert(u32 *rows, unsigned lane, unsigned at, unsigned bits, u32 x) {
   u32 &low = rows[at / 32 * MaxLanes + lane];
   unsigned shift = at % 32;
@@ -280,7 +280,7 @@ void widen(Wave &w, const Inst &i) {
   });
 }
 
-/// f32 to f16 or bf16 (param 1), rounded stochastically into one half.
+/// Rounds f32 to f16 or bf16 (param 1) stochastically, into one half.
 void stochasticHalf(Wave &w, const Inst &i) {
   alignas(32) u32 t[2][MaxLanes];
   const u32 *a = fetch<float>(w, i.src[0], t[0]),
@@ -302,14 +302,14 @@ void stochasticHalf(Wave &w, const Inst &i) {
   });
 }
 
-/// One step of the shift register the stochastic conversions are seeded from.
+/// Steps the shift register that seeds the stochastic conversions.
 u32 prng(u32 a) { return a << 1 ^ (a >> 31 ? 197 : 0); }
 
 #define NARROW(name, types, param)                                             \
   {"v_cvt_" name, narrow, types, param, 0, Unit::Valu}
 #define WIDEN(name, types, param)                                              \
   {"v_cvt_" name, widen, types, param, 0, Unit::Valu}
-// The same instruction for fp8 and bf8, or for fp6 and bf6.
+// Defines an instruction for fp8 and bf8, or for fp6 and bf6.
 #define NARROW2(before, name, after, types, param)                             \
   NARROW(before "fp" name after, types,                                        \
          (param) | (name[0] == '8' ? FP8 : FP6)),                              \

@@ -13,7 +13,7 @@
 
 namespace greta::sim {
 
-/// The f32 value of every code: 256 of fp8 or bf8, 64 of fp6 or bf6, 16 of fp4.
+/// Returns the values of all codes: 256 of fp8, bf8, 64 of fp6, bf6, 16 of fp4.
 const float *fp8Values(bool bf8, bool fnuz);
 const float *fp6Values(bool e3m2);
 const float *fp4Values();
@@ -22,8 +22,8 @@ inline float fp8ToFloat(uint8_t x, bool bf8, bool fnuz) {
   return fp8Values(bf8, fnuz)[x];
 }
 
-/// How a conversion rounds: to nearest even, or stochastically: the upper bits
-/// of the 32 random ones are added below the last kept bit.
+/// Says how a conversion rounds: to nearest even, or stochastically, where the
+/// upper bits of the 32 random ones are added below the last kept bit.
 struct SmallRounding {
   bool stochastic = false;
   uint32_t random = 0;
@@ -36,7 +36,7 @@ uint8_t floatToFp8(float f, bool bf8, bool fnuz, bool saturate,
 uint8_t floatToFp6(float f, bool e3m2, SmallRounding rounding = {});
 uint8_t floatToFp4(float f, SmallRounding rounding = {});
 
-/// The conversion instructions of these formats and the stochastic ones.
+/// Lists the conversions of these formats and the stochastic ones.
 OpTable fp8Ops();
 
 } // namespace greta::sim

@@ -79,10 +79,10 @@ void addresses(const Wave &w, const Inst &i, const Operand &va,
   }
 }
 
-/// The host's address of a lane's bytes; in the LDS for flat addresses in its
-/// aperture. Scratch is not contiguous and handled by copyScratch. Loads and
-/// stores may have any address: amdhsa runs waves in the unaligned access mode,
-/// and LLVM merges accesses accordingly; atomics are checked.
+/// Returns the host's address of a lane's bytes, in the LDS for flat addresses
+/// in its aperture. copyScratch handles scratch, which is not contiguous. Loads
+/// and stores may have any address, as amdhsa runs waves in the unaligned
+/// access mode and LLVM merges accesses accordingly; atomics are checked.
 template <Segment S>
 uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
                 Access access, const void *stored = nullptr) {
@@ -178,7 +178,7 @@ template <Segment S> void store(Wave &w, const Inst &i) {
   }
 }
 
-/// Sources: address, data, scalar base. The compare value follows the new one.
+/// Takes address, data, scalar base. The compare value follows the new one.
 template <Segment S, class T> void atomicT(Wave &w, const Inst &i) {
   constexpr unsigned words = sizeof(T) / 4;
   alignas(32) u32 t[4][MaxLanes];
@@ -221,7 +221,7 @@ template <Segment S> void atomic(Wave &w, const Inst &i) {
     atomicT<S, u32>(w, i);
 }
 
-/// To LDS: lane l's data goes to M0 + offset + l * size.
+/// Loads to LDS: lane l's data goes to M0 + offset + l * size.
 template <Segment S> void loadToLds(Wave &w, const Inst &i) {
   u64 a[MaxLanes];
   addresses<S>(w, i, i.src[0], i.src[1], a);
@@ -294,8 +294,8 @@ void loadTranspose(Wave &w, const Inst &i) {
   }
 }
 
-/// A word at the scalar address + offset + 4 * lane. Sources: data in stores,
-/// address.
+/// Accesses the word at the scalar address + offset + 4 * lane. Sources: data
+/// in stores, address.
 template <bool Store> void addTid(Wave &w, const Inst &i) {
   const Operand &base = i.src[Store];
   u64 start = u64(i.imm) + (base.kind == Operand::Sgpr ? w.s64(base.index) : 0);
@@ -314,8 +314,8 @@ template <bool Store> void addTid(Wave &w, const Inst &i) {
   }
 }
 
-/// Up to 32 registers: register k is at address + 4 * k, and takes part when
-/// bit k of M0 is set.
+/// Moves up to 32 registers. Register k is at address + 4 * k, and takes part
+/// when bit k of M0 is set.
 template <Segment S, bool Store> void block(Wave &w, const Inst &i) {
   u64 a[MaxLanes];
   addresses<S>(w, i, i.src[0], i.src[Store ? 2 : 1], a);

@@ -15,7 +15,7 @@
 using namespace greta::sim;
 using llvm::StringRef;
 
-/// "SRC0,DST" to bits 0 to 3.
+/// Parses "SRC0,DST" to bits 0 to 3.
 int64_t greta::sim::parseGprIndex(StringRef text) {
   static const char *const names[] = {"SRC0", "SRC1", "SRC2", "DST"};
   int64_t bits = 0;
@@ -29,7 +29,7 @@ int64_t greta::sim::parseGprIndex(StringRef text) {
   return bits;
 }
 
-/// Moves a register operand; false when that leaves the register file.
+/// Moves a register operand; returns false when it leaves the register file.
 static bool move(Operand &o, unsigned by) {
   if (!o.isVgpr())
     return true;
@@ -96,7 +96,7 @@ void Binder::wrapIndexed(Inst &i) {
   } else if (indexing && i.unit == Unit::Valu) {
     i.inner = &keep(i);
     i.fn = runIndexed;
-    // Its registers are not known here: the checks see none.
+    // The registers are not known here, so the checks see none.
     i.numSrc = 0;
     for (Operand &o : i.dst)
       o = Operand();

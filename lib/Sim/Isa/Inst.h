@@ -16,7 +16,7 @@ namespace greta::sim {
 
 constexpr unsigned MaxLanes = 64;
 
-/// Slots of the scalar register file. 0-105 are s0-s105.
+/// Numbers the scalar register file. 0-105 are s0-s105.
 namespace slot {
 enum : uint16_t {
   VCC = 106,
@@ -36,8 +36,8 @@ enum : uint16_t {
 };
 }
 
-/// Rows of the vector register file: v0-v255, a0-a255, then rows the simulator
-/// uses for permuted or widened operands.
+/// Numbers the vector register file: v0-v255, a0-a255, then rows that the
+/// simulator uses for permuted or widened operands.
 namespace row {
 enum : uint16_t { Agpr = 256, Temp = 512, Count = 544 };
 }
@@ -63,7 +63,7 @@ struct Inst;
 struct OpInfo;
 using Handler = void (*)(Wave &, const Inst &);
 
-/// Class of an instruction, for counts, waits and hazards.
+/// Classes of instructions, for counts, waits and hazards.
 enum class Unit : uint8_t {
   Salu,
   Smem,

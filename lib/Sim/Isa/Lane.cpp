@@ -76,7 +76,7 @@ bool greta::sim::parseDpp(StringRef key, StringRef value, int64_t n, Inst &i) {
   return true;
 }
 
-/// The lane that lane l reads, or -1 when it lies outside the row or wave.
+/// Returns the lane that lane l reads, or -1 outside the row or wave.
 static int sourceLane(unsigned kind, int n, int l, int lanes) {
   int row = l & ~15, in = l & 15;
   switch (kind) {
@@ -121,7 +121,7 @@ static void permute(Wave &w, const Inst &i, bool eight) {
   // The plain instruction may itself write the source: read all lanes first.
   uint32_t (*to)[MaxLanes] = &w.v[row::Temp];
   uint64_t write = w.exec;
-  // Broadcasts write only rows that receive something; RDNA has no masks there.
+  // Broadcasts write only rows that receive something; RDNA does not mask them.
   for (unsigned l = 0; l < w.lanes; ++l) {
     int s = eight ? int((l & ~7u) | (i.dpp8 >> (3 * (l & 7)) & 7))
                   : sourceLane(i.lane[0], i.lane[1], int(l), w.lanes);

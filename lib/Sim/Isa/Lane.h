@@ -15,9 +15,9 @@ void runVopd(Wave &w, const Inst &i);
 
 /// Reads quad_perm, row_shl, row_share, dpp8 and so on into the instruction.
 bool parseDpp(llvm::StringRef key, llvm::StringRef value, int64_t n, Inst &i);
-/// Operands of s_set_gpr_idx_on by name.
+/// Parses the operands of s_set_gpr_idx_on by name.
 int64_t parseGprIndex(llvm::StringRef text);
-/// Matrix formats by number or name.
+/// Parses matrix formats by number or name.
 uint8_t parseFormat(llvm::StringRef text, int64_t n);
 
 } // namespace greta::sim

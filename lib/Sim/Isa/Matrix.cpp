@@ -86,7 +86,7 @@ GRETA_CLONES void decodeU4(const Row *rows, unsigned items, Plane *out) {
   });
 }
 
-/// Formats of at most 8 bits through a table of all codes.
+/// Decodes formats of at most 8 bits by a table of all codes.
 GRETA_CLONES void decodeTable(const Row *rows, unsigned items, unsigned bits,
                               const float *values, Plane *out) {
   uint32_t mask = (1u << bits) - 1;
@@ -178,7 +178,7 @@ void matrix::decode(Elem e, const Row *rows, unsigned items, DecodeOptions o,
                     Plane *out) {
   switch (e) {
   case Elem::F64:
-    return; // pairs of words, see Mfma.cpp
+    return; // Mfma.cpp handles pairs of words
   case Elem::F32:
     std::memcpy(out, rows, items * sizeof(Plane));
     break;

@@ -78,7 +78,7 @@ struct DecodeOptions {
 void decode(Elem e, const Row *rows, unsigned items, DecodeOptions o,
             Plane *out);
 
-/// d(i, j) = c(i, j) + sum over k of a(i, k) * b(k, j), where
+/// Computes d(i, j) = c(i, j) + sum over k of a(i, k) * b(k, j), where
 ///   a(i, k) = a[aOff[k] + i]    b(k, j) = b[bOff[k] + j]
 ///   c(i, j) = c[cOff[i] + j]    d(i, j) = d[dOff[i] + j]
 /// Row i of c is read before row i of d is written. n is 4, 16 or 32 and `rows`
@@ -93,7 +93,7 @@ struct Product {
 void multiplyF32(const Product &p);
 void multiplyI32(const Product &p, bool saturate);
 
-/// Round to nearest even with denormals kept (or flushed), whatever MODE says.
+/// Rounds to nearest even and keeps denormals (or flushes), whatever MODE says.
 struct MatrixScope {
   uint32_t back;
   bool active;
@@ -109,8 +109,8 @@ struct MatrixScope {
   }
 };
 
-/// The accumulator input: registers (copied when D overlaps them elsewhere) or
-/// a constant, for which every offset is zero.
+/// Holds the accumulator input: registers (copied when D overlaps them
+/// elsewhere) or a constant, for which every offset is zero.
 struct Accumulator {
   const uint32_t *base;
   bool constant;

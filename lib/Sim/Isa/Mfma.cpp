@@ -50,8 +50,7 @@ struct Layout {
   uint16_t d[64];     ///< row * 64 + lane of column 0
 };
 
-/// The plane and the lane group that hold element k of a lane group's matrix
-/// row.
+/// Says which plane and lane group hold element k of a lane group's matrix row.
 struct Place {
   unsigned plane, group;
 };
@@ -84,7 +83,7 @@ Layout makeLayout(const Shape &s, unsigned aBlock, unsigned block, Elem a,
 
 unsigned accumulatorWords(const Shape &s) { return s.m * s.m * s.blocks / 64; }
 
-/// B as the lanes see it after the swizzle BLGP asks for.
+/// Permutes B's lanes as the swizzle in BLGP asks for.
 void swizzleLanes(Plane *b, unsigned items, unsigned blgp) {
   for (unsigned e = 0; e < items; ++e) {
     Plane t;
@@ -113,7 +112,7 @@ void run(Product &p, Acc acc) {
 }
 
 const Shape &shapeOf(const Inst &i);
-/// The layout of a block without broadcast, computed once per instruction kind.
+/// Returns a block's layout without broadcast, computed once per instruction.
 const Layout &layoutOf(const Inst &i, unsigned block);
 
 void mfma(Wave &w, const Inst &i) {
@@ -163,16 +162,15 @@ void mfma(Wave &w, const Inst &i) {
   }
 }
 
-/// 2^(e - 127) for an E8M0 scale, NaN for 255, in double to have the range of
-/// two.
+/// Returns 2^(e - 127) for an E8M0 scale, NaN for 255. A double has the range
+/// of two scales.
 double scaleOf(const uint32_t *row, unsigned lane, unsigned byte) {
   unsigned e = row[lane] >> (8 * byte) & 0xff;
   return e == 255 ? std::nan("") : std::ldexp(1.0, int(e) - 127);
 }
 
-/// The same product with a scale per 32 elements of k of A's rows and B's
-/// columns. Each block of 32 is summed in f32; scaling and adding round once
-/// more.
+/// Multiplies with a scale per 32 elements of k of A's rows and B's columns.
+/// Each block of 32 is summed in f32; scaling and adding round once more.
 void mfmaScaled(Wave &w, const Inst &i) {
   const Shape &s = shapeOf(i);
   if (i.cbsz > 4 || i.blgp > 4)
@@ -227,7 +225,7 @@ void smfmac(Wave &w, const Inst &i) {
   decode(s.a, &w.v[i.src[0].index], kept, o, a);
   decode(s.b, &w.v[i.src[1].index], items, o, b);
   MatrixScope scope(w, false);
-  // A lane needs 2 * kept bits of indices. CBSZ 0: ABID chooses which.
+  // A lane needs 2 * kept bits of indices, which ABID chooses if CBSZ is 0.
   unsigned bits = 2 * kept, sets = 32 / bits,
            set = i.cbsz & 3 ? 0 : i.abid % sets;
   const uint32_t *index = w.v[i.src[2].index];
@@ -257,7 +255,7 @@ double readDouble(const uint32_t *row, unsigned lane) {
 void mfmaF64(Wave &w, const Inst &i) {
   const Shape &s = shapeOf(i);
   unsigned m = s.m;
-  // Negation takes BLGP's place on gfx942 and later; gfx90a has neither.
+  // BLGP holds the negation on gfx942 and later; gfx90a has neither.
   unsigned neg = w.chip->family == Family::GFX90A ? 0 : i.blgp;
   alignas(32) double a[64], b[64], c[4][64];
   for (unsigned l = 0; l < 64; ++l) {
@@ -479,7 +477,7 @@ unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
   const Shape &s = shapeOf(i);
   bool mi200 = chip.family == Family::GFX90A,
        mi350 = chip.family == Family::GFX950;
-  // FLOP per cycle and SIMD, from the peak rates AMD publishes.
+  // Counts FLOP per cycle and SIMD, from the peak rates AMD publishes.
   unsigned rate;
   switch (s.a) {
   case Elem::F32:
@@ -508,7 +506,7 @@ unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
       rate *= 2;
   }
   unsigned flop = 2u * s.m * s.m * s.k * s.blocks / (s.sparse ? 2 : 1);
-  // Small shapes do not get faster on faster chips (LLVM, SISchedule.td).
+  // Small shapes are no faster on faster chips (LLVM, SISchedule.td).
   unsigned least = s.m == 4 ? (s.a == Elem::F64 ? 4 : 2) : s.m == 16 ? 4 : 8;
   if (s.blocks > 1 && s.m > 4)
     least *= 2;
@@ -518,9 +516,9 @@ unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
 unsigned greta::sim::matrixCycles(const Chip &chip, const Inst &i) {
   if (chip.isGfx9())
     return 4 * matrixPasses(chip, i);
-  // WMMA 16x16x16 f16: 512 and 1024 FLOP per cycle and CU of two SIMDs on RDNA3
-  // and RDNA4. RDNA3 does 8-bit integers at the same rate and 4-bit ones at
-  // twice it; RDNA4 doubles with each halving of the width. Sparse forms
+  // WMMA 16x16x16 f16 does 512 and 1024 FLOP per cycle and CU of two SIMDs on
+  // RDNA3 and RDNA4. RDNA3 does 8-bit integers at the same rate and 4-bit ones
+  // at twice it; RDNA4 doubles with each halving of the width. Sparse forms
   // multiply twice the K in the same time.
   llvm::StringRef name = i.op->name;
   unsigned k = name.contains("16x16x64")   ? 64

@@ -60,7 +60,7 @@ template <auto F> constexpr OpInfo op(const char *name) {
   return {name, S::template call<F>, S::types, 0, 0, Unit::Salu};
 }
 
-/// Compares: bool f(A, A).
+/// Handles compares: bool f(A, A).
 template <auto F, class A>
 void compareRun(Wave &w, const Inst &i, bool (*)(A, A)) {
   w.setScc(F(get<A>(w, i.src[0]), get<A>(w, i.src[1])));
@@ -194,7 +194,7 @@ template <class T> T wqm(T a, bool &c) {
       r |= T(15) << k;
   return c = r != 0, r;
 }
-/// One bit for each four.
+/// Sets one bit for each four.
 template <class T> T quadmask(T a, bool &c) {
   T r = 0;
   for (unsigned k = 0; k < sizeof(T) * 2; ++k)
@@ -244,7 +244,7 @@ template <class T, bool One> void bitcmp(Wave &w, const Inst &i) {
   w.setScc((get<T>(w, i.src[0]) >> b & 1) == T(One));
 }
 
-/// saveexec: D = EXEC, EXEC = op(S, EXEC).
+/// Handles saveexec: D = EXEC, EXEC = op(S, EXEC).
 template <class T, auto F, bool Wr> void saveexec(Wave &w, const Inst &i) {
   T e = T(w.exec), s = get<T>(w, i.src[0]);
   bool c = false;
@@ -295,7 +295,7 @@ void cmpkRun(Wave &w, const Inst &i, bool (*)(A, A)) {
 }
 template <auto F> void cmpk(Wave &w, const Inst &i) { cmpkRun<F>(w, i, F); }
 
-/// M0 picks the register, relative to the one named.
+/// Moves the register that M0 picks, relative to the one named.
 template <unsigned Words, bool Dst> void movrel(Wave &w, const Inst &i) {
   unsigned from = i.src[0].index + (Dst ? 0 : w.s[slot::M0]);
   unsigned to = i.dst[0].index + (Dst ? w.s[slot::M0] : 0);
@@ -305,7 +305,7 @@ template <unsigned Words, bool Dst> void movrel(Wave &w, const Inst &i) {
     w.s[to + k] = w.s[from + k];
 }
 
-/// Both registers at once: source by M0[9:0], destination by M0[25:16].
+/// Moves relative to M0[9:0] for the source and M0[25:16] for the destination.
 void movrelsd2(Wave &w, const Inst &i) {
   unsigned from = i.src[0].index + (w.s[slot::M0] & 0x3ff),
            to = i.dst[0].index + (w.s[slot::M0] >> 16 & 0x3ff);

@@ -7,7 +7,7 @@ namespace {
 
 using u32 = uint32_t;
 
-/// A lane function on scalars: operands go through a one-lane row.
+/// Reads a scalar operand through a one-lane row, for a lane function.
 template <class T> T scalarValue(const Wave &w, const Operand &o) {
   uint32_t x = w.scalar(o);
   if (o.hi)
@@ -57,7 +57,7 @@ template <class T> T make(float x) {
 template <class T> T add(T a, T b) { return make<T>(value(a) + value(b)); }
 template <class T> T sub(T a, T b) { return make<T>(value(a) - value(b)); }
 template <class T> T mul(T a, T b) { return make<T>(value(a) * value(b)); }
-/// A NaN operand gives the other; -0 < +0.
+/// Returns the other operand if one is NaN; -0 < +0.
 float least(float a, float b) {
   if (a != a || b != b)
     return a != a ? b : a;
@@ -69,7 +69,7 @@ template <class T> T minNum(T a, T b) {
 template <class T> T maxNum(T a, T b) {
   return make<T>(-least(-value(a), -value(b)));
 }
-/// A NaN operand stays.
+/// Returns a NaN operand as it is.
 template <class T> T minimum(T a, T b) {
   float x = value(a), y = value(b);
   return x != x || y != y ? make<T>(NAN) : minNum(a, b);
@@ -101,7 +101,7 @@ template <class T> T ceil_(T x) { return make<T>(std::ceil(value(x))); }
 template <class T> T floor_(T x) { return make<T>(std::floor(value(x))); }
 template <class T> T trunc_(T x) { return make<T>(std::trunc(value(x))); }
 template <class T> T rndne(T x) { return make<T>(std::nearbyint(value(x))); }
-// The scalar forms of the transcendental unit (gfx12), without f32 denormals.
+// The scalar transcendental unit (gfx12) has no f32 denormals.
 float flush(float x) {
   return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x;
 }
@@ -117,8 +117,8 @@ template <class T> T sqrt_(T x) { return make<T>(std::sqrt(flush(value(x)))); }
 u32 packRtz(float a, float b) {
   uint32_t back = currentControl();
   setControl(hostControl(3, 3));
-  // Volatile: the compiler doesn't know that the conversions depend on the
-  // control word, and would move them past the calls.
+  // Volatile keeps the conversions between the calls: the compiler does not
+  // know that they depend on the control word.
   volatile float x = a, y = b;
   volatile u32 r = floatToHalf(x) | u32(floatToHalf(y)) << 16;
   setControl(back);

@@ -14,19 +14,19 @@ using namespace greta::sim;
 
 namespace {
 
-/// The instruction's offset: immediate, SGPR or both. Source `k` is the SGPR.
+/// Returns the offset: immediate, SGPR or both. Source `k` is the SGPR.
 uint64_t offset(const Wave &w, const Inst &i, unsigned k = 1) {
   int64_t o = i.imm;
   const Operand &s = i.src[k];
   if (s.kind == Operand::Const)
-    // 21-bit (gfx9), 24-bit signed values come printed in full.
+    // Signed offsets of 21 bits (gfx9) and 24 bits are printed in full.
     o += int64_t(int32_t(uint32_t(s.value)));
   else if (s.kind == Operand::Sgpr && s.index != slot::Null)
     o += w.s[s.index];
   return uint64_t(o);
 }
 
-/// Scalar memory ignores the low bits of an address: nothing to rely on.
+/// Refuses misaligned addresses, whose low bits scalar memory ignores.
 bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
   if (LLVM_LIKELY(address % bytes == 0) || !w.checker)
     return true;
@@ -36,7 +36,7 @@ bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
   return false;
 }
 
-/// The host's address of the bytes; an access for all lanes, by none of them.
+/// Returns the host's address of the bytes. The access is no single lane's.
 uint8_t *locate(Wave &w, const Inst &i, uint64_t address, unsigned bytes,
                 Access access = Access::Read) {
   uint8_t *p = w.global(i, address, bytes, -1, access != Access::Read);
@@ -59,7 +59,7 @@ void loadWords(Wave &w, const Inst &i, uint64_t address, unsigned words) {
 void load(Wave &w, const Inst &i) {
   loadWords(w, i, w.scalar64(i.src[0]) + offset(w, i), i.param);
 }
-/// A resource's base, and how many bytes it has.
+/// Returns a resource's base and its size in bytes.
 std::pair<uint64_t, uint64_t> buffer(const Wave &w, const Operand &resource) {
   const uint32_t *r = &w.s[resource.index];
   uint64_t stride = r[1] >> 16 & 0x3fff, records = r[2];
@@ -67,7 +67,7 @@ std::pair<uint64_t, uint64_t> buffer(const Wave &w, const Operand &resource) {
           stride ? stride * records : records};
 }
 
-/// Bytes and halves, extended; zero outside the resource.
+/// Loads and extends bytes and halves; outside the resource they are zero.
 template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
   uint64_t base = 0, limit = ~uint64_t(0), o = offset(w, i);
   if (Buffer)
@@ -90,7 +90,7 @@ template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
                    : uint32_t(int32_t(int16_t(x)));
   w.s[i.dst[0].index] = x;
 }
-/// Raw and structured buffers: out-of-range words read as zero.
+/// Loads from raw and structured buffers; words out of range read as zero.
 void bufferLoad(Wave &w, const Inst &i) {
   auto [base, limit] = buffer(w, i.src[0]);
   uint64_t o = offset(w, i);
@@ -110,8 +110,8 @@ void bufferLoad(Wave &w, const Inst &i) {
   std::memcpy(&w.s[i.dst[0].index], out, 4 * i.param);
 }
 
-/// The destination of a store or an atomic. Sources: data, base or resource,
-/// offset.
+/// Returns the destination of a store or an atomic. Sources: data, base or
+/// resource, offset.
 template <bool Buffer>
 std::pair<uint64_t, uint64_t> target(const Wave &w, const Inst &i,
                                      unsigned bytes) {
@@ -123,7 +123,7 @@ std::pair<uint64_t, uint64_t> target(const Wave &w, const Inst &i,
   return {base + o, o < limit ? std::min<uint64_t>(limit - o, bytes) : 0};
 }
 
-/// Words outside a resource are not written.
+/// Stores the words that lie inside a resource.
 template <bool Buffer> void store(Wave &w, const Inst &i) {
   auto [address, bytes] = target<Buffer>(w, i, 4 * i.param);
   bytes &= ~uint64_t(3);
@@ -134,7 +134,7 @@ template <bool Buffer> void store(Wave &w, const Inst &i) {
     std::memcpy(p, &w.s[i.src[0].index], bytes);
 }
 
-/// The old value replaces the data where it is asked for; it is zero outside a
+/// Replaces the data by the old value if it is asked for; it is zero outside a
 /// resource. The value to compare with follows the new one.
 template <class T, bool Buffer> void atomic(Wave &w, const Inst &i) {
   auto [address, bytes] = target<Buffer>(w, i, sizeof(T));

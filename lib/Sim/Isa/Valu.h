@@ -31,7 +31,7 @@ struct Half {
 struct BHalf {
   uint16_t bits;
 };
-/// Two 16-bit values in a word.
+/// Holds two 16-bit values in a word.
 struct Pair {
   uint32_t bits;
 };
@@ -130,13 +130,13 @@ template <class T> constexpr bool is16() {
          std::is_same_v<T, uint16_t> || std::is_same_v<T, int16_t>;
 }
 
-/// Radians of a number of turns, whole turns left out; infinities have none.
+/// Returns the radians of the fraction of so many turns; infinities have none.
 inline double angle(double turns) {
   return std::remainder(turns, 1.) * 6.283185307179586477;
 }
 
 /// MODE's denormal bits of f64 and f16. The host flushes f64 (and f32); f16 is
-/// computed in f32, where its denormals are none.
+/// computed in f32, where f16's denormals are normal numbers.
 enum DenormalMode : uint32_t {
   Denormals32Out = 0x20,
   Denormals16In = 0x40,
@@ -147,7 +147,7 @@ inline void flushHalves(uint32_t *rows) {
     rows[l] = rows[l] & 0x7c00 ? rows[l] : rows[l] & 0xffff8000;
 }
 
-/// The rows of a source with its modifiers applied, for lane type T.
+/// Returns the rows of a source with its modifiers applied, for lane type T.
 template <class T>
 inline const uint32_t *fetch(const Wave &w, const Operand &o, uint32_t *tmp) {
   constexpr unsigned words = LaneType<T>::words;
@@ -212,9 +212,9 @@ inline void writeRows(Wave &w, uint32_t *dst, const uint32_t *src,
 /// Merges 16-bit results (in the low halves of src, destroyed) into dst.
 void writeHalves(Wave &w, const Inst &i, uint32_t *dst, uint32_t *src);
 
-/// A float result, scaled and clamped.
+/// Scales and clamps a float result.
 template <class T> inline T outputModified(const Wave &w, const Inst &i, T x) {
-  // Scaling is for results without denormals, and ignored otherwise.
+  // Scaling is ignored if MODE keeps denormals.
   uint32_t denormals =
       std::is_same_v<T, float> ? Denormals32Out : Denormals16Out;
   return applyOutput(x, w.mode & denormals ? 0 : i.omod, i.has(Clamp),
@@ -280,7 +280,7 @@ constexpr OpInfo valuOp(const char *name, uint32_t flags = 0,
   return {name, valu<F>, T::types, 0, flags | (T::half ? Result16 : 0), unit};
 }
 
-/// Comparisons: the function returns bool; bit l of the mask is lane l's.
+/// Packs the results of a comparison; bit l of the mask is lane l's.
 inline uint64_t packMask(const uint8_t *c, unsigned lanes) {
   uint64_t m = 0;
   for (unsigned l = 0; l < lanes; l += 8) {

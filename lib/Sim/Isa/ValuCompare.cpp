@@ -73,8 +73,8 @@ template <class T, Test K> bool test(T a, T b) {
   }
 }
 
-/// 1 sNaN 2 qNaN 4 -inf 8 -normal 16 -denormal 32 -0 64 +0 128 +denormal
-/// 256 +normal 512 +inf
+/// Returns the class: 1 sNaN 2 qNaN 4 -inf 8 -normal 16 -denormal 32 -0 64 +0
+/// 128 +denormal 256 +normal 512 +inf
 template <unsigned Bits, unsigned Mantissa>
 bool classify(uint64_t x, uint32_t mask) {
   uint64_t m = x & ((uint64_t(1) << Mantissa) - 1);

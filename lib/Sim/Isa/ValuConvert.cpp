@@ -51,11 +51,11 @@ u32 cvtPkU8(float x, u32 b, u32 c) {
   return (c & ~(0xffu << shift)) | (v > 255 ? 255 : v) << shift;
 }
 
-// Two results in a word.
+// Packs two results into a word.
 u32 two(u16 a, u16 b) { return a | u32(b) << 16; }
 u32 pkBf16(float a, float b) { return two(floatToBf16(a), floatToBf16(b)); }
 u32 pkF16(float a, float b) { return two(floatToHalf(a), floatToHalf(b)); }
-/// Fractions of the largest integer; NaN gives zero.
+/// Scales to fractions of the largest integer; NaN gives zero.
 template <bool Signed> u16 normOf(float v) {
   float limit = Signed ? 32767.f : 65535.f;
   v = v != v ? 0.f : std::fmax(Signed ? -1.f : 0.f, std::fmin(1.f, v));
@@ -85,7 +85,7 @@ u32 pkU16F32(float a, float b) {
 }
 
 void pkRtz(Wave &w, const Inst &i) {
-  // Round to zero whatever the mode.
+  // These round to zero whatever the mode says.
   setControl(hostControl(3, 3));
   valu<pkF16>(w, i);
   setControl(w.csr32);

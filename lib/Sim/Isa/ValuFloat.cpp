@@ -19,7 +19,7 @@ float fmaLegacy(float a, float b, float c) {
   return a == 0 || b == 0 ? c : __builtin_fmaf(a, b, c);
 }
 template <class T> T quiet(T x) { return x + x; }
-/// IEEE minNum/maxNum: a NaN operand gives the other; -0 < +0.
+/// Does IEEE minNum/maxNum: a NaN operand gives the other; -0 < +0.
 template <class T> T min_(T a, T b) {
   T r = a < b ? a : b;
   r = a == b ? (std::signbit(a) ? a : b) : r;
@@ -32,7 +32,7 @@ template <class T> T max_(T a, T b) {
   r = a != a ? b : r;
   return b != b ? a : r;
 }
-/// IEEE-754-2019 minimum/maximum: NaN wins.
+/// Does IEEE-754-2019 minimum/maximum: NaN wins.
 template <class T> T minimum(T a, T b) {
   return a != a ? quiet(a) : b != b ? quiet(b) : min_(a, b);
 }
@@ -64,7 +64,7 @@ float flush(float x) {
   u32 b = llvm::bit_cast<u32>(x);
   return llvm::bit_cast<float>((b & 0x7f800000) ? b : b & 0x80000000);
 }
-/// The multiply-adds before fma: rounded between, without denormals.
+/// Multiplies and adds as before fma: rounded between, without denormals.
 float mad(float a, float b, float c) {
   volatile float p = flush(a) * flush(b);
   return flush(flush(p) + flush(c));
@@ -98,7 +98,7 @@ template <class T> T frexpMant(T a) {
   return a - a == 0 ? std::frexp(a, &e) : a;
 }
 
-/// Division helpers, after the ISA manual's pseudo code.
+/// Does the ISA manual's pseudo code of division.
 template <class T> T divFixup(T p, T b, T a) {
   bool sign = std::signbit(b) != std::signbit(a);
   auto signedValue = [&](T x) { return sign ? -x : x; };
@@ -118,13 +118,13 @@ template <class T> T divFixup(T p, T b, T a) {
   int limit = sizeof(T) == 8 ? 1075 : 150;
   if (ea - eb < -limit)
     return signedValue(T(0));
-  // Too large for the type whatever the quotient's mantissa.
+  // The quotient is too large for the type, whatever its mantissa.
   if (ea - eb > (sizeof(T) == 8 ? 1024 : 128))
     return signedValue(std::numeric_limits<T>::infinity());
   return sign ? -std::fabs(p) : std::fabs(p);
 }
 
-/// Biased exponent without regard to the denormal mode.
+/// Returns the biased exponent without regard to the denormal mode.
 int biased(float x) { return int(llvm::bit_cast<u32>(x) >> 23 & 255); }
 int biased(double x) { return int(llvm::bit_cast<uint64_t>(x) >> 52 & 2047); }
 template <class T> bool denormal(T x) { return biased(x) == 0 && x != 0; }
@@ -154,7 +154,7 @@ template <class T> void divScale(Wave &w, const Inst &i) {
     } else if (denormal(s1)) {
       r = std::ldexp(s0, shift);
     } else if (denormal(T(1) / s1) && denormal(T(s2 / s1))) {
-      // The manuals scale up, which gives infinity: no quotient would be right.
+      // The manuals scale up, which gives infinity and never a right quotient.
       flag = true;
       if (s0 == s1)
         r = std::ldexp(s0, -shift);
@@ -192,7 +192,7 @@ template <class T> void divFmas(Wave &w, const Inst &i) {
   });
 }
 double trigPreop(double a, u32 b) {
-  // 2/pi, 1201 bits, as in the ISA manual; segment b & 31 of 53 bits.
+  // 2/pi has 1201 bits here, as in the ISA manual; segment b & 31 has 53 bits.
   static const u32 digits[] = {
       0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041,
       0xFE5163AB, 0xDEBBC561, 0xB7246E3A, 0x424DD2E0, 0x06492EEA, 0x09D1921C,

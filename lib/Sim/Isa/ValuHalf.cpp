@@ -8,8 +8,8 @@ namespace {
 float f(Half x) { return halfToFloat(x.bits); }
 Half h(float x) { return {floatToHalf(x)}; }
 
-// f32 has more than twice f16's precision: one f32 operation, rounded again, is
-// the correctly rounded f16 operation.
+// f32 has more than twice f16's precision, so one f32 operation that is rounded
+// again is the correctly rounded f16 operation.
 Half add(Half a, Half b) { return h(f(a) + f(b)); }
 Half sub(Half a, Half b) { return h(f(a) - f(b)); }
 Half subrev(Half a, Half b) { return h(f(b) - f(a)); }
@@ -18,11 +18,11 @@ Half fma_(Half a, Half b, Half c) {
   // The product is exact in double and the sum needs one rounding.
   return {doubleToHalf(double(f(a)) * double(f(b)) + double(f(c)))};
 }
-/// The product is rounded as well.
+/// Rounds the product, too.
 Half mad(Half a, Half b, Half c) { return add(mul(a, b), c); }
 Half quiet(Half x) { return {uint16_t(x.bits | 0x200)}; }
 bool nan(Half x) { return (x.bits & 0x7fff) > 0x7c00; }
-/// Order of f16 values as integers; -0 < +0.
+/// Orders f16 values as integers; -0 < +0.
 int32_t order(Half x) {
   int32_t m = x.bits & 0x7fff;
   return x.bits & 0x8000 ? -m - 1 : m;

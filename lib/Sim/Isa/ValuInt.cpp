@@ -155,7 +155,7 @@ u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }
 u32 sad16(u32 a, u32 b, u32 c) {
   return distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16) + c;
 }
-/// Bytes where b is zero do not count.
+/// Sums differences of the bytes at which b is not zero.
 u32 msad8(u32 a, u32 b, u32 c) {
   for (unsigned k = 0; k < 32; k += 8)
     if (b >> k & 255)
@@ -176,7 +176,7 @@ u32 mad32U16(u16 a, u16 b, u32 c) { return u32(a) * b + c; }
 u32 mad32I16(i16 a, i16 b, u32 c) { return u32(i32(a) * b) + c; }
 u32 packB32(Half a, Half b) { return a.bits | u32(b.bits) << 16; }
 
-/// Integer clamp saturates; the plain form wraps.
+/// Saturates if the instruction clamps, else wraps.
 template <auto Wrap, auto Saturate> void saturating(Wave &w, const Inst &i) {
   if (i.has(Clamp))
     valu<Saturate>(w, i);
@@ -209,7 +209,7 @@ i16 subI16Sat(i16 a, i16 b) { return clampI16(a - b); }
    is16<decltype(wrap(0, 0))>() ? uint32_t(Result16) : 0u,                     \
    Unit::Valu}
 
-/// Add or subtract with carry in and out. Kind: 0 add, 1 sub, 2 subrev.
+/// Adds or subtracts with carry in and out. Kind: 0 add, 1 sub, 2 subrev.
 template <unsigned Kind, bool In, bool Out> void carry(Wave &w, const Inst &i) {
   alignas(32) uint32_t t[2][MaxLanes];
   const uint32_t *a = w.rows(i.src[0], 1, t[0]), *b = w.rows(i.src[1], 1, t[1]);
@@ -253,7 +253,7 @@ template <class T> void mad64(Wave &w, const Inst &i) {
   w.setMask(i.dst[1], out);
 }
 
-/// Any function of three bits: bit 4a + 2b + c of the truth table.
+/// Computes any function of three bits; the truth table has bit 4a + 2b + c.
 template <bool Low> void bitop3(Wave &w, const Inst &i) {
   alignas(32) uint32_t t[3][MaxLanes], out[MaxLanes] = {};
   const uint32_t *p[3];

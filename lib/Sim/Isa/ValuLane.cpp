@@ -72,7 +72,7 @@ template <unsigned Row> void permlaneSwap(Wave &w, const Inst &i) {
       std::swap(a[l + Row], b[l]);
   }
 }
-/// Lane selects of 4 bits each in two scalars; X reads the other row of 32.
+/// Selects lanes by 4 bits each of two scalars; X reads the other row of 32.
 template <bool X, bool Var> void permlane16(Wave &w, const Inst &i) {
   alignas(32) uint32_t t[2][MaxLanes], out[MaxLanes];
   const uint32_t *a = w.rows(i.src[0], 1, t[0]);
@@ -96,7 +96,7 @@ void permlane64(Wave &w, const Inst &i) {
     out[l] = w.wave32 ? a[l] : a[l ^ 32];
   writeRows(w, w.v[i.dst[0].index], out, 1);
 }
-/// M0-relative registers.
+/// Moves M0-relative registers.
 template <bool Src, bool Dst> void movrel(Wave &w, const Inst &i) {
   alignas(32) uint32_t t[MaxLanes];
   unsigned from = i.src[0].index + (Src ? w.s[slot::M0] : 0);
@@ -109,7 +109,7 @@ template <bool Src, bool Dst> void movrel(Wave &w, const Inst &i) {
   if (Dst && w.checker)
     w.checker->defineVector(w, to);
 }
-/// The same with an offset each: source by M0[9:0], destination by M0[25:16].
+/// Moves with an offset each: source by M0[9:0], destination by M0[25:16].
 template <bool Swap> void movrelsd2(Wave &w, const Inst &i) {
   unsigned from = i.src[0].index + (w.s[slot::M0] & 0x3ff),
            to = i.dst[0].index + (w.s[slot::M0] >> 16 & 0x3ff);

@@ -8,14 +8,14 @@
 
 namespace greta::sim {
 
-/// A write of the bytes that are there already is no conflict.
+/// Returns Rewrite for a write of the bytes that are there already.
 inline Access rewritten(Access access, const uint8_t *there, const void *stored,
                         unsigned bytes) {
   return stored && std::memcmp(there, stored, bytes) == 0 ? Access::Rewrite
                                                           : access;
 }
 
-/// Parameter of a load or store: bytes and what becomes of short ones.
+/// Parameters of loads and stores: bytes, and how short values are extended.
 enum : uint32_t {
   BytesMask = 0xff,
   Sign = 0x100,
@@ -23,7 +23,7 @@ enum : uint32_t {
   Low = 0x400,  ///< d16: the low half, the other stays
 };
 
-/// The register after a load of `x` over `old`.
+/// Returns the register after a load of `x` over `old`.
 inline uint32_t widen(uint32_t x, uint32_t param, uint32_t old) {
   if (param & Sign)
     x = (param & BytesMask) == 1 ? uint32_t(int32_t(int8_t(x)))

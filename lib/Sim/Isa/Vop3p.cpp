@@ -122,7 +122,7 @@ u16 shl(u16 a, u16 b, bool) { return u16(u32(b) << (a & 15)); }
 u16 shr(u16 a, u16 b, bool) { return u16(b >> (a & 15)); }
 u16 ashr(u16 a, u16 b, bool) { return u16(i16(b) >> (a & 15)); }
 
-/// Packed f32: sources are register pairs, op_sel picks which of the pair.
+/// Handles packed f32: sources are register pairs, op_sel picks one of each.
 template <auto F, size_t N> void pkF32(Wave &w, const Inst &i) {
   alignas(32) u32 t[3][2 * MaxLanes], part[3][2][MaxLanes], out[2 * MaxLanes];
   Halves hs(i);
@@ -162,15 +162,15 @@ void pkMov(Wave &w, const Inst &i) {
   alignas(32) u32 t[2][2 * MaxLanes], out[2 * MaxLanes];
   for (unsigned k = 0; k < 2; ++k) {
     const u32 *p = w.rows(i.src[k], 2, t[k]);
-    // The low result comes from source 0, the high one from source 1.
+    // Source 0 gives the low result, source 1 the high one.
     std::memcpy(out + k * MaxLanes, p + (i.opSel >> k & 1 ? MaxLanes : 0),
                 MaxLanes * sizeof(u32));
   }
   writeRows(w, w.v[i.dst[0].index], out, 2);
 }
 
-/// fma_mix: op_sel_hi says f16, op_sel which half; neg_lo negates, neg_hi is
-/// abs.
+/// Handles fma_mix: op_sel_hi says f16, op_sel which half, neg_lo negates,
+/// neg_hi is abs.
 template <int To> void mix(Wave &w, const Inst &i) {
   alignas(32) u32 t[3][MaxLanes];
   alignas(32) float x[3][MaxLanes];
@@ -210,15 +210,15 @@ template <auto F> void dot(Wave &w, const Inst &i) {
   writeRows(w, w.v[i.dst[0].index], out, 1);
 }
 float part(const Inst &i, u32 x, unsigned k, unsigned half, bool bf) {
-  // The defaults (low half for the first product, high for the second) are what
-  // op_sel = 0 and op_sel_hi = 1 say.
+  // By default (op_sel = 0, op_sel_hi = 1) the first product takes low halves
+  // and the second high ones.
   bool high = (half ? i.opSelHi : i.opSel) >> k & 1;
   bool neg = (half ? i.negHi : i.negLo) >> k & 1;
   u16 h = u16(x >> (high ? 16 : 0));
   float v = bf ? bf16ToFloat(h) : f(h);
   return neg ? -v : v;
 }
-/// f32 denormals to zero.
+/// Flushes f32 denormals to zero.
 float flush(float x) {
   u32 b = llvm::bit_cast<u32>(x);
   return llvm::bit_cast<float>((b & 0x7f800000) ? b : b & 0x80000000);
@@ -228,8 +228,8 @@ template <bool Bf> u32 dot2(const Wave &w, const Inst &i, u32 a, u32 b, u32 c) {
   if (i.negLo >> 2 & 1)
     acc = -acc;
   // The f16 form flushes the f32 operand and its result whatever the mode
-  // (LLVM's SIISelLowering, performFMACombine); on gfx90a the f16 operands as
-  // well (PyTorch, "Numerical accuracy", MI200).
+  // (LLVM's SIISelLowering, performFMACombine). gfx90a also flushes the f16
+  // operands (PyTorch, "Numerical accuracy", MI200).
   bool inputs = !Bf && w.chip->family == Family::GFX90A;
   auto value = [&](unsigned k, u32 x, unsigned half) {
     float v = part(i, x, k, half, Bf);
@@ -241,8 +241,8 @@ template <bool Bf> u32 dot2(const Wave &w, const Inst &i, u32 a, u32 b, u32 c) {
   r = Bf ? r : flush(r);
   return llvm::bit_cast<u32>(applyOutput(r, 0, i.has(Clamp), w.dx10Clamp));
 }
-/// f16 or bf16 in, accumulator and result: scalar modifiers, op_sel of src2 and
-/// of the destination's half.
+/// Takes f16 or bf16 inputs, accumulator and result. Modifiers are scalar;
+/// op_sel picks the halves of src2 and of the destination.
 template <bool Bf> void dot2Half(Wave &w, const Inst &i) {
   alignas(32) u32 t[3][MaxLanes], out[MaxLanes];
   const u32 *p[3];
@@ -263,7 +263,7 @@ template <bool Bf> void dot2Half(Wave &w, const Inst &i) {
   }
   writeHalves(w, i, w.v[i.dst[0].index], out);
 }
-/// Integer dots. Signedness by neg_lo for the iu forms, else by the name.
+/// Does integer dots. neg_lo tells the sign in iu forms, else the name does.
 template <unsigned Bits, int Kind>
 u32 dotInt(const Wave &, const Inst &i, u32 a, u32 b, u32 c) {
   bool signedA = Kind == 1 || (Kind == 2 && (i.negLo & 1));

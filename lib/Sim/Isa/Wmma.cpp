@@ -8,9 +8,9 @@
 //                   wave64 lane j + 16*(i%4), register i/4
 //          16-bit D: one half of the register, op_sel[2] says which; the other
 //          half stays
-//   gfx12  A, B: the groups share k. The numbering of k does not change the
-// result, as A and B agree: here KL = K/groups and
-//          k = KL*group + e. 4-bit K=16 in wave64 uses two groups only
+//   gfx12  A, B: the groups share k. Any numbering that A and B share gives the
+//          same result; here KL = K/groups and k = KL*group + e. 4-bit K=16 in
+//          wave64 uses two groups only
 //          D(i, j): wave32 lane j + 16*(i/8), register i%8
 //                   wave64 lane j + 16*(i/8) + 32*(i/4%2), register i%4
 //          16-bit D: two registers of the list above packed into one
@@ -45,7 +45,7 @@ const Shape &shapeOf(const Inst &i);
 
 bool isHalf(Acc a) { return a == Acc::F16 || a == Acc::BF16; }
 
-/// Row i of D or C in units of one f32 register: register * 64 + lane.
+/// Returns row i of D or C in units of one f32 register: register * 64 + lane.
 uint16_t rowOffset(const Wave &w, unsigned i) {
   unsigned reg, lane;
   if (w.chip->isGfx12()) {
@@ -59,7 +59,7 @@ uint16_t rowOffset(const Wave &w, unsigned i) {
   return uint16_t(reg * MaxLanes + lane);
 }
 
-/// The half-precision accumulator as f32 rows, and back.
+/// Converts the half-precision accumulator to f32 rows and back.
 struct HalfRows {
   bool bf16, packed;
   unsigned half; ///< which half when not packed
@@ -104,7 +104,7 @@ struct Operands {
   alignas(32) Plane a[16], b[32];
 };
 
-/// Widens both operands; `itemsA` and `itemsB` elements of each lane.
+/// Widens both operands; a lane has `itemsA` and `itemsB` elements.
 void decodeBoth(const Wave &w, const Inst &i, const Shape &s, unsigned itemsA,
                 unsigned itemsB, Operands &o) {
   auto one = [&](Elem e, unsigned k, unsigned items, Plane *out) {
@@ -164,7 +164,7 @@ void run(const Product &p, Acc acc, bool saturate) {
     multiplyF32(p);
 }
 
-/// gfx11 wants every group of 16 lanes to hold the same A and B.
+/// Checks gfx11's rule that every group of 16 lanes holds the same A and B.
 bool replicated(const Wave &w, const Operand &o) {
   for (unsigned r = 0; r < o.words; ++r)
     for (unsigned l = 16; l < w.lanes; ++l)
@@ -208,7 +208,7 @@ void wmma(Wave &w, const Inst &i) {
 void swmmac(Wave &w, const Inst &i) {
   const Shape &s = shapeOf(i);
   unsigned groups = w.lanes / 16, items = s.k / groups;
-  // A of iu4 K=32 fills whole registers of two groups only.
+  // A of iu4 K=32 fills whole registers of only two groups.
   bool narrowA = bitsOf(s.a) == 4 && s.k == 32 && groups == 4;
   unsigned groupsA = narrowA ? 2 : groups, kept = s.k / groupsA / 2;
   Operands o;
@@ -274,7 +274,7 @@ const Entry entries[] = {
 const Shape &shapeOf(const Inst &i) { return entries[i.param].shape; }
 
 const char *typesOf(const Shape &s) {
-  // Pairs: dense, sparse (whose accumulator is the tied destination).
+  // The first pair is dense; the second is sparse, with a tied accumulator.
   static const char *const t[4][2] = {{"f=rrf", "f=rrif"},
                                       {"i=rri", "i=rrii"},
                                       {"h=rrh", "h=rrih"},

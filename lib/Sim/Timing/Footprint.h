@@ -6,8 +6,8 @@
 #include "Timing/Timing.h"
 
 namespace greta::sim {
-/// Distinct bytes that `groups` workgroups touch, from those that `sample`,
-/// evenly out of the grid with its first and its last, do.
+/// Returns the distinct bytes that `groups` workgroups touch. `sample` is
+/// evenly spread over the grid and has its first and its last workgroup.
 uint64_t footprint(llvm::ArrayRef<GroupTrace> sample, uint64_t groups,
                    const MemoryMap &memory);
 } // namespace greta::sim

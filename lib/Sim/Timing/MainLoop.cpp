@@ -14,7 +14,7 @@ using namespace llvm;
 
 /// The number of iterations that are replayed. The first ones wait for elements
 /// that earlier iterations would have loaded.
-static constexpr unsigned Turns = 12;
+static constexpr unsigned Iterations = 12;
 
 /// Returns the first and the last instruction of the innermost loop with the
 /// most matrix instructions.
@@ -22,7 +22,7 @@ static std::optional<std::pair<uint32_t, uint32_t>>
 findLoop(const Program &program, unsigned &matrix) {
   std::optional<std::pair<uint32_t, uint32_t>> best;
   std::vector<std::pair<uint32_t, uint32_t>> loops;
-  std::vector<uint32_t> before = {0}; // matrix instructions
+  std::vector<uint32_t> before = {0}; // counts matrix instructions
   for (uint32_t k = 0; k < program.size(); ++k)
     before.push_back(before.back() + (program.code()[k].unit == Unit::Matrix));
   matrix = 0;
@@ -76,22 +76,22 @@ greta::sim::findMainLoop(ArrayRef<uint8_t> codeObject, StringRef name,
   loop.instructions = end - begin + 1;
 
   const TimingRow &row = timingRow(chip);
-  WaveTrace turn;
+  WaveTrace iteration;
   for (uint32_t k = begin; k <= end; ++k) {
     TraceEntry entry;
     entry.inst = k;
     Op op = timedOp(chip, row, options.wave32, program.code()[k]);
     unsigned bytes = op.bytes * (options.wave32 ? 32u : 64u);
-    if (op.port == Lds) // twice as wide
+    if (op.port == Lds) // gfx950 is twice as wide
       entry.lds = uint16_t(
           std::max(1u, bytes / (chip.family == Family::GFX950 ? 256 : 128)));
     if (op.port == Vmem && !op.store)
       entry.fresh = entry.lines = uint16_t(std::max(1u, bytes / 128));
-    turn.push_back(entry);
+    iteration.push_back(entry);
   }
   WaveTrace stream;
-  for (unsigned k = 0; k < Turns; ++k)
-    stream.insert(stream.end(), turn.begin(), turn.end());
+  for (unsigned k = 0; k < Iterations; ++k)
+    stream.insert(stream.end(), iteration.begin(), iteration.end());
   // LLVM compiles for workgroups that spread over both halves of a WGP.
   Residency where;
   where.waves = std::max(1u, waves);

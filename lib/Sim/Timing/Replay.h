@@ -30,7 +30,7 @@ struct Pending {
   Reason reason;
 };
 
-/// First and last instruction; at first there is none.
+/// Holds the first and the last instruction; at first there is none.
 struct Loop {
   uint32_t begin = 1, end = 0;
   explicit operator bool() const { return begin <= end; }
@@ -38,15 +38,15 @@ struct Loop {
 
 struct Runner {
   const WaveTrace *trace = nullptr;
-  Loop loop; ///< waves may have copies of their own
+  Loop loop; ///< a wave may have its own copy of the loop
   size_t at = 0;
   unsigned group = 0, simd = 0;
-  uint64_t next = 0;  ///< its own cadence
-  uint64_t ready = 0; ///< operands and counters too
+  uint64_t next = 0;  ///< earliest time by its own cadence
+  uint64_t ready = 0; ///< earliest time by operands and counters
   Reason reason = OnDependency;
   int priority = 0;
   bool done = false, blocked = false, inLoop = false;
-  uint64_t target = 0; ///< barrier generation it waits for
+  uint64_t target = 0; ///< barrier generation that it waits for
   uint64_t entered = 0, ended = 0;
   std::vector<Pending> lists[Lists];
   std::vector<uint64_t> registers, accumulators;

@@ -60,7 +60,7 @@ void Replay::report(CycleEstimate &out) const {
   out.waitUnit = part(OnUnit);
   if (loopIterations)
     reportLoop(out);
-  // Only SIMDs that have waves are asked for the limit.
+  // Only SIMDs that have waves count for the limit.
   double busyArea = double(end) * double(std::max(1u, used));
   std::pair<double, const char *> units[] = {
       {double(matrixBusy) / busyArea, "matrix units"},

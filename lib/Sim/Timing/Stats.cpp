@@ -7,7 +7,7 @@
 
 using namespace greta::sim;
 
-/// The entry of the instruction that is executing, if it is recorded.
+/// Returns the entry of the executing instruction if it is recorded.
 static TraceEntry *entryOf(Wave &w) {
   if (!w.timeline || w.timeline->truncated)
     return nullptr;
@@ -58,9 +58,9 @@ void greta::sim::countInstruction(Wave &w, const Inst &i) {
   }
 }
 
-/// Lanes whose 16-byte reads go together on CDNA (the writes and the other
-/// widths go in order): the first two halves of each; later ones are these plus
-/// 32. Source: AMD's notes on LDS bank conflicts of ds_read_b128.
+/// Returns the lanes whose 16-byte reads go together on CDNA: the first two
+/// halves of each; later ones are these plus 32. Writes and other widths go in
+/// order. Source: AMD's notes on LDS bank conflicts of ds_read_b128.
 static unsigned laneInGroup(const Wave &w, unsigned group, unsigned k,
                             unsigned size, bool read16) {
   unsigned l = group * size + k;
@@ -73,9 +73,9 @@ static unsigned laneInGroup(const Wave &w, unsigned group, unsigned k,
 void greta::sim::countLds(Wave &w, const Inst &i, const uint32_t *address,
                           unsigned bytes, uint32_t offset) {
   LaunchStats &s = *w.stats;
-  // 32 banks of 4 bytes (64 on gfx950). The lanes go in groups that together
-  // move one word per bank; a group takes as many cycles as its fullest bank
-  // has different words.
+  // There are 32 banks of 4 bytes (64 on gfx950). The lanes go in groups that
+  // together move one word per bank; a group takes as many cycles as its
+  // fullest bank has different words.
   unsigned banks = w.chip->family == Family::GFX950 ? 64 : 32;
   unsigned words = bytes < 4 ? 1 : bytes / 4;
   unsigned size = std::max(1u, banks / words), cycles = 0;

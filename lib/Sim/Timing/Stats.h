@@ -6,12 +6,12 @@
 
 namespace greta::sim {
 
-/// Bytes and bank conflicts of one LDS access; addresses per lane.
+/// Counts bytes and bank conflicts of one LDS access; addresses are per lane.
 void countLds(Wave &w, const Inst &i, const uint32_t *address, unsigned bytes,
               uint32_t offset);
-/// Bytes and 128-byte lines of one global access.
+/// Counts bytes and 128-byte lines of one global access.
 void countGlobal(Wave &w, const uint64_t *address, unsigned bytes, bool store);
-/// Class counts; notes the instruction for the issue model.
+/// Counts instruction classes; notes the instruction for the issue model.
 void countInstruction(Wave &w, const Inst &i);
 
 } // namespace greta::sim

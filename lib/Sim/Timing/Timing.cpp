@@ -13,7 +13,7 @@ using namespace greta::sim;
 
 namespace {
 
-/// For people.
+/// Reports show these names.
 constexpr const char *names[Reasons] = {
     "global memory", "LDS", "scalar loads", "barrier", "dependency", "unit"};
 const char *unitName(uint8_t port) {
@@ -48,8 +48,8 @@ const Op &Replay::op(uint32_t index) {
   return o;
 }
 
-/// The innermost loop of a wave with at least half of the matrix work of any
-/// loop; if no wave has matrix instructions, half of all instructions.
+/// Returns a wave's innermost loop with at least half of the matrix work of any
+/// loop; without matrix instructions, of all instructions.
 Loop Replay::findLoop(const WaveTrace &t, bool matrix) {
   std::vector<std::pair<Loop, uint64_t>> loops; // and their weights
   std::vector<uint64_t> count(program.size());
@@ -78,7 +78,7 @@ Loop Replay::findLoop(const WaveTrace &t, bool matrix) {
     if (weight && 2 * weight >= most &&
         (!best || loop.end - loop.begin < best.end - best.begin))
       best = loop;
-  // Hints are not issued (see prepare): iterations are counted behind them.
+  // Hints are not issued (see prepare), so iterations are counted behind them.
   while (best && !op(best.begin).pause)
     ++best.begin;
   return best;
@@ -87,7 +87,7 @@ Loop Replay::findLoop(const WaveTrace &t, bool matrix) {
 //===- one wave -----------------------------------------------------------===//
 
 void Replay::prepare(Runner &w) {
-  // Hints cost nothing: they ride on the instruction behind them.
+  // Hints cost nothing, as they ride on the instruction behind them.
   while (w.at + 1 < w.trace->size() && !op((*w.trace)[w.at].inst).pause)
     ++w.at;
   const Op &o = op((*w.trace)[w.at].inst);
@@ -139,7 +139,7 @@ uint64_t Replay::whenFree(const Simd &s, const Op &o) const {
   return t;
 }
 
-/// Queues a memory operation; when its counter goes down.
+/// Queues a memory operation; returns when its counter goes down.
 uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
                         uint64_t t) {
   unsigned half = simds.size() > chip.simds ? w.simd / chip.simds : 0;
@@ -161,7 +161,7 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
   }
   unsigned bytes = lanes * std::max<unsigned>(4, o.bytes);
   unsigned lines = e.lines ? e.lines : (bytes + 127) / 128;
-  // Each line is read whole from the cache, or each lane's bytes if more.
+  // The cache reads each line whole, or each lane's bytes if these are more.
   unsigned cycles = std::max(
       {lanes / row.addressesPerCycle, bytes / row.cacheBytesPerCycle, lines});
   uint64_t start = std::max(t, vmemFree[half]);
@@ -175,8 +175,8 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
     done = std::max(done, fillFree[half]);
   }
   done += e.fresh ? row.memoryLatency : row.cacheLatency;
-  // Data that arrives in the LDS takes its cycles. The queue does not know when
-  // it arrives, so they are taken now.
+  // Data that arrives in the LDS takes its cycles. They are taken now, as the
+  // queue does not know when it arrives.
   if (o.toLds) {
     unsigned banks = chip.family == Family::GFX950 ? 64 : 32;
     unsigned cycles = atLdsRate(std::max(1u, bytes / (4 * banks)));
@@ -238,7 +238,7 @@ uint64_t Replay::occupy(Runner &w, Simd &s, const TraceEntry &e, const Op &o,
     s.valuBusy += o.busy;
     break;
   case Trans:
-    // A unit of its own on RDNA, the vector unit at a quarter rate on CDNA.
+    // RDNA has a unit of its own; CDNA's vector unit works at a quarter rate.
     s.free[Trans] = t + o.busy;
     s.free[Valu] = t + (chip.isGfx9() ? o.busy : row.slot);
     s.valuBusy += chip.isGfx9() ? o.busy : row.slot;
@@ -328,7 +328,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
     if (isNew)
       text->second = program.text(inst);
   }
-  // Accesses that a wait has covered need not be kept.
+  // Accesses that a wait has covered are dropped.
   if (o.wait)
     for (unsigned l = 0; l < Lists; ++l)
       if (w.lists[l].size() > o.limit[l])
@@ -401,7 +401,7 @@ void Replay::replay() {
               !portFree(s, op((*w.trace)[w.at].inst), t))
             continue;
           issue(w, s, t);
-          // Not again at this priority level in the same slot.
+          // A slot issues once at a priority level.
           issued = slot;
           alive -= w.done;
         }

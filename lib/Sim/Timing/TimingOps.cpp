@@ -18,7 +18,7 @@ static void registersOf(const Inst &i, Op &o) {
   bool sparse = name.contains("smfmac") || name.contains("swmmac");
   unsigned acc = sparse ? i.numSrc - 1u : 2;
   for (unsigned k = 0; k < i.numSrc; ++k) {
-    // An accumulator that is the result too is forwarded inside the unit.
+    // The unit forwards an accumulator that is also the result.
     if (o.port == Matrix && k == acc && i.src[k].kind == Operand::Vgpr &&
         i.src[k].index == i.dst[0].index) {
       o.acc = i.src[k].index;
@@ -31,7 +31,7 @@ static void registersOf(const Inst &i, Op &o) {
     add(d, o.writes);
 }
 
-/// The numbers of accesses that a wait leaves in flight.
+/// Sets the numbers of accesses that a wait leaves in flight.
 static void setWaits(const Inst &i, Op &o) {
   o.wait = true;
   uint32_t n = uint32_t(i.imm);
@@ -105,7 +105,7 @@ Op greta::sim::timedOp(const Chip &chip, const TimingRow &row, bool wave32,
     o.port = Matrix;
     o.busy = uint16_t(matrixCycles(chip, i));
     o.forward = o.busy;
-    // The write-back that the wait states of ChecksHazards.cpp stand for.
+    // This is the write-back that ChecksHazards.cpp has wait states for.
     o.latency = uint16_t(o.busy + 2 * row.aluLatency);
     break;
   case Unit::Salu:
@@ -155,7 +155,7 @@ Op greta::sim::timedOp(const Chip &chip, const TimingRow &row, bool wave32,
     o.barrierWait = name == "s_barrier" || name == "s_barrier_wait";
     break;
   }
-  // RDNA handles these beside the instruction they stand before.
+  // RDNA handles these beside the instruction behind them.
   if (!gfx9 && (name == "s_delay_alu" || name == "s_clause"))
     o.pause = 0;
   registersOf(i, o);

@@ -17,11 +17,11 @@ struct Op {
   uint8_t port = Internal;
   bool wait = false, signal = false, barrierWait = false, end = false;
   bool store = false, toLds = false, flat = false;
-  uint16_t busy = 0;    ///< cycles of its unit
-  uint16_t latency = 0; ///< until others see the result
-  uint16_t forward = 0; ///< until a matrix instruction accumulates on it
-  uint16_t bytes = 0;   ///< memory, per lane
-  uint32_t pause = 0;   ///< before the wave's next instruction
+  uint16_t busy = 0;    ///< cycles that its unit is taken
+  uint16_t latency = 0; ///< cycles until others see the result
+  uint16_t forward = 0; ///< cycles until a matrix instruction accumulates on it
+  uint16_t bytes = 0;   ///< memory bytes of a lane
+  uint32_t pause = 0;   ///< cycles before the wave's next instruction
   int8_t priority = -1;
   uint8_t limit[Lists] = {255, 255, 255, 255};
   uint16_t acc = 0, accWords = 0; ///< registers that accumulate in place

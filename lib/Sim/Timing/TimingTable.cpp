@@ -72,7 +72,7 @@ Residency greta::sim::residency(const Chip &chip, uint32_t rsrc1, bool wave32,
       r.limit = why;
     }
   };
-  // A register of RDNA's wave64 takes two of a wave32's.
+  // A register takes twice as much in RDNA's wave64 as in wave32.
   unsigned vgprs = requestedVgprs(chip, rsrc1, wave32);
   bool half = !chip.isGfx9() && !wave32;
   unsigned file = half ? row.vgprs / 2 : row.vgprs;
@@ -86,7 +86,7 @@ Residency greta::sim::residency(const Chip &chip, uint32_t rsrc1, bool wave32,
         std::max(1u, lds / roundUp(ldsBytes,
                                    chip.family == Family::GFX950 ? 1280 : 512)),
         "LDS");
-  // Barriers of workgroups with more than one wave.
+  // A workgroup with more than one wave takes one of the unit's barriers.
   if (waves > 1)
     cap(groups, chip.isGfx9() ? 16 : 32, "workgroup slots");
   r.workgroups = groups;
