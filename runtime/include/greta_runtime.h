@@ -59,7 +59,7 @@ extern "C" {
 #define GRETA_RUNTIME_VERSION_MAJOR 0
 #define GRETA_RUNTIME_VERSION_MINOR 1
 #define GRETA_RUNTIME_VERSION_PATCH 0
-/* For comparisons, also by the preprocessor. */
+/* The preprocessor can compare versions made by this. */
 #define GRETA_RUNTIME_MAKE_VERSION(major, minor, patch)                        \
   ((major) * 1000000 + (minor) * 1000 + (patch))
 #define GRETA_RUNTIME_VERSION                                                  \
@@ -76,10 +76,10 @@ typedef enum greta_status {
   GRETA_ERROR_OUT_OF_MEMORY = 5,
   GRETA_ERROR_DEVICE = 6, /* the driver reported a failure */
   GRETA_ERROR_INTERNAL = 7,
-  GRETA_ERROR_ASSERTION = 8, /* of a program that was launched */
-  /* Nothing runs there any more, and every call says so: destroy all that was
-   * made from it and open it again, which may come first. Memory of the host
-   * that the device gave (mapped buffers) may be gone when it is opened. */
+  GRETA_ERROR_ASSERTION = 8, /* a launched program's */
+  /* The device is lost and every call says so: destroy all that was made from
+   * it and open it again, which may come first. Memory of the host that the
+   * device gave (mapped buffers) may be gone when it is opened. */
   GRETA_ERROR_DEVICE_LOST = 9,
   /* A rank of a communicator is gone, or did not come in time. */
   GRETA_ERROR_PEER_LOST = 10
@@ -96,9 +96,9 @@ typedef struct greta_function greta_function;
 
 /* A row-major, contiguous tensor inside a buffer: `offset` is in bytes and a
  * multiple of 16, unless the manifest says otherwise
- * (docs/internals/package.md). A scalar argument is what `value` points to, as
- * C has it (i1 is a byte, f16 and bf16 are their bits), and all else is 0; the
- * call copies it. */
+ * (docs/internals/package.md). For a scalar argument `value` points to its C
+ * value (i1 is a byte, f16 and bf16 are their bits), which the call copies, and
+ * all else is 0. */
 typedef struct greta_tensor {
   greta_buffer *buffer;
   size_t offset;
@@ -107,8 +107,8 @@ typedef struct greta_tensor {
   const void *value;
 } greta_tensor;
 
-/* What a function declares for one argument or result; -1 in `shape` is a
- * dynamic dim. Valid while the function is. */
+/* A function's declaration of one argument or result; -1 in `shape` is a
+ * dynamic dim. It is valid while the function is. */
 typedef struct greta_tensor_info {
   size_t struct_size;
   const char *name;
@@ -118,8 +118,8 @@ typedef struct greta_tensor_info {
   const char *access; /* read, write or readwrite */
   uint32_t rank;
   const int64_t *shape;
-  int32_t is_scalar; /* an argument that is a value */
-  int32_t tied;      /* of a result: the argument that it begins as, or -1 */
+  int32_t is_scalar; /* an argument without a buffer */
+  int32_t tied;      /* the argument that a result begins as, or -1 */
 } greta_tensor_info;
 
 /* GPU time of one kernel of a profiled stream. `kernel` is valid until the
@@ -131,19 +131,18 @@ typedef struct greta_kernel_time {
 } greta_kernel_time;
 
 GRETA_API const char *greta_version(void); /* "0.1.0" */
-/* The message of the last failure on this thread; "" when nothing failed yet.
- */
+/* Returns the last failure's message on this thread; "" if there was none. */
 GRETA_API const char *greta_last_error(void);
 GRETA_API const char *greta_status_name(greta_status status);
 /* Frees a string that the API returned through a char **. */
 GRETA_API void greta_string_free(char *string);
 
-/* What is no failure of a call: that a device is checked, or computes wrong and
- * is used without something. `callback` gets it instead of stderr, which by
- * itself gets the warnings, and all where it is a terminal; with NULL it is as
- * at the start. It is called on the thread of whatever call has something to
- * say, one at a time, uses nothing of this library, and is called no more once
- * it was replaced. Kernels' prints go to standard output. */
+/* Reports that are no failure of a call: a device is checked, or computes wrong
+ * and is used without something. `callback` gets them instead of stderr, which
+ * otherwise gets the warnings, or all of them if it is a terminal; NULL
+ * restores that. The callback runs on the thread of the call that reports, one
+ * at a time, uses nothing of this library, and is called no more once it was
+ * replaced. Kernels' prints go to standard output. */
 typedef uint32_t greta_log_level;
 enum { GRETA_LOG_INFO = 1, GRETA_LOG_WARNING = 2 };
 typedef void (*greta_log_callback)(greta_log_level level, const char *message,
@@ -153,8 +152,8 @@ GRETA_API void greta_set_log_callback(greta_log_callback callback, void *user);
 /* Devices. `spec`: "hip[:N]", "vulkan[:N]", "hip:UUID", "vulkan:UUID" (32
  * hexadecimal digits, as the list says them), "sim:<gfx>", "host"; NULL or ""
  * takes the first that exists of hip, vulkan, host. The list is a JSON array of
- * {spec, name, available, reason, ...}: what was probed, and why not. Opening a
- * device again shares it: what was made from either handle may be mixed. */
+ * {spec, name, available, reason, ...}, also of devices that cannot be used.
+ * Opening a device again shares it: objects of either handle may be mixed. */
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);
@@ -176,26 +175,26 @@ GRETA_API greta_status greta_device_info(greta_device *device, char **json);
  * this call always runs them. */
 GRETA_API greta_status greta_device_check(greta_device *device, char **json);
 
-/* The device's memory, in bytes. Buffers are parts of larger blocks where the
- * driver does not do that itself; a part is free for the next buffer as soon as
+/* The device's memory, in bytes. Buffers are parts of larger blocks if the
+ * driver does not do that itself; the next buffer may take a part as soon as
  * the work that uses it has ended. Numbers that the backend does not know are
  * 0. */
 typedef struct greta_memory {
   size_t struct_size;
-  uint64_t in_use;       /* by buffers and temporaries, as asked for */
+  uint64_t in_use;       /* bytes of buffers and temporaries, as asked for */
   uint64_t peak;         /* the most that was in use */
-  uint64_t reserved;     /* what the driver gave */
-  uint64_t largest_free; /* the largest buffer that asks it for nothing */
-  uint64_t total;        /* what the device has */
-  uint64_t free;         /* what the driver could still give, to any process */
+  uint64_t reserved;     /* bytes that the driver gave */
+  uint64_t largest_free; /* the largest buffer without a driver call */
+  uint64_t total;        /* bytes that the device has */
+  uint64_t free;         /* bytes that any process could still get */
 } greta_memory;
 GRETA_API greta_status greta_device_memory(greta_device *device,
                                            greta_memory *memory);
-/* Gives what is reserved and not in use back to the driver. */
+/* Gives reserved memory that is not in use back to the driver. */
 GRETA_API greta_status greta_device_trim(greta_device *device);
 
 /* Buffers in device memory. Reads and writes go through staging memory, or are
- * made in place where that is the host's memory (an integrated GPU). A write
+ * made in place if that is the host's memory (an integrated GPU). A write
  * copies `data` before it returns, a read waits for the stream. */
 GRETA_API greta_status greta_buffer_create(greta_device *device, size_t bytes,
                                            greta_buffer **buffer);
@@ -213,10 +212,10 @@ GRETA_API greta_status greta_buffer_copy(greta_stream *stream, greta_buffer *to,
                                          size_t to_offset,
                                          const greta_buffer *from,
                                          size_t from_offset, size_t bytes);
-/* Between any two devices, or streams of one: begins when what is queued on
- * both streams is done, and both go on behind it. Devices of HIP that reach
- * each other copy by themselves; between others the bytes pass through the
- * host, which waits for them. */
+/* Copies between any two devices, or streams of one. It begins when the queued
+ * work of both streams is done, and both go on behind it. Devices of HIP that
+ * reach each other copy by themselves; between others the bytes pass through
+ * the host, which waits for them. */
 GRETA_API greta_status greta_buffer_copy_peer(greta_stream *to_stream,
                                               greta_buffer *to,
                                               size_t to_offset,
@@ -228,33 +227,33 @@ GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
                                          greta_buffer *buffer, size_t offset,
                                          size_t bytes, uint32_t word);
 
-/* Memory that the host reaches, too, through greta_buffer_pointer: on the
- * device where a driver has such memory, else the host's own that the device
- * reads; on an integrated GPU memory that the host caches. The host's writes
- * before a call that queues work are seen by that work; what work wrote is
- * there once somebody waited for it. */
+/* Memory that the host reaches, too, through greta_buffer_pointer: the device's
+ * if a driver has such memory, else the host's that the device reads; on an
+ * integrated GPU memory that the host caches. Work sees what the host wrote
+ * before the call that queued it; the host sees what work wrote once somebody
+ * waited for it. */
 GRETA_API greta_status greta_buffer_create_mapped(greta_device *device,
                                                   size_t bytes,
                                                   greta_buffer **buffer);
-/* NULL where the host does not reach it. */
+/* Returns NULL if the host does not reach it. */
 GRETA_API void *greta_buffer_pointer(const greta_buffer *buffer);
-/* The caller's memory as a buffer, without a copy. It stays the caller's and
- * outlives the buffer's work. Vulkan wants whole pages (of 4096 bytes almost
- * everywhere; the message says of how many). */
+/* Makes a buffer of the caller's memory, without a copy. The memory stays the
+ * caller's and outlives the buffer's work. Vulkan wants whole pages (of 4096
+ * bytes almost everywhere; the message says of how many). */
 GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
                                                    void *pointer, size_t bytes,
                                                    greta_buffer **buffer);
 
-/* DLPack: another library's tensor as a buffer, and a buffer as a tensor for
- * it, without a copy; `DLManagedTensor` is dlpack.h's. Imported are row-major
- * tensors of the host (with the pages around them, where a driver wants whole
+/* DLPack, without a copy: another library's tensor becomes a buffer, and a
+ * buffer a tensor; `DLManagedTensor` is dlpack.h's. Imports take row-major
+ * tensors of the host (with the pages around them, if a driver wants whole
  * ones), of the device by HIP's pointers, and by VkBuffers on an application's
  * device; the tensor begins at `offset` of the buffer, which deletes it when
  * the last work that uses it is done. If the import fails the tensor stays the
  * caller's. Memory that the host reaches is exported as such, else as HIP's
  * pointer or the VkBuffer; the tensor keeps the memory until its deleter is
- * called; `dtype` is a package's, or u8, u16, u32, u64, i1. Work is not waited
- * for: the caller puts both libraries' in order. */
+ * called; `dtype` is a package's, or u8, u16, u32, u64, i1. Neither call waits
+ * for work: the caller orders both libraries' work. */
 struct DLManagedTensor;
 GRETA_API greta_status
 greta_buffer_import_dlpack(greta_device *device, struct DLManagedTensor *tensor,
@@ -263,16 +262,15 @@ GRETA_API greta_status greta_buffer_export_dlpack(
     const greta_buffer *buffer, size_t offset, const char *dtype,
     const int64_t *shape, uint32_t rank, struct DLManagedTensor **tensor);
 
-/* Memory that programs, libraries or devices share through a file descriptor:
- * what greta_buffer_create_shared made is exported by whoever made it.
- * GRETA_FD_OPAQUE is memory of one physical device and one driver, opened as
- * often as one likes, in Vulkan or CUDA: to another device the descriptor means
- * other memory and no driver says so, so import compares the UUIDs.
- * GRETA_FD_DMA_BUF is for all devices that know it, and nothing is compared.
- * Export fills `memory`, with a new descriptor; import takes the caller's, also
- * when it fails, unless the struct itself cannot be read. A struct may be sent
- * to another process as it is, and the descriptor by the means of the system.
- */
+/* Memory that programs, libraries or devices share through a file descriptor.
+ * Export is for memory that greta_buffer_create_shared made. GRETA_FD_OPAQUE is
+ * memory of one physical device and one driver, opened as often as one likes,
+ * in Vulkan or CUDA: to another device the descriptor means other memory and no
+ * driver says so, so import compares the UUIDs. GRETA_FD_DMA_BUF is for all
+ * devices that know it, and nothing is compared. Export fills `memory`, with a
+ * new descriptor; import takes the caller's, also when it fails, unless the
+ * struct itself cannot be read. A struct may be sent to another process as it
+ * is, and the descriptor by the system's means. */
 typedef uint32_t greta_fd_kind;
 enum { GRETA_FD_OPAQUE = 1, GRETA_FD_DMA_BUF = 2 };
 typedef struct greta_shared_memory {
@@ -306,7 +304,7 @@ typedef struct greta_vulkan_device {
   void *device;                 /* VkDevice */
   uint32_t queue_family;
   uint32_t queue; /* nobody else submits to it */
-  /* What was enabled when it was created, by Vulkan's names; at least
+  /* Names, as in Vulkan, of what it was created with; at least
    * bufferDeviceAddress, timelineSemaphore and synchronization2. */
   const char *const *features;
   size_t feature_count;
@@ -335,34 +333,33 @@ GRETA_API greta_status greta_stream_create(greta_device *device,
                                            greta_stream **stream);
 GRETA_API void greta_stream_destroy(greta_stream *stream);
 GRETA_API greta_status greta_stream_flush(greta_stream *stream);
-/* What is queued from here on starts together, at the next flush, wait or read
- * (or earlier, where it is much): a graph and the copy behind it are one
+/* Starts nothing before the next flush, wait or read (or earlier, if it is
+ * much) and then all together: a graph and the copy behind it are one
  * submission to the driver. If a driver starts operations by itself, as HIP
  * does, it changes nothing. */
 GRETA_API greta_status greta_stream_hold(greta_stream *stream);
 GRETA_API greta_status greta_stream_synchronize(greta_stream *stream);
-/* Starts what is queued; `done` says whether all of it is. It waits for nothing
- * but collectives that the host carries out. */
+/* Starts what is queued; `done` says whether all of it is done. It waits only
+ * for collectives that the host carries out. */
 GRETA_API greta_status greta_stream_query(greta_stream *stream, int *done);
-/* Calls function(data) in a thread of the runtime when what was queued before
- * is done; what is queued behind it waits until it has returned. It is called
- * once, also where that work failed, and uses neither the stream nor anything
- * that waits for a device. On Vulkan streams share the device's few queues in
- * turn, so while the function runs, work of other streams that was queued later
- * may wait, too: let it be short, and hand long work to a thread of your own.
- */
+/* Calls function(data) in a thread of the runtime when all work queued before
+ * is done; work that is queued later waits until it has returned. It is called
+ * once, also if that work failed, and uses neither the stream nor anything that
+ * waits for a device. On Vulkan streams share the device's few queues, so while
+ * the function runs, work of other streams that was queued later may wait, too:
+ * let it be short, and hand long work to a thread of your own. */
 GRETA_API greta_status greta_stream_call_host(greta_stream *stream,
                                               void (*function)(void *data),
                                               void *data);
 /* While on, every kernel is timed on the GPU; greta_stream_times waits and
- * hands over what was timed since. With `times` NULL it only stores the count.
- * Not while a graph is captured. */
+ * returns the times since it was last called. With `times` NULL it only stores
+ * the count. It has to be off while a graph is captured. */
 GRETA_API greta_status greta_stream_set_profiling(greta_stream *stream, int on);
 GRETA_API greta_status greta_stream_times(greta_stream *stream,
                                           greta_kernel_time *times,
                                           size_t *count);
 
-/* Events: a point in a stream, with a GPU timestamp. */
+/* Events are points in a stream with a GPU timestamp. */
 GRETA_API greta_status greta_event_create(greta_device *device,
                                           greta_event **event);
 GRETA_API void greta_event_destroy(greta_event *event);
@@ -370,7 +367,7 @@ GRETA_API greta_status greta_event_record(greta_event *event,
                                           greta_stream *stream);
 GRETA_API greta_status greta_event_synchronize(greta_event *event);
 /* Waits `microseconds` at most, with 0 not at all; `happened` says whether the
- * event has. A read that nobody waits for is a copy to a mapped buffer with an
+ * event has. For a read without a wait, copy to a mapped buffer and record an
  * event behind it. */
 GRETA_API greta_status greta_event_wait(greta_event *event,
                                         uint64_t microseconds, int *happened);
@@ -385,27 +382,27 @@ GRETA_API greta_status greta_package_open(const char *path,
                                           greta_package **package);
 GRETA_API greta_status greta_package_from_memory(const void *data, size_t bytes,
                                                  greta_package **package);
-/* The package of common functions that lies beside the library
+/* Opens the package of common functions that lies beside the library
  * (docs/guide/runtime.md, "From CUDA's libraries"). */
 GRETA_API greta_status greta_package_open_shipped(greta_package **package);
 GRETA_API void greta_package_destroy(greta_package *package);
 GRETA_API size_t greta_package_function_count(const greta_package *package);
 GRETA_API const char *greta_package_function_name(const greta_package *package,
                                                   size_t index);
-/* The function of this name, or else the first whose name goes on with '_'
- * behind it and whose arguments may have these shapes (their buffers may be
- * NULL here). Valid while the package is. */
+/* Returns the function of this name, or else the first whose name goes on with
+ * '_' behind it and whose arguments may have these shapes (their buffers may be
+ * NULL here). It is valid while the package is. */
 GRETA_API greta_status greta_package_find(const greta_package *package,
                                           const char *name,
                                           const greta_tensor *arguments,
                                           size_t argument_count,
                                           const char **function);
-/* The manifest's text; valid while the package is. */
+/* Returns the manifest's text, which is valid while the package is. */
 GRETA_API const char *greta_package_manifest(const greta_package *package);
 
-/* Functions: the variant of a package function that runs on this device.
- * `variant` NULL lets the runtime choose (docs/internals/package.md); a name
- * forces that one, and it is an error when the device cannot run it. */
+/* Functions. A function loads the variant that runs on this device: `variant`
+ * NULL lets the runtime choose (docs/internals/package.md); a name forces that
+ * one, and it is an error when the device cannot run it. */
 enum {
   GRETA_LOAD_CAPTURE_STATISTICS = 1, /* ask the driver for its statistics */
   GRETA_LOAD_NATIVE_CODE = 2,        /* variants for the host are allowed */
@@ -430,20 +427,20 @@ GRETA_API greta_status greta_function_argument(const greta_function *function,
 GRETA_API greta_status greta_function_result(const greta_function *function,
                                              size_t index,
                                              greta_tensor_info *info);
-/* Shape and size of a result for these arguments (their buffers may be NULL
- * here). `shape` has room for the rank that greta_function_result reports. */
+/* Computes a result's shape and size for these arguments (their buffers may be
+ * NULL). `shape` has room for the rank that greta_function_result reports. */
 GRETA_API greta_status greta_function_result_shape(
     const greta_function *function, const greta_tensor *arguments,
     size_t argument_count, size_t index, int64_t *shape, size_t *bytes);
 /* A function of greta.all_reduce sums over the ranks of a communicator of its
- * device; without one a launch of it is GRETA_ERROR_INVALID_ARGUMENT. All ranks
+ * device; a launch without one is GRETA_ERROR_INVALID_ARGUMENT. All ranks
  * launch it in the same order among their other collectives, with the same
  * shapes. The function keeps the communicator until it gets another, or NULL,
- * and takes one at a time at which nobody launches it. Other functions take one
- * and do without. */
+ * which it may get only while nobody launches it. Other functions take one and
+ * do without. */
 GRETA_API greta_status greta_function_set_comm(greta_function *function,
                                                greta_comm *comm);
-/* Whether it sums over ranks. */
+/* Returns whether it sums over ranks. */
 GRETA_API int greta_function_sums(const greta_function *function);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. A result that is tied to an argument is the
@@ -457,12 +454,12 @@ GRETA_API greta_status greta_function_launch(const greta_function *function,
                                              size_t argument_count,
                                              const greta_tensor *results,
                                              size_t result_count);
-/* JSON: per kernel what the driver says about its compilation (needs
+/* Returns JSON with the driver's report of each kernel's compilation (needs
  * GRETA_LOAD_CAPTURE_STATISTICS). */
 GRETA_API greta_status greta_function_statistics(greta_function *function,
                                                  char **json);
-/* JSON: per variant of the function whether this device can run it, and if not,
- * why. */
+/* Returns JSON that says of each variant whether this device can run it, and if
+ * not, why. */
 GRETA_API greta_status greta_function_variants(greta_device *device,
                                                const greta_package *package,
                                                const char *name, char **json);
@@ -478,7 +475,7 @@ GRETA_API greta_status greta_graph_end(greta_stream *stream,
 GRETA_API greta_status greta_graph_launch(greta_graph *graph,
                                           greta_stream *stream);
 GRETA_API void greta_graph_destroy(greta_graph *graph);
-/* Automatic graphs: where launches, copies and fills of the stream between two
+/* Automatic graphs: if launches, copies and fills of the stream between two
  * points at which the host waits, writes, flushes or uses an event are the same
  * twice, they are recorded, and from the third time on replayed as one graph:
  * same functions, memory, shapes and scalars. The calls of such a sequence are
@@ -486,7 +483,7 @@ GRETA_API void greta_graph_destroy(greta_graph *graph);
  * until this is turned off or the stream is destroyed. */
 GRETA_API greta_status greta_stream_set_auto_graph(greta_stream *stream,
                                                    int on);
-/* How many calls ran as parts of such graphs. */
+/* Returns how many calls ran as parts of such graphs. */
 GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
 
 /* Communicators: collectives of ranks, which are threads or processes with a
@@ -529,24 +526,22 @@ typedef struct greta_comm_options {
   const char *path;
   uint32_t rank;
   uint32_t size;
-  /* The longest that a rank waits for another; 0: 120,000. */
+  /* A rank waits at most so long for another; 0: 120,000. */
   uint64_t timeout_milliseconds;
-  /* Of a step, at most 1 GiB; 0: 4 MB, less where the system gives less. All
+  /* Bytes of a step, at most 1 GiB; 0: 4 MB, less if the system gives less. All
    * ranks share 4 * (size + 1) times that of the host's memory, and half as
    * much for each rank between pairs; with NCCL it is given back. */
   uint64_t staging_bytes;
-  greta_comm_ways ways; /* that may be taken; 0: all */
-  /* Of rank 0, which listens there until all have come: host:port, also for
-   * ranks that are on one host and are to be as if they were on several. UCX
-   * carries what they say (libucp.so.0, or $GRETA_UCX_LIBRARY), to whoever can
-   * reach them, and nothing is encrypted: the network is to be a trusted one.
-   */
+  greta_comm_ways ways; /* ways that may be taken; 0: all */
+  /* host:port of rank 0, which listens there until all have come. Ranks on one
+   * host may use it, too, to be as if they were on several. UCX carries their
+   * messages (libucp.so.0, or $GRETA_UCX_LIBRARY), unencrypted and open to
+   * whoever can reach them: the network has to be a trusted one. */
   const char *address;
 } greta_comm_options;
 GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);
-/* Waits for all ranks. It takes the first of the ways that every rank has, in
- * the order of greta_comm_ways, whose result is right in a test on all of them.
- */
+/* Waits for all ranks. It takes the first way in the order of greta_comm_ways
+ * that every rank has and whose result is right in a test on all of them. */
 GRETA_API greta_status greta_comm_create(greta_device *device,
                                          const greta_comm_options *options,
                                          greta_comm **comm);
@@ -554,9 +549,9 @@ GRETA_API greta_status greta_comm_create(greta_device *device,
  * the rank's, where all other calls are GRETA_ERROR_PEER_LOST, it does nothing
  * to the rank's communicator. */
 GRETA_API void greta_comm_destroy(greta_comm *comm);
-/* JSON: rank, size, the way that is taken, and why others are not. */
+/* Returns JSON: rank, size, the way that is taken, and why others are not. */
 GRETA_API greta_status greta_comm_info(greta_comm *comm, char **json);
-/* Ends it on all ranks: what is under way and every later call is
+/* Ends it on all ranks: collectives under way and every later call are
  * GRETA_ERROR_PEER_LOST. */
 GRETA_API greta_status greta_comm_abort(greta_comm *comm);
 
@@ -584,7 +579,7 @@ GRETA_API greta_status greta_comm_all_reduce(
     greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
     const greta_buffer *from, size_t from_offset, size_t count,
     const char *dtype, greta_comm_reduction reduction);
-/* Each rank gets `count` elements: rank r those from r * count on. */
+/* Gives each rank `count` elements: rank r those from r * count on. */
 GRETA_API greta_status greta_comm_reduce_scatter(
     greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
     const greta_buffer *from, size_t from_offset, size_t count,
@@ -595,7 +590,7 @@ GRETA_API greta_status greta_comm_all_gather(greta_comm *comm,
                                              greta_buffer *to, size_t to_offset,
                                              const greta_buffer *from,
                                              size_t from_offset, size_t bytes);
-/* What the root has in `from` (which is nothing and may be NULL on others). */
+/* Gives all ranks the root's `from`, which may be NULL on the others. */
 GRETA_API greta_status greta_comm_broadcast(
     greta_comm *comm, greta_stream *stream, greta_buffer *to, size_t to_offset,
     const greta_buffer *from, size_t from_offset, size_t bytes, uint32_t root);
@@ -606,9 +601,10 @@ GRETA_API greta_status greta_comm_all_to_all(greta_comm *comm,
                                              greta_buffer *to, size_t to_offset,
                                              const greta_buffer *from,
                                              size_t from_offset, size_t bytes);
-/* Between two ranks. A send may end only when its peer receives, so ranks that
- * send to each other do it in one greta_comm_exchange, whose transfers go on
- * together; those with one peer and in one direction keep their order. */
+/* Transfers between two ranks. A send may end only when its peer receives, so
+ * ranks that send to each other do it in one greta_comm_exchange, whose
+ * transfers go on together; those with one peer and in one direction keep their
+ * order. */
 typedef struct greta_comm_transfer {
   greta_buffer *buffer;
   size_t offset;

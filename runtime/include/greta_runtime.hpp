@@ -42,7 +42,7 @@ template <auto Destroy> struct Deleter {
 template <typename T, auto Destroy>
 using Handle = std::unique_ptr<T, Deleter<Destroy>>;
 
-// A struct that says its size, all zero.
+// Returns a zeroed struct that says its own size.
 template <typename T> T sized() {
   T value{};
   value.struct_size = sizeof(T);
@@ -65,15 +65,15 @@ public:
   greta_buffer *get() const { return handle_.get(); }
   size_t size() const { return greta_buffer_size(get()); }
   uint64_t address() const { return greta_buffer_address(get()); }
-  // The host's, of a mapped or imported buffer; else null.
+  // Returns the host's address of a mapped or imported buffer; else null.
   void *pointer() const { return greta_buffer_pointer(get()); }
-  // A shared buffer's descriptor, the caller's to close, and what it is.
+  // Describes a shared buffer with a descriptor that the caller closes.
   greta_shared_memory exportFd() const {
     auto memory = detail::sized<greta_shared_memory>();
     check(greta_buffer_export_fd(get(), &memory));
     return memory;
   }
-  // A tensor of DLPack, the caller's to delete or to hand on.
+  // Returns a tensor of DLPack, which the caller deletes or hands on.
   DLManagedTensor *exportDLPack(const std::string &dtype,
                                 const std::vector<int64_t> &shape,
                                 size_t offset = 0) const {
@@ -94,13 +94,13 @@ public:
   explicit Event(greta_event *handle) : handle_(handle) {}
   greta_event *get() const { return handle_.get(); }
   void synchronize() { check(greta_event_synchronize(get())); }
-  // Whether it has happened, after so many microseconds at most.
+  // Waits at most so many microseconds; returns whether it has happened.
   bool wait(uint64_t microseconds) {
     int happened = 0;
     check(greta_event_wait(get(), microseconds, &happened));
     return happened != 0;
   }
-  // Microseconds on the device since `start`.
+  // Returns microseconds on the device since `start`.
   double since(const Event &start) const {
     double microseconds = 0;
     check(greta_event_elapsed(start.get(), get(), &microseconds));
@@ -137,7 +137,7 @@ public:
     check(greta_buffer_copy(get(), to.get(), toOffset, from.get(), fromOffset,
                             bytes));
   }
-  // From another device, or another stream of this one.
+  // Copies from another device, or from another stream of this one.
   void copyPeer(const Buffer &to, Stream &fromStream, const Buffer &from,
                 size_t bytes) {
     check(greta_buffer_copy_peer(get(), to.get(), 0, fromStream.get(),
@@ -151,10 +151,10 @@ public:
     check(greta_stream_wait_event(get(), event.get()));
   }
   void flush() { check(greta_stream_flush(get())); }
-  // Until the next flush or wait nothing starts, and then all at once.
+  // Starts nothing before the next flush or wait, and then all at once.
   void hold() { check(greta_stream_hold(get())); }
   void synchronize() { check(greta_stream_synchronize(get())); }
-  // Whether all that was queued is done, without a wait.
+  // Returns whether all that was queued is done, without waiting.
   bool isDone() {
     int done = 0;
     check(greta_stream_query(get(), &done));
@@ -190,17 +190,17 @@ public:
   void launch(const Graph &graph) {
     check(greta_graph_launch(graph.get(), get()));
   }
-  // Calls that repeat between two waits become a graph by themselves.
+  // Makes graphs by itself of calls that repeat between two waits.
   void autoGraph(bool on) { check(greta_stream_set_auto_graph(get(), on)); }
   uint64_t replayed() const { return greta_stream_replayed(get()); }
   void profile(bool on) { check(greta_stream_set_profiling(get(), on)); }
-  // (kernel, microseconds) of everything launched since profiling was turned on
-  // or last asked.
+  // Returns (kernel, microseconds) of each launch since profiling was turned on
+  // or this was last called.
   std::vector<std::pair<std::string, double>> times() {
     size_t count = 0;
     check(greta_stream_times(get(), nullptr, &count));
-    std::vector<greta_kernel_time> raw(
-        count + 1); // never empty: a null pointer only counts
+    std::vector<greta_kernel_time> raw(count +
+                                       1); // a null pointer would only count
     check(greta_stream_times(get(), raw.data(), &count));
     std::vector<std::pair<std::string, double>> result;
     for (size_t i = 0; i < count; ++i)
@@ -281,7 +281,7 @@ public:
     check(greta_package_from_memory(data, bytes, &handle));
     handle_.reset(handle);
   }
-  // That of common functions, which lies beside the library.
+  // Opens the package of common functions, which lies beside the library.
   static Package shipped() {
     greta_package *handle = nullptr;
     check(greta_package_open_shipped(&handle));
@@ -301,7 +301,7 @@ private:
   detail::Handle<greta_package, greta_package_destroy> handle_;
 };
 
-// A tensor in a buffer, or the value of a scalar argument.
+// Holds a tensor in a buffer, or the value of a scalar argument.
 struct Tensor {
   Tensor() = default;
   Tensor(const Buffer *buffer, std::vector<int64_t> shape, size_t offset = 0)
@@ -309,7 +309,7 @@ struct Tensor {
   static Tensor scalar(int32_t value) { return holding(value); }
   static Tensor scalar(int64_t value) { return holding(value); }
   static Tensor scalar(float value) { return holding(value); }
-  // A value of any other type is its bits, in the lowest ones.
+  // Holds a value of any other type by its bits, in the lowest ones.
   static Tensor scalarBits(uint64_t bits) { return holding(bits); }
   greta_tensor raw() const {
     if (isScalar)
@@ -337,7 +337,7 @@ struct TensorInfo {
   std::string name, dtype, access;
   std::vector<int64_t> shape; // -1: dynamic
   bool isScalar;
-  int tied; // of a result: the argument that it begins as, or -1
+  int tied; // the argument that a result begins as, or -1
 };
 
 class Function {
@@ -352,7 +352,7 @@ public:
   std::vector<TensorInfo> results() const {
     return describe(greta_function_result_count(get()), greta_function_result);
   }
-  // Shape and bytes of a result; the arguments need no buffers.
+  // Returns shape and bytes of a result; the arguments need no buffers.
   std::pair<std::vector<int64_t>, size_t>
   resultShape(size_t index, const std::vector<Tensor> &arguments) const {
     std::vector<greta_tensor> raw = rawTensors(arguments);
@@ -364,7 +364,7 @@ public:
                                       shape.data(), &bytes));
     return {std::move(shape), bytes};
   }
-  // The ranks that a function with greta.all_reduce sums over.
+  // Sets the ranks that a function with greta.all_reduce sums over.
   void setComm(const Comm &comm) {
     check(greta_function_set_comm(get(), comm.get()));
   }
@@ -434,8 +434,7 @@ public:
     return memory;
   }
   void trim() const { check(greta_device_trim(get())); }
-  // Closes the device now, to hear what the validation layer has to say about
-  // it.
+  // Closes the device now and throws what the validation layer complained of.
   void close() { check(greta_device_close(handle_.release())); }
   Buffer allocate(size_t bytes) const {
     greta_buffer *handle = nullptr;
@@ -457,14 +456,14 @@ public:
     check(greta_buffer_import_pointer(get(), pointer, bytes, &handle));
     return Buffer(handle);
   }
-  // Takes a tensor of DLPack; where it begins in the buffer comes second.
+  // Takes a tensor of DLPack; returns the buffer and where it begins there.
   std::pair<Buffer, size_t> importDLPack(DLManagedTensor *tensor) const {
     greta_buffer *handle = nullptr;
     size_t offset = 0;
     check(greta_buffer_import_dlpack(get(), tensor, &handle, &offset));
     return {Buffer(handle), offset};
   }
-  // Takes the descriptor.
+  // Imports the memory and takes over the descriptor.
   Buffer importFd(const greta_shared_memory &memory) const {
     greta_buffer *handle = nullptr;
     check(greta_buffer_import_fd(get(), &memory, &handle));
@@ -480,7 +479,7 @@ public:
     check(greta_event_create(get(), &handle));
     return Event(handle);
   }
-  // One rank; all ranks have to come. `options` needs no size of its own.
+  // Makes one rank; all ranks have to. `options` needs no size of its own.
   Comm comm(greta_comm_options options) const {
     options.struct_size = sizeof(options);
     greta_comm *handle = nullptr;
@@ -508,8 +507,8 @@ private:
   std::unique_ptr<greta_device, Close> handle_;
 };
 
-// Operations by name and shape, from a package made ahead or the one that is
-// shipped with the runtime. Each is one function of the package, loaded at
+// Runs operations by name and shape, from a package made ahead or the one that
+// is shipped with the runtime. Each is one function of the package, loaded at
 // first use: the one of the name, or else the first of the names that go on
 // with '_' whose arguments have these shapes ("rms_norm", [8, 4096] and [4096]:
 // rms_norm_f16_4096).
@@ -521,7 +520,7 @@ public:
       : runtime_(runtime), shipped_(new Package(Package::shipped())),
         package_(*shipped_) {}
 
-  // c = a x b
+  // Computes c = a x b.
   void gemm(Stream &stream, const Tensor &a, const Tensor &b, const Tensor &c,
             const std::string &function = "matmul") {
     call(stream, function, {a, b}, {c});
@@ -540,7 +539,7 @@ public:
             const std::vector<Tensor> &results) {
     find(function, arguments).launch(stream, arguments, results);
   }
-  // The function that `call` launches.
+  // Returns the function that `call` launches.
   const Function &find(const std::string &function,
                        const std::vector<Tensor> &arguments) {
     std::vector<greta_tensor> raw;
@@ -557,7 +556,7 @@ public:
 
 private:
   const Runtime &runtime_;
-  std::unique_ptr<const Package> shipped_; // null where package_ is another
+  std::unique_ptr<const Package> shipped_; // null if package_ is another
   const Package &package_;
   std::map<std::string, Function> loaded_;
 };
