@@ -44,7 +44,7 @@ void checkRange(const greta_buffer &B, size_t Offset, size_t Bytes,
 void checkSameDevice(const std::shared_ptr<Device> &A,
                      const std::shared_ptr<Device> &B) {
   for (const std::shared_ptr<Device> &D : {A, B})
-    if (D->isLost()) // perhaps the other one is the same, opened again
+    if (D->isLost()) // the other one may be it, opened again
       failLost(D->Spec);
   if (A != B)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the handles belong to two devices, ",
@@ -391,13 +391,13 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
     if (!S->Impl->Capturing) {
-      comm::Comms(G->By).tell(); // kernels would wait for a rank that is lost
+      comm::Comms(G->By).tell(); // kernels would wait for a lost rank
       S->endRepeats();
     }
     (S->Impl->Capturing ? S->RecordedBy : S->Told).add(G->By);
     std::vector<uint64_t> Ends = {S->collectives()};
     for (const greta_graph_part &Part : G->Parts) {
-      // Nothing waits for no collective: the next one follows the last.
+      // An empty part queues nothing: its collective follows the one before.
       if (!Part.Impl->isEmpty()) {
         S->settle(Ends[Part.Needs]);
         if (S->Impl->Capturing)

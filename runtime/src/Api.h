@@ -14,19 +14,19 @@
 #include <cstring>
 #include <new>
 
-// A graph between collectives: what the back end recorded, and the collective
-// behind it, but for the last one.
+// A part of a graph: what the back end recorded, and the collective behind it,
+// which the last part lacks.
 struct greta_graph_part {
   std::shared_ptr<greta::rt::Graph> Impl;
   std::shared_ptr<greta::rt::comm::Comm> By;
   greta::rt::comm::Collective What;
-  // How many of the graph's collectives the recorded part waits for.
+  // The number of the graph's collectives that the recorded part waits for.
   uint64_t Needs = 0;
 };
 
 struct greta_device {
   std::shared_ptr<greta::rt::Device> Impl;
-  bool AllowsNative; // it is the host and was asked for by name
+  bool AllowsNative; // a host that was asked for by name
 };
 struct greta_buffer {
   std::shared_ptr<greta::rt::Device> Device;
@@ -38,61 +38,61 @@ struct greta_stream {
   std::unique_ptr<greta::rt::Stream> Impl;
   bool Profiling = false;
   struct Timed {
-    greta::rt::KernelRef Kernel; // it may be the last to know
+    greta::rt::KernelRef Kernel; // keeps the kernel, if nothing else does
     std::unique_ptr<greta::rt::Event> Start, End;
   };
   std::vector<Timed> Times;
-  // The times whose names greta_stream_times handed out last.
+  // Keeps the names that greta_stream_times handed out last.
   std::vector<greta::rt::KernelRef> Named;
   greta::rt::TracedStream Traced;
-  greta::rt::Call Prepared; // what the call at hand queues
-  // With automatic graphs: what repeats, and the call at hand.
+  greta::rt::Call Prepared; // the current call's arguments and results
+  // Automatic graphs: the sequences that repeat, and the current call.
   std::unique_ptr<greta::rt::Repeats> Repeats;
   greta::rt::Step Next;
-  // Before what no graph has in it.
+  // Ends the current sequence before a call that no graph has in it.
   void endRepeats() {
     if (Repeats)
       Repeats->end();
   }
-  // They belong to the last copy to another device.
+  // The last copy to another device uses them.
   std::unique_ptr<greta::rt::comm::PeerCopy> Copies;
-  // The collectives of one communicator that nothing here waits for yet: the
-  // last ones, as each ends behind the one before. Numbers count from the first
-  // one that was ever queued; `Settled` are no longer in the list.
+  // The collectives of one communicator that nothing here waits for yet. Each
+  // ends behind the one before. Numbers count from the first one that was ever
+  // queued; `Settled` are no longer in the list.
   std::shared_ptr<greta::rt::comm::Comm> By;
   std::deque<std::shared_ptr<greta::rt::comm::Ticket>> Behind;
   uint64_t Settled = 0;
   // Work that waits for none of them was queued behind the last one.
   bool IsAhead = false;
-  // With collectives that the device orders: the counter that this raises, and
-  // whose failures are told when somebody waits for the stream.
+  // If the device orders the collectives: the counter that this stream raises.
+  // Whoever waits for the stream is told their failures.
   std::shared_ptr<greta::rt::Counter> Ready;
   uint64_t ReadyValue = 0;
   greta::rt::comm::Comms Told;
-  // While a graph is recorded: what was recorded before the last collective.
+  // While a graph is recorded: its parts up to the last collective.
   std::vector<greta_graph_part> Recorded;
-  uint64_t RecordedNeeds = 0; // of what is recorded since
-  // And those whose collectives are kernels of what is recorded.
+  uint64_t RecordedNeeds = 0; // collectives that the open part waits for
+  // The recorded graph's kernels do the collectives of these.
   greta::rt::comm::Comms RecordedBy;
-  // The number of the last collective, or of the last one recorded.
+  // Returns the number of the last collective, or of the last one recorded.
   uint64_t collectives() const {
     return Impl->Capturing ? Recorded.size() : Settled + Behind.size();
   }
-  // Before what is to run behind collectives up to this number; throws the
-  // failure of one.
+  // Waits for collectives up to this number, before work that has to run behind
+  // them; throws the failure of one.
   void settle(uint64_t Upto = UINT64_MAX);
-  // When all is done; throws the failure of those that the device orders.
+  // Throws the failure of collectives that the device orders, when all is done.
   void tell();
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;
   std::unique_ptr<greta::rt::Event> Impl;
-  greta::rt::comm::Comms Told; // those of the stream, when it was recorded
+  greta::rt::comm::Comms Told; // the stream's, when it was recorded
 };
 struct greta_graph {
   std::shared_ptr<greta::rt::Device> Device;
   std::vector<greta_graph_part> Parts;
-  greta::rt::comm::Comms By; // those whose collectives are kernels of it
+  greta::rt::comm::Comms By; // its collectives that are kernels
 };
 struct greta_comm {
   std::shared_ptr<greta::rt::comm::Comm> Impl;
@@ -103,14 +103,14 @@ struct greta_package {
 struct greta_function {
   std::shared_ptr<greta::rt::Device> Device;
   std::shared_ptr<const greta::rt::Function> Impl;
-  std::shared_ptr<greta::rt::comm::Comm> Comm; // that it sums over
+  std::shared_ptr<greta::rt::comm::Comm> Comm; // the ranks that it sums over
 };
 
 namespace greta::rt {
 
 greta_status setLastError(greta_status Code, const char *Text) noexcept;
 
-// Runs `B`; an exception, or a complaint of the Vulkan validation layer,
+// Runs `B`. An exception, or a complaint of the Vulkan validation layer,
 // becomes a status and the last error.
 template <typename Body> greta_status guarded(Body B) noexcept {
   try {
@@ -146,7 +146,7 @@ template <typename T> T &need(T *Pointer, const char *What) {
   return *Pointer;
 }
 
-// Structs whose `struct_size` says how much of them the caller knows
+// A struct's `struct_size` says how much of it the caller knows
 // (greta_runtime.h, "ABI"). One that grows gets its first size here.
 template <typename T> constexpr size_t firstSize = sizeof(T);
 template <> // before `address`
@@ -157,7 +157,7 @@ template <typename T> void checkSize(const T *Struct, const char *What) {
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, "'s struct_size is ", Size,
          "; sizeof says ", sizeof(T));
 }
-// Hands over what the caller knows of; what only a newer header has is zero.
+// Fills what the caller knows of; members that only its newer header has are 0.
 template <typename T> void give(T *Out, T Value, const char *What) {
   checkSize(Out, What);
   Value.struct_size = Out->struct_size;
@@ -178,14 +178,14 @@ template <typename T> T taken(const T *In, const char *What) {
   return Value;
 }
 
-// Queues a call, whose arguments and results are in S.Prepared; `C` is null
-// where it has no sums over ranks.
+// Queues a call with the arguments and results in S.Prepared. `C` is null if it
+// has no sums over ranks.
 void queueCall(greta_stream &S, const Function &F,
                const std::shared_ptr<comm::Comm> &C);
 // Queues a collective behind the stream's work, or records it.
 void queueCollective(const std::shared_ptr<comm::Comm> &C, greta_stream &S,
                      comm::Collective What);
-// The element type of a reduction; throws if there are none of this dtype.
+// Returns the element type of a reduction; throws if this dtype has none.
 comm::Element elementOf(const char *DType);
 // Queues a step that a stream took before.
 void queueStep(greta_stream &S, const Step &What);

@@ -12,7 +12,7 @@ void checkKind(greta_fd_kind Kind) {
          Kind);
 }
 
-// A buffer of the memory that `Make` makes on the device.
+// Makes a buffer of the memory that `Make` returns.
 template <typename Body>
 greta_status makeBuffer(greta_device *D, size_t Bytes, greta_buffer **Out,
                         Body Make) {

@@ -32,9 +32,9 @@ void greta_stream::settle(uint64_t Upto) {
       return;
     }
     if (!Last->Done)
-      Impl->flush(); // what is queued goes on meanwhile
+      Impl->flush(); // starts what is queued
     Of->wait(*Last);
-  } catch (...) { // of those behind it, too
+  } catch (...) { // fails the collectives behind it, too
     Settled += Behind.size();
     Behind.clear();
     By = nullptr;
@@ -59,15 +59,15 @@ Element greta::rt::elementOf(const char *DType) {
        printable(Name));
 }
 
-// No back end records the collective: the graph is one until here, and another
-// behind it.
+// Cuts the graph, as no back end records the collective: one part ends here,
+// and another one begins behind it.
 static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
                 Collective What) {
   C->check();
   try {
     S.Recorded.push_back({S.Impl->endCapture(), C, std::move(What),
                           std::exchange(S.RecordedNeeds, 0)});
-    // Kernels of the same function go on behind it.
+    // Kernels of the same function go on behind the cut.
     S.Impl->RecordedZeroed = S.Recorded.back().Impl->Zeroed;
     S.Impl->beginCapture();
   } catch (...) {
@@ -77,11 +77,11 @@ static void cut(const std::shared_ptr<Comm> &C, greta_stream &S,
   }
 }
 
-// It comes behind what the stream has queued. If collectives follow each other
-// in one stream without work between them, only the first waits for the stream.
+// It comes behind the stream's queued work. If collectives follow each other in
+// one stream without work between them, only the first waits for it.
 void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
                                 Collective What) {
-  C->checkProcess(); // before the device is given anything
+  C->checkProcess(); // nothing may be queued before this
   if (C->isSmall(What)) {
     if (!S.Impl->Capturing)
       S.endRepeats();
@@ -111,8 +111,8 @@ void greta::rt::queueCollective(const std::shared_ptr<Comm> &C, greta_stream &S,
   S.Behind.push_back(C->queue(std::move(What)));
   S.By = C;
   S.IsAhead = false;
-  // The later ones end behind it, and nothing waits for less than all but with
-  // the parts of one sum.
+  // The later ones end behind it, and only the parts of one sum are waited for
+  // one by one.
   if (S.Behind.size() > mostParts) {
     S.Behind.pop_front();
     ++S.Settled;
@@ -140,8 +140,8 @@ size_t times(size_t A, size_t B) {
   return Product;
 }
 
-// A collective of two buffers. Each rank's part of `From` is `Gives` times as
-// large as the collective's count, of `To` `Gets` times.
+// Queues a collective of two buffers. Each rank's part of `From` is `Gives`
+// times the collective's count, and its part of `To` `Gets` times.
 greta_status collective(const char *Call, greta_comm *C, greta_stream *S,
                         Collective What, greta_buffer *To, size_t ToOffset,
                         const greta_buffer *From, size_t FromOffset,
@@ -241,7 +241,7 @@ greta_status greta_comm_create(greta_device *D,
     O.Ways = Taken.ways ? Taken.ways : ~uint32_t(0);
     auto End = [Process = getpid()](Comm *C) {
       if (Process == getpid())
-        delete C; // which a forked process has no threads for
+        delete C; // a forked process lacks its threads
     };
     *Out = new greta_comm{
         std::shared_ptr<Comm>(new Comm(need(D, "device").Impl, O), End)};
@@ -256,7 +256,7 @@ greta_status greta_comm_info(greta_comm *C, char **Json) {
   return guarded([&] {
     nlohmann::json J;
     need(C, "comm").Impl->describe(J);
-    // Words of another process may be no UTF-8.
+    // Another process's words may not be UTF-8.
     need(Json, "json") = copyString(
         J.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   });

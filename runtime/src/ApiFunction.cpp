@@ -11,7 +11,7 @@ using namespace greta::rt;
 
 namespace {
 
-// Little-endian, as the device has it.
+// Reads little-endian, as the device does.
 uint64_t valueOf(const greta_tensor &T, const TensorDecl &Decl, size_t Index) {
   if (T.buffer || T.offset || T.shape || T.rank)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", Index, " '", Decl.Name,
@@ -54,7 +54,7 @@ void takeTensors(const greta_tensor *T, size_t Count,
   }
 }
 
-// Whether the dims that do not change are these arguments'.
+// Returns whether the arguments have the function's static dims.
 bool mayTake(const FunctionDecl &F, const greta_tensor *Args, size_t Count) {
   auto Fits = [](const TensorDecl &Decl, const greta_tensor &T) {
     if (Decl.IsScalar || T.rank != Decl.StaticShape.size() || !T.shape)
@@ -100,7 +100,7 @@ comm::Collective collectiveOf(const Call::Sum &Sum) {
   return Made;
 }
 
-// The sum of a single rank is the tensor itself.
+// A single rank's sum is the tensor itself.
 void queueSum(greta_stream &S, const std::shared_ptr<comm::Comm> &By,
               const Call::Sum &Sum) {
   if (By->Size > 1)
@@ -171,7 +171,7 @@ void greta::rt::queueStep(greta_stream &S, const Step &What) {
   switch (R.word()) {
   case Step::Launch: {
     std::vector<MemoryRef> Memories;
-    Memories.reserve(What.Objects.size()); // the arguments point into it
+    Memories.reserve(What.Objects.size()); // keeps pointers of arguments valid
     auto F = R.object<const Function>();
     R.tensors(S.Prepared.Args, Memories);
     R.tensors(S.Prepared.Results, Memories);
@@ -377,7 +377,7 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
         if (S->Repeats->takes(S->Next))
           return;
       }
-      // Calls that were held back have been queued meanwhile, or recorded, with
+      // Calls that were held back have meanwhile been queued, or recorded, with
       // arguments of their own.
       takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true,
                   "argument", C.Args);

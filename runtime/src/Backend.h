@@ -25,8 +25,8 @@ namespace greta::rt {
 
 class Stream;
 
-// Bytes of a device's memory that are in use: buffers and temporaries, as they
-// were asked for.
+// Counts bytes of a device's memory that are in use: buffers and temporaries,
+// as they were asked for.
 struct MemoryUse {
   void add(uint64_t Bytes) {
     uint64_t Now = InUse += Bytes, Most = Peak;
@@ -36,7 +36,7 @@ struct MemoryUse {
   std::atomic<uint64_t> InUse{0}, Peak{0};
 };
 
-// Some elements of somebody else's.
+// Points to elements that somebody else owns.
 template <typename T> struct Span {
   const T *Data = nullptr;
   size_t Size = 0;
@@ -51,11 +51,11 @@ public:
       Counted->InUse -= Size;
   }
   uint64_t Address = 0;   // device address; a host pointer for the host
-  void *Mapped = nullptr; // where the host reaches it
+  void *Mapped = nullptr; // the host's address; null: none
   size_t Size = 0;
-  // The driver's name of it.
+  // Returns the driver's handle of it.
   virtual void *handle() const { return reinterpret_cast<void *>(Address); }
-  // Whether it was made to be shared by an opaque descriptor.
+  // Returns whether it was made to be shared by an opaque descriptor.
   virtual bool isShared() const { return false; }
   // Makes a new descriptor of memory that was made to be shared, and describes
   // it.
@@ -67,8 +67,8 @@ public:
 };
 using MemoryRef = std::shared_ptr<Memory>;
 
-// Objects that live until some work is done. The latest ones are known, so a
-// buffer of many operations is mostly kept once.
+// Keeps objects until some work is done. It finds the latest ones again, so it
+// mostly keeps a buffer of many operations once.
 class KeepList {
 public:
   template <typename T> void add(const std::shared_ptr<T> &Object) {
@@ -92,21 +92,21 @@ private:
 class Event {
 public:
   virtual ~Event() = default;
-  // Waits for it, so long at most. Whether it has happened.
+  // Waits at most so long; returns whether it has happened.
   virtual bool wait(uint64_t Nanoseconds) = 0;
   void synchronize() { wait(UINT64_MAX); }
-  // Microseconds from Start to this; both have happened.
+  // Returns microseconds from Start to this; both have happened.
   virtual double since(Event &Start) = 0;
 };
 
-// A number that only grows. A stream and another API each wait until it has
-// come to a value, and raise it, on the device.
+// A number that only grows. A stream and another API each wait on the device
+// until it has come to a value, and raise it.
 class Counter {
 public:
   virtual ~Counter() = default;
-  // A new descriptor: an opaque one of a timeline semaphore.
+  // Returns a new opaque descriptor of a timeline semaphore.
   virtual int exportFd() const = 0;
-  // By the host, at once.
+  // The host raises it at once.
   virtual void raise(uint64_t Value) = 0;
   virtual uint64_t value() const = 0;
 };
@@ -114,7 +114,7 @@ public:
 class Kernel {
 public:
   virtual ~Kernel() = default;
-  // The driver's report of its compilation; null if it has none.
+  // Returns the driver's report of its compilation; null if it has none.
   virtual void statistics(nlohmann::json &Out) const {}
   std::string Name;
 };
@@ -123,20 +123,20 @@ using KernelRef = std::shared_ptr<Kernel>;
 class Graph {
 public:
   virtual ~Graph() = default;
-  // While the stream records a graph, the operation becomes a part of it.
+  // Launches the graph. While the stream records one, it becomes a part of it.
   void launch(Stream &S);
-  // Between collectives that cut a graph there may be nothing.
+  // Returns whether there is nothing between collectives that cut a graph.
   virtual bool isEmpty() const = 0;
 
-  // Memory in which the recorded launches find zeros, and leave zeros.
+  // Recorded launches find zeros in this memory, and leave zeros.
   std::vector<MemoryRef> Zeroed;
 
 protected:
   virtual void start(Stream &S) = 0;
 };
 
-// Bytes of a memory that an operation touches. Operations of a stream that
-// share none that one of them writes may overlap.
+// The bytes of a memory that an operation touches. Operations of a stream may
+// overlap if no bytes are shared that one of them writes.
 struct Use {
   const MemoryRef *Of;
   uint64_t Begin, End;
@@ -146,7 +146,7 @@ struct Use {
 // The memory that an argument of a kernel is, for a device that checks it.
 struct Extent {
   uint64_t Address = 0, Bytes = 0;
-  uint64_t ElementBytes = 0; // 0: it is no tensor
+  uint64_t ElementBytes = 0; // 0: it is not a tensor
   std::string Name;
 };
 
@@ -155,7 +155,7 @@ struct Launch {
   std::array<uint32_t, 3> Grid;
   Span<uint8_t> Block; // argument bytes; the block begins at a multiple of 8
   Span<Use> Uses;
-  Span<Extent> Extents; // of the arguments in order, or none
+  Span<Extent> Extents; // the arguments' in order, or none
 };
 
 class Device;
@@ -169,7 +169,7 @@ public:
                     size_t Size) = 0;
   virtual void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
                     size_t FromOffset, size_t Size) = 0;
-  // From memory of a device of which Device::copiesFrom says so.
+  // Copies from memory of a device for which Device::copiesFrom is true.
   virtual void copyPeer(const MemoryRef &To, size_t ToOffset, Device &Other,
                         const MemoryRef &From, size_t FromOffset, size_t Size) {
     fail(GRETA_ERROR_UNSUPPORTED, "no copies from other devices");
@@ -179,21 +179,21 @@ public:
   virtual void launch(const Launch &L) = 0;
   virtual void record(Event &E) = 0;
   virtual void wait(Event &E) = 0;
-  // The counter gets the value when what was queued is done, and what is queued
-  // later waits until it has one; as Device::createCounter made it.
+  // Raises the counter when the queued work is done, and has later work wait
+  // for a value. Device::createCounter made the counter.
   virtual void raise(const std::shared_ptr<Counter> &, uint64_t) {}
   virtual void await(const std::shared_ptr<Counter> &, uint64_t) {}
   virtual void flush() = 0;
-  // Nothing starts before the next flush or wait, and then all at once.
+  // Starts nothing before the next flush or wait, and then all at once.
   virtual void hold() {}
-  // A good moment to start what is queued, if the device has nothing to do.
+  // Starts what is queued if the device has nothing to do.
   virtual void kick() {}
   // Calls F(Data) behind what was queued; what is queued later waits for it.
   virtual void callHost(void (*F)(void *), void *Data) = 0;
   virtual void synchronize() = 0;
-  // Starts what is queued; whether all of it is done, without a wait.
+  // Starts what is queued; returns whether all is done, without waiting.
   virtual bool isDone() = 0;
-  // The driver's name of it, where it has one.
+  // Returns the driver's handle, if it has one.
   virtual void *handle() const { return nullptr; }
   virtual void beginCapture() = 0;
   std::shared_ptr<Graph> endCapture() {
@@ -203,8 +203,8 @@ public:
     G->Zeroed = std::move(Zeroed);
     return G;
   }
-  // After a launch that failed, whose kernels left what they were at: memory
-  // that is to hold zeros gets them again. False on a device that is lost.
+  // Writes zeros again to memory that has to hold them, after a launch that
+  // failed half way. Returns false on a device that is lost.
   bool restoreZeros(const MemoryRef &Memory) {
     try {
       fill(Memory, 0, Memory->Size / 4 * 4, 0);
@@ -215,11 +215,11 @@ public:
   }
 
   bool Capturing = false;
-  // The memory of the temporaries of all functions launched here: the stream's
-  // order protects them. A captured launch gets memory of its own.
-  // `Zeroed` holds zeros between launches.
+  // Temporaries of all functions launched here share this memory, which the
+  // stream's order protects. A captured launch gets memory of its own. `Zeroed`
+  // holds zeros between launches.
   MemoryRef Scratch, Zeroed;
-  // Captured launches have these instead.
+  // A captured launch uses these in place of `Zeroed`.
   std::vector<MemoryRef> RecordedZeroed;
 
 protected:
@@ -240,8 +240,7 @@ inline void Graph::launch(Stream &S) {
   }
 }
 
-// The parts of a device that are not used, and why; Health.h says by which
-// names.
+// The parts of a device that are not used, and why, by the names of Health.h.
 using Denials = std::map<std::string, std::string>;
 
 class Device {
@@ -253,20 +252,20 @@ public:
     M->Counted = Use;
     return M;
   }
-  // Memory that somebody else reaches, too; greta_runtime.h says which. A
-  // backend that has none of a kind says so.
+  // Allocates memory that others reach, too (greta_runtime.h). A backend that
+  // lacks a kind says so.
   virtual MemoryRef allocateMapped(size_t Size) { lacks("mapped memory"); }
   virtual MemoryRef importPointer(void *Pointer, size_t Size) {
     lacks("imports of host memory");
   }
-  // The address is a multiple of this.
+  // Returns a number of bytes that divides the address.
   virtual size_t pointerUnit() const { return 1; }
-  // DLPack's type of the device, and its number.
+  // Returns DLPack's type of the device, and its number.
   virtual std::pair<int32_t, int32_t> dlpackDevice() const = 0;
   virtual MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) {
     lacks("memory that is shared by file descriptors");
   }
-  // The descriptor stays the caller's.
+  // Imports the memory; the descriptor stays the caller's.
   virtual MemoryRef importFd(const greta_shared_memory &From) {
     lacks("memory that is shared by file descriptors");
   }
@@ -280,23 +279,23 @@ public:
     lacks("streams of HIP");
   }
 
-  // For a library that works on whatever device the calling thread has.
+  // Makes the device current for a library that uses the thread's device.
   virtual void makeCurrent() {}
-  // Whether nothing runs there any more.
+  // Returns whether the device is lost and runs nothing any more.
   virtual bool isLost() const { return false; }
-  // Whether its streams copy memory of the other device by themselves, which
-  // was right in a test.
+  // Returns whether its streams copy memory of the other device by themselves,
+  // which was right in a test.
   virtual bool copiesFrom(Device &Other) { return false; }
 
   const MemoryUse &use() const { return *Use; }
   // The memory that the driver gave, the largest buffer that asks it for
   // nothing, the device's memory, and the memory that the driver could still
-  // give; as far as the backend knows.
+  // give; 0 if the backend does not know.
   struct Reserved {
     uint64_t Bytes = 0, LargestFree = 0, Total = 0, Free = 0;
   };
   virtual Reserved reserved() { return {Use->InUse, 0, 0, 0}; }
-  // Gives what is reserved and not in use back to the driver.
+  // Gives reserved memory that is not in use back to the driver.
   virtual void trim() {}
   virtual std::unique_ptr<Stream> createStream() = 0;
   virtual std::unique_ptr<Event> createEvent() = 0;
@@ -306,44 +305,44 @@ public:
   virtual KernelRef loadKernel(const Variant &V, const KernelDecl &K,
                                const std::vector<uint8_t> &Object,
                                bool CaptureStatistics) = 0;
-  // vulkan/SmallReduce.comp, with so many bytes of arguments.
+  // Returns vulkan/SmallReduce.comp, with so many bytes of arguments.
   virtual KernelRef smallReduce(size_t ArgumentBytes) {
     lacks("kernels that meet other devices' in the host's memory");
   }
-  // Why this device cannot run the variant; "" when it can.
+  // Returns why this device cannot run the variant; "" when it can.
   virtual std::string whyNot(const Variant &V) = 0;
-  // Whether the variant was tuned for this device, by its target: 2 for its
-  // family, 1 for another generation of it.
+  // Returns how well the variant's target fits this device: 2 for its family, 1
+  // for another generation of it.
   virtual unsigned madeFor(const Variant &V) const { return 0; }
-  // Compute units or multiprocessors; 0 where nobody says.
+  // Returns the compute units or multiprocessors; 0 if they are not known.
   virtual uint32_t computeUnits() const { return 0; }
-  // How many workgroups of a kernel that waits for all of its own run at a
-  // time, as far as somebody promises it.
+  // Returns how many workgroups of a kernel that waits for all of its own run
+  // at a time, if that is promised.
   virtual uint32_t residentWorkgroups() const { return 0; }
-  // Bytes that every such kernel is said to write, so that no two of a stream
-  // or a graph run at a time: each might get a part of the places.
+  // Returns bytes that every such kernel is said to write, so that no two of a
+  // stream or a graph run at a time: each might get only a part of the places.
   const MemoryRef &meeting() {
     std::lock_guard<std::mutex> Guard(MeetingLock);
     if (!Meeting)
       Meeting = allocate(4);
     return Meeting;
   }
-  // The subgroup size that this device takes by itself; 0 where there is none.
+  // Returns the subgroup size that the device takes by itself; 0: it has none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;
-  // Whether it checks what kernels do with their arguments.
+  // Returns whether it checks what kernels do with their arguments.
   virtual bool wantsExtents() const { return false; }
-  // Grid extents that a launch may have.
+  // Returns the largest grid of a launch.
   virtual std::array<uint32_t, 3> maxGrid() const = 0;
 
-  // A name for cache files, by device and driver version; "" for what needs no
-  // check of its health.
+  // Returns a name for cache files, by device and driver version; "" if its
+  // health needs no check.
   virtual std::string cacheKey() const { return ""; }
 
   std::string Spec, Name;
   std::recursive_mutex HealthLock;
-  std::optional<Denials> Denied; // none: it was not asked for yet
-  bool Believed = false;         // while its check runs
+  std::optional<Denials> Denied; // none: not asked for yet
+  bool Believed = false;         // true while its check runs
 
 protected:
   virtual MemoryRef allocateMemory(size_t Size) = 0;
@@ -357,7 +356,7 @@ private:
   MemoryRef Meeting;
 };
 
-// Each backend adds what it finds and why it finds nothing, and opens by index.
+// Adds the backend's devices, or why there are none; others open by index.
 void listHost(nlohmann::json &Out);
 void listHip(nlohmann::json &Out);
 void listSim(nlohmann::json &Out);
@@ -366,18 +365,18 @@ std::shared_ptr<Device> openHost();
 std::shared_ptr<Device> openHip(unsigned Index);
 std::shared_ptr<Device> openSim(const std::string &Chip);
 std::shared_ptr<Device> openVulkan(unsigned Index);
-// The number of the device with this UUID.
+// Returns the number of the device with this UUID.
 unsigned hipIndex(const std::string &Uuid);
 unsigned vulkanIndex(const std::string &Uuid);
 std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own);
 
-// Host.cpp: from here on no variant for the host is loaded; also when the
-// environment has GRETA_NO_NATIVE.
+// Refuses variants for the host from here on, as GRETA_NO_NATIVE does
+// (Host.cpp).
 void refuseNativeCode();
 bool nativeCodeIsRefused();
 
-// Complaints of the Vulkan validation layer since the last call, joined; ""
-// when there are none (or it is off).
+// Returns complaints of the Vulkan validation layer since the last call,
+// joined; "" when there are none (or it is off).
 std::string takeVulkanComplaints();
 
 // Registry.cpp

@@ -25,7 +25,7 @@ constexpr Type types[] = {
     {"bf16", 4, 16},       {"f8e4m3fn", 10, 8},  {"f8e5m2", 12, 8},
     {"f8e4m3fnuz", 11, 8}, {"f8e5m2fnuz", 13, 8}};
 
-// The objects that a buffer's tensor holds until somebody deletes it.
+// Keeps the objects of a buffer's tensor until somebody deletes it.
 struct Exported {
   DLManagedTensor Tensor{};
   std::shared_ptr<greta::rt::Device> Device;
@@ -37,7 +37,7 @@ struct Exported {
   }
 };
 
-// Another library's tensor as memory: it goes with the last work that uses it.
+// Wraps another library's tensor as memory, until the last work that uses it.
 struct Imported {
   ~Imported() {
     Inner.reset();
@@ -65,7 +65,7 @@ size_t bytesOf(const DLTensor &T) {
                      static_cast<size_t>(T.ndim));
 }
 
-// The memory under a tensor, and where in it the tensor begins.
+// Returns the memory under a tensor, and where the tensor begins in it.
 MemoryRef memoryOf(const std::shared_ptr<Device> &D,
                    const DLManagedTensor &From, size_t Bytes, size_t &Offset) {
   const DLTensor &T = From.dl_tensor;
@@ -81,7 +81,7 @@ MemoryRef memoryOf(const std::shared_ptr<Device> &D,
   case kDLCPU:
   case kDLCUDAHost:
   case kDLROCMHost: {
-    // Rounded to whole units, if the device takes no others.
+    // The size is a multiple of the device's unit.
     size_t Unit = D->pointerUnit();
     char *Data = static_cast<char *>(T.data) + T.byte_offset;
     Offset = reinterpret_cast<uintptr_t>(Data) % Unit;
@@ -151,7 +151,7 @@ greta_status greta_buffer_export_dlpack(const greta_buffer *B, size_t Offset,
     auto [Type, Index] = B->Device->dlpackDevice();
     T.device = {static_cast<DLDeviceType>(Type), Index};
     T.data = B->Impl->handle();
-    // Readers of the host's tensors can read these.
+    // Readers of the host's tensors can read mapped memory.
     if (void *Mapped = B->Impl->Mapped) {
       T.device = {kDLCPU, 0};
       T.data = Mapped;

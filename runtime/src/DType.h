@@ -10,15 +10,15 @@
 
 namespace greta::rt {
 
-// Bits of one element, or 0 when the name is unknown.
+// Returns the bits of one element, or 0 when the name is unknown.
 unsigned bitsOf(const std::string &DType);
 
-// Bytes of a contiguous tensor of elements of `Bits`; i4 packs two elements a
-// byte, low nibble first. Throws when it does not fit 63 bits.
+// Returns the bytes of a contiguous tensor of elements of `Bits`; i4 packs two
+// elements a byte, low nibble first. Throws if it does not fit 63 bits.
 size_t tensorBytes(unsigned Bits, const int64_t *Shape, size_t Rank);
 size_t tensorBytes(const std::string &DType, const std::vector<int64_t> &Shape);
 
-// "4x4096", or "scalar" for rank 0.
+// Returns "4x4096", or "scalar" for rank 0.
 std::string shapeText(const int64_t *Shape, size_t Rank);
 std::string shapeText(const std::vector<int64_t> &Shape);
 

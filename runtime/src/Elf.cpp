@@ -66,7 +66,7 @@ void ElfFile::readHeader() {
 void ElfFile::readSegments() {
   need(Header.e_phnum > 0 && Header.e_phnum <= maxSegments,
        "no segments, or too many");
-  uint64_t End = 0; // of what is loaded so far
+  uint64_t End = 0; // loaded bytes end here
   range(Header.e_phoff, Header.e_phnum * sizeof(Elf64_Phdr),
         "the program headers");
   for (unsigned I = 0; I < Header.e_phnum; ++I) {
@@ -221,7 +221,7 @@ void ElfFile::checkGnuHash(const Elf64_Shdr &S) const {
     uint64_t I = Word(4 + 2 * Bloom + B);
     need(I == 0 || (I >= First && I < Count), "a hash table with a bad bucket");
   }
-  // The lowest bit of a chain's last hash is set.
+  // The last hash of a chain has its lowest bit set.
   need(First == Count ||
            (Word(4 + 2 * Bloom + Buckets + Count - First - 1) & 1),
        "a hash table whose last chain does not end");
@@ -271,7 +271,7 @@ void ElfFile::checkDynamic() const {
              "a hash table that is no section");
         break;
       }
-      default: // what would load other files or relocate addresses
+      default: // the others load files or relocate addresses
         bad(concat("entry ", D.d_tag,
                    " of the dynamic table is none that "
                    "GRETA's compiler writes"));

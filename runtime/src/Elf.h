@@ -33,7 +33,7 @@ public:
     if (!Holds)
       bad(What);
   }
-  // The bytes of `Size` at an address, from a segment with these flags.
+  // Returns `Size` bytes at an address, from a segment with these flags.
   const uint8_t *loaded(uint64_t Address, uint64_t Size, uint32_t Flags,
                         const char *What) const;
   // Calls `F` with every note: its owner, type and description.
@@ -42,14 +42,14 @@ public:
   void notes(const Visitor &F) const;
 
 private:
-  // A copy of what lies at an offset: nothing there is aligned.
+  // Copies a value from an offset, as nothing there is aligned.
   template <typename T> T at(uint64_t Offset, const char *What) const {
     T Value;
     memcpy(&Value, range(Offset, sizeof(T), What), sizeof(T));
     return Value;
   }
   const uint8_t *range(uint64_t Offset, uint64_t Size, const char *What) const;
-  // The string at an offset of a section of strings.
+  // Returns the string at an offset of a section of strings.
   std::string string(const Elf64_Shdr &Strings, uint64_t Offset) const;
   void readHeader();
   void readSegments();

@@ -39,8 +39,8 @@ inline std::string hex(const uint8_t *Bytes, size_t Size) {
   return S;
 }
 
-// A text from a file, for a message: short, on one line, nothing that a
-// terminal takes for more than letters.
+// Makes a text from a file fit for a message: short, on one line, with nothing
+// that a terminal takes for more than letters.
 inline std::string printable(const std::string &Text) {
   std::string Short = Text.substr(0, 64);
   for (char &C : Short)

@@ -96,7 +96,7 @@ int64_t Expr::evaluate(uint32_t Index,
     if (B == 0)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "division by zero in a manifest expression");
-    // Operands of these are never negative, so C++'s truncation is the floor.
+    // The operands are never negative, so C++'s truncation is the floor.
     R = N.Kind == Op::Mod ? A % B
                           : A / B + (N.Kind == Op::CeilDiv && A % B != 0);
     break;

@@ -28,10 +28,10 @@ public:
     return Nodes.size() == 1 && Nodes[0].Kind == Op::Constant;
   }
   int64_t constant() const { return Nodes[0].Value; }
-  // Whether both are written alike.
+  // Returns whether both are written alike.
   bool operator==(const Expr &Other) const { return Nodes == Other.Nodes; }
 
-  // The symbol's index when the expression is one symbol, else -1.
+  // Returns the symbol's index if the expression is one symbol, else -1.
   int symbol() const {
     return Nodes.size() == 1 && Nodes[0].Kind == Op::Symbol
                ? static_cast<int>(Nodes[0].Value)
@@ -59,7 +59,7 @@ private:
   uint32_t parseNode(const nlohmann::json &J,
                      const std::vector<std::string> &Symbols,
                      const std::string &Where, unsigned Depth, bool IsAddend);
-  // The form of one node; expressions are trees of bounded depth.
+  // Evaluates one node; expressions are trees of bounded depth.
   int64_t evaluate(uint32_t Index, const std::vector<int64_t> &Values) const;
 
   std::vector<Node> Nodes; // operands first; the last is the root

@@ -59,9 +59,9 @@ bool writeFileAtomically(const std::string &Path, const void *Data,
   return Good;
 }
 
-// Whether the folder is the user's, and nobody else's to read or write: what
-// lies in it reaches drivers. One that is not there is made, and one of the
-// user's that others may enter is closed to them.
+// Returns whether only the user may read and write the folder, as its files
+// reach drivers. Makes a missing folder, and closes one of the user's that
+// others may enter.
 static bool isPrivate(const char *Path) {
   if (mkdir(Path, S_IRWXU) != 0 && errno != EEXIST)
     return false;

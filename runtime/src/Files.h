@@ -8,22 +8,22 @@
 
 namespace greta::rt {
 
-// The folder that this library was loaded from.
+// Returns the folder that this library was loaded from.
 std::string ownFolder();
 
-// Reads a file; false when it is not there or cannot be read.
+// Reads a file; returns false when it is missing or cannot be read.
 bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes);
 
-// Writes all of it, also when signals interrupt; false when it fails.
+// Writes all of it, also when signals interrupt; returns false if it fails.
 bool writeAll(int FD, const void *Data, size_t Size);
 
-// Writes beside the target and renames, so that readers see the old file or the
-// new one. False when it fails: a cache that cannot be written is no error.
+// Writes beside the target and renames, so readers see the old file or the new.
+// Returns false if it fails: a cache that cannot be written is no error.
 bool writeFileAtomically(const std::string &Path, const void *Data,
                          size_t Size);
 
-// $XDG_CACHE_HOME/greta or ~/.cache/greta, made, for this user alone; ""
-// when there is none that is safe to use.
+// Returns $XDG_CACHE_HOME/greta or ~/.cache/greta, made, for this user alone;
+// "" if none is safe to use.
 std::string cacheDirectory();
 
 // Cache files carry their SHA-256 in front, so that a damaged one is a miss and

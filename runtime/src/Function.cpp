@@ -75,10 +75,10 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
     fail(GRETA_ERROR_NOT_FOUND, "function '", F.Name, "' has no variant '",
          Forced, "'; it has ", Ids);
   }
-  // One made for this family of devices comes first, then one with cooperative
-  // matrices, then a subgroup size that the driver takes by itself, then one
-  // that was tuned for a device of nearly as many compute units; of equals the
-  // first, as variants are listed best first.
+  // The first criterion is this family of devices, then cooperative matrices,
+  // then a subgroup size that the driver takes by itself, then a nearly equal
+  // number of compute units in tuning. The first of equals wins, as variants
+  // are listed best first.
   const Variant *Best = nullptr;
   auto Rank = [&](const Variant &V) {
     return 4 * D->madeFor(V) + (V.Requires.Coopmat.empty() ? 0 : 2) +
@@ -282,7 +282,7 @@ void checkBuffer(const TensorArg &T, const TensorDecl &Decl, const char *What,
          ", its buffer has ", Size);
 }
 
-// Appends at the value's natural alignment.
+// Appends a value at its natural alignment.
 template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
   size_t At = (Block.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T);
   Block.resize(At + sizeof(T));
@@ -290,8 +290,8 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 }
 } // namespace
 
-// Temporaries that no kernel needs at the same time share their bytes.
-// Temporaries that hold zeros between launches do not, nor do logs.
+// Temporaries that no kernel needs at the same time share their bytes, except
+// for logs and temporaries that hold zeros between launches.
 void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
                                 bool Shares) const {
   const std::vector<TensorDecl> &Temps = L.From.Temps;
@@ -322,8 +322,8 @@ void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
     if (!Bytes ||
         (Memory && Memory->Size >= Bytes && (!Shared || Memory->isShared())))
       return false;
-    // Shared memory takes the place of any other: functions that sum and those
-    // that do not take turns.
+    // Shared memory replaces any other: functions that sum and those that do
+    // not take turns.
     if (Shared && Memory)
       Bytes = std::max<uint64_t>(Bytes, Memory->Size);
     Memory = Shared ? Dev->allocateShared(GRETA_FD_OPAQUE, Bytes)
@@ -346,7 +346,7 @@ void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
     S.RecordedZeroed.push_back(Zeroed);
 }
 
-// On a stream of its own: in a capture it would be part of the graph.
+// Uses a stream of its own: in a capture it would be part of the graph.
 void Function::clear(const MemoryRef &Memory) const {
   std::unique_ptr<Stream> S = Dev->createStream();
   S->fill(Memory, 0, Memory->Size / 4 * 4, 0);
@@ -367,8 +367,8 @@ void Function::checkResult(Call &C, size_t Index) const {
   checkBuffer(R, D, "result", Index);
 }
 
-// A result that is tied to an argument is that memory, or memory of its own,
-// which gets a copy of the argument.
+// Gives a tied result the argument's memory, or memory of its own, which gets a
+// copy of the argument.
 void Function::copyTied(Call &C, size_t Index) const {
   const TensorDecl &Tied = Decl->Results[Index];
   const TensorArg &Result = C.Results[Index], &From = C.Args[*Tied.Tied];
@@ -434,7 +434,7 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
     Next = Sum.After + Sum.Behind;
   }
   AddKernels(What.Kernels.size());
-  // The lists stay where they are from here on.
+  // The lists are not moved from here on.
   const uint8_t *Block = C.Blocks.data();
   const Use *Uses = C.Uses.data();
   const Extent *Extents = C.Extents.data();
@@ -448,8 +448,8 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
   }
 }
 
-// Phases of one launch have no barrier between tensors that the compiler takes
-// for different memory.
+// Checks overlaps, as phases of one launch have no barrier between tensors that
+// the compiler takes for different memory.
 void Function::checkOverlaps(const Call &C) const {
   if (!Chosen->Requires.Resident)
     return;
@@ -486,7 +486,7 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,
   }
   if (Empty)
     return;
-  // Workgroups that wait for one that does not run would wait for ever.
+  // A workgroup that waits for one that does not run waits for ever.
   if (K.IsResident && (L.Grid[0] > From.From.Requires.Resident ||
                        L.Grid[1] != 1 || L.Grid[2] != 1))
     fail(GRETA_ERROR_BAD_PACKAGE, "kernel '", K.Entry,
@@ -527,7 +527,7 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,
       append(Block, (*C.Uses.back().Of)->Address + C.Uses.back().Begin);
       if (Checked)
         C.Extents.back() = extentOf(From, A, C.Uses.back());
-      // Memory that is no value may be reached from any part of it.
+      // A kernel may reach any part of memory that is no value.
       if (Decl->InPlace && A.Which != KernelArg::Temp) {
         C.Uses.back().Begin = 0;
         C.Uses.back().End = (*C.Uses.back().Of)->Size;
@@ -561,7 +561,7 @@ Extent Function::extentOf(const Loaded &L, const KernelArg &A,
           T.Tied ? Decl->Args[*T.Tied].Name : T.Name};
 }
 
-// The part of a memory that an argument of a kernel is.
+// Returns the part of a memory that an argument of a kernel is.
 Use Function::useOf(Stream &S, const Call &C, const Loaded &L,
                     const KernelArg &A) const {
   if (A.Which == KernelArg::Temp) {

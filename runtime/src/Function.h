@@ -11,15 +11,15 @@
 
 namespace greta::rt {
 
-// The variant that `D` runs: docs/internals/package.md, "Choice". A non-empty
-// `Forced` names the one to take. Throws with the reason of every variant when
-// none can be run.
+// Returns the variant that `D` runs: docs/internals/package.md, "Choice". A
+// non-empty `Forced` names it. Throws the reason of every variant if none can
+// be run.
 const Variant &chooseVariant(const std::shared_ptr<Device> &D,
                              const FunctionDecl &F, const std::string &Forced,
                              bool NativeCode);
 
-// Why `D` cannot or may not run the variant; "" when it does. `NativeCode`: the
-// caller allows variants for the host.
+// Returns why `D` cannot or may not run the variant; "" when it does.
+// `NativeCode`: the caller allows variants for the host.
 std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
                    const Variant &V, bool NativeCode);
 
@@ -28,31 +28,31 @@ struct LoadOptions {
 };
 
 struct TensorArg {
-  uint64_t Value = 0;                // the bytes of a scalar, which is all
-  const MemoryRef *Buffer = nullptr; // may be null when only shapes are asked
+  uint64_t Value = 0;                // a scalar's bytes, and no more
+  const MemoryRef *Buffer = nullptr; // null if only shapes are asked
   size_t Offset = 0;
   Span<int64_t> Shape;
   bool HasShape = true;
-  uint64_t Bytes = 0; // by its shape, which prepare() computes
+  uint64_t Bytes = 0; // of its shape; prepare() sets it
 };
 
-// A call: in what it is given, out what it queues, copies, then launches. It is
-// filled again and again without an allocation.
+// A call. It is given arguments and results, and queues copies, then launches.
+// It is filled again and again without an allocation.
 struct Call {
   std::vector<TensorArg> Args, Results;
 
   struct Copy {
     const TensorArg *To, *From;
   };
-  std::vector<Copy> Copies; // of arguments to results that are tied to them
+  std::vector<Copy> Copies; // arguments to results tied to them
   std::vector<Launch> Launches;
-  // How many of the sums each launch waits for.
+  // The number of the sums that each launch waits for.
   std::vector<size_t> Needs;
   // A sum over ranks, or a part of one, behind so many of the launches.
   struct Sum {
     size_t After;
     const std::string *DType;
-    uint64_t Count; // of elements
+    uint64_t Count; // number of elements
     Use From, To;
   };
   std::vector<Sum> Sums;
@@ -60,23 +60,23 @@ struct Call {
   std::vector<uint64_t> Ends;
   std::vector<LogOfLaunch> Logs; // of the launches that print or assert
 
-  // The storage that the pointers above point into.
+  // The pointers above point into these.
   std::vector<int64_t> Symbols, PartSymbols;
   std::vector<uint8_t> Blocks;
   std::vector<Use> Uses;
-  std::vector<Extent> Extents; // where the device checks them
+  std::vector<Extent> Extents; // if the device checks them
   struct Place {
     uint64_t Offset, Bytes;
   };
   std::vector<Place> Temps;  // in Scratch or Zeroed
-  MemoryRef Scratch, Zeroed; // of a launch that a graph records
+  MemoryRef Scratch, Zeroed; // for a launch that a graph records
 };
 
 // A sum over ranks has at most so many parts.
 inline constexpr int64_t mostParts = 32;
 
-// Streams of several threads share it. Kernels are loaded with it or, where it
-// is loaded lazily, by the first launch that needs them; nothing else changes.
+// Streams of several threads share a function. Only its kernels change: they
+// are loaded with it or, if it is lazy, when a launch needs them.
 class Function {
 public:
   Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
@@ -85,27 +85,27 @@ public:
 
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }
-  // The kernels of the variant, then those of its ranges; loads what is not.
+  // Returns the kernels of the variant, then of its ranges; loads missing ones.
   std::vector<KernelRef> kernels() const;
-  // Whether kernels print or assert.
+  // Returns whether kernels print or assert.
   bool hasLog() const;
-  // Whether a launch sums over ranks.
+  // Returns whether a launch sums over ranks.
   bool hasSums() const;
 
-  // Sets the values of the symbols; every shape is checked against the
+  // Sets the values of the symbols, and checks every shape against the
   // declaration.
   void bindSymbols(const std::vector<TensorArg> &Args,
                    std::vector<int64_t> &Symbols) const;
   std::vector<int64_t> resultShape(size_t Index,
                                    const std::vector<int64_t> &Symbols) const;
-  // The operations that one call on `S` queues, in order, from C's arguments
-  // and results. All is built before the first is queued, so that a bad value
-  // leaves nothing half done. `Shares`: the temporaries lie in memory that is
-  // shared with the library that sums.
+  // Makes the operations that one call on `S` queues, in order, from C's
+  // arguments and results. All is built before the first is queued, so a bad
+  // value leaves nothing half done. `Shares`: the temporaries lie in memory
+  // that is shared with the library that sums.
   void prepare(Stream &S, Call &C, bool Shares = false) const;
 
 private:
-  // The first and the last kernel that touches a temporary.
+  // The first and the last kernel that touch a temporary.
   struct Life {
     size_t First = SIZE_MAX, Last = 0;
   };
@@ -113,10 +113,10 @@ private:
   struct Loaded {
     Loaded(const Variant &From, const Range *Of);
 
-    const Variant &From; // the variant, or what a range has in its place
-    const Range *Of;     // that range
+    const Variant &From; // the variant, or a range's own
+    const Range *Of;     // the range, or null
     std::vector<Life> Lives;
-    // The kernels are loaded when they are first needed; what fails is tried
+    // The kernels are loaded when they are first needed; a failure is tried
     // again. (ThreadSanitizer waits for ever in a std::call_once behind one
     // that threw.)
     mutable std::mutex Loading;
@@ -126,8 +126,8 @@ private:
 
   // Loads the kernels of `L`, unless they are loaded.
   const Loaded &load(const Loaded &L) const;
-  // The choice for these values: that of the first range that holds them, else
-  // the variant's own.
+  // Returns the choice for these values: that of the first range that holds
+  // them, else the variant's own.
   const Loaded &choiceFor(const std::vector<int64_t> &Symbols) const;
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;
@@ -145,7 +145,7 @@ private:
                  size_t Needs, const Part *P = nullptr) const;
   void addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D,
               const Part *P = nullptr) const;
-  // The sum, and the kernels that are launched in its parts.
+  // Queues the sum, and the kernels that are launched in its parts.
   void addGroup(Stream &S, Call &C, const Loaded &L, const SumDecl &D) const;
   Use useOf(Stream &S, const Call &C, const Loaded &L,
             const KernelArg &A) const;

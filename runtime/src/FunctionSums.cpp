@@ -50,7 +50,7 @@ void Function::addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D,
     C.Sums.push_back(Made);
 }
 
-// Parts are of PartRows, or of a multiple where there would be more than
+// Parts have PartRows, or a multiple of it if there would be more than
 // mostParts; the last has the rest, up to half as much again. All ranks find
 // the same, whatever they run.
 std::vector<Function::Part>
@@ -67,8 +67,8 @@ Function::partsOf(const SumDecl &D, const std::vector<int64_t> &Symbols) {
   return Parts;
 }
 
-// All parts of the kernel before the sum come first: temporaries that its
-// successors have may lie in the memory of those that it alone has.
+// All parts of the kernel before the sum come first, as temporaries of its
+// successors may lie in the memory of temporaries that only it has.
 void Function::addGroup(Stream &S, Call &C, const Loaded &L,
                         const SumDecl &D) const {
   if (!D.PartRows)

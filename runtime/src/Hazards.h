@@ -12,7 +12,7 @@ namespace greta::rt {
 // The bytes of memory that operations since the last barrier touched.
 class Hazards {
 public:
-  // Whether an operation needs a barrier before it; then counts it as begun.
+  // Returns whether an operation needs a barrier, and notes its uses.
   bool begin(Span<Use> Uses) {
     bool Clash = Unknown;
     for (const Use &U : Uses)
@@ -27,7 +27,7 @@ public:
       add(U);
     return Clash;
   }
-  // Something ran that is not in the books.
+  // Notes that something unknown ran.
   void forget() { Unknown = true; }
 
 private:
@@ -65,7 +65,7 @@ private:
   }
 
   std::array<std::vector<Touched>, 64> Buckets;
-  std::vector<size_t> Filled; // buckets with something in them
+  std::vector<size_t> Filled; // buckets that are not empty
   bool Unknown = true;
 };
 

@@ -17,9 +17,9 @@ namespace greta::rt {
 namespace {
 using nlohmann::json;
 
-constexpr int64_t rows = 33; // no multiple of any tile
+constexpr int64_t rows = 33; // not a multiple of any tile
 
-// Bits of exponent and mantissa, 0 for integers.
+// Bits of exponent and mantissa are 0 for integers.
 struct Format {
   const char *Name;
   int Exponent, Mantissa;
@@ -46,7 +46,7 @@ uint64_t encode(const Format &F, int Value) {
           ((uint64_t(1) << F.Mantissa) - 1));
 }
 
-// NaN and infinity come out as large numbers, which are as wrong.
+// Decodes NaN and infinity to large numbers, which are as wrong.
 double decode(const Format &F, uint64_t Bits) {
   if (!F.Exponent)
     return F.Mantissa == 8 ? static_cast<double>(static_cast<int8_t>(Bits))
@@ -60,7 +60,7 @@ double decode(const Format &F, uint64_t Bits) {
   return Bits >> (F.Exponent + F.Mantissa) & 1 ? -Size : Size;
 }
 
-// A tensor as the function declares it, with `rows` for its symbol.
+// Holds a tensor as the function declares it, with `rows` for its symbol.
 struct HostTensor {
   HostTensor(const TensorDecl &Decl, int Salt) : DType(formatOf(Decl.DType)) {
     for (int64_t Dim : Decl.StaticShape)
@@ -86,7 +86,7 @@ struct HostTensor {
   std::vector<int> Values;
 };
 
-// The result that the function of this name has to return.
+// Returns the result that the function of this name has to return.
 std::vector<int> expected(const std::string &Name, HostTensor &X,
                           const HostTensor &Y) {
   std::vector<int> Z;
@@ -96,7 +96,7 @@ std::vector<int> expected(const std::string &Name, HostTensor &X,
   if (Is("muladd_")) {
     for (size_t I = 0; I < X.Values.size(); ++I)
       Z.push_back(X.Values[I] * Y.Values[I] + X.Values[I]);
-  } else if (Is("norm_")) { // of rows of 1 and -1
+  } else if (Is("norm_")) { // rows have elements 1 and -1
     for (size_t I = 0; I < X.Values.size(); ++I) {
       X.Values[I] = X.Values[I] < 0 ? -1 : 1;
       Z.push_back(X.Values[I] * Y.Values[I % Y.Values.size()]);
@@ -116,7 +116,7 @@ std::vector<int> expected(const std::string &Name, HostTensor &X,
   return Z;
 }
 
-// Runs one variant; what is wrong with its result, "" when nothing is.
+// Runs one variant; returns what is wrong with its result, "" if nothing is.
 std::string run(const std::shared_ptr<Device> &D,
                 const std::shared_ptr<const Package> &P, const FunctionDecl &F,
                 const std::string &Variant) {
@@ -144,7 +144,7 @@ std::string run(const std::shared_ptr<Device> &D,
   for (const Launch &L : C.Launches)
     S->launch(L);
   S->read(Memories[2], 0, Got.data(), Got.size());
-  // A norm takes a square root, whose last bit nobody promises.
+  // A norm takes a square root, whose last bit is not specified.
   double Tolerance = F.Name[0] == 'n' ? 1.0 / 64 : 0;
   for (size_t I = 0; I < Want.size(); ++I) {
     uint64_t Bits = 0;
@@ -195,7 +195,7 @@ std::string keyOf(const CoopShape &S) {
 
 HealthReport checkHealth(const std::shared_ptr<Device> &D,
                          const std::shared_ptr<const Package> &P) {
-  // Functions are loaded here whatever is denied.
+  // Functions are loaded here although they may be denied.
   std::lock_guard<std::recursive_mutex> Guard(D->HealthLock);
   struct Believe {
     explicit Believe(Device &D) : D(D) { D.Believed = true; }
@@ -218,7 +218,7 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D,
       try {
         Why = run(D, P, F, V.Id);
       } catch (const Error &E) {
-        // This says nothing about the variant's results.
+        // These failures say nothing about the variant's results.
         if (E.code() == GRETA_ERROR_OUT_OF_MEMORY ||
             E.code() == GRETA_ERROR_DEVICE_LOST)
           throw;
@@ -257,7 +257,7 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D) {
       D, readPackage(Bytes.data(), Bytes.size(), "greta_health.greta"));
 }
 
-// From the cache, else from a check, of which people are told once.
+// Takes the denials from the cache, else from a check, which is reported once.
 static Denials findDenials(const std::shared_ptr<Device> &D, bool Again) {
   std::string Key = D->cacheKey();
   std::vector<uint8_t> Package = packageBeside(), Cached;
@@ -270,14 +270,14 @@ static Denials findDenials(const std::shared_ptr<Device> &D, bool Again) {
     if (J.is_object())
       return J.get<Denials>();
   }
-  // It takes seconds.
+  // The check takes seconds.
   report(GRETA_LOG_INFO,
          concat("checking that ", D->Name,
                 " computes right, once for each version of its driver"));
   HealthReport Report;
   try {
     Report = checkHealth(D);
-  } catch (const Error &E) { // says nothing about what it computes
+  } catch (const Error &E) { // says nothing about its results
     report(GRETA_LOG_WARNING, concat(D->Name, " was not checked: ", E.what()));
     return {};
   }
@@ -314,7 +314,7 @@ std::string whyUnhealthy(const std::shared_ptr<Device> &D,
   const Requirements &R = V.Requires;
   {
     std::lock_guard<std::recursive_mutex> Guard(D->HealthLock);
-    if (D->Believed) // by this thread, which is checking it
+    if (D->Believed) // this thread is checking it
       return "";
   }
   if (profile() == Profile::UltraSafe && (R.SubgroupSize || !R.Coopmat.empty()))

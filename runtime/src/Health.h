@@ -15,7 +15,7 @@
 
 namespace greta::rt {
 
-// How much is risked, by GRETA_PROFILE.
+// GRETA_PROFILE says how much is risked.
 enum class Profile {
   UltraSafe, // neither subgroup operations nor cooperative matrices, and small
              // submits: for drivers that reset the device when one takes long
@@ -24,11 +24,11 @@ enum class Profile {
 };
 Profile profile();
 
-// The key of a shape: "16x16x16 f16 f16 f32 f32", types of A, B, C and result.
+// Returns "16x16x16 f16 f16 f32 f32": the types are of A, B, C and result.
 std::string keyOf(const CoopShape &Shape);
 
 struct HealthReport {
-  unsigned Ran = 0; // variants
+  unsigned Ran = 0; // number of variants
   Denials Denied;
 };
 
@@ -37,12 +37,12 @@ struct HealthReport {
 HealthReport checkHealth(const std::shared_ptr<Device> &D,
                          const std::shared_ptr<const Package> &P);
 
-// The same with the package beside the library; nothing is run where there is
-// none.
+// Does the same with the package beside the library; without one it runs
+// nothing.
 HealthReport checkHealth(const std::shared_ptr<Device> &D);
 
-// Why the variant is not taken on this device by the profile or by what its
-// check found; "" when it is. Runs the check when it has to.
+// Returns why the profile or the check refuses the variant on this device; ""
+// if they do not. Runs the check if it has to.
 std::string whyUnhealthy(const std::shared_ptr<Device> &D,
                          const FunctionDecl &F, const Variant &V);
 

@@ -15,7 +15,7 @@ namespace greta::rt {
 // reasons if none does.
 void *openLibrary(const std::vector<std::string> &Candidates,
                   std::string &Opened);
-// The same of the library that $Variable names, if it is set.
+// Opens only the library that $Variable names, if it is set.
 void *openLibrary(const char *Variable,
                   const std::vector<std::string> &Candidates);
 

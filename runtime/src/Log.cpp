@@ -40,7 +40,7 @@ std::string element(const LogValue &Value, bool Hex, const uint32_t *Words) {
                             : std::to_string(static_cast<int32_t>(Words[0]));
 }
 
-// "(3, 15)" of a row-major index, padded so that lines are aligned.
+// Returns "(3, 15)" of a row-major index, padded so that lines are aligned.
 std::string indexText(const std::vector<uint32_t> &Shape, size_t Index) {
   std::string Text;
   for (size_t Dim = Shape.size(); Dim-- > 0; Index /= Shape[Dim]) {

@@ -8,22 +8,22 @@
 
 namespace greta::rt {
 
-// One launch's log; the words are the temporary's, from `Offset` bytes on.
+// Finds one launch's log; the words begin at `Offset` bytes in the temporary.
 struct LogOfLaunch {
   MemoryRef Words;
   uint64_t Offset;
   const KernelDecl *Kernel;
 };
 
-// Queues that the log is empty.
+// Queues a fill that empties the log.
 void clearLog(Stream &S, const LogOfLaunch &Log);
 
-// Waits for the launch and writes to standard output what it printed. The
-// message of the assertion that failed; "" where none did.
+// Waits for the launch and writes to standard output what it printed. Returns
+// the message of the assertion that failed; "" if none did.
 std::string takeLog(Stream &S, const LogOfLaunch &Log);
 
-// The same of a log's words, without the one that counts them: the lines are
-// added to `Lines`. `Taken` is that count.
+// Does the same with a log's words, without the one that counts them, which is
+// `Taken`: the lines are added to `Lines`.
 std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
                     uint32_t Taken, std::string &Lines);
 

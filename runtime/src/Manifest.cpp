@@ -15,7 +15,7 @@ using nlohmann::json;
 using Reader = ManifestReader;
 
 constexpr uint32_t maxArgumentBytes = 4096;
-constexpr size_t maxNames = 256; // of a function; each name is looked up here
+constexpr size_t maxNames = 256; // of a function, which are all looked up
 
 std::string dtype(const Reader &R) {
   if (!bitsOf(R.string()))
@@ -23,7 +23,7 @@ std::string dtype(const Reader &R) {
   return R.string();
 }
 
-// An argument that is a value.
+// Reads an argument that is a value.
 TensorDecl scalar(const Reader &R) {
   TensorDecl T;
   T.IsScalar = true;
@@ -197,7 +197,7 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     R.at("resident").bad("'requires' does not say of how many workgroups");
 
   if (V.Backend == "host") {
-    // The host ABI is fixed: pointers of arguments and results, then symbols.
+    // The host's ABI is fixed: pointers of arguments and results, then symbols.
     for (const TensorDecl &T : F.Args)
       if (T.IsScalar)
         R.bad("a host variant takes tensors, '", T.Name, "' is a scalar");
@@ -227,7 +227,7 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   return K;
 }
 
-// The kernels beside a sum belong to one sum alone, and to nothing that waits.
+// Checks that the kernels beside a sum belong to it alone, and that none waits.
 void parts(const Reader &R, SumDecl &S, const Variant &V,
            const std::vector<std::string> &Symbols) {
   S.PartRows = static_cast<int64_t>(R.at("rows").integer(1, 1 << 24));
@@ -238,7 +238,7 @@ void parts(const Reader &R, SumDecl &S, const Variant &V,
     return;
   if (S.Rows.symbol() < 0)
     R.at("of").bad("kernels are launched in parts of a symbol");
-  size_t Taken = 0; // kernels that belong to the sums before
+  size_t Taken = 0; // kernels of earlier sums
   for (const SumDecl &Other : V.Sums)
     Taken = std::max(Taken, Other.After + Other.Behind);
   if (!V.Sums.empty() && V.Sums.back().After == S.After)
@@ -297,7 +297,7 @@ void code(const Reader &R, const FunctionDecl &F, Variant &V,
     V.Kernels.push_back(kernel(K, F, V, Symbols, Hashes));
   for (const Reader &S : R.optionalList("sums"))
     V.Sums.push_back(sum(S, F, V, Symbols));
-  // A reader that knows no sums leaves the variant alone for what it requires.
+  // A reader that knows no sums skips the variant because of what it requires.
   if (V.Requires.Communicator != !V.Sums.empty())
     R.bad("there are 'sums' if and only if 'communicator' is required");
   if (V.Kernels.empty() && V.Sums.empty())
@@ -343,7 +343,7 @@ Variant variant(const Reader &R, const FunctionDecl &F,
   return V;
 }
 
-// The last result is tied to an argument like it, which no other is tied to.
+// Ties the last result to an argument like it, to which no other is tied.
 void tie(const Reader &R, FunctionDecl &F) {
   TensorDecl &Result = F.Results.back();
   size_t Index = R.integer(0, maxList);
@@ -436,7 +436,7 @@ std::vector<FunctionDecl>
 parseManifest(const std::string &Text,
               std::map<std::string, std::string> &Hashes) {
   json J;
-  // The parser recurses per nesting level; refuse what no manifest needs.
+  // The parser recurses per nesting level, so deeper nesting is refused.
   constexpr int maxNesting = 64;
   bool TooDeep = false;
   try {

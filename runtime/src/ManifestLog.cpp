@@ -4,9 +4,9 @@
 namespace greta::rt {
 namespace {
 
-constexpr uint32_t maxLogWords = 1 << 22; // of a log, and elements of a value
+constexpr uint32_t maxLogWords = 1 << 22; // of a log; also a value's elements
 
-// The shape of what is printed, and how many elements it has.
+// Returns the shape of what is printed, and counts its elements.
 std::vector<uint32_t> logShape(const ManifestReader &R, size_t &Elements) {
   std::vector<uint32_t> Shape;
   for (const ManifestReader &Dim : R.list(0, 16)) {
@@ -18,8 +18,8 @@ std::vector<uint32_t> logShape(const ManifestReader &R, size_t &Elements) {
   return Shape;
 }
 
-// A terminal shows it: nothing but lines and tabs moves the cursor. It is
-// UTF-8, in which U+0080 to U+009F control terminals, too.
+// Checks UTF-8 text that a terminal shows: only lines and tabs may move the
+// cursor. U+0080 to U+009F control terminals, too.
 std::string logText(const ManifestReader &R) {
   std::string Text = R.string();
   if (Text.size() > 4096)

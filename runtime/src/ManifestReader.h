@@ -13,7 +13,7 @@ namespace greta::rt {
 
 constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
 
-// A JSON value and its path.
+// Reads a JSON value and knows its path.
 class ManifestReader {
 public:
   ManifestReader(const nlohmann::json &J, std::string Path)
@@ -62,7 +62,7 @@ public:
       bad("not a string");
     return J.get_ref<const std::string &>();
   }
-  // A name made of letters, digits and `Extra`.
+  // Returns a name made of letters, digits and `Extra`.
   const std::string &name(const char *Extra = "_.-$") const {
     const std::string &S = string();
     bool Good = !S.empty() && S.size() <= 512;
@@ -90,8 +90,8 @@ private:
   std::string Path;
 };
 
-// The texts that a kernel prints and asserts, and their places in one of V's
-// temporaries.
+// Reads the texts that a kernel prints and asserts, and their places in one of
+// V's temporaries.
 LogDecl readLog(const ManifestReader &R, const Variant &V);
 
 } // namespace greta::rt

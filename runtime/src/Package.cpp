@@ -45,7 +45,7 @@ std::vector<uint8_t> readMember(zip_t *Z, zip_uint64_t Index,
   if (!File)
     fail(GRETA_ERROR_BAD_PACKAGE, "member '", Stat.name,
          "': ", zip_strerror(Z));
-  // Grows with what is really there: the size in the header is a claim.
+  // The size in the header is only a claim, so the bytes grow as they come.
   std::vector<uint8_t> Bytes;
   zip_uint64_t Done = 0;
   zip_int64_t Got = 1;
@@ -65,7 +65,7 @@ std::vector<uint8_t> readMember(zip_t *Z, zip_uint64_t Index,
   return Bytes;
 }
 
-// `Size`: of the archive.
+// `Size` is the archive's.
 std::shared_ptr<const Package> readZip(Zip Z, zip_uint64_t Size) {
   auto P = std::make_shared<Package>();
   zip_int64_t Count = zip_get_num_entries(Z.get(), 0);
@@ -91,7 +91,7 @@ std::shared_ptr<const Package> readZip(Zip Z, zip_uint64_t Size) {
         Stat.encryption_method != ZIP_EM_NONE)
       fail(GRETA_ERROR_BAD_PACKAGE, "member '", Stat.name,
            "' is compressed or encrypted; members are stored");
-    // Stored members lie side by side; ones that overlap would fill the memory
+    // Stored members lie side by side; overlapping ones would fill the memory
     // with copies.
     if (Stat.size > Left)
       fail(GRETA_ERROR_BAD_PACKAGE, "its members are larger than the archive");
@@ -184,7 +184,7 @@ std::shared_ptr<const Package> openPackage(const std::string &Path) {
     zip_error_fini(&Problem);
     if (!Source)
       fail(GRETA_ERROR_OUT_OF_MEMORY, "out of memory");
-    // libzip reports a missing file as a bad archive; say it plainly.
+    // libzip reports a missing file as a bad archive, so it is looked for here.
     zip_stat_t Stat;
     if (zip_source_stat(Source, &Stat) != 0) {
       zip_source_free(Source);

@@ -17,37 +17,37 @@ namespace greta::rt {
 
 struct TensorDecl {
   std::string Name, DType, Access;
-  unsigned Bits = 0; // of an element; 0 for i1
+  unsigned Bits = 0; // bits of an element; 0 for i1
   std::vector<Expr> Shape;
-  std::vector<int64_t> StaticShape; // -1 where the dim is not a constant
-  bool IsScalar = false;            // an argument that is a value
-  std::optional<size_t> Tied;       // a result: the argument that it begins as
-  bool IsZeroed = false;            // a temporary: zeros between launches
-  uint64_t Align = 16;              // bytes; it begins at a multiple
-  uint64_t MaxBytes = UINT64_MAX;   // what its kernels reach
+  std::vector<int64_t> StaticShape; // -1: the dim is not a constant
+  bool IsScalar = false;            // a scalar argument
+  std::optional<size_t> Tied;       // the argument that a result begins as
+  bool IsZeroed = false;            // a temporary with zeros between launches
+  uint64_t Align = 16;              // bytes that divide its offset
+  uint64_t MaxBytes = UINT64_MAX;   // kernels reach no more bytes
 };
 
 struct KernelArg {
   enum Kind { Arg, Result, Temp, I32, I64, Scalar } Which;
-  size_t Index = 0;         // of an argument, result or temporary
-  Expr Value;               // of an I32 or I64
-  uint32_t ScalarBytes = 0; // of a Scalar, which is an argument's value
-  int64_t Most = INT32_MAX; // of an I32
-  bool ByRows = false;      // a tensor that a part has its own rows of
-  // In the argument block.
+  size_t Index = 0;         // number of argument, result or temporary
+  Expr Value;               // an I32's or I64's
+  uint32_t ScalarBytes = 0; // bytes of a Scalar argument
+  int64_t Most = INT32_MAX; // largest value of an I32
+  bool ByRows = false;      // each part has its own rows of it
+  // Bytes in the argument block.
   uint32_t bytes() const {
     return Which == I32 ? 4 : Which == Scalar ? ScalarBytes : 8;
   }
 };
 
-// A cooperative-matrix product, types by name.
+// A cooperative-matrix product, with types by name.
 struct CoopShape {
   uint32_t M, N, K;
   std::string A, B, C, Result;
 };
 
-// The element that each lane holds: the (row, column) that each bit of the lane
-// and of the element index adds by XOR.
+// The element that each lane holds: each bit of the lane and of the element
+// index adds its (row, column) by XOR.
 struct CoopLayout {
   std::string Use, DType; // use: a, b, acc
   uint32_t Rows, Cols;
@@ -58,22 +58,22 @@ struct Requirements {
   std::string Arch;          // hip and host
   uint32_t SubgroupSize = 0; // 0: the module uses no subgroup operations
   uint64_t SharedBytes = 0;
-  uint32_t ComputeUnits = 0; // at least
+  uint32_t ComputeUnits = 0; // least number
   bool Communicator = false; // a launch sums over ranks
-  uint32_t Resident = 0;     // workgroups that run at a time
+  uint32_t Resident = 0;     // workgroups that have to run at a time
   std::vector<std::string> Features, SubgroupOps;
   std::vector<CoopShape> Coopmat;
   std::vector<CoopLayout> Layouts;
   std::string
-      Unknown; // a requirement this runtime does not know: it cannot be met
+      Unknown; // requirements of a newer runtime, which this one cannot meet
 };
 
-// The offset of each argument in a kernel's argument block, and last the
-// block's size: docs/internals/package.md, "Argument ABI".
+// Returns the offset of each argument in a kernel's argument block, and last
+// the block's size: docs/internals/package.md, "Argument ABI".
 std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args);
 
-// Values that a kernel prints: integers as i or u, their bits and with sign or
-// without, or floats; those below 64 bits take one word of the log.
+// A value that a kernel prints: an integer is i or u, its bits, with or without
+// sign, else a float. Fewer than 64 bits take one word of the log.
 struct LogValue {
   std::string DType; // i32 i64 u8 u16 u32 u64 f32 f64
   std::vector<uint32_t> Shape;
@@ -86,36 +86,36 @@ struct LogSite {
   bool IsAssert = false;
   std::string Text;
   bool Hex = false;
-  std::vector<LogValue> Values; // that are printed
-  std::string Where;            // of an assertion, as "kernels.py:304"
-  std::vector<uint32_t> Shape;  // of an assertion's condition
+  std::vector<LogValue> Values; // printed values
+  std::string Where;            // an assertion's place, as "kernels.py:304"
+  std::vector<uint32_t> Shape;  // shape of an assertion's condition
   size_t Elements = 1;
-  size_t Words = 0; // of a record, behind its header
+  size_t Words = 0; // words of a record behind its header
 };
 
 struct LogDecl {
   size_t Temp = 0;
-  size_t Words = 0; // of the temporary
+  size_t Words = 0; // words of the temporary
   std::vector<LogSite> Sites;
 };
 
 struct KernelDecl {
   std::string File, Entry;
   std::array<uint32_t, 3> Block;
-  std::vector<Expr> Grid; // three
+  std::vector<Expr> Grid; // three extents
   uint64_t LdsBytes = 0;
   bool IsResident = false; // its workgroups wait for each other
   std::vector<KernelArg> Args;
   std::optional<LogDecl> Log;
 };
 
-// A sum over ranks, behind so many of the kernels: of tensors of one dtype. In
-// parts it is of PartRows of the Rows, and the kernels before it and behind it
+// A sum over ranks of tensors of one dtype, behind so many of the kernels. In
+// parts it has PartRows of the Rows, and the kernels before it and behind it
 // may be launched in the same parts: Rows is a symbol then.
 struct SumDecl {
   size_t After;
   KernelArg From, To;
-  int64_t PartRows = 0; // 0: it is made as a whole
+  int64_t PartRows = 0; // 0: the sum has one part
   Expr Rows;
   bool Before = false, Behind = false;
 };
@@ -125,11 +125,11 @@ struct Range;
 struct Variant {
   std::string Id, Target, Backend;
   Requirements Requires;
-  uint32_t ComputeUnits = 0; // that it was tuned for; 0: any
+  uint32_t ComputeUnits = 0; // it was tuned for so many; 0: any
   std::vector<TensorDecl> Temps;
   std::vector<KernelDecl> Kernels;
-  std::vector<SumDecl> Sums; // in their order
-  std::vector<Range> Ranges; // that have kernels of their own
+  std::vector<SumDecl> Sums; // in the order of launches
+  std::vector<Range> Ranges; // they have kernels of their own
 };
 
 // Kernels that replace a variant's if each of `When` has a value from Least to
@@ -147,7 +147,7 @@ struct FunctionDecl {
   struct Symbol {
     std::string Name;
     size_t Arg;
-    std::optional<size_t> Dim; // of a tensor; without one the value of a scalar
+    std::optional<size_t> Dim; // none: the value of a scalar
   };
   std::string Name;
   std::vector<Symbol> Symbols;
@@ -156,7 +156,7 @@ struct FunctionDecl {
   std::vector<Variant> Variants;
 };
 
-// The tensor that an argument of a kernel is, no scalar.
+// Returns the tensor that an argument of a kernel is, which is no scalar.
 const TensorDecl &tensorOf(const FunctionDecl &F, const Variant &V,
                            const KernelArg &A);
 
@@ -173,8 +173,8 @@ std::shared_ptr<const Package> openPackage(const std::string &Path);
 std::shared_ptr<const Package> readPackage(const void *Data, size_t Size,
                                            const std::string &Name);
 
-// The functions of a manifest's text; `Hashes` receives the SHA-256 (lower-case
-// hex) that each member must have.
+// Reads the functions of a manifest's text. `Hashes` receives the SHA-256
+// (lower-case hex) that each member must have.
 std::vector<FunctionDecl>
 parseManifest(const std::string &Text,
               std::map<std::string, std::string> &Hashes);

@@ -18,11 +18,11 @@ bool isOn(const char *Name) {
 
 namespace {
 struct Listener {
-  std::mutex Lock; // held during a call, so that none outlives its callback
+  std::mutex Lock; // held in a call, which then has its callback
   greta_log_callback Callback = nullptr;
   void *User = nullptr;
 };
-// Never destroyed: streams of static duration may report later.
+// It is never destroyed, as static streams may report later.
 Listener &listener() {
   static auto *L = new Listener();
   return *L;
@@ -41,7 +41,7 @@ void report(greta_log_level Level, const std::string &Message) {
   std::lock_guard<std::mutex> Guard(L.Lock);
   if (L.Callback)
     L.Callback(Level, Message.c_str(), L.User);
-  else if (isatty(STDERR_FILENO)) // where a line may show progress
+  else if (isatty(STDERR_FILENO)) // a terminal may show progress
     fprintf(stderr, "\r\033[Kgreta: %s\n", Message.c_str());
   else if (Level == GRETA_LOG_WARNING)
     fprintf(stderr, "greta: %s\n", Message.c_str());

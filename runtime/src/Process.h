@@ -7,15 +7,15 @@
 
 namespace greta::rt {
 
-// A variable of the environment; null where it is not set, and always where the
-// process has more rights than whoever started it (SECURITY.md). Nothing else
-// here reads the environment.
+// Returns a variable of the environment. It is null if it is not set, and
+// always if the process has more rights than whoever started it (SECURITY.md).
+// Nothing else here reads the environment.
 const char *environment(const char *Name);
-// Whether it is set to anything but "" and "0".
+// Returns whether it is set to anything but "" and "0".
 bool isOn(const char *Name);
 
-// Tells the application's callback; without one, warnings go to stderr, and all
-// does where that is a terminal.
+// Tells the application's callback. Without one, warnings go to stderr; all
+// messages do if that is a terminal.
 void report(greta_log_level Level, const std::string &Message);
 void setLogCallback(greta_log_callback Callback, void *User);
 

@@ -15,9 +15,9 @@ class Ranges {
 public:
   explicit Ranges(uint64_t Size) { addFree(0, Size); }
 
-  // No value where no free part is large enough. Nothing is taken as one byte.
+  // Returns none if no free part is large enough. Size 0 takes one byte.
   std::optional<uint64_t> take(uint64_t Size, uint64_t Alignment);
-  // An offset that was taken.
+  // Frees an offset that was taken.
   void give(uint64_t Offset);
 
   bool empty() const { return Taken.empty(); }
@@ -30,7 +30,7 @@ private:
   void dropFree(std::map<uint64_t, uint64_t>::iterator Part);
 
   std::map<uint64_t, uint64_t> Free, Taken;       // offset to size
-  std::set<std::pair<uint64_t, uint64_t>> BySize; // of free parts, offset
+  std::set<std::pair<uint64_t, uint64_t>> BySize; // of free parts
 };
 
 } // namespace greta::rt

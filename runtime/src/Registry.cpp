@@ -11,7 +11,7 @@
 namespace greta::rt {
 namespace {
 
-// "vulkan" -> 0, "vulkan:3" -> 3.
+// Parses "vulkan" as 0, "vulkan:3" as 3.
 bool indexed(const std::string &Spec, const std::string &Kind,
              unsigned &Index) {
   if (Spec == Kind) {
@@ -34,8 +34,8 @@ bool isUuid(const std::string &Text) {
          Text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// The device of this name that is open, or a new one: who opens a device twice
-// may mix what was made from either. Beside one that was lost a new one opens.
+// Returns the open device of this name, or a new one, so that objects of a
+// device that is opened twice may be mixed. A lost device is opened anew.
 std::shared_ptr<Device>
 shared(const std::string &Name,
        const std::function<std::shared_ptr<Device>()> &OpenNew) {
@@ -63,7 +63,7 @@ void listDevices(nlohmann::json &Out) {
 }
 
 std::shared_ptr<Device> openDevice(const std::string &Spec) {
-  // hip, vulkan, host: the first that exists. A simulator is asked for by chip.
+  // This takes the first of hip, vulkan, host; simulators need a name.
   if (Spec.empty()) {
     for (const char *Kind : {"hip", "vulkan"}) {
       try {

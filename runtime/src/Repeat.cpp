@@ -48,8 +48,8 @@ void StepReader::tensors(std::vector<TensorArg> &Out,
   }
 }
 
-// A recorded sequence that begins with the calls held back and goes on with
-// `Next`; any that begins with `Next` if none are held back.
+// Finds a recorded sequence that begins with the calls held back and goes on
+// with `Next`; any that begins with `Next` if none are held back.
 bool Repeats::matches(const Step &Next) {
   if (!Following && !Now.empty())
     return false;
@@ -87,7 +87,7 @@ bool Repeats::takes(const Step &Next) {
   return false;
 }
 
-// The calls that were held back are queued.
+// Queues the calls that were held back.
 void Repeats::release() {
   if (!Following)
     return;
@@ -122,7 +122,7 @@ void Repeats::end() {
   Known.splice(Known.begin(), Known, Found);
   if (Found->Recorded)
     return;
-  // The calls themselves went well: without memory for a graph they go on
+  // The calls themselves succeeded, so without memory for a graph they go on
   // without one.
   try {
     record(*Found);

@@ -19,11 +19,11 @@
 
 namespace greta::rt {
 
-// A launch, a copy or a fill, by everything that tells it from others.
+// A launch, a copy or a fill, with everything that tells it from others.
 struct Step {
   enum Kind : uint64_t { Launch, Copy, Fill };
   std::vector<uint64_t> Words;                    // the kind, then its operands
-  std::vector<std::weak_ptr<const void>> Objects; // which Words points to
+  std::vector<std::weak_ptr<const void>> Objects; // objects that Words name
 
   void clear() {
     Words.clear();
@@ -37,7 +37,7 @@ struct Step {
   bool isAlive() const;
 };
 
-// The parts of a step, one after another.
+// Reads the parts of a step, one after another.
 class StepReader {
 public:
   explicit StepReader(const Step &S) : S(S) {}
@@ -47,7 +47,7 @@ public:
     return std::static_pointer_cast<T>(
         std::const_pointer_cast<void>(S.Objects[Object++].lock()));
   }
-  // `Memories` holds what the tensors point to.
+  // `Memories` keeps the memory that the tensors point to.
   void tensors(std::vector<TensorArg> &Out, std::vector<MemoryRef> &Memories);
 
 private:
@@ -61,11 +61,11 @@ public:
   Repeats(Stream &S, std::function<void(const Step &)> Queue)
       : S(S), Queue(std::move(Queue)) {}
 
-  // Whether the step was taken; else the caller queues it now.
+  // Returns whether it takes the step; otherwise the caller queues it now.
   bool takes(const Step &Next);
-  // Somebody waits, or does what no graph has in it.
+  // Ends the sequence: somebody waits, or makes a call that no graph has in it.
   void end();
-  // Calls that ran as part of a graph.
+  // Returns the number of calls that ran as parts of graphs.
   uint64_t replayed() const { return Replayed; }
 
 private:
@@ -74,8 +74,8 @@ private:
     std::shared_ptr<Graph> Recorded; // null: seen once
     std::vector<std::shared_ptr<const void>> Keep;
   };
-  // A sequence that is never met again is forgotten; one that is longer is not
-  // learnt.
+  // At most so many sequences of so many steps are remembered; the one that was
+  // not met for longest is forgotten.
   static constexpr size_t mostSequences = 8, mostSteps = 1 << 14;
 
   bool matches(const Step &Next);
@@ -84,9 +84,9 @@ private:
 
   Stream &S;
   std::function<void(const Step &)> Queue;
-  std::list<Sequence> Known;     // the last one met first
+  std::list<Sequence> Known;     // the one met last comes first
   std::vector<Step> Now;         // queued since the last wait
-  Sequence *Following = nullptr; // recorded; its first `Held` are held back
+  Sequence *Following = nullptr; // a recorded one, with `Held` calls held back
   size_t Held = 0;
   uint64_t Replayed = 0;
 };

@@ -20,20 +20,20 @@ namespace greta::rt {
 class StagingRing {
 public:
   static constexpr size_t bytes = 16u << 20;
-  // The bytes that one operation moves at most: transfers overlap with the
-  // copies of the host before and after them.
+  // An operation moves at most so many bytes, so that transfers overlap with
+  // the host's copies before and after them.
   static constexpr size_t chunkBytes = bytes / 4;
 
-  // The offset of `Size` bytes, at most a chunk, for the batch that `Stream` is
-  // filling. Waits for whoever used them before.
+  // Returns the offset of `Size` bytes, at most a chunk, for the batch that
+  // `Stream` is filling. Waits for the batch that used them before.
   template <typename T> size_t take(size_t Size, T &Stream) {
     Size = (Size + 15) / 16 * 16;
     while (!InUse.empty() && InUse.front().Batch <= Stream.Completed)
       InUse.pop_front();
-    // With nothing in use it begins again, in bytes that caches still have.
+    // An empty ring begins again, in bytes that caches still have.
     size_t Begin = !InUse.empty() && Head + Size <= bytes ? Head : 0;
-    // Entries are in the order of their batches: whoever waits for one has
-    // waited for all before it.
+    // Entries are in the order of their batches: waiting for one is waiting for
+    // all before it.
     for (size_t I = InUse.size(); I-- > 0;) {
       if (InUse[I].End <= Begin || Begin + Size <= InUse[I].Begin)
         continue;
@@ -56,7 +56,7 @@ private:
     uint64_t Batch;
   };
   std::deque<Piece> InUse;
-  size_t Head = 0; // the next free byte
+  size_t Head = 0; // offset of the next free byte
 };
 static_assert(StagingRing::chunkBytes % 16 == 0, "chunks keep alignment");
 

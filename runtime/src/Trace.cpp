@@ -13,14 +13,14 @@ static std::chrono::steady_clock::time_point origin() {
   return Begin;
 }
 
-/// Threads in the order in which they call.
+/// Numbers threads in the order in which they call.
 static uint64_t threadNumber() {
   static std::atomic<uint64_t> Next{0};
   thread_local uint64_t Mine = Next++;
   return Mine;
 }
 
-// The most that memory keeps before it is written.
+// Memory keeps at most so many before they are written.
 static constexpr size_t mostEntries = 16384, mostPending = 1024;
 
 Trace::Trace(FILE *Out) : Out(Out) {
@@ -83,7 +83,7 @@ Trace::Call::~Call() {
     T->add("call", Name, threadNumber(), Start, T->now() - Start);
 }
 
-// Names are those of the API and of kernels, which need no escapes.
+// Names of the API and of kernels need no escapes.
 void Trace::write() {
   for (const Entry &E : Entries) {
     if (!E.Category)

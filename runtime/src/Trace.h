@@ -17,10 +17,10 @@ namespace greta::rt {
 
 class Trace {
 public:
-  // Null unless the environment names a file.
+  // Returns null unless the environment names a file.
   static Trace *get();
 
-  // A call on this thread, from here to the end of the scope.
+  // Traces a call on this thread, from here to the end of the scope.
   class Call {
   public:
     explicit Call(const char *Name);
@@ -30,7 +30,7 @@ public:
     const char *Name;
     double Start = 0;
   };
-  // Microseconds since the first use.
+  // Returns microseconds since the first use.
   double now() const;
   void kernel(const std::string &Name, uint64_t Stream, double Start,
               double Microseconds);
@@ -38,13 +38,13 @@ public:
 
 private:
   explicit Trace(FILE *Out);
-  void write();  // what is there, with Lock held
-  void finish(); // nothing is kept from here on
+  void write();  // writes the entries, with Lock held
+  void finish(); // stops the trace
   void add(const char *Category, const std::string &Name, uint64_t Track,
            double Start, double Microseconds);
 
   struct Entry {
-    const char *Category; // null: bytes in use, in Duration
+    const char *Category; // null: Duration is the bytes in use
     std::string Name;
     uint64_t Track;
     double Start, Duration;
@@ -54,11 +54,11 @@ private:
   std::vector<Entry> Entries;
 };
 
-// The kernels of one stream whose times are not known yet. A stream that nobody
-// synchronizes is, where they become many.
+// Holds the kernels of one stream whose times are not known yet. When they
+// become many it synchronizes the stream.
 class TracedStream {
 public:
-  // Runs `Launch` between two events, where a trace is kept.
+  // Runs `Launch`, between two events if there is a trace.
   template <typename Body>
   void launch(Device &D, Stream &S, const std::string &Name, Body Launch) {
     if (!Trace::get() || S.Capturing)
@@ -67,7 +67,7 @@ public:
     Launch();
     end(S);
   }
-  // All that was launched has ended.
+  // Reads the times; all that was launched has ended.
   void resolve();
 
 private:
@@ -80,7 +80,7 @@ private:
   };
   std::unique_ptr<Event> First; // at FirstTime of the host's clock
   double FirstTime = 0;
-  uint64_t Number = 0; // of the stream, in the trace
+  uint64_t Number = 0; // the stream's, in the trace
   std::vector<Pending> Waiting;
 };
 

@@ -33,7 +33,7 @@ struct Driver {
   }
 };
 
-// Throws as long as there is none.
+// Returns the driver, or throws as long as there is none.
 std::shared_ptr<Driver> driver() {
   static std::mutex Lock;
   static std::shared_ptr<Driver> Loaded;
@@ -78,7 +78,7 @@ public:
       for (auto &[C, I] : Counters)
         Fn->cuDestroyExternalSemaphore(I.Handle);
       Fn->cuStreamDestroy(Queue);
-    } catch (const Error &) { // of a device that is lost
+    } catch (const Error &) { // the device is lost
     }
     Fn->cuDevicePrimaryCtxRelease(Number);
   }
@@ -108,7 +108,7 @@ public:
     Fn->check(Fn->cuSignalExternalSemaphores(&Handle, &Params, 1, Queue),
               "cuSignalExternalSemaphoresAsync");
   }
-  // CUDA knows nothing of Vulkan's events: the host looks.
+  // CUDA knows nothing of Vulkan's events, so the host looks.
   bool waitFor(Event &Ready) override { return Ready.wait(0); }
   std::shared_ptr<void> mark() override {
     CUevent Made;
@@ -170,14 +170,14 @@ CUexternalSemaphore Cuda::imported(const std::shared_ptr<Counter> &C) {
   CUexternalSemaphore Handle = nullptr;
   CUresult Result = Fn->cuImportExternalSemaphore(&Handle, &Desc);
   if (Result != CUDA_SUCCESS)
-    close(Desc.handle.fd); // else it is CUDA's
+    close(Desc.handle.fd); // otherwise CUDA has it
   Fn->check(Result, "importing a semaphore");
   Counters[C.get()] = {C, Handle};
   return Handle;
 }
 
 void *Cuda::address(const MemoryRef &M) {
-  // Work keeps its memory, so none is left of what is gone.
+  // Work keeps its memory, so no work uses imports of memory that is gone.
   for (auto It = Imports.begin(); It != Imports.end();) {
     if (It->second.Of.expired()) {
       release(It->second);
@@ -216,7 +216,7 @@ Cuda::Import Cuda::import(const MemoryRef &M) {
     Result = Fn->cuImportExternalMemory(&Made.Handle, &Desc);
   }
   if (Result != CUDA_SUCCESS)
-    close(Shared.fd); // else it is CUDA's
+    close(Shared.fd); // otherwise CUDA has it
   Fn->check(Result, "importing a buffer");
   CUDA_EXTERNAL_MEMORY_BUFFER_DESC Buffer{};
   Buffer.size = M->Size;
@@ -232,7 +232,7 @@ class Hip : public Accelerator {
 public:
   explicit Hip(std::shared_ptr<Device> Owner)
       : D(std::move(Owner)), Queue(D->createStream()) {}
-  // Nothing restores the device: calls that need another one make it current.
+  // Nothing restores the device: other calls make their own current.
   std::shared_ptr<void> use() override {
     D->makeCurrent();
     return nullptr;

@@ -66,7 +66,7 @@ std::string Comm::agree(const std::string &Why) {
   return All;
 }
 
-// NCCL if every rank has it and its test is right on every rank, else the
+// Takes NCCL if every rank has it and its test is right on every rank, else the
 // host's memory. The ranks meet behind each step, so all take the same way.
 void Comm::choose(uint32_t Ways) {
   uint32_t Number = 0;
@@ -75,13 +75,13 @@ void Comm::choose(uint32_t Ways) {
     std::unique_ptr<Transport> Made;
     G->tries(++Number);
     auto Attempt = [&](auto Body) {
-      std::string Word; // of who gave up, not of who heard of it
+      std::string Word; // the reason of a rank that gave up itself
       try {
         Body();
         Word = Why;
       } catch (const Group::GaveUp &E) {
         Why = E.what();
-      } catch (const std::exception &E) { // also of a thread that cannot start
+      } catch (const std::exception &E) { // a thread may fail to start
         Why = Word = E.what();
       }
       if (!Why.empty())
@@ -228,8 +228,8 @@ bool Comm::ordersOnDevice(const Collective &C) const {
   return (!C.From || C.From->isShared()) && (!C.To || C.To->isShared());
 }
 
-// Kernels of two ranks meet only if both run at once: not those of one device
-// in one process, which share its queues.
+// Finds the ranks whose kernels meet, which need to run at once: those of one
+// device in one process share its queues.
 void Comm::chooseSmall() {
   nlohmann::json Info;
   On->describe(Info);
@@ -265,7 +265,7 @@ void Comm::chooseSmall() {
 }
 
 std::string Comm::testSmall(SmallReduce &Kernel) {
-  // Halves that are rounded, and rounds enough to use each box twice.
+  // The halves are rounded, and there are rounds enough to use each box twice.
   constexpr size_t count = 3002;
   constexpr uint32_t looks = 1 << 21;
   auto ValueOf = [](uint32_t R, size_t I) {
@@ -320,7 +320,7 @@ void Comm::queueSmall(Stream &S, const Collective &C) {
 }
 
 // A forked process has none of the threads, and copies of locks that another
-// thread may have held: it looks for them before it takes a lock.
+// thread may have held, so it is refused before a lock is taken.
 std::shared_ptr<Ticket> Comm::queue(Collective C) {
   G->checkProcess();
   auto T = std::make_shared<Ticket>();
@@ -355,7 +355,7 @@ void Comm::check() {
 
 void Comm::wait(Ticket &T) {
   G->checkProcess();
-  // Awake for as long as it takes to wake up, several times over.
+  // The thread stays awake for several times as long as waking it takes.
   auto Begin = Group::Clock::now();
   for (Patience P;
        !T.Done && Group::Clock::now() - Begin < std::chrono::milliseconds(1);)
@@ -381,7 +381,7 @@ void Comm::describe(nlohmann::json &Out) {
   Out["failure"] = Failure ? Failure->what() : "";
 }
 
-// Marks as done what the transport has done.
+// Marks what the transport has done as done.
 void Comm::finish(uint64_t Upto) {
   if (Finished == Upto)
     return;
@@ -395,7 +395,7 @@ void Comm::finish(uint64_t Upto) {
   Ended.notify_all();
 }
 
-// Nothing is done any more, on no rank.
+// Ends all collectives on all ranks.
 void Comm::end(const Error &E) {
   G->abort(concat("rank ", Rank, ": ", E.what()));
   {
@@ -435,13 +435,13 @@ void Comm::take() {
 }
 
 void Comm::work() {
-  const uint64_t Before = Way->done(); // by its test
+  const uint64_t Before = Way->done(); // the test's collectives
   bool HasWorked = false;
   for (Patience P;;) {
     try {
       take();
       if (Begun.empty()) {
-        // The next one often follows soon.
+        // Another collective often follows soon.
         P.reset();
         auto Begin = Group::Clock::now();
         while (HasWorked && !Waiting &&

@@ -36,7 +36,7 @@ enum class Kind : uint8_t {
 };
 const char *name(Kind What);
 
-// A part of an exchange: bytes that go to a rank, or come from it.
+// A transfer of an exchange: bytes that go to a rank, or come from it.
 struct Transfer {
   MemoryRef Memory;
   size_t Offset, Bytes;
@@ -49,21 +49,21 @@ struct Collective {
   Element Type = Element::U8;
   Reduction Op = Reduction::Sum;
   uint32_t Root = 0;
-  // Elements that each rank gives (AllReduce, AllGather, Broadcast), gets
-  // (ReduceScatter), or gives to each rank (AllToAll).
+  // The number of elements that each rank gives (AllReduce, AllGather,
+  // Broadcast), gets (ReduceScatter), or gives to each rank (AllToAll).
   size_t Count = 0;
   MemoryRef To, From;
   size_t ToOffset = 0, FromOffset = 0;
-  std::vector<Transfer> Transfers; // of an exchange
-  // The collective waits for one of these of the stream, or for nothing.
+  std::vector<Transfer> Transfers; // only for an exchange
+  // The collective waits for one of these of its stream, or for nothing.
   std::shared_ptr<Event> Ready;
   std::shared_ptr<Counter> After;
   uint64_t AfterValue = 0;
-  uint64_t Raises = 0; // what the transport's counter gets when it is done
+  uint64_t Raises = 0; // value for the transport's counter at its end
 
   size_t bytes() const { return Count * bytesOf(Type); }
-  // A hash of the fields that all ranks have to agree on, and of what `Before`
-  // is a hash of.
+  // Returns a hash of the fields that all ranks have to agree on, and of
+  // `Before`, an earlier hash.
   static constexpr uint64_t NoHash = 1469598103934665603u;
   uint64_t hash(uint64_t Before = NoHash) const {
     for (uint64_t Word : {uint64_t(What), uint64_t(Type), uint64_t(Op),
@@ -74,12 +74,12 @@ struct Collective {
   bool waits() const { return Ready || After; }
 };
 
-// A collective that was queued.
+// Tells when a queued collective has ended.
 struct Ticket {
-  // If there is such a counter the stream waits for it, and nobody else.
+  // If this is not null, only the stream waits, for this counter.
   std::shared_ptr<Counter> Until;
   uint64_t UntilValue = 0;
-  // Otherwise the host waits, and then the stream for `Ends`.
+  // Otherwise the host waits, and then the stream waits for `Ends`.
   std::atomic<bool> Done{false};
   std::optional<Error> Failure;
   std::vector<std::shared_ptr<Event>> Ends;
@@ -91,26 +91,26 @@ public:
   virtual ~Transport() = default;
   // Queues it behind those before. The ticket gets its `Ends`.
   virtual void begin(const Collective &C, const std::shared_ptr<Ticket> &T) = 0;
-  // Goes on with what was queued, without waiting; whether anything happened.
-  // Throws when a peer is gone or nothing happened for too long.
+  // Goes on with what was queued, without waiting; returns whether anything
+  // happened. Throws when a peer is gone or nothing happened for too long.
   virtual bool progress() = 0;
-  // How many of those that were queued are done.
+  // Returns how many queued collectives are done.
   virtual uint64_t done() const = 0;
   // Ends what was queued at once. Nothing is begun after it.
   virtual void abort() = 0;
-  // The counter that it raises, in the order of collectives, when one is done
-  // whose memories are all shared; null if it shares none with streams.
+  // Returns the counter that it raises, in the order of collectives, when one
+  // is done whose memories are all shared; null if it shares none with streams.
   virtual std::shared_ptr<Counter> counter() const { return nullptr; }
-  // Another rank has none.
+  // Drops the counter, as another rank has none.
   virtual void dropCounter() {}
-  // Whether it takes memory that is shared as it is, and other by a copy.
+  // Returns whether it takes shared memory as it is, and other by a copy.
   virtual bool wantsSharedMemory() const { return false; }
 };
 
 std::unique_ptr<Transport> makeHostTransport(std::shared_ptr<Device> D,
                                              Group &G);
-// The words by which a rank tells the others of its NCCL and its device there;
-// throws if something is missing. The transport takes the words of all.
+// Returns the words by which a rank tells the others of its NCCL and its device
+// there; throws if something is missing. The transport takes the words of all.
 class Accelerator;
 std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
                       std::shared_ptr<Accelerator> &A);
@@ -134,12 +134,12 @@ public:
   ~Comm();
   Comm(const Comm &) = delete;
 
-  // Whether it takes memory that is shared as it is, and other by a copy.
+  // Returns whether it takes shared memory as it is, and other by a copy.
   bool wantsSharedMemory() const { return Way->wantsSharedMemory(); }
-  // Whether the device orders it and its stream.
+  // Returns whether the device orders it and its stream.
   bool ordersOnDevice(const Collective &C) const;
   std::shared_ptr<Ticket> queue(Collective C);
-  // Whether one kernel in the stream does it, also in a graph; and that.
+  // Returns whether one kernel in the stream does it, also in a graph.
   bool isSmall(const Collective &C) const;
   void queueSmall(Stream &S, const Collective &C);
   // Waits until it has ended; throws its failure.
@@ -159,9 +159,9 @@ private:
   void choose(uint32_t Ways);
   void chooseSmall();
   std::string testSmall(SmallReduce &S);
-  // The first complaint of a rank, "" if no rank has any.
+  // Returns the first complaint of a rank, "" if no rank has any.
   std::string agree(const std::string &Why);
-  // Why the transport is wrong; "" if it is right on this rank.
+  // Returns why the transport is wrong; "" if it is right on this rank.
   std::string test(Transport &T);
   std::string testOn(Transport &T, bool OnDevice);
   void work();
@@ -174,21 +174,21 @@ private:
   std::unique_ptr<SmallReduce> Small;
   std::atomic<bool> SmallUsed{false};
   std::string WayName;
-  std::map<std::string, std::string> Left; // ways that are left out, and why
+  std::map<std::string, std::string> Left; // ways left out, and why
 
-  std::mutex Lock; // guards what follows
+  std::mutex Lock; // guards the members below
   std::condition_variable Queued, Ended;
   std::deque<std::pair<Collective, std::shared_ptr<Ticket>>> Queue;
   std::deque<std::shared_ptr<Ticket>> Begun; // the worker's, without the lock
   uint64_t Finished = 0;                     // the worker's
-  uint64_t Promised = 0; // to streams, of the transport's counter
+  uint64_t Promised = 0; // counter's value that streams wait for
   std::optional<Error> Failure;
   bool Closing = false;
   std::atomic<bool> Waiting{false}; // the worker has something to do
   std::thread Worker;
 };
 
-// Communicators whose failures nobody has heard of yet.
+// Keeps communicators whose failures nobody has heard of yet.
 class Comms {
 public:
   void add(const std::shared_ptr<Comm> &C) {

@@ -7,9 +7,9 @@
 
 namespace greta::rt::comm {
 
-// A connection ends, a port is free and a lock is dropped when the last
-// descriptor is closed: a forked process closes its copies before fork()
-// returns there, so that they end with the rank.
+// A descriptor that fork() closes in the new process. A connection ends, a port
+// is free and a lock is dropped when the last copy is closed, so all end with
+// the rank.
 class Descriptor {
 public:
   Descriptor();

@@ -41,8 +41,8 @@ size_t roundUp(size_t Value, size_t Unit) {
 // Segments lie in the host's memory if the system has such a folder.
 std::vector<std::string> folders() { return {"/dev/shm", "/tmp"}; }
 
-// Removes what processes left behind that ended before all ranks had come. A
-// young file may be one whose owner has not locked it yet.
+// Removes the files of processes that ended before all ranks had come. A young
+// file may not have been locked yet.
 void removeStale(const std::string &Folder) {
   constexpr time_t young = 60;
   DIR *D = opendir(Folder.c_str());
@@ -84,7 +84,7 @@ void Patience::wait() {
   using std::chrono::microseconds;
   if (Turns++ == 0)
     Begin = std::chrono::steady_clock::now();
-  // The clock is asked now and then.
+  // The clock is read every 16th time.
   if (Turns % 16 == 0)
     Waited = std::chrono::steady_clock::now() - Begin;
   if (Waited > microseconds(2000))
@@ -99,7 +99,7 @@ void Patience::wait() {
 
 struct Group::Control {
   struct {
-    std::atomic<uint32_t> Magic; // set when the rest of it is
+    std::atomic<uint32_t> Magic; // set last
     uint32_t Ranks;
     uint64_t SlotBytes;
   } Head;
@@ -108,7 +108,7 @@ struct Group::Control {
   State Rank[maxRanks];
 };
 
-// One for all ranks of a process.
+// All ranks of a process share one.
 struct Group::Mapping {
   ~Mapping() { munmap(Begin, Bytes); }
   Control *control() const { return static_cast<Control *>(Begin); }
@@ -145,8 +145,7 @@ struct Group::Forks {
   std::set<Group *> Open;
 };
 
-// In the forked process: what uses the rank finds a communicator that has
-// ended.
+// In the forked process, callers that use the rank find an ended communicator.
 void Group::leaveFork() {
   (void)W.release(); // its thread is the parent's
   if (mmap(Map->Begin, Map->Bytes, PROT_READ | PROT_WRITE,
@@ -192,7 +191,7 @@ struct Group::Ears : Wire::Owner {
                ? G.data() + At
                : nullptr;
   }
-  // The text came by the network.
+  // The network brought the text.
   void ended(const std::string &Why) override {
     std::string Text = Why;
     std::replace_if(
@@ -256,7 +255,7 @@ Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
       unlink(PathFile.c_str());
     throw;
   }
-  // Nobody has to find it any more, and nothing is left behind.
+  // Nobody has to find the file any more, and nothing is left behind.
   if (Rank == 0 && !File.empty())
     unlink(File.c_str());
   if (!PathFile.empty())
@@ -271,7 +270,7 @@ Group::~Group() {
   W.reset();
 }
 
-// Memory of this rank's own, and the other ranks of the address.
+// Maps memory of this rank's own, and connects to the ranks of the address.
 void Group::connect(const Place &At, size_t Wanted) {
   uint64_t Staging = Wanted;
   W = std::make_unique<Wire>(At.Address, At.Name, Rank, Size, Timeout, Staging);
@@ -310,7 +309,7 @@ void Group::give(uint32_t To, size_t At, size_t Bytes) {
     W->send(To, Wire::What::Data, At, Bytes, data() + At);
 }
 
-// The segment with room for the slots, as large as the folder allows.
+// Creates the segment with room for the slots, as large as the folder allows.
 void Group::create(size_t Wanted) {
   std::string Reason;
   for (const std::string &Folder : folders()) {
@@ -320,7 +319,7 @@ void Group::create(size_t Wanted) {
       return open(File.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     });
     if (!Fd && errno == EEXIST) {
-      File.clear(); // which is another's
+      File.clear(); // the file is another's
       fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 has joined already");
     }
     if (!Fd) {
@@ -329,7 +328,7 @@ void Group::create(size_t Wanted) {
     }
     for (SlotBytes = Wanted; SlotBytes >= leastSlotBytes;
          SlotBytes = roundUp(SlotBytes / 4, dataUnit)) {
-      // Without the memory the first access would end the process.
+      // Without this memory the first access would end the process.
       int Problem =
           posix_fallocate(Fd.get(), 0, static_cast<off_t>(fileBytes()));
       if (!Problem) {
@@ -356,7 +355,7 @@ void Group::create(size_t Wanted) {
        "no memory that ranks of one host could share: ", Reason);
 }
 
-// Whether rank 0's segment is there.
+// Returns whether rank 0's segment is there.
 bool Group::find(const std::string &Path, std::string &Why) {
   if (!Path.empty()) {
     std::vector<uint8_t> Text;
@@ -383,7 +382,7 @@ bool Group::find(const std::string &Path, std::string &Why) {
       uint64_t SlotBytes;
     } Head;
     static_assert(sizeof(Head) == sizeof(Control::Head));
-    // A segment without a lock is of a process that ended.
+    // The process of a segment without a lock has ended.
     if (isAlive(0) && !fstat(Fd.get(), &Stat) && Stat.st_uid == geteuid() &&
         pread(Fd.get(), &Head, sizeof(Head), 0) ==
             static_cast<ssize_t>(sizeof(Head)) &&
@@ -410,14 +409,14 @@ bool Group::find(const std::string &Path, std::string &Why) {
 
 void Group::map() {
   static std::mutex Lock;
-  // By the file itself: another one may have had this name.
+  // The file itself is the key, as another one may have had this name.
   static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>> All;
   struct stat Stat;
   if (fstat(Fd.get(), &Stat))
     fail(GRETA_ERROR_INTERNAL, File, ": ", strerror(errno));
   const std::pair<dev_t, ino_t> Key(Stat.st_dev, Stat.st_ino);
-  // First: a process that is forked meanwhile would find the other one locked
-  // for ever.
+  // This lock comes first: a process that is forked meanwhile would find the
+  // other one locked for ever.
   std::lock_guard<std::mutex> NoFork(Forks::all().Lock);
   std::lock_guard<std::mutex> Guard(Lock);
   for (auto It = All.begin(); It != All.end();)
@@ -429,7 +428,7 @@ void Group::map() {
       mmap(nullptr, Bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd.get(), 0);
   if (Begin == MAP_FAILED)
     fail(GRETA_ERROR_OUT_OF_MEMORY, "mapping ", File, ": ", strerror(errno));
-  // A mapping keeps the lock, too.
+  // A mapping would keep the lock, too.
   (void)madvise(Begin, Bytes, MADV_DONTFORK);
   Map = std::make_shared<Mapping>();
   Map->Begin = Begin;
@@ -493,7 +492,7 @@ bool Group::isAlive(uint32_t R) const {
 }
 
 std::vector<std::string> Group::meet(const std::string &Word) {
-  // Who gave up comes here, too.
+  // A rank that gave up comes here, too.
   const uint32_t Way = Trying.exchange(0);
   State &Own = own();
   snprintf(Own.Words[Meetings % 2], wordBytes, "%s", Word.c_str());
@@ -518,7 +517,7 @@ void Group::abort(const std::string &Why) {
     W->sendText(R, Wire::What::End, 0, Why.substr(0, wordBytes - 1));
 }
 
-// On this host.
+// Ends it on this host.
 void Group::end(const std::string &Why) {
   Control &C = *Map->control();
   uint32_t Nobody = 0;
@@ -541,7 +540,7 @@ void Group::checkEnded() {
   Control &C = *Map->control();
   if (!C.Aborts)
     return;
-  // Whoever writes the reason may be gone before it is there.
+  // The writer of the reason may end before it is there.
   auto Begin = Clock::now();
   for (Patience P; C.Aborts != 2; P.wait())
     if (Clock::now() - Begin > std::chrono::milliseconds(100))
@@ -566,7 +565,7 @@ void Group::check(const std::function<bool(uint32_t)> &WaitsFor,
   for (uint32_t R = 0; R < Size; ++R) {
     if (R == Rank || !WaitsFor(R))
       continue;
-    // It may have done its part since.
+    // The rank may have done its part since.
     if (isGone(R) && WaitsFor(R))
       fail(GRETA_ERROR_PEER_LOST, "rank ", R, " is gone; rank ", Rank,
            " has waited for it in ", What);

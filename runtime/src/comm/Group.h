@@ -35,8 +35,8 @@ namespace greta::rt::comm {
 
 class Wire;
 
-// Waits for something that another thread or process does: first busy, then
-// with other threads on this processor, then asleep.
+// Waits for another thread or process: first busy, then with other threads on
+// this processor, then asleep.
 class Patience {
 public:
   void wait();
@@ -56,26 +56,26 @@ public:
   static constexpr uint32_t maxRanks = 64;
   static constexpr size_t slots = Lane::slots;
   static constexpr size_t wordBytes = 512;
-  static constexpr uint32_t boxWords = 16384; // of four bytes, and their round
+  static constexpr uint32_t boxWords = 16384; // of 4 bytes, with a round
   using Id = std::array<uint8_t, 16>;
   using Clock = std::chrono::steady_clock;
 
-  // A rank's part of the control block; others only read it.
+  // A rank's part of the control block; other ranks only read it.
   struct alignas(128) State {
     enum : uint32_t { Absent, Joined, Left };
     // Other ranks' messages name these words by their place, up to Words.
     std::atomic<uint64_t> Presence;
-    std::atomic<uint64_t> GaveUp; // the last way that it did not take
+    std::atomic<uint64_t> GaveUp; // the last way that it gave up
     std::atomic<uint64_t> Meetings;
-    // Steps of collectives, since the beginning: given to the others, reduced,
-    // and taken from the others.
+    // Counts steps of collectives since the beginning that this rank gave,
+    // reduced and took.
     std::atomic<uint64_t> Given, Reduced, Taken;
-    // The hash of the collective that a step belongs to. NCCL's ranks have the
-    // count and the hash of all collectives that they have begun in the first.
+    // The hash of the collective that a step belongs to. With NCCL the first
+    // has the count and the hash of all collectives that the rank has begun.
     std::atomic<uint64_t> Doing[slots];
     std::atomic<uint64_t> PairGiven[maxRanks], PairTaken[maxRanks];
-    std::atomic<uint64_t> PairBytes[maxRanks][slots]; // of a step's transfer
-    // By NCCL: what has ended here, of all that it does with a rank.
+    std::atomic<uint64_t> PairBytes[maxRanks][slots]; // of a transfer
+    // Counts NCCL's operations with each rank that have ended here.
     std::atomic<uint64_t> Ended[maxRanks];
     char Words[2][wordBytes];
   };
@@ -99,41 +99,41 @@ public:
   State &of(uint32_t R);
   State &own() { return of(Rank); }
 
-  // Sets a word of this rank's, for all or for one to see.
+  // Sets a word of this rank's, for all ranks or for one.
   void set(std::atomic<uint64_t> &Word, uint64_t Value,
            std::optional<uint32_t> To = {});
   // Sends bytes that this rank has written at a place of data(), before it sets
   // the word that says so. They stay until all have taken them.
   void give(uint32_t To, size_t At, size_t Bytes);
-  // Whether ranks are on several hosts, by this library.
+  // Returns whether ranks are on several hosts, by this library.
   bool isSpread() const { return W != nullptr; }
   std::string library() const;
 
   size_t slotBytes() const { return SlotBytes; }
   size_t pairBytes() const;
-  // The memory of all slots, results and pairs, and places in it.
+  // Returns the memory of all slots, results and pairs.
   char *data() const;
-  std::shared_ptr<void> owner() const; // as long as it lives, so does data()
+  std::shared_ptr<void> owner() const; // keeps data()
   size_t dataBytes() const;
   size_t slotAt(uint32_t R, uint64_t Step) const;
   size_t resultAt(uint64_t Step) const;
   size_t pairAt(uint32_t From, uint32_t To, uint64_t Step) const;
   size_t boxesAt() const;
   size_t boxesBytes() const;
-  // Whether a kernel gave up.
+  // Returns whether a kernel gave up.
   bool hasKernelEnded() const;
 
-  // All ranks come together, each says a word, and all hear all of them.
+  // All ranks come together; each says a word and hears the words of all.
   std::vector<std::string> meet(const std::string &Word);
   // Ends the communicator for all ranks; the first reason stays.
   void abort(const std::string &Why);
   struct GaveUp : Error {
     using Error::Error;
   };
-  // At its creation, ways are tried one after the other: while this one is,
-  // check() throws if a rank gave it up. 0: none is tried.
+  // At its creation, ways are tried one after the other. Meanwhile check()
+  // throws if a rank gave this one up. 0: none is tried.
   void tries(uint32_t Way) { Trying = Way; }
-  // The time that a way has for its test: others wait longer for this rank.
+  // Returns the time that a way has for its test; other ranks wait longer.
   std::chrono::milliseconds trial() const {
     return std::min(Timeout / 2, std::chrono::milliseconds(30000));
   }
@@ -145,13 +145,13 @@ public:
   bool hasEnded() const;
   // Throws in a process that was forked from the rank's.
   void checkProcess() const;
-  // Throws if the communicator has ended, or if a rank for which this one still
-  // waits is gone, or since `Since` too much time has gone by. The
-  // message says what it waits for.
+  // Throws if the communicator has ended, if a rank for which this one still
+  // waits is gone, or if too much time has gone by since `Since`. The message
+  // says what it waits for.
   void check(const std::function<bool(uint32_t)> &WaitsFor,
              Clock::time_point Since, const char *What);
   bool hasLeft(uint32_t R) { return of(R).Presence == State::Left; }
-  // Whether nothing comes from the rank any more.
+  // Returns whether nothing comes from the rank any more.
   bool isGone(uint32_t R);
 
 private:
@@ -169,7 +169,7 @@ private:
   void wait(const std::function<bool(uint32_t)> &Missing, const char *What);
   void map();
 
-  std::string Name, File, PathFile; // PathFile: rank 0's, to be removed
+  std::string Name, File, PathFile; // PathFile is rank 0's to remove
   Descriptor Fd;
   size_t SlotBytes = 0;
   uint64_t Meetings = 0;

@@ -19,14 +19,14 @@
 namespace greta::rt::comm {
 namespace {
 
-constexpr size_t partUnit = 64; // bytes: parts of a slot begin at multiples
-// Below this one thread is done before others have begun.
+constexpr size_t partUnit = 64; // bytes; parts of a slot begin at multiples
+// One thread reduces fewer bytes before others have begun.
 constexpr size_t leastParallelBytes = size_t(256) << 10;
 
 size_t ceilDiv(size_t A, size_t B) { return (A + B - 1) / B; }
 
 // The memory of the group as the device sees it. If the device cannot import
-// it there is pinned memory beside it, and the processor copies.
+// it, the processor copies to pinned memory beside it.
 struct Staging {
   Staging(Device &D, Group &G) : Shared(G.data()) {
     try {
@@ -36,7 +36,7 @@ struct Staging {
       Beside = static_cast<char *>(Seen->Mapped);
     }
   }
-  // After the device wrote it, and before it reads it.
+  // Call this after the device wrote it, and before it reads it.
   void publish(size_t At, size_t Bytes) {
     if (Beside)
       memcpy(Shared + At, Beside + At, Bytes);
@@ -60,7 +60,7 @@ struct Piece {
 class Flow {
 public:
   virtual ~Flow() = default;
-  virtual bool advance() = 0; // whether anything happened
+  virtual bool advance() = 0; // returns whether anything happened
   virtual bool isDone() const = 0;
   // Throws if a rank is gone that it waits for.
   virtual void check(Group::Clock::time_point Since) = 0;
@@ -90,7 +90,7 @@ struct Host {
   Staging Memory;
   std::unique_ptr<Stream> Out, In;
   Helpers Threads;
-  uint64_t Steps = 0; // of all collectives before
+  uint64_t Steps = 0; // steps of all collectives before
 };
 
 size_t elementsOfAStep(const Group &G, const Collective &C) {
@@ -107,10 +107,10 @@ public:
       : H(H), G(H.G), C(C), First(H.Steps), StepCount(elementsOfAStep(H.G, C)),
         Steps(ceilDiv(C.Count, StepCount)), Out(*H.D, *H.Out),
         // A single step has nothing to overlap, and a device may take long to
-        // turn from one queue to another.
+        // switch from one queue to another.
         In(*H.D, Steps > 1 ? *H.In : *H.Out) {
     H.Steps += Steps;
-    // Ranks that do not agree on it would read each other's bytes as theirs.
+    // Ranks with different collectives would read each other's bytes as theirs.
     Doing = C.hash();
   }
   bool isDone() const override { return In.Done == Steps; }
@@ -143,8 +143,8 @@ private:
   size_t countOf(uint64_t T) const {
     return std::min(StepCount, C.Count - T * StepCount);
   }
-  // The distance of the parts of one step in a slot, for ReduceScatter and
-  // AllToAll.
+  // Returns the distance of the parts of one step in a slot, for ReduceScatter
+  // and AllToAll.
   size_t pitch() const { return StepCount * bytesOf(C.Type); }
   std::vector<Piece> given(uint64_t T) const;
   std::vector<Piece> taken(uint64_t T) const;
@@ -155,8 +155,8 @@ private:
   Host &H;
   Group &G;
   const Collective C;
-  const uint64_t First;   // step of the group's
-  const size_t StepCount; // elements a step
+  const uint64_t First;   // the first step's number in the group
+  const size_t StepCount; // elements of a step
   const uint64_t Steps;
   uint64_t Doing;
   uint64_t Reduced = 0;
@@ -200,7 +200,7 @@ std::vector<Piece> CollectiveFlow::taken(uint64_t T) const {
   return Pieces;
 }
 
-// The elements of a slot that a rank reduces.
+// Returns the elements of a slot that a rank reduces.
 std::pair<size_t, size_t> CollectiveFlow::partOf(uint32_t R, uint64_t T) const {
   size_t End = countOf(T);
   if (C.What == Kind::ReduceScatter)
@@ -211,7 +211,7 @@ std::pair<size_t, size_t> CollectiveFlow::partOf(uint32_t R, uint64_t T) const {
   return {Begin, std::min(End, Begin + Part)};
 }
 
-// To ranks of other hosts, each what it reads.
+// Sends ranks of other hosts what each of them reads.
 void CollectiveFlow::sendGiven(uint64_t T) {
   if (!G.isSpread())
     return;
@@ -230,7 +230,7 @@ void CollectiveFlow::sendGiven(uint64_t T) {
   }
 }
 
-// This rank's part of the result.
+// Reduces this rank's part of the result.
 void CollectiveFlow::reduceStep(uint64_t T) {
   size_t E = bytesOf(C.Type);
   size_t Offset = C.What == Kind::ReduceScatter ? G.Rank * pitch() : 0;
@@ -303,7 +303,7 @@ bool CollectiveFlow::advance() {
   return Moved;
 }
 
-// Sends and receives that go on together.
+// Runs sends and receives that go on together.
 class ExchangeFlow : public Flow {
 public:
   ExchangeFlow(Host &H, const Collective &C) : H(H), G(H.G), C(C) {
@@ -423,7 +423,7 @@ public:
     Waiting.emplace_back(C, T);
   }
   uint64_t done() const override { return Done; }
-  // Copies that are under way use the caller's memory.
+  // The copies that are under way use the caller's memory.
   void abort() override {
     for (Stream *S : {H.Out.get(), H.In.get()})
       try {
@@ -449,7 +449,7 @@ public:
       Since = Asked = Time;
     else if (Time - Asked > std::chrono::milliseconds(5)) {
       Asked = Time;
-      // Who waits for its own device waits for no rank.
+      // A rank that waits for its own device waits for no rank.
       if (Now)
         Now->check(Since);
       else

@@ -16,13 +16,13 @@ struct Lane {
     for (auto &E : Ends)
       E = D.createEvent();
   }
-  // The copies of the next step are in the stream.
+  // Call this when the copies of the next step are in the stream.
   void issued() {
     S.record(*Ends[Issued % slots]);
     S.flush();
     ++Issued;
   }
-  // Whether one more step is done.
+  // Returns whether one more step is done.
   bool poll() {
     if (Done == Issued || !Ends[Done % slots]->wait(0))
       return false;

@@ -103,8 +103,8 @@ struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
   unsigned flags;
   unsigned reserved[16];
 };
-// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and _WAIT_PARAMS: of a timeline's the
-// value alone is read.
+// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and _WAIT_PARAMS. Only the value of a
+// timeline semaphore is read.
 struct CudaSemaphoreParams {
   unsigned long long value;
   unsigned char rest[64];

@@ -54,7 +54,7 @@ std::shared_ptr<Nccl> library(const Device &D) {
   return Library;
 }
 
-// In the order of Element, and of Reduction.
+// These are in the order of Element, and of Reduction.
 constexpr std::array<ncclDataType_t, elements.size()> types = {
     ncclUint8,   ncclInt8,     ncclInt32,   ncclInt64,
     ncclFloat16, ncclBfloat16, ncclFloat32, ncclFloat64};
@@ -81,7 +81,7 @@ public:
   bool wantsSharedMemory() const override { return WantsShared; }
 
 private:
-  struct Bounce { // of memory that NCCL does not reach
+  struct Bounce { // NCCL does not reach its Memory
     MemoryRef Memory, Own;
     size_t Offset, Bytes;
     bool Back;
@@ -91,7 +91,7 @@ private:
     std::shared_ptr<Ticket> T;
     std::vector<Bounce> Bounces;
     std::shared_ptr<Event> Copied; // into the bounces, then out of them
-    // Before and behind it in NCCL's stream; the latter is missing if the next
+    // Marks before and behind it in NCCL's stream; Mark is missing if the next
     // one follows without waiting.
     std::shared_ptr<void> Began{}, Mark{};
     bool IsReady = false;
@@ -125,8 +125,8 @@ private:
   bool WantsShared = false;
   std::atomic<bool> IsAborted{false}, Closing{false};
   std::mutex AbortLock;
-  std::atomic<int64_t> InsideSince{0};  // when a call of NCCL's began
-  std::atomic<uint64_t> InsideRanks{0}; // that it may wait for
+  std::atomic<int64_t> InsideSince{0};  // when the current call of NCCL's began
+  std::atomic<uint64_t> InsideRanks{0}; // ranks that the call may wait for
   std::thread Watcher;
   std::deque<Operation> Waiting, Launched;
   Group::Clock::time_point Since = Group::Clock::now(), Asked = Since;
@@ -156,7 +156,7 @@ NcclTransport::NcclTransport(std::shared_ptr<Device> Owner, Group &G,
 }
 
 // NCCL waits here for all ranks, for as long as it likes. If one does not come
-// the thread that waits is left to itself.
+// the waiting thread is left to itself.
 void NcclTransport::join(const ncclUniqueId &Id) {
   struct Call {
     ncclComm_t Handle = nullptr;
@@ -198,8 +198,7 @@ NcclTransport::~NcclTransport() {
 }
 
 // A collective that has ended here may go on elsewhere, and read memory of this
-// rank's NCCL.
-// (NCCL's own way to close waits for all ranks without an end.)
+// rank's NCCL. (NCCL's own way to close waits for all ranks without an end.)
 void NcclTransport::waitForOthers() {
   auto Begin = Group::Clock::now();
   auto IsBehind = [&](uint32_t R) {
@@ -211,8 +210,8 @@ void NcclTransport::waitForOthers() {
       P.wait();
 }
 
-// A call of NCCL's waits for other ranks when they have not talked before. If
-// one is gone it returns when the communicator is aborted.
+// Ends calls of NCCL's that wait for other ranks, which they do when these have
+// not talked before: if a rank is gone the communicator is aborted.
 void NcclTransport::watch() {
   while (!Closing) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -230,8 +229,8 @@ void NcclTransport::watch() {
   }
 }
 
-// Whether the ranks are there. One that has left has done its part, and NCCL
-// ends soon; if not, it left without.
+// Checks that the ranks are there. One that has left has done its part, and
+// NCCL ends soon; if not, it left without.
 void NcclTransport::checkRanks(uint64_t Ranks, Group::Clock::time_point Since,
                                const char *What) {
   bool Late = Group::Clock::now() - Since > std::chrono::seconds(2);
@@ -250,15 +249,15 @@ uint64_t NcclTransport::ranksOf(const Collective &C) const {
   return Ranks;
 }
 
-// Frees the communicator: nobody may be in it but calls that are to end.
+// Frees the communicator; only calls that are to end may still be in it.
 void NcclTransport::abortNccl() {
   std::lock_guard<std::mutex> Guard(AbortLock);
   if (Handle && !IsAborted.exchange(true))
     N->ncclCommAbort(Handle);
 }
 
-// Whether streams of both kinds really wait for each other; also for what is
-// raised later than somebody waits for it.
+// Tests that streams of both kinds really wait for each other, also for a value
+// that is raised later.
 void NcclTransport::tryCounters() {
   std::shared_ptr<Counter> There, Back;
   std::unique_ptr<Event> E = D->createEvent();
@@ -292,7 +291,7 @@ void NcclTransport::tryCounters() {
       Raised = D->createCounter();
     for (const std::shared_ptr<Counter> &C : {There, Back})
       if (C->value() < 2)
-        C->raise(2); // nobody waits for them for ever
+        C->raise(2); // ends any wait for them
   } catch (const Error &) {
     Raised = nullptr;
   }
@@ -308,7 +307,7 @@ void NcclTransport::abort() {
                      !A->isPassed(Launched.back().Mark.get()) &&
                      Group::Clock::now() - Begin < std::chrono::seconds(5);)
       P.wait();
-  } catch (const Error &) { // of a device that is lost
+  } catch (const Error &) { // the device is lost
   }
   Waiting.clear();
   Launched.clear();
@@ -366,8 +365,8 @@ bool NcclTransport::progress() {
   return Moved;
 }
 
-// Ranks that differ in a collective wait in NCCL without an end, or get what
-// does not belong together.
+// Tells the others of a collective: ranks that differ in one would wait in NCCL
+// without an end, or get bytes of another.
 void NcclTransport::tell(const Collective &C) {
   constexpr size_t many = 1024;
   if (C.What == Kind::Exchange)
@@ -379,15 +378,15 @@ void NcclTransport::tell(const Collective &C) {
     compare();
 }
 
-// Whoever has begun more compares; the last of what was begun is enough, as its
-// hash is of all before it, too.
+// The rank that has begun more compares. The last word is enough, as its hash
+// covers all collectives before it.
 void NcclTransport::compare() {
   size_t Kept = 0;
   for (uint32_t R = 0; R < G.Size; ++R) {
     uint64_t Word = G.of(R).Doing[0];
     size_t Less = (Begun - (Word >> hashBits)) & (UINT64_MAX >> hashBits);
     if (Less > Words.size())
-      continue; // it has begun more
+      continue; // that rank has begun more
     if (Less < Words.size() && Words[Words.size() - 1 - Less] != Word)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "ranks ", G.Rank, " and ", R,
            " differ in the collective that they call, or in its sizes");
@@ -396,7 +395,7 @@ void NcclTransport::compare() {
   Words.erase(Words.begin(), Words.end() - static_cast<ptrdiff_t>(Kept));
 }
 
-// Whether it is in NCCL's stream.
+// Returns whether it is in NCCL's stream.
 bool NcclTransport::launch(Operation &Op) {
   G.checkEnded();
   if (!Op.IsReady) {
@@ -406,7 +405,7 @@ bool NcclTransport::launch(Operation &Op) {
     bounce(Op);
   }
   if (!Op.Bounces.empty()) {
-    // Alone, as what it is copied through may be what the last one has.
+    // It runs alone, as its bounces may be the last one's.
     if (!Launched.empty())
       return false;
     if (!Op.Copied)
@@ -429,13 +428,13 @@ bool NcclTransport::launch(Operation &Op) {
     throw;
   }
   InsideSince = 0;
-  G.checkEnded(); // by the watcher
+  G.checkEnded(); // for what the watcher found
   return true;
 }
 
 bool NcclTransport::finish(Operation &Op) {
   if (!Op.Copied) {
-    // The last of those that follow each other has the mark.
+    // The last one of a sequence without waits has the mark.
     auto Last = std::find_if(Launched.begin(), Launched.end(),
                              [](const Operation &O) { return bool(O.Mark); });
     if (Last == Launched.end() || !A->isPassed(Last->Mark.get()))
@@ -454,7 +453,7 @@ bool NcclTransport::finish(Operation &Op) {
   return true;
 }
 
-// Memory that NCCL does not reach is replaced by memory that it does.
+// Replaces memory that NCCL does not reach by memory that it does.
 void NcclTransport::bounce(Operation &Op) {
   auto Replace = [&](MemoryRef &M, size_t &Offset, size_t Bytes, bool Back) {
     if (!Bytes || A->address(M))
@@ -538,7 +537,7 @@ void NcclTransport::start(const Collective &C) {
 
 } // namespace
 
-// "VERSION UUID", and of rank 0 behind that NCCL's id.
+// Returns "VERSION UUID"; rank 0's has NCCL's id behind that.
 std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
                       std::shared_ptr<Accelerator> &A) {
   nlohmann::json Info;
@@ -547,7 +546,7 @@ std::string ncclOffer(const std::shared_ptr<Device> &D, const Group &G,
   if (Uuid.empty())
     fail(GRETA_ERROR_UNSUPPORTED, D->Spec, " has no UUID");
   if (isHip(*D))
-    D->makeCurrent(); // throws where RCCL has nothing to do
+    D->makeCurrent(); // throws if RCCL has no device
   std::shared_ptr<Nccl> N = library(*D);
   A = isHip(*D) ? makeHip(D) : makeCuda(D, Uuid);
   std::string Offer = concat(N->Version, " ", Uuid);

@@ -78,7 +78,7 @@ void PeerCopy::run(Stream &In, const MemoryRef &ToMemory, size_t ToOffset,
       else
         P.wait();
   } catch (...) {
-    // Nothing may be left that works on the host's memory.
+    // No work on the host's memory may be left.
     for (Stream *S : {&Out, &In})
       try {
         S->synchronize();

@@ -7,7 +7,7 @@
 
 namespace greta::rt::comm {
 
-// Memory of the host that both devices reach, in parts that take turns: one
+// Copies through memory of the host that both devices reach, in parts: one
 // device fills the next while the other empties the last.
 class PeerCopy {
 public:
@@ -23,7 +23,7 @@ public:
 private:
   std::shared_ptr<Device> From, To;
   char *Host = nullptr;
-  MemoryRef SeenByFrom, SeenByTo; // none: a device cannot import it
+  MemoryRef SeenByFrom, SeenByTo; // null: a device cannot import it
 };
 
 } // namespace greta::rt::comm

@@ -48,19 +48,19 @@ struct BF16 {
   static GRETA_INLINE uint16_t store(float V) {
     uint32_t Bits;
     memcpy(&Bits, &V, sizeof(V));
-    // To the nearest, ties to even; a NaN stays one.
+    // It rounds to nearest, ties to even; a NaN stays one.
     uint32_t Rounded = (Bits + 0x7fff + (Bits >> 16 & 1)) >> 16;
     return static_cast<uint16_t>(V == V ? Rounded : (Bits >> 16 | 64));
   }
 };
 
-// The type whose sums and products wrap, as NumPy's do, instead of overflowing.
+// Unsigned integers wrap, as NumPy's sums and products do, without overflow.
 template <typename W>
 using Wrapping =
     typename std::conditional_t<std::is_integral_v<W>, std::make_unsigned<W>,
                                 std::enable_if<true, W>>::type;
 
-// A reduction joins two elements, and finishes what all ranks have joined.
+// A reduction joins two elements, and finishes the result of all ranks.
 struct SumOf {
   template <typename W> static GRETA_INLINE W join(W A, W B) {
     return static_cast<W>(Wrapping<W>(A) + Wrapping<W>(B));
@@ -91,7 +91,7 @@ struct MinOf : SumOf {
   }
 };
 
-// In blocks whose sums stay in the first cache.
+// Blocks are so small that their sums stay in the first cache.
 constexpr size_t blockElements = 1024;
 
 template <typename T, typename Op>
@@ -125,7 +125,7 @@ void reducePlain(const char *const *Parts, size_t Ranks, char *To,
 }
 
 #if defined(__x86_64__)
-// The same, with vectors of eight and conversions of halves in hardware.
+// Does the same with vectors of eight and hardware conversions of halves.
 template <typename T, typename Op>
 __attribute__((target("avx2,f16c"))) void
 reduceAvx2(const char *const *Parts, size_t Ranks, char *To, size_t Count) {
@@ -144,7 +144,7 @@ template <typename T, typename Op> constexpr Entry entry() {
 #endif
 }
 
-// Reductions in the order of Reduction, of types in the order of Element.
+// Lists reductions in the order of Reduction, types in that of Element.
 using Row = std::array<Entry, reductionCount>;
 template <typename T> constexpr Row row() {
   return {entry<T, SumOf>(), entry<T, MaxOf>(), entry<T, MinOf>(),
@@ -181,7 +181,7 @@ Helpers::Helpers(unsigned Count) {
     for (unsigned I = 0; I < Count; ++I)
       Threads.emplace_back([this, I] { work(I + 1); });
   } catch (const std::system_error &) {
-    // The threads that could start do it.
+    // The threads that did start share the work.
   }
 }
 
@@ -208,7 +208,7 @@ void Helpers::run(const std::function<void(unsigned, unsigned)> &F) {
     std::this_thread::yield();
 }
 
-// Between the steps of one collective a helper stays awake.
+// A helper stays awake between the steps of one collective.
 void Helpers::work(unsigned Part) {
   for (uint64_t Seen = 0;;) {
     auto Begin = std::chrono::steady_clock::now();

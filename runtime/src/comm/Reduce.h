@@ -17,7 +17,7 @@
 
 namespace greta::rt::comm {
 
-// Bytes that only move are U8.
+// U8 stands for bytes that only move.
 enum class Element : uint8_t { U8, I8, I32, I64, F16, BF16, F32, F64 };
 struct ElementInfo {
   const char *Name;
@@ -35,11 +35,11 @@ constexpr size_t bytesOf(Element E) {
   return elements[static_cast<size_t>(E)].Bytes;
 }
 
-// Numbered as greta_comm_reduction is.
+// This has the numbers of greta_comm_reduction.
 enum class Reduction : uint8_t { Sum, Max, Min, Product, Average };
 constexpr size_t reductionCount = 5;
 
-// `To` may be none of the parts.
+// `To` does not overlap any part.
 void reduce(Element Type, Reduction Op, const char *const *Parts, size_t Ranks,
             char *To, size_t Count);
 

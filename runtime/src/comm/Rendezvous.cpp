@@ -21,19 +21,19 @@ namespace greta::rt::comm {
 namespace {
 
 constexpr uint64_t helloMagic =
-    0x32746e65'72657467; // changes with what is sent
+    0x32746e65'72657467; // changes with the messages
 constexpr size_t mostWordBytes = size_t(64) << 10;
 constexpr size_t mostStrangers = 256;
 // Rank 0 welcomes a rank at once, though it may wait long for the others.
 constexpr std::chrono::milliseconds welcomeTime(2000);
 using Clock = Group::Clock;
 
-struct Hello { // of a rank; its word follows
+struct Hello { // a rank's word follows
   uint64_t Magic;
   Group::Id Name;
   uint32_t Rank, Size, WordBytes, Unused;
 };
-struct Answer { // rank 0's; a refusal, or the words of all, follow
+struct Answer { // rank 0's refusal, or the words of all, follow
   enum : uint32_t { Words, Refused, Welcome };
   uint64_t Magic, Staging;
   uint32_t What, TextBytes;
@@ -67,8 +67,8 @@ struct Resolved {
     if (int Code = getaddrinfo(Host.c_str(), Port.c_str(), &Hints, &First))
       fail(GRETA_ERROR_NOT_FOUND, "the host of '", printable(Address),
            "' was not found: ", gai_strerror(Code));
-    // On the host itself its name is often a loopback address (127.0.1.1 on
-    // Debian), where no other host comes.
+    // A host's own name is often a loopback address (127.0.1.1 on Debian),
+    // where no other host comes.
     in6_addr Literal;
     bool IsName = Host != "localhost" &&
                   inet_pton(AF_INET, Host.c_str(), &Literal) != 1 &&
@@ -85,7 +85,7 @@ struct Resolved {
   addrinfo *First = nullptr;
 };
 
-// A host that loses its power sends nothing any more; the kernel asks.
+// A host that loses its power falls silent, so the kernel probes it.
 void keepAlive(int Fd) {
   auto Set = [&](int Level, int Name, int Value) {
     (void)setsockopt(Fd, Level, Name, &Value, sizeof(Value));
@@ -97,8 +97,8 @@ void keepAlive(int Fd) {
   Set(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
-// Rank 0 listens beside what is left of connections that have its port, if all
-// sockets allow it: also a rank's that the kernel gave this port.
+// Rank 0 can listen beside remaining connections of its port if all sockets
+// allow it, also those of ranks that the kernel gave this port.
 Descriptor socketOf(const addrinfo &A) {
   Descriptor S([&] {
     return socket(A.ai_family, A.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -126,7 +126,7 @@ private:
   Clock::time_point End;
 };
 
-// All of it, or why not.
+// Moves all bytes; returns why not.
 std::string move(const Descriptor &S, char *Data, size_t Bytes, bool Sends,
                  const Deadline &D) {
   for (size_t Done = 0; Done < Bytes;) {
@@ -157,9 +157,9 @@ template <typename T> std::string bytesOf(const T &Value) {
   return std::string(reinterpret_cast<const char *>(&Value), sizeof(Value));
 }
 
-// Rank 0's side: who connects is a stranger until its hello and word are there,
-// and a byte that follows rank 0's welcome: a rank that was not welcomed in
-// time has come again.
+// Rank 0's side. A connection is a stranger's until its hello and word are
+// there, and a byte that follows rank 0's welcome: a rank that was not welcomed
+// in time has come again.
 class Listener {
 public:
   Listener(const std::string &Address, const Group::Id &Name, uint32_t Size,
@@ -196,7 +196,7 @@ public:
           Strangers.erase(Strangers.begin() + static_cast<ptrdiff_t>(I));
       if (Polled[0].revents)
         accept();
-      // The word of a rank that has given up is no longer of use to others.
+      // The others have no use for the word of a rank that has given up.
       for (Descriptor &S : Sockets)
         if (S && hasEnded(S)) {
           S.close();
@@ -243,7 +243,7 @@ private:
     Strangers.push_back({std::move(S), "", false});
   }
 
-  // Whether the process at the other end is gone; it may come again.
+  // Returns whether the process at the other end is gone; it may come again.
   static bool hasEnded(const Descriptor &S) {
     char C;
     ssize_t N = recv(S.get(), &C, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -254,7 +254,7 @@ private:
     return sendAll(S.At, Text, Deadline(std::chrono::milliseconds(1000)));
   }
 
-  // Whether it stays a stranger.
+  // Reads from a stranger; returns whether it stays one.
   bool hear(Stranger &S, uint32_t &Came) {
     char Buffer[4096];
     ssize_t N = recv(S.At.get(), Buffer, sizeof(Buffer), 0);
@@ -305,8 +305,8 @@ private:
   std::vector<std::string> Words;
 };
 
-// TCP connects a socket with itself where nobody listens at a port from which
-// the kernel takes those of clients, and it took just that one.
+// Returns whether TCP connected a socket with itself: it does if nobody listens
+// at a port from which the kernel serves clients, and it took just that one.
 bool isOwn(const Descriptor &S) {
   sockaddr_storage Here{}, There{};
   socklen_t HereBytes = sizeof(Here), ThereBytes = sizeof(There);

@@ -10,10 +10,10 @@
 namespace greta::rt::comm {
 
 struct Met {
-  std::vector<std::string> Words; // of the ranks, in their order
-  // By rank: rank 0 has one to each other rank, which have one to rank 0.
+  std::vector<std::string> Words; // the ranks', in their order
+  // Rank 0 has one to each other rank, and these have one to rank 0.
   std::vector<Descriptor> Sockets;
-  uint64_t Staging = 0; // what rank 0 said
+  uint64_t Staging = 0; // rank 0's number
 };
 
 // `Address` is host:port or [host]:port. Ranks whose id or size are not rank

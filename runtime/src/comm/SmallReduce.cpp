@@ -30,11 +30,11 @@ uint32_t numberOf(Element Type) {
   }
 }
 
-// Streams and graphs that keep it keep what it was imported from.
+// Streams and graphs that keep the result keep the imported memory, too.
 MemoryRef importBoxes(Device &D, const Group &G) {
   MemoryRef Seen = D.importPointer(G.data() + G.boxesAt(), G.boxesBytes());
   return {Seen.get(), [Seen, Owner = G.owner()](Memory *) mutable {
-            Seen.reset(); // before the owner goes
+            Seen.reset(); // released before its owner
           }};
 }
 
@@ -59,7 +59,7 @@ void SmallReduce::queue(Stream &S, const Collective &C, uint32_t Patience) {
   size_t Bytes = C.bytes();
   if (!Bytes)
     return;
-  // The kernel reads and writes words.
+  // The kernel reads and writes whole words.
   auto Aligned = [&](const MemoryRef &M, size_t Offset) {
     return (M->Address + Offset) % 4 == 0;
   };

@@ -13,9 +13,9 @@ public:
   static constexpr size_t mostBytes = Group::boxWords * 4;
   // Throws if the device has no such kernel.
   SmallReduce(std::shared_ptr<Device> D, Group &G);
-  // Sums and maxima of four types; the same on all ranks.
+  // Takes sums and maxima of four types; all ranks answer the same.
   static bool takes(const Collective &C);
-  // Queues it, or records it; after so many looks for a rank it gives up.
+  // Queues or records it; the kernel gives up after so many looks for a rank.
   void queue(Stream &S, const Collective &C, uint32_t Patience);
 
 private:

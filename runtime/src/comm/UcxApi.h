@@ -60,8 +60,8 @@ struct ucp_tag_recv_info_t {
   size_t length;
 };
 
-// Functions that begin something return null when it is done, a request that
-// the caller frees, or a negative status as a pointer.
+// Functions that begin something return null if it is done, a request that the
+// caller frees, or a negative status as a pointer.
 inline bool isError(const void *Request) {
   return reinterpret_cast<uintptr_t>(Request) >=
          static_cast<uintptr_t>(static_cast<intptr_t>(-100));

@@ -22,8 +22,8 @@ struct Ucx {
 #define X(Result, Name, ...) bindFunction(Name, Handle, #Name, "UCX's library");
     GRETA_UCX_FUNCTIONS(X)
 #undef X
-    // It takes over the process's signals and prints what is told as an error
-    // here. These are of a library that it loads.
+    // UCX takes over the process's signals and logs as errors what is reported
+    // here. These functions are of a library that it loads.
     using Disable = void (*)(int);
     if (auto Signal = reinterpret_cast<Disable>(
             dlsym(Handle, "ucs_debug_disable_signal")))
@@ -39,7 +39,7 @@ struct Ucx {
     if (Status != UCS_OK)
       fail(GRETA_ERROR_DEVICE, Name, " (UCX): error ", int(Status));
   }
-  // Whether what a call began is over; frees it.
+  // Returns whether a call's work is over, and frees the request.
   bool isDone(void *&Request) const {
     if (Request && !isError(Request)) {
       if (ucp_request_check_status(Request) == UCS_INPROGRESS)
@@ -56,7 +56,7 @@ namespace {
 constexpr std::chrono::milliseconds grace(200), leaving(2000),
     leavingAtMost(60000);
 constexpr size_t mostTextBytes = Group::wordBytes;
-// The sender, and whether it is a head or what follows.
+// Tags have the sender, and whether it is a head or the body behind it.
 ucp_tag_t tagOf(uint32_t Rank, bool Body) {
   return ucp_tag_t(Rank) << 1 | Body;
 }
@@ -196,7 +196,7 @@ void Wire::run() {
   for (uint32_t R = 0; R < Size; ++R)
     if (R != Rank)
       expect(R, nullptr, 0);
-  std::optional<Group::Clock::time_point> Began, Since; // of leaving
+  std::optional<Group::Clock::time_point> Began, Since; // times of leaving
   auto Looked = Group::Clock::now(), Moved = Looked;
   for (Patience P;;) {
     bool Any = post();
@@ -214,7 +214,7 @@ void Wire::run() {
     if (Closing) {
       if (!Began)
         Began = Now;
-      if (!Since || Any) // as long as bytes move
+      if (!Since || Any) // bytes still move
         Since = Now;
       if (isQuiet() || Now - *Since > leaving || Now - *Began > leavingAtMost)
         return;
@@ -230,7 +230,7 @@ void Wire::run() {
   }
 }
 
-// Nobody here has anything to say or to hear any more.
+// Returns whether nobody here has anything to say or to hear any more.
 bool Wire::isQuiet() const {
   if (IsFull || !Under.empty())
     return false;
@@ -247,7 +247,7 @@ void Wire::sleep() {
     for (const Descriptor &S : All.Sockets)
       if (S)
         Polled.push_back({S.get(), POLLIN, 0});
-    // Lost ranks are gone after a while.
+    // Connections of lost ranks end after a while.
     poll(Polled.data(), Polled.size(), 50);
   }
   Sleeps = false;
@@ -282,7 +282,7 @@ bool Wire::post() {
   return true;
 }
 
-// Forgets what was sent; a deque keeps the others where they are.
+// Forgets sent messages; a deque keeps the others where they are.
 bool Wire::sweep() {
   bool Any = false;
   while (!Under.empty()) {
@@ -296,7 +296,7 @@ bool Wire::sweep() {
   return Any;
 }
 
-// A head, if there is no place.
+// Expects bytes of a rank: a head, if `To` is null.
 void Wire::expect(uint32_t R, void *To, size_t Bytes) {
   Peer &P = Peers[R];
   P.InBody = To != nullptr;
@@ -311,7 +311,7 @@ void Wire::expect(uint32_t R, void *To, size_t Bytes) {
   }
 }
 
-// Whether one more message, or the head of one, has come.
+// Returns whether one more message, or the head of one, has come.
 bool Wire::receive(uint32_t R) {
   Peer &P = Peers[R];
   ucp_tag_recv_info_t Info{};
@@ -354,7 +354,7 @@ bool Wire::accept(uint32_t R) {
     expect(R, P.Text.data(), P.Text.size());
     return true;
   case What::Leaves: {
-    // Also while this rank leaves.
+    // The lock is taken also while this rank leaves.
     std::lock_guard<std::mutex> Guard(Lock);
     Box.emplace_back(R, Message{{What::Heard, 0, 0, 0}, {}, nullptr, {}});
     IsFull = true;
@@ -379,8 +379,8 @@ bool Wire::hasFailed(uint32_t R, const std::string &Why) {
 
 void Wire::lose(uint32_t R) { onError(&Peers[R], nullptr, UCS_OK); }
 
-// Looks which connections have ended. Rank 0 sends the others a byte with the
-// number of each rank that is gone.
+// Looks for connections that have ended. Rank 0 sends the others a byte with
+// the number of each rank that is gone.
 void Wire::watch() {
   for (uint32_t R = 0; R < Size && !All.Sockets.empty(); ++R) {
     Descriptor &S = All.Sockets[R];

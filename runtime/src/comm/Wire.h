@@ -33,26 +33,26 @@ public:
   // The owner takes what comes, on the wire's thread.
   struct Owner {
     virtual ~Owner() = default;
-    // Whether a rank may set this word.
+    // Sets a word; returns whether the rank may.
     virtual bool set(uint32_t From, uint64_t At, uint64_t Value) = 0;
-    // The place for bytes of a rank; null if it may not write there.
+    // Returns the place for bytes of a rank; null if it may not write there.
     virtual char *place(uint32_t From, What Kind, uint64_t At,
                         uint64_t Bytes) = 0;
     virtual void ended(const std::string &Why) = 0;
   };
 
-  // Meets the other ranks. `Staging` becomes what rank 0 says.
+  // Meets the other ranks, and sets `Staging` to rank 0's value.
   Wire(const std::string &Address, const Group::Id &Name, uint32_t Rank,
        uint32_t Size, std::chrono::milliseconds Timeout, uint64_t &Staging);
-  // Waits a while for the others to have heard all.
+  // Waits a while for the others to hear all.
   ~Wire();
   Wire(const Wire &) = delete;
 
   void start(Owner &For);
-  // `Bytes`, if there are any, stay as they are until the other rank has them.
+  // Sends; `Bytes` stay as they are until the other rank has them.
   void send(uint32_t To, What Kind, uint64_t At, uint64_t Value,
             const char *Bytes = nullptr);
-  // The same with bytes of its own.
+  // Sends a text and keeps its bytes.
   void sendText(uint32_t To, What Kind, uint64_t At, std::string Text);
   bool isGone(uint32_t R) const { return Peers[R].IsGone; }
   std::string library() const;
@@ -61,7 +61,7 @@ private:
   struct Head {
     What Kind;
     uint32_t Unused;
-    uint64_t At, Value; // of bytes: their number
+    uint64_t At, Value; // Value: how many bytes follow
   };
   struct Message {
     Head H;
@@ -72,10 +72,10 @@ private:
   struct Peer {
     ucp_ep_h End = nullptr;
     Head H{};
-    std::string Text; // of a reason that comes
+    std::string Text; // the reason that arrives
     void *Request = nullptr;
     bool InBody = false, HasHeard = false;
-    // Since when its end is known: what it sent before may still come.
+    // When its end became known; its earlier messages may still come.
     std::optional<Group::Clock::time_point> Lost;
     std::atomic<bool> IsGone{false};
   };
@@ -103,10 +103,10 @@ private:
   Met All;
   std::deque<Peer> Peers;
   Owner *For = nullptr;
-  std::deque<Message> Under; // way
+  std::deque<Message> Under; // messages under way
   std::mutex Lock;
   std::deque<std::pair<uint32_t, Message>> Box;
-  std::atomic<bool> IsFull{false}; // the box
+  std::atomic<bool> IsFull{false}; // of the box
   std::atomic<bool> Sleeps{false}, Closing{false};
   std::thread Thread;
 };

@@ -15,12 +15,12 @@ using nlohmann::json;
 constexpr uint8_t osAbiHsa = 64, firstAbi = 2, lastAbi = 4;
 constexpr uint32_t noteMetadata = 32;
 constexpr uint64_t codeAlignment = 256;
-constexpr size_t maxMetadata = 1u << 20;  // it becomes a tree, many times that
+constexpr size_t maxMetadata = 1u << 20;  // its tree is many times that
 constexpr uint64_t maxScratch = 1u << 20; // bytes a lane
 constexpr const char *triple = "amdgcn-amd-amdhsa--";
 
-// EF_AMDGPU_MACH of the chips that the compiler has. One that is not here is
-// known by the metadata alone.
+// EF_AMDGPU_MACH of the compiler's chips. Others are known by the metadata
+// alone.
 constexpr struct {
   const char *Chip;
   uint32_t Number;
@@ -41,8 +41,8 @@ struct Descriptor {
 static_assert(sizeof(Descriptor) == 64);
 constexpr uint16_t wave32 = 1 << 10;
 
-// Refuses what is nested deeper than metadata is, before it becomes a tree: the
-// library's reader recurses.
+// Refuses deep nesting before metadata becomes a tree, as the library's reader
+// recurses.
 struct DepthLimit : nlohmann::json_sax<json> {
   static constexpr int maxDepth = 8;
   int Depth = 0;
@@ -132,14 +132,14 @@ private:
       bad(concat("its metadata's ", Key, " is no number of 32 bits"));
     return V.get<uint64_t>();
   }
-  // A number of the metadata that must be the one given.
+  // Checks a number of the metadata that has to be the given one.
   void same(const json &J, const char *Key, uint64_t Want,
             const char *Whose) const {
     if (uint64_t Got = number(J, Key); Got != Want)
       bad(concat(Key, " is ", Got, ", ", Whose, " says ", Want));
   }
 
-  // Drivers may take either of two with one name, so there is one.
+  // Finds the kernel; there has to be one, as drivers may take either of two.
   const json &findKernel() const {
     const json *Found = nullptr;
     for (const json &Kernel : member(Metadata, "amdhsa.kernels")) {
@@ -204,7 +204,7 @@ private:
       bad("another workgroup size than the manifest's");
   }
 
-  // The manifest's, then what the compiler hides behind them.
+  // Compares the manifest's arguments; the compiler's hidden ones follow them.
   void checkArguments(const json &Kernel) const {
     std::vector<uint32_t> Offsets = argumentOffsets(K.Args);
     uint64_t Segment = number(Kernel, ".kernarg_segment_size");

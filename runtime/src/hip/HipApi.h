@@ -9,7 +9,7 @@
 
 namespace greta::rt::hip {
 
-// Fixed underlying types: a library may answer with values not named here.
+// The underlying types are fixed: a library may answer with unnamed values.
 enum hipError_t : int {
   hipSuccess = 0,
   hipErrorOutOfMemory = 2,
@@ -43,13 +43,13 @@ struct hipUUID {
   char bytes[16];
 };
 
-// Keys of hipModuleLaunchKernel's last parameter, HIP_LAUNCH_PARAM_* there:
-// the arguments come as one block of bytes.
+// Keys of hipModuleLaunchKernel's last parameter, HIP_LAUNCH_PARAM_* there,
+// which pass the arguments as one block of bytes.
 inline void *const launchBufferPointer = reinterpret_cast<void *>(1);
 inline void *const launchBufferSize = reinterpret_cast<void *>(2);
 inline void *const launchEnd = reinterpret_cast<void *>(3);
 
-// X(result, name, parameters...) of every function: a library without one of
+// X(result, name, parameters...) of every function; a library without one of
 // them is refused.
 #define GRETA_HIP_FUNCTIONS(X)                                                 \
   X(hipError_t, hipDeviceGetUuid, hipUUID *, int)                              \
@@ -97,7 +97,7 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
   X(hipError_t, hipStreamSynchronize, hipStream_t)                             \
   X(hipError_t, hipStreamWaitEvent, hipStream_t, hipEvent_t, unsigned)
 
-// The same of those that a library may lack.
+// X of functions that a library may lack.
 #define GRETA_HIP_OPTIONAL_FUNCTIONS(X)                                        \
   X(hipError_t, hipDeviceCanAccessPeer, int *, int, int)                       \
   X(hipError_t, hipDeviceEnablePeerAccess, int, unsigned)                      \

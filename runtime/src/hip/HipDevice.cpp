@@ -49,7 +49,7 @@ struct HipKernel : Kernel {
   hipFunction_t Function = nullptr;
   std::array<uint32_t, 3> Block;
   bool IsResident;
-  std::vector<uint32_t> Offsets; // of the arguments, and the block's size
+  std::vector<uint32_t> Offsets; // the arguments' and the block's size
 };
 
 struct HipStream;
@@ -69,19 +69,19 @@ struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
   CoreRef C;
   hipGraph_t Handle = nullptr;
   hipGraphExec_t Exec = nullptr;
-  // On whatever stream: another graph may launch this one.
+  // These take the stream, as another graph may launch this one.
   std::vector<std::function<void(HipStream &)>> Operations;
   KeepList Keep;
 };
 
 // HIP starts operations by itself. They are counted in batches, each of which
-// ends with an event: when it has happened, what the batch kept is released.
+// ends with an event. When it has happened, the batch's objects are released.
 struct HipStream : Stream {
   explicit HipStream(CoreRef Owner) : C(std::move(Owner)) {
     C->check(C->use().hipStreamCreateWithFlags(&Handle, hipStreamNonBlocking),
              "hipStreamCreateWithFlags");
   }
-  // An application's stream, which it keeps.
+  // Wraps an application's stream, which the application keeps.
   HipStream(CoreRef Owner, hipStream_t Own)
       : C(std::move(Owner)), Handle(Own), IsAdopted(true) {}
   ~HipStream() override {
@@ -95,7 +95,7 @@ struct HipStream : Stream {
     if (!IsAdopted)
       (void)L->hipStreamDestroy(Handle);
   }
-  // The bytes are taken into pinned memory, so nobody waits for the copy.
+  // The bytes are copied to pinned memory, so nobody waits for the copy.
   void write(const MemoryRef &To, size_t Offset, const void *Data,
              size_t Size) override {
     if (!Staging)
@@ -125,7 +125,7 @@ struct HipStream : Stream {
     add([To = at(To, ToOffset), From = at(From, FromOffset), Size](
             HipStream &S) { S.move(To, From, Size, hipMemcpyDeviceToDevice); });
   }
-  // No graph records one.
+  // A graph does not record this.
   void copyPeer(const MemoryRef &To, size_t ToOffset, Device &Other,
                 const MemoryRef &From, size_t FromOffset,
                 size_t Size) override {
@@ -197,8 +197,8 @@ struct HipStream : Stream {
              "hipStreamAddCallback");
     (void)Made.release();
   }
-  // Finished operations are released, and there is always an event on its way
-  // that says when the rest has finished.
+  // Releases finished operations. An event is always under way that says when
+  // the rest has finished.
   void kick() override {
     release(0);
     if (InFlight.empty())
@@ -220,10 +220,10 @@ struct HipStream : Stream {
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
   std::shared_ptr<Graph> endRecording() override;
 
-  // The objects that live as long as the operation that is about to be queued
-  // or recorded.
+  // Returns the objects that live as long as the operation that is about to be
+  // queued or recorded.
   KeepList &kept() { return Recording ? Recording->Keep : OpenKeep; }
-  // Counts an operation that was queued into the batch.
+  // Counts a queued operation into the batch.
   void count() {
     if (++OpenOps >= maxBatch) {
       endBatch();
@@ -309,8 +309,8 @@ private:
     OpenKeep.clear();
     OpenOps = 0;
   }
-  // Releases the batches up to `Done`, which are known to be done, and those
-  // after them that turn out to be.
+  // Releases the batches up to `Done`, which are known to be done, and later
+  // ones that turn out to be done.
   void release(uint64_t Done) {
     Completed = std::max(Completed, Done);
     while (!InFlight.empty() &&
@@ -334,7 +334,7 @@ private:
   KeepList OpenKeep;
   size_t OpenOps = 0;
   std::list<Batch> InFlight;
-  std::list<Batch> Idle; // with empty lists, for the next ones
+  std::list<Batch> Idle; // reusable, with empty lists
   std::vector<hipEvent_t> FreeEvents;
   StagingRing Ring;
   std::shared_ptr<PinnedMemory> Staging;
@@ -342,8 +342,8 @@ private:
   friend HipGraph;
 };
 
-// HIP refuses to allocate, free or wait while it captures, so it captures only
-// here, what was recorded until now: nothing of the caller's can come between.
+// HIP refuses to allocate, free or wait while it captures. So it captures what
+// was recorded only here, where no call of the caller can come between.
 std::shared_ptr<Graph> HipStream::endRecording() {
   std::shared_ptr<HipGraph> G = std::move(Recording);
   Recording = nullptr;
@@ -473,13 +473,12 @@ private:
   bool testCopiesFrom(HipDevice &Other);
 
   std::mutex PeersLock;
-  std::map<int, bool> Peers; // by index, whether copies from it are right
+  std::map<int, bool> Peers; // by index: whether copies from it are right
 };
 
 const Core &coreOf(Device &D) { return *static_cast<HipDevice &>(D).C; }
 
-// Drivers have said that devices reach each other, and then copied something
-// else.
+// Drivers have said that devices reach each other, and then copied other bytes.
 bool HipDevice::testCopiesFrom(HipDevice &Other) {
   constexpr size_t count = size_t(1) << 16, bytes = count * 4;
   try {

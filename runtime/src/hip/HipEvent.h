@@ -22,7 +22,7 @@ struct HipEvent : Event {
     if (!Recorded)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   }
-  // HIP has no wait with an end: it is asked again and again.
+  // HIP has no wait with a time limit, so it is asked again and again.
   bool wait(uint64_t Nanoseconds) override {
     needRecorded();
     const Library &L = C->use();

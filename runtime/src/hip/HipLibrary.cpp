@@ -61,7 +61,7 @@ std::shared_ptr<Library> Library::real() {
   static std::shared_ptr<Library> Loaded;
   std::lock_guard<std::mutex> Guard(Lock);
   if (!Loaded) {
-    // GRETA_HIP_LIBRARY names another one, and then only that.
+    // GRETA_HIP_LIBRARY names another one, and then only that is tried.
     const char *Named = environment("GRETA_HIP_LIBRARY");
     std::vector<std::string> Candidates = {
         "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
@@ -130,7 +130,7 @@ void Library::failed(hipError_t Result, const std::string &What) const {
        ")", Detail.empty() ? "" : ": ", Detail);
 }
 
-// The simulator goes on after a kernel's fault.
+// Only the simulator goes on after a kernel's fault.
 bool Library::isLoss(hipError_t Result) const {
   switch (Result) {
   case hipErrorECCNotCorrectable:
@@ -178,9 +178,9 @@ int Library::deviceCount() const {
   return Count;
 }
 
-// hipDeviceProp_t grew in HIP 6, and both layouts are exported under different
-// names by different releases. Its first member is the name; gcnArchName is the
-// only other text in it, found by how it begins.
+// hipDeviceProp_t grew in HIP 6, and different releases export both layouts
+// under different names. Its first member is the name. gcnArchName is the only
+// other text in it, and is found by how it begins.
 void Library::readProperties(int Device, char *Bytes) const {
   memset(Bytes, 0, propertyBytes);
   check(Properties(Bytes, Device), "properties of HIP device ", Device);

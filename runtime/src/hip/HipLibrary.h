@@ -3,15 +3,14 @@
 //
 // The simulator is libgreta_hip_sim.so: $GRETA_HIP_SIM, else beside this
 // library, else on the loader's path. It adds
-//   int greta_hip_sim_set_chip(const char *chip)   before any other call: the
-//   gfx name to be (0 when it knows it)
-//   const char *greta_hip_sim_last_error(void)     optional: what was wrong
-//   with a kernel, one sentence const char *greta_hip_sim_chips(void) optional:
-//   the names it knows, with a space behind each
-//   int greta_hip_sim_wants_arguments(void)        optional: whether it checks
-//   what programs do with their arguments
-//   void greta_hip_sim_set_arguments(..)           optional: what those of the
-//   thread's next launch are
+//   int greta_hip_sim_set_chip(const char *chip)
+//     chooses the chip before any other call; 0 if it knows the gfx name
+// and, all optional,
+//   const char *greta_hip_sim_last_error(void)   says what a kernel did wrong
+//   const char *greta_hip_sim_chips(void)        lists the names that it knows
+//   int greta_hip_sim_wants_arguments(void)      1 if it checks programs
+//   void greta_hip_sim_set_arguments(..)         describes the arguments of the
+//                                                thread's next launch
 #ifndef GRETA_RUNTIME_HIP_LIBRARY_H
 #define GRETA_RUNTIME_HIP_LIBRARY_H
 
@@ -26,10 +25,10 @@ namespace greta::rt::hip {
 
 class Library {
 public:
-  // Throws NotFound with what was tried. Loaded once per process.
+  // Throws NotFound, which says what was tried. Loaded once per process.
   static std::shared_ptr<Library> real();
-  // With the chip set; one simulated chip at a time, as the simulator is one
-  // machine. Without a chip to ask what there is, while one is open, too.
+  // Sets the chip; there is one simulated chip at a time, as the simulator is
+  // one machine. Without a chip it only lists chips, also while one is open.
   static std::shared_ptr<Library> simulator(const std::string &Chip);
 
   // Throws unless Result is success; the pieces of `What`, joined, say what was
@@ -39,26 +38,26 @@ public:
     if (Result != hipSuccess)
       failed(Result, concat(What...));
   }
-  // Other libraries of the vendor's do not know simulated devices.
+  // Returns whether it is the simulator, unknown to other libraries of AMD's.
   bool isSimulator() const { return SetChip; }
-  // Whether the device takes no work after this error.
+  // Returns whether the device takes no work after this error.
   bool isLoss(hipError_t Result) const;
-  // Makes a lost device as good as new, with nothing of what it had; whether
-  // it is.
+  // Makes a lost device as good as new, without its memory; returns whether it
+  // succeeded.
   bool reset(int Device) const;
-  // The simulator's; none where it does not say.
+  // Returns the simulator's chips; none if it does not say.
   std::vector<std::string> chips() const;
-  // Before each launch of a simulator that checks programs.
+  // Returns whether setArguments comes before each launch, to check programs.
   bool wantsArguments() const { return WantsArguments && WantsArguments(); }
   void setArguments(Span<Extent> Extents) const;
-  // At least one; throws NotFound with what the library says.
+  // Returns at least one; throws NotFound with what the library says.
   int deviceCount() const;
-  // "gfx942" of "gfx942:sramecc+:xnack-".
+  // Returns "gfx942" of "gfx942:sramecc+:xnack-".
   std::string arch(int Device) const;
   std::string marketingName(int Device) const;
   uint32_t computeUnits(int Device) const; // 0: not known
-  // Whether all workgroups of a launch can be asked to run at a time; where
-  // they do not fit the launch fails.
+  // Returns whether all workgroups of a launch can be asked to run at a time;
+  // the launch fails if they do not fit.
   bool launchesTogether(int Device) const;
   std::string uuid(int Device) const; // 32 hexadecimal digits
 
@@ -67,7 +66,7 @@ public:
   GRETA_HIP_OPTIONAL_FUNCTIONS(X) // null where the library has none
 #undef X
   std::string Path; // as opened
-  // ROCm has it from 5.5 on.
+  // ROCm has this from 5.5 on.
   hipError_t (*LaunchTogether)(hipFunction_t, unsigned, unsigned, unsigned,
                                unsigned, unsigned, unsigned, unsigned,
                                hipStream_t, void **) = nullptr;

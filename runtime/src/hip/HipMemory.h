@@ -23,7 +23,7 @@ struct Core {
                  : Lib->hipStreamCreateWithFlags(&Memory, hipStreamNonBlocking);
     };
     hipError_t Result = Create();
-    // Lost by somebody in this process, who does not use it any more.
+    // Another user in this process lost it and does not use it any more.
     if (Lib->isLoss(Result) && Lib->reset(Index))
       Result = Create();
     Lib->check(Result, "hipStreamCreateWithFlags");
@@ -40,21 +40,21 @@ struct Core {
     check(Lib->hipSetDevice(Index), Spec);
     return *Lib;
   }
-  // Every answer that may be an error goes through here: errors that end the
-  // device stay, and nobody asks the driver any more.
+  // Checks every answer that may be an error: after one that ends the device
+  // the driver is not asked any more.
   template <typename... Parts>
   void check(hipError_t Result, const Parts &...What) const {
     if (Lib->isLoss(Result))
       IsLost = true;
     Lib->check(Result, What...);
   }
-  // For callers that give something back. The memory of a lost device went with
-  // it, and its addresses and handles may be those of others since.
+  // Returns the library for callers that give something back; null if the
+  // device is lost: its memory is gone and others may have its handles.
   const Library *living() const { return IsLost ? nullptr : Lib.get(); }
   std::shared_ptr<Library> Lib;
   int Index;
   std::string Spec, Name, Arch;
-  // Memory is allocated and freed in this stream's order: hipFree would wait
+  // Memory is allocated and freed in this stream's order, as hipFree would wait
   // for all work of the device.
   hipStream_t Memory = nullptr;
   mutable std::atomic<bool> IsLost{false};
@@ -71,13 +71,13 @@ struct HipMemory : Memory {
            " bytes");
     void *Pointer = nullptr;
     hipError_t Result = C->use().hipMallocAsync(&Pointer, Rounded, C->Memory);
-    // Any stream may use it from now on. Nothing but allocations runs here.
+    // Any stream may use it from now on. Only allocations run here.
     if (Result == hipSuccess)
       Result = C->Lib->hipStreamSynchronize(C->Memory);
     C->check(Result, C->Spec, " cannot allocate ", Bytes, " bytes");
     Address = reinterpret_cast<uintptr_t>(Pointer);
   }
-  // Streams and graphs keep what their work uses, so nobody does any more.
+  // Streams and graphs keep what their work uses, so no work uses it any more.
   ~HipMemory() override {
     if (const Library *L = C->living())
       (void)L->hipFreeAsync(reinterpret_cast<void *>(Address), C->Memory);
@@ -105,7 +105,7 @@ struct PinnedMemory : Memory {
   CoreRef C;
 };
 
-// The caller's memory of the host.
+// Wraps the caller's memory of the host.
 struct RegisteredMemory : Memory {
   RegisteredMemory(CoreRef Owner, void *Host, size_t Bytes)
       : C(std::move(Owner)) {
@@ -127,7 +127,7 @@ struct RegisteredMemory : Memory {
   CoreRef C;
 };
 
-// The application's memory of this device.
+// Wraps the application's memory of this device.
 struct AdoptedMemory : Memory {
   AdoptedMemory(void *Pointer, size_t Bytes) {
     Size = Bytes;

@@ -22,7 +22,7 @@
 namespace greta::rt {
 namespace {
 
-constexpr size_t alignment = 64; // what vector code of any x86 level may want
+constexpr size_t alignment = 64; // enough for vector code of any x86 level
 
 struct HostMemory : Memory {
   explicit HostMemory(size_t Bytes) {
@@ -43,7 +43,7 @@ struct HostMemory : Memory {
     Mapped = Data;
     Address = reinterpret_cast<uintptr_t>(Data);
   }
-  // The caller's.
+  // Wraps the caller's memory.
   HostMemory(void *Pointer, size_t Bytes) {
     Size = Bytes;
     Mapped = Pointer;
@@ -75,7 +75,7 @@ struct HostEvent : Event {
 struct HostKernel : Kernel {
   HostKernel(const KernelDecl &K, const std::vector<uint8_t> &Object)
       : Pointers(K.Args.size()) {
-    // The system's loader trusts headers.
+    // The system's loader trusts headers, so they are checked here.
     ElfFile(Object, "'" + K.File + "'");
     FD = memfd_create("greta-host-object", MFD_CLOEXEC);
     if (FD < 0)
@@ -103,8 +103,8 @@ struct HostKernel : Kernel {
     close(FD);
   }
 
-  // The block is the pointers, then the symbols, eight bytes each. Copied,
-  // because a kernel may write to what it gets.
+  // The block is the pointers, then the symbols, eight bytes each. It is
+  // copied, because a kernel may write to it.
   void run(Span<uint8_t> Block, std::vector<void *> &P,
            std::vector<int64_t> &Symbols) const {
     P.resize(Pointers + 1);
@@ -116,8 +116,8 @@ struct HostKernel : Kernel {
   }
 
   using EntryType = void(void **, const int64_t *);
-  // Open as long as the library is: dlopen takes a second library of the same
-  // path for the first.
+  // The file is open as long as the library is: dlopen takes a second library
+  // of the same path for the first.
   int FD = -1;
   void *Library = nullptr;
   EntryType *Entry = nullptr;
@@ -196,11 +196,11 @@ struct HostStream : Stream {
     return G;
   }
   std::vector<Op> Recorded;
-  std::vector<void *> Pointers; // of the launch at hand
+  std::vector<void *> Pointers; // the current launch's
   std::vector<int64_t> Symbols;
 };
 
-// Whether this CPU runs code for the named architecture level.
+// Returns whether this CPU runs code for the named architecture level.
 bool runsOn(const std::string &Arch) {
 #if defined(__x86_64__)
   __builtin_cpu_init();

@@ -39,12 +39,12 @@ private:
 
   const std::vector<uint32_t> &In;
   std::vector<uint32_t> Out;
-  // Ids of the module before the rewrite.
+  // These are ids of the module before the rewrite.
   std::unordered_set<uint32_t> Pointers;     // types, to push constants
-  std::unordered_map<uint32_t, bool> IsWide; // types, of more than 4 bytes
+  std::unordered_map<uint32_t, bool> IsWide; // types, if wider than 4 bytes
   uint32_t Variable = 0, PointerType = 0, Int = 0;
   std::unordered_set<uint32_t> Values; // of a type in Pointers, so far
-  // Ids that the rewrite adds.
+  // The rewrite adds these ids.
   uint32_t Zero = 0, Struct = 0, StructPointer = 0, MemberPointer = 0,
            NewVariable = 0, Member = 0, NewInt = 0;
   bool Decorated = false, InFunction = false, Loaded = false;
@@ -80,7 +80,7 @@ void Rewriter::collect() {
   }
 }
 
-// The types are all there.
+// Called when all types are there.
 void Rewriter::declare() {
   if (NewInt)
     emit(OpTypeInt, {NewInt, 32, 0});
@@ -91,7 +91,7 @@ void Rewriter::declare() {
   emit(OpVariable, {StructPointer, NewVariable, StorageClassPushConstant});
 }
 
-// Behind the name are the module's variables.
+// The entry point lists the module's variables behind its name.
 void Rewriter::entryPoint(size_t At, uint32_t Count) {
   size_t Begin = Out.size();
   Out.insert(Out.end(), &In[At], &In[At] + Count);
@@ -107,7 +107,7 @@ void Rewriter::entryPoint(size_t At, uint32_t Count) {
       Out[I] = NewVariable;
 }
 
-// Through an address only with an alignment, which is the value's own size.
+// A load through an address needs an alignment: the value's own size.
 void Rewriter::load(size_t At, uint32_t Count) {
   uint32_t Mask = Count > 4 ? In[At + 4] : 0;
   if (Mask & MemoryAccessAlignedMask) {

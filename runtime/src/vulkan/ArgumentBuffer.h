@@ -9,8 +9,8 @@
 
 namespace greta::rt::vulkan {
 
-// `Words`: a module that passed checkModule. The block begins at a multiple of
-// 16 bytes.
+// Rewrites `Words`, a module that passed checkModule. The block begins at a
+// multiple of 16 bytes.
 std::vector<uint32_t> argumentsFromBuffer(const std::vector<uint32_t> &Words);
 
 } // namespace greta::rt::vulkan

@@ -7,10 +7,10 @@
 
 namespace greta::rt::vulkan {
 
-// Probed once per device and driver, from the cache file afterwards.
+// Returns the layouts, probed once per device and driver and then cached.
 const std::vector<ProbedLayout> &probedLayouts(const CoreRef &C);
 
-// Why the shapes or layouts that `R` names are not to be had; "" when they are.
+// Returns why shapes or layouts that `R` names are missing; "" if none is.
 std::string whyNotCoopmat(const CoreRef &C, const Requirements &R);
 void describeLayouts(const CoreRef &C, nlohmann::json &Out);
 

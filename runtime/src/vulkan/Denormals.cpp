@@ -14,11 +14,11 @@ using namespace spv;
 
 namespace greta::rt::vulkan {
 namespace {
-// Whether there are exponentials or logarithms. Instructions for them take and
-// give no f32 denormals, and what drivers add around them costs attention and
-// softmax time.
+// Returns whether there are exponentials or logarithms. Their instructions have
+// no f32 denormals, and the code that drivers add around them costs attention
+// and softmax time.
 bool hasExponentials(const std::vector<uint32_t> &Words) {
-  constexpr size_t Number = 4; // of the instruction in its set
+  constexpr size_t Number = 4; // place of the instruction's number
   for (size_t At = 5; At < Words.size(); At += Words[At] >> WordCountShift)
     if ((Words[At] & OpCodeMask) == OpExtInst)
       switch (Words[At + Number]) {
@@ -31,7 +31,7 @@ bool hasExponentials(const std::vector<uint32_t> &Words) {
   return false;
 }
 
-// The widths whose denormals are kept, all at once.
+// Returns the widths whose denormals are kept, all at once.
 std::vector<uint32_t> widths(const VkPhysicalDeviceVulkan12Properties &Device,
                              bool HasExponentials) {
   bool Has16 = Device.shaderDenormPreserveFloat16;
@@ -61,7 +61,7 @@ std::vector<uint32_t>
 keepDenormals(std::vector<uint32_t> Words,
               const VkPhysicalDeviceVulkan12Properties &Device) {
   constexpr size_t Header = 5;
-  constexpr uint32_t Version14 = 0x10400; // has the mode without an extension
+  constexpr uint32_t Version14 = 0x10400; // needs no extension
   if (Words.size() < Header || Words[1] < Version14)
     return Words;
   struct Mode {

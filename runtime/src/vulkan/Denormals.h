@@ -10,9 +10,9 @@
 
 namespace greta::rt::vulkan {
 
-// A module with the execution mode DenormPreserve for every width of floats
-// that the device has it for, of f32 where there are no exponentials, and
-// SignedZeroInfNanPreserve for f64; without any, as it was.
+// Returns the module with the execution mode DenormPreserve for every width of
+// floats that the device has it for, of f32 only without exponentials, and
+// SignedZeroInfNanPreserve for f64; without any mode it is unchanged.
 std::vector<uint32_t>
 keepDenormals(std::vector<uint32_t> Words,
               const VkPhysicalDeviceVulkan12Properties &Device);

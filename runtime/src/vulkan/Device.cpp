@@ -129,8 +129,8 @@ VkSemaphore Core::createTimeline(const void *Next) const {
 
 VkResult Core::wait(VkSemaphore Timeline, uint64_t Value,
                     uint64_t Nanoseconds) const {
-  // Not every driver wakes those that wait for a device that is lost, so they
-  // look again from time to time.
+  // Some drivers do not wake threads that wait for a lost device, so these look
+  // again from time to time.
   constexpr uint64_t most = 500'000'000;
   VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   Info.semaphoreCount = 1;
@@ -185,8 +185,7 @@ void Core::retire(VkSemaphore Semaphore) {
   Retired.clear();
 }
 
-// The driver checks the data's own header; the file's hash keeps a damaged
-// payload away from it.
+// The driver checks only the data's header, and the file's hash the rest.
 void Core::loadCache() {
   std::vector<uint8_t> Data;
   VkPipelineCacheCreateInfo Info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};

@@ -72,9 +72,9 @@ struct DeviceFunctions {
       nullptr;
   PFN_vkGetPipelineExecutableStatisticsKHR GetPipelineExecutableStatistics =
       nullptr;
-  // VK_KHR_external_semaphore_fd; null without.
+  // VK_KHR_external_semaphore_fd; null without it.
   PFN_vkGetSemaphoreFdKHR GetSemaphoreFd = nullptr;
-  // VK_KHR_external_memory_fd and VK_EXT_external_memory_host; null without.
+  // VK_KHR_external_memory_fd, VK_EXT_external_memory_host; null without them.
   PFN_vkGetMemoryFdKHR GetMemoryFd = nullptr;
   PFN_vkGetMemoryFdPropertiesKHR GetMemoryFdProperties = nullptr;
   PFN_vkGetMemoryHostPointerPropertiesEXT GetMemoryHostPointerProperties =
@@ -97,31 +97,30 @@ struct Awaited {
   std::weak_ptr<VulkanCounter> Of;
   uint64_t Value;
 };
-// Adds what is not there yet; of one counter the last value.
+// Adds missing counters; one that is in both gets the larger value.
 void addTo(std::vector<Awaited> &All, const std::vector<Awaited> &More);
 
-// Workgroups that wait for each other need places for all of them. Two such
-// launches beside each other may each get a part of the places and wait for
-// ever, so that streams run theirs one after the other: a batch with some waits
-// for that of another stream which was submitted before.
+// Workgroups that wait for each other all need places. Two such launches beside
+// each other may each get a part of the places and wait for ever, so a batch
+// with some waits for the one of another stream that was submitted before it.
 struct Turns {
-  std::mutex Lock; // guards the rest, also while a batch is submitted
-  VkSemaphore Timeline = VK_NULL_HANDLE; // a value for each batch
+  std::mutex Lock; // guards the rest, also during a submission
+  VkSemaphore Timeline = VK_NULL_HANDLE; // has a value for each batch
   uint64_t Given = 0;
-  const StreamState *Last = nullptr; // whose the last batch is
-  std::vector<Awaited> Behind;       // what it waits for
+  const StreamState *Last = nullptr; // the last batch's stream
+  std::vector<Awaited> Behind;       // counters it waits for
 };
 
 // The VkDevice itself; everything made from it holds it.
 struct Core {
   Core(std::shared_ptr<Instance> I, PhysicalDevice P);
-  // On an application's device; P has what was enabled there.
+  // Wraps an application's device; P has the features enabled there.
   Core(std::shared_ptr<Instance> I, PhysicalDevice P,
        const greta_vulkan_device &Own);
   ~Core();
   Core(const Core &) = delete;
-  // Every answer of the driver goes through these: whoever hears first that the
-  // device is lost, nobody asks the driver any more.
+  // All answers of the driver go through these. After the first that says that
+  // the device is lost, the driver is not asked any more.
   void learn(VkResult Result) const {
     if (Result == VK_ERROR_DEVICE_LOST)
       IsLost = true;
@@ -136,8 +135,8 @@ struct Core {
     if (IsLost)
       failLost(Physical.Props.deviceName);
   }
-  // Waits until the timeline has come to Value, so long at most; whether it has
-  // (or VK_TIMEOUT). Ends when the device is lost, whoever hears of it.
+  // Waits, at most so long, until the timeline has come to Value (or
+  // VK_TIMEOUT) or the device is lost, whoever finds out.
   VkResult wait(VkSemaphore Timeline, uint64_t Value,
                 uint64_t Nanoseconds) const;
   [[noreturn]] void outOfMemory(size_t Size) const;
@@ -146,14 +145,14 @@ struct Core {
   // no batch can be at work with them. Batches that are submitted later do not
   // use it. The caller has no queue's lock.
   void retire(VkSemaphore Semaphore);
-  // Whether the device's memory is the host's: an integrated GPU or a CPU.
+  // Returns whether device memory is the host's: an integrated GPU or a CPU.
   bool sharesMemory() const;
-  uint64_t deviceMemory() const; // bytes of the heaps that buffers come from
-  uint64_t freeMemory() const;   // of these heaps; 0 where nobody knows
-  // Index of a memory type with these properties, if there is one.
+  uint64_t deviceMemory() const; // bytes of the heaps for buffers
+  uint64_t freeMemory() const;   // of these heaps; 0: not known
+  // Returns a memory type with these properties, if there is one.
   std::optional<uint32_t> memoryType(uint32_t Allowed,
                                      VkMemoryPropertyFlags Wanted) const;
-  // The properties that a buffer's memory is to have, the best first.
+  // Returns properties for a buffer's memory, the best first.
   std::vector<VkMemoryPropertyFlags> wishes(bool HostVisible,
                                             bool PreferDevice) const;
 
@@ -168,22 +167,22 @@ struct Core {
   struct Queue {
     VkQueue Handle;
     std::mutex Lock; // guards the rest
-    // The counters that its batches may still wait for. Every later batch of
-    // the queue waits for them, too.
+    // Its batches may still wait for these counters. Every later batch of the
+    // queue waits for them, too.
     std::vector<Awaited> Behind;
-    // Batches of which no stream has seen the end.
+    // Counts batches whose end no stream has seen.
     std::atomic<size_t> InFlight{0};
-    bool HasRun = false; // some since the driver has said that it is idle
+    bool HasRun = false; // since the driver last said that it is idle
   };
-  std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
-  Pool Blocks{*this};                         // of device memory, for buffers
+  std::vector<std::unique_ptr<Queue>> Queues; // streams share them in turn
+  Pool Blocks{*this};                         // device memory for buffers
   Turns Residents;
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
-  mutable std::atomic<bool> IsLost{false}; // and stays so
-  std::mutex RetiredLock;                  // is taken before a queue's
+  mutable std::atomic<bool> IsLost{false}; // never reset
+  std::mutex RetiredLock;                  // taken before a queue's
   std::vector<VkSemaphore> Retired;
-  std::mutex Lock; // guards what follows
+  std::mutex Lock; // guards the members below
   size_t NextQueue = 0;
   struct QueryPool {
     VkQueryPool Handle;
@@ -203,19 +202,19 @@ private:
 using CoreRef = std::shared_ptr<Core>;
 
 struct VulkanMemory : Memory {
-  // Memory that comes from elsewhere or goes there.
+  // Describes memory that comes from elsewhere or goes there.
   struct External {
     VkExternalMemoryHandleTypeFlagBits Type;
-    void *Pointer; // the host's, to be imported
-    int Fd;        // to be imported; with neither, memory to be exported
+    void *Pointer; // host memory to import
+    int Fd;        // to import; with neither, memory is exported
   };
 
-  // Device-local, or visible to the host (Mapped is set) and, if that is
-  // wanted, on the device where it has such memory.
+  // Allocates device-local memory, or memory visible to the host (Mapped is
+  // set) that is on the device if that is wanted and it has some.
   VulkanMemory(CoreRef C, size_t Bytes, bool HostVisible,
                bool PreferDevice = false);
   VulkanMemory(CoreRef C, size_t Bytes, const External &From);
-  // An application's buffer, which it keeps.
+  // Wraps an application's buffer, which the application keeps.
   VulkanMemory(CoreRef C, size_t Bytes, VkBuffer Own);
   ~VulkanMemory() override;
   void exportFd(greta_shared_memory &Out) const override;
@@ -225,18 +224,18 @@ struct VulkanMemory : Memory {
   void *handle() const override { return reinterpret_cast<void *>(Buffer); }
   CoreRef C;
   VkBuffer Buffer = VK_NULL_HANDLE;
-  Pool::Place Place;                          // of device-local memory
-  VkDeviceMemory Allocation = VK_NULL_HANDLE; // of other memory
-  // The address at which the runtime itself writes and reads, on a device with
-  // the host's memory; null if it goes through staging memory.
+  Pool::Place Place;                          // for device-local memory
+  VkDeviceMemory Allocation = VK_NULL_HANDLE; // for other memory
+  // The runtime itself writes and reads at this address, on a device with the
+  // host's memory; null if it goes through staging memory.
   char *Direct = nullptr;
   bool IsCached = false; // by the host, which reads other memory slowly
   VkExternalMemoryHandleTypeFlagBits Exported{};
   bool IsAdopted = false;
 
 private:
-  // The other constructors delegate to this one: if they throw, ~VulkanMemory
-  // gives back what they have made.
+  // The other constructors delegate to this one, so ~VulkanMemory frees what
+  // they made if they throw.
   VulkanMemory(CoreRef C, size_t Bytes);
   void create(const void *Next);
   void findAddress();
@@ -250,7 +249,7 @@ private:
 };
 
 struct VulkanKernel : Kernel {
-  // `Words`: a module that passed checkModule.
+  // `Words` is a module that passed checkModule.
   VulkanKernel(CoreRef C, uint32_t SubgroupSize, const KernelDecl &K,
                const std::vector<uint32_t> &Words, bool CaptureStatistics);
   ~VulkanKernel() override;
@@ -260,12 +259,12 @@ struct VulkanKernel : Kernel {
   VkPipeline Pipeline = VK_NULL_HANDLE;
   bool Captured = false;
   bool IsResident; // its workgroups wait for each other
-  // Its push constants are the address of its arguments, which are too many.
+  // It has too many arguments for push constants, which have their address.
   bool FromBuffer = false;
 };
 
-// A VK_QUERY_TYPE_TIMESTAMP query of its own, returned to the device when
-// nobody needs it.
+// A query of type VK_QUERY_TYPE_TIMESTAMP of its own, which goes back to the
+// device when it is unused.
 struct Query {
   explicit Query(CoreRef C);
   ~Query();
@@ -289,8 +288,8 @@ struct VulkanEvent : Event {
   bool wait(uint64_t Nanoseconds) override;
   double since(Event &Start) override;
   uint64_t ticks() const;
-  std::shared_ptr<StreamState> Owner; // the stream it was recorded in last
-  uint64_t Value = 0;                 // of that stream's timeline
+  std::shared_ptr<StreamState> Owner; // the stream that recorded it last
+  uint64_t Value = 0;                 // value of that stream's timeline
   std::shared_ptr<Query> Time;
 };
 
@@ -337,8 +336,8 @@ private:
   unsigned Index;
 };
 
-// Whether compute pipelines can be made to run with this subgroup size, all
-// lanes on.
+// Returns whether compute pipelines can be pinned to this subgroup size with
+// all lanes on.
 bool canPinSubgroup(const PhysicalDevice &P, uint32_t Size);
 
 } // namespace greta::rt::vulkan

@@ -11,8 +11,8 @@
 namespace greta::rt::vulkan {
 namespace {
 
-// Features the runtime queries and, where present, enables. A manifest may name
-// any of these.
+// Lists features that the runtime queries and enables if they are there. A
+// manifest may name any of them.
 #define ROW(Struct, Member)                                                    \
   {#Member, offsetof(FeatureChain, Struct) +                                   \
                 offsetof(decltype(FeatureChain::Struct), Member)}
@@ -68,11 +68,11 @@ constexpr struct {
 #undef ROW
 #undef CORE
 
-// A property that modules which convert to f16 need; it stands among the
-// features in a manifest and has nothing to enable.
+// Modules that convert to f16 need this property. A manifest lists it among the
+// features, and it has nothing to enable.
 constexpr const char *roundingProperty = "shaderRoundingModeRTEFloat16";
 
-// The features that the runtime itself needs.
+// The runtime itself needs these features.
 constexpr const char *needed[] = {"bufferDeviceAddress", "timelineSemaphore",
                                   "synchronization2"};
 
@@ -81,7 +81,7 @@ VkBool32 &flag(FeatureChain &Chain, size_t Offset) {
                                        Offset);
 }
 
-// VkComponentTypeKHR by the manifest's names.
+// Maps VkComponentTypeKHR to the manifest's names.
 std::string componentName(int32_t Type) {
   switch (Type) {
   case 0:
@@ -116,8 +116,8 @@ std::string componentName(int32_t Type) {
   return "type" + std::to_string(Type);
 }
 
-// Drivers known to be wrong. AMD's own drivers: reading their
-// cooperative-matrix property list has crashed programs.
+// These drivers are known to be wrong. Reading the cooperative-matrix property
+// list of AMD's own drivers has crashed programs.
 constexpr struct {
   VkDriverId Driver;
   const char *Why;
@@ -149,7 +149,7 @@ bool deniedByUser(const std::string &Device, bool Coopmat) {
   return false;
 }
 
-// Compute units or multiprocessors, where an extension of the vendor has them.
+// Returns compute units or multiprocessors, if a vendor's extension has them.
 uint32_t computeUnits(const Instance &I, VkPhysicalDevice Handle,
                       const std::vector<VkExtensionProperties> &Extensions) {
   auto Has = [&](const char *Name) {
@@ -337,7 +337,7 @@ std::vector<PhysicalDevice> physicalDevices(const Instance &I) {
 }
 
 std::vector<std::string> subgroupOps(VkSubgroupFeatureFlags Flags) {
-  // In the order of the flag bits.
+  // The names are in the order of the flag bits.
   static const char *const Names[] = {"basic",      "vote",
                                       "arithmetic", "ballot",
                                       "shuffle",    "shuffle_relative",
@@ -358,7 +358,7 @@ void PhysicalDevice::restrict(const std::set<std::string> &EnabledFeatures,
   };
   bool Rounds = Features.count(roundingProperty);
   Keep(Features, EnabledFeatures);
-  if (Rounds) // is nothing to enable
+  if (Rounds) // this has nothing to enable
     Features.insert(roundingProperty);
   Keep(Extensions, EnabledExtensions);
   for (const char *Name : needed)
@@ -375,8 +375,7 @@ std::string PhysicalDevice::uuid() const {
 
 std::string PhysicalDevice::cacheKey() const {
   // Mesa's device UUID is the place on the bus, and Mesa 26's pipeline caches
-  // have one UUID on all chips: another card in the same place is told by its
-  // ids.
+  // have one UUID on all chips. The ids tell another card in the same place.
   char Card[32];
   std::snprintf(Card, sizeof(Card), "%04x%04x", Props.vendorID, Props.deviceID);
   return uuid() + "-" + hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
@@ -388,7 +387,7 @@ std::string PhysicalDevice::family() const {
   switch (Props.vendorID) {
   case 0x10de:
     return "vulkan:nvidia";
-  case 0x1002: // RDNA 4's matrix units are the first with floats of 8 bits
+  case 0x1002: // RDNA 4's matrix units are the first with 8-bit floats
     return Extensions.count("VK_EXT_shader_float8") ? "vulkan:rdna4"
                                                     : "vulkan:rdna3";
   case 0x8086:

@@ -11,8 +11,8 @@
 
 namespace greta::rt::vulkan {
 
-// Every feature struct the runtime looks at, chained; used for the query and,
-// reduced, for device creation.
+// Chains every feature struct that the runtime reads. It is used for the query
+// and, reduced, for device creation.
 struct FeatureChain {
   VkPhysicalDeviceFeatures2 Core;
   VkPhysicalDeviceVulkan11Features V11;
@@ -32,38 +32,38 @@ struct FeatureChain {
 
 struct PhysicalDevice {
   VkPhysicalDevice Handle = VK_NULL_HANDLE;
-  std::string Refused; // why the runtime does not use it; "" when it does
+  std::string Refused; // why the runtime does not use it, or ""
   VkPhysicalDeviceProperties Props{};
   VkPhysicalDeviceVulkan11Properties V11{};
   VkPhysicalDeviceVulkan12Properties V12{};
   VkPhysicalDeviceVulkan13Properties V13{};
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT HostImport{};
-  std::set<std::string> Extensions; // those the runtime uses and the device has
-  std::set<std::string> Features;   // supported, by Vulkan's member names
-  std::vector<CoopShape> Coopmat;   // subgroup scope
+  std::set<std::string> Extensions; // of those that the runtime uses
+  std::set<std::string> Features;   // by Vulkan's member names
+  std::vector<CoopShape> Coopmat;   // with subgroup scope
   bool CoopmatDenied = false;
   uint32_t ComputeUnits = 0; // 0: the driver does not say
 
-  // Leaves what was enabled on an application's device.
+  // Keeps only what was enabled on an application's device.
   void restrict(const std::set<std::string> &EnabledFeatures,
                 const std::set<std::string> &EnabledExtensions);
   std::string uuid() const; // 32 hexadecimal digits
-  // A stable name for cache files: device and driver.
+  // Returns a stable name of device and driver for cache files.
   std::string cacheKey() const;
-  // Its family in the target table, or the nearest one; "" where there is none
-  // of its vendor.
+  // Returns its family in the target table, or the nearest one; "" if there is
+  // none of its vendor.
   std::string family() const;
   void describe(nlohmann::json &Out) const;
 };
 
-// All devices of the instance, the best kind first (discrete, integrated,
-// virtual, CPU), refused ones last.
+// Returns all devices of the instance, the best kind first (discrete,
+// integrated, virtual, CPU), refused ones last.
 std::vector<PhysicalDevice> physicalDevices(const Instance &I);
 
 // Enables in `Chain` every feature of `P` that the runtime knows.
 void enableFeatures(const PhysicalDevice &P, FeatureChain &Chain);
 
-// Names of VkSubgroupFeatureFlagBits that are set.
+// Returns the names of VkSubgroupFeatureFlagBits that are set.
 std::vector<std::string> subgroupOps(VkSubgroupFeatureFlags Flags);
 bool knownFeature(const std::string &Name);
 

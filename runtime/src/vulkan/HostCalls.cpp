@@ -27,8 +27,8 @@ uint64_t HostCalls::add(uint64_t Behind, void (*F)(void *), void *Data) {
   return ++Added;
 }
 
-// A failure here is one of the stream's own calls, too: a device that was lost
-// has nothing to wait for.
+// A failure here is also one of the stream's own calls: a lost device has
+// nothing to wait for.
 void HostCalls::run() {
   std::unique_lock<std::mutex> Guard(Lock);
   for (uint64_t Done = 0;;) {

@@ -15,10 +15,10 @@ namespace greta::rt::vulkan {
 class HostCalls {
 public:
   HostCalls(CoreRef Owner, VkSemaphore Of);
-  // Calls what is left, at its time.
+  // Makes the remaining calls when they are due.
   ~HostCalls();
 
-  // Calls F(Data) when the stream has come to `Behind`; `Timeline` then comes
+  // Calls F(Data) when the stream has come to `Behind`. `Timeline` then comes
   // to the result.
   uint64_t add(uint64_t Behind, void (*F)(void *), void *Data);
   VkSemaphore Timeline = VK_NULL_HANDLE;
@@ -32,7 +32,7 @@ private:
   void run();
 
   CoreRef C;
-  VkSemaphore Of; // the stream's
+  VkSemaphore Of; // the stream's timeline
   std::mutex Lock;
   std::condition_variable Changed;
   std::deque<Call> Calls;

@@ -15,7 +15,7 @@ namespace vulkan {
 namespace {
 
 struct Complaints {
-  std::atomic<bool> Any{false}; // asked at every call: without the lock
+  std::atomic<bool> Any{false}; // every call reads it without the lock
   std::mutex Lock;
   std::vector<std::string> Messages;
 };

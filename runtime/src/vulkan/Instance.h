@@ -38,11 +38,11 @@ template <typename... Parts> void check(VkResult Result, const Parts &...What) {
 
 class Instance {
 public:
-  // The process's instance while anyone holds it. Throws NotFound when there is
-  // no loader.
+  // Returns the process's instance, which lives while anyone holds it. Throws
+  // NotFound when there is no loader.
   static std::shared_ptr<Instance> get();
   explicit Instance(PFN_vkGetInstanceProcAddr GetProc);
-  // An application's, which it keeps.
+  // Wraps an application's instance, which the application keeps.
   Instance(PFN_vkGetInstanceProcAddr GetProc, VkInstance Own);
   ~Instance();
   Instance(const Instance &) = delete;

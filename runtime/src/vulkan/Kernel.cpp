@@ -61,7 +61,7 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
     Captured = CaptureStatistics && C->Fn.GetPipelineExecutableStatistics;
     if (Captured)
       Info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
-    // The cache is the driver's to lock.
+    // The driver locks the cache.
     Result = C->Fn.CreateComputePipelines(C->Handle, C->Cache, 1, &Info,
                                           nullptr, &Pipeline);
     C->CacheChanged = true;

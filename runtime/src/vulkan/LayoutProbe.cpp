@@ -16,11 +16,11 @@ namespace {
 using nlohmann::json;
 
 constexpr uint32_t untouched =
-    0xffffffff; // what the output holds before the kernel ran
+    0xffffffff; // the output's value before the kernel ran
 
 constexpr char probingFailed[] = "probing failed: ";
 
-// A small integer as an element of the type.
+// Appends a small integer as an element of the type.
 void append(std::vector<uint8_t> &Bytes, const std::string &DType,
             uint32_t Value) {
   uint32_t Bits = Value;
@@ -44,8 +44,8 @@ void append(std::vector<uint8_t> &Bytes, const std::string &DType,
     Bytes.push_back(static_cast<uint8_t>(Bits >> 8 * B));
 }
 
-// Loads a matrix that holds its row (or column) numbers and returns what the
-// probe wrote.
+// Loads a matrix that holds its row (or column) numbers and returns the probe's
+// output.
 std::vector<uint32_t> runProbe(const CoreRef &C, const KernelRef &K,
                                const ProbeMatrix &M, uint32_t Lanes,
                                uint32_t Stride, bool Rows) {
@@ -71,7 +71,7 @@ std::vector<uint32_t> runProbe(const CoreRef &C, const KernelRef &K,
   return Output;
 }
 
-// Finds the bases; the reason when there are none.
+// Finds the bases, or returns why there are none.
 std::string linearBases(const std::vector<uint32_t> &Rows,
                         const std::vector<uint32_t> &Cols, uint32_t Lanes,
                         uint32_t Stride, CoopLayout &L) {
@@ -147,7 +147,7 @@ ProbedLayout probe(const CoreRef &C, const ProbeMatrix &M, uint32_t Lanes) {
   return P;
 }
 
-// Every matrix type that the device's products are made of.
+// Returns every matrix type of the device's matrix products.
 std::vector<ProbeMatrix> matrices(const PhysicalDevice &P) {
   std::vector<ProbeMatrix> All;
   auto Add = [&](const char *Use, const std::string &DType, uint32_t Rows,
@@ -221,7 +221,7 @@ const std::vector<ProbedLayout> &probedLayouts(const CoreRef &C) {
       for (const ProbeMatrix &M : matrices(P))
         All.push_back(probe(C, M, Lanes));
     }
-    // A probe that failed may succeed next time (no memory, say).
+    // A probe that failed (without memory, say) may succeed next time.
     bool Final = true;
     for (const ProbedLayout &L : All)
       Final &= L.Why.compare(0, strlen(probingFailed), probingFailed) != 0;

@@ -17,8 +17,8 @@ bool Core::sharesMemory() const {
          Type == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
-// All heaps where they are parts of one memory, as drivers of APUs divide it;
-// else the largest of the device's own.
+// Returns all heaps if they are parts of one memory, as drivers of APUs divide
+// it; else the largest of the device's own.
 std::vector<uint32_t> Core::bufferHeaps() const {
   std::vector<uint32_t> Heaps;
   for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H) {
@@ -70,9 +70,9 @@ std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
   return std::nullopt;
 }
 
-// Cached memory makes reads back fast; any coherent memory will do, also when
-// that of the device is used up. Buffers of a device that shares the host's
-// memory lie where the host reaches them.
+// Cached memory makes reads back fast, and any coherent memory will do, also
+// when the device's is used up. If a device shares the host's memory, buffers
+// lie where the host reaches them.
 std::vector<VkMemoryPropertyFlags> Core::wishes(bool HostVisible,
                                                 bool PreferDevice) const {
   constexpr VkMemoryPropertyFlags visible =
@@ -128,7 +128,7 @@ void VulkanMemory::create(const void *Next) {
   VkDeviceSize Heap = 0;
   for (uint32_t H = 0; H < C->Memory.memoryHeapCount; ++H)
     Heap = std::max(Heap, C->Memory.memoryHeaps[H].size);
-  // Not maxMemoryAllocationSize: drivers give more than they name there.
+  // maxMemoryAllocationSize is not asked: drivers give more than it says.
   if (Rounded < Bytes || Rounded > P.V13.maxBufferSize || Rounded > Heap)
     C->outOfMemory(Bytes);
   VkBufferCreateInfo Info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
@@ -199,7 +199,7 @@ VkResult VulkanMemory::bind(bool HostVisible, bool PreferDevice) {
     auto Type = C->memoryType(Needs.memoryTypeBits, Wish);
     if (!Type || Result != VK_ERROR_OUT_OF_DEVICE_MEMORY)
       continue;
-    releaseMemory(); // the last attempt's, if only binding failed
+    releaseMemory(); // undoes an attempt that only failed to bind
     Result = HostVisible ? allocate(Needs, Type, nullptr)
                          : bindInBlock(Needs, *Type);
     IsCached = C->Memory.memoryTypes[*Type].propertyFlags &
@@ -244,8 +244,8 @@ VkResult VulkanMemory::bindExternal(const External &From) {
         VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT};
     Import.handleType = From.Type;
     Import.pHostPointer = From.Pointer;
-    // Memory that the device caches for itself would be a type without these:
-    // the host and other devices work on it at the same time.
+    // Without these properties the device might cache memory that the host and
+    // other devices use at the same time.
     std::optional<uint32_t> Type;
     for (VkMemoryPropertyFlags Wish :
          {VkMemoryPropertyFlags(VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
@@ -279,8 +279,7 @@ VkResult VulkanMemory::bindExternal(const External &From) {
   VkImportMemoryFdInfoKHR Import{VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR};
   Import.pNext = &Dedicated;
   Import.handleType = From.Type;
-  // The driver takes a descriptor if it gives memory, also where the rest
-  // fails.
+  // The driver takes the descriptor with the memory, even if the rest fails.
   Import.fd = fcntl(From.Fd, F_DUPFD_CLOEXEC, 0);
   VkResult Result =
       allocate(Needs, C->memoryType(Types, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),

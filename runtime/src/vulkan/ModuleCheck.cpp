@@ -295,8 +295,7 @@ void ModuleChecker::decorate() {
   }
 }
 
-// Checks the result just defined: each decoration is of a thing that can have
-// it.
+// Checks that the result just defined can have each of its decorations.
 void ModuleChecker::checkDecorations() {
   auto Found = Decorated.find(Result);
   if (Found == Decorated.end())
@@ -334,7 +333,7 @@ void ModuleChecker::insideFunction() {
   AtStart &= Op == OpPhi;
   switch (Op) {
   case OpLoopMerge:
-    // Dont-care, unroll or do not.
+    // The control is don't-care, unroll or don't-unroll.
     need(Operands[2] <= 2, "unknown loop control");
     Flow.Blocks.back().Continue = Operands[1];
     Flow.Blocks.back().Merge = Operands[0];
@@ -425,8 +424,8 @@ void ModuleChecker::finish() {
     finishPushConstants(parameter(typeOf(PushConstants), 1));
 }
 
-// Docs/internals/package.md's argument ABI: a member for each argument, at its
-// natural alignment.
+// docs/internals/package.md, "Argument ABI": there is a member for each
+// argument, at its natural alignment.
 void ModuleChecker::finishPushConstants(uint32_t Struct) {
   uint32_t Members = count(Struct) - 2;
   if (Members != K.Args.size())

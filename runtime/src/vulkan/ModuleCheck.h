@@ -14,10 +14,10 @@
 
 namespace greta::rt::vulkan {
 
-// The words of the module; throws Error(GRETA_ERROR_BAD_PACKAGE), which names
-// the file and the word, when it is not a module of kernel `K`, or asks for
-// what `Requires` does not name. The device has what `Requires` names, or the
-// variant is not its.
+// Returns the words of the module. Throws Error(GRETA_ERROR_BAD_PACKAGE), which
+// names the file and the word, if it is no module of kernel `K`, or needs more
+// than `Requires` names. The device has what `Requires` names, or the variant
+// is not its.
 std::vector<uint32_t> checkModule(const std::vector<uint8_t> &Object,
                                   const KernelDecl &K,
                                   const Requirements &Requires);

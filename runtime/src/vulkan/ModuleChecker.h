@@ -22,18 +22,18 @@ private:
   // Ids are known by the instruction that defined them.
   struct Definition {
     size_t At;     // its first word
-    uint32_t Type; // 0 for what is no value
-    size_t Block;  // of the function; noBlock outside
+    uint32_t Type; // 0: it is no value
+    size_t Block;  // block in the function; noBlock outside
   };
   static constexpr size_t noBlock = SIZE_MAX;
   struct TypeFacts {
-    uint64_t Size = 0;  // bytes; 0 where it has no size of its own
-    unsigned Depth = 1; // of nesting
-    bool Laid = true;   // offsets and strides say where everything lies
+    uint64_t Size = 0;  // bytes; 0: it has no size of its own
+    unsigned Depth = 1; // nesting
+    bool Laid = true;   // offsets and strides are complete
     bool Open = false;  // ends in a runtime array
   };
 
-  // Decorations come before what they decorate.
+  // Decorations precede the ids that they decorate.
   struct Decorations {
     std::map<uint32_t, uint32_t> Offsets; // by member
     uint32_t Stride = 0, BuiltIn = 0;
@@ -77,7 +77,7 @@ private:
     return Words[defined(Id).At] & 0xffff;
   }
   uint32_t count(uint32_t Id) const { return Words[defined(Id).At] >> 16; }
-  // Operand `I` of a type, behind the result id.
+  // Returns operand `I` of a type, behind the result id.
   uint32_t parameter(uint32_t Type, unsigned I) const {
     return Words[defined(Type).At + 2 + I];
   }
@@ -93,16 +93,16 @@ private:
   bool isBool(uint32_t Type) const;
   bool isScalarInt(uint32_t Type) const;
   bool isPointer(uint32_t Type) const;
-  // To what has no address: only the variable, and access chains from it, have
-  // such a value.
+  // Returns whether a pointer has no address: only the variable, and access
+  // chains from it, are such values.
   bool isLogicalPointer(uint32_t Type) const;
   bool sameShape(uint32_t A, uint32_t B) const;
-  // The value of a 32-bit integer constant.
+  // Returns the value of a 32-bit integer constant.
   uint32_t constant(uint32_t Id) const;
   void needCapability(uint32_t Capability, const char *What) const;
   void checkIntType() const;
   void checkFloatType() const;
-  /// The facts of a type that one with the facts `F` holds, which take them in.
+  /// Adds the facts of `Type` to `F`, the facts of a type that holds it.
   const TypeFacts &holds(TypeFacts &F, uint32_t Type) const;
   TypeFacts checkStructType(const Decorations &D) const;
   TypeFacts checkPointerType() const;
@@ -114,8 +114,7 @@ private:
   void checkParts() const;
   void checkVariable();
 
-  // ModuleRules.cpp: what the instructions of a function do with their
-  // operands.
+  // ModuleRules.cpp: checks of a function's instructions.
   bool checkTypes() const;
   void checkRule();
   void checkArithmetic(uint32_t T) const;
@@ -140,28 +139,28 @@ private:
   uint32_t Bound = 0;
   Section Now = Section::Capability;
 
-  // The instruction at hand.
+  // The current instruction.
   size_t At = 0, End = 0, Cursor = 0;
   uint32_t Op = 0, Type = 0, Result = 0;
   const Instruction *Row = nullptr;
   std::vector<uint32_t> Operands; // behind type and result; no strings
-  std::string Text;               // its string
-  bool Aligned = false;           // its memory operands say so
+  std::string Text;               // the string operand
+  bool Aligned = false;           // from its memory operands
 
   std::unordered_map<uint32_t, Decorations> Decorated;
-  std::vector<uint32_t> Named; // targets of names
+  std::vector<uint32_t> Named; // ids that have names
 
   uint32_t Entry = 0;
   std::vector<uint32_t> Interface;
   std::set<uint32_t> Globals; // variables
   bool Sized = false, HasModel = false, HasFunction = false;
-  uint32_t PushConstants = 0; // the variable
+  uint32_t PushConstants = 0; // the variable's id
   uint64_t SharedBytes = 0, FunctionBytes = 0;
 
   // The function at hand.
   ControlFlow Flow;
   bool InFunction = false, InBlock = false, Merging = false;
-  bool AtStart = false; // of a block: nothing but phis yet
+  bool AtStart = false; // no op but phis in the block yet
   struct Use {
     size_t At, Block;
     uint32_t Id;

@@ -19,7 +19,7 @@ std::string ControlFlow::analyze() {
   return edges();
 }
 
-// Labels become indices.
+// Replaces labels by indices.
 std::string ControlFlow::link() {
   size_t N = Blocks.size();
   if (N == 0)
@@ -73,9 +73,9 @@ std::string ControlFlow::order() {
   return "";
 }
 
-// Immediate dominators by iteration (Cooper, Harvey and Kennedy), then the tree
-// as intervals. If every loop has one entry the first pass is right, and a
-// module that the second pass changes is not structured.
+// Finds immediate dominators by iteration (Cooper, Harvey and Kennedy), then
+// the tree as intervals. If every loop has one entry the first pass is right,
+// and a module that the second pass changes is not structured.
 std::string ControlFlow::dominators() {
   size_t N = Blocks.size();
   std::vector<size_t> Above(N, none);
@@ -102,7 +102,7 @@ std::string ControlFlow::dominators() {
   for (size_t B = 1; B < N; ++B)
     if (Above[B] >= B)
       return name(Blocks[B].Label) + " stands before a block that dominates it";
-  // A block stands behind the one above it, so sizes add up from the back.
+  // A block stands behind its dominator, so sizes add up from the back.
   std::vector<size_t> Size(N, 1), Next(N);
   for (size_t B = N - 1; B > 0; --B)
     Size[Above[B]] += Size[B];
@@ -166,7 +166,7 @@ std::string ControlFlow::edges() const {
     if (!Blocks[H].Merge)
       continue;
     // A construct is entered through its header. A branch that leaves it goes
-    // to its merge block, or leaves a loop around.
+    // to its merge block, or leaves a loop around it.
     for (size_t B = 0; B < Blocks.size(); ++B) {
       if (!isInside(H, B))
         continue;

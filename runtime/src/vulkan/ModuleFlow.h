@@ -16,11 +16,11 @@ public:
   struct Block {
     uint32_t Label;
     uint32_t Merge = 0, Continue = 0; // labels; 0: none
-    std::vector<uint32_t> Targets;    // labels; of the branch at its end
+    std::vector<uint32_t> Targets;    // labels of the branch at its end
   };
   std::vector<Block> Blocks; // in the module's order, the entry first
 
-  // The error; "" if there is none, and only then do the others answer.
+  // Returns the error, or "", in which case the other members may be used.
   std::string analyze();
   bool dominates(size_t A, size_t B) const {
     return First[A] <= First[B] && Last[B] <= Last[A];
@@ -34,7 +34,7 @@ private:
   std::string dominators();
   std::string headers();
   std::string edges() const;
-  // Whether a block lies between a header and its merge block.
+  // Returns whether a block lies between a header and its merge block.
   bool isInside(size_t Header, size_t B) const {
     return dominates(Header, B) && !dominates(index(Blocks[Header].Merge), B);
   }
@@ -43,7 +43,7 @@ private:
   std::vector<std::vector<size_t>> Before, After; // edges
   std::vector<size_t> Turn;                       // place in reverse postorder
   std::vector<size_t> Reverse;                    // blocks in reverse postorder
-  std::vector<size_t> First, Last; // interval in the tree of dominators
+  std::vector<size_t> First, Last; // interval in the dominator tree
   std::unordered_map<size_t, size_t> LeavesLoop; // merge or continue -> header
 };
 

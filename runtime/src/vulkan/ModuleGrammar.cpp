@@ -14,7 +14,7 @@ using namespace spirv;
   {Op, #Op, Section::Where, Operands, Rule::Types}
 #define FUNCTION(Op, Operands, Types) ROW(Op, Function, Operands, Types)
 
-// In the order of the specification's sections.
+// These are in the order of the specification's sections.
 constexpr Instruction instructions[] = {
     ROW(OpUndef, Any, "TR", Own),
     ROW(OpName, Name, "is", Own),

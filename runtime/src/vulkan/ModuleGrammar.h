@@ -9,7 +9,7 @@
 
 namespace greta::rt::vulkan {
 
-// The sections of a module, in their order.
+// These are in the order of a module's sections.
 enum class Section : uint8_t {
   Capability,
   Extension,
@@ -21,12 +21,12 @@ enum class Section : uint8_t {
   Annotation,
   Global, // types, constants, variables
   Function,
-  Any // Global or Function
+  Any // global or in a function
 };
 
-// The relation between the types of an instruction's operands.
+// Relates the types of an instruction's operands.
 enum class Rule : uint8_t {
-  Own, // has a case of its own, or nothing to check
+  Own, // has a case of its own, or needs no check
   FloatArith,
   IntArith,
   Shift,
@@ -40,13 +40,13 @@ enum class Rule : uint8_t {
   FloatToFloat,
 };
 
-// Operands, a letter each:
+// Each operand has a letter:
 //   T result type   R result id
 //   t type          k constant       v value, defined before
 //   i any id        n literal        s string
 //   l label, may come later          m memory operands
 //   P pairs of a value and a label, both may come later
-// `?` behind a letter: may be absent; `*`: any number of it.
+// An operand with `?` may be absent; one with `*` may come any number of times.
 struct Instruction {
   uint16_t Op;
   const char *Name;
@@ -55,11 +55,11 @@ struct Instruction {
   Rule Types;
 };
 
-// Null for an opcode that is not allowed.
+// Returns null for an opcode that is not allowed.
 const Instruction *findInstruction(uint32_t Op);
 
 // An instruction of GLSL.std.450: how many operands it has, all of the result's
-// type, and whether they are floating-point. Null for one not allowed.
+// type, and whether they are floats. Not allowed ones are null.
 struct ExtendedInstruction {
   uint32_t Number;
   uint8_t Operands;
@@ -67,19 +67,19 @@ struct ExtendedInstruction {
 };
 const ExtendedInstruction *findExtended(uint32_t Number);
 
-// The features that a capability needs of the device; both null if Vulkan 1.3
-// always has it. Null for one not allowed.
+// Says which features of the device a capability needs; both are null if Vulkan
+// 1.3 always has it. Null for one not allowed.
 struct CapabilityRow {
   uint32_t Number;
   const char *Feature, *SubgroupOp;
 };
 const CapabilityRow *findCapability(uint32_t Number);
 
-// Whether an extension is allowed, and the feature that it comes with, if any.
+// Returns whether an extension is allowed; sets its feature, or null.
 bool findExtension(const std::string &Name, const char *&Feature);
 
-// 1 for a built-in that is a 32-bit integer, 3 for a vector of three; 0 for one
-// not allowed.
+// Returns 1 for a built-in that is a 32-bit integer, 3 for a vector of three; 0
+// for one not allowed.
 unsigned builtInLanes(uint32_t BuiltIn);
 
 } // namespace greta::rt::vulkan

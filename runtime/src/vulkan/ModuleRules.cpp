@@ -6,8 +6,8 @@ namespace greta::rt::vulkan {
 using namespace spv;
 using namespace spirv;
 
-// Types of 8 and 16 bits that are only there for memory are moved and converted
-// to others of their kind, no more.
+// Without a capability, 8- and 16-bit types may only be moved and converted to
+// others of their kind.
 void ModuleChecker::checkArithmetic(uint32_t T) const {
   if (Row->Types == Rule::IntToInt || Row->Types == Rule::FloatToFloat ||
       Op == OpLoad || Op == OpStore || Op == OpAccessChain)
@@ -20,8 +20,8 @@ void ModuleChecker::checkArithmetic(uint32_t T) const {
     needCapability(CapabilityFloat16, "arithmetic of 16 bits");
 }
 
-// The relation of an instruction's types that its row asks for; false: the
-// instruction has rules of its own.
+// Checks the instruction's types by its row; returns false if it has rules of
+// its own.
 bool ModuleChecker::checkTypes() const {
   auto Operand = [&](size_t I) { return typeOf(Operands[I]); };
   size_t N = Operands.size();
@@ -136,7 +136,7 @@ void ModuleChecker::checkRule() {
   }
 }
 
-// The type of a part. An index that is known lies inside.
+// Returns the type of a part. A known index has to lie inside.
 uint32_t ModuleChecker::step(uint32_t T, bool IsKnown, uint32_t Index) const {
   uint32_t C = code(T), Count = 0;
   if (C == OpTypeStruct) {
@@ -209,7 +209,7 @@ void ModuleChecker::checkAtomic() {
     need(typeOf(Operands[I]) == Type, "a value of another type");
 }
 
-// The scopes that synchronise with other workgroups.
+// Accepts the scopes that synchronise with other workgroups.
 void ModuleChecker::checkScope(uint32_t Scope) const {
   need(Scope == ScopeDevice || Scope == ScopeQueueFamily ||
            Scope == ScopeWorkgroup,
@@ -321,7 +321,7 @@ void ModuleChecker::checkMatrix() {
   }
 }
 
-// At most one order, of memory that GRETA's kernels share.
+// Accepts at most one order, of memory that GRETA's kernels share.
 void ModuleChecker::checkSemantics(uint32_t Semantics) const {
   constexpr uint32_t orders = 0x1e,
                      memories = 0x40 | 0x80 | 0x100, // uniform to workgroup

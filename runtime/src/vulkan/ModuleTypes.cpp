@@ -8,8 +8,8 @@ using namespace spv;
 using namespace spirv;
 
 namespace {
-constexpr unsigned maxDepth = 8;            // of types in types
-constexpr uint64_t maxTypeBytes = 1u << 30; // of one type
+constexpr unsigned maxDepth = 8;            // of nested types
+constexpr uint64_t maxTypeBytes = 1u << 30; // bytes of one type
 // Drivers take values apart into their elements, and private memory times the
 // lanes of a subgroup; the compiler writes vectors, and no private memory.
 constexpr uint64_t maxValueBytes = 256, maxFunctionBytes = 1u << 16;
@@ -33,7 +33,7 @@ bool ModuleChecker::isConstant(uint32_t Id) const {
   return C >= OpConstantTrue && C <= OpConstantNull;
 }
 
-// The element type of a vector or a cooperative matrix, else the type itself.
+// Returns the element type of a vector or matrix, else the type itself.
 uint32_t ModuleChecker::component(uint32_t T) const {
   uint32_t C = code(T);
   return C == OpTypeVector || C == OpTypeCooperativeMatrixKHR ? parameter(T, 0)
@@ -249,7 +249,7 @@ void ModuleChecker::checkTypeInstruction() {
   Types[Result] = F;
 }
 
-// Only matrices of products that the manifest names.
+// Accepts only sizes of matrix products that the manifest names.
 void ModuleChecker::checkMatrixSize() const {
   uint32_t Rows = constant(Operands[2]), Columns = constant(Operands[3]),
            Use = constant(Operands[4]);
@@ -261,8 +261,8 @@ void ModuleChecker::checkMatrixSize() const {
       " is of no product that the manifest's `requires` names");
 }
 
-// Arrays and structures are for memory; a value of a large one is none that a
-// kernel needs.
+// Refuses large values: arrays and structures are for memory, and a kernel
+// needs no large value.
 void ModuleChecker::checkValueSize() const {
   need(Types.at(Type).Size <= maxValueBytes ||
            code(Type) == OpTypeCooperativeMatrixKHR,
@@ -284,7 +284,7 @@ void ModuleChecker::checkConstant() {
     need(C == OpTypeInt || C == OpTypeFloat, "not a number");
     need(Operands.size() == (F.Size > 4 ? 2 : 1),
          "not as many words as its type has");
-    // The bits of the word that the type does not take are zero, or the sign.
+    // The bits of the word beyond the type are zero, or the sign.
     if (F.Size < 4) {
       uint32_t Above = Operands[0] >> F.Size * 8;
       bool Signed = C == OpTypeInt && parameter(Type, 1) &&
@@ -300,8 +300,8 @@ void ModuleChecker::checkConstant() {
   }
 }
 
-// The operands are the parts of a value of the result's type, one each; of a
-// cooperative matrix one that is all of its elements.
+// There is one operand for each part of a value of the result's type, or one
+// for all elements of a cooperative matrix.
 void ModuleChecker::checkParts() const {
   uint32_t C = code(Type);
   need(C == OpTypeVector || C == OpTypeArray || C == OpTypeStruct ||

@@ -11,8 +11,8 @@ namespace greta::rt::vulkan {
 // A buffer larger than half of a block has one of its own.
 static constexpr VkDeviceSize blockBytes = 64u << 20;
 
-// GRETA_VULKAN_POOL=off: every buffer has one. Tools that watch the driver's
-// memory then tell buffers apart.
+// GRETA_VULKAN_POOL=off gives every buffer its own, so that tools that watch
+// the driver's memory tell buffers apart.
 static bool isShared() {
   static const bool Shared = [] {
     const char *Value = environment("GRETA_VULKAN_POOL");
@@ -43,7 +43,7 @@ VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
     return C.Fn.AllocateMemory(C.Handle, &Info, nullptr, &Memory);
   };
   VkResult Result = allocate(Size);
-  // There may be room without what nobody uses, or for this buffer alone.
+  // There may be room without unused blocks, or for this buffer alone.
   if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
     trimLocked();
     Result = allocate(Size);
@@ -62,7 +62,7 @@ VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
     Made.push_back({Memory, Mapped, Size, Type, Ranges(Size)});
     Out = {&Made.back(), *Made.back().Parts.take(Needs.size, Needs.alignment)};
     Blocks.splice(Blocks.end(), Made);
-  } catch (const std::bad_alloc &) { // there is no entry for it
+  } catch (const std::bad_alloc &) { // its entry could not be allocated
     Out = {};
     C.Fn.FreeMemory(C.Handle, Memory, nullptr);
     return VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -75,7 +75,7 @@ void Pool::release(std::list<Block>::iterator It) {
   Blocks.erase(It);
 }
 
-// One empty block stays for the next buffers; that of a large buffer goes.
+// One empty block stays for the next buffers; a large buffer's is freed.
 void Pool::give(const Place &P) {
   std::lock_guard<std::mutex> Guard(Lock);
   P.In->Parts.give(P.Offset);

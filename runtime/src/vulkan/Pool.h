@@ -23,7 +23,7 @@ public:
 
   struct Block {
     VkDeviceMemory Memory = VK_NULL_HANDLE;
-    void *Mapped = nullptr; // on devices that share the host's memory
+    void *Mapped = nullptr; // if the device shares the host's memory
     VkDeviceSize Size;
     uint32_t Type;
     Ranges Parts;
@@ -34,10 +34,10 @@ public:
   };
   VkResult take(const VkMemoryRequirements &Needs, uint32_t Type, Place &Out);
   void give(const Place &P);
-  // Blocks that nothing is in go back to the driver.
+  // Gives empty blocks back to the driver.
   void trim();
   uint64_t reserved();
-  // The largest buffer that needs nothing of the driver.
+  // Returns the largest buffer that needs nothing from the driver.
   uint64_t largestFree();
 
 private:

@@ -44,7 +44,7 @@ public:
     Words.push_back(static_cast<uint32_t>(Operands.size() + 1) << 16 | Code);
     Words.insert(Words.end(), Operands);
   }
-  // An instruction whose operands are words, a string, and words again.
+  // Writes an instruction whose operands are words, a string, and words again.
   void opText(uint32_t Code, std::initializer_list<uint32_t> Before,
               const char *Text, std::initializer_list<uint32_t> After) {
     std::vector<uint32_t> Chars(strlen(Text) / 4 + 1);
@@ -60,7 +60,7 @@ public:
   std::vector<uint32_t> Words;
 };
 
-// The ids of the module's results.
+// Numbers the module's results.
 enum Id : uint32_t {
   None,
   Main,
@@ -131,7 +131,7 @@ enum Id : uint32_t {
   Bound
 };
 
-// Capabilities, entry point and decorations.
+// Writes capabilities, entry point and decorations.
 void writeHead(Writer &W, const Type &T, uint32_t Lanes) {
   for (uint32_t C :
        {uint32_t(CapabilityShader), uint32_t(CapabilityGroupNonUniform),
@@ -169,7 +169,7 @@ void writeHead(Writer &W, const Type &T, uint32_t Lanes) {
   W.op(OpMemberDecorate, {TArgs, 1, DecorationOffset, 8});
 }
 
-// Types, constants and variables. `ElemType` is the matrix's element type.
+// Writes types, constants and variables. `ElemType` is an element's.
 void writeTypes(Writer &W, const Type &T, uint32_t ElemType,
                 const ProbeMatrix &M, uint32_t Stride) {
   W.op(OpTypeVoid, {TVoid});
@@ -216,7 +216,7 @@ void writeTypes(Writer &W, const Type &T, uint32_t ElemType,
   W.op(OpVariable, {PInput, Lane, StorageClassInput});
 }
 
-// The function up to the loop: loads the matrix, stores its length.
+// Writes the function up to the loop, with the matrix's load and length.
 void writeLoad(Writer &W) {
   W.op(OpFunction, {TVoid, Main, 0, TMain});
   W.op(OpLabel, {Entry});
@@ -239,7 +239,7 @@ void writeLoad(Writer &W) {
   W.op(OpIAdd, {TU32, LaneBase, I2, COne});
 }
 
-// The loop over a lane's elements, and the function's end.
+// Writes the loop over a lane's elements, and the function's end.
 void writeLoop(Writer &W, const Type &T, uint32_t ElemType) {
   W.op(OpStore, {LoopCounter, CZero});
   W.op(OpBranch, {Header});
@@ -262,7 +262,7 @@ void writeLoop(Writer &W, const Type &T, uint32_t ElemType) {
     W.op(OpConvertFToU, {TU32, Value, T.Bits != 32 ? Wide : Elem});
     Result = Value;
   } else if (ElemType != TU32) {
-    // i32 needs only another type; the values are small and not negative.
+    // i32 needs only another type, as the values are small and not negative.
     if (T.Bits == 32)
       W.op(OpBitcast, {TU32, Value, Elem});
     else

@@ -14,13 +14,13 @@ struct ProbeMatrix {
   uint32_t Rows, Cols;
 };
 
-// The element types the probe can read.
+// Returns whether the probe can read this element type.
 bool canProbe(const std::string &DType);
 
-// Entry point "probe", LocalSize lanes x 1 x 1, push constants {input, output}
-// as device addresses. The input is the row-major matrix; the output is u32:
-// the number of elements a lane holds, then for each lane `Stride` words, the
-// values of its elements converted to u32.
+// Has the entry point "probe", LocalSize lanes x 1 x 1, and push constants
+// {input, output} as device addresses. The input is the row-major matrix; the
+// output is u32: the number of elements a lane holds, then for each lane
+// `Stride` words, the values of its elements converted to u32.
 std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
                                   uint32_t Stride);
 

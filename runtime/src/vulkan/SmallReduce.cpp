@@ -14,7 +14,7 @@ KernelRef VulkanDevice::smallReduce(size_t ArgumentBytes) {
   K.File = "SmallReduce.comp";
   K.Entry = "main";
   K.Block = {256, 1, 1};
-  K.Args.resize(ArgumentBytes / 8); // as many words as pointers are
+  K.Args.resize(ArgumentBytes / 8); // as many words as pointers have
   return std::make_shared<VulkanKernel>(
       C, 0, K, std::vector<uint32_t>(std::begin(words), std::end(words)),
       /*CaptureStatistics=*/false);

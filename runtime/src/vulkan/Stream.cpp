@@ -26,8 +26,8 @@
 namespace greta::rt::vulkan {
 namespace {
 
-// Operations before a device is asked whether it has nothing to do, once it was
-// found so again and again: submitting costs more than a short kernel.
+// A stream queues at most so many operations before it asks again whether the
+// device has nothing to do: submitting costs more than a short kernel.
 constexpr size_t maxPatience = 32;
 
 bool isHostReachable(const Memory &M) {
@@ -86,20 +86,20 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   void close(const StreamState &State);
   void append(const std::shared_ptr<VulkanGraph> &Other,
               const StreamState &State);
-  // The address of memory that holds these arguments as long as the graph.
+  // Returns the address of the arguments, which live as long as the graph.
   uint64_t keepArguments(Span<uint8_t> Block);
   CoreRef C;
   VkCommandPool Pool = VK_NULL_HANDLE;
-  // Its own, and those of graphs that it launches, in order.
+  // its own and launched graphs', in order
   std::vector<VkCommandBuffer> Cmds;
-  VkCommandBuffer Open = VK_NULL_HANDLE; // being recorded, behind those
+  VkCommandBuffer Open = VK_NULL_HANDLE; // being recorded, behind Cmds
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE;
-  bool ForHost = false;      // it writes to memory that the host reaches
-  bool HasResidents = false; // it has kernels whose workgroups wait for others
+  bool ForHost = false;      // writes memory that the host reaches
+  bool HasResidents = false; // has kernels whose workgroups wait for others
   KeepList Keep;
   std::shared_ptr<VulkanMemory> Arguments; // the last piece, mapped
-  size_t ArgumentBytes = 0;                // taken of it
+  size_t ArgumentBytes = 0;                // used bytes of it
 };
 
 VulkanGraph::VulkanGraph(CoreRef Owner) : C(std::move(Owner)) {
@@ -138,7 +138,7 @@ void VulkanGraph::close(const StreamState &State) {
   C->check(C->Fn.EndCommandBuffer(Cmds.back()), "recording a graph");
 }
 
-// The commands of the other run behind the commands of this one.
+// Appends the commands of the other graph behind its own.
 void VulkanGraph::append(const std::shared_ptr<VulkanGraph> &Other,
                          const StreamState &State) {
   close(State);
@@ -196,17 +196,17 @@ public:
   std::shared_ptr<StreamState> State;
 
 private:
-  // The command buffer that the next operation goes to, after a barrier if it
-  // needs one; what it touches lives until it is done.
+  // Returns the command buffer for the next operation, after a barrier if it
+  // needs one. The touched memory lives until it is done.
   VkCommandBuffer next(Span<Use> Uses);
   VkCommandBuffer next(std::initializer_list<Use> Uses) {
     return next({Uses.begin(), Uses.size()});
   }
   KeepList &kept() { return Recording ? Recording->Keep : State->OpenKeep; }
-  // Space in the staging memory, free for use; of at most a chunk.
+  // Returns free space of at most a chunk in the staging memory.
   size_t stage(size_t Size);
-  // The address of memory that holds these arguments until the operation that
-  // comes next is done.
+  // Returns the address of memory that holds these arguments until the next
+  // operation is done.
   uint64_t keepArguments(Span<uint8_t> Block);
   char *staged(size_t At) const {
     return static_cast<char *>(Staging->Mapped) + At;
@@ -215,7 +215,7 @@ private:
   std::shared_ptr<VulkanGraph> Recording;
   std::shared_ptr<VulkanMemory> Staging;
   StagingRing Ring;
-  std::unique_ptr<HostCalls> Calls; // goes before State
+  std::unique_ptr<HostCalls> Calls; // destroyed before State
 };
 
 void VulkanGraph::start(Stream &S) {
@@ -325,7 +325,7 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
   };
   for (size_t Done = 0; Done < Size;) {
     size_t N = std::min(StagingRing::chunkBytes, Size - Done);
-    // The ring holds what is not copied out yet: leave room before taking more.
+    // The ring holds the parts that are not copied out yet, so they go first.
     if (Parts.size() == 2)
       Finish();
     size_t At = stage(N);
@@ -367,8 +367,7 @@ void VulkanStream::launch(const Launch &L) {
   Span<uint8_t> Push = L.Block;
   uint64_t Address = 0;
   if (K.FromBuffer) {
-    Address =
-        keepArguments(L.Block); // before the batch is open: it may have to wait
+    Address = keepArguments(L.Block); // this may wait, so no batch is open
     Push = {reinterpret_cast<const uint8_t *>(&Address), sizeof(Address)};
   }
   VkCommandBuffer Cmd = next(L.Uses);
@@ -405,7 +404,7 @@ void VulkanStream::wait(Event &E) {
   if (!V.Owner)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   if (V.Owner == State)
-    return; // the stream's own order
+    return; // one stream is in order
   std::vector<Awaited> Counters;
   {
     std::lock_guard<std::mutex> Guard(V.Owner->Lock);
@@ -414,7 +413,7 @@ void VulkanStream::wait(Event &E) {
     Counters = V.Owner->awaited(V.Value);
   }
   std::lock_guard<std::mutex> Guard(State->Lock);
-  State->flush(); // what came before does not wait
+  State->flush(); // earlier work does not wait
   VkSemaphoreSubmitInfo Wait{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
   Wait.semaphore = V.Owner->Timeline;
   Wait.value = V.Value;
@@ -435,7 +434,7 @@ void VulkanStream::raise(const std::shared_ptr<Counter> &Of, uint64_t Value) {
 void VulkanStream::await(const std::shared_ptr<Counter> &Of, uint64_t Value) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   State->reportLoss();
-  State->flush(); // what came before does not wait
+  State->flush(); // earlier work does not wait
   auto Counter = std::static_pointer_cast<VulkanCounter>(Of);
   State->OpenWaits.push_back(Counter->at(Value));
   State->OpenKeep.add(Of);

@@ -7,12 +7,12 @@
 
 namespace greta::rt::vulkan {
 
-// The stages in which kernels and copies run.
+// Kernels and copies run in these stages.
 static constexpr VkPipelineStageFlags2 deviceStages =
     VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
     VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
 
-// Operations before a batch is submitted unasked, whatever the device does.
+// A batch of so many operations is submitted, whatever the device does.
 static size_t mostOperations() {
   switch (profile()) {
   case Profile::UltraSafe:
@@ -46,7 +46,7 @@ StreamState::StreamState(CoreRef Owner)
 
 StreamState::~StreamState() {
   {
-    // Another may come to have this address.
+    // Another stream may get this address.
     std::lock_guard<std::mutex> Guard(C->Residents.Lock);
     if (C->Residents.Last == this)
       C->Residents.Last = nullptr;
@@ -82,7 +82,7 @@ VkCommandBuffer StreamState::open() {
   return Open;
 }
 
-// The open command buffer is complete.
+// Ends the open command buffer.
 void StreamState::close() {
   if (!Open)
     return;
@@ -113,8 +113,8 @@ void StreamState::append(const std::vector<VkCommandBuffer> &Graph,
   Pending.forget();
 }
 
-// The batch is lost, and with it the barriers it had. The next batch takes over
-// its waits and the objects they need.
+// Drops a batch that is lost, with its barriers. The next batch takes over its
+// waits and the objects they need.
 size_t StreamState::drop() {
   Lost.insert(Next++);
   Pending.forget();
@@ -133,8 +133,8 @@ void StreamState::lose(VkResult Result, const char *What) {
   failed(Result, concat(What, " (operations lost: ", Operations, ")"));
 }
 
-// Each counter that it asks may be nobody else's by then, so that it ends with
-// `Seen`.
+// Erases counters that have come to their values. `Seen` takes them, as it may
+// be their last owner.
 static void forgetReached(std::vector<Awaited> &Counters,
                           std::vector<std::shared_ptr<VulkanCounter>> &Seen) {
   auto IsReached = [&](const Awaited &A) {
@@ -157,7 +157,7 @@ void addTo(std::vector<Awaited> &All, const std::vector<Awaited> &More) {
   }
 }
 
-// A batch that is done waits for nothing.
+// Returns the counters that a batch waits for; one that is done has none.
 std::vector<Awaited> StreamState::awaited(uint64_t Batch) const {
   for (auto B = InFlight.rbegin(); B != InFlight.rend(); ++B)
     if (B->Number == Batch)
@@ -165,8 +165,8 @@ std::vector<Awaited> StreamState::awaited(uint64_t Batch) const {
   return {};
 }
 
-// A batch that waits for a counter may wait for the batch that comes here, of
-// which nobody could tell.
+// The other stream's batch may wait for a counter that is raised only later,
+// behind this batch; then the turn is refused.
 std::unique_lock<std::mutex> StreamState::takeTurn() {
   Turns &T = C->Residents;
   std::unique_lock<std::mutex> Guard(T.Lock);
@@ -214,7 +214,7 @@ void StreamState::submit() {
   Info.pSignalSemaphoreInfos = OpenSignals.data();
   VkResult Result;
   std::vector<Awaited> Behind;
-  std::vector<std::shared_ptr<VulkanCounter>> Seen; // end without the lock
+  std::vector<std::shared_ptr<VulkanCounter>> Seen; // released without the lock
   {
     std::lock_guard<std::mutex> Guard(Queue->Lock);
     constexpr size_t many = 16;
@@ -253,8 +253,8 @@ void StreamState::submit() {
   std::swap(InFlight.back().Keep, OpenKeep);
 }
 
-// Lost work, and work that nobody submitted, cannot be waited for: everything
-// before it is then done. False if the time is over before.
+// Lost work, and work that was not submitted, cannot be waited for: everything
+// before it is done then. Returns false if the time is over before.
 bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (Batch == Next)
     flush();
@@ -263,7 +263,7 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   Batch = std::min(Batch, Submitted);
   if (Batch <= Completed)
     return true;
-  if (!Nanoseconds) { // a look, which is cheaper than a wait
+  if (!Nanoseconds) { // polls, as a wait costs more
     C->check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
              "vkGetSemaphoreCounterValue");
     see();
@@ -322,7 +322,7 @@ void StreamState::retire() {
            "vkGetSemaphoreCounterValue");
   see();
   while (!InFlight.empty() && InFlight.front().Number <= Completed) {
-    // In one list at any time, also where a reset fails.
+    // Each buffer is in one list at any time, also if a reset fails.
     for (auto &Cmds = InFlight.front().Cmds; !Cmds.empty(); Cmds.pop_back()) {
       C->check(C->Fn.ResetCommandBuffer(Cmds.back(), 0),
                "vkResetCommandBuffer");

@@ -19,9 +19,9 @@ struct StreamState {
   explicit StreamState(CoreRef Owner);
   ~StreamState();
 
-  // All of these are called with Lock held; waitFor lets go of it meanwhile.
+  // The caller holds Lock; waitFor releases it meanwhile.
   VkCommandBuffer open();
-  // A graph's commands behind what is open; `Keep` lives until they are done.
+  // Appends a graph's commands; `Keep` lives until they are done.
   void append(const std::vector<VkCommandBuffer> &Graph,
               const std::shared_ptr<void> &Keep, bool HasResidentKernels);
   void flush() {
@@ -29,14 +29,14 @@ struct StreamState {
       submit();
   }
   bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
-  // Whether all that the stream was given is done.
+  // Returns whether all that the stream was given is done.
   bool isIdle();
-  // Submits what an event of another thread needs. A failure is told to that
-  // thread, and later to the stream's own.
+  // Submits what an event of another thread needs. That thread hears of a
+  // failure, and so does the stream's own later.
   void flushFor(uint64_t Batch);
-  // The counters that this batch may still wait for.
+  // Returns the counters that this batch may still wait for.
   std::vector<Awaited> awaited(uint64_t Batch) const;
-  // Throws if the device is lost, and if the batch is.
+  // Throws if the device is lost, or if the batch is.
   void needDone(uint64_t Batch) const;
   void reportLoss();
   void retire();
@@ -52,46 +52,46 @@ struct StreamState {
   Core::Queue *Queue;
   VkSemaphore Timeline = VK_NULL_HANDLE;
   VkCommandPool Pool = VK_NULL_HANDLE;
-  uint64_t Next = 1;         // the timeline value that the open batch will have
-  uint64_t Submitted = 0;    // of the last submission
-  uint64_t Completed = 0;    // of the last one seen to be done
-  std::set<uint64_t> Lost;   // of batches that could not be submitted
-  std::optional<Error> Loss; // what the stream's thread has not heard of yet
+  uint64_t Next = 1;         // the open batch's timeline value
+  uint64_t Submitted = 0;    // the last submission's
+  uint64_t Completed = 0;    // the last one's that is known to be done
+  std::set<uint64_t> Lost;   // batches that could not be submitted
+  std::optional<Error> Loss; // not yet told to the stream's thread
   VkCommandBuffer Open = VK_NULL_HANDLE;
-  // The command buffers of the open batch, before Open: all that it submits,
-  // and which are its own.
+  // The command buffers of the open batch, before Open, and those of them that
+  // are its own.
   std::vector<VkCommandBufferSubmitInfo> OpenCmds;
   std::vector<VkCommandBuffer> OwnCmds;
-  bool Held = false; // a graph waits for what comes behind it
+  bool Held = false; // a graph waits for the work behind it
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
-  bool ForHost = false;      // it writes to memory that the host reaches
-  bool HasResidents = false; // the open batch has such kernels
+  bool ForHost = false;      // the batch writes memory that the host reaches
+  bool HasResidents = false; // the batch has resident kernels
   size_t OpenOps = 0, Patience = 1;
   const size_t MaxBatch;
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
-  std::vector<Awaited> OpenCounters; // that these wait for, also by events
+  std::vector<Awaited> OpenCounters;              // waited for, also by events
   std::vector<VkSemaphoreSubmitInfo> OpenSignals; // beside the timeline
   struct Batch {
     std::vector<VkCommandBuffer> Cmds;
     uint64_t Number = 0;
-    bool IsSeen = false; // its end
+    bool IsSeen = false; // its end was seen
     std::vector<Awaited> Behind;
     KeepList Keep;
   };
   std::list<Batch> InFlight;
-  std::list<Batch> Idle; // with empty lists, for the next ones
+  std::list<Batch> Idle; // reusable, with empty lists
   std::vector<VkCommandBuffer> Free;
 
 private:
   void close();
   void submit();
-  void see(); // the ends of batches up to Completed
-  // The open batch runs behind the kernels of other streams whose workgroups
-  // wait for each other; holds the lock of such turns.
+  void see(); // notes the ends of batches up to Completed
+  // Queues the open batch behind other streams' kernels whose workgroups wait
+  // for each other; returns the lock of such turns.
   std::unique_lock<std::mutex> takeTurn();
-  size_t drop(); // the open batch; how many operations it had
+  size_t drop(); // drops the open batch; returns its number of operations
   [[noreturn]] void lose(VkResult Result, const char *What);
 };
 
