@@ -15,8 +15,8 @@
 
 namespace greta::python {
 
-/// The ranks of this process. Two on one device would share its stream, where
-/// the first one's collective waits for the second one's, which comes later.
+/// The ranks of this process. No two are on one device: they would share its
+/// stream, and the first one's collective would wait for the second one's.
 class Ranks {
 public:
   Ranks(std::shared_ptr<Session> session, std::string of)
@@ -78,7 +78,7 @@ public:
   std::string info() { return open().info(); }
   void abort() { open().abort(); }
 
-  /// Runs `call`, of a communicator and a stream, in the stream in use.
+  /// Runs `call` with the communicator and the stream in use.
   template <typename Call> void run(Call call) {
     session->queue->run([&](greta::Stream &stream) {
       std::lock_guard<std::mutex> guard(lock);

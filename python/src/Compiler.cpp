@@ -83,7 +83,7 @@ Outcome greta::python::compile(const Request &request) {
 }
 
 std::string greta::python::buildId() {
-  // The linker's hash of this library, from the note that it left there.
+  // Finds the linker's hash of this library in the note that it left there.
   struct Search {
     uintptr_t here;
     std::string id;

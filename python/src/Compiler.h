@@ -16,29 +16,29 @@
 namespace greta::python {
 
 enum class Form {
-  Package,  ///< the archive
-  Tile,     ///< block programs and the functions that launch them, as MLIR
-  LLVMIR,   ///< AMD chips and the host
-  Assembly, ///< AMD's; SPIR-V as MLIR's dialect
+  Package,  ///< one archive
+  Tile,     ///< block programs and the functions that launch them
+  LLVMIR,   ///< for AMD chips and the host
+  Assembly, ///< AMD's assembly, or SPIR-V as MLIR's dialect
   Object,   ///< the bytes of the first kernel's first variant
 };
 
 struct Request {
-  /// Texts, and the grids of Triton's kernels; empty: grid_x, grid_y, grid_z.
-  /// A package holds the functions of all of them, whose names differ.
+  /// The texts, each with the grid of a Triton kernel; empty: grid_x, grid_y,
+  /// grid_z. A package holds the functions of all, whose names differ.
   std::vector<std::pair<std::string, std::string>> sources;
-  std::string name;    // what messages call the sources
-  std::string targets; // "gfx942,vulkan"; of forms but packages one
+  std::string name;    // the sources' name in messages
+  std::string targets; // "gfx942,vulkan"; other forms take one
   bool isTriton = false;
   unsigned numWarps = 0, numStages = 0;
   Form form = Form::Package;
-  bool lineTables = false; // of AMD code objects
+  bool lineTables = false; // for AMD code objects
 };
 
 struct Outcome {
   bool succeeded = false;
   std::string result;
-  /// Errors, or warnings of what succeeded, with the source's lines.
+  /// Errors, or warnings of a success, with the source's lines.
   std::string messages;
 };
 

@@ -30,13 +30,13 @@ namespace {
 /// Memory of the host in Triton's words: data_ptr() and dtype.
 struct HostView {
   uint64_t address;
-  uint64_t begin, end; // of the memory that it is a part of
-  uint64_t low, reach; // of what it shows
+  uint64_t begin, end; // of the memory that the view is in
+  uint64_t low, reach; // of the view
   bool isReadOnly;
   nb::object dtype, owner;
 };
 
-/// A stretch of the host's memory that has a copy on the device.
+/// A range of the host's memory that has a copy on the device.
 struct Stretch {
   uint64_t begin, end;
   bool isWritten = false;
@@ -48,11 +48,11 @@ struct Stretch {
   static constexpr uint64_t alignment = 16;
 };
 
-/// The object that a pointer of the host points to.
+/// A pointer of the host, and the object that it belongs to.
 struct HostPointer {
   size_t argument;
   uint64_t address, begin, end;
-  uint64_t reach; // where the argument itself ends
+  uint64_t reach; // the argument ends here
 };
 
 size_t bytesOf(const std::string &type) {
@@ -88,7 +88,7 @@ public:
   }
 
   void setScalar(size_t index, nb::handle value) {
-    // Unsigned or not, the bits are what the kernel takes.
+    // The kernel takes the bits, signed or not.
     setScalar(index, scalarBits(loaded.arguments[index].dtype, value));
   }
 
@@ -135,8 +135,8 @@ private:
     return "argument '" + loaded.arguments[index].name + "'";
   }
 
-  /// The kernel may reach to the end of the buffer, wherever it begins; in a
-  /// checked launch to the end of the argument.
+  /// Sets an argument. The kernel may reach to the end of the buffer, wherever
+  /// the argument begins; in a checked launch only to the argument's end.
   void place(size_t index, greta_buffer *buffer, size_t offset, size_t end) {
     size_t room = end > offset ? end - offset : 0;
     lengths[index] = room / bytesOf(loaded.arguments[index].dtype);
@@ -150,7 +150,7 @@ private:
                        });
   }
 
-  /// Bytes from a tensor's first element to the end of its last.
+  /// Returns the bytes from a tensor's first element to the end of its last.
   static uint64_t extentOf(nb::handle tensor) {
     auto sizes = nb::cast<std::vector<int64_t>>(tensor.attr("shape"));
     auto strides = nb::cast<std::vector<int64_t>>(tensor.attr("stride")());
@@ -189,8 +189,8 @@ private:
                                             "of torch; make it of its type")
                                  .c_str());
       if (nb::hasattr(owner, "untyped_storage")) {
-        // The storage's pointer: libraries pass objects with a tensor's
-        // storage, too.
+        // Libraries pass objects that have the storage of a tensor, so the
+        // pointer is the storage's.
         nb::object storage = owner.attr("untyped_storage")();
         nb::object device = storage.attr("device");
         if (nb::cast<std::string>(device.attr("type")) != "cpu")
@@ -210,8 +210,8 @@ private:
             .c_str());
   }
 
-  /// An address of the host's memory in memory would be followed on the device,
-  /// where a GPU ends in a fault or hangs.
+  /// Refuses addresses of the host's memory in memory: a kernel would follow
+  /// them on the device, where a GPU ends in a fault or hangs.
   void checkAddresses(const HostPointer &pointer, nb::handle value) const {
     uint64_t end = nb::hasattr(value, "stride")
                        ? pointer.address + extentOf(value)
@@ -240,7 +240,7 @@ private:
         });
   }
 
-  /// Joins what overlaps, and takes memory for it.
+  /// Joins ranges that overlap, and takes memory for them.
   void findStretches() {
     std::vector<HostPointer> sorted = pointers;
     std::sort(sorted.begin(), sorted.end(),

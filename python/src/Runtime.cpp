@@ -21,7 +21,7 @@ using namespace greta;
 using namespace greta::python;
 using namespace nb::literals;
 
-/// Contiguous memory of the host, whatever it means.
+/// Contiguous memory of the host, of any type.
 using HostBytes =
     nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using WritableBytes =
@@ -39,7 +39,7 @@ static nb::tuple shapeOf(const Array &array) {
   return nb::tuple(shape);
 }
 
-/// The array as a tensor of DLPack, with NumPy's type.
+/// Exports the array as a tensor of DLPack, with NumPy's type.
 static DLManagedTensor *exported(const Array &array) {
   std::string kind = nb::cast<std::string>(array.dtype.attr("kind"));
   std::string type = kind == "b"   ? "i1"
@@ -48,8 +48,8 @@ static DLManagedTensor *exported(const Array &array) {
   return array.buffer->exportDLPack(type, array.shape, array.offset);
 }
 
-/// A capsule deletes the tensor unless somebody has taken it, who then renames
-/// the capsule.
+/// Makes a capsule, which deletes the tensor unless somebody has taken it and
+/// renamed the capsule.
 static nb::object capsuleOf(DLManagedTensor *tensor) {
   PyObject *capsule = PyCapsule_New(tensor, "dltensor", [](PyObject *self) {
     if (!PyCapsule_IsValid(self, "dltensor"))
@@ -91,7 +91,7 @@ static void copyWhole(const Array &array, const Bytes &data) {
   });
 }
 
-/// Copies of an array's elements, and the array for other libraries.
+/// Binds copies of an array's elements, and its exports to other libraries.
 static void bindTransfers(nb::class_<Array> &array) {
   array
       .def(
@@ -201,8 +201,8 @@ struct PythonEvent {
   greta::Event event;
 };
 
-/// A stream that a `with` block makes the one in use. It begins when what was
-/// in use before it is done.
+/// A stream that a `with` block makes the one in use. It begins when the work
+/// of the stream before it is done.
 struct PythonStream {
   explicit PythonStream(Device &device)
       : session(device.session()),
@@ -268,7 +268,7 @@ static void bindStreams(nb::module_ &m) {
 }
 
 namespace {
-/// The arguments of a launch as the C API takes them.
+/// Holds the arguments of a launch as the C API takes them.
 class Tensors {
 public:
   Tensors(const std::vector<TensorInfo> &declared, nb::sequence values) {

@@ -30,7 +30,7 @@ int64_t greta::python::scalarBits(const std::string &type, nb::handle value) {
     std::memcpy(&bits, &half, sizeof(half));
   } else {
     std::memcpy(&bits, &narrow, sizeof(narrow));
-    // The upper half, rounded to the nearest, ties to even.
+    // This is the upper half, rounded to nearest, ties to even.
     if (type == "bf16")
       bits = std::isnan(narrow) ? 0x7fc0
                                 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -76,7 +76,7 @@ void Session::giveBack(Buffer buffer) {
 std::shared_ptr<Buffer> Session::allocate(size_t bytes) {
   Buffer made = runtime.allocate(bytes);
   uint64_t begin = made.address(), end = begin + made.size();
-  // An array keeps its session, so that is there when its memory goes.
+  // An array keeps its session, so it is there when the memory goes.
   auto drop = [this, begin](Buffer *buffer) {
     std::lock_guard<std::mutex> guard(arraysLock);
     arrays.erase(begin);
@@ -107,7 +107,7 @@ int64_t Array::count() const {
   return count;
 }
 
-/// Kernels may read up to the next multiple of 16 bytes; none has no memory.
+/// Returns how far kernels may read: the bytes rounded up to 16, or 0.
 static size_t checkedBytes(const Array &array) {
   size_t bytes = array.itemSize;
   for (int64_t extent : array.shape)

@@ -25,7 +25,7 @@ namespace greta::python {
 
 namespace nb = nanobind;
 
-/// A stream that threads take turns on.
+/// A stream that threads use one at a time.
 struct Queue {
   explicit Queue(greta::Stream stream) : stream(std::move(stream)) {}
 
@@ -40,11 +40,11 @@ struct Queue {
   std::mutex lock;
 };
 
-/// The bits of a number as a scalar argument of `type` takes them, of an
-/// integer the lowest ones.
+/// Returns the bits of a number for a scalar argument of `type`; an integer's
+/// are the lowest ones.
 int64_t scalarBits(const std::string &type, nb::handle value);
 
-/// A package's function as it is loaded on one device.
+/// A package's function, loaded on one device.
 struct Loaded {
   explicit Loaded(greta::Function function)
       : function(std::move(function)), arguments(this->function.arguments()),
@@ -52,32 +52,32 @@ struct Loaded {
 
   greta::Function function;
   std::vector<TensorInfo> arguments, results;
-  /// Held while it has a launch's communicator.
+  /// A launch with a communicator holds this.
   mutable std::mutex communicator;
 };
 
 struct Session {
   explicit Session(const std::string &spec);
 
-  /// Memory of at least `bytes`, from what was given back if any fits.
+  /// Returns memory of at least `bytes`, from returned memory if any fits.
   Buffer takeMemory(size_t bytes);
   void giveBack(Buffer buffer);
 
-  /// Memory for an array, which `holds` knows while it lives.
+  /// Returns memory for an array, which `holds` knows while it lives.
   std::shared_ptr<Buffer> allocate(size_t bytes);
-  /// Whether an address is in the memory of an array.
+  /// Returns whether an address is in the memory of an array.
   bool holds(uint64_t address);
 
-  /// Whether launches are checked: GRETA_CHECK, where the device is simulated.
+  /// GRETA_CHECK checks launches, if the device is simulated.
   const bool isChecked;
-  const pid_t process = getpid(); // another's is of no use after a fork
+  const pid_t process = getpid(); // a forked process may not use this
   greta::Runtime runtime;
-  std::shared_ptr<Queue> queue; // the one in use
+  std::shared_ptr<Queue> queue; // the stream in use
   std::unordered_map<const void *, std::unique_ptr<Loaded>> functions;
 
 private:
   std::vector<Buffer> spare;
-  std::map<uint64_t, uint64_t> arrays; // their ends by where they begin
+  std::map<uint64_t, uint64_t> arrays; // begins and ends of arrays
   std::mutex arraysLock;
 };
 
@@ -101,14 +101,14 @@ private:
 
 /// A contiguous array on a device.
 struct Array {
-  /// An array of the manifest's type `type`.
+  /// Makes an array of the manifest's type `type`.
   Array(std::shared_ptr<Device> device, std::vector<int64_t> shape,
         nb::object dtype, std::string type, size_t itemSize);
-  /// Memory of another library's, which DLPack's tensor gives away.
+  /// Takes another library's memory, which DLPack's tensor gives away.
   Array(std::shared_ptr<Device> device, DLManagedTensor *from,
         std::vector<int64_t> shape, nb::object dtype, std::string type,
         size_t itemSize);
-  /// The same memory under another shape, from `offset` on.
+  /// Gives the same memory another shape, from `offset` on.
   Array(const Array &of, std::vector<int64_t> shape, size_t offset);
 
   size_t bytes() const { return count() * itemSize; }
@@ -129,25 +129,24 @@ struct Array {
   size_t itemSize;
 };
 
-/// A function of a package, on whatever device it is called.
+/// A function of a package, for any device that it is called on.
 class PackageFunction {
 public:
   PackageFunction(std::shared_ptr<greta::Package> package, std::string name)
       : package(std::move(package)), name(std::move(name)) {}
   ~PackageFunction();
 
-  /// As it is loaded on `session`.
+  /// Returns the function as it is loaded on `session`.
   const Loaded &on(const std::shared_ptr<Session> &session);
 
   const std::shared_ptr<greta::Package> package;
   const std::string name;
-  std::vector<size_t>
-      addresses; // arguments that hold some, which kernels follow
+  std::vector<size_t> addresses; // arguments with addresses that kernels follow
 
 private:
   std::vector<std::weak_ptr<Session>> sessions;
-  // Not its address, which another may have later, nor a number: the module of
-  // torch's device makes sessions, too, and has counters of its own.
+  // An address may be another session's later, and a number is not unique: the
+  // module of torch's device makes sessions, too, with counters of its own.
   std::weak_ptr<Session> lastOn;
   const Loaded *last = nullptr;
 };

@@ -51,7 +51,7 @@ public:
   }
   void recordStream(const c10::DataPtr &data, c10::Stream stream) override {
     Block *block = torch_device::blockOf(data);
-    if (!block && data.get()) // a graph's memory, which was lent
+    if (!block && data.get()) // a graph lent the memory
       block = device(data.device().index())
                   .blockOf(reinterpret_cast<uint64_t>(data.get()));
     if (block)
@@ -196,7 +196,7 @@ public:
     if (!awaited)
       return;
     if (awaited->device != on.device_index())
-      awaited->event.synchronize(); // no device waits for another one's
+      awaited->event.synchronize(); // devices cannot wait for others' events
     else
       queueOf(on).run([&](Stream &stream) { stream.wait(awaited->event); });
   }
@@ -261,7 +261,7 @@ void PhiloxGenerator::set_current_seed(uint64_t to) {
 uint64_t PhiloxGenerator::seed() {
   std::random_device source;
   set_current_seed((uint64_t(source()) << 32 | source()) &
-                   0x1fffffffffffff); // what a double holds
+                   0x1fffffffffffff); // the largest integer of a double
   return seedInUse;
 }
 
@@ -275,7 +275,7 @@ c10::intrusive_ptr<c10::TensorImpl> PhiloxGenerator::get_state() const {
   auto state = at::detail::empty_cpu({16}, c10::kByte, std::nullopt,
                                      std::nullopt, std::nullopt, std::nullopt);
   auto *words = static_cast<uint64_t *>(
-      state.storage().mutable_data()); // 64 bytes aligned
+      state.storage().mutable_data()); // aligned to 64 bytes
   words[0] = seedInUse;
   words[1] = offset;
   return state.getIntrusivePtr();
@@ -379,7 +379,7 @@ void torch_device::resizeStorage(const c10::Storage &storage, size_t bytes) {
 namespace {
 
 /// torch.profiler marks the begin and the end of each operator in the stream,
-/// and asks for the time in between.
+/// and asks for the time between them.
 class ProfilerEvents final : public torch::profiler::impl::ProfilerStubs {
 public:
   void record(DeviceIndex *on, std::shared_ptr<void> *event,
@@ -438,7 +438,7 @@ namespace {
 using torch::autograd::Engine;
 using torch::autograd::ReadyQueue;
 
-/// Reaches what torch's engine shows to classes that are derived from it.
+/// Gives access to protected members of torch's engine.
 struct EngineState : Engine {
   static bool hasStarted(Engine &engine) {
     return (engine.*&EngineState::thread_pool_shared_) != nullptr;
@@ -461,8 +461,8 @@ void torch_device::joinAutograd() {
   size_t known = queues.size(), all = torch_device::deviceCount();
   if (known >= all)
     return;
-  // The engine reads the list without a lock, for devices of other types: what
-  // it found before the swap stays where it is.
+  // The engine reads the list without a lock, for devices of other types, so
+  // the list that it found before the swap is never freed.
   auto grown = queues;
   while (grown.size() < all)
     grown.push_back(std::make_shared<ReadyQueue>());

@@ -56,8 +56,8 @@ void torch_device::setKeepKernel(bool (*keep)(Kernel &)) { keepKernel = keep; }
 // Recording
 //
 
-/// The number of the first memory that a call makes, while it is recorded: the
-/// constants are not all known, which lie before it in the plan.
+/// The number of the first memory that a call makes, while it is recorded. Its
+/// constants come before it in the plan and are not all known yet.
 constexpr size_t firstMade = size_t(1) << 32;
 
 PlanRecorder::PlanRecorder(std::vector<at::Tensor> given)
@@ -65,8 +65,8 @@ PlanRecorder::PlanRecorder(std::vector<at::Tensor> given)
   std::unordered_map<Block *, const void *> storages;
   for (const at::Tensor &tensor : tensors) {
     places.push_back(placeOf(tensor));
-    // The key of a call does not tell how far tensors of two storages lie
-    // apart in one block.
+    // The key of a call does not tell how far apart tensors of two storages lie
+    // in one block.
     const void *storage = tensor.storage().data();
     isWhole &= storages.emplace(places.back().block, storage).first->second ==
                    storage &&
@@ -212,7 +212,7 @@ void CallPlan::shareMemory(size_t given) {
     if (result.made)
       uses[*result.made - firstMade] = {0, end};
 
-  // The memory of each, in the order of first uses.
+  // These list the memory in the order of first uses.
   std::vector<size_t> order, place(made.size()), bytes, last;
   for (size_t i = 0; i < made.size(); ++i)
     if (uses[i].first != end)

@@ -18,8 +18,8 @@ void enqueue(Kernel &kernel, Device &device, int64_t stream,
              const std::vector<Passed> &arguments,
              const std::vector<Passed> &results);
 
-/// Sees to it that a kernel lives as long as the process; false where it
-/// cannot. Python, which has the kernels, sets it.
+/// Keeps a kernel as long as the process lives; returns false if that fails.
+/// Python, which has the kernels, sets the function.
 void setKeepKernel(bool (*keep)(Kernel &));
 
 /// The launches of a call.
@@ -37,13 +37,13 @@ private:
     std::optional<size_t> given, made;
     c10::ScalarType type = c10::ScalarType::Undefined;
     std::vector<int64_t> sizes, strides;
-    int64_t offset = 0; // in elements
+    int64_t offset = 0; // elements
   };
   struct Argument {
     /// Counts the call's tensors, then the plan's constants, then what it
     /// makes.
     std::optional<size_t> memory;
-    int64_t offset = 0; // from the tensor's first element
+    int64_t offset = 0; // bytes from the tensor's first element
     std::vector<int64_t> shape;
     size_t elementBytes = 0;
     std::optional<int64_t> number;
@@ -53,23 +53,23 @@ private:
     std::vector<Argument> arguments, results;
   };
 
-  /// Lets memory that is used at different times be one.
+  /// Lets memory that is used at different times share its bytes.
   void shareMemory(size_t given);
 
   std::vector<at::Tensor> constants;
-  std::vector<size_t> made; // bytes of the memory that the call makes
+  std::vector<size_t> made; // bytes of each memory that the call makes
   std::vector<Step> steps;
   std::vector<Result> results;
 };
 
-/// Records what its thread does while it lives.
+/// Records the launches and allocations of its thread while it lives.
 class PlanRecorder {
 public:
   explicit PlanRecorder(std::vector<at::Tensor> tensors);
   ~PlanRecorder() { current = before; }
   PlanRecorder(const PlanRecorder &) = delete;
 
-  /// None where the launches alone do not repeat the call. Results may be
+  /// Returns none if the launches alone do not repeat the call. Results may be
   /// undefined.
   std::optional<CallPlan> plan(const std::vector<at::Tensor> &results) const;
 
@@ -77,14 +77,14 @@ public:
   static void launched(Kernel &kernel, const Device &device,
                        const std::vector<Passed> &arguments,
                        const std::vector<Passed> &results);
-  /// The thread has done what a plan does not repeat.
+  /// Notes that the thread did something that a plan does not repeat.
   static void didMore();
-  /// Launches may read this tensor, which stays as it is and is complete for
+  /// Lets launches read this tensor, which stays as it is and is complete for
   /// all streams.
   static void reads(const at::Tensor &constant);
   static bool isRecording() { return current; }
 
-  /// While it lives, its thread does what no recorder of it takes down.
+  /// While it lives, no recorder of its thread records anything.
   class Pause {
   public:
     Pause() : paused(std::exchange(current, nullptr)) {}
@@ -105,8 +105,8 @@ private:
   PlanRecorder *before;
   std::vector<at::Tensor> tensors;
   std::vector<Place> places;
-  std::vector<uint64_t> blocks; // the numbers of what was made
-  CallPlan taken; // its arguments count what was made from `firstMade`
+  std::vector<uint64_t> blocks; // numbers of blocks that were made
+  CallPlan taken;               // arguments count made memory from `firstMade`
   bool isWhole = true;
 };
 

@@ -48,7 +48,7 @@ struct Dim {
 constexpr int mostDims = 6;
 } // namespace
 
-/// The dims of a copy, largest stride of `to` first, neighbours joined.
+/// Returns the dims of a copy, largest stride of `to` first, neighbours joined.
 static std::vector<Dim> collapsed(const at::Tensor &to,
                                   const at::Tensor &from) {
   std::vector<Dim> dims;
@@ -105,7 +105,7 @@ static bool copyByKernel(const at::Tensor &to, const at::Tensor &from,
   return true;
 }
 
-/// An integer type of this size, which a copy of any type may be seen as.
+/// Returns an integer type of this size, as which a copy may see any type.
 static std::optional<c10::ScalarType> integerOf(size_t bytes) {
   switch (bytes) {
   case 1:
@@ -127,8 +127,8 @@ struct Changes {
 };
 } // namespace
 
-/// Copies of complex numbers and of types that no kernel computes with, as
-/// copies of others; returns whether there is a kernel.
+/// Copies complex numbers and types that no kernel computes with as other
+/// types; returns whether there is a kernel.
 static bool copyStrided(const at::Tensor &to, const at::Tensor &from,
                         Changes changes) {
   if (to.is_complex() && from.is_complex()) {
@@ -234,7 +234,7 @@ static void setBits(const at::Tensor &to, const at::Tensor &like) {
   to._set_neg(like.is_neg());
 }
 
-/// Without the lazy conjugate and negation, which are the caller's then.
+/// Returns the tensor without lazy conjugate and negation, left to the caller.
 static at::Tensor withoutBits(const at::Tensor &tensor) {
   if (!tensor.is_conj() && !tensor.is_neg())
     return tensor;
@@ -244,7 +244,7 @@ static at::Tensor withoutBits(const at::Tensor &tensor) {
   return raw;
 }
 
-/// The elements from a tensor's first to its last, in the host's memory.
+/// Copies the elements from a tensor's first to its last to the host's memory.
 static at::Tensor download(const at::Tensor &from) {
   at::Tensor raw = withoutBits(from), host;
   if (isDense(raw)) {
@@ -273,7 +273,7 @@ static void copyOnDevices(const at::Tensor &to, const at::Tensor &from) {
   if (liesAlike(to, from))
     return copyBytes(to, from);
   if (to.device() != from.device()) {
-    // Bytes that lie alike go to the other device.
+    // Elements with equal strides go to the other device as bytes.
     at::Tensor packed = from;
     if (!isDense(from)) {
       packed = at::empty(from.sizes(), from.options());
@@ -304,7 +304,7 @@ void torch_device::copyTensor(const at::Tensor &to, const at::Tensor &source,
     c10::DeviceGuard guard(to.device());
     at::Tensor host = from;
     if (!liesAlike(to, from)) {
-      // The host converts, so that the copy is of as few bytes as there are.
+      // The host converts, so that the fewest bytes are copied.
       host = emptyLike(to, to.scalar_type(), c10::kCPU);
       setBits(host, to);
       host.copy_(from);
@@ -321,7 +321,7 @@ void torch_device::copyTensor(const at::Tensor &to, const at::Tensor &source,
     return readBytes(to, from, to.nbytes(), mayReturn);
   at::Tensor packed = from;
   if (!isDense(from) && copyKernels) {
-    // Less to read than the span that the view lies in.
+    // A packed tensor is smaller than the span that the view lies in.
     packed = at::empty(from.sizes(), from.options());
     setBits(packed, from);
     copyOnDevices(packed, from);
@@ -342,7 +342,7 @@ void torch_device::fillTensor(const at::Tensor &to, const at::Scalar &value) {
   size_t size = to.itemsize();
   Place place = placeOf(to);
   size_t length = to.numel() * size;
-  // One word, repeated.
+  // This repeats one word.
   uint8_t word[4];
   for (size_t i = 0; i < 4; ++i)
     word[i] = bytes[i % size];

@@ -7,8 +7,8 @@
 namespace greta::torch_device {
 
 /// Copies between tensors of any devices, types and strides, of which at least
-/// one is on a device rdna. With `mayReturn` a copy to pinned memory is not
-/// waited for.
+/// one is on a device rdna. With `mayReturn` it does not wait for a copy to
+/// pinned memory.
 void copyTensor(const at::Tensor &to, const at::Tensor &from, bool mayReturn);
 
 void fillTensor(const at::Tensor &to, const at::Scalar &value);

@@ -56,7 +56,7 @@ DLManagedTensor *torch_device::exportTensor(const at::Tensor &tensor) {
         type->package, tensor.sizes().vec());
   Lending::moveAway(tensor);
   Place place = placeOf(tensor);
-  place.block->isShared = true; // the next tensor does not get it
+  place.block->isShared = true; // so the next tensor does not get it
   device(index).synchronize();
   return place.block->buffer.exportDLPack(type->package, tensor.sizes().vec(),
                                           place.offset);

@@ -8,12 +8,11 @@ struct DLManagedTensor;
 
 namespace greta::torch_device {
 
-/// A contiguous tensor on a device rdna as DLPack's, when the work before is
-/// done.
+/// Exports a contiguous tensor on a device rdna when the work before is done.
 DLManagedTensor *exportTensor(const at::Tensor &tensor);
 
-/// The same memory as a tensor of this device. Throws where the device does not
-/// reach it; `from` stays the caller's then.
+/// Imports the memory as a tensor of this device. Throws if the device does not
+/// reach it; then `from` stays the caller's.
 at::Tensor importTensor(DLManagedTensor *from, c10::DeviceIndex index);
 
 } // namespace greta::torch_device

@@ -18,7 +18,7 @@ using c10::CachingAllocator::StatType;
 
 namespace {
 
-/// How often this process and those that it is a copy of were forked.
+/// Counts how often this process and its ancestors were forked.
 std::atomic<int> forks = 0;
 
 std::vector<std::unique_ptr<torch_device::Device>> &allDevices() {
@@ -30,8 +30,8 @@ OpenDevice &openDevice = *new OpenDevice; // never destroyed, either
 thread_local c10::DeviceIndex inUse = 0;
 thread_local std::vector<int64_t> streamsInUse;
 
-/// Steps of an eighth of a power of two, so that memory of nearly this size is
-/// found again and at most an eighth is lost.
+/// Rounds up to eighths of a power of two, so that memory of nearly this size
+/// is found again and at most an eighth is lost.
 size_t roundedSize(size_t bytes) {
   constexpr size_t smallest = 512;
   if (bytes <= smallest)
@@ -140,7 +140,7 @@ Queue &torch_device::Device::queue(int64_t stream) {
 }
 
 int64_t torch_device::Device::makeStream() {
-  // As torch's other devices do, streams come from a pool and are given again.
+  // Streams come from a pool and are given again, as on torch's other devices.
   constexpr size_t most = 32;
   {
     std::lock_guard<std::mutex> guard(lock);
@@ -228,7 +228,7 @@ Buffer torch_device::Device::take(size_t bytes, int64_t stream,
       return buffer;
     }
   }
-  // The first refusal gives back what nobody uses, the second is final.
+  // The first refusal frees unused memory, and the second one is final.
   for (int attempt = 0;; ++attempt) {
     greta_buffer *handle = nullptr;
     greta_status status = greta_buffer_create(runtime().get(), bytes, &handle);
@@ -281,7 +281,7 @@ void Block::usedByOther(int64_t user) {
   isShared = true;
   if (!filled || filled->wait(0))
     return;
-  // The user could not know of this work, so could not wait for it.
+  // The user cannot know of this work, and so cannot wait for it.
   torch_device::Device &of = torch_device::device(device);
   if (of.isCapturing(user))
     filled->synchronize();

@@ -34,11 +34,11 @@ namespace greta::torch_device {
 
 constexpr c10::DeviceType deviceType = c10::DeviceType::PrivateUse1;
 
-/// The stream of what is made once for all streams and graphs. Users get none
-/// of its number, so no graph is recorded from it. 0 is the default stream.
+/// This stream makes what all streams and graphs share. Users get none of its
+/// number, so no graph is recorded from it. 0 is the default stream.
 constexpr int64_t ownStream = 1;
 
-/// A stream that threads take turns on.
+/// A stream that threads use one at a time.
 struct Queue {
   explicit Queue(Stream stream) : stream(std::move(stream)) {}
 
@@ -51,14 +51,14 @@ struct Queue {
   std::mutex lock;
 };
 
-/// Memory that tensors left which were made while a graph was recorded: the
-/// next tensors of that graph take it, and of graphs that share it.
+/// Memory of tensors that were made while a graph was recorded and have ended.
+/// The next tensors of that graph take it, and of graphs that share it.
 struct GraphMemory {
   uint64_t id;
-  std::map<size_t, std::vector<Buffer>> left; // by size
+  std::map<size_t, std::vector<Buffer>> left; // memory by size
 };
 
-/// Streams by their numbers. The last bit stands for all that have no bit.
+/// A set of stream numbers. The last bit stands for all that have no bit.
 class StreamSet {
 public:
   StreamSet() = default;
@@ -72,7 +72,7 @@ public:
     if (~bits.load(std::memory_order_relaxed) & bitOf(stream))
       bits |= bitOf(stream);
   }
-  /// Empties the set, and returns what was in it.
+  /// Empties the set, and returns its bits.
   uint64_t take() { return bits.exchange(0); }
 
 private:
@@ -85,15 +85,15 @@ struct Block {
   uint64_t address;
   size_t requested;
   c10::DeviceIndex device;
-  int64_t stream;                     // the one in use when it was made
+  int64_t stream;                     // in use when it was made
   bool isShared;                      // another stream used it
-  std::shared_ptr<GraphMemory> graph; // that it was made for
-  uint64_t number = 0;                // no other block of the process has it
-  StreamSet users;                    // of a graph's memory, since a replay
-  std::shared_ptr<Event> filled;      // by its stream, unasked
+  std::shared_ptr<GraphMemory> graph; // made for this graph
+  uint64_t number = 0;                // unique in the process
+  StreamSet users;               // users of a graph's memory since a replay
+  std::shared_ptr<Event> filled; // its stream filled it unasked
   size_t size() const { return buffer.size(); }
 
-  /// A stream is about to be asked for work that reads or writes it.
+  /// Notes that a stream is about to be asked for work that reads or writes it.
   void usedBy(int64_t user) {
     if (user != stream)
       usedByOther(user);
@@ -105,16 +105,16 @@ private:
   void usedByOther(int64_t user);
 };
 
-/// Bytes that the driver gave and nobody uses.
+/// Returns the bytes that the driver gave and nobody uses.
 inline uint64_t unusedOf(const greta_memory &memory) {
   return memory.reserved - std::min(memory.reserved, memory.in_use);
 }
 
-/// A buffer of the runtime's: a tensor's, or one that waits for the next.
+/// A buffer of the runtime: a tensor's, or one that waits for the next.
 struct Piece {
   uint64_t address;
-  size_t size, requested; // by the tensor
-  int64_t stream;         // -1: of a graph's, any that replays it
+  size_t size, requested; // bytes; requested by the tensor
+  int64_t stream;         // -1: any stream that replays the graph
   uint64_t graph;         // 0: none
   bool isUsed;
 };
@@ -127,36 +127,36 @@ public:
 
   const Runtime &runtime();
   Queue &queue(int64_t stream);
-  /// One of the streams that users share.
+  /// Returns one of the streams that users share.
   int64_t makeStream();
-  /// A stream that nobody else gets until it is released.
+  /// Returns a stream that nobody else gets until it is released.
   int64_t reserveStream();
   void releaseStream(int64_t stream);
   size_t streamCount();
   /// Waits for all of its streams.
   void synchronize();
-  /// Has a stream wait for what others of a StreamSet were asked for. A stream
-  /// that is being recorded neither waits nor is waited for.
+  /// Makes a stream wait for the work of others in a StreamSet. A stream that
+  /// is being recorded neither waits nor is waited for.
   void await(int64_t stream, uint64_t others);
 
-  /// Memory for the stream in use; throws OutOfMemoryError.
+  /// Returns memory for the stream in use; throws OutOfMemoryError.
   Block *allocate(size_t bytes, int64_t stream);
   void release(Block *block);
-  /// Memory of another library's, which no other tensor gets.
+  /// Takes another library's memory, which no other tensor gets.
   Block *adopt(Buffer buffer);
-  /// Tensors of the stream take a graph's memory from now on: that of this
+  /// Tensors of the stream take a graph's memory from now on: the one of this
   /// number, or new memory.
   std::shared_ptr<GraphMemory> beginCapture(int64_t stream, uint64_t id);
   void endCapture(int64_t stream);
   bool isCapturing(int64_t stream);
 
-  /// Gives what no tensor has back to the driver.
+  /// Gives memory that no tensor has back to the driver.
   void emptyCache();
-  /// The block that an address lies in, its end included; null for none.
+  /// Returns the block that an address lies in, its end included; null: none.
   Block *blockOf(uint64_t address);
   std::string memorySummary();
   std::vector<Piece> pieces();
-  /// A small buffer that stands for tensors without elements.
+  /// Returns a small buffer that stands for tensors without elements.
   greta_buffer *placeholder();
 
   c10::CachingDeviceAllocator::DeviceStats stats();
@@ -176,9 +176,9 @@ private:
 
   std::mutex lock;
   std::shared_ptr<const Runtime> opened;
-  int forksBefore = 0; // it was opened
+  int forksBefore = 0; // forks before it was opened
   std::vector<std::unique_ptr<Queue>> queues;
-  std::vector<int64_t> pool, released; // streams of users, and of nobody
+  std::vector<int64_t> pool, released; // users' streams, and unused ones
   size_t nextOfPool = 0;
   std::multimap<uint64_t, std::unique_ptr<Block>> blocks; // by address
   std::map<Bin, std::vector<Buffer>> bins;
@@ -192,10 +192,10 @@ private:
 /// memory may be a tensor's, too. It takes Python's lock.
 using OpenDevice =
     std::function<std::shared_ptr<const Runtime>(const std::string &spec)>;
-/// Says which devices there are; before the first is used.
+/// Sets which devices there are; call it before the first is used.
 void configure(const std::vector<std::string> &specs, OpenDevice open);
 c10::DeviceIndex deviceCount() noexcept;
-/// A negative index is the device in use.
+/// Returns a device; a negative index is the one in use.
 Device &device(c10::DeviceIndex index);
 
 c10::DeviceIndex currentDevice() noexcept;
@@ -213,18 +213,18 @@ struct Pinned {
 };
 void *allocatePinned(size_t bytes);
 void releasePinned(void *pointer);
-/// The memory that a pointer of the host lies in, or null.
+/// Returns the memory that a pointer of the host lies in, or null.
 std::shared_ptr<Pinned> pinnedOf(const void *pointer);
 
-/// Registers what torch asks of a device type; called when the module loads.
+/// Registers the functions that torch asks of a device type, at module load.
 void registerBackend();
 
-/// The device type's name, as torch looks its graphs up by.
+/// Registers the device type's graphs by the name that torch looks up.
 void registerGraphs(const std::string &name);
 
-/// The engine of autograd starts a thread for each device at the process's
-/// first backward(); one that has started without ours gets the threads that
-/// it lacks.
+/// Gives autograd's engine the threads that it lacks: it starts one for each
+/// device at the process's first backward(), which may have been before these
+/// devices were there.
 void joinAutograd();
 
 } // namespace greta::torch_device

@@ -25,8 +25,8 @@ using c10::IValue;
 
 namespace {
 
-/// A key tells calls apart: by operator, by what torch's settings make of it,
-/// by types, sizes, strides and alignments of tensors, by which of them share
+/// A key tells calls apart: by operator, by torch's settings that change it, by
+/// types, sizes, strides and alignments of tensors, by which of them share
 /// memory and how, and by all other arguments.
 class CallKey {
 public:
@@ -37,7 +37,7 @@ public:
     append(at::globalContext().deterministicAlgorithms());
   }
 
-  /// False: of this argument nothing short can be said.
+  /// Returns false if an argument has no short key.
   bool add(const IValue &value) {
     if (value.isTensor() && value.toTensor().defined())
       return add(value.toTensor());
@@ -75,7 +75,7 @@ public:
   }
 
   std::string bytes;
-  std::vector<at::Tensor> tensors; // of the device, in their order
+  std::vector<at::Tensor> tensors; // the device's, in their order
 
 private:
   template <typename T> void append(T value) {
@@ -119,8 +119,8 @@ private:
 };
 
 /// One return of an operator: tensors among the results of its plan, or a
-/// number. Numbers do not depend on the values in tensors, which a recorded
-/// call has not read.
+/// number, which does not depend on the values in tensors, as a recorded call
+/// has not read them.
 struct Return {
   enum class Kind { Tensor, List, Number } kind;
   size_t count;
@@ -128,7 +128,7 @@ struct Return {
 };
 
 struct Planned {
-  std::string name; // of the operator
+  std::string name; // the operator's
   CallPlan plan;
   std::vector<Return> returns;
   mutable std::atomic<int64_t> runs{0};
@@ -142,7 +142,7 @@ public:
     return found == plans.end() ? nullptr : found->second;
   }
 
-  /// Whether a call of the key has been before, and none was recorded.
+  /// Returns whether the key had a call before, none of which was recorded.
   bool isSecond(const std::string &key) {
     std::lock_guard<std::shared_mutex> guard(lock);
     if (calls.size() >= most)
@@ -151,7 +151,7 @@ public:
   }
 
   void add(const std::string &key, std::shared_ptr<const Planned> planned) {
-    decltype(plans) old; // ends without the lock: tensors may take Python's
+    decltype(plans) old; // freed without the lock, as tensors may take Python's
     std::lock_guard<std::shared_mutex> guard(lock);
     if (plans.size() >= most)
       old.swap(plans);
@@ -179,20 +179,20 @@ public:
 private:
   static constexpr size_t most = 1 << 15;
   std::shared_mutex lock;
-  // By the key's hash: numbers that are others in each call, as a learning
-  // rate's, leave no long keys.
+  // Counts by the key's hash, so that numbers that change in each call, as a
+  // learning rate, leave no long keys.
   std::unordered_map<size_t, int> calls;
   std::unordered_map<std::string, std::shared_ptr<const Planned>> plans;
 };
 
-Plans &allPlans = *new Plans; // Python has ended before globals do
+Plans &allPlans = *new Plans; // Python ends before globals do
 
 } // namespace
 
 static constexpr c10::DispatchKeySet inPython(c10::DispatchKey::PrivateUse3);
 
-/// Replaces the arguments on the stack by the results; false where there is
-/// too little memory for all of the plan.
+/// Replaces the arguments on the stack by the results; returns false if there
+/// is too little memory for all of the plan.
 static bool runPlan(const Planned &planned, torch::jit::Stack *stack,
                     size_t arguments, const std::vector<at::Tensor> &tensors) {
   std::vector<at::Tensor> results;
@@ -215,8 +215,8 @@ static bool runPlan(const Planned &planned, torch::jit::Stack *stack,
   return true;
 }
 
-/// The plan of a call that has just ended; null where launches alone do not
-/// repeat it.
+/// Returns the plan of a call that has just ended; null if launches alone do
+/// not repeat it.
 static std::shared_ptr<Planned> planOf(const c10::OperatorHandle &op,
                                        const torch::jit::Stack &stack,
                                        const PlanRecorder &recorder) {
@@ -247,7 +247,7 @@ static std::shared_ptr<Planned> planOf(const c10::OperatorHandle &op,
 
 static void runOrRecord(const c10::OperatorHandle &op,
                         torch::jit::Stack *stack) {
-  // Operators that this one is made of compute in its types, and no key tells
+  // The operators inside this one compute in its types, and no key tells
   // whether autocast is on.
   c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
   size_t arguments = op.schema().arguments().size();
@@ -279,8 +279,8 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOrRecord>());
 }
 
-// Operators that have kernels for every device, which go before fallbacks: they
-// say that there is none, or compose the operator of others, as a cast.
+// These operators have kernels for every device, which go before fallbacks:
+// they fail, or compose the operator of others, as a cast.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const char *name :
        {"_to_copy", "convolution_overrideable",

@@ -9,7 +9,8 @@
 
 namespace greta::torch_device {
 
-/// By operator: how many kinds of calls have a plan, and how often plans ran.
+/// Returns, by operator, how many kinds of calls have a plan, and how often
+/// plans ran.
 std::map<std::string, std::pair<int64_t, int64_t>> callPlans();
 void forgetCallPlans();
 

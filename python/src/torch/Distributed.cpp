@@ -46,7 +46,7 @@ const char *typeOf(const at::Tensor &tensor) {
   }
 }
 
-// To torch a sum of bool is whether any is true, a product whether all are.
+// For torch a sum of bool is whether any is true, a product whether all are.
 greta_comm_reduction reductionOf(const ReduceOp &op, const at::Tensor &tensor) {
   bool isBool = tensor.scalar_type() == at::kBool;
   switch (op) {
@@ -94,8 +94,8 @@ void checkCount(const std::vector<at::Tensor> &tensors, size_t count) {
               " tensors is wanted, there are ", tensors.size());
 }
 
-/// The elements that go to each rank, or come from it: those of the rows that
-/// the caller says, else the same number for all.
+/// Returns the number of elements for each rank: of the rows that the caller
+/// gives, else the same for all.
 std::vector<int64_t> splits(const at::Tensor &tensor,
                             const std::vector<int64_t> &rows, int size) {
   int64_t all = tensor.dim() ? tensor.size(0) : 1;
@@ -139,7 +139,7 @@ Collectives::perform(OpType type, Milliseconds limit,
     add(*together);
   } catch (...) {
     std::unique_lock<std::mutex> guard = locked();
-    coalesced.reset(); // torch does not end what has failed
+    coalesced.reset(); // torch does not end a failed one
     throw;
   }
   return together;
@@ -187,8 +187,8 @@ Collectives::Handle Collectives::issue(WorkPtr work) {
   } catch (const Error &error) {
     C10_THROW_ERROR(DistBackendError, c10::str("greta: ", error.what()));
   }
-  // The watch cannot close before it has the work: with the lock, and in its
-  // own thread, where a callback may ask for the next one, without.
+  // The watch cannot close before it has the work. It is added with the lock,
+  // but without it in the watch's own thread, where a callback may queue more.
   std::shared_ptr<Watch> follower = watch;
   if (follower->isThisThread())
     guard.unlock();
@@ -457,7 +457,7 @@ void Collectives::addExchange(Work &work, const at::Tensor &to,
   work.transfer(to, peer, /*receives=*/true);
 }
 
-// Messages of two ranks keep their order, whatever their tags.
+// Messages between two ranks keep their order, whatever their tags.
 Collectives::Handle Collectives::passOn(Tensors &tensors, int peer,
                                         bool receives) {
   return perform(receives ? OpType::RECV : OpType::SEND, c10d::kUnsetTimeout,

@@ -55,44 +55,44 @@ private:
   friend class Collectives;
   friend class Watch;
 
-  /// Takes an operand that is read: a dense tensor of these elements.
+  /// Takes an operand that is read: returns a dense tensor of its elements.
   at::Tensor given(const at::Tensor &tensor);
-  /// Takes an operand that is written: itself, or a dense tensor whose elements
-  /// are copied to it afterwards.
+  /// Takes an operand that is written: returns it, or a dense tensor whose
+  /// elements are copied to it afterwards.
   at::Tensor taken(const at::Tensor &tensor);
-  /// A tensor of its own.
+  /// Returns a tensor that is the work's own.
   at::Tensor room(at::IntArrayRef shape, const at::Tensor &like);
   void use(const at::Tensor &tensor);
   void copyLater(const at::Tensor &to, const at::Tensor &from);
   void transfer(const at::Tensor &tensor, int peer, bool receives);
 
-  const Milliseconds limit; // of wait(); negative: none
+  const Milliseconds limit; // for wait(); negative: none
   c10::DeviceIndex index = -1;
-  bool blocksHost = false; // until it is done, in wait()
+  bool blocksHost = false; // wait() blocks until it is done
   uint64_t sequence = 0;
   std::vector<Operation> operations;
-  std::vector<greta_comm_transfer> transfers; // behind the operations, together
+  std::vector<greta_comm_transfer> transfers; // together, behind operations
   std::vector<std::pair<at::Tensor, at::Tensor>> copies; // to, from
   std::vector<at::Tensor> kept, outputs;
   std::unique_ptr<Stream> stream;
-  std::optional<Event> end; // when completed_, unless there is an exception_
+  std::optional<Event> end; // set if completed_ without an exception_
   c10::intrusive_ptr<c10::ivalue::Future> future;
 };
 
-/// The thread that follows a backend's collectives, on one device.
+/// A thread that follows a backend's collectives on one device.
 class Watch {
 public:
   static std::shared_ptr<Watch> start(c10::DeviceIndex index);
   ~Watch();
-  /// Nothing is added any more. Returns when all that was has ended, but at
-  /// once in the thread itself: a future's callback may have had the last
-  /// reference to the backend.
+  /// Closes it, so that nothing is added any more. Returns when all collectives
+  /// have ended, but at once in the thread itself: a future's callback may have
+  /// had the last reference to the backend.
   void close();
   bool isThisThread() const {
     return std::this_thread::get_id() == thread.get_id();
   }
   void add(c10::intrusive_ptr<Work> work);
-  /// A stream that no collective is in.
+  /// Returns a stream that no collective is in.
   std::unique_ptr<Stream> takeStream();
 
   const c10::DeviceIndex index;
@@ -103,7 +103,7 @@ private:
   void follow(Work &work);
   void settle(Work &work);
 
-  const int64_t behind; // the stream that comes behind collectives
+  const int64_t behind; // the stream behind collectives
   std::mutex lock;
   std::condition_variable changed;
   std::deque<c10::intrusive_ptr<Work>> begun;   // guarded by the lock
@@ -124,10 +124,10 @@ public:
   Collectives(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
               Milliseconds timeout);
   ~Collectives() override { shutdown(); }
-  /// The last reference has gone; those that keep none from going are left.
+  /// Called when the last reference has gone and only weak ones are left.
   void release_resources() override {
     shutdown();
-    store.reset(); // its server, or file, goes with the group
+    store.reset(); // its server or file goes with the group
   }
 
   const std::string getBackendName() const override { return "greta"; }
@@ -175,14 +175,14 @@ public:
 private:
   using WorkPtr = c10::intrusive_ptr<Work>;
 
-  /// Adds a call's collectives to a work of its own, which is issued, or to
-  /// that of the calls which are coalesced.
+  /// Adds a call's collectives to a work of its own, which is issued, or to the
+  /// work of calls that are coalesced.
   Handle perform(c10d::OpType type, Milliseconds limit,
                  const std::function<void(Work &)> &add);
   Handle issue(WorkPtr work);
   Handle passOn(Tensors &, int peer, bool receives);
 
-  // `to` was taken.
+  // `to` comes from taken().
   void addAllReduce(Work &work, const at::Tensor &to, const at::Tensor &from,
                     const c10d::ReduceOp &op);
   void addReduceScatter(Work &work, const at::Tensor &to,
@@ -193,25 +193,25 @@ private:
                    int peer);
   void connect(c10::DeviceIndex index);
   bool areOnOneHost();
-  /// Takes the lock. In a copy of the process, which a fork made, it is an
-  /// error: another thread of the first may have had it.
+  /// Takes the lock. It fails in a forked process, as another thread of the
+  /// first process may have had it.
   std::unique_lock<std::mutex> locked();
 
-  c10::intrusive_ptr<c10d::Store> store; // until the last reference goes
-  const std::string prefix;              // of this group's keys in it
-  std::mutex lock;                       // guards what follows
+  c10::intrusive_ptr<c10d::Store> store; // kept until the last reference goes
+  const std::string prefix;              // of this group's keys in the store
+  std::mutex lock;                       // guards the members below
   Milliseconds timeout;
   uint64_t issued = 0;
-  WorkPtr coalesced; // while calls are
+  WorkPtr coalesced; // set while calls are coalesced
   std::unique_ptr<Comm> comm;
   std::shared_ptr<Watch> watch;
   bool isShut = false;
-  const pid_t process = getpid(); // whose threads follow the communicator
+  const pid_t process = getpid(); // the process whose threads follow it
 };
 
-/// Python's object of a new backend, from its objects of c10d.
+/// Makes Python's object of a new backend from its objects of c10d.
 PyObject *makeCollectives(PyObject *store, int rank, int size, double seconds);
-/// Ends the backends that there are, while Python still runs callbacks.
+/// Ends all backends while Python still runs callbacks.
 void endCollectives();
 
 } // namespace greta::torch_device

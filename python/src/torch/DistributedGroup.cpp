@@ -26,7 +26,7 @@ namespace torch_device = greta::torch_device;
 
 namespace {
 
-/// Ranks of one host have this in common.
+/// Returns a name that ranks of one host have in common.
 std::string hostName() {
   std::string name(256, '\0'), boot;
   gethostname(name.data(), name.size() - 1);
@@ -61,7 +61,7 @@ std::string ownAddress() {
   int port = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   bool ok = !::connect(to, found->ai_addr, found->ai_addrlen) &&
             !getsockname(to, address, &length);
-  // On its own host the name of the store's host may be the loopback's.
+  // On its own host the store's host may have a loopback address.
   ifaddrs *all = nullptr;
   if (ok && isLoopback(address) && !getifaddrs(&all)) {
     for (ifaddrs *one = all; one; one = one->ifa_next)
@@ -73,7 +73,7 @@ std::string ownAddress() {
     freeifaddrs(all);
   }
   ok = ok && !isLoopback(address);
-  reinterpret_cast<sockaddr_in *>(&own)->sin_port = 0; // IPv6 has it there, too
+  reinterpret_cast<sockaddr_in *>(&own)->sin_port = 0; // also IPv6's place
   ok = ok && !bind(port, address, length) &&
        !getsockname(port, address, &length);
   char host[NI_MAXHOST] = "", service[NI_MAXSERV] = "";
@@ -86,8 +86,8 @@ std::string ownAddress() {
   return "[" + std::string(host) + "]:" + service;
 }
 
-/// A store may outlive its groups: the keys of each begin with how many this
-/// rank has made in it, which all ranks count alike.
+/// Returns a prefix of keys, as a store may outlive its groups: it counts the
+/// groups that this rank has made in it, which all ranks count alike.
 std::string prefixOf(c10d::Store &store, int rank) {
   int64_t count = store.add("greta/groups/" + std::to_string(rank), 1);
   return "greta/" + std::to_string(count) + "/";
@@ -132,12 +132,12 @@ void Collectives::abort() {
     comm->abort();
 }
 
-// Collectives that are under way end first. Callbacks of their futures may take
-// Python's lock, which the caller holds where the last reference goes.
+// Ends collectives under way first. Callbacks of their futures may take
+// Python's lock, which the caller holds when the last reference goes.
 void Collectives::shutdown() {
   if (process != getpid()) {
-    // A copy that a fork made has neither threads to wait for nor the device,
-    // and a store's server, or file, is the first one's.
+    // A forked process has neither threads to wait for nor the device, and the
+    // first process owns a store's server, or file.
     comm.release();
     new std::shared_ptr<Watch>(std::move(watch));
     (void)store.release();
@@ -186,7 +186,7 @@ void Collectives::connect(c10::DeviceIndex index) {
       try {
         address = ownAddress();
       } catch (...) {
-        store->set(key, std::vector<uint8_t>()); // the others do not wait
+        store->set(key, std::vector<uint8_t>()); // ends the wait of the others
         throw;
       }
       store->set(key, std::vector<uint8_t>(address.begin(), address.end()));

@@ -24,7 +24,7 @@ public:
   uint64_t get_offset() const override { return offset; }
   /// Takes so many numbers; returns the offset of the first.
   uint64_t take(uint64_t numbers);
-  /// How far the offset goes on for so many numbers.
+  /// Returns how far the offset advances for so many numbers.
   static uint64_t stepOf(uint64_t numbers) { return (numbers + 3) / 4 * 4; }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
   void set_state(const c10::TensorImpl &state) override;
@@ -36,20 +36,20 @@ private:
 
 const at::Generator &defaultGenerator(c10::DeviceIndex index);
 
-/// Random numbers of a graph. A replay writes the generator's seed and offset
-/// to `state`, two numbers of 64 bits, and takes from it what was recorded.
+/// A graph's random numbers. A replay writes the generator's seed and offset to
+/// `state`, two numbers of 64 bits, and takes as many numbers as were recorded.
 struct RecordedNumbers {
   at::Tensor state;
-  uint64_t first; // the offset behind the state's
+  uint64_t first; // offset of the first number behind the state's
 };
-/// The numbers of the graph that is recorded from the stream in use; none where
-/// none is.
+/// Returns the numbers of the graph that is recorded from the stream in use;
+/// none if none is recorded.
 std::optional<RecordedNumbers> recordNumbers(const at::Generator &generator,
                                              c10::DeviceIndex index,
                                              uint64_t count);
 
 c10::Allocator *storageAllocator();
-/// Gives a storage memory of another size, which begins with what it had.
+/// Gives a storage memory of another size that begins with its old bytes.
 void resizeStorage(const c10::Storage &storage, size_t bytes);
 
 } // namespace greta::torch_device

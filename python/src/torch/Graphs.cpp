@@ -21,7 +21,7 @@
 using namespace greta;
 using namespace greta::torch_device;
 
-/// Ends a lent storage, which had another one's memory.
+/// Ends a lent storage, which used another one's memory.
 static void giveBack(void *context) {
   delete static_cast<c10::Storage *>(context);
 }
@@ -35,7 +35,7 @@ static c10::Storage lendStorage(const c10::Storage &of) {
 }
 
 Lending::Lending(std::vector<at::Tensor> given) : tensors(std::move(given)) {
-  takeUsers(); // that recorded it
+  takeUsers(); // the recording's own
 }
 
 uint64_t Lending::takeUsers() {
@@ -114,7 +114,7 @@ namespace {
 
 class RecordedGraph;
 
-/// The graphs that are being recorded, by device and stream.
+/// Maps device and stream to the graph that is being recorded.
 using Recordings =
     std::map<std::pair<c10::DeviceIndex, int64_t>, RecordedGraph *>;
 std::mutex recordingsLock;
@@ -204,7 +204,7 @@ public:
   }
 
 private:
-  /// Null where the runtime could not record what it was asked for.
+  /// Returns null if the runtime could not record the work.
   greta_graph *endCapture() {
     isCapturing = false;
     device(index).endCapture(stream);

@@ -18,26 +18,26 @@ class Lending {
 public:
   explicit Lending(std::vector<at::Tensor> tensors);
 
-  /// Before a replay in the stream in use, which reads tensors of other graphs
-  /// in place: the stream waits for the last replay and for what other streams
-  /// do with its results, and those that are still in use get memory of their
-  /// own.
+  /// Prepares a replay in the stream in use, which reads tensors of other
+  /// graphs in place. The stream waits for the last replay and for other
+  /// streams' work with its results, and results that are still in use get
+  /// memory of their own.
   void prepareReplay(const std::vector<at::Tensor> &read);
 
-  /// Tensors over the memory of all of them; those that share a storage do so
+  /// Returns tensors over the memory of all; those that share a storage do so
   /// here, too.
   std::vector<at::Tensor> lend();
-  /// Gives a tensor whose memory was lent memory of its own now, in the stream
-  /// in use: for those who will read it where no replay can know of them.
+  /// Gives a tensor with lent memory its own memory now, in the stream in use,
+  /// if it will be read where no replay can know of it.
   static void moveAway(const at::TensorBase &tensor);
-  /// Whether a tensor's memory was lent.
+  /// Returns whether a tensor's memory was lent.
   static bool isLent(const at::TensorBase &tensor);
 
 private:
-  /// The streams that used the memory since they were asked for, as bits.
+  /// Returns and forgets the streams that used the memory, as bits.
   uint64_t takeUsers();
-  /// Gives those that were lent last and are in use, views of them included,
-  /// memory of their own with what is in them, in the stream in use.
+  /// Gives the last lent tensors that are in use, views of them included,
+  /// memory of their own with the same elements, in the stream in use.
   void moveAway();
 
   std::vector<at::Tensor> tensors;

@@ -44,7 +44,7 @@ public:
                                           : Kind::Scalar);
   }
 
-  /// Called as Triton's launchers are.
+  /// Launches when called as Triton's launchers are.
   void operator()(int64_t x, int64_t y, int64_t z, nb::handle stream,
                   Kernel &kernel, nb::handle, nb::handle metadata,
                   nb::handle enter, nb::handle exit, nb::args given) const {
@@ -112,7 +112,7 @@ void callFunction(Kernel &kernel, nb::sequence arguments,
   launch(kernel, index, currentStream(index), operands(in), operands(out));
 }
 
-/// The objects of Python that kernels are live as long as the process.
+/// Keeps kernels' Python objects alive as long as the process lives.
 bool keepForever(Kernel &kernel) {
   static auto &kept = *new std::unordered_set<Kernel *>;
   nb::gil_scoped_acquire acquire;
@@ -126,7 +126,7 @@ bool keepForever(Kernel &kernel) {
   return true;
 }
 
-/// The recorders of calls leave out the work in its `with`.
+/// Keeps recorders of calls from recording the work in its `with`.
 class PauseOfRecorders {
 public:
   void enter() { pause.emplace(); }
@@ -136,9 +136,9 @@ private:
   std::optional<PlanRecorder::Pause> pause;
 };
 
-nb::object &findKernel = *new nb::object; // Python has ended before globals do
+nb::object &findKernel = *new nb::object; // Python ends before globals do
 
-/// Asks Python for the kernel that copies, and remembers the one it has.
+/// Asks Python for the kernel that copies, and remembers its answer.
 Kernel *findCopyKernel(c10::ScalarType to, c10::ScalarType from, int rank,
                        bool isFar, bool negates) {
   using Key = std::tuple<c10::ScalarType, c10::ScalarType, int, bool, bool,
@@ -179,7 +179,7 @@ static void bindDevices(nb::module_ &m) {
                                                              &session->runtime)
                      : std::make_shared<const greta::Runtime>(spec);
         });
-        nb::gil_scoped_release release; // threads that start take it
+        nb::gil_scoped_release release; // starting threads take it
         joinAutograd();
       },
       "specs"_a, "find"_a, "`find` gives greta's device of a name");

@@ -44,15 +44,15 @@ using at::IntArrayRef;
 
 static constexpr c10::DispatchKeySet keys(c10::DispatchKey::PrivateUse1);
 
-/// NaN, or the largest integer, where torch.use_deterministic_algorithms wants
-/// no memory that was not written.
+/// Fills with NaN, or the largest integer, if
+/// torch.use_deterministic_algorithms wants no memory that was not written.
 static at::Tensor filledIfAsked(at::Tensor made) {
   const at::Context &context = at::globalContext();
   if (!context.deterministicAlgorithms() ||
       !context.deterministicFillUninitializedMemory())
     return made;
-  // A graph records fills of a repeated word, and no writes of the host, which
-  // others are.
+  // A graph records fills of a repeated word. Other fills are writes of the
+  // host, which it does not record.
   c10::DeviceIndex index = made.device().index();
   bool isWord = made.itemsize() <= 4 && made.is_non_overlapping_and_dense();
   if (isWord || !torch_device::device(index).isCapturing(
@@ -83,7 +83,7 @@ static at::Tensor emptyStrided(IntArrayRef size, IntArrayRef stride,
       size, stride, storageAllocator(), keys, c10::dtype_or_default(type)));
 }
 
-/// Zeros of forward gradients, which have no memory.
+/// Makes zeros of forward gradients, which have no memory.
 static at::Tensor zeroTensor(IntArrayRef size,
                              std::optional<at::ScalarType> type,
                              std::optional<at::Layout>,
@@ -169,8 +169,8 @@ static at::Tensor &fillWithTensor(at::Tensor &self, const at::Tensor &value) {
 
 static at::Tensor &zero(at::Tensor &self) { return fillWith(self, 0); }
 
-/// Whether a parameter may become a tensor of the other device without being
-/// another object, which optimizers and tied weights would lose.
+/// Returns whether a parameter may become a tensor of the other device and stay
+/// the same object, on which optimizers and tied weights rely.
 static bool canTakePlaceOf(const at::Tensor &self, const at::Tensor &from) {
   auto isPlain = [](const at::Tensor &tensor) {
     return tensor.layout() == at::kStrided &&
@@ -211,7 +211,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_has_compatible_shallow_copy_type", canTakePlaceOf);
 }
 
-// The copy itself sees to lazy conjugates and negations; torch's own fallback
+// The copy itself handles lazy conjugates and negations; torch's own fallback
 // would copy to get rid of them.
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
@@ -250,8 +250,8 @@ void torch_device::countFallback(const std::string &name) {
   ++fallbackCounts[name];
 }
 
-/// Operators of the CPU take no generator of ours: they get one of the CPU's
-/// with a seed that ours gives.
+/// Gives operators of the CPU, which take no generator of ours, one of the
+/// CPU's with a seed from ours.
 static void lendGenerators(const c10::OperatorHandle &op,
                            torch::jit::Stack *stack) {
   const auto &arguments = op.schema().arguments();
@@ -275,8 +275,8 @@ static void lendGenerators(const c10::OperatorHandle &op,
   }
 }
 
-/// The operator that says in its schema what it writes, so that it is copied
-/// back: batch norm's running statistics.
+/// Returns the operator whose schema says that it writes batch norm's running
+/// statistics, so that these are copied back.
 static c10::OperatorHandle sayingWhatIsWritten(const c10::OperatorHandle &op,
                                                torch::jit::Stack *stack) {
   constexpr int mean = 3, arguments = 8;
@@ -302,8 +302,8 @@ TORCH_LIBRARY_IMPL(_, PrivateUse2, m) {
 // Attention
 //
 
-/// Whether keys and values are as many as the queries need. torch's own way
-/// repeats a batch of one, and says what is wrong with the rest.
+/// Returns whether there are as many keys and values as the queries need.
+/// torch's own way repeats a batch of one, and says why the rest is wrong.
 static bool fitTogether(const at::Tensor &query, const at::Tensor &key,
                         const at::Tensor &value, bool sharesKeys) {
   if (query.size(0) != key.size(0) || query.size(0) != value.size(0) ||
@@ -322,7 +322,7 @@ bool torch_device::allowQuadraticAttention(bool allowed) {
 }
 
 /// Chooses the kernel of greta/torch/_attention.py. The quadratic one of many
-/// operators is refused unless somebody allows it, and counts as a fallback.
+/// operators is refused unless it is allowed, and counts as a fallback.
 static int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
                                const at::Tensor &value,
                                const std::optional<at::Tensor> &bias,

@@ -29,7 +29,7 @@ struct TimedLaunch {
   std::string kernel;
   c10::DeviceIndex device;
   int64_t stream;
-  uint64_t correlation; // with the operator; 0 where there is none
+  uint64_t correlation; // of the operator; 0: none
   Event begin, end;
 };
 
@@ -38,7 +38,7 @@ struct DeviceZero {
   int64_t nanoseconds; // of the host's clock, since 1970
 };
 
-/// Launches that the session that is on has seen.
+/// Keeps the launches of the current session.
 struct KernelTrace {
   std::atomic<bool> isOn{false};
   std::mutex lock;

@@ -10,12 +10,12 @@
 
 namespace greta::torch_device {
 
-/// Whether torch.profiler asks for the kernels of a stream now. A graph that is
-/// being recorded takes no events, so its kernels are not asked for.
+/// Returns whether torch.profiler asks for the kernels of a stream now. A graph
+/// that is being recorded takes no events, so its kernels are not asked for.
 bool isProfiled(Device &device, int64_t stream);
 
-/// A launch in a stream, for torch.profiler: made before it, finished behind
-/// it.
+/// Times a launch in a stream for torch.profiler: it is made before the launch
+/// and finished behind it.
 class LaunchTimer {
 public:
   LaunchTimer(const std::string &kernel, Device &device, int64_t number,
@@ -30,7 +30,7 @@ private:
   Event begin;
 };
 
-/// Torch 2.11 has no way to add a profiler: this does nothing there.
+/// Adds the profiler; does nothing in torch 2.11, which has no way to add one.
 void registerProfiler();
 
 } // namespace greta::torch_device

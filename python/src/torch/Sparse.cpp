@@ -50,8 +50,7 @@ static void runSparseOnCpu(const c10::OperatorHandle &op,
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true, cpu);
 }
 
-/// Copies the results that an operator of the CPU wrote back into the device's
-/// tensor.
+/// Copies results that an operator of the CPU wrote into the device's tensor.
 static at::Tensor copySparseAndResize(const at::Tensor &from,
                                       const at::Tensor &to) {
   if (from.layout() == at::kSparse)
@@ -59,8 +58,8 @@ static at::Tensor copySparseAndResize(const at::Tensor &from,
   return to.resize_as_sparse_(from).copy_(from);
 }
 
-/// Takes what the CPU has kernels for. A fallback would not do: torch's kernels
-/// for all devices go before it, and some do not know the layout.
+/// Registers the CPU's kernels. A fallback would not do: torch's kernels for
+/// all devices go before it, and some do not know the layout.
 template <DispatchKey key, DispatchKey cpu>
 static void runOthersOnCpu(torch::Library &m) {
   for (const c10::OperatorName &name :
@@ -73,7 +72,7 @@ static void runOthersOnCpu(torch::Library &m) {
   }
 }
 
-// Coordinates: indices [dims, n] and values [n, ...].
+// Coordinates are indices [dims, n] and values [n, ...].
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
   m.impl("empty.memory_format", at::native::empty_sparse_symint);
   m.impl("empty_like", at::native::empty_like_sparse_coo);
@@ -101,7 +100,7 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
   runOthersOnCpu<DispatchKey::SparsePrivateUse1, DispatchKey::SparseCPU>(m);
 }
 
-// Rows or columns, of elements or of blocks.
+// These compress rows or columns, of elements or of blocks.
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
   m.impl("empty.memory_format", at::native::empty_sparse_compressed_symint);
   m.impl("empty_like", at::native::empty_like_sparse_csr);

@@ -13,10 +13,10 @@
 
 namespace greta::torch_device {
 
-/// The block of memory that was allocated here; null for others'.
+/// Returns the block of memory that was allocated here; null for other memory.
 Block *blockOf(const c10::DataPtr &data);
 
-/// The block as a storage's memory, which it becomes.
+/// Makes a storage's memory of the block.
 c10::DataPtr dataOf(Block *block);
 
 /// The place of a tensor's first element.
@@ -24,10 +24,10 @@ struct Place {
   Block *block;
   size_t offset;
 };
-/// Throws where the tensor has no memory of a device rdna.
+/// Returns the place; throws if the tensor has no memory of a device rdna.
 Place placeOf(const at::TensorBase &tensor);
 
-/// A function of a package, on whatever device it is launched.
+/// A function of a package, for any device that it is launched on.
 class Kernel {
 public:
   Kernel(const void *package, size_t bytes, const std::string &name)
@@ -51,17 +51,17 @@ private:
   std::vector<std::unique_ptr<Loaded>> loaded; // by the device's index
 };
 
-/// One argument or result of a launch.
+/// An argument or a result of a launch.
 struct Passed {
   /// Its shape and value live until the launch is queued.
   greta_tensor tensor;
-  Block *block = nullptr; // that the tensor lies in
+  Block *block = nullptr; // the tensor lies in this block
   /// If not 0, the shape is one number: how many elements of so many bytes
   /// there are from the tensor's first to the block's end.
   size_t elementBytes = 0;
 };
 
-/// The arguments of one launch of a kernel of Triton's: pointers and numbers in
+/// The arguments of one launch of a kernel of Triton: pointers and numbers in
 /// their order, then the grid.
 class Launch {
 public:
@@ -71,9 +71,9 @@ public:
   size_t taken() const { return count; }
   const std::string &type() const { return loaded.arguments.at(count).dtype; }
   void add(const at::TensorBase &tensor);
-  /// The bits of a number of the argument's type.
+  /// Adds the bits of a number of the argument's type.
   void add(int64_t bits);
-  /// A pointer to no memory; the kernel does not follow it.
+  /// Adds a pointer to no memory; the kernel does not follow it.
   void addNull() { add(int64_t(0)); }
   void run(int64_t x, int64_t y, int64_t z);
 
@@ -87,8 +87,8 @@ private:
   std::vector<int64_t> numbers;
 };
 
-/// A tensor's memory from its first element, as a function of greta's dialect
-/// takes it: rows of this shape, from a multiple of 16 bytes.
+/// A tensor's memory from its first element for a function of greta's dialect:
+/// rows of this shape, from a multiple of 16 bytes.
 struct Operand {
   const at::Tensor &tensor;
   at::IntArrayRef shape;
@@ -106,14 +106,14 @@ using FindCopyKernel = Kernel *(*)(c10::ScalarType to, c10::ScalarType from,
                                    int rank, bool isFar, bool negates);
 void setFindCopyKernel(FindCopyKernel find);
 
-/// Operators that ran on the CPU, with how often.
+/// Returns operators that ran on the CPU, with how often.
 std::map<std::string, int64_t> fallbacks(bool reset);
-/// Whether operators may run on the CPU; returns whether they might before.
+/// Sets whether operators may run on the CPU; returns the old setting.
 bool allowFallback(bool allowed);
-/// The same for attention without a kernel, which torch computes in quadratic
-/// memory; false at first.
+/// Sets the same for attention without a kernel, which torch computes in
+/// quadratic memory; false at first.
 bool allowQuadraticAttention(bool allowed);
-/// Counts an operator that runs on the CPU; an error where that is forbidden.
+/// Counts an operator that runs on the CPU; throws if that is forbidden.
 void countFallback(const std::string &name);
 
 } // namespace greta::torch_device
