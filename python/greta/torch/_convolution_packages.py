@@ -11,7 +11,7 @@ and whose window has the taps of all phases; the phases' positions are spread be
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -19,8 +19,10 @@ import triton.language as tl
 
 from .. import _torch
 from .._compile import compile_cached
-from .._trace import Trace
+from .._trace import Shape, Trace, tensor_type
 from ._device import target_of
+from ._epilogues import Epilogue, computed, narrowed, parsed, written
+from ._operators import implements
 from ._products import NAMES, row_by_row
 
 MOST_PACKAGES = 256
@@ -41,6 +43,8 @@ class Window(NamedTuple):
     behind: tuple[int, int]
     dilation: tuple[int, int]
     hasBias: bool
+    epilogue: Epilogue = Epilogue()
+    result: str = ""  # the result's type if not `type`
 
     def out(self) -> tuple[int, int]:
         rows, columns = ((x + p + q - d * (k - 1) - 1) // s + 1 for x, k, s, p, q, d in zip(self.x, self.kernel, self.stride, self.before, self.behind, self.dilation))
@@ -52,7 +56,14 @@ class Window(NamedTuple):
         if self.hasBias:
             operands.append(trace.argument((self.outputs,), self.type))
         attributes = f"strides = {list(self.stride)}, padding = {[*self.before, *self.behind]}, dilations = {list(self.dilation)}"
-        return trace.text("convolution", [trace.op("conv2d", operands, attributes, (self.images, *self.out(), self.outputs), self.type)])
+        shape = (self.images, *self.out(), self.outputs)
+        isPlain = not self.epilogue.steps and self.result in ("", self.type)
+        result = trace.op("conv2d", operands, attributes, shape, self.type if isPlain else "f32")
+        if not isPlain:
+            lies: dict[str, Shape] = {"scalar": (), "row": shape[-1:], "matrix": shape}
+            more = [trace.argument(lies[kind], type_) for kind, type_ in zip(self.epilogue.kinds, self.epilogue.types)]
+            result = written(trace, self.epilogue, result, more, lambda kind: trace.add(f"tensor.empty() : {tensor_type(lies[kind], 'f32')}", lies[kind], "f32"))
+        return trace.text("convolution", [narrowed(trace, result, self.result or self.type)])
 
 
 _kernels: dict[tuple[Window, str], _torch.Kernel] = {}  # by convolution and target
@@ -63,11 +74,15 @@ def lies_near(x: torch.Tensor) -> bool:
     return x.numel() > 0 and x.permute(0, 2, 3, 1).is_contiguous() and x.data_ptr() % 16 == 0
 
 
+def has_package(inputs: int, outputs: int, target: str) -> bool:
+    """Whether such convolutions have packages: other channels would be loaded element by element."""
+    return (target != "vulkan:lavapipe" or ON_CPU_DRIVER) and inputs % 8 == 0 and outputs % 8 == 0
+
+
 def _kernel(window: Window, target: str) -> _torch.Kernel | None:
     key = window, target
     if key not in _kernels:
-        # Other channels would be loaded element by element.
-        if (target == "vulkan:lavapipe" and not ON_CPU_DRIVER) or window.inputs % 8 or window.outputs % 8 or len(_kernels) >= MOST_PACKAGES:
+        if not has_package(window.inputs, window.outputs, target) or len(_kernels) >= MOST_PACKAGES:
             return None
         _kernels[key] = _torch.Kernel(compile_cached(window.text(), target), "convolution")
     return _kernels[key]
@@ -77,23 +92,43 @@ def convolve(out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: tor
     """Fills out [B, KO, Ho, Wo] from x [B, C, H, W] and weight [KO, C, R, S]; False where no package does that."""
     if out.dtype not in NAMES or not (lies_near(x) and lies_near(out)):
         return False
-    window = Window(
-        NAMES[out.dtype], x.shape[0], tuple(x.shape[2:]), x.shape[1], out.shape[1], tuple(weight.shape[2:]), tuple(stride), tuple(padding), tuple(padding), tuple(dilation), bias is not None
-    )
+    return _convolve(_window(x, weight, stride, padding, dilation, bias is not None), out, x, weight, [] if bias is None else [bias])
+
+
+def _window(x: torch.Tensor, weight: torch.Tensor, stride: list[int], padding: list[int], dilation: list[int], hasBias: bool) -> Window:
+    extents, taps = tuple(x.shape[2:]), tuple(weight.shape[2:])
+    return Window(NAMES[x.dtype], x.shape[0], extents, x.shape[1], weight.shape[0], taps, tuple(stride), tuple(padding), tuple(padding), tuple(dilation), hasBias)
+
+
+def _convolve(window: Window, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, operands: list[torch.Tensor]) -> bool:
     kernel = _kernel(window, target_of(out.device.index)) if window.out() == tuple(out.shape[2:]) else None
     if kernel is None:
         return False
     with torch.rdna.device(out.device):
-        _launch(kernel, x, row_by_row(weight.permute(0, 2, 3, 1)), bias, out)
+        _launch(kernel, x, row_by_row(weight.permute(0, 2, 3, 1)), operands, out)
     return True
 
 
-def _launch(kernel: _torch.Kernel, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor) -> None:
-    """x and out are [B, channels, rows, columns], the weight lies as the package has it."""
-    arguments = [x.permute(0, 2, 3, 1), weight]
-    if bias is not None:
-        arguments.append(row_by_row(bias))
-    kernel(arguments, [out.permute(0, 2, 3, 1)])
+@implements(torch.ops.greta.convolution.default)
+def _with_epilogue(
+    x: torch.Tensor, weight: torch.Tensor, operands: list[torch.Tensor], epilogue: str, stride: list[int], padding: list[int], dilation: list[int], dtype: torch.dtype
+) -> Any:
+    made = parsed(epilogue)
+    window = _window(x, weight, stride, padding, dilation, False)._replace(epilogue=made._replace(types=tuple(NAMES[one.dtype] for one in operands)), result=NAMES[dtype])
+    out = torch.empty((x.shape[0], weight.shape[0], *window.out()), dtype=dtype, device=x.device, memory_format=torch.channels_last)
+    if out.numel() == 0:
+        return out
+    near = x.contiguous(memory_format=torch.channels_last)
+    laid = [one.reshape(-1) if kind == "row" else one.permute(0, 2, 3, 1) if kind == "matrix" else one for kind, one in zip(made.kinds, operands)]
+    if not (lies_near(near) and lies_near(out) and _convolve(window, out, near, weight, laid)):
+        sums = torch.ops.aten.convolution.default(x, weight, None, stride, padding, dilation, False, [0, 0], 1)
+        out.copy_(computed(made, sums, operands, axis=-3))
+    return out
+
+
+def _launch(kernel: _torch.Kernel, x: torch.Tensor, weight: torch.Tensor, operands: list[torch.Tensor], out: torch.Tensor) -> None:
+    """x and out are [B, channels, rows, columns], the weight and the operands lie as the package has them."""
+    kernel([x.permute(0, 2, 3, 1), weight, *map(row_by_row, operands)], [out.permute(0, 2, 3, 1)])
 
 
 class _Phases(NamedTuple):
@@ -164,10 +199,10 @@ def input_gradient(out: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor, 
             BLOCK=block,
         )
         if not isSpread:
-            _launch(kernel, grad, turned, bias, out)
+            _launch(kernel, grad, turned, [] if bias is None else [bias], out)
             return True
         parts = torch.empty((grad.shape[0], channels, *window.out()), dtype=out.dtype, device=out.device, memory_format=torch.channels_last)
-        _launch(kernel, grad, turned, None, parts)
+        _launch(kernel, grad, turned, [], parts)
         positions = out.numel() // inputs
         width = min(triton.next_power_of_2(inputs), 128)
         height = max(1, 2048 // width)

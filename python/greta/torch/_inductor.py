@@ -1,6 +1,6 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
-Registered by torch's own hooks: the device's interface, its lines in generated code, and torch.rdna.Scheduling and its kin. Three places of torch have lists of
+Registered by torch's own hooks: the device's interface, its lines in generated code, and its code generation with a pass over graphs (_fusion.py). Three places of torch have lists of
 devices without a hook, and are changed here: GPU_TYPES (what is_gpu and get_gpu_type say), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py), and torch's fake convolutions (_layouts.py).
 """
 
@@ -146,10 +146,12 @@ def _register_code_generation(compile_fx: Any) -> None:
 
         _graphs.register(compile_fx, cudagraph_utils)
     from torch._inductor.decomposition import decompositions
-    from torch._inductor.codegen.common import DeviceOpOverrides, register_device_op_overrides
+    from torch._inductor.codegen.common import DeviceOpOverrides, register_backend_for_device, register_device_op_overrides
     from torch._inductor.codegen.triton import TritonScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
+
+    from . import _fusion
 
     class Overrides(DeviceOpOverrides):
         def import_get_raw_stream_as(self, name: str) -> str:
@@ -169,11 +171,7 @@ def _register_code_generation(compile_fx: Any) -> None:
 
     register_device_op_overrides(NAME, Overrides())
     decompositions.update({op: function for op, function in ops.references.items() if op._opname in ops.IN_GRAPHS})
-    # Inductor looks for these in the device's module.
-    torch.rdna.Scheduling = TritonScheduling
-    torch.rdna.PythonWrapperCodegen = PythonWrapperCodegen
-    torch.rdna.CppWrapperCodegen = PythonWrapperCodegen
-    torch.rdna.WrapperFxCodegen = WrapperFxCodegen
+    register_backend_for_device(NAME, TritonScheduling, PythonWrapperCodegen, PythonWrapperCodegen, WrapperFxCodegen, _fusion.Fusion())
 
 
 def _replace(before: Callable[..., Any], function: Callable[..., Any]) -> None:

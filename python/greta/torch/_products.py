@@ -8,6 +8,7 @@ of it; products with extents that do not divide 16 bytes, small ones and those b
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ from .._compile import compile_cached
 from .._trace import Shape, Trace, Value
 from ._device import target_of
 from ._dispatch import number_on
+from ._epilogues import Epilogue, narrowed, parsed, written
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, as_argument, aten, begin_of, counted, implements, number, reaches_far
 
 NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}  # of types in packages
@@ -28,15 +30,14 @@ LEAST_FIXED = 64 * 64  # elements of a weight that has a package of its own
 
 
 class Recipe(NamedTuple):
-    """A package's product: alpha * a @ b + beta * added, extents None where any will do."""
+    """A package's product: a @ b with an epilogue on its sums, extents None where any will do."""
 
     type: str
+    result: str
     isBatched: bool
     transposesA: bool
     transposesB: bool
-    added: str  # "", a "row" of N numbers, a "column" of M, or a "matrix"
-    scales: bool  # the product by alpha
-    scalesAdded: bool  # by beta
+    epilogue: Epilogue
     m: int | None = None
     n: int | None = None
     k: int | None = None
@@ -50,28 +51,14 @@ class Recipe(NamedTuple):
         attributes = [name for name, isSet in (("transpose_a", self.transposesA), ("transpose_b", self.transposesB)) if isSet]
         if self.n is None:
             attributes.append("greta.ranges = []")  # nothing is known to choose kernels by
-        isPlain = not (self.added or self.scales)
+        isPlain = not self.epilogue.steps and self.type == self.result
         result = trace.op("matmul", [a, b], ", ".join(attributes), shape, self.type if isPlain else "f32")
-        if isPlain:
-            return trace.text("product", [result])
-        # Sums are f32 to their end, and rounded once.
-        last = len(shape) - 1
-        empty = functools.lru_cache(None)(lambda: self._empty(trace, a, b, shape))
-        if self.scales:
-            result = result * _spread(trace, trace.argument((), "f32"), empty(), list(range(last + 1)))
-        if self.added:
-            lies = {"row": (self.n,), "column": (self.m,), "matrix": shape}[self.added]
-            added = _widened(trace, trace.argument(lies, self.type))
-            if self.scalesAdded:
-                factor = trace.argument((), "f32")
-                within = empty() if self.added == "matrix" else self._empty(trace, a, b, lies, -1 if self.added == "row" else -2)
-                added = added * _spread(trace, factor, within, list(range(len(lies))))
-            if self.added != "matrix":
-                added = _spread(trace, added, empty(), [dim for dim in range(last + 1) if dim != (last if self.added == "row" else last - 1)])
-            result = result + added
-        if self.type != "f32":
-            result = trace.add(f"arith.truncf {result.name} : {result.mlir} to {result.mlir.replace('xf32>', f'x{self.type}>')}", shape, self.type)
-        return trace.text("product", [result])
+        if not isPlain:  # sums are f32 to their end, and rounded once
+            lies: dict[str, Shape] = {"scalar": (), "row": (self.n,), "column": (self.m,), "matrix": shape}
+            operands = [trace.argument(lies[kind], type_) for kind, type_ in zip(self.epilogue.kinds, self.epilogue.types)]
+            dims = {"row": -1, "column": -2, "matrix": None}
+            result = written(trace, self.epilogue, result, operands, lambda kind: self._empty(trace, a, b, lies[kind], dims[kind]))
+        return trace.text("product", [narrowed(trace, result, self.result)])
 
     def _empty(self, trace: Trace, a: Value, b: Value, shape: Shape, only: int | None = None) -> Value:
         """A tensor of the result's shape, or of one of its dims, to be written."""
@@ -86,18 +73,6 @@ class Recipe(NamedTuple):
         sizes = ", ".join(extent(*sources[dim]) for dim, size in zip(dims, shape) if size is None)
         made = Value(trace, "", shape, "f32")
         return trace.add(f"tensor.empty({sizes}) : {made.mlir}", shape, "f32")
-
-
-def _widened(trace: Trace, value: Value) -> Value:
-    if value.type == "f32":
-        return value
-    wide = Value(trace, "", value.shape, "f32")
-    return trace.add(f"arith.extf {value.name} : {value.mlir} to {wide.mlir}", value.shape, "f32")
-
-
-def _spread(trace: Trace, value: Value, over: Value, dims: list[int]) -> Value:
-    """The value repeated along these dims of another's shape."""
-    return trace.add(f"linalg.broadcast ins({value.name} : {value.mlir}) outs({over.name} : {over.mlir}) dimensions = {dims}", over.shape, over.type)
 
 
 @functools.lru_cache(None)
@@ -140,40 +115,49 @@ def laid_out(x: torch.Tensor, turned: torch.Tensor) -> tuple[torch.Tensor, bool]
     return x.contiguous(), False
 
 
-def _added(added: torch.Tensor) -> tuple[torch.Tensor, str]:
-    """The summand of a product, as a package takes it."""
-    vector, kind = added, "matrix"
-    if not any(added.stride()[:-1]):
-        vector, kind = added[(0,) * (added.dim() - 1)], "row"
-    elif added.stride(-1) == 0 and not any(added.stride()[:-2]):
-        vector, kind = added[(0,) * (added.dim() - 2)][:, 0], "column"
-    return row_by_row(vector), kind
+def _adding(added: torch.Tensor | None, alpha: float, beta: float, index: int) -> tuple[Epilogue, list[torch.Tensor]]:
+    """The epilogue of addmm, alpha * sums + beta * added, with its operands; added has the result's shape, and may be expanded."""
+    kinds, operands, steps, result = [], [], [], "%0"
+    if alpha != 1:
+        kinds.append("scalar")
+        operands.append(number_on(index, float(alpha), torch.float32))
+        steps.append(("mul", "%0", "$0"))
+        result = "%1"
+    if added is not None:
+        vector, kind = added, "matrix"
+        if not any(added.stride()[:-1]):
+            vector, kind = added[(0,) * (added.dim() - 1)], "row"
+        elif added.stride(-1) == 0 and not any(added.stride()[:-2]):
+            vector, kind = added[(0,) * (added.dim() - 2)][:, 0], "column"
+        word = f"${len(kinds)}"
+        kinds.append(kind)
+        operands.append(vector)
+        if beta != 1:
+            steps.append(("mul", word, f"${len(kinds)}"))
+            word = f"%{len(steps)}"
+            kinds.append("scalar")
+            operands.append(number_on(index, float(beta), torch.float32))
+        steps.append(("add", result, word))
+    return Epilogue(tuple(kinds), tuple(NAMES[one.dtype] for one in operands), tuple(steps)), operands
 
 
-def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> None:
+def _product(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, epilogue: Epilogue, operands: Sequence[torch.Tensor]) -> None:
     """By a package; no memory of `out` is another's."""
     # A column is computed as a row, which has kernels of its own.
     isColumn = out.shape[-1] == 1 and out.shape[-2] > 1
     if out.mT.is_contiguous() and (isColumn or not out.is_contiguous()):
-        _product(b.mT, a.mT, out.mT, None if added is None else added.mT, alpha, beta)
+        turned = [one.mT if kind == "matrix" else one for kind, one in zip(epilogue.kinds, operands)]
+        _product(b.mT, a.mT, out.mT, epilogue.turned(), turned)
         return
     target = out
     if not out.is_contiguous() or out.data_ptr() % 16:
         out = torch.empty(out.shape, dtype=out.dtype, device=out.device)
     (a, transposesA), (b, transposesB) = (laid_out(one, one.mT) for one in (a, b))
-    arguments, lies = [a, b], ""
     with torch.rdna.device(out.device):
-        if alpha != 1:
-            arguments.append(number_on(out.device.index, float(alpha), torch.float32))
-        if added is not None:
-            vector, lies = _added(added)
-            arguments.append(vector)
-            if beta != 1:
-                arguments.append(number_on(out.device.index, float(beta), torch.float32))
-        kind = Recipe(NAMES[out.dtype], out.dim() == 3, transposesA, transposesB, lies, alpha != 1, added is not None and beta != 1)
+        kind = Recipe(NAMES[a.dtype], NAMES[out.dtype], out.dim() == 3, transposesA, transposesB, epilogue)
         k, m = a.shape[-2:] if transposesA else a.shape[:-3:-1]
         kernel = _kernel(kind, m, out.shape[-1], k, target_of(out.device.index))
-        kernel(arguments, [out])
+        kernel([a, b, *map(row_by_row, operands)], [out])
     if out is not target:
         target.copy_(out)
 
@@ -281,13 +265,13 @@ def gemm(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, added: torch.Tenso
         return out
     if added is not None:
         added = None if beta == 0 else added.expand(shape)
-    compute = _product if a.dtype in _DOTS else _sum
     memory = out.untyped_storage().data_ptr()  # DLPack gives memory a second storage
     if any(one is not None and one.untyped_storage().data_ptr() == memory for one in (a, b, added)):
-        made = torch.empty(shape, dtype=out.dtype, device=out.device)
-        compute(a, b, made, added, alpha, beta)
-        return out.copy_(made)
-    compute(a, b, out, added, alpha, beta)
+        return out.copy_(gemm(a, b, torch.empty(shape, dtype=out.dtype, device=out.device), added, alpha, beta))
+    if a.dtype in _DOTS:
+        _product(a, b, out, *_adding(added, alpha, beta, out.device.index))
+    else:
+        _sum(a, b, out, added, alpha, beta)
     return out
 
 
@@ -299,6 +283,16 @@ def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
 @implements(aten.addmm.out, aten.baddbmm.out)
 def _addmm(added: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1, out: torch.Tensor) -> Any:
     return gemm(a, b, out, added, alpha, beta)
+
+
+@implements(torch.ops.greta.product.default)
+def _with_epilogue(a: torch.Tensor, b: torch.Tensor, operands: list[torch.Tensor], epilogue: str, dtype: torch.dtype) -> torch.Tensor:
+    out = torch.empty((*a.shape[:-1], b.shape[-1]), dtype=dtype, device=a.device)
+    if out.numel():
+        shapes = {"scalar": (), "row": out.shape[-1:], "column": out.shape[-2:-1], "matrix": out.shape}
+        made = parsed(epilogue)
+        _product(a, b, out, made._replace(types=tuple(NAMES[one.dtype] for one in operands)), [one.reshape(shapes[kind]) for kind, one in zip(made.kinds, operands)])
+    return out
 
 
 @implements(aten.addmv.out)

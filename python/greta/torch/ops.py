@@ -13,6 +13,14 @@
     grouped_linear(x, weight, ends)       rows ends[g - 1] to ends[g] - 1 of x times weight[g]^T; rows behind the last end are 0
     cache_update(cache, new, positions)   writes new[:, :, i] to cache[:, :, positions[i]]; a position that there is not is left out
 
+torch.compile puts two more into its graphs (_fusion.py):
+
+    product(a, b, operands, epilogue, dtype)
+                                          a @ b [.., M, N] with the epilogue's steps (_epilogues.py) in f32, rounded to dtype; operands are numbers of an element, rows of N,
+                                          columns of M or matrices of the result's elements
+    convolution(x, weight, operands, epilogue, stride, padding, dilation, dtype)
+                                          likewise of 2 dimensions and one group, x [B, C, H, W], rows along C; the result's channels lie next to each other
+
 Norms, rope and swiglu compute narrow types in f32 and round once. All but paged_attention, cache_update and dequantize_q4 have gradients: of the scales, codes, cos and
 sin there are none. Operators without a kernel in _fused.py become one by Inductor (_eager.py), and parts of the kernels around them under torch.compile.
 """
@@ -24,6 +32,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from . import _epilogues
 
 _library = torch.library.Library("greta", "DEF")
 # The definition of each operator in torch's own operators: Inductor makes a kernel of it in eager mode, and inlines those of IN_GRAPHS into its graphs.
@@ -235,3 +245,32 @@ def _grouped_linear_gradients(grad: torch.Tensor, x: torch.Tensor, weight: torch
 
 _differentiate("linear_q4", lambda x, codes, scales: (codes, scales), _linear_q4_gradients)
 _differentiate("grouped_linear", lambda x, weight, ends: (x, weight, ends), _grouped_linear_gradients)
+
+
+#
+# Products and convolutions with what torch.compile finds behind them
+#
+
+
+def _product_fake(a: torch.Tensor, b: torch.Tensor, operands: list[torch.Tensor], epilogue: str, dtype: torch.dtype) -> torch.Tensor:
+    return a.new_empty((*a.shape[:-1], b.shape[-1]), dtype=dtype)
+
+
+@_define("product(Tensor a, Tensor b, Tensor[] operands, str epilogue, ScalarType dtype) -> Tensor", fake=_product_fake)
+def _product(a: torch.Tensor, b: torch.Tensor, operands: list[torch.Tensor], epilogue: str, dtype: torch.dtype) -> torch.Tensor:
+    return _epilogues.computed(_epilogues.parsed(epilogue), a.float() @ b.float(), operands).to(dtype).contiguous()
+
+
+def _convolution_fake(
+    x: torch.Tensor, weight: torch.Tensor, operands: list[torch.Tensor], epilogue: str, stride: list[int], padding: list[int], dilation: list[int], dtype: torch.dtype
+) -> torch.Tensor:
+    extents = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)]
+    return torch.empty((x.shape[0], weight.shape[0], *extents), dtype=dtype, device=x.device, memory_format=torch.channels_last)
+
+
+@_define("convolution(Tensor x, Tensor weight, Tensor[] operands, str epilogue, int[] stride, int[] padding, int[] dilation, ScalarType dtype) -> Tensor", fake=_convolution_fake)
+def _convolution(
+    x: torch.Tensor, weight: torch.Tensor, operands: list[torch.Tensor], epilogue: str, stride: list[int], padding: list[int], dilation: list[int], dtype: torch.dtype
+) -> torch.Tensor:
+    sums = torch.nn.functional.conv2d(x.float(), weight.float(), None, stride, padding, dilation)
+    return _epilogues.computed(_epilogues.parsed(epilogue), sums, operands, axis=-3).to(dtype).contiguous(memory_format=torch.channels_last)

@@ -1,0 +1,335 @@
+"""A pass of Inductor's for graphs with rdna: pointwise work behind a product or a convolution becomes a part of that kernel.
+
+In: the graph behind Inductor's own passes, where a layer is several nodes. Out: torch.ops.greta.product or .convolution in their place, with what follows as an epilogue.
+
+    mm(x, w) -> add(_, bias) -> mul(_, sigmoid(_)) -> mm    becomes    greta.product(x, w, [bias], "row: add %0 $0; ..") -> mm
+
+What follows grows node by node, in the graph's order, from the product on. It may end at a node if nothing before it is used by others, so no sums are stored twice. It ends at
+the last such node that a kernel of Inductor's would have stored anyway for others than its own: a product, a convolution, attention, or who called the graph. Everywhere
+else Inductor's kernel stays, with that work in it. What else such nodes read is an operand if it is stored, too, and is computed in the epilogue otherwise.
+
+Values are f32 from the sums to the result, as in Inductor's own kernels, and the sums are not rounded to the product's type in between.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._inductor import config
+from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from . import _convolution_packages, _eager, _epilogues
+from ._device import NAME, target_of
+from ._products import NAMES
+
+aten = torch.ops.aten
+prims = torch.ops.prims
+MOST_STEPS = 48
+MOST_OPERANDS = 9  # a launch has room for twelve buffers, factors and result included
+
+
+class Unfit(Exception):
+    """This is no part of an epilogue."""
+
+
+Write = Callable[..., str]  # of an op's name and words, a word
+
+
+def _scaled(op: str, write: Write, x: str, y: str, alpha: Any = 1) -> str:
+    return write(op, x, y if alpha == 1 else write("mul", y, _number(alpha)))
+
+
+def _power(write: Write, x: str, exponent: str) -> str:
+    if float(exponent) not in (2, 3):
+        raise Unfit
+    square = write("mul", x, x)
+    return square if float(exponent) == 2 else write("mul", square, x)
+
+
+def _clamped(write: Write, x: str, least: str | None = None, most: str | None = None) -> str:
+    above = x if least is None else write("max", x, least)
+    return above if most is None else write("min", above, most)
+
+
+def _direct(op: str) -> Callable[..., str]:
+    return lambda write, *words: write(op, *words)
+
+
+# What fuses: operators of a graph behind Inductor's decompositions, as steps of an epilogue.
+TAKEN: dict[Any, Callable[..., str]] = {
+    **{getattr(aten, name).Tensor: _direct(name) for name in ("mul", "div")},
+    **{getattr(aten, name).Tensor: functools.partial(_scaled, name) for name in ("add", "sub")},
+    **{getattr(aten, name).default: _direct(name) for name in ("neg", "abs", "exp", "erf", "tanh", "sqrt", "rsqrt")},
+    **{getattr(aten, name).Scalar: _direct(name) for name in _epilogues.TRUTHS},
+    aten.maximum.default: _direct("max"),
+    aten.minimum.default: _direct("min"),
+    aten.relu.default: lambda write, x: write("max", x, "0.0"),
+    aten.clamp_min.default: _direct("max"),
+    aten.clamp_max.default: _direct("min"),
+    aten.clamp.default: _clamped,
+    aten.sigmoid.default: lambda write, x: write("div", "1.0", write("add", write("exp", write("neg", x)), "1.0")),
+    aten.reciprocal.default: lambda write, x: write("div", "1.0", x),
+    aten.pow.Tensor_Scalar: _power,
+    aten.where.self: _direct("where"),
+    prims.convert_element_type.default: lambda write, x, _: x,  # values are f32 throughout
+}
+_TRUTHS = {getattr(aten, name).Scalar for name in _epilogues.TRUTHS}
+_RESHAPES = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
+_OTHER_VIEWS = ("unsqueeze.default", "squeeze.dim", "squeeze.dims", "permute.default", "transpose.int", "expand.default", "slice.Tensor", "select.int", "alias.default")
+_VIEWS = _RESHAPES | {operator.attrgetter(name)(aten) for name in _OTHER_VIEWS} | {operator.getitem}
+_ATTENTION = {"aten::_scaled_dot_product_fused_attention_overrideable", "aten::_scaled_dot_product_fused_attention_overrideable_backward"}
+
+
+def _number(value: Any) -> str:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise Unfit
+    return repr(float(value))
+
+
+def _equal(shape: Any, other: Any) -> bool:
+    return len(shape) == len(other) and all(statically_known_true(one == two) for one, two in zip(shape, other))
+
+
+def _is_ours(node: torch.fx.Node) -> bool:
+    """Whether this is a kernel of its own, not one of Inductor's."""
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    return node.target._schema.name in _eager.EXTERN | _ATTENTION or node.target.namespace == "greta"
+
+
+def _is_stored(node: torch.fx.Node) -> bool:
+    """Whether a node's result is in memory whatever is fused: others than Inductor's kernels make it or read it."""
+    return node.op != "call_function" or _is_ours(node) or _leaves_kernels(node) or (node.target in _VIEWS and _is_stored(node.args[0]))
+
+
+def _leaves_kernels(node: torch.fx.Node) -> bool:
+    return any(user.op == "output" or _is_ours(user) or (user.target in _VIEWS and _leaves_kernels(user)) for user in node.users)
+
+
+class _Region:
+    """A product or a convolution with the pointwise work that follows it, as far as it is found."""
+
+    def __init__(self, node: torch.fx.Node, order: dict[torch.fx.Node, int]):
+        self.order = order
+        self.words: dict[torch.fx.Node, str] = {node: "%0"}  # of nodes that the epilogue computes
+        self.sizes: dict[torch.fx.Node, Any] = {node: None}  # of members, the last reshape's
+        self.kinds: list[str] = []
+        self.operands: list[torch.fx.Node] = []
+        self.steps: list[tuple[str, ...]] = []
+        self.axis = -3 if node.target == aten.convolution.default else -1
+        self.node = node
+        self.width = node.meta["val"].shape[self.axis]
+        self.best: tuple[torch.fx.Node, int, int] | None = None
+        if not statically_known_true(self.width > 1):  # rows of one number would be those of any
+            raise Unfit
+        self.words[node] = self._begin()
+
+    def _begin(self) -> str:
+        """What the node adds to its sums."""
+        args = {argument.name: value for argument, value in zip(self.node.target._schema.arguments, self.node.args)} | self.node.kwargs
+        if self.node.target == aten.convolution.default:
+            self.factors = [args["input"], args["weight"]]
+            return "%0" if args["bias"] is None else self._write("add", "%0", self._row(args["bias"]))
+        if self.node.target in (aten.mm.default, aten.bmm.default):
+            self.factors = [args["self"], args["mat2"]]
+            return "%0"
+        self.factors = [args[name] for name in (("mat1", "mat2") if self.node.target == aten.addmm.default else ("batch1", "batch2"))]
+        alpha, beta = args.get("alpha", 1), args.get("beta", 1)
+        sums = "%0" if alpha == 1 else self._write("mul", "%0", _number(alpha))
+        if beta == 0:
+            return sums
+        added = self._word(args["self"], self.node.meta["val"].shape)
+        return self._write("add", sums, added if beta == 1 else self._write("mul", added, _number(beta)))
+
+    def _write(self, op: str, *words: str) -> str:
+        if len(self.steps) >= MOST_STEPS:
+            raise Unfit
+        self.steps.append((op, *words))
+        return f"%{len(self.steps)}"
+
+    def _operand(self, node: torch.fx.Node, kind: str) -> str:
+        value = node.meta["val"]
+        if value.dtype not in NAMES or value.device.type != NAME or len(self.operands) >= MOST_OPERANDS:
+            raise Unfit
+        if kind == "matrix" and not self._lies_well(value):
+            raise Unfit
+        self.kinds.append(kind)
+        self.operands.append(node)
+        return f"${len(self.operands) - 1}"
+
+    def _lies_well(self, value: torch.Tensor) -> bool:
+        return value.is_contiguous(memory_format=torch.channels_last if self.axis == -3 else torch.contiguous_format)
+
+    def _is_row(self, shape: Any) -> bool:
+        expected = [1] * (len(shape) + self.axis) + [self.width] + [1] * (-self.axis - 1)
+        return len(shape) >= -self.axis and _equal(shape, expected)
+
+    def _row(self, node: Any) -> str:
+        """A vector of the result's columns or channels, or a number: an operand, or computed of such."""
+        if not isinstance(node, torch.fx.Node):
+            return _number(node)
+        if node not in self.words:
+            value = node.meta.get("val")
+            if not isinstance(value, torch.Tensor) or not statically_known_true(value.numel() == self.width):
+                raise Unfit
+            if node.target in (aten.unsqueeze.default, aten.view.default, aten.reshape.default, aten.squeeze.dim):
+                self.words[node] = self._row(node.args[0])
+            elif node.target in TAKEN and not _is_stored(node):
+                self.words[node] = self._taken(node, self._row)
+            else:
+                self.words[node] = self._operand(node, "row")
+        return self.words[node]
+
+    def _word(self, node: Any, shape: Any) -> str:
+        """An operand of pointwise work whose result has a shape."""
+        if not isinstance(node, torch.fx.Node):
+            return _number(node)
+        if node in self.words:
+            return self.words[node]
+        if node.target == aten.full.default and node.args[0] == []:
+            return _number(node.args[1])
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            raise Unfit
+        if self._is_row(value.shape):
+            return self._row(node)
+        if not _equal(value.shape, shape):
+            raise Unfit
+        if _is_stored(node):
+            self.words[node] = self._operand(node, "matrix")
+        elif node.target in TAKEN:
+            self.words[node] = self._taken(node, lambda one: self._word(one, shape))
+        elif node.target in _RESHAPES and self._keeps_rows(node):
+            self.words[node] = self._word(node.args[0], node.args[0].meta["val"].shape)
+        else:
+            raise Unfit
+        return self.words[node]
+
+    def _taken(self, node: torch.fx.Node, word: Callable[[Any], str]) -> str:
+        """The steps of an operator of the table; `word` gives those of its arguments."""
+
+        def check(value: torch.fx.Node, isTruth: bool) -> None:
+            if value.target not in _TRUTHS if isTruth else value.meta["val"].dtype not in NAMES:
+                raise Unfit
+
+        if node.target not in _TRUTHS:
+            check(node, False)
+        for place, one in enumerate(node.args):
+            if isinstance(one, torch.fx.Node):
+                check(one, node.target == aten.where.self and place == 0)
+        if node.target == prims.convert_element_type.default:
+            return word(node.args[0])
+        return TAKEN[node.target](self._write, *(None if one is None else word(one) for one in node.args), **node.kwargs)
+
+    def _keeps_rows(self, node: torch.fx.Node) -> bool:
+        """Whether a reshape leaves rows (and for batches the matrices) as they are."""
+        before, after = node.args[0].meta["val"].shape, node.meta["val"].shape
+        kept = self.node.meta["val"].dim() - 1
+        return self.axis == -1 and min(len(before), len(after)) >= kept and _equal(before[-kept:], after[-kept:])
+
+    def _add(self, node: torch.fx.Node) -> None:
+        value = node.meta.get("val")
+        if node.op != "call_function" or not isinstance(value, torch.Tensor):
+            raise Unfit
+        members = [one for one in node.all_input_nodes if one in self.sizes]
+        shape = members[0].meta["val"].shape
+        sizes = self.sizes[members[0]]
+        if node.target in _RESHAPES and self._keeps_rows(node):
+            word, sizes = self.words[members[0]], node.args[1]
+        elif node.target in TAKEN and _equal(value.shape, shape) and all(_equal(one.meta["val"].shape, shape) for one in members):
+            word = self._taken(node, lambda one: self._word(one, shape))
+        else:
+            raise Unfit
+        self.words[node], self.sizes[node] = word, sizes
+
+    def grow(self) -> None:
+        queue = [(self.order[user], user) for user in self.node.users]
+        heapq.heapify(queue)
+        while queue:
+            _, node = heapq.heappop(queue)
+            if node in self.sizes:
+                continue
+            try:
+                self._add(node)
+            except Unfit:
+                return
+            for user in node.users:
+                heapq.heappush(queue, (self.order[user], user))
+            isWhole = self.words[node] == f"%{len(self.steps)}" and all(user in self.sizes for one in self.sizes if one is not node for user in one.users)
+            if isWhole and node.target not in _RESHAPES and node.meta["val"].dtype in NAMES and self._lies_well(node.meta["val"]) and _leaves_kernels(node):
+                self.best = node, len(self.steps), len(self.operands)
+
+
+def _replace(graph: torch.fx.Graph, region: _Region) -> None:
+    """Puts one node in the place of a region."""
+    assert region.best is not None
+    last, steps, operands = region.best
+    epilogue = _epilogues.Epilogue(tuple(region.kinds[:operands]), (), tuple(region.steps[:steps]))
+    args: list[Any] = [*region.factors, region.operands[:operands], str(epilogue)]
+    op = torch.ops.greta.product.default
+    if region.axis == -3:
+        args += region.node.args[3:6]
+        op = torch.ops.greta.convolution.default
+    args.append(last.meta["val"].dtype)
+
+    def made(op: Any, *args: Any) -> torch.fx.Node:
+        node = graph.call_function(op, args)
+        with last.meta["val"].fake_mode:
+            node.meta["val"] = op(*torch.fx.node.map_arg(args, lambda one: one.meta["val"]))
+        region.order[node] = region.order[last]
+        return node
+
+    with graph.inserting_before(last):
+        node = made(op, *args)
+        if region.sizes[last] is not None:
+            node = made(aten.reshape.default, node, region.sizes[last])
+    last.replace_all_uses_with(node)
+    for one in sorted(region.words, key=region.order.__getitem__, reverse=True):
+        if one.op == "call_function" and not one.users:
+            graph.erase_node(one)
+
+
+def _may_begin(node: torch.fx.Node) -> bool:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.device.type != NAME or value.dtype not in NAMES:
+        return False
+    if node.target != aten.convolution.default:
+        return node.args[-1].meta["val"].dtype == value.dtype
+    x, weight, _, stride, _, dilation, isTransposed, _, groups = node.args
+    x, weight = x.meta["val"], weight.meta["val"]
+    isPlain = not isTransposed and groups == 1 and x.dim() == 4 and len(stride) == len(dilation) == 2 and x.dtype == weight.dtype
+    isKnown = all(isinstance(size, int) for size in (*x.shape, *weight.shape))
+    near = all(one.is_contiguous(memory_format=torch.channels_last) for one in (x, value))
+    return isPlain and isKnown and near and _convolution_packages.has_package(x.shape[1], weight.shape[0], target_of(value.device.index or 0))
+
+
+class Fusion(CustomGraphModulePass):
+    def __call__(self, module: torch.fx.GraphModule) -> None:
+        if config.emulate_precision_casts:  # then sums are to be rounded as they are without torch.compile
+            return
+        graph = module.graph
+        order = {node: index for index, node in enumerate(graph.nodes)}
+        hasChanged = False
+        for node in list(graph.nodes):
+            if node.target not in (aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default) or not node.users or not _may_begin(node):
+                continue
+            try:
+                region = _Region(node, order)
+                region.grow()
+            except Unfit:
+                continue
+            if region.best is not None:
+                _replace(graph, region)
+                hasChanged = True
+        if hasChanged:
+            module.recompile()
+
+    def uuid(self) -> Any:
+        return get_hash_for_files((__file__, _epilogues.__file__))
