@@ -210,3 +210,39 @@ print((torch.sigmoid(x) * 2 + x).sum().item(), torch.compile(lambda x: (x.sin() 
         outputs.append(alone(program, XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta")))
         files.append({path for path in tmp_path.rglob("*") if path.is_file()})
     assert outputs[0] == outputs[1] and files[0] and files[1] == files[0]
+
+
+def test_operators_are_compiled_beforehand(alone, tmp_path):
+    """greta.torch.warm compiles operators for all sizes; another process takes them for sizes of its own at the first call, and compiles nothing."""
+    pytest.importorskip("torch")
+    caches = dict(XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta"))
+    said = alone("from greta.torch import warm\nprint(warm.main(['--dtypes=float16', '--only=^(mul|sum), 2']))", **caches)
+    assert "float16 mul, 2 dims: " in said and "float16 sum, 2 dims: " in said and said.splitlines()[-1] == "0", said
+    packages = {path for path in tmp_path.rglob("*.greta")}
+    said = alone(
+        "import torch, greta.torch\n"
+        "x = torch.arange(15).reshape(5, 3).half().to('rdna')\n"
+        "print((x * x.clone()).sum(-1).tolist())\n"
+        "from torch._dynamo.utils import counters\n"
+        "print(counters['inductor']['fxgraph_cache_hit'], counters['inductor']['fxgraph_cache_miss'])\n",
+        **caches,
+    )
+    assert said.splitlines() == ["[5.0, 50.0, 149.0, 302.0, 509.0]", "2 0"], said
+    assert packages and {path for path in tmp_path.rglob("*.greta")} == packages
+
+
+@pytest.mark.parametrize("argument, message", (("--dtypes=int64", "no types of floats"), ("--dtypes=of", "no types of floats"), ("--device=cpu", "no device of rdna"), ("--device=rdna:99", "--device=rdna:99: ")))
+def test_what_cannot_be_compiled_beforehand(rdna, capsys, argument, message):
+    from greta.torch import warm
+
+    with pytest.raises(SystemExit) as ended:
+        warm.main([argument])
+    assert ended.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_an_operator_that_has_no_kernel_is_told(rdna, capsys, monkeypatch):
+    from greta.torch import warm
+
+    monkeypatch.setattr(warm, "TABLE", {"geqrf": lambda make: rdna.geqrf(make(2))})
+    assert warm.main(["--dtypes=float32"]) == 1
+    assert "float32 geqrf: " in capsys.readouterr().out.replace("\n", " ")

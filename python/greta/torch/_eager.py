@@ -2,7 +2,7 @@
 
 An operator's call becomes a graph of one operator (`make_fx`, after Inductor's decompositions), and the graph a function by `compile_fx_inner`, without Dynamo.
 Which arguments share a function: those of equal types, sizes, strides and numbers. If an operator comes with a second set of sizes, a function for all sizes
-with such an order of strides is made, and its guards are asked each time. An operator in place, or with `out`, is the functional one and a copy into the argument,
+with such an order of strides is made, and its guards are asked each time; greta.torch.warm makes those of common operators beforehand. An operator in place, or with `out`, is the functional one and a copy into the argument,
 which Inductor makes one kernel.
 
 An operator that Inductor has no lowering for, or would hand back to itself, is left to others: NotImplemented.
@@ -10,11 +10,14 @@ An operator that Inductor has no lowering for, or would hand back to itself, is 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import os
+import pathlib
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -206,6 +209,8 @@ def _decompositions() -> dict[Any, Any]:
 
 
 def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, is_dynamic: bool) -> Callable[[list[Any]], Any]:
+    from torch._dynamo.source import ConstantSource
+    from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -214,11 +219,12 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
     shapes = ShapeEnv() if is_dynamic else None
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
 
-    def fake_of(tensor: torch.Tensor) -> Any:
+    def fake_of(index: int, tensor: torch.Tensor) -> Any:
         if not is_dynamic:
             return mode.from_tensor(tensor, static_shapes=True)
         sizes = [DimDynamic.STATIC if size == 1 else DimDynamic.DYNAMIC for size in tensor.shape]
-        return mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes))
+        # Sizes are named by the source, so that the graph of another process has the same names, and is found in Inductor's cache.
+        return mode.from_tensor(tensor, source=ConstantSource(f"tensor{index}"), symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes))
 
     def call(*tensors: Any) -> list[Any]:
         args, kwargs = arguments.with_tensors(tensors)
@@ -236,8 +242,10 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
             target.copy_(result)
         return []
 
-    with mode, torch._C._AutoDispatchBelowAutograd(), config.patch({"triton.autotune_pointwise": False}):
-        fakes = [fake_of(tensor) for tensor in arguments.tensors]
+    # Inductor caches graphs of a context with an environment of shapes.
+    context = tracing(TracingContext(mode)) if is_dynamic else contextlib.nullcontext()
+    with context, mode, torch._C._AutoDispatchBelowAutograd(), config.patch({"triton.autotune_pointwise": False}):
+        fakes = [fake_of(index, tensor) for index, tensor in enumerate(arguments.tensors)]
         module = make_fx(call, decomposition_table=_decompositions(), tracing_mode="real")(*fakes)
         _check_graph(module.graph)
         compile_fx.record_original_output_strides(module)
@@ -281,6 +289,43 @@ class _Guarded:
 #
 # Calls
 #
+
+
+# Kinds of calls that greta.torch.warm has compiled for all sizes, by a hash: a process takes that function from its first call on.
+
+
+def _warm_path() -> pathlib.Path:
+    return pathlib.Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]) / "greta-warm"
+
+
+@functools.lru_cache(None)
+def _warm() -> set[str]:
+    try:
+        return set(_warm_path().read_text().split())
+    except OSError:
+        return set()
+
+
+def _name_of(kind: Any) -> str:
+    return hashlib.sha256(repr(kind).encode()).hexdigest()[:32]
+
+
+def _note_warm(kind: Any) -> None:
+    if _running.__dict__.get("warms") and _name_of(kind) not in _warm():
+        _warm().add(_name_of(kind))
+        _warm_path().parent.mkdir(parents=True, exist_ok=True)
+        with _warm_path().open("a") as file:
+            file.write(_name_of(kind) + "\n")
+
+
+@contextlib.contextmanager
+def for_all_sizes() -> Iterator[None]:
+    """Operators that are called first in here are compiled for all sizes at once, in this process and those that come."""
+    _running.warms = True
+    try:
+        yield
+    finally:
+        _running.warms = False
 
 
 class Operator:
@@ -345,10 +390,11 @@ class Operator:
             if loose in self.loose and self.loose[loose].fits(arguments.tensors):
                 return self.loose[loose]
             run = None
-            if loose is not None and loose in self.loose_seen and loose not in self.loose:
+            if loose is not None and loose not in self.loose and (loose in self.loose_seen or _running.__dict__.get("warms") or _name_of(loose) in _warm()):
                 run = self._try(arguments, targets, True)
                 if run is not None:
                     self.loose[loose] = run
+                    _note_warm(loose)
                     return run
             self.loose_seen.add(loose)
             run = self._try(arguments, targets, False)
