@@ -124,6 +124,12 @@ def test_sizes_stay_dynamic(rdna):
         assert ran == dict(product=1, mm=1) and len(graphs) == 1
 
 
+def test_sizes_are_no_operands(rdna):
+    torch = rdna
+    a, b = tensors(torch, "float32", (18, 32), (32, 48))
+    check(torch, lambda a, b: (a.mm(b) * a.shape[0]).relu(), (a, b), dict(mm=1, generated=1), dynamic=True)
+
+
 def test_training(rdna):
     """Forward fuses what backward does not need; the mask of ReLU and its product with a gradient are one kernel, too."""
     torch = rdna

@@ -216,7 +216,7 @@ class _Region:
         """The steps of an operator of the table; `word` gives those of its arguments."""
 
         def check(value: torch.fx.Node, isTruth: bool) -> None:
-            if value.target not in _TRUTHS if isTruth else value.meta["val"].dtype not in NAMES:
+            if value.target not in _TRUTHS if isTruth else getattr(value.meta.get("val"), "dtype", None) not in NAMES:  # sizes have no type
                 raise Unfit
 
         if node.target not in _TRUTHS:
