@@ -354,7 +354,7 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
   let description = [{
     Takes the lane level. Launches with constant grids, workgroups of one size and no log become one `resident` launch of as many workgroups as run at a time. Its kernel has
     their bodies as phases, each a loop over its launch's grid, and a `greta_tile.grid_barrier` in front of a phase that touches what another since the last barrier wrote, or writes what
-    another read. What a phase reads of memory that nobody writes is loaded a tile ahead, for the first tile in front of that barrier. Functions whose arguments are memory
+    another read. A load of memory that nobody writes is made a tile ahead, for the first tile in front of that barrier. Functions whose arguments are memory
     (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
     A launch that would bring a lane's loops beyond `iterations` is not joined to those before it; a loop whose bounds are not constant counts once.
 
