@@ -162,8 +162,8 @@ Value WordExpander::wide(Value x) {
 }
 
 /// Without a minimum the addend is a zero, because AMD takes an f16 as it is
-/// only into sums of products. Where a weight would be NaN for its scale or
-/// minimum, less than half a place is added: a carry would make a number of it.
+/// only into sums of products. A carry would make a number of a NaN, so -1 is
+/// added in place of half a place if the scale or the minimum is one.
 void WordExpander::setFactor(Value scale, Value minimum) {
   factor = scale;
   addend = minimum ? minimum : fmul(scale, zeroOf(getF32Type()));
