@@ -13,7 +13,7 @@ struct Met {
   std::vector<std::string> Words; // the ranks', in their order
   // Rank 0 has one to each other rank, and these have one to rank 0.
   std::vector<Descriptor> Sockets;
-  uint64_t Staging = 0; // rank 0's number
+  uint64_t Staging = 0; // bytes of a slot, from rank 0
 };
 
 // `Address` is host:port or [host]:port. Ranks whose id or size are not rank
