@@ -383,7 +383,8 @@ def GretaTileCheckJoinedPass : Pass<"greta-tile-check-joined", "::mlir::ModuleOp
 
     - barriers over the grid stand in the entry block, count on from one to the next by the launch's workgroups, in one word that nobody else touches, and only the last, at the end, is `last`:
       all workgroups come to all of them, so that every wait ends, and the next launch finds zero;
-    - what touches other memory is a loop from `program_id 0` by the launch's workgroups to a constant, so that each tile is done once;
+    - what touches other memory is a loop from `program_id 0` by the launch's workgroups to a constant, so that each tile is done once, and hands
+      nothing to what is behind it; only loads of what nobody writes stand outside;
     - operands are memory of their own, and the counter is memory that the launch promises to hold zeros;
     - of two such loops between the same barriers neither writes through an argument that the other reads or writes;
 

@@ -186,6 +186,9 @@ LogicalResult Checker::checkPhase(Operation *op, const Touched &touched) {
            << workgroups
            << ", the launch's workgroups, to a constant: tiles are left out or "
               "done twice";
+  if (!loop->use_empty())
+    return op->emitOpError("hands what it read to what is behind it, which may "
+                           "be behind a later writer");
   for (auto &[other, its] : phases) {
     llvm::SmallBitVector both = touched.writes;
     both &= its.writes;

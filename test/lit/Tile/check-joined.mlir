@@ -324,7 +324,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 
 // -----
 
-// A load in front of a barrier is right if nobody writes what it reads, and a phase may hand on what it loaded.
+// A load in front of a barrier is right if nobody writes what it reads, and a phase's tile may hand to the next what it loaded.
 greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
@@ -351,7 +351,37 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 
 // -----
 
-// It is not if a phase writes that, be it behind the load.
+// It is not handed on to another phase, in front of which the memory was written again.
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %c4 = arith.constant 4 : i32
+  %c9 = arith.constant 9 : i32
+  %id = greta_tile.program_id 0
+  %c = arith.constant 1.0 : f32
+  // expected-error @below {{hands what it read to what is behind it, which may be behind a later writer}}
+  %read = scf.for %i = %id to %c9 step %c4 iter_args(%v = %c) -> f32 : i32 {
+    %next = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f32
+    scf.yield %next : f32
+  }
+  greta_tile.grid_barrier %met until 4 : !greta_tile.ptr<i32>
+  scf.for %i = %id to %c9 step %c4 : i32 {
+    greta_tile.ptr_store %c, %x[%i] align 4 : f32 -> !greta_tile.ptr<f32>
+  }
+  greta_tile.grid_barrier %met until 8 : !greta_tile.ptr<i32>
+  scf.for %i = %id to %c9 step %c4 : i32 {
+    greta_tile.ptr_store %read, %y[%i] align 4 : f32 -> !greta_tile.ptr<f32>
+  }
+  greta_tile.grid_barrier %met until 12 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) tied [0, -1, -1] zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+    : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
+  return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
+}
+
+// -----
+
+// Nor is it right if a phase writes that, be it behind the load.
 greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
