@@ -74,6 +74,7 @@ private:
   void addSum(BlockArgument carried);
   bool isNeededInIteration(Operation *op, const OpSet &ahead);
   OpSet runningAhead();
+  void addAddressesOfOpaque(OpSet &ahead);
   void dropNeededInIteration();
   void dropWhatIsWritten();
   void setOperands();
@@ -157,6 +158,24 @@ OpSet LoopBody::Analysis::runningAhead() {
   return ahead;
 }
 
+/// Adds blocks of addresses that only loads ahead need. Loads for matrices of
+/// unknown layout have to run ahead, as these are read from shared memory, so
+/// that a mask may share its blocks with the addresses.
+void LoopBody::Analysis::addAddressesOfOpaque(OpSet &ahead) {
+  auto isAddress = [&](Operation *op) {
+    return llvm::any_of(candidates, [&](auto &entry) {
+      auto dot = cast<DotOp>(entry.first->getOwner());
+      return dot.getMatrixAttr() && dot.getMatrixAttr().getOpaque() &&
+             entry.second.addresses.contains(op);
+    });
+  };
+  for (Operation &op : llvm::reverse(block->without_terminator()))
+    if (hasBlocks(&op) && isAddress(&op) &&
+        llvm::all_of(op.getUsers(),
+                     [&](Operation *user) { return ahead.contains(user); }))
+      ahead.insert(&op);
+}
+
 /// Whether an op that runs ahead is also needed in its own iteration. Scalars
 /// are computed again there, blocks are not.
 bool LoopBody::Analysis::isNeededInIteration(Operation *op,
@@ -175,6 +194,7 @@ bool LoopBody::Analysis::isNeededInIteration(Operation *op,
 void LoopBody::Analysis::dropNeededInIteration() {
   while (true) {
     OpSet ahead = runningAhead(), needed;
+    addAddressesOfOpaque(ahead);
     for (Operation *op : ahead)
       if (isNeededInIteration(op, ahead))
         needed.insert(op);
