@@ -295,7 +295,7 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
     where b is 4 and there are eight of them, and in words of `high`. The formats of GGUF are what a reader of its files makes of
     its blocks: scales and minima that blocks have as products are one f16 here. A scale of mxfp4 is the exponent of a power of two
-    plus 127 (OCP's e8m0); 0 is zero, and for a result of f16 it may be from 103 to 142, as f16 has these. 128 rows of e4m3_block share
+    plus 127 (OCP's e8m0); 0 is zero, and it may be from 103 to 142 for a result of f16, as f16 has these, and up to 248 for bf16. 128 rows of e4m3_block share
     their scales, as DeepSeek-V3's weights have them, with `group = 128`: `y[n, k] = w[n, k] * scales[n / 128, k / group]`.
 
     As `b` of a `greta.matmul` with `transpose_b` it becomes part of that kernel, and the weights are read as they are packed. The result's
