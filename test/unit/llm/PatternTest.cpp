@@ -158,6 +158,13 @@ TEST(Grammar, BoundsOfNumbers) {
     EXPECT_TRUE(fits(half, good)) << good;
   for (const char *bad : {"-2.5", "-2.50", "0", "-03", "-3.", "-3e1", "-.5"})
     EXPECT_FALSE(fits(half, bad)) << bad;
+  // A double beside 0.00008 is the nearest.
+  Grammar small = schema(
+      R"({"type": "number", "minimum": 8e-5, "exclusiveMaximum": 9.5e-5})");
+  for (const char *good : {"0.00008", "0.000080", "0.000094"})
+    EXPECT_TRUE(fits(small, good)) << good;
+  for (const char *bad : {"0.000079", "0.000095", "0.0000950", "0"})
+    EXPECT_FALSE(fits(small, bad)) << bad;
   const std::pair<const char *, const char *> wrong[] = {
       {R"({"type": "number", "minimum": "1"})", "'minimum' has to be a number"},
       {R"({"type": "number", "maximum": 1e15})", "below 1e15"},

@@ -4,9 +4,8 @@
 #include "grammar/Grammar.h"
 #include "model/Json.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 
 namespace greta::llm {
@@ -15,7 +14,8 @@ namespace {
 using Expression = GrammarBuilder::Expression;
 
 constexpr int64_t mostWhole = 999'999'999'999'999;
-constexpr size_t mostDigits = 24; // of a fraction
+constexpr size_t mostDigits = 24;      // of a fraction
+constexpr size_t mostBehindPoint = 20; // of a bound
 
 // A bound, or the distance of one from zero.
 struct NumberBound {
@@ -33,16 +33,18 @@ NumberBound boundOf(const OrderedJson &schema, const char *key) {
   NumberBound bound;
   bound.value = given.get<double>();
   std::string text = given.dump();
-  if (text.find('e') != text.npos) {
-    char decimal[64];
-    snprintf(decimal, sizeof(decimal), "%.20f", bound.value);
-    text = decimal;
-    if (strtod(decimal, nullptr) != bound.value)
-      throw std::runtime_error(std::string("'") + key +
-                               "' has more than 20 digits behind the point");
-  }
   if (text[0] == '-')
     text.erase(0, 1);
+  // The decimals as they are written: those of the double may be beside them.
+  if (size_t e = text.find('e'); e != text.npos) {
+    size_t behind = static_cast<size_t>(-std::stoi(text.substr(e + 1)));
+    text.erase(e);
+    text.erase(std::remove(text.begin(), text.end(), '.'), text.end());
+    if (text.size() + behind > mostBehindPoint + 1)
+      throw std::runtime_error(std::string("'") + key +
+                               "' has more than 20 digits behind the point");
+    text = "0." + std::string(behind - 1, '0') + text;
+  }
   size_t point = std::min(text.find('.'), text.size());
   bound.whole = std::stoll(text.substr(0, point));
   if (point < text.size())
