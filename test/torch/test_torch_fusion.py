@@ -52,6 +52,7 @@ CHAINS = {  # a function, shapes, and its kernels
     "residual": (lambda F, x, w, b, r: F.linear(x, w, b) + r, ((2, 9, 32), (48, 32), (48,), (2, 9, 48)), dict(product=1)),
     "factors": (lambda F, c, a, b, s: (c.addmm(a, b, alpha=0.5, beta=2) / s.sqrt().abs().add(1)).clamp(-1, 2), ((18, 48), (18, 32), (32, 48), (48,)), dict(product=1)),
     "batch": (lambda F, a, b, r: (a.bmm(b).sigmoid() - r).view(6, 7, 48), ((2, 21, 32), (2, 32, 48), (2, 21, 48)), dict(product=1)),
+    "mask of columns": (lambda F, a, b, c: (a.mm(b) + 1).where(c > 0, c), ((18, 32), (32, 48), (48,)), dict(product=1)),
     "columns": (lambda F, a, b: (a.mm(b) * 3).relu(), ((33, 32), (32, 2)), dict(product=1)),
 }
 

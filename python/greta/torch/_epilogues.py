@@ -97,7 +97,8 @@ def written(trace: Trace, epilogue: Epilogue, sums: Value, operands: Sequence[Va
     for number, (name, *words) in enumerate(epilogue.steps):
         given = [value(word) for word in words]
         kinds = {kind for _, kind in given} - {"scalar"} or {"scalar"}
-        kind = kinds.pop() if len(kinds) == 1 else "matrix"
+        # A truth is a matrix at once: `empty` makes no tensors of i1 to spread one into.
+        kind = kinds.pop() if len(kinds) == 1 and name not in TRUTHS else "matrix"
         alike = [one if of == kind else _spread(trace, one, of, empty(kind), kind) for one, of in given]
         types = ", ".join(one.mlir for one in (alike[:2] if name == "where" else alike[:1]))
         made = trace.add(f"{OPS[name][0]} {', '.join(one.name for one in alike)} : {types}", alike[0].shape, "i1" if name in TRUTHS else "f32")
