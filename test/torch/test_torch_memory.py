@@ -231,7 +231,17 @@ def test_operators_are_compiled_beforehand(alone, tmp_path):
     assert packages and {path for path in tmp_path.rglob("*.greta")} == packages
 
 
-@pytest.mark.parametrize("argument, message", (("--dtypes=int64", "no types of floats"), ("--dtypes=of", "no types of floats"), ("--device=cpu", "no device of rdna"), ("--device=rdna:99", "--device=rdna:99: ")))
+@pytest.mark.parametrize(
+    "argument, message",
+    (
+        ("--dtypes=int64", "no types of floats"),
+        ("--dtypes=of", "no types of floats"),
+        ("--only=(", "no regular expression"),
+        ("--only=absent", "no operator has such a name"),
+        ("--device=cpu", "no device of rdna"),
+        ("--device=rdna:99", "--device=rdna:99: "),
+    ),
+)
 def test_what_cannot_be_compiled_beforehand(rdna, capsys, argument, message):
     from greta.torch import warm
 

@@ -91,6 +91,12 @@ def main(arguments: Sequence[str]) -> int:
     if not all(isinstance(one, torch.dtype) and one.is_floating_point for one in types):
         parser.error(f"--dtypes={options.dtypes}: these are no types of floats of torch")
     try:
+        hasOperators = any(re.search(options.only, name) for name in TABLE)
+    except re.error as error:
+        parser.error(f"--only={options.only}: this is no regular expression: {error}")
+    if not hasOperators:
+        parser.error(f"--only={options.only}: no operator has such a name")
+    try:
         if torch.device(options.device).type != "rdna":
             raise RuntimeError("this is no device of rdna")
         torch.empty(1, device=options.device)
