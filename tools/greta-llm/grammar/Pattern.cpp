@@ -317,6 +317,12 @@ CharacterRanges Pattern::escaped(bool isListed, bool &isClass) {
     return single('\f');
   case 'v':
     return single('\v');
+  case 'c': {
+    uint32_t letter = next();
+    if (!(letter < 128 && isalpha(static_cast<int>(letter))))
+      badPattern();
+    return single(letter % 32);
+  }
   case 'x':
     return single(hexadecimal(2));
   case 'u': {
