@@ -54,8 +54,8 @@ struct SpaceEmitter::Patches {
   }
 };
 
-/// What numbers along K are: the tap, its row and column among taps and on the
-/// image, the channel, and the elements from a position's first tap to it.
+/// Numbers along K as the tap, its row and column among taps and on the image,
+/// the channel, and the elements from a position's first tap to it.
 struct SpaceEmitter::Taps {
   Value tap, along[2], moves[2], channel, shift;
 };

@@ -62,7 +62,7 @@ def _direct(op: str) -> Callable[..., str]:
     return lambda write, *words: write(op, *words)
 
 
-# What fuses: operators of a graph behind Inductor's decompositions, as steps of an epilogue.
+# Operators that fuse, of a graph behind Inductor's decompositions, as steps of an epilogue.
 TAKEN: dict[Any, Callable[..., str]] = {
     **{getattr(aten, name).Tensor: _direct(name) for name in ("mul", "div")},
     **{getattr(aten, name).Tensor: functools.partial(_scaled, name) for name in ("add", "sub")},

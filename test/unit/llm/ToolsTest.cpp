@@ -201,6 +201,7 @@ TEST(Tools, ParametersThatAreRefused) {
        "'maxLength' of a text is not supported"},
       {R"({"$ref": "#/$defs/a", "$defs": {"a": {}}})",
        "'$ref' of a function's parameters is not supported"},
+      {"[]", "anything but an object of parameters is not supported"},
       {R"({"properties": {"a>": {}}})", "a parameter whose name is empty"},
       {R"({"properties": {"a": {"enum": ["</parameter>"]}}})",
        "a text with </parameter> is not supported"},
