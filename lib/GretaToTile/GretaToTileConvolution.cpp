@@ -150,7 +150,8 @@ void SpaceEmitter::locatePositions(Patches &patches) {
                                     1),
                  column);
   };
-  // Of the column and the row; with channels last, of the image and the row.
+  // `dim` 1 gives the line of a position and its column. `dim` 0 gives the
+  // image of that line, where a GEMM has several, and the row in it.
   auto splitPosition = [&](unsigned dim) -> std::pair<Value, Value> {
     Value columns = positionsAlong(1);
     if (dim == 1)
