@@ -43,16 +43,10 @@ static unsigned wordsOf(Type type) {
   return llvm::divideCeil((vector ? vector.getNumElements() : 1) * bits, 32);
 }
 
-/// Whether an address is in an argument that nobody writes.
+/// An address in an argument that nobody writes is read-only.
 static bool isReadOnly(Value base, FuncOp kernel) {
-  while (Operation *op = base.getDefiningOp()) {
-    if (!isa<PtrAddOp, PtrCastOp>(op))
-      return false;
-    base = op->getOperand(0);
-  }
-  auto argument = dyn_cast<BlockArgument>(base);
-  return argument && argument.getOwner()->getParentOp() == kernel &&
-         kernel.getArgAttr(argument.getArgNumber(), readonlyName);
+  BlockArgument argument = argumentOf(base);
+  return argument && kernel.getArgAttr(argument.getArgNumber(), readonlyName);
 }
 
 /// Adds an op of a loop's body behind all that it is computed from there.
