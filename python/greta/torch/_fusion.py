@@ -4,9 +4,9 @@ In: the graph behind Inductor's own passes, where a layer is several nodes. Out:
 
     mm(x, w) -> add(_, bias) -> mul(_, sigmoid(_)) -> mm    becomes    greta.product(x, w, [bias], "row: add %0 $0; ..") -> mm
 
-What follows grows node by node, in the graph's order, from the product on. It may end at a node if nothing before it is used by others, so no sums are stored twice. It ends at
-the last such node that a kernel of Inductor's would have stored anyway for others than its own: a product, a convolution, attention, or who called the graph. Everywhere
-else Inductor's kernel stays, with that work in it. What else such nodes read is an operand if it is stored, too, and is computed in the epilogue otherwise.
+An epilogue grows from the product on, node by node in the graph's order. A node may be its last if no other node outside reads a value before it, so no sums are stored twice.
+The last one is the farthest such node whose result a product, a convolution, attention or the caller of the graph reads, because Inductor's kernel would have stored that result, too.
+If there is none, Inductor's kernel stays with the work in it. A value from elsewhere is an operand if it is stored in any case, else the epilogue computes it.
 
 Values are f32 from the sums to the result, as in Inductor's own kernels, and the sums are not rounded to the product's type in between.
 """
@@ -132,7 +132,7 @@ class _Region:
         self.words[node] = self._begin()
 
     def _begin(self) -> str:
-        """What the node adds to its sums."""
+        """Adds a bias or addmm's matrix to the sums."""
         args = {argument.name: value for argument, value in zip(self.node.target._schema.arguments, self.node.args)} | self.node.kwargs
         if self.node.target == aten.convolution.default:
             self.factors = [args["input"], args["weight"]]

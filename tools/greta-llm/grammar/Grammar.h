@@ -110,7 +110,7 @@ GrammarBuilder::Expression otherNames(GrammarBuilder &builder,
 
 // The texts in which a regular expression of JavaScript finds something, as
 // JSON has them between quotation marks. `any`: any character, as JSON has it.
-// Throws what is not supported.
+// Anything that is not supported is an exception.
 GrammarBuilder::Expression addPattern(GrammarBuilder &builder,
                                       const std::string &pattern,
                                       GrammarBuilder::Expression any);

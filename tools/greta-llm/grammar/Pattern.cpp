@@ -237,7 +237,7 @@ Expression Pattern::repeated(Expression one) {
   return b.repeat(one, least, most);
 }
 
-/// Behind '['.
+/// Reads a list of characters, whose '[' has been read.
 CharacterRanges Pattern::listed() {
   CharacterRanges ranges;
   bool isOthers = take('^');
@@ -278,8 +278,8 @@ uint32_t Pattern::hexadecimal(int digits) {
   return value;
 }
 
-/// Behind a backslash; in a list, or not. `isClass`: it is one for several
-/// characters.
+/// Reads an escape, whose backslash has been read, in a list of characters or
+/// outside of one. Sets `isClass` if the escape stands for several characters.
 CharacterRanges Pattern::escaped(bool isListed, bool &isClass) {
   static const CharacterRanges digits = {{'0', '9'}},
                                words = {{'0', '9'},

@@ -25,13 +25,14 @@ using ParameterKinds = std::map<std::string, std::set<std::string>>;
 std::map<std::string, ParameterKinds>
 kindsOfParameters(const nlohmann::ordered_json &tools);
 
-// All that a model may write between a function's tags, `schema` being that of
-// its parameters. Throws what of a schema is not supported.
+// The expression matches the arguments that a model may write between a
+// function's tags. `schema` is that of the function's parameters; a keyword
+// that is not supported is an exception.
 GrammarBuilder::Expression addParameters(GrammarBuilder &builder,
                                          const nlohmann::ordered_json &schema);
 
-// The arguments that a model wrote between a function's tags; none: it wrote
-// something else.
+// The arguments that a model wrote between a function's tags; nothing if the
+// text is something else.
 std::optional<nlohmann::ordered_json>
 readParameters(const std::string &text, const ParameterKinds &kinds);
 
