@@ -291,7 +291,8 @@ def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp">
   let description = [{
     A loop that multiplies loaded blocks into carried accumulators, and has no `greta_tile.pipeline`, gets the one that greta-configure's model finds fastest
     for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. Targets whose row does not say so (`schedulesLoops`) keep
-    what greta-tile-pipeline does without it.
+    what greta-tile-pipeline does without it. Dots of few rows that have no instruction, and whose operands are strided loads, get the one that takes operands from registers, where
+    the target has it, and their loop no stages.
 
     ```mlir
     scf.for %k iter_args(%c) { %a = load; %b = load; %d = dot %a, %b, %c }
@@ -299,7 +300,8 @@ def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp">
     scf.for %k iter_args(%c) { .. } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 16>}
     ```
   }];
-  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table">];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table">,
+                 Option<"matrix", "matrix", "bool", "true", "whether to use matrix instructions">];
 }
 
 def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {

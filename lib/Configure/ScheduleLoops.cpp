@@ -6,8 +6,9 @@
 // TileModel among those that fit the blocks of the loop, which are the tile,
 // and have the stages that the loop asks for (`greta_tile.stages`), if any
 // fits. Loops that no schedule of the model fits are left to
-// greta-tile-pipeline, but for those that have no registers for one: their
-// operands go from memory to the lanes that multiply them.
+// greta-tile-pipeline, but for those that have no registers for one, and those
+// of few rows, whose instruction takes operands from registers: their operands
+// go from memory to the lanes that multiply them.
 //
 //   scf.for %k iter_args(%c) { %a = load; %b = load; %d = dot %a, %b, %c }
 //     →  the same with greta_tile.pipeline = #greta_tile.pipeline<stages = 2,
@@ -213,6 +214,38 @@ static bool fillsRegisters(const Problem &problem, const Tile &tile,
          problem.rowsOfB && tile.k * problem.bytes >= line;
 }
 
+/// Operands go from memory to the lanes that multiply them.
+static PipelineAttr withoutStages(DotOp dot) {
+  return PipelineAttr::get(dot.getContext(), /*stages=*/0,
+                           /*slice=*/dot.getA().getType().getShape().back(),
+                           /*direct=*/0, /*hidden=*/0);
+}
+
+/// Gives dots that have no instruction the transposed one, which takes operands
+/// from registers, if they are alike, all that they multiply is loaded by
+/// strides, and the target has one for so few rows. Returns whether it did.
+static bool multipliesFewRows(const LoopBody &body, const TargetRow &row) {
+  DotOp first = body.dots.front();
+  bool areAlike = llvm::all_of(body.dots, [&](DotOp dot) {
+    return !dot.getMatrixAttr() &&
+           dot.getOperandTypes() == first.getOperandTypes();
+  });
+  // Behind loads through pointers multiply-adds are faster.
+  bool areLoaded =
+      llvm::all_of(body.operands, [](const LoadedOperand &operand) {
+        return operand.source.getDefiningOp<LoadOp>();
+      });
+  if (!areAlike || !areLoaded)
+    return false;
+  unsigned waves = first->getParentOfType<FuncOp>().getNumWaves();
+  auto *instruction = instructionFor(first, waves, row, /*inRegisters=*/true);
+  if (!instruction || !instruction->isSwapped)
+    return false;
+  for (DotOp dot : body.dots)
+    dot.setMatrixAttr(matrixAttr(dot.getContext(), *instruction, row));
+  return true;
+}
+
 /// The schedule of a loop by the model, of so many stages, 0: of any number;
 /// null: none fits.
 static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
@@ -244,10 +277,8 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   // Work behind the dots is hidden where matrix units run beside the vector
   // unit.
   if (!body.after.empty() && !row.tiles.slotsPerIssue)
-    return fillsRegisters(problem, tile, row)
-               ? PipelineAttr::get(loop.getContext(), /*stages=*/0,
-                                   /*slice=*/tile.k, /*direct=*/0, /*hidden=*/0)
-               : PipelineAttr();
+    return fillsRegisters(problem, tile, row) ? withoutStages(first)
+                                              : PipelineAttr();
   // Blocks that are computed beside the dots may move through shared memory.
   int64_t room = row.ldsBytes;
   auto moves = [&](Operation *op) { return movesBlocks(op, sums); };
@@ -317,8 +348,6 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
     const TargetRow *row = rowOfTarget(kernel, target);
     if (!row)
       return signalPassFailure();
-    if (!row->tiles.schedulesLoops)
-      return;
     SmallVector<std::pair<scf::ForOp, PipelineAttr>> chosen;
     std::optional<Facts> facts;
     kernel.walk([&](scf::ForOp loop) {
@@ -326,6 +355,13 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
           loop.getBody()->getOps<DotOp>().empty())
         return;
       LoopBody body(loop, /*rest=*/true);
+      int64_t stages = askedStages(loop, *row);
+      if (matrix && body.isGemm && !stages && multipliesFewRows(body, *row)) {
+        chosen.push_back({loop, withoutStages(body.dots.front())});
+        return;
+      }
+      if (!row->tiles.schedulesLoops)
+        return;
       // An inner loop with dots writes shared memory inside this one.
       bool hasInner = loop.getBody()
                           ->walk([](scf::ForOp inner) {
@@ -338,7 +374,6 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
         return;
       if (!facts)
         facts.emplace(kernel);
-      int64_t stages = askedStages(loop, *row);
       PipelineAttr attr = schedule(loop, body, *facts, *row, stages);
       if (!attr && stages)
         attr = schedule(loop, body, *facts, *row, /*stages=*/0);

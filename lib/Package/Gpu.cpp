@@ -90,7 +90,8 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
     buildFusedPipeline(passes, row, matrix, options);
   buildBlockPipeline(passes, row, matrix, launches);
   std::string target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaTileSchedulePass({target}));
+  passes.addNestedPass<tile::FuncOp>(
+      createGretaTileSchedulePass({target, matrix}));
   passes.addNestedPass<tile::FuncOp>(
       createGretaTileAssignLayoutsPass({target}));
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));

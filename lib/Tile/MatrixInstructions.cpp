@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Tile/MatrixInstructions.h"
+#include "Layouts/DotLayouts.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -105,4 +106,40 @@ tile::MatrixAttr greta::matrixAttr(MLIRContext *context,
                                toAttr(context, left, transposed),
                                toAttr(context, right, transposed),
                                toAttr(context, mi.accLayout, transposed));
+}
+
+const MatrixInstruction *greta::instructionFor(tile::DotOp dot, unsigned waves,
+                                               const TargetRow &row,
+                                               bool inRegisters) {
+  auto a = cast<RankedTensorType>(dot.getA().getType());
+  auto b = cast<RankedTensorType>(dot.getB().getType());
+  auto acc = cast<RankedTensorType>(dot.getResult().getType());
+  ArrayRef<int64_t> shape = acc.getShape();
+  int64_t m = shape[shape.size() - 2], n = shape.back(),
+          k = a.getShape().back();
+  int64_t batch = acc.getNumElements() / (m * n);
+  const MatrixInstruction *best = nullptr;
+  std::tuple<uint64_t, uint64_t, uint64_t> bestWorth;
+  for (const MatrixInstruction *mi :
+       instructionsFor(a.getElementType(), b.getElementType(), row.matrix, row,
+                       // Only the transposed instruction has 8 rows.
+                       inRegisters && m < 16)) {
+    bool isSum =
+        acc.getElementType().isF32() ? mi->acc == "f32" : mi->acc == "i32";
+    // Operands come out of registers, so it must be known who has what.
+    if (!isSum || !mi->accLayout.isKnown() || m % mi->m || n % mi->n ||
+        k % mi->k)
+      continue;
+    // In a chain a wave has rows of its own.
+    uint64_t tiles = batch * (m / mi->m) * (isChained(dot) ? 1 : n / mi->n);
+    uint64_t work = uint64_t(mi->m) * mi->n * mi->k;
+    uint64_t rate = mi->cycles ? work / mi->cycles : 0;
+    std::tuple<uint64_t, uint64_t, uint64_t> worth = {
+        std::min<uint64_t>(waves, tiles), rate, work};
+    if (worth > bestWorth) {
+      best = mi;
+      bestWorth = worth;
+    }
+  }
+  return best;
 }

@@ -64,46 +64,6 @@ static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
   return waves;
 }
 
-/// Returns the instruction for a dot, among those whose tiles make up its
-/// block: the one that keeps most waves busy, then the fastest, then the
-/// largest. Null: there is none.
-static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
-                                                  const TargetRow &row) {
-  auto a = cast<RankedTensorType>(dot.getA().getType());
-  auto b = cast<RankedTensorType>(dot.getB().getType());
-  auto acc = cast<RankedTensorType>(dot.getResult().getType());
-  ArrayRef<int64_t> shape = acc.getShape();
-  int64_t m = shape[shape.size() - 2], n = shape.back(),
-          k = a.getShape().back();
-  int64_t batch = acc.getNumElements() / (m * n);
-  const MatrixInstruction *best = nullptr;
-  std::tuple<uint64_t, uint64_t, uint64_t> bestWorth;
-  PipelineAttr pipeline = pipelineOf(dot);
-  // Only the transposed instruction has 8 rows.
-  bool inRegisters = m < 16 && pipeline && !pipeline.getStages();
-  for (const MatrixInstruction *mi :
-       instructionsFor(a.getElementType(), b.getElementType(), row.matrix, row,
-                       inRegisters)) {
-    bool isSum =
-        acc.getElementType().isF32() ? mi->acc == "f32" : mi->acc == "i32";
-    // Operands come out of registers, so it must be known who has what.
-    if (!isSum || !mi->accLayout.isKnown() || m % mi->m || n % mi->n ||
-        k % mi->k)
-      continue;
-    // In a chain a wave has rows of its own.
-    uint64_t tiles = batch * (m / mi->m) * (isChained(dot) ? 1 : n / mi->n);
-    uint64_t work = uint64_t(mi->m) * mi->n * mi->k;
-    uint64_t rate = mi->cycles ? work / mi->cycles : 0;
-    std::tuple<uint64_t, uint64_t, uint64_t> worth = {
-        std::min<uint64_t>(waves, tiles), rate, work};
-    if (worth > bestWorth) {
-      best = mi;
-      bestWorth = worth;
-    }
-  }
-  return best;
-}
-
 namespace {
 struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
   using GretaTileSetTargetPassBase::GretaTileSetTargetPassBase;
@@ -131,7 +91,10 @@ struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
       kernel.walk([&](DotOp dot) {
         if (dot.getMatrixAttr())
           return;
-        if (auto *instruction = chooseInstruction(dot, waves, row))
+        // Without stages a loop's operands come in registers.
+        PipelineAttr pipeline = pipelineOf(dot);
+        bool inRegisters = pipeline && !pipeline.getStages();
+        if (auto *instruction = instructionFor(dot, waves, row, inRegisters))
           dot.setMatrixAttr(matrixAttr(&getContext(), *instruction, row));
       });
   }

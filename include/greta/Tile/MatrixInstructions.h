@@ -19,6 +19,12 @@ instructionsFor(mlir::Type a, mlir::Type b,
                 llvm::ArrayRef<MatrixInstruction> available,
                 const TargetRow &row, bool inRegisters = false);
 
+/// Returns the instruction for a dot, among those whose tiles make up its
+/// block: the one that keeps most waves busy, then the fastest, then the
+/// largest. Null: there is none.
+const MatrixInstruction *instructionFor(tile::DotOp dot, unsigned waves,
+                                        const TargetRow &row, bool inRegisters);
+
 /// The instruction and where a wave of the target holds its operands; `opaque`
 /// takes layouts that are known for unknown.
 tile::MatrixAttr matrixAttr(mlir::MLIRContext *context,
