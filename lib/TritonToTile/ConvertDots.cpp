@@ -1,6 +1,7 @@
 //===- ConvertDots.cpp - Triton IR's dots ---------------------------------===//
 //
-// A microscaled dot becomes a dot of what its operands stand for, exactly:
+// A microscaled dot becomes a dot of what its operands stand for, exactly but
+// for the sign of zeros of e2m1, which greta_tile.dequant unpacks:
 //
 //   operand   e2m1, two in a byte along K; e4m3, e5m2; bf16, f16
 //   scale     a byte for 32 elements of K, 2^(s - 127) (e8m0), or an e4m3
@@ -10,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TritonToTile.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -40,15 +42,26 @@ class Unpacking : Arithmetic {
 public:
   Unpacking(Operation *op, ImplicitLocOpBuilder &b) : Arithmetic{b}, op(op) {}
 
-  /// Returns an operand in f32, times its scale if it has one. `k` is the
-  /// dimension of K, `packed` the dimension along which the two e2m1 of a byte
-  /// are neighbours.
+  /// Returns what an operand stands for, times its scale if it has one, in the
+  /// type that holds it. `k` is the dimension of K, `packed` the dimension
+  /// along which the two e2m1 of a byte are neighbours.
   FailureOr<Value> operand(Value value, StringRef format, Value scale,
                            unsigned k, unsigned packed);
 
 private:
-  Value halfBytes(Value bytes, unsigned packed);
+  Value halfBytes(Value bytes, unsigned packed, Value scales);
   FailureOr<Value> scales(Value scale, ArrayRef<int64_t> shape, unsigned k);
+  Value repeated(Value scales, ArrayRef<int64_t> shape, unsigned k);
+  Value reshape(Value block, ArrayRef<int64_t> shape) {
+    auto type = ::cast<RankedTensorType>(block.getType());
+    return tile::ReshapeOp::create(b, type.clone(shape), block);
+  }
+  Value trans(Value block, ArrayRef<int64_t> order) {
+    auto type = ::cast<RankedTensorType>(block.getType());
+    return tile::TransOp::create(
+        b, type.clone(mlir::applyPermutation(type.getShape(), order)), block,
+        order);
+  }
   Value cast(Value value, Type element) {
     Type type = tile::withElementType(value.getType(), element);
     return type == value.getType() ? value
@@ -63,67 +76,56 @@ private:
 };
 } // namespace
 
-/// Returns the floats of 4 bits in a block of bytes, the lower half first. Each
-/// has a sign, two bits of exponent and one of mantissa: 0, 0.5, 1, 1.5, 2, 3,
-/// 4, 6. With the bits in the places of sign, exponent and mantissa of an f16,
-/// the f16 is 2^-14 of the number.
-Value Unpacking::halfBytes(Value bytes, unsigned packed) {
-  auto as = [&](Type element) {
-    return tile::withElementType(bytes.getType(), element);
-  };
-  Type f32 = as(b.getF32Type());
-  Value word = arith::ExtUIOp::create(b, as(b.getI32Type()), bytes);
-  auto half = [&](unsigned first) -> Value {
-    auto moved = [&](unsigned shift, unsigned mask) -> Value {
-      Value bits = shl(word, number(word, shift));
-      return both(bits, number(bits, mask));
-    };
-    Value bits = either(moved(9 - first, 7 << 9), moved(12 - first, 1 << 15));
-    bits = arith::TruncIOp::create(b, as(b.getI16Type()), bits);
-    Value small = arith::BitcastOp::create(b, as(b.getF16Type()), bits);
-    return fmul(arith::ExtFOp::create(b, f32, small),
-                constantOf(f32, 1 << 14, b));
-  };
-  auto type = ::cast<RankedTensorType>(f32);
-  SmallVector<int64_t> pairs(type.getShape()), whole = pairs;
-  pairs.push_back(2);
+/// Returns the floats of 4 bits in a block of bytes, the lower half first, in
+/// f16, or times `scales`, which the eight of a word share, in bf16.
+Value Unpacking::halfBytes(Value bytes, unsigned packed, Value scales) {
+  SmallVector<int64_t> whole(
+      ::cast<RankedTensorType>(bytes.getType()).getShape());
+  SmallVector<int64_t> apart = whole, order, one(whole.size(), 1);
   whole[packed] *= 2;
-  Value both = tile::JoinOp::create(b, type.clone(pairs), half(0), half(4));
-  // The pair moves behind the dimension that it is part of.
-  SmallVector<int64_t> order;
-  for (int64_t dim = 0, rank = type.getRank(); dim < rank; ++dim) {
-    order.push_back(dim);
-    if (dim == packed)
-      order.push_back(rank);
+  apart[packed] /= 4;
+  apart.insert(apart.begin() + packed + 1, 2, 2);
+  // The bytes of a word come last.
+  llvm::append_range(order, llvm::seq<int64_t>(0, packed + 1));
+  llvm::append_range(order, llvm::seq<int64_t>(packed + 3, apart.size()));
+  order.append({packed + 1, packed + 2});
+  Value words = trans(reshape(bytes, apart), order);
+  words = arith::ExtUIOp::create(
+      b, tile::withElementType(words.getType(), b.getI32Type()), words);
+  for (int64_t bits : {8, 16}) {
+    auto pairs = ::cast<RankedTensorType>(words.getType());
+    Type half = pairs.clone(pairs.getShape().drop_back());
+    auto split = tile::SplitOp::create(b, half, half, words);
+    Value upper = split.getSecond();
+    words = either(split.getFirst(), shl(upper, number(upper, bits)));
   }
-  if (packed + 1 != type.getRank()) {
-    SmallVector<int64_t> moved;
-    for (int64_t dim : order)
-      moved.push_back(pairs[dim]);
-    both = tile::TransOp::create(b, type.clone(moved), both, order);
-  }
-  return tile::ReshapeOp::create(b, type.clone(whole), both);
+  auto single = [&](Type type, double value) {
+    return constantOf(RankedTensorType::get(one, type), value, b);
+  };
+  Type element = scales ? Type(b.getBF16Type()) : b.getF16Type();
+  return tile::DequantOp::create(
+      b, RankedTensorType::get(whole, element), words, /*high=*/Value(),
+      scales ? scales : single(element, 1), single(b.getI32Type(), 0),
+      *findWeightFormat("mxfp4"));
 }
 
-/// Returns the scale of each element. They come as [M, K / n] for A, and as
-/// [N, K / n] for B: n neighbours along K share one.
+/// Returns an operand's scales in f32, as many along K as there are groups.
+/// They come as [M, K / n] for A, and as [N, K / n] for B: n neighbours along K
+/// share one.
 FailureOr<Value> Unpacking::scales(Value scale, ArrayRef<int64_t> shape,
                                    unsigned k) {
   auto type = ::cast<RankedTensorType>(scale.getType());
   unsigned rank = shape.size();
   SmallVector<int64_t> expected(shape);
-  if (k + 1 != rank)
-    std::swap(expected[rank - 1], expected[rank - 2]);
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   int64_t groups = type.getRank() == rank ? type.getDimSize(rank - 1) : 0;
-  SmallVector<int64_t> outer(expected);
-  outer.back() = groups;
-  if (!groups || type.getShape() != ArrayRef<int64_t>(outer) ||
-      expected.back() % groups)
+  expected[k] = groups;
+  std::swap(order[k], order[rank - 1]);
+  if (!groups || shape[k] % groups ||
+      type.getShape() != ArrayRef(mlir::applyPermutation(expected, order)))
     return op->emitOpError("scales an operand of ")
            << RankedTensorType::get(shape, b.getF32Type()) << " by " << type
            << "; scales are [M, K / n] and [N, K / n]";
-  Type f32 = type.clone(b.getF32Type());
-  Value factor;
   if (type.getElementType().isInteger(8)) {
     Type i32 = type.clone(b.getI32Type());
     Value exponent = arith::ExtUIOp::create(b, i32, scale);
@@ -131,25 +133,24 @@ FailureOr<Value> Unpacking::scales(Value scale, ArrayRef<int64_t> shape,
     // 2^-127 is below the normal numbers, 255 is NaN.
     bits = select(isEqual(exponent, 0), number(exponent, 1 << 22), bits);
     bits = select(isEqual(exponent, 255), number(exponent, 0x7fc00000), bits);
-    factor = arith::BitcastOp::create(b, f32, bits);
+    scale = arith::BitcastOp::create(b, type.clone(b.getF32Type()), bits);
   } else if (isa<FloatType>(type.getElementType())) {
-    factor = cast(scale, b.getF32Type());
+    scale = cast(scale, b.getF32Type());
   } else {
     return op->emitOpError("has scales of ")
            << type.getElementType() << "; they are bytes (e8m0) or floats";
   }
-  auto blockType = ::cast<RankedTensorType>(f32);
-  SmallVector<int64_t> single(outer), repeated(outer);
-  single.push_back(1);
-  repeated.push_back(expected.back() / groups);
-  factor = tile::ReshapeOp::create(b, blockType.clone(single), factor);
-  factor = tile::BroadcastOp::create(b, blockType.clone(repeated), factor);
-  factor = tile::ReshapeOp::create(b, blockType.clone(expected), factor);
-  if (k + 1 == rank)
-    return factor;
-  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  std::swap(order[rank - 1], order[rank - 2]);
-  return Value(tile::TransOp::create(b, blockType.clone(shape), factor, order));
+  return k + 1 == rank ? scale : trans(scale, order);
+}
+
+/// Returns the scale of each element.
+Value Unpacking::repeated(Value scales, ArrayRef<int64_t> shape, unsigned k) {
+  auto type = ::cast<RankedTensorType>(scales.getType());
+  SmallVector<int64_t> wide(type.getShape());
+  wide.insert(wide.begin() + k + 1, 1);
+  scales = reshape(scales, wide);
+  wide[k + 1] = shape[k] / wide[k];
+  return reshape(tile::BroadcastOp::create(b, type.clone(wide), scales), shape);
 }
 
 FailureOr<Value> Unpacking::operand(Value value, StringRef format, Value scale,
@@ -161,34 +162,46 @@ FailureOr<Value> Unpacking::operand(Value value, StringRef format, Value scale,
                      .Case("bf16", b.getBF16Type())
                      .Case("fp16", b.getF16Type())
                      .Default(Type());
-  Value wide;
-  if (format == "e2m1" && type.getElementType().isInteger(8)) {
-    wide = halfBytes(value, packed);
-  } else if (element &&
-             type.getElementTypeBitWidth() == element.getIntOrFloatBitWidth()) {
-    if (type.getElementType() != element)
-      value = arith::BitcastOp::create(b, type.clone(element), value);
-    wide = cast(value, b.getF32Type());
-  } else {
+  bool isPacked = format == "e2m1" && type.getElementType().isInteger(8) &&
+                  type.getDimSize(packed) % 4 == 0;
+  if (!isPacked && (!element || type.getElementTypeBitWidth() !=
+                                    element.getIntOrFloatBitWidth()))
     return op->emitOpError("multiplies ")
            << type << " as '" << format
-           << "'; operands are e2m1 in bytes, e4m3, e5m2, bf16 or fp16";
+           << "'; operands are e2m1 in bytes, at least eight along the packed "
+              "dimension, e4m3, e5m2, bf16 or fp16";
+  SmallVector<int64_t> shape(type.getShape());
+  if (isPacked)
+    shape[packed] *= 2;
+  Value factors;
+  bool isShared = false; // whether the numbers of a word have one scale
+  if (scale) {
+    FailureOr<Value> found = scales(scale, shape, k);
+    if (failed(found))
+      return failure();
+    factors = *found;
+    auto type = ::cast<RankedTensorType>(factors.getType());
+    isShared = k == packed && shape[k] / type.getDimSize(k) % 8 == 0;
   }
+  if (isPacked) {
+    value = halfBytes(value, packed, isShared ? factors : Value());
+    if (isShared)
+      return value;
+  } else if (type.getElementType() != element) {
+    value = arith::BitcastOp::create(b, type.clone(element), value);
+  }
+  value = cast(value, b.getF32Type());
   Type product =
       element && element.isF16() ? b.getF32Type() : Type(b.getBF16Type());
-  if (scale) {
-    FailureOr<Value> factor =
-        scales(scale, ::cast<RankedTensorType>(wide.getType()).getShape(), k);
-    if (failed(factor))
-      return failure();
-    wide = fmul(wide, *factor);
+  if (factors) {
+    value = fmul(value, repeated(factors, shape, k));
     if (element && element.isBF16())
       product = b.getF32Type();
   }
   if (product.isF32())
-    return wide;
+    return value;
   return Value(arith::TruncFOp::create(
-      b, tile::withElementType(wide.getType(), product), wide));
+      b, tile::withElementType(value.getType(), product), value));
 }
 
 LogicalResult OpConverter::convert(DotScaledOp op) {

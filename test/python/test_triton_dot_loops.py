@@ -68,3 +68,30 @@ def test_loop_with_dots_in_another(device, n, m):
     nested[(1,)](a, b, out, n, m, 96)
     part = lambda count: a[:, : 32 * count].astype(float) @ b[: 32 * count].astype(float)
     assert (out == part(n) + n * part(m)).all()
+
+
+@triton.jit
+def packed_across(a, a_scale, b, b_scale, out, K: tl.constexpr, M: tl.constexpr):
+    # Two e2m1 of a byte are neighbours along M and N.
+    i, pairs, k, groups = tl.arange(0, M), tl.arange(0, M // 2), tl.arange(0, 64), tl.arange(0, 2)
+    total = tl.zeros((M, M), tl.float32)
+    for o in range(0, K, 64):
+        x = tl.load(a + pairs[:, None] + (o + k[None, :]) * (M // 2))
+        y = tl.load(b + pairs[None, :] + (o + k[:, None]) * (M // 2))
+        s = tl.load(a_scale + i[:, None] * (K // 32) + o // 32 + groups[None, :])
+        t = tl.load(b_scale + i[:, None] * (K // 32) + o // 32 + groups[None, :])
+        total = tl.dot_scaled(x, s, "e2m1", y, t, "e2m1", total, lhs_k_pack=False, rhs_k_pack=False)
+    tl.store(out + i[:, None] * M + i[None, :], total)
+
+
+def test_numbers_of_four_bits_across(device):
+    """The numbers of a word lie along M or N, matrix instructions want neighbours along K."""
+    rng, k, m = np.random.default_rng(3), 128, 64
+    table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float64)
+    table = np.concatenate([table, -table])
+    packed = [rng.integers(0, 256, (k, m // 2)).astype(np.uint8) for _ in "ab"]
+    scales = [rng.integers(126, 129, (m, k // 32)).astype(np.uint8) for _ in "ab"]
+    numbers = [table[np.stack([p & 15, p >> 4], -1).reshape(k, m)].T * np.repeat(2.0 ** (s - 127.0), 32, 1) for p, s in zip(packed, scales)]
+    out = np.zeros((m, m), np.float32)
+    packed_across[(1,)](packed[0], scales[0], packed[1], scales[1], out, k, m)
+    assert (out == numbers[0] @ numbers[1].T).all()

@@ -384,9 +384,9 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
     deep = wishes.deepRun;
     run = 1;
   } else if (wishes.depth >= 0 && wishes.depth != fastest) {
-    deep = std::min(wishes.deepRun,
-                    std::max<int64_t>(1, perLane / std::min<int64_t>(run, 4)));
-    run = std::min(run, std::max<int64_t>(1, perLane / deep));
+    int64_t least = std::max(wishes.leastRun, std::min<int64_t>(run, 4));
+    deep = std::min(wishes.deepRun, std::max<int64_t>(1, perLane / least));
+    run = std::max(wishes.leastRun, std::min(run, perLane / deep));
   }
   for (int64_t n = 1; n < run && left[fastest] > 1; n *= 2)
     take(bases[0], fastest);

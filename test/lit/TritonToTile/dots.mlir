@@ -34,127 +34,81 @@ tt.func public @dots(%p: !tt.ptr<f32>, %f: f32, %h: f16, %i: i8) {
 // CHECK: %[[V5:[a-z0-9_]+]] = greta_tile.splat %[[V3]] : tensor<64x32xi8>
 // CHECK: %[[V6:[a-z0-9_]+]] = greta_tile.splat %[[V3]] : tensor<32x2xi8>
 // CHECK: %[[V7:[a-z0-9_]+]] = greta_tile.splat %[[V8:[a-z0-9_]+]] : tensor<64x32xbf16>
-// CHECK: %[[V9:[a-z0-9_]+]] = arith.extui %[[V2]] : tensor<16x32xi8> to tensor<16x32xi32>
-// CHECK: %[[V10:[a-z0-9_]+]] = arith.constant dense<9> : tensor<16x32xi32>
-// CHECK: %[[V11:[a-z0-9_]+]] = arith.shli %[[V9]], %[[V10]] : tensor<16x32xi32>
-// CHECK: %[[V12:[a-z0-9_]+]] = arith.constant dense<3584> : tensor<16x32xi32>
-// CHECK: %[[V13:[a-z0-9_]+]] = arith.andi %[[V11]], %[[V12]] : tensor<16x32xi32>
-// CHECK: %[[V14:[a-z0-9_]+]] = arith.constant dense<12> : tensor<16x32xi32>
-// CHECK: %[[V15:[a-z0-9_]+]] = arith.shli %[[V9]], %[[V14]] : tensor<16x32xi32>
-// CHECK: %[[V16:[a-z0-9_]+]] = arith.constant dense<32768> : tensor<16x32xi32>
-// CHECK: %[[V17:[a-z0-9_]+]] = arith.andi %[[V15]], %[[V16]] : tensor<16x32xi32>
-// CHECK: %[[V18:[a-z0-9_]+]] = arith.ori %[[V13]], %[[V17]] : tensor<16x32xi32>
-// CHECK: %[[V19:[a-z0-9_]+]] = arith.trunci %[[V18]] : tensor<16x32xi32> to tensor<16x32xi16>
-// CHECK: %[[V20:[a-z0-9_]+]] = arith.bitcast %[[V19]] : tensor<16x32xi16> to tensor<16x32xf16>
-// CHECK: %[[V21:[a-z0-9_]+]] = arith.extf %[[V20]] : tensor<16x32xf16> to tensor<16x32xf32>
-// CHECK: %[[V22:[a-z0-9_]+]] = arith.constant dense<1.638400e+04> : tensor<16x32xf32>
-// CHECK: %[[V23:[a-z0-9_]+]] = arith.mulf %[[V21]], %[[V22]] : tensor<16x32xf32>
-// CHECK: %[[V24:[a-z0-9_]+]] = arith.constant dense<5> : tensor<16x32xi32>
-// CHECK: %[[V25:[a-z0-9_]+]] = arith.shli %[[V9]], %[[V24]] : tensor<16x32xi32>
-// CHECK: %[[V26:[a-z0-9_]+]] = arith.constant dense<3584> : tensor<16x32xi32>
-// CHECK: %[[V27:[a-z0-9_]+]] = arith.andi %[[V25]], %[[V26]] : tensor<16x32xi32>
-// CHECK: %[[V28:[a-z0-9_]+]] = arith.constant dense<8> : tensor<16x32xi32>
-// CHECK: %[[V29:[a-z0-9_]+]] = arith.shli %[[V9]], %[[V28]] : tensor<16x32xi32>
-// CHECK: %[[V30:[a-z0-9_]+]] = arith.constant dense<32768> : tensor<16x32xi32>
-// CHECK: %[[V31:[a-z0-9_]+]] = arith.andi %[[V29]], %[[V30]] : tensor<16x32xi32>
-// CHECK: %[[V32:[a-z0-9_]+]] = arith.ori %[[V27]], %[[V31]] : tensor<16x32xi32>
-// CHECK: %[[V33:[a-z0-9_]+]] = arith.trunci %[[V32]] : tensor<16x32xi32> to tensor<16x32xi16>
-// CHECK: %[[V34:[a-z0-9_]+]] = arith.bitcast %[[V33]] : tensor<16x32xi16> to tensor<16x32xf16>
-// CHECK: %[[V35:[a-z0-9_]+]] = arith.extf %[[V34]] : tensor<16x32xf16> to tensor<16x32xf32>
-// CHECK: %[[V36:[a-z0-9_]+]] = arith.constant dense<1.638400e+04> : tensor<16x32xf32>
-// CHECK: %[[V37:[a-z0-9_]+]] = arith.mulf %[[V35]], %[[V36]] : tensor<16x32xf32>
-// CHECK: %[[V38:[a-z0-9_]+]] = greta_tile.join %[[V23]], %[[V37]] : tensor<16x32xf32> -> tensor<16x32x2xf32>
-// CHECK: %[[V39:[a-z0-9_]+]] = greta_tile.reshape %[[V38]] : tensor<16x32x2xf32> -> tensor<16x64xf32>
-// CHECK: %[[V40:[a-z0-9_]+]] = arith.extui %[[V4]] : tensor<16x2xi8> to tensor<16x2xi32>
-// CHECK: %[[V41:[a-z0-9_]+]] = arith.constant dense<23> : tensor<16x2xi32>
-// CHECK: %[[V42:[a-z0-9_]+]] = arith.shli %[[V40]], %[[V41]] : tensor<16x2xi32>
-// CHECK: %[[V43:[a-z0-9_]+]] = arith.constant dense<0> : tensor<16x2xi32>
-// CHECK: %[[V44:[a-z0-9_]+]] = arith.cmpi eq, %[[V40]], %[[V43]] : tensor<16x2xi32>
-// CHECK: %[[V45:[a-z0-9_]+]] = arith.constant dense<4194304> : tensor<16x2xi32>
-// CHECK: %[[V46:[a-z0-9_]+]] = arith.select %[[V44]], %[[V45]], %[[V42]] : tensor<16x2xi1>, tensor<16x2xi32>
-// CHECK: %[[V47:[a-z0-9_]+]] = arith.constant dense<255> : tensor<16x2xi32>
-// CHECK: %[[V48:[a-z0-9_]+]] = arith.cmpi eq, %[[V40]], %[[V47]] : tensor<16x2xi32>
-// CHECK: %[[V49:[a-z0-9_]+]] = arith.constant dense<2143289344> : tensor<16x2xi32>
-// CHECK: %[[V50:[a-z0-9_]+]] = arith.select %[[V48]], %[[V49]], %[[V46]] : tensor<16x2xi1>, tensor<16x2xi32>
-// CHECK: %[[V51:[a-z0-9_]+]] = arith.bitcast %[[V50]] : tensor<16x2xi32> to tensor<16x2xf32>
-// CHECK: %[[V52:[a-z0-9_]+]] = greta_tile.reshape %[[V51]] : tensor<16x2xf32> -> tensor<16x2x1xf32>
-// CHECK: %[[V53:[a-z0-9_]+]] = greta_tile.broadcast %[[V52]] : tensor<16x2x1xf32> -> tensor<16x2x32xf32>
-// CHECK: %[[V54:[a-z0-9_]+]] = greta_tile.reshape %[[V53]] : tensor<16x2x32xf32> -> tensor<16x64xf32>
-// CHECK: %[[V55:[a-z0-9_]+]] = arith.mulf %[[V39]], %[[V54]] : tensor<16x64xf32>
-// CHECK: %[[V56:[a-z0-9_]+]] = arith.truncf %[[V55]] : tensor<16x64xf32> to tensor<16x64xbf16>
-// CHECK: %[[V57:[a-z0-9_]+]] = arith.bitcast %[[V5]] : tensor<64x32xi8> to tensor<64x32xf8E4M3FN>
-// CHECK: %[[V58:[a-z0-9_]+]] = arith.extf %[[V57]] : tensor<64x32xf8E4M3FN> to tensor<64x32xf32>
-// CHECK: %[[V59:[a-z0-9_]+]] = arith.extui %[[V6]] : tensor<32x2xi8> to tensor<32x2xi32>
-// CHECK: %[[V60:[a-z0-9_]+]] = arith.constant dense<23> : tensor<32x2xi32>
-// CHECK: %[[V61:[a-z0-9_]+]] = arith.shli %[[V59]], %[[V60]] : tensor<32x2xi32>
-// CHECK: %[[V62:[a-z0-9_]+]] = arith.constant dense<0> : tensor<32x2xi32>
-// CHECK: %[[V63:[a-z0-9_]+]] = arith.cmpi eq, %[[V59]], %[[V62]] : tensor<32x2xi32>
-// CHECK: %[[V64:[a-z0-9_]+]] = arith.constant dense<4194304> : tensor<32x2xi32>
-// CHECK: %[[V65:[a-z0-9_]+]] = arith.select %[[V63]], %[[V64]], %[[V61]] : tensor<32x2xi1>, tensor<32x2xi32>
-// CHECK: %[[V66:[a-z0-9_]+]] = arith.constant dense<255> : tensor<32x2xi32>
-// CHECK: %[[V67:[a-z0-9_]+]] = arith.cmpi eq, %[[V59]], %[[V66]] : tensor<32x2xi32>
-// CHECK: %[[V68:[a-z0-9_]+]] = arith.constant dense<2143289344> : tensor<32x2xi32>
-// CHECK: %[[V69:[a-z0-9_]+]] = arith.select %[[V67]], %[[V68]], %[[V65]] : tensor<32x2xi1>, tensor<32x2xi32>
-// CHECK: %[[V70:[a-z0-9_]+]] = arith.bitcast %[[V69]] : tensor<32x2xi32> to tensor<32x2xf32>
-// CHECK: %[[V71:[a-z0-9_]+]] = greta_tile.reshape %[[V70]] : tensor<32x2xf32> -> tensor<32x2x1xf32>
-// CHECK: %[[V72:[a-z0-9_]+]] = greta_tile.broadcast %[[V71]] : tensor<32x2x1xf32> -> tensor<32x2x32xf32>
-// CHECK: %[[V73:[a-z0-9_]+]] = greta_tile.reshape %[[V72]] : tensor<32x2x32xf32> -> tensor<32x64xf32>
-// CHECK: %[[V74:[a-z0-9_]+]] = greta_tile.trans %[[V73]] [1, 0] : tensor<32x64xf32> -> tensor<64x32xf32>
-// CHECK: %[[V75:[a-z0-9_]+]] = arith.mulf %[[V58]], %[[V74]] : tensor<64x32xf32>
-// CHECK: %[[V76:[a-z0-9_]+]] = arith.truncf %[[V75]] : tensor<64x32xf32> to tensor<64x32xbf16>
-// CHECK: %[[V77:[a-z0-9_]+]] = greta_tile.dot %[[V56]], %[[V76]], %[[V0]] : tensor<16x64xbf16>, tensor<64x32xbf16> -> tensor<16x32xf32>
-// CHECK: %[[V78:[a-z0-9_]+]] = arith.extui %[[V2]] : tensor<16x32xi8> to tensor<16x32xi32>
-// CHECK: %[[V79:[a-z0-9_]+]] = arith.constant dense<9> : tensor<16x32xi32>
-// CHECK: %[[V80:[a-z0-9_]+]] = arith.shli %[[V78]], %[[V79]] : tensor<16x32xi32>
-// CHECK: %[[V81:[a-z0-9_]+]] = arith.constant dense<3584> : tensor<16x32xi32>
-// CHECK: %[[V82:[a-z0-9_]+]] = arith.andi %[[V80]], %[[V81]] : tensor<16x32xi32>
-// CHECK: %[[V83:[a-z0-9_]+]] = arith.constant dense<12> : tensor<16x32xi32>
-// CHECK: %[[V84:[a-z0-9_]+]] = arith.shli %[[V78]], %[[V83]] : tensor<16x32xi32>
-// CHECK: %[[V85:[a-z0-9_]+]] = arith.constant dense<32768> : tensor<16x32xi32>
-// CHECK: %[[V86:[a-z0-9_]+]] = arith.andi %[[V84]], %[[V85]] : tensor<16x32xi32>
-// CHECK: %[[V87:[a-z0-9_]+]] = arith.ori %[[V82]], %[[V86]] : tensor<16x32xi32>
-// CHECK: %[[V88:[a-z0-9_]+]] = arith.trunci %[[V87]] : tensor<16x32xi32> to tensor<16x32xi16>
-// CHECK: %[[V89:[a-z0-9_]+]] = arith.bitcast %[[V88]] : tensor<16x32xi16> to tensor<16x32xf16>
-// CHECK: %[[V90:[a-z0-9_]+]] = arith.extf %[[V89]] : tensor<16x32xf16> to tensor<16x32xf32>
-// CHECK: %[[V91:[a-z0-9_]+]] = arith.constant dense<1.638400e+04> : tensor<16x32xf32>
-// CHECK: %[[V92:[a-z0-9_]+]] = arith.mulf %[[V90]], %[[V91]] : tensor<16x32xf32>
-// CHECK: %[[V93:[a-z0-9_]+]] = arith.constant dense<5> : tensor<16x32xi32>
-// CHECK: %[[V94:[a-z0-9_]+]] = arith.shli %[[V78]], %[[V93]] : tensor<16x32xi32>
-// CHECK: %[[V95:[a-z0-9_]+]] = arith.constant dense<3584> : tensor<16x32xi32>
-// CHECK: %[[V96:[a-z0-9_]+]] = arith.andi %[[V94]], %[[V95]] : tensor<16x32xi32>
-// CHECK: %[[V97:[a-z0-9_]+]] = arith.constant dense<8> : tensor<16x32xi32>
-// CHECK: %[[V98:[a-z0-9_]+]] = arith.shli %[[V78]], %[[V97]] : tensor<16x32xi32>
-// CHECK: %[[V99:[a-z0-9_]+]] = arith.constant dense<32768> : tensor<16x32xi32>
-// CHECK: %[[V100:[a-z0-9_]+]] = arith.andi %[[V98]], %[[V99]] : tensor<16x32xi32>
-// CHECK: %[[V101:[a-z0-9_]+]] = arith.ori %[[V96]], %[[V100]] : tensor<16x32xi32>
-// CHECK: %[[V102:[a-z0-9_]+]] = arith.trunci %[[V101]] : tensor<16x32xi32> to tensor<16x32xi16>
-// CHECK: %[[V103:[a-z0-9_]+]] = arith.bitcast %[[V102]] : tensor<16x32xi16> to tensor<16x32xf16>
-// CHECK: %[[V104:[a-z0-9_]+]] = arith.extf %[[V103]] : tensor<16x32xf16> to tensor<16x32xf32>
-// CHECK: %[[V105:[a-z0-9_]+]] = arith.constant dense<1.638400e+04> : tensor<16x32xf32>
-// CHECK: %[[V106:[a-z0-9_]+]] = arith.mulf %[[V104]], %[[V105]] : tensor<16x32xf32>
-// CHECK: %[[V107:[a-z0-9_]+]] = greta_tile.join %[[V92]], %[[V106]] : tensor<16x32xf32> -> tensor<16x32x2xf32>
-// CHECK: %[[V108:[a-z0-9_]+]] = greta_tile.reshape %[[V107]] : tensor<16x32x2xf32> -> tensor<16x64xf32>
-// CHECK: %[[V109:[a-z0-9_]+]] = arith.extui %[[V4]] : tensor<16x2xi8> to tensor<16x2xi32>
-// CHECK: %[[V110:[a-z0-9_]+]] = arith.constant dense<23> : tensor<16x2xi32>
-// CHECK: %[[V111:[a-z0-9_]+]] = arith.shli %[[V109]], %[[V110]] : tensor<16x2xi32>
-// CHECK: %[[V112:[a-z0-9_]+]] = arith.constant dense<0> : tensor<16x2xi32>
-// CHECK: %[[V113:[a-z0-9_]+]] = arith.cmpi eq, %[[V109]], %[[V112]] : tensor<16x2xi32>
-// CHECK: %[[V114:[a-z0-9_]+]] = arith.constant dense<4194304> : tensor<16x2xi32>
-// CHECK: %[[V115:[a-z0-9_]+]] = arith.select %[[V113]], %[[V114]], %[[V111]] : tensor<16x2xi1>, tensor<16x2xi32>
-// CHECK: %[[V116:[a-z0-9_]+]] = arith.constant dense<255> : tensor<16x2xi32>
-// CHECK: %[[V117:[a-z0-9_]+]] = arith.cmpi eq, %[[V109]], %[[V116]] : tensor<16x2xi32>
-// CHECK: %[[V118:[a-z0-9_]+]] = arith.constant dense<2143289344> : tensor<16x2xi32>
-// CHECK: %[[V119:[a-z0-9_]+]] = arith.select %[[V117]], %[[V118]], %[[V115]] : tensor<16x2xi1>, tensor<16x2xi32>
-// CHECK: %[[V120:[a-z0-9_]+]] = arith.bitcast %[[V119]] : tensor<16x2xi32> to tensor<16x2xf32>
-// CHECK: %[[V121:[a-z0-9_]+]] = greta_tile.reshape %[[V120]] : tensor<16x2xf32> -> tensor<16x2x1xf32>
-// CHECK: %[[V122:[a-z0-9_]+]] = greta_tile.broadcast %[[V121]] : tensor<16x2x1xf32> -> tensor<16x2x32xf32>
-// CHECK: %[[V123:[a-z0-9_]+]] = greta_tile.reshape %[[V122]] : tensor<16x2x32xf32> -> tensor<16x64xf32>
-// CHECK: %[[V124:[a-z0-9_]+]] = arith.mulf %[[V108]], %[[V123]] : tensor<16x64xf32>
-// CHECK: %[[V125:[a-z0-9_]+]] = arith.truncf %[[V124]] : tensor<16x64xf32> to tensor<16x64xbf16>
-// CHECK: %[[V126:[a-z0-9_]+]] = arith.extf %[[V7]] : tensor<64x32xbf16> to tensor<64x32xf32>
-// CHECK: %[[V127:[a-z0-9_]+]] = arith.truncf %[[V126]] : tensor<64x32xf32> to tensor<64x32xbf16>
-// CHECK: %[[V128:[a-z0-9_]+]] = greta_tile.dot %[[V125]], %[[V127]], %[[V0]] : tensor<16x64xbf16>, tensor<64x32xbf16> -> tensor<16x32xf32>
-// CHECK: greta_tile.store_scattered %[[V1]], %[[V129:[a-z0-9_]+]] : f32 -> !greta_tile.ptr<f32>
+// CHECK: %[[V9:[a-z0-9_]+]] = arith.extui %[[V4]] : tensor<16x2xi8> to tensor<16x2xi32>
+// CHECK: %[[V10:[a-z0-9_]+]] = arith.constant dense<23> : tensor<16x2xi32>
+// CHECK: %[[V11:[a-z0-9_]+]] = arith.shli %[[V9]], %[[V10]] : tensor<16x2xi32>
+// CHECK: %[[V12:[a-z0-9_]+]] = arith.constant dense<0> : tensor<16x2xi32>
+// CHECK: %[[V13:[a-z0-9_]+]] = arith.cmpi eq, %[[V9]], %[[V12]] : tensor<16x2xi32>
+// CHECK: %[[V14:[a-z0-9_]+]] = arith.constant dense<4194304> : tensor<16x2xi32>
+// CHECK: %[[V15:[a-z0-9_]+]] = arith.select %[[V13]], %[[V14]], %[[V11]] : tensor<16x2xi1>, tensor<16x2xi32>
+// CHECK: %[[V16:[a-z0-9_]+]] = arith.constant dense<255> : tensor<16x2xi32>
+// CHECK: %[[V17:[a-z0-9_]+]] = arith.cmpi eq, %[[V9]], %[[V16]] : tensor<16x2xi32>
+// CHECK: %[[V18:[a-z0-9_]+]] = arith.constant dense<2143289344> : tensor<16x2xi32>
+// CHECK: %[[V19:[a-z0-9_]+]] = arith.select %[[V17]], %[[V18]], %[[V15]] : tensor<16x2xi1>, tensor<16x2xi32>
+// CHECK: %[[V20:[a-z0-9_]+]] = arith.bitcast %[[V19]] : tensor<16x2xi32> to tensor<16x2xf32>
+// CHECK: %[[V21:[a-z0-9_]+]] = greta_tile.reshape %[[V2]] : tensor<16x32xi8> -> tensor<16x8x2x2xi8>
+// CHECK: %[[V22:[a-z0-9_]+]] = greta_tile.trans %[[V21]] [0, 1, 2, 3] : tensor<16x8x2x2xi8> -> tensor<16x8x2x2xi8>
+// CHECK: %[[V23:[a-z0-9_]+]] = arith.extui %[[V22]] : tensor<16x8x2x2xi8> to tensor<16x8x2x2xi32>
+// CHECK: %[[V24:[a-z0-9_]+]], %[[V25:[a-z0-9_]+]] = greta_tile.split %[[V23]] : tensor<16x8x2x2xi32> -> tensor<16x8x2xi32>
+// CHECK: %[[V26:[a-z0-9_]+]] = arith.constant dense<8> : tensor<16x8x2xi32>
+// CHECK: %[[V27:[a-z0-9_]+]] = arith.shli %[[V25]], %[[V26]] : tensor<16x8x2xi32>
+// CHECK: %[[V28:[a-z0-9_]+]] = arith.ori %[[V24]], %[[V27]] : tensor<16x8x2xi32>
+// CHECK: %[[V29:[a-z0-9_]+]], %[[V30:[a-z0-9_]+]] = greta_tile.split %[[V28]] : tensor<16x8x2xi32> -> tensor<16x8xi32>
+// CHECK: %[[V31:[a-z0-9_]+]] = arith.constant dense<16> : tensor<16x8xi32>
+// CHECK: %[[V32:[a-z0-9_]+]] = arith.shli %[[V30]], %[[V31]] : tensor<16x8xi32>
+// CHECK: %[[V33:[a-z0-9_]+]] = arith.ori %[[V29]], %[[V32]] : tensor<16x8xi32>
+// CHECK: %[[V34:[a-z0-9_]+]] = arith.constant dense<0> : tensor<1x1xi32>
+// CHECK: %[[V35:[a-z0-9_]+]] = greta_tile.dequant %[[V33]], %[[V20]], %[[V34]] {format = "mxfp4"} : tensor<16x8xi32>, tensor<16x2xf32>, tensor<1x1xi32> -> tensor<16x64xbf16>
+// CHECK: %[[V36:[a-z0-9_]+]] = arith.extui %[[V6]] : tensor<32x2xi8> to tensor<32x2xi32>
+// CHECK: %[[V37:[a-z0-9_]+]] = arith.constant dense<23> : tensor<32x2xi32>
+// CHECK: %[[V38:[a-z0-9_]+]] = arith.shli %[[V36]], %[[V37]] : tensor<32x2xi32>
+// CHECK: %[[V39:[a-z0-9_]+]] = arith.constant dense<0> : tensor<32x2xi32>
+// CHECK: %[[V40:[a-z0-9_]+]] = arith.cmpi eq, %[[V36]], %[[V39]] : tensor<32x2xi32>
+// CHECK: %[[V41:[a-z0-9_]+]] = arith.constant dense<4194304> : tensor<32x2xi32>
+// CHECK: %[[V42:[a-z0-9_]+]] = arith.select %[[V40]], %[[V41]], %[[V38]] : tensor<32x2xi1>, tensor<32x2xi32>
+// CHECK: %[[V43:[a-z0-9_]+]] = arith.constant dense<255> : tensor<32x2xi32>
+// CHECK: %[[V44:[a-z0-9_]+]] = arith.cmpi eq, %[[V36]], %[[V43]] : tensor<32x2xi32>
+// CHECK: %[[V45:[a-z0-9_]+]] = arith.constant dense<2143289344> : tensor<32x2xi32>
+// CHECK: %[[V46:[a-z0-9_]+]] = arith.select %[[V44]], %[[V45]], %[[V42]] : tensor<32x2xi1>, tensor<32x2xi32>
+// CHECK: %[[V47:[a-z0-9_]+]] = arith.bitcast %[[V46]] : tensor<32x2xi32> to tensor<32x2xf32>
+// CHECK: %[[V48:[a-z0-9_]+]] = greta_tile.trans %[[V47]] [1, 0] : tensor<32x2xf32> -> tensor<2x32xf32>
+// CHECK: %[[V49:[a-z0-9_]+]] = arith.bitcast %[[V5]] : tensor<64x32xi8> to tensor<64x32xf8E4M3FN>
+// CHECK: %[[V50:[a-z0-9_]+]] = arith.extf %[[V49]] : tensor<64x32xf8E4M3FN> to tensor<64x32xf32>
+// CHECK: %[[V51:[a-z0-9_]+]] = greta_tile.reshape %[[V48]] : tensor<2x32xf32> -> tensor<2x1x32xf32>
+// CHECK: %[[V52:[a-z0-9_]+]] = greta_tile.broadcast %[[V51]] : tensor<2x1x32xf32> -> tensor<2x32x32xf32>
+// CHECK: %[[V53:[a-z0-9_]+]] = greta_tile.reshape %[[V52]] : tensor<2x32x32xf32> -> tensor<64x32xf32>
+// CHECK: %[[V54:[a-z0-9_]+]] = arith.mulf %[[V50]], %[[V53]] : tensor<64x32xf32>
+// CHECK: %[[V55:[a-z0-9_]+]] = arith.truncf %[[V54]] : tensor<64x32xf32> to tensor<64x32xbf16>
+// CHECK: %[[V56:[a-z0-9_]+]] = greta_tile.dot %[[V35]], %[[V55]], %[[V0]] : tensor<16x64xbf16>, tensor<64x32xbf16> -> tensor<16x32xf32>
+// CHECK: %[[V57:[a-z0-9_]+]] = arith.extui %[[V4]] : tensor<16x2xi8> to tensor<16x2xi32>
+// CHECK: %[[V58:[a-z0-9_]+]] = arith.constant dense<23> : tensor<16x2xi32>
+// CHECK: %[[V59:[a-z0-9_]+]] = arith.shli %[[V57]], %[[V58]] : tensor<16x2xi32>
+// CHECK: %[[V60:[a-z0-9_]+]] = arith.constant dense<0> : tensor<16x2xi32>
+// CHECK: %[[V61:[a-z0-9_]+]] = arith.cmpi eq, %[[V57]], %[[V60]] : tensor<16x2xi32>
+// CHECK: %[[V62:[a-z0-9_]+]] = arith.constant dense<4194304> : tensor<16x2xi32>
+// CHECK: %[[V63:[a-z0-9_]+]] = arith.select %[[V61]], %[[V62]], %[[V59]] : tensor<16x2xi1>, tensor<16x2xi32>
+// CHECK: %[[V64:[a-z0-9_]+]] = arith.constant dense<255> : tensor<16x2xi32>
+// CHECK: %[[V65:[a-z0-9_]+]] = arith.cmpi eq, %[[V57]], %[[V64]] : tensor<16x2xi32>
+// CHECK: %[[V66:[a-z0-9_]+]] = arith.constant dense<2143289344> : tensor<16x2xi32>
+// CHECK: %[[V67:[a-z0-9_]+]] = arith.select %[[V65]], %[[V66]], %[[V63]] : tensor<16x2xi1>, tensor<16x2xi32>
+// CHECK: %[[V68:[a-z0-9_]+]] = arith.bitcast %[[V67]] : tensor<16x2xi32> to tensor<16x2xf32>
+// CHECK: %[[V69:[a-z0-9_]+]] = greta_tile.reshape %[[V2]] : tensor<16x32xi8> -> tensor<16x8x2x2xi8>
+// CHECK: %[[V70:[a-z0-9_]+]] = greta_tile.trans %[[V69]] [0, 1, 2, 3] : tensor<16x8x2x2xi8> -> tensor<16x8x2x2xi8>
+// CHECK: %[[V71:[a-z0-9_]+]] = arith.extui %[[V70]] : tensor<16x8x2x2xi8> to tensor<16x8x2x2xi32>
+// CHECK: %[[V72:[a-z0-9_]+]], %[[V73:[a-z0-9_]+]] = greta_tile.split %[[V71]] : tensor<16x8x2x2xi32> -> tensor<16x8x2xi32>
+// CHECK: %[[V74:[a-z0-9_]+]] = arith.constant dense<8> : tensor<16x8x2xi32>
+// CHECK: %[[V75:[a-z0-9_]+]] = arith.shli %[[V73]], %[[V74]] : tensor<16x8x2xi32>
+// CHECK: %[[V76:[a-z0-9_]+]] = arith.ori %[[V72]], %[[V75]] : tensor<16x8x2xi32>
+// CHECK: %[[V77:[a-z0-9_]+]], %[[V78:[a-z0-9_]+]] = greta_tile.split %[[V76]] : tensor<16x8x2xi32> -> tensor<16x8xi32>
+// CHECK: %[[V79:[a-z0-9_]+]] = arith.constant dense<16> : tensor<16x8xi32>
+// CHECK: %[[V80:[a-z0-9_]+]] = arith.shli %[[V78]], %[[V79]] : tensor<16x8xi32>
+// CHECK: %[[V81:[a-z0-9_]+]] = arith.ori %[[V77]], %[[V80]] : tensor<16x8xi32>
+// CHECK: %[[V82:[a-z0-9_]+]] = arith.constant dense<0> : tensor<1x1xi32>
+// CHECK: %[[V83:[a-z0-9_]+]] = greta_tile.dequant %[[V81]], %[[V68]], %[[V82]] {format = "mxfp4"} : tensor<16x8xi32>, tensor<16x2xf32>, tensor<1x1xi32> -> tensor<16x64xbf16>
+// CHECK: %[[V84:[a-z0-9_]+]] = arith.extf %[[V7]] : tensor<64x32xbf16> to tensor<64x32xf32>
+// CHECK: %[[V85:[a-z0-9_]+]] = arith.truncf %[[V84]] : tensor<64x32xf32> to tensor<64x32xbf16>
+// CHECK: %[[V86:[a-z0-9_]+]] = greta_tile.dot %[[V83]], %[[V85]], %[[V0]] : tensor<16x64xbf16>, tensor<64x32xbf16> -> tensor<16x32xf32>
+// CHECK: greta_tile.store_scattered %[[V1]], %[[V87:[a-z0-9_]+]] : f32 -> !greta_tile.ptr<f32>
 // CHECK: greta_tile.return
 tt.func public @scaled(%p: !tt.ptr<f32>, %f: f32, %i: i8, %h: bf16) {
   %c = tt.splat %f : f32 -> tensor<16x32xf32>
@@ -165,6 +119,38 @@ tt.func public @scaled(%p: !tt.ptr<f32>, %f: f32, %i: i8, %h: bf16) {
   %bf = tt.splat %h : bf16 -> tensor<64x32xbf16>
   %0 = tt.dot_scaled %a scale %sa, %b scale %sb, %c lhs = e2m1 rhs = e4m3 : tensor<16x32xi8>, tensor<16x2xi8> * tensor<64x32xi8>, tensor<32x2xi8> -> tensor<16x32xf32>
   %1 = tt.dot_scaled %a scale %sa, %bf, %c lhs = e2m1 rhs = bf16 : tensor<16x32xi8>, tensor<16x2xi8> * tensor<64x32xbf16> -> tensor<16x32xf32>
+  tt.store %p, %f : !tt.ptr<f32>
+  tt.return
+}
+
+// Numbers that are neighbours along M or N share no scale, which they are multiplied by in f32.
+// CHECK-LABEL: greta_tile.func @across_0(
+// CHECK: %[[WORDS:.*]] = arith.ori {{.*}} : tensor<2x64xi32>
+// CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<1x1xf16>
+// CHECK: %[[A:.*]] = greta_tile.dequant %[[WORDS]], %[[ONE]], %{{.*}} {format = "mxfp4"} : tensor<2x64xi32>, tensor<1x1xf16>, tensor<1x1xi32> -> tensor<16x64xf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[A]] : tensor<16x64xf16> to tensor<16x64xf32>
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[WIDE]], %{{.*}} : tensor<16x64xf32>
+// CHECK: arith.truncf %[[SCALED]] : tensor<16x64xf32> to tensor<16x64xbf16>
+tt.func public @across(%p: !tt.ptr<f32>, %f: f32, %i: i8, %h: bf16) {
+  %c = tt.splat %f : f32 -> tensor<16x32xf32>
+  %a = tt.splat %i : i8 -> tensor<8x64xi8>
+  %sa = tt.splat %i : i8 -> tensor<16x2xi8>
+  %b = tt.splat %h : bf16 -> tensor<64x32xbf16>
+  %0 = tt.dot_scaled %a scale %sa, %b, %c lhs = e2m1 rhs = bf16 {lhs_k_pack = false} : tensor<8x64xi8>, tensor<16x2xi8> * tensor<64x32xbf16> -> tensor<16x32xf32>
+  tt.store %p, %f : !tt.ptr<f32>
+  tt.return
+}
+
+// Nor do the numbers of a word if four share a scale.
+// CHECK-LABEL: greta_tile.func @fours_0(
+// CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<1x1xf16>
+// CHECK: greta_tile.dequant %{{.*}}, %[[ONE]], %{{.*}} {format = "mxfp4"} : tensor<16x8xi32>, tensor<1x1xf16>, tensor<1x1xi32> -> tensor<16x64xf16>
+tt.func public @fours(%p: !tt.ptr<f32>, %f: f32, %i: i8, %h: bf16) {
+  %c = tt.splat %f : f32 -> tensor<16x32xf32>
+  %a = tt.splat %i : i8 -> tensor<16x32xi8>
+  %sa = tt.splat %i : i8 -> tensor<16x16xi8>
+  %b = tt.splat %h : bf16 -> tensor<64x32xbf16>
+  %0 = tt.dot_scaled %a scale %sa, %b, %c lhs = e2m1 rhs = bf16 : tensor<16x32xi8>, tensor<16x16xi8> * tensor<64x32xbf16> -> tensor<16x32xf32>
   tt.store %p, %f : !tt.ptr<f32>
   tt.return
 }

@@ -161,8 +161,19 @@ tt.func public @rounding(%p: !tt.ptr<f32>, %f: f32) {
 tt.func public @format(%p: !tt.ptr<f32>, %f: f32, %i: i8) {
   %c = tt.splat %f : f32 -> tensor<16x16xf32>
   %a = tt.splat %i : i8 -> tensor<16x16xi8>
-  // expected-error @below {{multiplies 'tensor<16x16xi8>' as 'e3m2'; operands are e2m1 in bytes, e4m3, e5m2, bf16 or fp16}}
+  // expected-error @below {{multiplies 'tensor<16x16xi8>' as 'e3m2'; operands are e2m1 in bytes, at least eight along the packed dimension, e4m3, e5m2, bf16 or fp16}}
   %0 = tt.dot_scaled %a, %a, %c lhs = e3m2 rhs = e4m3 : tensor<16x16xi8> * tensor<16x16xi8> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @few_packed(%p: !tt.ptr<f32>, %f: f32, %i: i8) {
+  %c = tt.splat %f : f32 -> tensor<4x16xf32>
+  %a = tt.splat %i : i8 -> tensor<2x32xi8>
+  %b = tt.splat %i : i8 -> tensor<32x16xi8>
+  // expected-error @below {{multiplies 'tensor<2x32xi8>' as 'e2m1'; operands are e2m1 in bytes, at least eight along the packed dimension, e4m3, e5m2, bf16 or fp16}}
+  %0 = tt.dot_scaled %a, %b, %c lhs = e2m1 rhs = e4m3 {lhs_k_pack = false} : tensor<2x32xi8> * tensor<32x16xi8> -> tensor<4x16xf32>
   tt.return
 }
 
