@@ -90,14 +90,15 @@ public:
     }
     bool areFloats = row.codes == codesOfE2M1 && !permutes;
     bool areNearCurve = row.codes == codesOfIQ4NL && !permutes;
-    SmallVector<Value> numbers(areFloats       ? codesOfFloats()
-                               : areNearCurve  ? codesNearCurve()
-                               : row.codes     ? codes()
-                               : row.isE4M3    ? floats()
-                               : row.bits == 8 ? bytes()
-                                               : nibbles());
+    unpacked.resize(row.perWord());
+    areFloats       ? codesOfFloats()
+    : areNearCurve  ? codesNearCurve()
+    : row.codes     ? codes()
+    : row.isE4M3    ? floats()
+    : row.bits == 8 ? bytes()
+                    : nibbles();
     op.replaceAllUsesWith(
-        vector::FromElementsOp::create(*this, op.getType(), numbers)
+        vector::FromElementsOp::create(*this, op.getType(), unpacked)
             .getResult());
     op.erase();
   }
@@ -119,12 +120,19 @@ private:
   Value rounded(Value pair);
   Value zero(uint32_t exponents, uint32_t places);
   Value finish(Value pair);
-  SmallVector<Value> nibbles();
-  SmallVector<Value> bytes();
-  SmallVector<Value> codes();
-  SmallVector<Value> codesOfFloats();
-  SmallVector<Value> codesNearCurve();
-  SmallVector<Value> floats();
+  /// Finishes pair `i` of the word's numbers, which are neighbours, or as far
+  /// apart as there are pairs.
+  void put(int i, bool areNeighbours, Value pair) {
+    pair = finish(pair);
+    unpacked[areNeighbours ? 2 * i : i] = at(pair, 0);
+    unpacked[areNeighbours ? 2 * i + 1 : i + unpacked.size() / 2] = at(pair, 1);
+  }
+  void nibbles();
+  void bytes();
+  void codes();
+  void codesOfFloats();
+  void codesNearCurve();
+  void floats();
   Value factorOfFloats();
   Value tableBytes(Value numbers, int byte);
   Value selected(int number, int bit, unsigned first);
@@ -133,7 +141,8 @@ private:
   tile::UnpackOp op;
   const WeightFormat &row;
   bool permutes, isUnit, isBF16, convertsToBF16;
-  Value scales, minima; // as pairs; null: none
+  SmallVector<Value> unpacked; // the word's numbers, in order
+  Value scales, minima;        // as pairs; null: none
   // If the result is of bf16: a weight is a number times `factor` and `addend`,
   // in f32, and is rounded by adding `half` to its bits.
   Value factor, addend, half;
@@ -209,8 +218,7 @@ Value WordExpander::finish(Value pair) {
   return arith::TruncFOp::create(*this, pairType, fmul(pair, scales, contract));
 }
 
-SmallVector<Value> WordExpander::nibbles() {
-  SmallVector<Value> numbers(8);
+void WordExpander::nibbles() {
   bool inOrder = permutes && !isUnit && !row.isPaired;
   for (int i = 0; i < 4; ++i) {
     Value pair;
@@ -245,16 +253,11 @@ SmallVector<Value> WordExpander::nibbles() {
       }
       pair = fsub(asPair(word), zero(raised, twice(1 << place)), contract);
     }
-    pair = finish(pair);
-    bool areNeighbours = inOrder || row.isPaired;
-    numbers[areNeighbours ? 2 * i : i] = at(pair, 0);
-    numbers[areNeighbours ? 2 * i + 1 : i + 4] = at(pair, 1);
+    put(i, inOrder || row.isPaired, pair);
   }
-  return numbers;
 }
 
-SmallVector<Value> WordExpander::bytes() {
-  SmallVector<Value> numbers(4);
+void WordExpander::bytes() {
   Value word = op.getWord();
   if (row.offset())
     word = with<arith::XOrIOp>(word, twice(0x0101 * row.offset()));
@@ -268,11 +271,8 @@ SmallVector<Value> WordExpander::bytes() {
       Value moved = i ? with<arith::ShRUIOp>(word, 8) : word;
       pair = with<arith::OrIOp>(with<arith::AndIOp>(moved, 0x00ff00ff), raised);
     }
-    pair = finish(fsub(asPair(pair), zero(raised, twice(1)), contract));
-    numbers[permutes ? 2 * i : i] = at(pair, 0);
-    numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
+    put(i, permutes, fsub(asPair(pair), zero(raised, twice(1)), contract));
   }
-  return numbers;
 }
 
 /// The factor of floats that are 1/256 of what they stand for.
@@ -285,8 +285,7 @@ Value WordExpander::factorOfFloats() {
               arith::ConstantOp::create(*this, getF32FloatAttr(256)), contract);
 }
 
-SmallVector<Value> WordExpander::floats() {
-  SmallVector<Value> numbers(4);
+void WordExpander::floats() {
   for (int i = 0; i < 2; ++i) {
     // The upper byte of both halves is a weight's.
     Value word = op.getWord();
@@ -294,11 +293,8 @@ SmallVector<Value> WordExpander::floats() {
       word = permute(word, word, 0x010c000c + i * 0x02000200);
     else if (i == 0)
       word = with<arith::ShLIOp>(word, 8);
-    Value pair = finish(asPair(floatsInUpperBytes(word)));
-    numbers[permutes ? 2 * i : i] = at(pair, 0);
-    numbers[permutes ? 2 * i + 1 : i + 2] = at(pair, 1);
+    put(i, permutes, asPair(floatsInUpperBytes(word)));
   }
-  return numbers;
 }
 
 /// The bits of a code, in the unit of sums where that is asked for.
@@ -352,8 +348,7 @@ Value WordExpander::selected(int number, int bit, unsigned first) {
                 selected(number, bit - 1, first));
 }
 
-SmallVector<Value> WordExpander::codesOfFloats() {
-  SmallVector<Value> numbers(8);
+void WordExpander::codesOfFloats() {
   Value factor = arith::ConstantOp::create(
       *this, DenseElementsAttr::get(
                  pairType, getF16FloatAttr(std::ldexp(
@@ -368,18 +363,14 @@ SmallVector<Value> WordExpander::codesOfFloats() {
     };
     Value pair = either(with<arith::AndIOp>(moved(9 - 4 * i), twice(0x0e00)),
                         with<arith::AndIOp>(moved(12 - 4 * i), twice(0x8000)));
-    pair = finish(fmul(asPair(pair), factor, contract));
-    numbers[i] = at(pair, 0);
-    numbers[i + 4] = at(pair, 1);
+    put(i, /*areNeighbours=*/false, fmul(asPair(pair), factor, contract));
   }
-  return numbers;
 }
 
 /// A polynomial in w - 7 is within 0.47 of the number, however products and
 /// sums of f16 are rounded; with 1536 on top, the last place of an f16 is 1, so
 /// that the last sum is rounded to that number.
-SmallVector<Value> WordExpander::codesNearCurve() {
-  SmallVector<Value> numbers(8);
+void WordExpander::codesNearCurve() {
   auto all = [&](float number) -> Value {
     return arith::ConstantOp::create(
         *this, DenseElementsAttr::get(pairType, getF16FloatAttr(number)));
@@ -402,20 +393,11 @@ SmallVector<Value> WordExpander::codesNearCurve() {
       sum = math::FmaOp::create(*this, sum, all(unit), all(-top * unit));
     else // without `contract`: the sum before it has to be rounded
       sum = fsub(sum, all(top));
-    Value pair = finish(sum);
-    numbers[i] = at(pair, 0);
-    numbers[i + 4] = at(pair, 1);
+    put(i, /*areNeighbours=*/false, sum);
   }
-  return numbers;
 }
 
-SmallVector<Value> WordExpander::codes() {
-  SmallVector<Value> numbers(8);
-  auto take = [&](int i, int low, int high, Value pair) {
-    pair = finish(asPair(pair));
-    numbers[low] = at(pair, 0);
-    numbers[high] = at(pair, 1);
-  };
+void WordExpander::codes() {
   if (!permutes) {
     // A code comes into the lower or the upper half of its word.
     auto half = [&](int number, bool isUpper) -> Value {
@@ -430,9 +412,9 @@ SmallVector<Value> WordExpander::codes() {
       return select(isSecond, second, first);
     };
     for (int i = 0; i < 4; ++i)
-      take(i, 2 * i, 2 * i + 1,
-           either(half(2 * i, false), half(2 * i + 1, true)));
-    return numbers;
+      put(i, /*areNeighbours=*/true,
+          asPair(either(half(2 * i, false), half(2 * i + 1, true))));
+    return;
   }
   // Numbers in bytes, as they come: those of even bits 7:4 and odd places.
   Value even = with<arith::AndIOp>(op.getWord(), 0x0f0f0f0f);
@@ -444,11 +426,10 @@ SmallVector<Value> WordExpander::codes() {
     for (int j = 0; j < 2; ++j) {
       uint32_t selector =
           low ? 0x05010400 + j * 0x02020202 : 0x050c040c + j * 0x02000200;
-      take(i + j, 2 * (i + j), 2 * (i + j) + 1,
-           permute(high, low ? low : high, selector));
+      put(i + j, /*areNeighbours=*/true,
+          asPair(permute(high, low ? low : high, selector)));
     }
   }
-  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
