@@ -272,7 +272,7 @@ TargetRow withNumberExtrema(TargetRow row) {
 }
 
 /// llvmpipe's time goes with the square of a lane's program: Debian 12's took
-/// 55 s for a product of 128x128x128 in f32 with 22,309 instructions, which is
+/// 55 s for a GEMM of 128x128x128 in f32 with 22,309 instructions, which is
 /// five minutes for these.
 TargetRow withFewerInstructions(TargetRow row) {
   row.most.instructions = 49152;
