@@ -23,6 +23,23 @@
 //          fence acquire device
 //        barrier global; fence acquire device
 //
+// Nobody but HIP's drivers promises that all workgroups of such a kernel run at
+// a time. Elsewhere its last argument says whether a launch only tries:
+//
+//   rest
+//     →  if %trial == 0
+//          rest
+//        else if first lane of the workgroup
+//          ptr_atomic_rmw add %met, 1
+//          %seen, %looks = ptr_atomic_rmw or %met, 0, 131072 times while <= 132
+//          if %seen != 132 or %looks != 131072
+//            ptr_atomic_rmw or %met, 1 << 31
+//
+// The word holds 132, the number of workgroups, behind a trial in which each
+// has seen all others come and nobody gave up. Who gives up frees the others. A
+// driver that ends long loops, as llvmpipe does, would end waits, and is found
+// by the number of looks.
+//
 // A fence orders what happened before it by the atomics of its own lane alone:
 // the first lane's, behind the barrier, passes on what the others wrote. Theirs
 // make it available to the device, and visible to them.
@@ -142,6 +159,81 @@ Value Word::update(llvm::function_ref<Value(Value)> build) {
   return extract(loop.getResult(0));
 }
 
+/// Whether this is the workgroup's first lane.
+static Value isFirstLane(Arithmetic &a) {
+  Type type = a.b.getI32Type();
+  Value number =
+      a.either(LaneIdOp::create(a.b, type), WaveIdOp::create(a.b, type));
+  return a.equal(number, a.i32(0));
+}
+
+/// Updates a word in which workgroups count, and gives what was there.
+static Value updateCount(ImplicitLocOpBuilder &b, AtomicKind kind,
+                         Value counter, Value zero, Value by) {
+  return PtrAtomicRmwOp::create(b, b.getI32Type(), kind, MemoryScope::Device,
+                                counter, zero, by);
+}
+
+/// How often a workgroup looks for the others: some 0.1 s.
+static int64_t looksOf(const TargetRow &row) {
+  return row.most.iterations ? row.most.iterations / 2 : 1 << 17;
+}
+
+/// Whether all of so many workgroups run at a time.
+static void emitTrial(Value counter, int64_t workgroups, const TargetRow &row,
+                      ImplicitLocOpBuilder &b) {
+  Arithmetic a{b};
+  Value all = a.i32(workgroups), most = a.i32(looksOf(row)), zero = a.i32(0),
+        one = a.i32(1);
+  auto count = [&](AtomicKind kind, Value by) {
+    return updateCount(b, kind, counter, zero, by);
+  };
+  count(AtomicKind::Add, one);
+  Type type = b.getI32Type();
+  auto loop = scf::WhileOp::create(
+      b, TypeRange{type, type}, ValueRange{zero},
+      [&](OpBuilder &, Location, ValueRange looks) {
+        Value seen = count(AtomicKind::Or, zero);
+        Value next = a.add(looks[0], one);
+        Value isOn = a.both(a.compare(arith::CmpIPredicate::ult, next, most),
+                            a.compare(arith::CmpIPredicate::ule, seen, all));
+        scf::ConditionOp::create(b, isOn, ValueRange{seen, next});
+      },
+      [&](OpBuilder &, Location, ValueRange values) {
+        scf::YieldOp::create(b, values[1]);
+      });
+  Value givesUp = a.either(a.differ(loop.getResult(0), all),
+                           a.differ(loop.getResult(1), most));
+  scf::IfOp::create(b, givesUp, [&](OpBuilder &, Location) {
+    count(AtomicKind::Or, a.i32(INT32_MIN));
+    scf::YieldOp::create(b);
+  });
+}
+
+/// Takes the kernel into a branch, beside which the trial is.
+static void addTrial(FuncOp kernel, Value counter, int64_t workgroups,
+                     const TargetRow &row) {
+  Block &entry = kernel.getBody().front();
+  SmallVector<Operation *> rest;
+  for (Operation &op : entry.without_terminator())
+    if (!isa<SharedAllocOp>(op)) // stands in the entry block
+      rest.push_back(&op);
+  ImplicitLocOpBuilder b(kernel.getLoc(), entry.getTerminator());
+  Arithmetic a{b};
+  auto branch = scf::IfOp::create(
+      b, a.equal(entry.getArguments().back(), a.i32(0)),
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b); },
+      [&](OpBuilder &, Location) {
+        scf::IfOp::create(b, isFirstLane(a), [&](OpBuilder &, Location) {
+          emitTrial(counter, workgroups, row, b);
+          scf::YieldOp::create(b);
+        });
+        scf::YieldOp::create(b);
+      });
+  for (Operation *op : rest)
+    op->moveBefore(branch.thenBlock()->getTerminator());
+}
+
 static void expand(GridBarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Arithmetic a{b};
@@ -150,13 +242,9 @@ static void expand(GridBarrierOp op) {
     FenceOp::create(b, MemoryOrder::Release, MemoryScope::Device);
     barrier();
   }
-  Type type = b.getI32Type();
-  Value zero = a.i32(0);
-  Value number = a.either(LaneIdOp::create(b, type), WaveIdOp::create(b, type));
-  Value isFirst = a.equal(number, zero), one = a.i32(1);
-  auto count = [&](AtomicKind kind, Value by) -> Value {
-    return PtrAtomicRmwOp::create(b, type, kind, MemoryScope::Device,
-                                  op.getCounter(), zero, by);
+  Value isFirst = isFirstLane(a), zero = a.i32(0), one = a.i32(1);
+  auto count = [&](AtomicKind kind, Value by) {
+    return updateCount(b, kind, op.getCounter(), zero, by);
   };
   // Whoever comes looks until the others have come, too.
   auto waitForArrivals = [&] {
@@ -205,9 +293,8 @@ struct ExpandAtomics
     const TargetRow *row = rowOfTarget(getOperation(), target);
     if (!row)
       return signalPassFailure();
-    for (auto barrier : llvm::make_early_inc_range(
-             getOperation().getBody().getOps<GridBarrierOp>()))
-      expand(barrier);
+    if (failed(expandBarriers(*row)))
+      return signalPassFailure();
     getOperation()->walk([&](Operation *op) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       Arithmetic a{b};
@@ -239,6 +326,25 @@ struct ExpandAtomics
       op->getResult(0).replaceAllUsesWith(old);
       op->erase();
     });
+  }
+
+private:
+  LogicalResult expandBarriers(const TargetRow &row) {
+    FuncOp kernel = getOperation();
+    auto barriers = llvm::to_vector(kernel.getBody().getOps<GridBarrierOp>());
+    if (barriers.empty())
+      return success();
+    if (!kernel.getArgumentTypes().back().isInteger(32))
+      return kernel.emitOpError("has barriers over the grid, and its last "
+                                "argument, which says whether a launch only "
+                                "tries, is no i32");
+    Value counter = barriers.front().getCounter();
+    int64_t workgroups = barriers.front().getUntil();
+    for (GridBarrierOp barrier : barriers)
+      expand(barrier);
+    if (!row.isHip())
+      addTrial(kernel, counter, workgroups, row);
+    return success();
   }
 };
 } // namespace

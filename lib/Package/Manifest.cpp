@@ -205,8 +205,10 @@ static Json kernelJson(const CompiledVariant &variant,
     grid.push_back(1);
   json["grid"] = grid;
   json["lds_bytes"] = kernel.ldsBytes;
-  if (kernel.isResident)
+  if (kernel.isResident) {
     json["resident"] = true;
+    json["trial"] = kernel.args.size() - 1;
+  }
   if (!kernel.byRows.empty())
     json["by_rows"] =
         std::vector<int64_t>(kernel.byRows.begin(), kernel.byRows.end());

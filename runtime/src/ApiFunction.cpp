@@ -404,12 +404,13 @@ greta_status greta_function_variants(greta_device *D, const greta_package *P,
                                      const char *Name, char **Json) {
   return guarded([&] {
     const auto &Dev = need(D, "device").Impl;
-    const FunctionDecl *F = need(P, "package").Impl->find(&need(Name, "name"));
+    const Package &All = *need(P, "package").Impl;
+    const FunctionDecl *F = All.find(&need(Name, "name"));
     if (!F)
       fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name, "'");
     nlohmann::json J = nlohmann::json::array();
     for (const Variant &V : F->Variants) {
-      std::string Why = whyNot(Dev, *F, V, D->AllowsNative);
+      std::string Why = whyNot(Dev, All, *F, V, D->AllowsNative);
       J.push_back({{"id", V.Id}, {"runnable", Why.empty()}, {"reason", Why}});
     }
     need(Json, "json") = copyString(J.dump(2));

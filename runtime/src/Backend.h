@@ -316,9 +316,9 @@ public:
   virtual unsigned madeFor(const Variant &V) const { return 0; }
   // Returns the compute units or multiprocessors; 0 if they are not known.
   virtual uint32_t computeUnits() const { return 0; }
-  // Returns how many workgroups of a kernel that waits for all of its own run
-  // at a time, if that is promised.
-  virtual uint32_t residentWorkgroups() const { return 0; }
+  // Returns whether all workgroups of a kernel that waits for its own run at a
+  // time, or the driver refuses the launch.
+  virtual bool launchesTogether() const { return false; }
   // Returns bytes that every such kernel is said to write, so that no two of a
   // stream or a graph run at a time: each might get only a part of the places.
   const MemoryRef &meeting() {

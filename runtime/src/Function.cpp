@@ -13,18 +13,17 @@
 
 namespace greta::rt {
 
-std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
-                   const Variant &V, bool NativeCode) {
+// Returns why the device does not run the variant, without a trial of kernels
+// whose workgroups wait for each other, which takes their compilation.
+static std::string whyNotAtOnce(const std::shared_ptr<Device> &D,
+                                const FunctionDecl &F, const Variant &V,
+                                bool NativeCode) {
   std::string Why = D->whyNot(V);
   if (uint32_t Least = V.Requires.ComputeUnits, Units = D->computeUnits();
       Why.empty() && Units < Least)
     Why =
         concat(Least, " compute units are needed, the device ",
                Units ? concat("has ", Units) : "does not say how many it has");
-  if (uint32_t All = V.Requires.Resident;
-      Why.empty() && All > D->residentWorkgroups())
-    Why = concat(All, " workgroups wait for each other, and nobody promises "
-                      "that the device runs so many at a time");
   if (Why.empty())
     Why = whyUnhealthy(D, F, V);
   if (!Why.empty() || V.Backend != "host")
@@ -34,6 +33,12 @@ std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
   return NativeCode ? ""
                     : "it is native code; ask for the device by its name, "
                       "host, if you trust the package";
+}
+
+std::string whyNot(const std::shared_ptr<Device> &D, const Package &P,
+                   const FunctionDecl &F, const Variant &V, bool NativeCode) {
+  std::string Why = whyNotAtOnce(D, F, V, NativeCode);
+  return Why.empty() ? whyNotTogether(D, P, V) : Why;
 }
 
 // Says that no variant of a function is for a device of this kind, and how to
@@ -57,7 +62,7 @@ static std::string whyNoneIsFor(const Device &D, const FunctionDecl &F) {
                 " as well");
 }
 
-const Variant &chooseVariant(const std::shared_ptr<Device> &D,
+const Variant &chooseVariant(const std::shared_ptr<Device> &D, const Package &P,
                              const FunctionDecl &F, const std::string &Forced,
                              bool NativeCode) {
   if (!Forced.empty()) {
@@ -66,7 +71,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
       Ids += (Ids.empty() ? "" : ", ") + V.Id;
       if (V.Id != Forced)
         continue;
-      std::string Why = whyNot(D, F, V, NativeCode);
+      std::string Why = whyNot(D, P, F, V, NativeCode);
       if (!Why.empty())
         fail(GRETA_ERROR_UNSUPPORTED, "variant '", V.Id, "' of '", F.Name,
              "' does not run on ", D->Spec, " (", D->Name, "): ", Why);
@@ -79,7 +84,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
   // then a subgroup size that the driver takes by itself, then a nearly equal
   // number of compute units in tuning. The first of equals wins, as variants
   // are listed best first.
-  const Variant *Best = nullptr;
+  std::vector<const Variant *> Possible;
   auto Rank = [&](const Variant &V) {
     return 4 * D->madeFor(V) + (V.Requires.Coopmat.empty() ? 0 : 2) +
            (V.Requires.SubgroupSize == D->defaultSubgroupSize() ? 1 : 0);
@@ -89,20 +94,28 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
                ? std::abs(std::log2(double(V.ComputeUnits) / Units))
                : 0;
   };
-  auto IsBetter = [&](const Variant &V, const Variant &Than) {
-    unsigned Own = Rank(V), Other = Rank(Than);
-    return Own > Other || (Own == Other && Distance(V) < Distance(Than));
+  auto IsBetter = [&](const Variant *V, const Variant *Than) {
+    unsigned Own = Rank(*V), Other = Rank(*Than);
+    return Own > Other || (Own == Other && Distance(*V) < Distance(*Than));
   };
   std::string Reasons;
+  auto Refuse = [&](const Variant &V, const std::string &Why) {
+    Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
+  };
   for (const Variant &V : F.Variants) {
-    std::string Why = whyNot(D, F, V, NativeCode);
-    if (!Why.empty())
-      Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
-    else if (!Best || IsBetter(V, *Best))
-      Best = &V;
+    std::string Why = whyNotAtOnce(D, F, V, NativeCode);
+    if (Why.empty())
+      Possible.push_back(&V);
+    else
+      Refuse(V, Why);
   }
-  if (Best)
-    return *Best;
+  std::stable_sort(Possible.begin(), Possible.end(), IsBetter);
+  for (const Variant *V : Possible) {
+    std::string Why = whyNotTogether(D, P, *V);
+    if (Why.empty())
+      return *V;
+    Refuse(*V, Why);
+  }
   std::string Lacks = whyNoneIsFor(*D, F);
   if (!Lacks.empty())
     Reasons = Lacks;
@@ -121,12 +134,12 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
     fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name,
          "'; it has ", Names);
   }
-  Chosen = &chooseVariant(Dev, *Decl, Variant, Options.NativeCode);
+  Chosen = &chooseVariant(Dev, *Pkg, *Decl, Variant, Options.NativeCode);
   CaptureStatistics = Options.CaptureStatistics;
   All.emplace_back(*Chosen, nullptr);
   // The device may lack what a range needs.
   for (const Range &R : Chosen->Ranges)
-    if (whyNot(Dev, *Decl, R.What, Options.NativeCode).empty())
+    if (whyNot(Dev, *Pkg, *Decl, R.What, Options.NativeCode).empty())
       All.emplace_back(R.What, &R);
   if (!Options.Lazily)
     kernels();

@@ -14,14 +14,14 @@ namespace greta::rt {
 // Returns the variant that `D` runs: docs/internals/package.md, "Choice". A
 // non-empty `Forced` names it. Throws the reason of every variant if none can
 // be run.
-const Variant &chooseVariant(const std::shared_ptr<Device> &D,
+const Variant &chooseVariant(const std::shared_ptr<Device> &D, const Package &P,
                              const FunctionDecl &F, const std::string &Forced,
                              bool NativeCode);
 
 // Returns why `D` cannot or may not run the variant; "" when it does.
 // `NativeCode`: the caller allows variants for the host.
-std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
-                   const Variant &V, bool NativeCode);
+std::string whyNot(const std::shared_ptr<Device> &D, const Package &P,
+                   const FunctionDecl &F, const Variant &V, bool NativeCode);
 
 struct LoadOptions {
   bool CaptureStatistics = false, NativeCode = false, Lazily = false;

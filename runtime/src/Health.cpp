@@ -341,4 +341,83 @@ std::string whyUnhealthy(const std::shared_ptr<Device> &D,
   return Reason;
 }
 
+// Launches the kernel for a trial, in which its workgroups count themselves and
+// do nothing else (lib/Lane/ExpandAtomics.cpp). Returns whether all ran at a
+// time.
+static bool tryTogether(Device &D, const Package &P, const Variant &V,
+                        const KernelDecl &K) {
+  // They touch their counter alone, so it stands for every tensor.
+  MemoryRef Memory = D.allocate(64);
+  std::unique_ptr<Stream> S = D.createStream();
+  S->fill(Memory, 0, Memory->Size, 0);
+  std::vector<uint32_t> Offsets = argumentOffsets(K.Args);
+  std::vector<uint8_t> Block(Offsets.back());
+  for (size_t I = 0; I < K.Args.size(); ++I)
+    if (K.Args[I].Which <= KernelArg::Temp)
+      memcpy(&Block[Offsets[I]], &Memory->Address, sizeof(Memory->Address));
+  uint32_t One = 1, Arrived = 0,
+           All = static_cast<uint32_t>(K.Grid[0].constant());
+  memcpy(&Block[Offsets[*K.Trial]], &One, sizeof(One));
+  KernelRef Code = D.loadKernel(V, K, P.Objects.at(K.File), false);
+  Use Uses[] = {{&Memory, 0, Memory->Size, true}, {&D.meeting(), 0, 4, true}};
+  S->launch({&Code, {All, 1, 1}, {Block.data(), Block.size()}, {Uses, 2}, {}});
+  S->read(Memory, 0, &Arrived, sizeof(Arrived));
+  return Arrived == All;
+}
+
+// Tries the variant's kernels that nobody tried before, on this driver.
+static std::string tryTogether(const std::shared_ptr<Device> &D,
+                               const Package &P, const Variant &V, bool Again) {
+  std::string Hashes;
+  for (const KernelDecl &K : V.Kernels) {
+    if (!K.IsResident)
+      continue;
+    if (!K.Trial || !K.Grid[0].isConstant())
+      return concat("kernel '", K.Entry, "' has no trial");
+    const std::vector<uint8_t> &Object = P.Objects.at(K.File);
+    Hashes += concat(sha256(Object.data(), Object.size()), " ", K.Entry, " ",
+                     K.Grid[0].constant(), " ");
+  }
+  std::string Name = concat("resident-", D->cacheKey(), "-",
+                            sha256(Hashes.data(), Hashes.size()).substr(0, 16));
+  std::vector<uint8_t> Cached;
+  if (!Again && readCache(Name, Cached))
+    return {Cached.begin(), Cached.end()};
+  std::string Why;
+  for (const KernelDecl &K : V.Kernels)
+    if (Why.empty() && K.IsResident && !tryTogether(*D, P, V, K))
+      Why = concat("not all of the ", K.Grid[0].constant(),
+                   " workgroups of kernel '", K.Entry,
+                   "', which wait for each other, ran at a time in a trial");
+  if (!Why.empty())
+    report(GRETA_LOG_INFO, concat(V.Id, " is not taken: ", Why));
+  writeCache(Name, {Why.begin(), Why.end()});
+  return Why;
+}
+
+std::string whyNotTogether(const std::shared_ptr<Device> &D, const Package &P,
+                           const Variant &V) {
+  if (!V.Requires.Resident || D->launchesTogether())
+    return "";
+  std::string Wait =
+      concat(V.Requires.Resident, " workgroups wait for each other, and ");
+  const char *Wish = environment("GRETA_HEALTH");
+  std::string Health = Wish ? Wish : "";
+  if (D->cacheKey().empty() || Health == "off" || profile() == Profile::Fast)
+    return Wait + "nobody promises or tries whether the device runs so many "
+                  "at a time";
+  std::lock_guard<std::recursive_mutex> Guard(D->HealthLock);
+  const Denials &Denied = denialsOf(D);
+  if (auto Found = Denied.find("resident"); Found != Denied.end())
+    return Wait + Found->second;
+  try {
+    return tryTogether(D, P, V, Health == "again");
+  } catch (const Error &E) {
+    if (E.code() == GRETA_ERROR_OUT_OF_MEMORY ||
+        E.code() == GRETA_ERROR_DEVICE_LOST)
+      throw;
+    return E.what(); // tells nothing about later trials
+  }
+}
+
 } // namespace greta::rt

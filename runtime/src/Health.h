@@ -3,11 +3,15 @@
 // matrix shapes, element types or subgroup operations without which every
 // function is right; no variant that needs them is taken.
 //
-// Keys are shapes (keyOf), element types ("f16"), "subgroups", and "device" for
-// all of it. The functions run at the first load of any function; the answer is
-// kept in the cache folder, by device and driver version. GRETA_HEALTH: `off`
-// believes the device, `again` runs them once more, anything else is a list of
-// keys, with commas between, that are denied as well.
+// Kernels whose workgroups wait for each other are tried one by one: how many
+// workgroups run at a time depends on a kernel's registers.
+//
+// Keys are shapes (keyOf), element types ("f16"), "subgroups", "resident" for
+// kernels whose workgroups wait, and "device" for all of it. The functions run
+// at the first load of any function; the answer is kept in the cache folder, by
+// device and driver version. GRETA_HEALTH: `off` believes the device, `again`
+// runs them once more, anything else is a list of keys, with commas between,
+// that are denied as well.
 #ifndef GRETA_RUNTIME_HEALTH_H
 #define GRETA_RUNTIME_HEALTH_H
 
@@ -45,6 +49,13 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D);
 // if they do not. Runs the check if it has to.
 std::string whyUnhealthy(const std::shared_ptr<Device> &D,
                          const FunctionDecl &F, const Variant &V);
+
+// Returns why no kernel whose workgroups wait for each other is taken: nobody
+// promises that all run at a time, and in a trial of the variant's kernels they
+// did not; "" if they do. The outcome of a trial is kept in the cache folder,
+// by device, driver version and kernels.
+std::string whyNotTogether(const std::shared_ptr<Device> &D, const Package &P,
+                           const Variant &V);
 
 } // namespace greta::rt
 #endif

@@ -212,6 +212,11 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   }
   for (const Reader &A : R.at("args").list())
     K.Args.push_back(kernelArg(A, F, V, Symbols));
+  if (R.has("trial")) {
+    K.Trial = R.at("trial").integer(0, maxList);
+    if (*K.Trial >= K.Args.size() || K.Args[*K.Trial].Which != KernelArg::I32)
+      R.at("trial").bad("argument ", *K.Trial, " is no i32");
+  }
   uint32_t Bytes = argumentOffsets(K.Args).back();
   if (Bytes > maxArgumentBytes)
     R.at("args").bad("the argument block has ", Bytes, " bytes, ",

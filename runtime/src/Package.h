@@ -105,6 +105,8 @@ struct KernelDecl {
   std::vector<Expr> Grid; // three extents
   uint64_t LdsBytes = 0;
   bool IsResident = false; // its workgroups wait for each other
+  // The argument that is 1 when they only try whether they run at a time.
+  std::optional<size_t> Trial;
   std::vector<KernelArg> Args;
   std::optional<LogDecl> Log;
 };

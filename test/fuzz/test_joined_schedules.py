@@ -9,7 +9,7 @@ import subprocess
 from conftest import BUILD
 
 WORKGROUPS, TILES, TENSORS = 3, 7, 4
-HEAD = """greta_tile.func @k(%t0: !greta_tile.ptr<i32>, %t1: !greta_tile.ptr<i32>, %t2: !greta_tile.ptr<i32>, %t3: !greta_tile.ptr<i32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+HEAD = """greta_tile.func @k(%t0: !greta_tile.ptr<i32>, %t1: !greta_tile.ptr<i32>, %t2: !greta_tile.ptr<i32>, %t3: !greta_tile.ptr<i32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %first = greta_tile.program_id 0
   %other = arith.constant 1 : i32
   %end = arith.constant 7 : i32
@@ -17,7 +17,7 @@ HEAD = """greta_tile.func @k(%t0: !greta_tile.ptr<i32>, %t1: !greta_tile.ptr<i32
 TAIL = """  greta_tile.return
 }
 func.func @f(%x: tensor<7xi32>) -> tensor<7xi32> {
-  %0:4 = greta_tile.launch @k grid affine_map<() -> (3)> scalars affine_map<() -> ()> (%x) zeroed [3]
+  %0:4 = greta_tile.launch @k grid affine_map<() -> (3)> scalars affine_map<() -> (0)> (%x) zeroed [3]
     shapes [affine_map<() -> (7)>, affine_map<() -> (7)>, affine_map<() -> (7)>, affine_map<() -> (1)>] resident : (tensor<7xi32>) -> (tensor<7xi32>, tensor<7xi32>, tensor<7xi32>, tensor<1xi32>)
   return %0#0 : tensor<7xi32>
 }

@@ -63,6 +63,7 @@ public:
 
 private:
   LogicalResult checkMemory();
+  LogicalResult checkTrial();
   bool isZeroed(unsigned number);
   LogicalResult checkBarrier(GridBarrierOp barrier);
   LogicalResult checkPhase(Operation *op, const Touched &touched);
@@ -134,6 +135,22 @@ LogicalResult Checker::checkMemory() {
       return launch.emitOpError("is resident and passes one tensor as operand ")
              << first->second << " and as operand " << number;
   }
+  return success();
+}
+
+/// A launch that only tries whether workgroups run at a time is another launch
+/// than this one: it differs in the last argument, which nobody looks at yet.
+LogicalResult Checker::checkTrial() {
+  ArrayRef<AffineExpr> scalars = launch.getScalars().getResults();
+  if (scalars.empty() ||
+      scalars.back() != getAffineConstantExpr(0, launch.getContext()))
+    return launch.emitOpError("is resident, and its last scalar is not zero, "
+                              "which says that it is no trial");
+  BlockArgument last = kernel.getBody().getArguments().back();
+  if (!last.getType().isInteger(32) || !last.use_empty())
+    return kernel.emitOpError("uses its last argument, which says whether the "
+                              "launch is a trial, or has another type than i32 "
+                              "for it");
   return success();
 }
 
@@ -214,7 +231,7 @@ LogicalResult Checker::checkPhase(Operation *op, const Touched &touched) {
 LogicalResult Checker::run() {
   if (!kernel.getBody().hasOneBlock())
     return kernel.emitOpError("has branches around barriers over the grid");
-  if (failed(checkMemory()))
+  if (failed(checkMemory()) || failed(checkTrial()))
     return failure();
   Origins origins(kernel);
   Touched inAll(kernel, kernel.getNumArguments(), origins);

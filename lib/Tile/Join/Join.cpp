@@ -13,8 +13,10 @@
 //          grid_barrier %met until 264 last
 //        }
 //
-// Phases that touch no tensor of each other's have no barrier between them.
-// LoadAhead.cpp loads ahead what a phase reads of memory that nobody writes.
+// Phases that touch no tensor of each other's have no barrier between them. The
+// launch's last scalar is zero, and one in a trial of whether all workgroups
+// run at a time (ExpandAtomics.cpp). LoadAhead.cpp loads ahead what a phase
+// reads of memory that nobody writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,7 +123,7 @@ private:
   SymbolTable &symbols;
   int64_t residents;
   uint64_t most;           // iterations of a lane's loops; 0: there is no limit
-  uint64_t iterations = 0; // iterations of the phases so far
+  uint64_t iterations = 1; // iterations so far: of the trial, and phases
   SmallVector<LaunchOp> launches;
   llvm::MapVector<Value, Argument> memories; // by their first value
   SmallVector<Value> operands, results;      // memories as they are passed
@@ -251,6 +253,7 @@ FuncOp Joiner::createKernel(StringRef name) {
       types.push_back(memories[memory].type);
   for (auto &[expr, argument] : scalars)
     types.push_back(argument.type);
+  types.push_back(b.getI32Type()); // whether it is a trial
   // Scratch memory is a result; scalars follow.
   types.insert(types.begin() + memories.size(), PtrType::get(b.getI32Type()));
   FuncOp first = kernelOf(launches.front());
@@ -414,6 +417,7 @@ LaunchOp Joiner::createLaunch(FuncOp kernel) {
   SmallVector<AffineExpr> exprs;
   for (auto &[expr, argument] : scalars)
     exprs.push_back(expr);
+  exprs.push_back(b.getAffineConstantExpr(0));
   auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
   auto config = b.getDictionaryAttr(
       {b.getNamedAttr("joined", number(launches.size())),

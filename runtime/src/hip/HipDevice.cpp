@@ -450,8 +450,8 @@ struct HipDevice : Device {
   }
   // The compiler knows how many workgroups fit on the compute units that it
   // also asks for, and the driver refuses more.
-  uint32_t residentWorkgroups() const override {
-    return C->Lib->launchesTogether(C->Index) ? UINT32_MAX : 0;
+  bool launchesTogether() const override {
+    return C->Lib->launchesTogether(C->Index);
   }
   void describe(nlohmann::json &Out) override {
     Out = {{"spec", Spec},

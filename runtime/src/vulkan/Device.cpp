@@ -7,7 +7,6 @@
 #include "Process.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -264,20 +263,6 @@ unsigned VulkanDevice::madeFor(const Variant &V) const {
 }
 
 uint32_t VulkanDevice::computeUnits() const { return C->Physical.ComputeUnits; }
-
-// Vulkan promises nothing: GRETA_RESIDENT_WORKGROUPS is the user's word.
-uint32_t VulkanDevice::residentWorkgroups() const {
-  const char *Text = environment("GRETA_RESIDENT_WORKGROUPS");
-  if (!Text || !*Text)
-    return 0;
-  uint32_t Count = 0;
-  const char *End = Text + strlen(Text);
-  auto [At, Problem] = std::from_chars(Text, End, Count);
-  if (Problem != std::errc() || At != End)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "GRETA_RESIDENT_WORKGROUPS=", Text,
-         ": it is a number of workgroups");
-  return Count;
-}
 
 uint32_t VulkanDevice::defaultSubgroupSize() const {
   return C->Physical.V11.subgroupSize;

@@ -320,7 +320,6 @@ public:
   std::string whyNot(const Variant &V) override;
   unsigned madeFor(const Variant &V) const override;
   uint32_t computeUnits() const override;
-  uint32_t residentWorkgroups() const override;
   uint32_t defaultSubgroupSize() const override;
   void describe(nlohmann::json &Out) override;
   std::array<uint32_t, 3> maxGrid() const override;

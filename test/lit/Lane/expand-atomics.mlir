@@ -1,6 +1,6 @@
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,HAS
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=gfx1030}))' | FileCheck %s --check-prefixes=CHECK,LACKS
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:portable}))' | FileCheck %s --check-prefixes=CHECK,LACKS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:portable}))' | FileCheck %s --check-prefixes=CHECK,LACKS,VULKAN
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=F32
 
 // Types that the target adds in memory stay.
@@ -54,7 +54,7 @@ greta_tile.func @exchange(%f: !greta_tile.ptr<f32>, %i: i32, %x: f32) attributes
 
 // All workgroups meet: every lane makes available what it wrote, the first releases it behind the barrier, looks and acquires, and all see what was released. Who leaves last sets the counter to zero.
 // CHECK-LABEL: greta_tile.func @meet(
-greta_tile.func @meet(%met: !greta_tile.ptr<i32>) attributes {waves = 2 : i32, wave_size = 32 : i32} {
+greta_tile.func @meet(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 2 : i32, wave_size = 32 : i32} {
   // CHECK: greta_tile.fence release device
   // CHECK-NEXT: greta_tile.barrier global
   // CHECK: %[[NUMBER:.*]] = arith.ori
@@ -76,5 +76,37 @@ greta_tile.func @meet(%met: !greta_tile.ptr<i32>) attributes {waves = 2 : i32, w
   // CHECK: scf.if %[[LAST]]
   // CHECK: greta_tile.ptr_atomic_rmw xchg device
   greta_tile.grid_barrier %met until 16 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+
+// The kernel is one side of a branch; arrays stand before it. On the other side workgroups count themselves and look so many times, unless somebody gave up. HIP's driver has promised.
+// CHECK-LABEL: greta_tile.func @trial(
+// HAS-NEXT: arith.constant
+// HAS-NOT: scf.while
+// VULKAN-LABEL: greta_tile.func @trial(
+// VULKAN-SAME: %[[MET:.*]]: !greta_tile.ptr<i32>, %[[TRIAL:.*]]: i32
+// VULKAN-NEXT: greta_tile.shared_alloc
+// VULKAN: %[[IS:.*]] = arith.cmpi eq, %[[TRIAL]], %c0_i32{{.*}}
+// VULKAN-NEXT: scf.if %[[IS]] {
+// VULKAN: greta_tile.shared_store
+// VULKAN: greta_tile.ptr_atomic_rmw xchg
+// VULKAN: } else {
+// VULKAN: scf.if
+// VULKAN: greta_tile.ptr_atomic_rmw add device %[[MET]]
+// VULKAN: %[[LOOP:.*]]:2 = scf.while (%[[LOOKS:.*]] = %c0_i32{{.*}}
+// VULKAN: %[[SEEN:.*]] = greta_tile.ptr_atomic_rmw or device %[[MET]]
+// VULKAN: %[[NEXT:.*]] = arith.addi %[[LOOKS]], %c1_i32{{.*}}
+// VULKAN-DAG: arith.cmpi ult, %[[NEXT]], %c131072_i32
+// VULKAN-DAG: arith.cmpi ule, %[[SEEN]], %c4_i32
+// VULKAN: scf.condition(%{{.*}}) %[[SEEN]], %[[NEXT]]
+// VULKAN-DAG: arith.cmpi ne, %[[LOOP]]#0, %c4_i32
+// VULKAN-DAG: arith.cmpi ne, %[[LOOP]]#1, %c131072_i32
+// VULKAN: scf.if
+// VULKAN: greta_tile.ptr_atomic_rmw or device %[[MET]]{{.*}}, %c-2147483648_i32
+greta_tile.func @trial(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 32 : i32} {
+  %zero = arith.constant 0 : i32
+  %array = greta_tile.shared_alloc : !greta_tile.shared<1 x i32>
+  greta_tile.shared_store %zero, %array[%zero] : !greta_tile.shared<1 x i32>
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
   greta_tile.return
 }

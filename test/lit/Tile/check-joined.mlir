@@ -2,7 +2,7 @@
 // RUN: greta-opt %s --split-input-file --verify-diagnostics --greta-tile-check-joined
 
 // The form that greta-tile-join makes is right, and so are phases between the same barriers that read one tensor.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -19,7 +19,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -27,7 +27,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Both read %x.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -43,7 +43,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -51,7 +51,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // A barrier is missing between a writer and a reader.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -69,7 +69,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -77,7 +77,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Between a reader and a writer.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -95,7 +95,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -103,7 +103,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Between two writers.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -121,7 +121,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -129,7 +129,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Pointers that a loop carries are followed.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -151,7 +151,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -159,7 +159,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Arrivals that are too many would never come.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -177,7 +177,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -185,7 +185,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // The arrivals at the barrier before let everybody pass.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -203,7 +203,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -212,7 +212,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 
 // The next launch would not find zero.
 // expected-error @below {{ends without a last barrier over the grid, so that the next launch does not find zero}}
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -228,7 +228,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -236,7 +236,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // The counter is zero again behind the last one.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -253,7 +253,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -261,7 +261,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // A barrier behind the last one would never end.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -275,7 +275,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -283,7 +283,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Tiles are left out.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -296,7 +296,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -304,7 +304,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Every workgroup does all tiles.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -317,7 +317,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -325,7 +325,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // A load in front of a barrier is right if nobody writes what it reads, and a phase's tile may hand to the next what it loaded.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -344,7 +344,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -352,7 +352,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // It is not handed on to another phase, in front of which the memory was written again.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -374,7 +374,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !gr
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) tied [0, -1, -1] zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) tied [0, -1, -1] zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -382,7 +382,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Nor is it right if a phase writes that, be it behind the load.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -396,7 +396,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -404,7 +404,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Some would write outside the loop.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -415,7 +415,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -423,7 +423,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // A phase touches the counter.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -435,7 +435,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -443,7 +443,7 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // Whose workgroups meet, but need not be there.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %c4 = arith.constant 4 : i32
   %c9 = arith.constant 9 : i32
   %id = greta_tile.program_id 0
@@ -456,7 +456,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !gret
 }
 func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
   // expected-error @below {{runs @k, whose workgroups meet, and is not resident}}
-  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>]
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>]
     : (tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<1xi32>)
   return %0#0, %0#1 : tensor<9xf32>, tensor<9xf32>
 }
@@ -464,27 +464,27 @@ func.func @f(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 // -----
 
 // The next launch finds what this one left.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   // expected-error @below {{counts in argument 1, in which the launch does not promise zeros}}
   greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> tensor<1xi32> {
-  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
   return %0 : tensor<1xi32>
 }
 
 // -----
 
 // A view of a tensor is its memory, too.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
   %view = tensor.cast %x : tensor<9xf32> to tensor<?xf32>
   // expected-error @below {{is resident and passes one tensor as operand 0 and as operand 1}}
-  %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x, %view) tied [0, -1] zeroed [1] shapes [affine_map<() -> (1)>] resident
+  %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x, %view) tied [0, -1] zeroed [1] shapes [affine_map<() -> (1)>] resident
     : (tensor<9xf32>, tensor<?xf32>) -> (tensor<9xf32>, tensor<1xi32>)
   return %0#0 : tensor<9xf32>
 }
@@ -492,14 +492,14 @@ func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
 // -----
 
 // Two words count, so that nobody knows who has come.
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %other: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %other: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   greta_tile.grid_barrier %met until 4 : !greta_tile.ptr<i32>
   // expected-error @below {{counts in another word than the barriers before it}}
   greta_tile.grid_barrier %other until 8 last : !greta_tile.ptr<i32>
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
-  %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [0, 1] shapes [affine_map<() -> (1)>, affine_map<() -> (1)>] resident
+  %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [0, 1] shapes [affine_map<() -> (1)>, affine_map<() -> (1)>] resident
     : (tensor<9xf32>) -> (tensor<1xi32>, tensor<1xi32>)
   return %x : tensor<9xf32>
 }
@@ -508,13 +508,53 @@ func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
 
 // Only one block is looked at.
 // expected-error @below {{has branches around barriers over the grid}}
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
   cf.br ^end
 ^end:
   greta_tile.return
 }
 func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
-  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [0] shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [0] shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  return %x : tensor<9xf32>
+}
+
+// -----
+
+// No launch would do anything.
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
+  // expected-error @below {{is resident, and its last scalar is not zero, which says that it is no trial}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (1)> (%x) zeroed [0] shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  return %x : tensor<9xf32>
+}
+
+// -----
+
+// A launch that tries would compute something else in what is not branched around.
+// expected-error @below {{uses its last argument, which says whether the launch is a trial, or has another type than i32 for it}}
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %more = arith.addi %trial, %trial : i32
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [0] shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
+  return %x : tensor<9xf32>
+}
+
+// -----
+
+// The runtime gives an i32.
+// expected-error @below {{uses its last argument, which says whether the launch is a trial, or has another type than i32 for it}}
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %met: !greta_tile.ptr<i32>, %trial: i64) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  greta_tile.grid_barrier %met until 4 last : !greta_tile.ptr<i32>
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
+  %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x) zeroed [0] shapes [affine_map<() -> (1)>] resident : (tensor<9xf32>) -> tensor<1xi32>
   return %x : tensor<9xf32>
 }

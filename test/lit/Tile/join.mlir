@@ -3,13 +3,14 @@
 // NONE: greta-tile-join needs how many workgroups run at a time, residents=N
 
 // The second kernel reads what the first one wrote, the third touches nothing of theirs but what nobody writes. Arrays stand in the entry block; tensors that nobody
-// writes are read-only, others are not, whatever a phase promised. An integer that two launches compute is one argument. The old kernels are gone.
+// writes are read-only, others are not, whatever a phase promised. An integer that two launches compute is one argument; the last one, which says whether the launch is a trial, is zero. The old kernels are gone.
 // The first phase loads a tile's part of x during the tile before it, the last tile's for ever; the third, of one tile, loads x in front of its loop, and the second, which reads what is written, in it.
+// CHECK: #[[SCALARS:.*]] = affine_map<() -> (4, 0)>
 // CHECK-NOT: @scale
 // CHECK-LABEL: greta_tile.func @chain_joined0(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64, greta.noalias, greta.readonly},
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.noalias}, %[[B:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.noalias},
-// CHECK-SAME: %[[C:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.noalias}, %[[MET:[a-z0-9]+]]: !greta_tile.ptr<i32>, %[[N:[a-z0-9]+]]: i32) attributes {wave_size = 64 : i32, waves = 2 : i32}
+// CHECK-SAME: %[[C:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.noalias}, %[[MET:[a-z0-9]+]]: !greta_tile.ptr<i32>, %[[N:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i32) attributes {wave_size = 64 : i32, waves = 2 : i32}
 // CHECK: %[[ARRAY:.*]] = greta_tile.shared_alloc
 // CHECK: %[[FIRST:.*]] = greta_tile.program_id 0
 // CHECK: %[[LAST:.*]] = arith.constant 23 : i32
@@ -63,7 +64,7 @@ greta_tile.func @one(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64, gr
 
 // A tensor that is made and used in the joined launch alone is scratch memory. The view goes behind the launch.
 // CHECK-LABEL: func.func @chain
-// CHECK: %[[R:.*]]:4 = greta_tile.launch @chain_joined0 grid #{{.*}} scalars #{{.*}}(%arg0)
+// CHECK: %[[R:.*]]:4 = greta_tile.launch @chain_joined0 grid #{{.*}} scalars #[[SCALARS]](%arg0)
 // CHECK-SAME: zeroed [3] shapes {{.*}} resident {config = {barriers = 1 : i64, joined = 3 : i64, residents = 8 : i64}}
 // CHECK: %[[V:.*]] = tensor.cast %[[R]]#1 : tensor<24xf32> to tensor<?xf32>
 // CHECK: return %[[V]], %[[R]]#2

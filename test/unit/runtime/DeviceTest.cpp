@@ -238,21 +238,28 @@ TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
       << Text;
 }
 
-// Workgroups that wait for each other all run at a time, and phases of one
-// launch have no barrier for memory that is two tensors.
-TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
-  setenv("GRETA_RESIDENT_WORKGROUPS", "1", 1);
-  greta::Runtime R("vulkan");
-  nlohmann::json M = manifest();
+// Makes the kernel of the function's variants for `Backend` one whose only
+// workgroup waits for itself.
+static void makeResident(nlohmann::json &M, const char *Backend) {
   for (nlohmann::json &V : M["functions"][0]["variants"])
-    if (V["backend"] == "vulkan") {
+    if (V["backend"] == Backend) {
       V["requires"]["resident"] = 1;
       V["kernels"][0]["resident"] = true;
     }
+}
+
+// Workgroups that wait for each other all run at a time, and phases of one
+// launch have no barrier for memory that is two tensors.
+TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
+  std::string Missing = missing("sim:gfx942");
+  if (!Missing.empty())
+    GTEST_SKIP() << Missing;
+  nlohmann::json M = manifest();
+  makeResident(M, "hip");
   Bytes Data = package(M);
   greta::Package P(Data.data(), Data.size());
+  greta::Runtime R("sim:gfx942");
   greta::Function F = R.load(P, "scale");
-  unsetenv("GRETA_RESIDENT_WORKGROUPS");
   greta::Stream S = R.stream();
   greta::Buffer A = R.allocate(1024), B = R.allocate(1024);
   F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
@@ -268,6 +275,43 @@ TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
       << Why;
   F.launch(S, {{&A, {1, 64}}}, {{&A, {1, 64}, 256}});
   S.synchronize();
+}
+
+// On Vulkan a kernel is taken if it counts its workgroups in a trial. This one
+// writes 1.0f there.
+TEST(Resident, KernelsThatFailTheirTrialAreNotTaken) {
+  nlohmann::json M = manifest();
+  M["functions"][0]["variants"][0]["requires"].erase("subgroup_size");
+  nlohmann::json Plain = M["functions"][0]["variants"][1];
+  makeResident(M, "vulkan");
+  M["functions"][0]["variants"][1] = Plain;
+  nlohmann::json &Kernel = M["functions"][0]["variants"][0]["kernels"][0];
+  auto WhyNot = [&] {
+    Bytes Data = package(M);
+    greta::Package P(Data.data(), Data.size());
+    greta::Runtime R("vulkan");
+    greta::Function F = R.load(P, "scale");
+    EXPECT_EQ(F.variant(), "vulkan-portable");
+    return message([&] { R.load(P, "scale", "vulkan-sg64"); },
+                   GRETA_ERROR_UNSUPPORTED);
+  };
+  const char *HasNone = "kernel 'scale' has no trial";
+  EXPECT_NE(WhyNot().find(HasNone), std::string::npos);
+  Kernel["trial"] = 2; // its grid is not a constant
+  EXPECT_NE(WhyNot().find(HasNone), std::string::npos);
+  Kernel["grid"] = {1, 1, 1};
+  for (int Time = 0; Time < 2; ++Time) // the second from the cache
+    EXPECT_NE(WhyNot().find("not all of the 1 workgroups of kernel 'scale', "
+                            "which wait for each other, ran at a time"),
+              std::string::npos);
+  setenv("GRETA_HEALTH", "resident", 1);
+  std::string Denied = WhyNot();
+  setenv("GRETA_HEALTH", "off", 1);
+  std::string Believed = WhyNot();
+  unsetenv("GRETA_HEALTH");
+  EXPECT_NE(Denied.find("and GRETA_HEALTH names it"), std::string::npos);
+  EXPECT_NE(Believed.find("nobody promises or tries whether"),
+            std::string::npos);
 }
 
 class OnGpu : public OnDevice {};
