@@ -356,7 +356,7 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
   let description = [{
     Takes the lane level. Launches with constant grids, workgroups of one size and no log become one `resident` launch of as many workgroups as run at a time. Its kernel has
     their bodies as phases, each a loop over its launch's grid, and a `greta_tile.grid_barrier` in front of a phase that touches what another since the last barrier wrote, or writes what
-    another read. A load of memory that nobody writes is made a tile ahead, for the first tile in front of that barrier. Functions whose arguments are memory
+    another read. A load of memory that nobody writes is made a tile ahead, for the first tile in front of that barrier. The launch's last scalar is zero: it is no trial (`greta_tile.grid_barrier`). Functions whose arguments are memory
     (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
     A launch that would bring a lane's loops beyond `iterations` is not joined to those before it; a loop whose bounds are not constant counts once.
 
@@ -364,7 +364,7 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
     %0 = greta_tile.launch @a grid affine_map<() -> (768)> ..
     %1 = greta_tile.launch @b grid affine_map<() -> (264)> .. (%0)
     // becomes, with residents=132
-    %0:3 = greta_tile.launch @f_joined0 grid affine_map<() -> (132)> .. zeroed [2] .. resident
+    %0:3 = greta_tile.launch @f_joined0 grid affine_map<() -> (132)> scalars affine_map<() -> (0)> .. zeroed [2] .. resident
     greta_tile.func @f_joined0(..) ..  {
       scf.for %tile = program_id 0 to 768 step 132 { .. }
       greta_tile.grid_barrier %met until 132
@@ -387,6 +387,7 @@ def GretaTileCheckJoinedPass : Pass<"greta-tile-check-joined", "::mlir::ModuleOp
       all workgroups come to all of them, so that every wait ends, and the next launch finds zero;
     - what touches other memory is a loop from `program_id 0` by the launch's workgroups to a constant, so that each tile is done once, and hands
       nothing to what is behind it; only loads of what nobody writes stand outside;
+    - its last argument is an i32 without a use, for which the launch passes zero;
     - operands are memory of their own, and the counter is memory that the launch promises to hold zeros;
     - of two such loops between the same barriers neither writes through an argument that the other reads or writes;
 

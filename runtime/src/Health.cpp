@@ -369,10 +369,11 @@ static bool tryTogether(Device &D, const Package &P, const Variant &V,
 static std::string tryTogether(const std::shared_ptr<Device> &D,
                                const Package &P, const Variant &V, bool Again) {
   std::string Hashes;
+  int64_t Most = std::min(V.Requires.Resident, D->maxGrid()[0]);
   for (const KernelDecl &K : V.Kernels) {
     if (!K.IsResident)
       continue;
-    if (!K.Trial || !K.Grid[0].isConstant())
+    if (!K.Trial || !K.Grid[0].isConstant() || K.Grid[0].constant() > Most)
       return concat("kernel '", K.Entry, "' has no trial");
     const std::vector<uint8_t> &Object = P.Objects.at(K.File);
     Hashes += concat(sha256(Object.data(), Object.size()), " ", K.Entry, " ",

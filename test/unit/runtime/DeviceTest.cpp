@@ -262,6 +262,7 @@ TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
   greta::Function F = R.load(P, "scale");
   greta::Stream S = R.stream();
   greta::Buffer A = R.allocate(1024), B = R.allocate(1024);
+  S.fill(A, 1024, 0);
   F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
   EXPECT_NE(message([&] { F.launch(S, {{&A, {1, 65}}}, {{&B, {1, 65}}}); },
                     GRETA_ERROR_BAD_PACKAGE)
