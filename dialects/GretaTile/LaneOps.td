@@ -181,8 +181,8 @@ def GretaTile_GridBarrierOp : GretaTile_Op<"grid_barrier"> {
     this barrier are over when it holds `until`, the number of workgroups times that of barriers so far. With `last` nobody waits: who comes last sets
     the word to zero for the next launch, and the kernel ends. Shared memory is visible after as behind `barrier`.
 
-    `greta-tile-expand-atomics` makes atomics, fences and barriers of it. The last argument of a kernel with barriers over the grid is an i32 that is zero. One makes a launch for
-    Vulkan a trial, which counts in `counter` whether all workgroups run at a time, and does nothing else; HIP's drivers promise that they do.
+    `greta-tile-expand-atomics` makes atomics, fences and barriers of it. The last argument of a kernel with barriers over the grid is an i32 that is zero. Where it is one, on
+    Vulkan, the launch is a trial, which finds out in `counter` whether all workgroups run at a time, and does nothing else. HIP's drivers promise that they do.
 
     ```mlir
     greta_tile.grid_barrier %counter until 264 : !greta_tile.ptr<i32>

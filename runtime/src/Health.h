@@ -50,10 +50,10 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D);
 std::string whyUnhealthy(const std::shared_ptr<Device> &D,
                          const FunctionDecl &F, const Variant &V);
 
-// Returns why no kernel whose workgroups wait for each other is taken: nobody
-// promises that all run at a time, and in a trial of the variant's kernels they
-// did not; "" if they do. The outcome of a trial is kept in the cache folder,
-// by device, driver version and kernels.
+// Returns why a variant is not taken whose workgroups wait for each other:
+// nobody promises that all of them run at a time, and in a trial of its kernels
+// they did not; "" for every other variant. The outcome of a trial is kept in
+// the cache folder, by device, driver version and kernels.
 std::string whyNotTogether(const std::shared_ptr<Device> &D, const Package &P,
                            const Variant &V);
 
