@@ -29,16 +29,21 @@
 //   rest
 //     →  if %trial == 0
 //          rest
-//        else if first lane of the workgroup
-//          ptr_atomic_rmw add %met, 1
-//          %seen, %looks = ptr_atomic_rmw or %met, 0, 131072 times while <= 132
-//          if %seen != 132 or %looks != 131072
+//        else
+//          if first lane of the workgroup
+//            ptr_atomic_rmw add %met, 1
+//            up to 131072 times (%looks) while %seen <= 132:
+//              %seen = ptr_atomic_rmw or %met, 0
+//          barrier
+//          if first lane, and %seen != 132 or %looks != 131072
 //            ptr_atomic_rmw or %met, 1 << 31
 //
 // The word holds 132, the number of workgroups, behind a trial in which each
 // has seen all others come and nobody gave up. Who gives up frees the others. A
 // driver that ends long loops, as llvmpipe does, would end waits, and is found
-// by the number of looks.
+// by the number of looks. The barrier keeps the other waves: AMD's chips free a
+// wave's registers when it ends, and would have places for more workgroups than
+// in any other launch.
 //
 // A fence orders what happened before it by the atomics of its own lane alone:
 // the first lane's, behind the barrier, passes on what the others wrote. Theirs
@@ -179,9 +184,10 @@ static int64_t looksOf(const TargetRow &row) {
   return row.most.iterations ? row.most.iterations / 2 : 1 << 17;
 }
 
-/// Whether all of so many workgroups run at a time.
-static void emitTrial(Value counter, int64_t workgroups, const TargetRow &row,
-                      ImplicitLocOpBuilder &b) {
+/// Whether the first lane, which calls this, has to give up, because it did not
+/// see all of so many workgroups, or not for so long.
+static Value emitLooks(Value counter, int64_t workgroups, const TargetRow &row,
+                       ImplicitLocOpBuilder &b) {
   Arithmetic a{b};
   Value all = a.i32(workgroups), most = a.i32(looksOf(row)), zero = a.i32(0),
         one = a.i32(1);
@@ -202,10 +208,26 @@ static void emitTrial(Value counter, int64_t workgroups, const TargetRow &row,
       [&](OpBuilder &, Location, ValueRange values) {
         scf::YieldOp::create(b, values[1]);
       });
-  Value givesUp = a.either(a.differ(loop.getResult(0), all),
-                           a.differ(loop.getResult(1), most));
-  scf::IfOp::create(b, givesUp, [&](OpBuilder &, Location) {
-    count(AtomicKind::Or, a.i32(INT32_MIN));
+  return a.either(a.differ(loop.getResult(0), all),
+                  a.differ(loop.getResult(1), most));
+}
+
+/// Whether all of so many workgroups run at a time.
+static void emitTrial(Value counter, int64_t workgroups, const TargetRow &row,
+                      ImplicitLocOpBuilder &b) {
+  Arithmetic a{b};
+  auto givesUp = scf::IfOp::create(
+      b, isFirstLane(a),
+      [&](OpBuilder &, Location) {
+        scf::YieldOp::create(b, emitLooks(counter, workgroups, row, b));
+      },
+      [&](OpBuilder &, Location) {
+        Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+        scf::YieldOp::create(b, no);
+      });
+  BarrierOp::create(b);
+  scf::IfOp::create(b, givesUp.getResult(0), [&](OpBuilder &, Location) {
+    updateCount(b, AtomicKind::Or, counter, a.i32(0), a.i32(INT32_MIN));
     scf::YieldOp::create(b);
   });
 }
@@ -224,10 +246,7 @@ static void addTrial(FuncOp kernel, Value counter, int64_t workgroups,
       b, a.equal(entry.getArguments().back(), a.i32(0)),
       [&](OpBuilder &, Location) { scf::YieldOp::create(b); },
       [&](OpBuilder &, Location) {
-        scf::IfOp::create(b, isFirstLane(a), [&](OpBuilder &, Location) {
-          emitTrial(counter, workgroups, row, b);
-          scf::YieldOp::create(b);
-        });
+        emitTrial(counter, workgroups, row, b);
         scf::YieldOp::create(b);
       });
   for (Operation *op : rest)

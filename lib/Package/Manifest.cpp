@@ -207,7 +207,8 @@ static Json kernelJson(const CompiledVariant &variant,
   json["lds_bytes"] = kernel.ldsBytes;
   if (kernel.isResident) {
     json["resident"] = true;
-    json["trial"] = kernel.args.size() - 1;
+    if (variant.row->isVulkan())
+      json["trial"] = kernel.args.size() - 1;
   }
   if (!kernel.byRows.empty())
     json["by_rows"] =

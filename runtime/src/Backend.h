@@ -343,6 +343,8 @@ public:
   std::recursive_mutex HealthLock;
   std::optional<Denials> Denied; // none: not asked for yet
   bool Believed = false;         // true while its check runs
+  // Outcomes of trials in this process, by cache file: whyNotTogether.
+  std::map<std::string, std::string> Tried;
 
 protected:
   virtual MemoryRef allocateMemory(size_t Size) = 0;

@@ -368,7 +368,9 @@ static bool tryTogether(Device &D, const Package &P, const Variant &V,
 // Tries the variant's kernels that nobody tried before, on this driver.
 static std::string tryTogether(const std::shared_ptr<Device> &D,
                                const Package &P, const Variant &V, bool Again) {
-  std::string Hashes;
+  // These make other pipelines, or other places, of the same kernels.
+  std::string Hashes =
+      concat(V.Requires.SubgroupSize, " ", D->computeUnits(), " ");
   int64_t Most = std::min(V.Requires.Resident, D->maxGrid()[0]);
   for (const KernelDecl &K : V.Kernels) {
     if (!K.IsResident)
@@ -381,9 +383,12 @@ static std::string tryTogether(const std::shared_ptr<Device> &D,
   }
   std::string Name = concat("resident-", D->cacheKey(), "-",
                             sha256(Hashes.data(), Hashes.size()).substr(0, 16));
+  // Where nothing can be cached, a process tries once.
+  if (auto Found = D->Tried.find(Name); Found != D->Tried.end())
+    return Found->second;
   std::vector<uint8_t> Cached;
   if (!Again && readCache(Name, Cached))
-    return {Cached.begin(), Cached.end()};
+    return D->Tried[Name] = {Cached.begin(), Cached.end()};
   std::string Why;
   for (const KernelDecl &K : V.Kernels)
     if (Why.empty() && K.IsResident && !tryTogether(*D, P, V, K))
@@ -393,7 +398,7 @@ static std::string tryTogether(const std::shared_ptr<Device> &D,
   if (!Why.empty())
     report(GRETA_LOG_INFO, concat(V.Id, " is not taken: ", Why));
   writeCache(Name, {Why.begin(), Why.end()});
-  return Why;
+  return D->Tried[Name] = Why;
 }
 
 std::string whyNotTogether(const std::shared_ptr<Device> &D, const Package &P,
@@ -404,7 +409,7 @@ std::string whyNotTogether(const std::shared_ptr<Device> &D, const Package &P,
       concat(V.Requires.Resident, " workgroups wait for each other, and ");
   const char *Wish = environment("GRETA_HEALTH");
   std::string Health = Wish ? Wish : "";
-  if (D->cacheKey().empty() || Health == "off" || profile() == Profile::Fast)
+  if (D->cacheKey().empty() || Health == "off" || profile() != Profile::Default)
     return Wait + "nobody promises or tries whether the device runs so many "
                   "at a time";
   std::lock_guard<std::recursive_mutex> Guard(D->HealthLock);
@@ -414,10 +419,15 @@ std::string whyNotTogether(const std::shared_ptr<Device> &D, const Package &P,
   try {
     return tryTogether(D, P, V, Health == "again");
   } catch (const Error &E) {
+    std::string Why = concat("kernels of ", V.Id,
+                             ", whose workgroups wait for each other, were not "
+                             "tried: ",
+                             E.what());
     if (E.code() == GRETA_ERROR_OUT_OF_MEMORY ||
         E.code() == GRETA_ERROR_DEVICE_LOST)
-      throw;
-    return E.what(); // tells nothing about later trials
+      fail(E.code(), Why, ". GRETA_HEALTH=resident takes none of them");
+    report(GRETA_LOG_WARNING, Why); // tells nothing about later trials
+    return Why;
   }
 }
 

@@ -214,8 +214,13 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     K.Args.push_back(kernelArg(A, F, V, Symbols));
   if (R.has("trial")) {
     K.Trial = R.at("trial").integer(0, maxList);
-    if (*K.Trial >= K.Args.size() || K.Args[*K.Trial].Which != KernelArg::I32)
-      R.at("trial").bad("argument ", *K.Trial, " is no i32");
+    // With another value launches would be trials, and compute nothing.
+    auto IsZero = [](const KernelArg &A) {
+      return A.Which == KernelArg::I32 && A.Value.isConstant() &&
+             A.Value.constant() == 0;
+    };
+    if (*K.Trial >= K.Args.size() || !IsZero(K.Args[*K.Trial]))
+      R.at("trial").bad("argument ", *K.Trial, " is no i32 of value 0");
   }
   uint32_t Bytes = argumentOffsets(K.Args).back();
   if (Bytes > maxArgumentBytes)

@@ -95,6 +95,7 @@ def test_simulated(tmp_path, chip):
     joined, requires = phases(made, variants[0])
     assert sum(joined) == len(phases(made, variants[1])[0]) and max(joined) > 1
     assert requires["resident"] >= 32
+    assert not any("trial" in kernel for variant in harness.function_of(made, "chain")["variants"] for kernel in variant["kernels"])
     check(tmp_path, made, f"sim:{chip}", variants[1], variants[0])
 
 

@@ -79,7 +79,8 @@ greta_tile.func @meet(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves
   greta_tile.return
 }
 
-// The kernel is one side of a branch; arrays stand before it. On the other side workgroups count themselves and look so many times, unless somebody gave up. HIP's driver has promised.
+// The kernel is one side of a branch; arrays stand before it. On the other side workgroups count themselves and look so many times, unless somebody gave up; a barrier keeps the waves
+// that do not look. HIP's driver has promised.
 // CHECK-LABEL: greta_tile.func @trial(
 // CHECK-SAME: %[[MET:[a-z0-9]+]]: !greta_tile.ptr<i32>, %[[TRIAL:[a-z0-9]+]]: i32
 // HAS-NEXT: arith.constant
@@ -90,7 +91,7 @@ greta_tile.func @meet(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves
 // VULKAN: greta_tile.shared_store
 // VULKAN: greta_tile.ptr_atomic_rmw xchg
 // VULKAN: } else {
-// VULKAN: scf.if
+// VULKAN: %[[UP:.*]] = scf.if %{{.*}} -> (i1) {
 // VULKAN: greta_tile.ptr_atomic_rmw add device %[[MET]]
 // VULKAN: %[[LOOP:.*]]:2 = scf.while (%[[LOOKS:.*]] = %c0_i32{{.*}}
 // VULKAN: %[[SEEN:.*]] = greta_tile.ptr_atomic_rmw or device %[[MET]]
@@ -100,7 +101,8 @@ greta_tile.func @meet(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves
 // VULKAN: scf.condition(%{{.*}}) %[[SEEN]], %[[NEXT]]
 // VULKAN-DAG: arith.cmpi ne, %[[LOOP]]#0, %c4_i32
 // VULKAN-DAG: arith.cmpi ne, %[[LOOP]]#1, %c131072_i32
-// VULKAN: scf.if
+// VULKAN: greta_tile.barrier
+// VULKAN: scf.if %[[UP]] {
 // VULKAN: greta_tile.ptr_atomic_rmw or device %[[MET]]{{.*}}, %c-2147483648_i32
 greta_tile.func @trial(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves = 1 : i32, wave_size = 32 : i32} {
   %zero = arith.constant 0 : i32

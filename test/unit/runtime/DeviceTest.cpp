@@ -4,6 +4,8 @@
 // silence.
 #include "OnDevice.h"
 
+#include <filesystem>
+
 using namespace greta_test;
 
 namespace {
@@ -278,6 +280,18 @@ TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
   S.synchronize();
 }
 
+// Returns how many outcomes of trials are cached, and removes them.
+static size_t takeOutcomes() {
+  std::vector<std::filesystem::path> Found;
+  for (const auto &Entry : std::filesystem::directory_iterator(
+           std::string(getenv("XDG_CACHE_HOME")) + "/greta"))
+    if (Entry.path().filename().string().rfind("resident-", 0) == 0)
+      Found.push_back(Entry.path());
+  for (const std::filesystem::path &Path : Found)
+    std::filesystem::remove(Path);
+  return Found.size();
+}
+
 // On Vulkan a kernel is taken if it counts its workgroups in a trial. This one
 // writes 1.0f there.
 TEST(Resident, KernelsThatFailTheirTrialAreNotTaken) {
@@ -298,6 +312,7 @@ TEST(Resident, KernelsThatFailTheirTrialAreNotTaken) {
   };
   const char *HasNone = "kernel 'scale' has no trial";
   EXPECT_NE(WhyNot().find(HasNone), std::string::npos);
+  Kernel["args"][2]["value"] = 0;
   Kernel["trial"] = 2; // its grid is not a constant
   EXPECT_NE(WhyNot().find(HasNone), std::string::npos);
   Kernel["grid"] = {1, 1, 1};
@@ -305,11 +320,27 @@ TEST(Resident, KernelsThatFailTheirTrialAreNotTaken) {
     EXPECT_NE(WhyNot().find("not all of the 1 workgroups of kernel 'scale', "
                             "which wait for each other, ran at a time"),
               std::string::npos);
+  EXPECT_EQ(takeOutcomes(), 1u);
+  {
+    // A device remembers what the cache forgets.
+    Bytes Data = package(M);
+    greta::Package P(Data.data(), Data.size());
+    greta::Runtime R("vulkan");
+    R.load(P, "scale");
+    EXPECT_EQ(takeOutcomes(), 1u);
+    EXPECT_EQ(R.load(P, "scale").variant(), "vulkan-portable");
+    EXPECT_EQ(takeOutcomes(), 0u);
+  }
   setenv("GRETA_HEALTH", "resident", 1);
   std::string Denied = WhyNot();
   setenv("GRETA_HEALTH", "off", 1);
   std::string Believed = WhyNot();
   unsetenv("GRETA_HEALTH");
+  setenv("GRETA_PROFILE", "ultrasafe", 1);
+  std::string Trusted = WhyNot();
+  unsetenv("GRETA_PROFILE");
+  EXPECT_NE(Trusted.find("nobody promises or tries whether"),
+            std::string::npos);
   EXPECT_NE(Denied.find("and GRETA_HEALTH names it"), std::string::npos);
   EXPECT_NE(Believed.find("nobody promises or tries whether"),
             std::string::npos);

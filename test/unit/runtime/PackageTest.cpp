@@ -198,6 +198,8 @@ TEST(Package, RefusesEachBadValue) {
        "'requires' does not say of how many workgroups"},
       {"/functions/0/variants/0/kernels/0/trial", "0", "argument 0 is no i32"},
       {"/functions/0/variants/0/kernels/0/trial", "3", "argument 3 is no i32"},
+      {"/functions/0/variants/0/kernels/0/trial", "2",
+       "argument 2 is no i32 of value 0"},
       {"/functions/0/variants/0/requires/compute_units", "1.5",
        "compute_units"},
       {"/functions/0/variants/2/requires", "{}", "arch"},
