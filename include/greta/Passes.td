@@ -378,6 +378,23 @@ def GretaTileJoinPass : Pass<"greta-tile-join", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def GretaTileTailPass : Pass<"greta-tile-tail", "::mlir::ModuleOp"> {
+  let summary = "A launch of one workgroup is done by the last workgroup of the launch before it";
+  let description = [{
+    Takes the lane level. A launch of one workgroup that reads what the launch in front of it wrote becomes that one's tail: the workgroups count themselves in a word that
+    holds zero before, and the last one goes on with the second kernel's work, so that nobody waits. Both have workgroups of one size, constant grids and no log, and the tail has no
+    matrix products. Functions whose arguments are memory (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
+
+    ```mlir
+    %0 = greta_tile.launch @gemm grid affine_map<() -> (512)> ..
+    %1 = greta_tile.launch @norm grid affine_map<() -> (1)> .. (%0)
+    // becomes
+    %0:3 = greta_tile.launch @f_tail0 grid affine_map<() -> (512)> .. zeroed [2] ..
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GretaTileCheckJoinedPass : Pass<"greta-tile-check-joined", "::mlir::ModuleOp"> {
   let summary = "Prove that kernels of resident launches wait for what comes, and for all that they need";
   let description = [{

@@ -17,6 +17,7 @@
 #include "Configure.h"
 #include "TileModel.h"
 #include "greta/Configure/Tuning.h"
+#include "greta/Interface/Launches.h"
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -232,6 +233,28 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
   return choice;
 }
 
+/// The lanes of the GEMM whose result a kernel of one row reads, so that the
+/// GEMM's last workgroup can go on with the row (greta-tile-tail); 0: there is
+/// none.
+static int64_t lanesOfGemmBefore(KernelOp kernel, ArrayRef<Space> spaces) {
+  const Space &space = spaces.front();
+  if (spaces.size() > 1 || space.matmul || space.alone || !space.hasReduction)
+    return 0;
+  for (unsigned group = 0; group < space.groups.size(); ++group)
+    if (constantOf(space.rows(group, kernel.getContext())) != 1)
+      return 0;
+  for (Value operand : kernel.getOperands()) {
+    auto before = memoryOf(operand).getDefiningOp<KernelOp>();
+    ScheduleAttr schedule = before ? before.getScheduleAttr() : ScheduleAttr();
+    bool isGemm =
+        before && before->walk([](MatmulOp) { return WalkResult::interrupt(); })
+                      .wasInterrupted();
+    if (schedule && isGemm)
+      return schedule.getValue().blockSize;
+  }
+  return 0;
+}
+
 /// Gives a kernel its schedule. If its spaces cannot be side by side, they
 /// become kernels of their own, which are added to `rest`.
 static LogicalResult configure(KernelOp kernel, const Limits &limits,
@@ -283,6 +306,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   }
   // All spaces of a kernel share the largest workgroup that one asks for.
   Limits shared = limits;
+  shared.block = lanesOfGemmBefore(kernel, *spaces);
   for (size_t pass = 0; pass < std::min<size_t>(spaces->size(), 2); ++pass) {
     schedule.spaces.clear();
     for (const Space &space : *spaces) {
@@ -328,6 +352,8 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
       if (!kernel.getScheduleAttr())
         kernels.push_back(kernel);
     });
+    // A kernel is configured behind those that it reads.
+    std::reverse(kernels.begin(), kernels.end());
     Limits limits(*row, matrix, tuning, spareRegisters);
     while (!kernels.empty()) {
       SmallVector<KernelOp> rest;

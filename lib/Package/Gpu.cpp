@@ -102,6 +102,8 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
         row.most.iterations ? 1 : options.joined * row.computeUnits;
     passes.addPass(createGretaTileJoinPass({residents, row.most.iterations}));
     passes.addPass(createGretaTileCheckJoinedPass());
+  } else {
+    passes.addPass(createGretaTileTailPass());
   }
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.

@@ -21,20 +21,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/LoopAttributes.h"
+#include "Joiner.h"
 #include "LoadAhead.h"
 #include "greta/Interface/Launches.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
-#include <numeric>
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEJOINPASS
@@ -44,21 +38,6 @@ namespace greta {
 using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
-
-/// The workgroups of a launch; none: they are not constant, or too many.
-static std::optional<int64_t> workgroupsOf(LaunchOp launch) {
-  constexpr int64_t most = 1 << 30;
-  int64_t count = 1;
-  for (AffineExpr axis : launch.getGrid().getResults()) {
-    auto constant = dyn_cast<AffineConstantExpr>(axis);
-    if (!constant || constant.getValue() <= 0 || constant.getValue() > most)
-      return std::nullopt;
-    count *= constant.getValue();
-    if (count > most)
-      return std::nullopt;
-  }
-  return count;
-}
 
 /// Returns the number of iterations of a body's loops. A loop whose number is
 /// not known counts as one.
@@ -80,286 +59,75 @@ static uint64_t iterationsOf(Block &body) {
 
 namespace {
 
-/// A phase reads or writes a tensor's memory, or takes a scalar.
-struct Use {
-  Value memory; // the first value that has it
-  bool isWritten;
-};
-
-/// Launches that become one.
-class Joiner {
+/// Launches whose workgroups stay for the next one's.
+class ResidentJoiner : public Joiner {
 public:
-  Joiner(SymbolTable &symbols, int64_t residents, uint64_t most)
-      : symbols(symbols), residents(residents), most(most) {}
-
-  /// Whether the launch can follow those that are here; then it does.
-  bool take(LaunchOp launch);
-  size_t size() const { return launches.size(); }
-  void join(StringRef name);
+  ResidentJoiner(SymbolTable &symbols, int64_t residents, uint64_t most)
+      : Joiner(symbols, /*isResident=*/true), residents(residents), most(most) {
+  }
 
 private:
-  struct Argument {
-    Value passed; // an operand, or the result that is made here
-    Type type;    // of the kernel's argument
-    bool isMade = false, isWritten = false;
-    std::optional<unsigned> tied; // the last result in an operand's memory
-    SmallVector<std::pair<FuncOp, unsigned>> uses; // by phases
-  };
+  bool admits(LaunchOp launch) override;
+  void emitPhases(FuncOp kernel) override;
+  Form formOf(FuncOp kernel) override;
 
-  FuncOp kernelOf(LaunchOp launch) {
-    return symbols.lookup<FuncOp>(launch.getKernel());
-  }
-  SmallVector<Use> usesOf(LaunchOp launch);
-  void collect();
-  void collectScalars(LaunchOp launch, SmallVectorImpl<unsigned> &places);
-  FuncOp createKernel(StringRef name);
-  void setAttributes(FuncOp kernel);
-  void emitPhases(FuncOp kernel);
-  void emitPhase(LaunchOp launch, ArrayRef<unsigned> places, FuncOp kernel,
-                 ImplicitLocOpBuilder &b);
-  LaunchOp createLaunch(FuncOp kernel);
-  void replaceLaunches(LaunchOp joined);
-
-  SymbolTable &symbols;
   int64_t residents;
   uint64_t most;           // iterations of a lane's loops; 0: there is no limit
   uint64_t iterations = 1; // iterations so far: of the trial, and phases
-  SmallVector<LaunchOp> launches;
-  llvm::MapVector<Value, Argument> memories; // by their first value
-  SmallVector<Value> operands, results;      // memories as they are passed
-  SmallVector<std::pair<AffineExpr, Argument>> scalars;
-  SmallVector<SmallVector<unsigned>> places; // of each launch's arguments
 };
 
 } // namespace
 
-/// The kernel's arguments but for scalars that the launch computes.
-SmallVector<Use> Joiner::usesOf(LaunchOp launch) {
-  SmallVector<Use> uses;
-  llvm::SmallDenseSet<Value> written;
-  for (Value result : launch.getResults())
-    written.insert(memoryOf(result));
-  for (Value operand : launch.getOperands())
-    uses.push_back({memoryOf(operand), written.contains(memoryOf(operand))});
-  for (auto [i, result] : llvm::enumerate(launch.getResults()))
-    if (!launch.getTiedOperand(i))
-      uses.push_back({result, true});
-  return uses;
-}
-
-bool Joiner::take(LaunchOp launch) {
-  FuncOp kernel = kernelOf(launch);
-  if (!workgroupsOf(launch) || launch.getResident() ||
-      kernel->hasAttr(logName) || !kernel.getBody().hasOneBlock())
+bool ResidentJoiner::admits(LaunchOp launch) {
+  if (!workgroupsOf(launch))
     return false;
-  if (!launches.empty()) {
-    FuncOp first = kernelOf(launches.front());
-    if (first.getWaves() != kernel.getWaves() ||
-        first.getWaveSize() != kernel.getWaveSize())
-      return false;
-    for (Operation *op = launches.back()->getNextNode(); op != launch;
-         op = op->getNextNode())
-      if (!isMemoryEffectFree(op) || sumsOverRanks(op))
-        return false;
-  }
-  // A result that takes the place of another in its memory has its type.
-  for (OpResult result : launch->getResults())
-    if (launch.getTiedOperand(result.getResultNumber())) {
-      auto known = memories.find(memoryOf(result));
-      if (known != memories.end() &&
-          known->second.passed.getType() != result.getType())
-        return false;
-    }
   if (most) {
     // The loop over the tiles, what runs in it, and the wait in front of it.
     uint64_t tiles = llvm::divideCeil(*workgroupsOf(launch), residents);
-    uint64_t inTile = iterationsOf(kernel.getBody().front());
+    uint64_t inTile = iterationsOf(kernelOf(launch).getBody().front());
     uint64_t own = llvm::SaturatingMultiplyAdd(tiles, inTile, tiles);
     uint64_t all = llvm::SaturatingAdd(iterations, own, uint64_t(1));
     if (all > most)
       return false;
     iterations = all;
   }
-  launches.push_back(launch);
-  for (Value value : launch.getOperands()) {
-    Argument &argument = memories[memoryOf(value)];
-    if (!argument.passed)
-      argument.passed = value;
-  }
-  for (auto [i, result] : llvm::enumerate(launch.getResults()))
-    if (!launch.getTiedOperand(i)) {
-      memories[result].passed = result;
-      memories[result].isMade = true;
-    }
-  for (auto [i, use] : llvm::enumerate(usesOf(launch))) {
-    Argument &argument = memories[use.memory];
-    if (!argument.type)
-      argument.type = kernel.getArgumentTypes()[i];
-    argument.isWritten |= use.isWritten;
-    argument.uses.push_back({kernel, i});
-  }
   return true;
 }
 
-/// An integer that several launches compute is one argument, if they promise
-/// the same of it.
-void Joiner::collectScalars(LaunchOp launch,
-                            SmallVectorImpl<unsigned> &places) {
-  FuncOp kernel = kernelOf(launch);
-  unsigned first =
-      kernel.getNumArguments() - launch.getScalars().getNumResults();
-  for (unsigned i = 0; i < launch.getScalars().getNumResults(); ++i) {
-    AffineExpr expr = launch.getScalars().getResult(i);
-    unsigned number = first + i;
-    auto known = llvm::find_if(scalars, [&](const auto &scalar) {
-      auto [other, place] = scalar.second.uses.front();
-      return scalar.first == expr &&
-             scalar.second.type == kernel.getArgumentTypes()[number] &&
-             function_interface_impl::getArgAttrDict(other, place) ==
-                 function_interface_impl::getArgAttrDict(kernel, number);
-    });
-    places.push_back(memories.size() + (known - scalars.begin()));
-    if (known != scalars.end())
-      continue;
-    Argument argument;
-    argument.type = kernel.getArgumentTypes()[number];
-    argument.uses.push_back({kernel, number});
-    scalars.push_back({expr, argument});
-  }
-}
-
-/// Numbers the arguments: operands, then results.
-void Joiner::collect() {
-  llvm::SmallDenseMap<Value, unsigned> numbers;
-  for (auto &[memory, argument] : memories)
-    (argument.isMade ? results : operands).push_back(memory);
-  for (Value memory : operands)
-    numbers.try_emplace(memory, numbers.size());
-  for (Value memory : results)
-    numbers.try_emplace(memory, numbers.size());
-  for (LaunchOp launch : launches) {
-    SmallVector<unsigned> &own = places.emplace_back();
-    for (const Use &use : usesOf(launch))
-      own.push_back(numbers.at(use.memory));
-    collectScalars(launch, own);
-  }
-}
-
-FuncOp Joiner::createKernel(StringRef name) {
-  ImplicitLocOpBuilder b(launches.front().getLoc(), kernelOf(launches.front()));
-  SmallVector<Type> types;
-  for (ArrayRef<Value> part : {ArrayRef(operands), ArrayRef(results)})
-    for (Value memory : part)
-      types.push_back(memories[memory].type);
-  for (auto &[expr, argument] : scalars)
-    types.push_back(argument.type);
-  types.push_back(b.getI32Type()); // whether it is a trial
-  // Scratch memory is a result; scalars follow.
-  types.insert(types.begin() + memories.size(), PtrType::get(b.getI32Type()));
-  FuncOp first = kernelOf(launches.front());
-  return FuncOp::create(b, name, b.getFunctionType(types, {}), first.getWaves(),
-                        first.getNumLanes());
-}
-
-/// Keeps what all phases promise of an argument.
-void Joiner::setAttributes(FuncOp kernel) {
-  auto set = [&](unsigned number, const Argument &argument, bool isMemory) {
-    NamedAttrList kept;
-    bool isFirst = true;
-    for (auto [phase, place] : argument.uses) {
-      DictionaryAttr attrs =
-          function_interface_impl::getArgAttrDict(phase, place);
-      if (std::exchange(isFirst, false)) {
-        kept.append(attrs ? attrs.getValue() : ArrayRef<NamedAttribute>());
-        continue;
-      }
-      for (NamedAttribute have : SmallVector<NamedAttribute>(kept.getAttrs())) {
-        Attribute other = attrs ? attrs.get(have.getName()) : Attribute();
-        auto mine = dyn_cast<IntegerAttr>(have.getValue());
-        if (other == have.getValue())
-          continue;
-        kept.erase(have.getName());
-        if (have.getName() == divisibilityName && other)
-          kept.set(
-              divisibilityName,
-              IntegerAttr::get(
-                  mine.getType(),
-                  std::gcd(mine.getInt(), cast<IntegerAttr>(other).getInt())));
-      }
-    }
-    // Another phase may write a tensor that one reads.
-    if (isMemory && isa<PtrType>(argument.type)) {
-      kept.erase(readonlyName);
-      if (!argument.isWritten)
-        kept.set(readonlyName, UnitAttr::get(kernel.getContext()));
-    }
-    function_interface_impl::setArgAttrs(kernel, number, kept);
-  };
-  unsigned number = 0;
-  for (ArrayRef<Value> part : {ArrayRef(operands), ArrayRef(results)})
-    for (Value memory : part)
-      set(number++, memories[memory], /*isMemory=*/true);
-  ++number; // the counter
-  for (auto &[expr, argument] : scalars)
-    set(number++, argument, /*isMemory=*/false);
-}
-
-void Joiner::emitPhase(LaunchOp launch, ArrayRef<unsigned> places,
-                       FuncOp kernel, ImplicitLocOpBuilder &b) {
-  FuncOp phase = kernelOf(launch);
-  IRMapping mapping;
-  for (auto [argument, place] :
-       llvm::zip(phase.getBody().getArguments(), places)) {
-    unsigned number = place + (place >= memories.size());
-    Value passed = kernel.getBody().getArgument(number);
-    if (passed.getType() != argument.getType())
-      passed = PtrCastOp::create(b, argument.getType(), passed);
-    mapping.map(argument, passed);
-  }
-  // Arrays stand in the kernel's entry block.
-  for (auto alloc : phase.getBody().getOps<SharedAllocOp>())
-    b.clone(*alloc, mapping);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  };
-  Value first = ProgramIdOp::create(b, 0);
-  Value end = constant(*workgroupsOf(launch)), step = constant(residents);
-  auto loop = scf::ForOp::create(b, first, end, step);
-  loop->setAttr(rolledName, b.getUnitAttr());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  // The tile's number along each axis, x fastest.
-  SmallVector<Value, 3> ids;
-  Value rest = loop.getInductionVar();
-  ArrayRef<AffineExpr> axes = launch.getGrid().getResults();
-  for (AffineExpr axis : axes.drop_back()) {
-    Value extent = constant(cast<AffineConstantExpr>(axis).getValue());
-    ids.push_back(arith::RemUIOp::create(b, rest, extent));
-    rest = arith::DivUIOp::create(b, rest, extent);
-  }
-  ids.push_back(rest);
-  while (ids.size() < 3)
-    ids.push_back(constant(0));
-  for (Operation &op : phase.getBody().front().without_terminator())
-    if (!isa<SharedAllocOp>(op))
-      b.clone(op, mapping);
-  loop.getBody()->walk([&](ProgramIdOp id) {
-    id.replaceAllUsesWith(ids[id.getAxis()]);
-    id.erase();
-  });
-}
-
-void Joiner::emitPhases(FuncOp kernel) {
+void ResidentJoiner::emitPhases(FuncOp kernel) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPointToStart(&kernel.getBody().front());
-  Value counter = kernel.getBody().getArgument(memories.size());
+  Value counter = counterOf(kernel);
   int64_t arrivals = 0;
   auto meet = [&](bool last) {
     arrivals += residents;
     GridBarrierOp::create(b, counter, arrivals, last);
   };
+  auto loopOverTiles = [&](LaunchOp launch) {
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+    };
+    Value first = ProgramIdOp::create(b, 0);
+    Value end = constant(*workgroupsOf(launch)), step = constant(residents);
+    auto loop = scf::ForOp::create(b, first, end, step);
+    loop->setAttr(rolledName, b.getUnitAttr());
+    b.setInsertionPointToStart(loop.getBody());
+    // The tile's number along each axis, x fastest.
+    SmallVector<Value, 3> ids;
+    Value rest = loop.getInductionVar();
+    ArrayRef<AffineExpr> axes = launch.getGrid().getResults();
+    for (AffineExpr axis : axes.drop_back()) {
+      Value extent = constant(cast<AffineConstantExpr>(axis).getValue());
+      ids.push_back(arith::RemUIOp::create(b, rest, extent));
+      rest = arith::DivUIOp::create(b, rest, extent);
+    }
+    ids.push_back(rest);
+    while (ids.size() < 3)
+      ids.push_back(constant(0));
+    return ids;
+  };
   llvm::SmallDenseSet<Value> read, written; // since the last barrier
-  for (auto [launch, own] : llvm::zip(launches, places)) {
+  for (auto [i, launch] : llvm::enumerate(launches)) {
     SmallVector<Use> uses = usesOf(launch);
     bool waits = llvm::any_of(uses, [&](const Use &use) {
       return written.contains(use.memory) ||
@@ -372,112 +140,22 @@ void Joiner::emitPhases(FuncOp kernel) {
     }
     for (const Use &use : uses)
       (use.isWritten ? written : read).insert(use.memory);
-    emitPhase(launch, own, kernel, b);
+    emitPhase(i, kernel, b, loopOverTiles);
   }
   meet(/*last=*/true);
   ReturnOp::create(b);
-}
-
-LaunchOp Joiner::createLaunch(FuncOp kernel) {
-  ImplicitLocOpBuilder b(launches.front().getLoc(), launches.back());
-  unsigned numSymbols = 0;
-  for (LaunchOp launch : launches)
-    for (AffineMap map : {launch.getGrid(), launch.getScalars()})
-      numSymbols = std::max(numSymbols, map.getNumSymbols());
-  SmallVector<Value> passed;
-  SmallVector<Type> types;
-  SmallVector<int64_t> tied, zeroed;
-  SmallVector<Attribute> shapes;
-  for (Value memory : operands)
-    passed.push_back(memories[memory].passed);
-  for (Value memory : results) {
-    auto made = cast<OpResult>(memory);
-    auto launch = cast<LaunchOp>(made.getOwner());
-    if (launch.isZeroed(made.getResultNumber()))
-      zeroed.push_back(types.size());
-    types.push_back(made.getType());
-    tied.push_back(-1);
-    shapes.push_back(
-        AffineMapAttr::get(launch.getShapeOf(made.getResultNumber())));
-  }
-  auto map = [&](ArrayRef<AffineExpr> exprs) {
-    return AffineMap::get(0, numSymbols, exprs, b.getContext());
-  };
-  zeroed.push_back(types.size());
-  types.push_back(RankedTensorType::get({1}, b.getI32Type()));
-  tied.push_back(-1);
-  shapes.push_back(AffineMapAttr::get(map(b.getAffineConstantExpr(1))));
-  // A written operand has a result in its memory.
-  for (auto [i, memory] : llvm::enumerate(operands))
-    if (Argument &argument = memories[memory]; argument.isWritten) {
-      argument.tied = types.size();
-      types.push_back(argument.passed.getType());
-      tied.push_back(i);
-    }
-  SmallVector<AffineExpr> exprs;
-  for (auto &[expr, argument] : scalars)
-    exprs.push_back(expr);
-  exprs.push_back(b.getAffineConstantExpr(0));
-  auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
-  auto config = b.getDictionaryAttr(
-      {b.getNamedAttr("joined", number(launches.size())),
-       b.getNamedAttr("residents", number(residents)),
-       b.getNamedAttr(
-           "barriers",
-           number(llvm::range_size(kernel.getOps<GridBarrierOp>()) - 1))});
-  return LaunchOp::create(
-      b, types, FlatSymbolRefAttr::get(kernel.getSymNameAttr()), passed,
-      AffineMapAttr::get(map(b.getAffineConstantExpr(residents))),
-      AffineMapAttr::get(map(exprs)), b.getDenseI64ArrayAttr(tied),
-      b.getDenseI64ArrayAttr(zeroed), b.getArrayAttr(shapes), config,
-      /*by_rows=*/nullptr, b.getUnitAttr());
-}
-
-/// Views of what the launches made go behind the joined one.
-void Joiner::replaceLaunches(LaunchOp joined) {
-  llvm::SmallDenseMap<Value, Value> made;
-  for (auto [i, memory] : llvm::enumerate(results))
-    made[memory] = joined.getResult(i);
-  for (Value memory : operands)
-    if (auto tied = memories[memory].tied)
-      made[memory] = joined.getResult(*tied);
-  SmallVector<std::pair<Value, Value>> replaced;
-  llvm::SetVector<Operation *> views;
-  llvm::SmallDenseSet<Operation *> own(launches.begin(), launches.end());
-  for (Operation *op = launches.front(); op != joined; op = op->getNextNode()) {
-    if (auto launch = dyn_cast<LaunchOp>(op))
-      for (Value result : launch.getResults())
-        replaced.push_back({result, made.at(memoryOf(result))});
-    else if (llvm::any_of(op->getOperands(), [&](Value operand) {
-               Operation *from = operand.getDefiningOp();
-               return from && (own.contains(from) || views.contains(from));
-             }))
-      views.insert(op);
-  }
-  for (Value result : launches.back().getResults())
-    replaced.push_back({result, made.at(memoryOf(result))});
-  Operation *place = launches.back();
-  for (Operation *view : views) {
-    view->moveAfter(place);
-    place = view;
-  }
-  for (auto [before, now] : replaced)
-    before.replaceAllUsesWith(now);
-  for (LaunchOp launch : llvm::reverse(launches))
-    launch.erase();
-  for (Operation *view : llvm::reverse(views))
-    if (view->use_empty())
-      view->erase();
-}
-
-void Joiner::join(StringRef name) {
-  collect();
-  FuncOp kernel = createKernel(name);
-  symbols.insert(kernel);
-  emitPhases(kernel);
-  setAttributes(kernel);
   loadAhead(kernel);
-  replaceLaunches(createLaunch(kernel));
+}
+
+Joiner::Form ResidentJoiner::formOf(FuncOp kernel) {
+  Builder b(kernel.getContext());
+  auto number = [&](StringRef name, int64_t value) {
+    return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+  };
+  int64_t barriers = llvm::range_size(kernel.getOps<GridBarrierOp>()) - 1;
+  return {AffineMap::getConstantMap(residents, kernel.getContext()),
+          {number("joined", launches.size()), number("residents", residents),
+           number("barriers", barriers)}};
 }
 
 namespace {
@@ -494,20 +172,13 @@ struct JoinPass : greta::impl::GretaTileJoinPassBase<JoinPass> {
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal() && !func->hasAttr(inPlaceName))
         joinIn(func, symbols);
-    // Nobody launches the phases' kernels any more.
-    llvm::StringSet<> launched;
-    getOperation().walk(
-        [&](LaunchOp launch) { launched.insert(launch.getKernel()); });
-    for (auto kernel :
-         llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
-      if (!launched.contains(kernel.getSymName()))
-        kernel.erase();
+    eraseUnlaunched(getOperation());
   }
 
 private:
   void joinIn(func::FuncOp func, SymbolTable &symbols) {
     unsigned number = 0;
-    std::optional<Joiner> joiner;
+    std::optional<ResidentJoiner> joiner;
     auto finish = [&] {
       if (joiner && joiner->size() > 1)
         joiner->join((func.getName() + "_joined" + Twine(number++)).str());

@@ -79,6 +79,28 @@ greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
   return {};
 }
 
+// The norm that a layer reads, or the head, and the weights of that which it
+// leaves. A stage's last layer has no next one of its own; nobody reads its.
+greta::Tensor Engine::bindHanded(const std::string &name, int64_t layer,
+                                 int64_t tokens) {
+  const Config &c = model.config;
+  if (name == "normed" && !c.has(Experts))
+    return {&handed[static_cast<size_t>(layer < 0 ? c.layers : layer) % 2],
+            {tokens, c.width}};
+  constexpr std::string_view next = "next_norm";
+  if (name.compare(0, next.size(), next) != 0)
+    return {};
+  bool isLast = layer + 1 == c.layers;
+  std::string weight =
+      (isLast ? "output_norm" : "attn_norm") + name.substr(next.size());
+  if (!isLast)
+    weight =
+        Model::inLayer(layer + 1 < stage.end ? layer + 1 : stage.first, weight);
+  const DeviceTensor *found = weights->find(weight);
+  return found ? greta::Tensor(found->buffer.get(), found->shape)
+               : greta::Tensor();
+}
+
 // The keys, the values, or their scales, of a layer.
 greta::Tensor Engine::bindCache(const std::string &name, int64_t layer) {
   const Config &c = model.config;
@@ -147,7 +169,8 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
     return bindTurns(name, layer, inputs.tokens);
   for (const greta::Tensor &handed :
        {bindCache(name, layer), bindPairs(name, inputs.tokens),
-        bindLatent(name, inputs.tokens)})
+        bindLatent(name, inputs.tokens),
+        bindHanded(name, layer, inputs.tokens)})
     if (handed.buffer)
       return handed;
   const DeviceTensor *weight =

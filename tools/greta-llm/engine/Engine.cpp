@@ -145,6 +145,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   };
   for (greta::Buffer &buffer : x)
     buffer = allocateForOthers(static_cast<size_t>(chunk * c.width) * 4);
+  for (greta::Buffer &buffer : handed)
+    buffer = allocate(chunk * c.width, bytesOf(element));
   if (withExperts >= 0)
     makePairs();
   for (const auto &[name, elements] : latentSizes(c, chunk))
@@ -182,6 +184,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
                            "of an older greta-llm were; run greta-llm compile");
     for (const greta::Function &head : step.head)
       checkArguments(head, -1);
+    for (const greta::Function &begin : step.begin)
+      checkArguments(begin, stage.first);
   }
   makePlaces(wantedPlaces());
   if (options.drafts && places.size == 1)
@@ -418,7 +422,7 @@ KvCache Engine::kvCacheOfPackage() const {
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
-  Step step{size, {}, {}, {}, {}};
+  Step step{size, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < classes.first.size(); ++i) {
     if (layerOfClass(i) < 0)
       continue;
@@ -431,6 +435,10 @@ Engine::Step Engine::loadStep(int64_t size) {
   }
   if (stage.isLast)
     step.head.push_back(load(headFunction(size)));
+  std::vector<std::string> names = package.functions();
+  std::string begin = beginFunction(size);
+  if (std::find(names.begin(), names.end(), begin) != names.end())
+    step.begin.push_back(load(begin));
   return step;
 }
 
@@ -491,11 +499,17 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
       embedded.push_back({buffer, {tokens, half}});
   for (const greta::Function &function : embed)
     function.launch(stream, bindAll(function, -1, inputs, x[0], 0), embedded);
+  for (const greta::Function &function : step.begin)
+    function.launch(
+        stream, bindAll(function, stage.first, inputs, x[stage.first % 2], 0),
+        {bindHanded("normed", stage.first, tokens)});
   for (int64_t layer = stage.first; layer < stage.end; ++layer) {
     size_t i = static_cast<size_t>(layer);
     const greta::Function &function = step.layers.at(classes.classOf[i]);
     const Buffer &from = x[layer % 2], &to = x[(layer + 1) % 2];
     std::vector<greta::Tensor> results = {{&to, {tokens, c.width}}};
+    if (!step.begin.empty())
+      results.push_back(bindHanded("normed", layer + 1, tokens));
     if (c.hasExperts(layer))
       for (const char *name : {"normed", "router_logits"})
         results.push_back(bindPairs(name, tokens));

@@ -233,7 +233,8 @@ private:
     int64_t size; // 0: parts
     // By class, of those that the device has and that have some.
     std::map<size_t, greta::Function> layers, experts, latents;
-    std::vector<greta::Function> head; // of the last stage
+    std::vector<greta::Function> head;  // of the last stage
+    std::vector<greta::Function> begin; // if layers hand on norms
   };
   // The arrays of an input, in the order in which they lie in its buffer.
   enum { Tokens, Positions, Slots, Lengths, Begins, Tables };
@@ -276,6 +277,8 @@ private:
                     int64_t layer);
   greta::Tensor bindTurns(const std::string &name, int64_t layer,
                           int64_t tokens);
+  greta::Tensor bindHanded(const std::string &name, int64_t layer,
+                           int64_t tokens);
   std::vector<greta::Tensor> bindAll(const greta::Function &function,
                                      int64_t layer, const Inputs &inputs,
                                      const Buffer &x, int64_t xRow);
@@ -381,7 +384,7 @@ private:
   std::vector<greta::Function> joinLatents;
   std::map<std::string, greta::Buffer> latents;
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end
-  greta::Buffer x[2], inputBuffer, logitBuffer;
+  greta::Buffer x[2], handed[2], inputBuffer, logitBuffer;
   // Cosines and sines of each rope: of the tokens at hand, and of all
   // positions.
   struct Turns {

@@ -344,12 +344,14 @@ std::string Writer::layer(const std::string &name, int64_t layer,
     begins = f.argument("begins", {{any}, "i32"});
   Layer in{f, layer, tokens, isPrompt, cos, sin, slots, table, lengths, begins};
 
+  bool isHanded = !isPrompt && handsNorms();
   Value normed, attended;
   std::vector<Value> caches;
   if (config.has(LatentKeys)) {
     attended = attentionOfLatents(in);
   } else {
-    normed = input(f, x, "attn_norm");
+    normed = isHanded ? f.argument("normed", {{tokens, config.width}, element})
+                      : input(f, x, "attn_norm");
     attended = attention(in, normed, caches);
   }
   auto finished = [&](std::vector<Value> results) {
@@ -362,14 +364,28 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   Value inner = config.has(Parallel) ? normed : input(f, middle, "ffn_norm");
   if (config.hasExperts(layer))
     return finished(toExperts(in, middle, inner));
-  return finished(
-      {summed(f, residual(f, middle, mlp(in, inner), "post_ffw_norm"))});
+  std::vector<Value> results = {
+      summed(f, residual(f, middle, mlp(in, inner), "post_ffw_norm"))};
+  if (isHanded)
+    results.push_back(input(f, results.front(), "next_norm"));
+  return finished(results);
+}
+
+std::string Writer::begin(const std::string &name, int64_t tokens) const {
+  Function f(name, tokens);
+  Value x = f.argument("x", {{tokens, config.width}, "f32"});
+  return f.finish({input(f, x, "attn_norm")});
 }
 
 std::string Writer::head(const std::string &name, int64_t tokens) const {
   Function f(name, tokens);
-  Value x = f.argument("x", {{tokens, config.width}, "f32"});
-  Value normed = f.convert(norm(f, x, "output_norm", config.width), element);
+  Value normed;
+  if (tokens != any && handsNorms()) {
+    normed = f.argument("normed", {{tokens, config.width}, element});
+  } else {
+    Value x = f.argument("x", {{tokens, config.width}, "f32"});
+    normed = f.convert(norm(f, x, "output_norm", config.width), element);
+  }
   Value logits =
       f.scaled(linear(f, normed, "output", "output", "f32"), config.logitScale);
   if (config.logitCap) {
@@ -501,6 +517,10 @@ std::string latentFunction(size_t layerClass, int64_t tokens) {
          (tokens ? std::to_string(tokens) : "n");
 }
 
+std::string beginFunction(int64_t tokens) {
+  return "begin_" + std::to_string(tokens);
+}
+
 std::string headFunction(int64_t tokens) {
   return "head_" + (tokens ? std::to_string(tokens) : "n");
 }
@@ -538,6 +558,8 @@ std::string writeModule(const Model &model, Element element, KvCache cache,
     for (size_t c = 0; c < classes.first.size(); ++c)
       add(layerFunction(c, size), c, size, /*isPrompt=*/false);
     text += writer.head(headFunction(size), size);
+    if (writer.handsNorms())
+      text += writer.begin(beginFunction(size), size);
   }
   return text;
 }

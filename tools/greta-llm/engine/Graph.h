@@ -68,6 +68,7 @@ std::string promptFunction(size_t layerClass);
 std::string expertsFunction(size_t layerClass, int64_t tokens);
 std::string latentFunction(size_t layerClass, int64_t tokens);
 std::string headFunction(int64_t tokens);
+std::string beginFunction(int64_t tokens);
 constexpr const char *encodeFirstFunction = "encode_first";
 
 // `sizes` are the numbers of tokens with functions of their own.

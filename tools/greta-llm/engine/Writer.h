@@ -26,6 +26,14 @@ public:
   std::string experts(const std::string &name, int64_t layer,
                       int64_t tokens) const;
   std::string head(const std::string &name, int64_t tokens) const;
+  // Each layer of a step hands the next one its norm, so that the norm stands
+  // behind the product whose last workgroup computes it; the first layer's is a
+  // function of its own.
+  bool handsNorms() const {
+    return config.has(NormsBefore) && !config.has(Experts) &&
+           !config.has(LatentKeys);
+  }
+  std::string begin(const std::string &name, int64_t tokens) const;
   // The functions of an encoder (EncoderGraph.cpp).
   std::string encodeFirst() const;
   std::string encodeLayer(const std::string &name, int64_t layer) const;

@@ -1,0 +1,175 @@
+//===- Tail.cpp - greta-tile-tail -----------------------------------------===//
+//
+// In: at the lane level, a launch, and behind it one of a single workgroup that
+// reads what the first one wrote. Out: one launch; its last workgroup to arrive
+// does the second one's work (docs/internals/one-launch.md):
+//
+//   launch @gemm grid 512; launch @norm grid 1
+//     →  launch @f_tail0 grid 512
+//        func @f_tail0 {
+//          gemm's body
+//          fence release device; barrier global
+//          if first lane of the workgroup
+//            fence release device
+//            %before = ptr_atomic_rmw add %arrived, 1
+//            fence acquire device
+//            shared_store %before
+//          barrier global
+//          if shared_load == 511
+//            fence acquire device
+//            %arrived = 0, for the next launch
+//            norm's body
+//        }
+//
+// Nobody waits for anybody, so nothing is asked of how workgroups are
+// scheduled.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Joiner.h"
+#include "greta/Interface/Launches.h"
+#include "greta/Passes.h"
+#include "greta/Tile/Arithmetic.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILETAILPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+namespace {
+
+/// A launch, and its tail.
+class TailJoiner : public Joiner {
+public:
+  explicit TailJoiner(SymbolTable &symbols)
+      : Joiner(symbols, /*isResident=*/false) {}
+
+private:
+  bool admits(LaunchOp launch) override;
+  void emitPhases(FuncOp kernel) override;
+  Form formOf(FuncOp kernel) override;
+  bool readsWhatIsWritten(LaunchOp launch);
+  void goOnAsLast(FuncOp kernel, ImplicitLocOpBuilder &b);
+};
+
+} // namespace
+
+bool TailJoiner::readsWhatIsWritten(LaunchOp launch) {
+  llvm::SmallDenseSet<Value> written;
+  for (const Use &use : usesOf(launches.front()))
+    if (use.isWritten)
+      written.insert(use.memory);
+  return llvm::any_of(launch.getOperands(), [&](Value operand) {
+    return written.contains(memoryOf(operand));
+  });
+}
+
+/// The tail has no matrix products: their registers would be those of all
+/// workgroups.
+bool TailJoiner::admits(LaunchOp launch) {
+  std::optional<int64_t> workgroups = workgroupsOf(launch);
+  if (!workgroups || launch.getByRows())
+    return false;
+  if (launches.empty())
+    return *workgroups > 1;
+  bool hasProducts = kernelOf(launch)
+                         ->walk([](MmaOp) { return WalkResult::interrupt(); })
+                         .wasInterrupted();
+  return launches.size() == 1 && *workgroups == 1 && !hasProducts &&
+         readsWhatIsWritten(launch);
+}
+
+void TailJoiner::emitPhases(FuncOp kernel) {
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
+  b.setInsertionPointToStart(&kernel.getBody().front());
+  emitPhase(0, kernel, b, [&](LaunchOp) {
+    SmallVector<Value, 3> ids;
+    for (int axis = 0; axis < 3; ++axis)
+      ids.push_back(ProgramIdOp::create(b, axis));
+    return ids;
+  });
+  emitPhase(1, kernel, b, [&](LaunchOp) {
+    goOnAsLast(kernel, b);
+    return SmallVector<Value, 3>(3, Arithmetic{b}.i32(0));
+  });
+  ReturnOp::create(b);
+}
+
+/// Leaves the builder where the last workgroup to arrive goes on.
+void TailJoiner::goOnAsLast(FuncOp kernel, ImplicitLocOpBuilder &b) {
+  Arithmetic a{b};
+  Type type = b.getI32Type();
+  Value array =
+      SharedAllocOp::create(b, SharedType::get(b.getContext(), 1, type));
+  Value zero = a.i32(0);
+  Value number = a.either(LaneIdOp::create(b, type), WaveIdOp::create(b, type));
+  Value isFirst = a.equal(number, zero);
+  auto fence = [&](MemoryOrder order) {
+    FenceOp::create(b, order, MemoryScope::Device);
+  };
+  auto exchange = [&](AtomicKind kind, Value by) -> Value {
+    return PtrAtomicRmwOp::create(b, type, kind, MemoryScope::Device,
+                                  counterOf(kernel), zero, by);
+  };
+  fence(MemoryOrder::Release);
+  BarrierOp::create(b, /*global=*/true);
+  scf::IfOp::create(b, isFirst, [&](OpBuilder &, Location) {
+    fence(MemoryOrder::Release);
+    Value before = exchange(AtomicKind::Add, a.i32(1));
+    fence(MemoryOrder::Acquire);
+    SharedStoreOp::create(b, before, array, zero);
+    scf::YieldOp::create(b);
+  });
+  BarrierOp::create(b, /*global=*/true);
+  Value before = SharedLoadOp::create(b, array, zero);
+  Value last = a.i32(*workgroupsOf(launches.front()) - 1);
+  auto goesOn = scf::IfOp::create(b, a.equal(before, last), /*withElse=*/false);
+  b.setInsertionPointToStart(goesOn.thenBlock());
+  fence(MemoryOrder::Acquire);
+  scf::IfOp::create(b, isFirst, [&](OpBuilder &, Location) {
+    exchange(AtomicKind::Xchg, zero); // for the next launch
+    scf::YieldOp::create(b);
+  });
+}
+
+Joiner::Form TailJoiner::formOf(FuncOp kernel) {
+  LaunchOp launch = launches.front();
+  SmallVector<NamedAttribute> config;
+  if (DictionaryAttr own = launch.getConfigAttr())
+    llvm::append_range(config, own);
+  Builder b(kernel.getContext());
+  config.push_back(b.getNamedAttr("tail", b.getI64IntegerAttr(1)));
+  return {launch.getGrid(), config};
+}
+
+namespace {
+struct TailPass : greta::impl::GretaTileTailPassBase<TailPass> {
+  using GretaTileTailPassBase::GretaTileTailPassBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal() && !func->hasAttr(inPlaceName))
+        joinIn(func, symbols);
+    eraseUnlaunched(getOperation());
+  }
+
+private:
+  void joinIn(func::FuncOp func, SymbolTable &symbols) {
+    unsigned number = 0;
+    auto launches = llvm::to_vector(func.getOps<LaunchOp>());
+    for (size_t i = 0; i + 1 < launches.size(); ++i) {
+      TailJoiner joiner(symbols);
+      if (!joiner.take(launches[i]) || !joiner.take(launches[i + 1]))
+        continue;
+      joiner.join((func.getName() + "_tail" + Twine(number++)).str());
+      ++i;
+    }
+  }
+};
+} // namespace
