@@ -107,8 +107,22 @@ LogicalResult KernelEmitter::emitAtomicCas(tile::PtrAtomicCasOp op) {
   return success();
 }
 
+/// Whether all lanes release and then meet. The barrier makes what they wrote
+/// available to the workgroup, and the fence of the lane whose atomic follows
+/// makes that available to the device (Vulkan's availability chains); each
+/// atomic that releases has such a fence of its own lane. So theirs is left
+/// out, for which every wave would wait. On AMD a wave's fence waits for its
+/// own stores alone, so LLVM gets them all.
+static bool isPassedOn(tile::FenceOp op) {
+  auto barrier = dyn_cast_or_null<tile::BarrierOp>(op->getNextNode());
+  return op.getOrder() == tile::MemoryOrder::Release && barrier &&
+         barrier.getGlobal();
+}
+
 LogicalResult KernelEmitter::emitFence(tile::FenceOp op) {
   using Semantics = spirv::MemorySemantics;
+  if (isPassedOn(op))
+    return success();
   FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
   if (failed(scope))
     return failure();

@@ -530,7 +530,7 @@ def test_profile(tiny):
     assert "; memory moves 0.0 GB/s" in limited.stdout
     for each, megabytes, limit in ((row[1], row[4], row[8]) for row in table(limited.stdout.split(" us in kernels;")[1]).values() if len(row) > 4):
         of_limit(limit, megabytes, 0.0005, each)
-    assert generation["head_1_1"][4] == pytest.approx((512 * 64 * 2 + 64 * 2 + 512 * 4) / 1e6, abs=1e-3)
+    assert generation["head_1_0"][4] == pytest.approx((512 * 64 * 2 + 64 * 2 + 512 * 4) / 1e6, abs=1e-3)
     assert prompt["prompt0_5"][6] == pytest.approx(8 * 2 * 2 * 64 * 192 / 1e6, abs=0.06)
 
 

@@ -27,7 +27,6 @@
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace greta {
@@ -38,24 +37,6 @@ namespace greta {
 using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
-
-/// Returns the number of iterations of a body's loops. A loop whose number is
-/// not known counts as one.
-static uint64_t iterationsOf(Block &body) {
-  uint64_t iterations = 0;
-  for (Operation &op : body) {
-    uint64_t inside = isa<LoopLikeOpInterface>(op) ? 1 : 0, times = 1;
-    for (Region &region : op.getRegions())
-      for (Block &block : region)
-        inside = llvm::SaturatingAdd(inside, iterationsOf(block));
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      if (std::optional<APInt> count = loop.getStaticTripCount())
-        times = count->getLimitedValue();
-    iterations = llvm::SaturatingAdd(iterations,
-                                     llvm::SaturatingMultiply(inside, times));
-  }
-  return iterations;
-}
 
 namespace {
 

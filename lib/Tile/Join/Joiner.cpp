@@ -2,10 +2,13 @@
 
 #include "Joiner.h"
 #include "greta/Interface/Launches.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace mlir;
@@ -24,6 +27,22 @@ std::optional<int64_t> greta::workgroupsOf(LaunchOp launch) {
       return std::nullopt;
   }
   return count;
+}
+
+uint64_t greta::iterationsOf(Block &body) {
+  uint64_t iterations = 0;
+  for (Operation &op : body) {
+    uint64_t inside = isa<LoopLikeOpInterface>(op) ? 1 : 0, times = 1;
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        inside = llvm::SaturatingAdd(inside, iterationsOf(block));
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      if (std::optional<APInt> count = loop.getStaticTripCount())
+        times = count->getLimitedValue();
+    iterations = llvm::SaturatingAdd(iterations,
+                                     llvm::SaturatingMultiply(inside, times));
+  }
+  return iterations;
 }
 
 void greta::eraseUnlaunched(ModuleOp module) {

@@ -22,6 +22,10 @@ namespace greta {
 /// many.
 std::optional<int64_t> workgroupsOf(tile::LaunchOp launch);
 
+/// Returns the number of iterations of a body's loops. A loop whose number is
+/// not known counts as one.
+uint64_t iterationsOf(mlir::Block &body);
+
 /// Erases the kernels that nobody launches any more.
 void eraseUnlaunched(mlir::ModuleOp module);
 

@@ -31,6 +31,7 @@
 #include "greta/Passes.h"
 #include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILETAILPASS
@@ -70,18 +71,25 @@ bool TailJoiner::readsWhatIsWritten(LaunchOp launch) {
 }
 
 /// The tail has no matrix products: their registers would be those of all
-/// workgroups.
+/// workgroups. A driver may end a lane's loops after 65,535 iterations, all of
+/// a kernel counted.
 bool TailJoiner::admits(LaunchOp launch) {
+  constexpr uint64_t mostIterations = 1 << 15;
   std::optional<int64_t> workgroups = workgroupsOf(launch);
   if (!workgroups || launch.getByRows())
     return false;
   if (launches.empty())
     return *workgroups > 1;
+  if (launches.size() > 1 || *workgroups > 1 || !readsWhatIsWritten(launch))
+    return false;
+  uint64_t iterations = 0;
+  for (LaunchOp one : {launches.front(), launch})
+    iterations = llvm::SaturatingAdd(
+        iterations, iterationsOf(kernelOf(one).getBody().front()));
   bool hasProducts = kernelOf(launch)
                          ->walk([](MmaOp) { return WalkResult::interrupt(); })
                          .wasInterrupted();
-  return launches.size() == 1 && *workgroups == 1 && !hasProducts &&
-         readsWhatIsWritten(launch);
+  return !hasProducts && iterations <= mostIterations;
 }
 
 void TailJoiner::emitPhases(FuncOp kernel) {

@@ -99,3 +99,17 @@ greta_tile.func @global_barrier(%p: !greta_tile.ptr<i32>, %n: i32) attributes {w
   greta_tile.barrier global
   greta_tile.return
 }
+
+// What all lanes release in front of such a barrier the fence of the lane of the atomic hands on; their own is left out, and one in front of another op is not.
+// CHECK: spirv.module @handed_on
+// CHECK-NOT: spirv.MemoryBarrier
+// CHECK: spirv.ControlBarrier
+// CHECK: spirv.MemoryBarrier <QueueFamily>, <Release|UniformMemory|MakeAvailable>
+// CHECK: spirv.AtomicExchange
+greta_tile.func @handed_on(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 1 : i32, wave_size = 8 : i32} {
+  greta_tile.fence release device
+  greta_tile.barrier global
+  greta_tile.fence release device
+  %a = greta_tile.ptr_atomic_rmw xchg device %p[%n], %n : !greta_tile.ptr<i32> -> i32
+  greta_tile.return
+}

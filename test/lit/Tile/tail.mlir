@@ -94,3 +94,22 @@ func.func @summed(%x: tensor<1xf32>) -> tensor<1xf32> {
   %b = greta_tile.launch @two grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%sum) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
   return %b : tensor<1xf32>
 }
+
+// Nor is one of so many iterations that a driver might end them, all of a kernel counted.
+// CHECK-LABEL: func.func @long
+// CHECK-COUNT-2: greta_tile.launch
+greta_tile.func @loops(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %end = arith.constant 16385 : i32
+  scf.for %i = %zero to %end step %one : i32 {
+    %v = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f32
+    greta_tile.ptr_store %v, %y[%i] align 4 : f32 -> !greta_tile.ptr<f32>
+  }
+  greta_tile.return
+}
+func.func @long(%x: tensor<20000xf32>) -> tensor<20000xf32> {
+  %a = greta_tile.launch @loops grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (20000)>] : (tensor<20000xf32>) -> tensor<20000xf32>
+  %b = greta_tile.launch @loops grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (20000)>] : (tensor<20000xf32>) -> tensor<20000xf32>
+  return %b : tensor<20000xf32>
+}
