@@ -2,8 +2,8 @@
 //
 // In: launches of a function, one after another, at the lane level. Out: one
 // launch of one kernel, whose arguments are the tensors and integers of all of
-// them, and a word that counts workgroups. What the kernel does with their
-// bodies, its phases, is its derived class's: greta-tile-join and
+// them, and a word that counts workgroups. Its derived classes say what the
+// kernel does with their bodies, its phases: greta-tile-join and
 // greta-tile-tail.
 //
 //===----------------------------------------------------------------------===//
@@ -51,7 +51,7 @@ protected:
     bool isWritten;
   };
 
-  /// What the joined launch has but for operands, results and scalars.
+  /// The joined launch but for operands, results and scalars.
   struct Form {
     mlir::AffineMap grid;
     llvm::SmallVector<mlir::NamedAttribute> config;
@@ -102,8 +102,7 @@ private:
   llvm::MapVector<mlir::Value, Argument> memories;  // by their first value
   llvm::SmallVector<mlir::Value> operands, results; // memories as passed
   llvm::SmallVector<std::pair<mlir::AffineExpr, Argument>> scalars;
-  // Of each launch's arguments.
-  llvm::SmallVector<llvm::SmallVector<unsigned>> places;
+  llvm::SmallVector<llvm::SmallVector<unsigned>> places; // of arguments
 };
 
 } // namespace greta

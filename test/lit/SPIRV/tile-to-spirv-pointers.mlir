@@ -100,7 +100,7 @@ greta_tile.func @global_barrier(%p: !greta_tile.ptr<i32>, %n: i32) attributes {w
   greta_tile.return
 }
 
-// What all lanes release in front of such a barrier the fence of the lane of the atomic hands on; their own is left out, and one in front of another op is not.
+// The fence of the lane of the atomic hands on what all lanes release in front of such a barrier; their own is left out, and one in front of another op is not.
 // CHECK: spirv.module @handed_on
 // CHECK-NOT: spirv.MemoryBarrier
 // CHECK: spirv.ControlBarrier

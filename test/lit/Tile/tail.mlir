@@ -1,7 +1,7 @@
 // RUN: greta-opt %s --greta-tile-tail | FileCheck %s
 
 // The last workgroup of six goes on with the second kernel's work, as its workgroup 0, behind the fences that let it see what the others wrote; it leaves zero in the word.
-// What the first kernel writes is not read-only to the second. Arrays stand in the entry block; the kernels alone are gone.
+// A tensor that the first kernel writes is not read-only to the second. Arrays stand in the entry block; the kernels alone are gone.
 // CHECK-NOT: greta_tile.func @scale
 // CHECK-LABEL: greta_tile.func @chain_tail0(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64, greta.noalias, greta.readonly},

@@ -145,8 +145,6 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   };
   for (greta::Buffer &buffer : x)
     buffer = allocateForOthers(static_cast<size_t>(chunk * c.width) * 4);
-  for (greta::Buffer &buffer : handed)
-    buffer = allocate(chunk * c.width, bytesOf(element));
   if (withExperts >= 0)
     makePairs();
   for (const auto &[name, elements] : latentSizes(c, chunk))
@@ -182,10 +180,9 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       if (!step.size && !hasArgument(function, "begins"))
         fail(packagePath + ": its prompts are of one sequence each, as those "
                            "of an older greta-llm were; run greta-llm compile");
-    for (const greta::Function &head : step.head)
-      checkArguments(head, -1);
-    for (const greta::Function &begin : step.begin)
-      checkArguments(begin, stage.first);
+    for (const auto *some : {&step.head, &step.begin})
+      for (const greta::Function &function : *some)
+        checkArguments(function, some == &step.head ? -1 : stage.first);
   }
   makePlaces(wantedPlaces());
   if (options.drafts && places.size == 1)
@@ -243,9 +240,13 @@ void Engine::makePairs() {
         allocate(rows * bias.width, bytesOf(element));
 }
 
-/// Angles are the model's, as tables.
+/// Angles are the model's, as tables. Norms go from layer to layer.
 void Engine::makeTurns() {
   int64_t half = model.config.pairs();
+  for (greta::Buffer &buffer : handed)
+    buffer = runtime.allocate(
+        static_cast<size_t>(options.chunk * model.config.width) *
+        bytesOf(element));
   for (const Rope &rope : model.config.ropes) {
     auto bytes = [&](int64_t rows) {
       return static_cast<size_t>(rows * half) * 4;
