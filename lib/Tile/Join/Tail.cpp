@@ -70,9 +70,10 @@ bool TailJoiner::readsWhatIsWritten(LaunchOp launch) {
   });
 }
 
-/// The tail has no matrix products: their registers would be those of all
-/// workgroups. A driver may end a lane's loops after 65,535 iterations, all of
-/// a kernel counted.
+/// The tail has no matrix products, which are configured with a depth or have
+/// matrix instructions: their registers would be those of all workgroups. A
+/// driver may end a lane's loops after 65,535 iterations, all of a kernel
+/// counted.
 bool TailJoiner::admits(LaunchOp launch) {
   constexpr uint64_t mostIterations = 1 << 15;
   std::optional<int64_t> workgroups = workgroupsOf(launch);
@@ -86,7 +87,9 @@ bool TailJoiner::admits(LaunchOp launch) {
   for (LaunchOp one : {launches.front(), launch})
     iterations = llvm::SaturatingAdd(
         iterations, iterationsOf(kernelOf(one).getBody().front()));
-  bool hasProducts = kernelOf(launch)
+  DictionaryAttr config = launch.getConfigAttr();
+  bool hasProducts = (config && config.contains("depth")) ||
+                     kernelOf(launch)
                          ->walk([](MmaOp) { return WalkResult::interrupt(); })
                          .wasInterrupted();
   return !hasProducts && iterations <= mostIterations;

@@ -113,3 +113,12 @@ func.func @long(%x: tensor<20000xf32>) -> tensor<20000xf32> {
   %b = greta_tile.launch @loops grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (20000)>] : (tensor<20000xf32>) -> tensor<20000xf32>
   return %b : tensor<20000xf32>
 }
+
+// Nor is a matrix product, here one without matrix instructions.
+// CHECK-LABEL: func.func @product
+// CHECK-COUNT-2: greta_tile.launch @two
+func.func @product(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %a = greta_tile.launch @two grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %b = greta_tile.launch @two grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (1)>] {config = {depth = 16 : i64}} : (tensor<1xf32>) -> tensor<1xf32>
+  return %b : tensor<1xf32>
+}
