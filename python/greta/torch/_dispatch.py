@@ -1,7 +1,7 @@
 """Takes operators that the device does not have by itself (python/src/torch/Operators.cpp has a few).
 
-A call whose launches were recorded is launched again from C++ (python/src/torch/Dispatch.cpp); all others come here by the key PrivateUse3. First comes a kernel of our own (`_operators.py`), then what Inductor makes of the operator (`_eager.py`), then the CPU, counted, unless that is forbidden.
-GRETA_TORCH_EAGER=cpu leaves the first two out.
+A call whose launches were recorded is launched again from C++ (python/src/torch/Dispatch.cpp); all others come here by the key PrivateUse3. First comes a kernel of our own (`_operators.py`), then what Inductor makes of the operator (`_eager.py`), then a kernel of flag-gems (`_gems.py`), then the CPU, counted, unless that is forbidden.
+GRETA_TORCH_EAGER=cpu leaves the first three out.
 """
 
 from __future__ import annotations
@@ -100,13 +100,15 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _batch_norm, _complex, _convolution_packages, _eager, _fused, _operators, _optimizers, _paged_attention, _products, _random, _recurrent, _resize  # noqa: F401 -- some add to the table
+        from . import _batch_norm, _complex, _convolution_packages, _eager, _fused, _gems, _operators, _optimizers, _paged_attention, _products, _random, _recurrent, _resize  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
             result = NotImplemented if own is None else own(*args, **kwargs)
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
+            if result is NotImplemented:
+                result = _gems.run(op, args, kwargs)
         if result is not NotImplemented:
             return result
     return op.redispatch(_CPU, *args, **kwargs)

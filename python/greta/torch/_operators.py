@@ -161,12 +161,30 @@ def _eye_square(n: int, *, out: torch.Tensor) -> Any:
 #
 
 
+# What sums of many elements are computed in: of narrow types they would be rounded at each addition, in any order; of bool a sum says whether one is true.
+_SUMMED = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.bool: torch.int32}
+
+
 @implements(aten._index_put_impl_.default)
 def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
-    if not accumulate or self.dtype not in (torch.float16, torch.bfloat16):
+    if not accumulate or self.dtype not in _SUMMED:
         return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
-    # Sums of narrow types would be rounded at each addition, in any order.
-    return self.copy_(self.float().index_put_(indices, values.float(), accumulate=True))
+    kind = _SUMMED[self.dtype]
+    return self.copy_(self.to(kind).index_put_(indices, values.to(kind), accumulate=True))
+
+
+@implements(aten.index_add.out)
+def _index_add(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: Any = 1, out: torch.Tensor) -> Any:
+    if self.dtype != torch.bfloat16 or not self.dtype == source.dtype == out.dtype:
+        return NotImplemented
+    return out.resize_(self.shape).copy_(self.float().index_add(dim, index, source.float(), alpha=alpha))
+
+
+@implements(aten.scatter_reduce.two_out)
+def _scatter_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
+    if reduce != "sum" or not self.dtype == src.dtype == out.dtype == torch.bool:
+        return NotImplemented
+    return out.resize_(self.shape).copy_(self.int().scatter_reduce(dim, index, src.int(), reduce, include_self=include_self))
 
 
 @implements(aten._cummax_helper.default)
@@ -282,9 +300,14 @@ def rank_sort_kernel(values, indices, x, n, DESCENDING: tl.constexpr, BLOCK: tl.
 
 @implements(aten.sort.values_stable)
 def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False, values: torch.Tensor, indices: torch.Tensor) -> Any:
-    """Rows that Inductor does not sort in one block."""
+    """Rows of any length by one kernel. Inductor sorts up to 512 elements, and where their number is not fixed it calls this operator."""
+    if self.dtype == torch.bool:
+        found, places = self.to(torch.uint8).sort(dim=dim, descending=descending, stable=True)
+        values.resize_(self.shape).copy_(found)
+        indices.resize_(self.shape).copy_(places)
+        return values, indices
     n = self.shape[dim] if self.dim() else 1
-    if not 512 < n <= 1 << 15 or self.dtype not in TYPES:
+    if self.dim() == 0 or not 0 < n <= 1 << 15 or not 0 < self.numel() // n <= MOST_PROGRAMS or self.dtype not in TYPES:
         return NotImplemented
     rows = self.movedim(dim, -1).contiguous()
     found, places = torch.empty_like(rows), torch.empty(rows.shape, dtype=torch.int64, device=rows.device)

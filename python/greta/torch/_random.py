@@ -150,6 +150,25 @@ def _randperm(n: int, *, generator: Any = None, out: torch.Tensor) -> Any:
     return out.resize_(n).copy_(keys.argsort())
 
 
+@implements(aten.multinomial.default)
+def _multinomial(self: torch.Tensor, n: int, replacement: bool = False, *, generator: Any = None) -> Any:
+    """Places drawn by the weights in each row. Without replacement they are those of the largest weight / e, with e exponential; with it, those of uniform numbers among the weights' sums."""
+    if self.dim() not in (1, 2) or not self.is_floating_point() or self.numel() == 0 or n <= 0 or (n > self.shape[-1] and not replacement):
+        return NotImplemented
+    weights = self.to(torch.float64 if replacement or self.dtype == torch.float64 else torch.float32)
+    isRight = ((weights >= 0) & (weights < math.inf)).all() & (weights.sum(-1) > 0).all()
+    if not isRight.item():
+        return NotImplemented  # the CPU says what is wrong
+    if replacement:
+        sums = weights.cumsum(-1)
+        numbers = _uniform(torch.empty((*self.shape[:-1], n), dtype=torch.float64, device=self.device), generator=generator)
+        last = torch.searchsorted(sums, sums[..., -1:])  # that has a weight: a product may be rounded up to the whole sum
+        return torch.minimum(torch.searchsorted(sums, numbers * sums[..., -1:], right=True), last)
+    # A number may be 0, of which a weight of 0 makes NaN, the largest of all; the next one is 2 ** -24.
+    numbers = _exponential(torch.empty_like(weights), generator=generator).clamp_(min=2.0**-26)
+    return (weights / numbers).topk(n, -1)[1] if n > 1 else (weights / numbers).argmax(-1, keepdim=True)
+
+
 @implements(aten.normal.Tensor_Tensor, aten.normal.Tensor_Tensor_out)
 def _normal_tensors(mean: torch.Tensor, std: torch.Tensor, *, generator: Any = None, out: torch.Tensor | None = None) -> Any:
     if mean.is_complex() or std.is_complex():

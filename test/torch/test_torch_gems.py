@@ -1,0 +1,120 @@
+"""Operators on torch.device("rdna") that flag-gems' kernels compute (_gems.py), beside the CPU."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.xdist_group("torch_device"),  # what one has compiled the others use
+    pytest.mark.skipif(not importlib.util.find_spec("flag_gems"), reason="flag-gems is not installed; scripts/setup --libraries"),
+]
+
+
+def put(torch, x, *tensors):
+    return x.index_put_(tensors[:-1], tensors[-1], accumulate=True)
+
+
+# Operator: cases of a function and its tensors.
+CASES = {
+    "_unique2": [
+        (lambda torch, x: torch.unique(x, return_inverse=True, return_counts=True), lambda torch, draw: [draw(9, (5, 7)).float() - 4]),
+        (lambda torch, x: torch.unique(x), lambda torch, draw: [draw(2, (11,)).bool()]),
+        (lambda torch, x: torch.unique(x, return_counts=True), lambda torch, draw: [draw(700, (9000,))]),
+    ],
+    "unique_consecutive": [
+        (lambda torch, x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), lambda torch, draw: [draw(3, (4, 9)).to(torch.bfloat16)]),
+        (lambda torch, x: torch.unique_consecutive(x, return_counts=True), lambda torch, draw: [draw(3, (9001,))]),
+    ],
+    "bincount": [
+        (lambda torch, x: torch.bincount(x), lambda torch, draw: [draw(70, (300,))]),
+        (lambda torch, x: torch.bincount(x, minlength=9), lambda torch, draw: [draw(5, (3,)).to(torch.uint8)]),
+        (lambda torch, x, w: torch.bincount(x, w), lambda torch, draw: [draw(7, (200,)), draw(50, (200,)).float() / 4]),
+        (lambda torch, x, w: torch.bincount(x, w), lambda torch, draw: [draw(7, (200,)), draw(50, (200,))]),
+    ],
+    "_index_put_impl_": [
+        (put, lambda torch, draw: [draw(9, (5, 6)), draw(10, (40,)) - 5, draw(12, (40,)) - 6, draw(1 << 40, (40,))]),
+        (put, lambda torch, draw: [draw(9, (5, 6)).T, draw(6, (3, 4)), draw(9, (5,))]),
+        (lambda torch, x, i, y: x.index_add(1, i, y, alpha=3), lambda torch, draw: [draw(9, (5, 6)), draw(6, (7,)), draw(9, (5, 7))]),
+        (put, lambda torch, draw: [draw(9, (5,)), draw(2, (5,)).bool(), torch.tensor(-3)]),
+    ],
+    "repeat_interleave.Tensor": [
+        (lambda torch, x, n: x.repeat_interleave(n, 0), lambda torch, draw: [draw(99, (5, 2)), draw(4, (5,))]),
+        (lambda torch, n: torch.repeat_interleave(n), lambda torch, draw: [draw(70, (9,)).int()]),
+    ],
+    "scatter.src_out": [
+        (lambda torch, x, i, y: x.scatter(1, i, y), lambda torch, draw: [draw(1 << 60, (5, 6)), torch.tensor([[3, 0], [5, 1]]), draw(1 << 60, (3, 4))]),
+        (lambda torch, x, i, y: x.T.scatter_(0, i, y), lambda torch, draw: [draw(2, (5, 6)).bool(), torch.tensor([[3, 0], [5, 1]]), draw(2, (2, 2)).bool()]),
+    ],
+    "scatter_reduce.two_out": [
+        (lambda torch, x, i, y: x.scatter_add(0, i, y), lambda torch, draw: [draw(9, (3, 6)), draw(3, (8, 6)), draw(1 << 40, (8, 6))]),
+        (lambda torch, x, i, y: x.scatter_reduce_(-1, i, y, "sum"), lambda torch, draw: [draw(9, (3,)), draw(3, (8,)), draw(9, (8,))]),
+    ],
+    "_upsample_bicubic2d_aa.out": [
+        (lambda torch, x: torch.nn.functional.interpolate(x, size=(5, 6), mode="bicubic", antialias=True), lambda torch, draw: [draw(99, (2, 1, 12, 10)) / 99]),
+    ],
+}
+
+
+def test_every_operator_of_the_list_is_here(rdna):
+    from greta.torch import _gems
+
+    assert {str(op).removeprefix("aten.").removesuffix(".default") for op in _gems.TAKEN} == set(CASES)
+
+
+@pytest.mark.parametrize("name, number", [(name, number) for name in CASES for number in range(len(CASES[name]))])
+def test_operators(rdna, name, number):
+    torch = rdna
+    function, arguments = CASES[name][number]
+    generator = torch.Generator().manual_seed(number)
+    given = arguments(torch, lambda end, shape: torch.randint(end, shape, generator=generator))
+    for _ in range(2):  # the second is launched by what the first has left
+        got = function(torch, *(one.clone().to("rdna") for one in given))
+        expected = function(torch, *(one.clone() for one in given))
+        for one, other in zip(*((each if isinstance(each, tuple) else (each,)) for each in (got, expected)), strict=True):
+            assert one.device.type == "rdna"
+            torch.testing.assert_close(one.cpu(), other, rtol=1e-5, atol=1e-5) if other.is_floating_point() else torch.testing.assert_close(one.cpu(), other, rtol=0, atol=0)
+    assert not torch.rdna.fallbacks()
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    (
+        (lambda torch, x: torch.bincount(x - 1), "non-negative"),
+        (lambda torch, x: x.scatter(0, x + 1, x), "out of bounds"),
+        (lambda torch, x: x.scatter_add(0, x - 1, x), "out of bounds"),
+        (lambda torch, x: x.index_put_((x + 1,), x, accumulate=True), "out of"),
+        (lambda torch, x: torch.repeat_interleave(x - 1), "negative"),
+    ),
+)
+def test_indices_out_of_range_are_errors(rdna, function, message):
+    """The library would write there."""
+    torch = rdna
+    torch.rdna.forbid_fallback(False)
+    with pytest.raises((RuntimeError, IndexError), match=message):
+        function(torch, torch.arange(4, device="rdna"))
+
+
+def test_what_the_library_does_not_order_runs_on_the_cpu(rdna):
+    torch = rdna
+    torch.rdna.forbid_fallback(False)
+    x = torch.tensor([3, 1, 1])
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.bincount(x.to("rdna"), x.to("rdna").float()).tolist() == [0, 2, 0, 3]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.unique(torch.empty(0, device="rdna")).shape == (0,)
+    assert set(torch.rdna.fallbacks()) == {"aten::bincount", "aten::_unique2"}
+
+
+def test_the_library_is_imported_when_it_is_needed(rdna):
+    program = """
+import sys, torch, greta.torch
+x = torch.tensor([2, 1, 2], device="rdna")
+print((x + 1).tolist(), "flag_gems" in sys.modules, torch.unique(x).tolist(), "flag_gems" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "[3, 2, 3] False [1, 2] True\n"), done.stderr
