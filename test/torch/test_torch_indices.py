@@ -32,6 +32,27 @@ def test_sums_at_indices(rdna):
     assert not torch.rdna.fallbacks()
 
 
+def test_masks_as_indices(rdna):
+    torch = rdna
+    rows, columns = torch.tensor([True, False, True]), torch.tensor([[False, True, True, False]] * 3)
+    results = []
+    for device in ("cpu", "rdna"):
+        x = torch.arange(24.0).reshape(3, 4, 2).to(device).requires_grad_()
+        m, n, i = (one.to(device) for one in (rows, columns, torch.tensor([1, 0])))
+        got = [x[m], x[n], x[:, n[0]], x[m, i], x[n & False], x[m, 1:3], x[rows]]
+        sum((one * one).sum() for one in got).backward()
+        y = x.detach().clone()
+        y[m] = y[m] + 1
+        y[n, 1] = torch.arange(6.0, device=device)
+        y[n & False] = y[n & False]
+        results.append([*(one.detach() for one in got), x.grad, y])
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(other.cpu(), one)
+    assert not torch.rdna.fallbacks()
+    with pytest.raises((IndexError, NotImplementedError)):
+        x[torch.ones(4, dtype=torch.bool, device="rdna")]
+
+
 @pytest.mark.parametrize("word", ("float32", "float16"))
 def test_draws_by_weights(rdna, word):
     torch = rdna

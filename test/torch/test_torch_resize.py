@@ -2,6 +2,8 @@
 
 import pytest
 
+from narrow_types import in_types
+
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 RESIZED = {
@@ -18,19 +20,20 @@ RESIZED = {
 }
 
 
-@pytest.mark.parametrize("case", RESIZED)
-def test_gradients_of_resized_images(rdna, case):
+@pytest.mark.parametrize("word, case", in_types([(case,) for case in RESIZED]))
+def test_gradients_of_resized_images(rdna, word, case):
     """Beside the CPU's in float64."""
     torch = rdna
     shape, function = RESIZED[case]
-    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    dtype, tolerance = getattr(torch, word), {"float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}[word]  # results are rounded once, by half of the last bit
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
     exact = x.double().requires_grad_()
     expected = function(torch.nn.functional, exact)
-    weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1))
+    weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1)).to(dtype)
     expected.backward(weights.double())
     there = x.to("rdna").requires_grad_()
     result = function(torch.nn.functional, there)
     result.backward(weights.to("rdna"))
-    torch.testing.assert_close(result.detach().cpu().double(), expected.detach(), rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(there.grad.cpu().double(), exact.grad, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(result.detach().cpu().double(), expected.detach(), rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(there.grad.cpu().double(), exact.grad, rtol=tolerance, atol=tolerance)
     assert not torch.rdna.fallbacks()

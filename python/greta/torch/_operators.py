@@ -165,8 +165,30 @@ def _eye_square(n: int, *, out: torch.Tensor) -> Any:
 _SUMMED = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.bool: torch.int32}
 
 
+def _without_masks(self: torch.Tensor, indices: Any) -> list[torch.Tensor | None] | None:
+    """The indices, in which a mask is the places where it is true; None where a mask does not fit."""
+    places: list[torch.Tensor | None] = []
+    for one in indices:
+        if one is None or one.dtype not in (torch.bool, torch.uint8):
+            places.append(one)
+        elif one.dim() and one.shape == self.shape[len(places) : len(places) + one.dim()]:
+            places += one.nonzero().unbind(1)
+        else:
+            return None
+    return places
+
+
+@implements(aten.index.Tensor_out)
+def _index(self: torch.Tensor, indices: Any, *, out: torch.Tensor) -> Any:
+    places = _without_masks(self, indices)
+    return NotImplemented if places is None else _eager.run(aten.index.Tensor_out, (self, places), {"out": out})
+
+
 @implements(aten._index_put_impl_.default)
 def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
+    indices = _without_masks(self, indices)
+    if indices is None:
+        return NotImplemented
     if not accumulate or self.dtype not in _SUMMED:
         return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
     kind = _SUMMED[self.dtype]
