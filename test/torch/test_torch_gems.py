@@ -118,3 +118,11 @@ print((x + 1).tolist(), "flag_gems" in sys.modules, torch.unique(x).tolist(), "f
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "[3, 2, 3] False [1, 2] True\n"), done.stderr
+
+
+def test_another_version_is_left_alone(rdna, monkeypatch):
+    from greta.torch import _gems
+
+    monkeypatch.setattr(_gems, "VERSION", "0")
+    with pytest.warns(UserWarning, match="takes version 0, .* this is 5"):
+        assert _gems._library.__wrapped__() is None

@@ -31,7 +31,7 @@ TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.in
 # Operators that _operators.py has: Inductor's graphs may call them.
 EXTERN = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution", "aten::convolution_backward"}
 # Results depend on the values in a tensor, or the operator is a question that the host asks.
-_REFUSED = {"aten::nonzero", "aten::masked_select", "aten::equal", "aten::_local_scalar_dense", "aten::item", "aten::unique_dim", "aten::_unique2"}
+_REFUSED = {"aten::nonzero", "aten::masked_select", "aten::equal", "aten::_local_scalar_dense", "aten::item", "aten::unique_dim", "aten::_unique2", "aten::unique_consecutive", "aten::bincount", "aten::repeat_interleave"}
 # Inductor of torch 2.13 has these wrong: the gradient divides by the whole window where the last one reaches over the padding's end.
 _WRONG = {"aten::avg_pool2d_backward": lambda args: args[5], "aten::avg_pool3d_backward": lambda args: args[5]}
 _MOST_KINDS = 1024  # of one operator: another one takes the place of the oldest

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Callable
@@ -19,27 +21,36 @@ import torch
 
 from ._device import NAME
 
-VERSION = "5.0.2"  # the tests' (test/requirements-libraries.txt); the functions here depend on what that one does
+VERSION = "5.0.2"  # the tests' (test/requirements-libraries.txt): what is sent elsewhere below is what this one gets wrong
 aten = torch.ops.aten
-TAKEN: dict[Any, Callable[..., Any]] = {}
 _MOST_SORTED = 1 << 15  # elements of a row that the device sorts
+_lock = threading.RLock()
 
 
 @functools.lru_cache(None)
 def _library() -> Any:
-    """The library's operators, made for this device; None without the library, with another version, or where the program has imported it for another device."""
-    if importlib.util.find_spec("flag_gems") is None:
+    """The library's operators, made for this device; None where it cannot be had."""
+    try:
+        found = importlib.metadata.version("flag-gems")
+    except importlib.metadata.PackageNotFoundError:
         return None
-    if "flag_gems" not in sys.modules:
+    if found != VERSION or "flag_gems" in sys.modules:
+        warnings.warn(f"operators of flag-gems run on the CPU: greta.torch takes version {VERSION}, which the program does not import itself, and this is {found}", stacklevel=2)
+        return None
+    before = os.environ.get("GEMS_VENDOR")
+    try:
         _prepare()
-    import flag_gems
-    from flag_gems import ops
-
-    if flag_gems.__version__ != VERSION or flag_gems.device != NAME:
-        warnings.warn(f"greta.torch takes operators of flag_gems {VERSION} for {NAME}; this is {flag_gems.__version__} for {flag_gems.device}, so they run on the CPU", stacklevel=2)
+        from flag_gems import ops
+        from flag_gems.utils.libentry import LibEntry
+    except ImportError as error:
+        warnings.warn(f"operators of flag-gems run on the CPU: {error}", stacklevel=2)
         return None
+    finally:
+        os.environ.pop("GEMS_VENDOR")
+        if before is not None:
+            os.environ["GEMS_VENDOR"] = before
     # Its own cache of launches leaves constexprs out, which Triton from 3.7 on takes as arguments; Triton has a cache, too.
-    sys.modules["flag_gems.utils.libentry"].LibEntry.run = lambda self, *args, **kwargs: (self.fn.run(*args, **kwargs), {})
+    LibEntry.run = lambda self, *args, **kwargs: (self.fn.run(*args, **kwargs), {})
     return ops
 
 
@@ -47,27 +58,21 @@ def _prepare() -> None:
     """The library knows vendors by name and has no hook for others: this device is that vendor whose kernels are all in plain Triton."""
     (folder,) = importlib.util.find_spec("flag_gems").submodule_search_locations
     sys.path.append(str(pathlib.Path(folder) / "runtime" / "backend"))  # as it does itself
+    os.environ["GEMS_VENDOR"] = "nvidia"
     vendor = importlib.import_module("_nvidia")
     vendor.vendor_info.device_name, vendor.vendor_info.dispatch_key, vendor.vendor_info.triton_extra_name = NAME, "PrivateUse1", "cuda"
     del vendor.ARCH_MAP  # kernels of single chips
-    os.environ["GEMS_VENDOR"] = "nvidia"
-    sys.modules.setdefault(f"torch.backends.{NAME}", types.ModuleType(f"torch.backends.{NAME}"))
+    sys.modules[f"torch.backends.{NAME}"] = types.ModuleType(f"torch.backends.{NAME}")
 
 
 def run(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """The operator's result, or NotImplemented."""
     function = TAKEN.get(op)
-    if function is None or torch.are_deterministic_algorithms_enabled() or _library() is None:
+    if function is None or torch.are_deterministic_algorithms_enabled():  # atomics come in any order
         return NotImplemented
-    return function(_library(), *args, **kwargs)
-
-
-def _takes(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        TAKEN.update(dict.fromkeys(ops, function))
-        return function
-
-    return add
+    with _lock:
+        ops = _library()
+    return NotImplemented if ops is None else function(ops, *args, **kwargs)
 
 
 def _are_within(index: torch.Tensor, least: int, end: int) -> bool:
@@ -79,7 +84,6 @@ def _no_indices(x: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=torch.int64, device=x.device)
 
 
-@_takes(aten._unique2.default)
 def _unique(ops: Any, self: torch.Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     if not 0 < self.numel() <= _MOST_SORTED or self.is_complex():
         return NotImplemented
@@ -87,7 +91,6 @@ def _unique(ops: Any, self: torch.Tensor, sorted: bool = True, return_inverse: b
     return tuple(_no_indices(self) if one is None else one for one in found)
 
 
-@_takes(aten.unique_consecutive.default)
 def _unique_consecutive(ops: Any, self: torch.Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     if self.numel() == 0 or self.is_complex() or dim is not None:
         return NotImplemented
@@ -95,7 +98,6 @@ def _unique_consecutive(ops: Any, self: torch.Tensor, return_inverse: bool = Fal
     return tuple(_no_indices(self) if one is None else one for one in found)
 
 
-@_takes(aten.bincount.default)
 def _bincount(ops: Any, self: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> Any:
     if self.dim() != 1 or self.numel() == 0 or self.is_floating_point() or minlength < 0 or not _are_within(self, 0, 1 << 31):
         return NotImplemented
@@ -108,11 +110,10 @@ def _bincount(ops: Any, self: torch.Tensor, weights: torch.Tensor | None = None,
     return bincount(self.long(), weights, minlength)
 
 
-@_takes(aten._index_put_impl_.default)
 def _index_put(ops: Any, self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
     """Sums of i64, which Inductor has no atomics for."""
     places = [(index, size) for size, index in zip(self.shape, indices) if index is not None]
-    if not accumulate or self.dtype != torch.int64 or self.numel() == 0 or not places or len(indices) > self.dim():
+    if not accumulate or not self.dtype == values.dtype == torch.int64 or self.numel() == 0 or not places or len(indices) > self.dim():
         return NotImplemented
     if any(index.dtype != torch.int64 or index.numel() == 0 or not _are_within(index, -size, size) for index, size in places):
         return NotImplemented
@@ -121,20 +122,17 @@ def _index_put(ops: Any, self: torch.Tensor, indices: Any, values: torch.Tensor,
     return ops.index_put_(self, positive, values, True)
 
 
-@_takes(aten.repeat_interleave.Tensor)
 def _repeat(ops: Any, repeats: torch.Tensor, *, output_size: int | None = None) -> Any:
     if repeats.dim() != 1 or repeats.numel() == 0 or repeats.dtype not in (torch.int32, torch.int64) or not _are_within(repeats, 0, 1 << 31):
         return NotImplemented
     return ops.repeat_interleave_tensor(repeats)
 
 
-@_takes(aten.scatter.src_out)
 def _scatter(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, *, out: torch.Tensor) -> Any:
     """Inductor has no scatter of i64 and bool, as it has no sums of them."""
     return _scatter_by(ops, self, dim, index, src, out, None)
 
 
-@_takes(aten.scatter_reduce.two_out)
 def _scatter_sum(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
     if reduce != "sum" or not include_self or self.dtype != torch.int64:
         return NotImplemented
@@ -143,7 +141,7 @@ def _scatter_sum(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, sr
 
 def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, out: torch.Tensor, reduce: str | None) -> Any:
     shapes = self.shape, index.shape, src.shape, out.shape
-    if self.dim() == 0 or len({len(one) for one in shapes}) > 1 or index.numel() == 0 or self.numel() == 0 or out.shape != self.shape:
+    if not -self.dim() <= dim < self.dim() or len({len(one) for one in shapes}) > 1 or index.numel() == 0 or self.numel() == 0 or out.shape != self.shape:
         return NotImplemented
     along = dim % self.dim()
     if any(size > src.shape[place] or (place != along and size > self.shape[place]) for place, size in enumerate(index.shape)):
@@ -153,10 +151,21 @@ def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src
     return out.copy_(ops.scatter(self, along, index, src, reduce))
 
 
-@_takes(aten._upsample_bicubic2d_aa.out)
 def _shrink(ops: Any, self: torch.Tensor, size: Any, align_corners: bool, scales_h: float | None = None, scales_w: float | None = None, *, out: torch.Tensor) -> Any:
     """Smaller images. The library's kernel for larger ones takes ten seconds to compile for lavapipe."""
     if self.dim() != 4 or self.dtype != torch.float32 or self.numel() == 0 or not (0 < size[0] <= self.shape[2] and 0 < size[1] <= self.shape[3]):
         return NotImplemented
     result = ops._upsample_bicubic2d_aa(self.contiguous(), size, align_corners, scales_h, scales_w)
     return out.resize_(result.shape).copy_(result)
+
+
+TAKEN: dict[Any, Callable[..., Any]] = {
+    aten._unique2.default: _unique,
+    aten.unique_consecutive.default: _unique_consecutive,
+    aten.bincount.default: _bincount,
+    aten._index_put_impl_.default: _index_put,
+    aten.repeat_interleave.Tensor: _repeat,
+    aten.scatter.src_out: _scatter,
+    aten.scatter_reduce.two_out: _scatter_sum,
+    aten._upsample_bicubic2d_aa.out: _shrink,
+}

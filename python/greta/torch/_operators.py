@@ -161,7 +161,7 @@ def _eye_square(n: int, *, out: torch.Tensor) -> Any:
 #
 
 
-# What sums of many elements are computed in: of narrow types they would be rounded at each addition, in any order; of bool a sum says whether one is true.
+# The type that sums at indices are computed in: in narrow types they would be rounded at each addition, in any order, and a sum of bool says whether one is true.
 _SUMMED = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.bool: torch.int32}
 
 
