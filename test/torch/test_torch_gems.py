@@ -45,11 +45,12 @@ CASES = {
         (lambda torch, n: torch.repeat_interleave(n), lambda torch, draw: [draw(70, (9,)).int()]),
     ],
     "scatter.src_out": [
-        (lambda torch, x, i, y: x.scatter(1, i, y), lambda torch, draw: [draw(1 << 60, (5, 6)), torch.tensor([[3, 0], [5, 1]]), draw(1 << 60, (3, 4))]),
+        (lambda torch, x, i, y: x.scatter(1, i, y), lambda torch, draw: [draw(1 << 60, (5, 6)), torch.tensor([[3, 0], [5, 1]], dtype=torch.int32), draw(1 << 60, (3, 4))]),
         (lambda torch, x, i, y: x.T.scatter_(0, i, y), lambda torch, draw: [draw(2, (5, 6)).bool(), torch.tensor([[3, 0], [5, 1]]), draw(2, (2, 2)).bool()]),
     ],
     "scatter_reduce.two_out": [
         (lambda torch, x, i, y: x.scatter_add(0, i, y), lambda torch, draw: [draw(9, (3, 6)), draw(3, (8, 6)), draw(1 << 40, (8, 6))]),
+        (lambda torch, x, i, y: x.scatter_reduce(1, i, y, "sum", include_self=False), lambda torch, draw: [draw(9, (3, 6)), draw(6, (3, 4)), draw(9, (3, 5))]),
         (lambda torch, x, i, y: x.scatter_reduce_(-1, i, y, "sum"), lambda torch, draw: [draw(9, (3,)), draw(3, (8,)), draw(9, (8,))]),
     ],
     "_upsample_bicubic2d_aa.out": [

@@ -115,10 +115,10 @@ def _index_put(ops: Any, self: torch.Tensor, indices: Any, values: torch.Tensor,
     places = [(index, size) for size, index in zip(self.shape, indices) if index is not None]
     if not accumulate or not self.dtype == values.dtype == torch.int64 or self.numel() == 0 or not places or len(indices) > self.dim():
         return NotImplemented
-    if any(index.dtype != torch.int64 or index.numel() == 0 or not _are_within(index, -size, size) for index, size in places):
+    if any(index.numel() == 0 or not _are_within(index, -size, size) for index, size in places):
         return NotImplemented
     # The library leaves out what a negative index names.
-    positive = [None if index is None else torch.where(index < 0, index + size, index) for size, index in zip(self.shape, indices)]
+    positive = [None if index is None else torch.where(index < 0, index + size, index).long() for size, index in zip(self.shape, indices)]
     return ops.index_put_(self, positive, values, True)
 
 
@@ -134,9 +134,9 @@ def _scatter(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: t
 
 
 def _scatter_sum(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
-    if reduce != "sum" or not include_self or self.dtype != torch.int64:
+    if reduce != "sum" or self.dtype != torch.int64:
         return NotImplemented
-    return _scatter_by(ops, self, dim, index, src, out, "add")
+    return _scatter_by(ops, self if include_self else self.scatter(dim, index, 0), dim, index, src, out, "add")
 
 
 def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, out: torch.Tensor, reduce: str | None) -> Any:
@@ -146,9 +146,9 @@ def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src
     along = dim % self.dim()
     if any(size > src.shape[place] or (place != along and size > self.shape[place]) for place, size in enumerate(index.shape)):
         return NotImplemented
-    if index.dtype != torch.int64 or not _are_within(index, 0, self.shape[along]) or not self.dtype == src.dtype == out.dtype:
+    if not _are_within(index, 0, self.shape[along]) or not self.dtype == src.dtype == out.dtype:
         return NotImplemented
-    return out.copy_(ops.scatter(self, along, index, src, reduce))
+    return out.copy_(ops.scatter(self, along, index.long(), src, reduce))
 
 
 def _shrink(ops: Any, self: torch.Tensor, size: Any, align_corners: bool, scales_h: float | None = None, scales_w: float | None = None, *, out: torch.Tensor) -> Any:
