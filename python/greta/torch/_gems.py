@@ -152,7 +152,7 @@ def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src
 
 
 def _shrink(ops: Any, self: torch.Tensor, size: Any, align_corners: bool, scales_h: float | None = None, scales_w: float | None = None, *, out: torch.Tensor) -> Any:
-    """Smaller images. The library's kernel for larger ones takes ten seconds to compile for lavapipe."""
+    """Images become smaller; the library's kernel for larger ones takes ten seconds to compile for lavapipe."""
     if self.dim() != 4 or self.dtype != torch.float32 or self.numel() == 0 or not (0 < size[0] <= self.shape[2] and 0 < size[1] <= self.shape[3]):
         return NotImplemented
     result = ops._upsample_bicubic2d_aa(self.contiguous(), size, align_corners, scales_h, scales_w)
