@@ -120,6 +120,70 @@ TEST(Grammar, JsonSchemas) {
   }
 }
 
+TEST(Grammar, UniqueItems) {
+  const GrammarCase cases[] = {
+      {R"({"type": "array", "items": {"type": "string", "enum": ["a", "b", 1,
+           "c"]}, "uniqueItems": true})",
+       {"[]", R"(["b"])", R"(["c", "a"])", R"(["a","b","c"])", R"([ "c" ])"},
+       {R"(["a", "a"])", R"(["a", "b", "a"])", "[1]", R"(["a",])", R"([,"a"])",
+        R"(["c", "b", "a", "c"])"}},
+      {R"({"items": {"$ref": "#/$defs/e"}, "uniqueItems": true, "minItems": 2,
+           "maxItems": 2, "$defs": {"e": {"enum": [1, 1.0, [2], {"a": 1, "b":
+           2}, {"b": 2, "a": 1}]}}})",
+       {"[1, [2]]", R"([{"a":1,"b":2}, 1])"},
+       {"[1]", "[1, 1]", "[1, 1.0]", R"([{"a":1,"b":2}, {"b":2,"a":1}])",
+        R"([1, [2], {"a":1,"b":2}])"}},
+      {R"({"items": {"type": ["boolean", "null"]}, "uniqueItems": true})",
+       {"[true, null, false]"},
+       {"[true, true]", R"(["a"])"}},
+      {R"({"items": {"const": 7}, "uniqueItems": true})",
+       {"[]", "[7]"},
+       {"[7, 7]"}},
+      // So few items are different, whatever they are.
+      {R"({"items": {"type": "string"}, "uniqueItems": true, "maxItems": 1})",
+       {"[]", R"(["any"])"},
+       {R"(["a", "b"])"}},
+      {R"({"items": {"type": "integer"}, "uniqueItems": false})",
+       {"[1, 1]"},
+       {"[a]"}},
+  };
+  for (const GrammarCase &one : cases) {
+    Grammar grammar = schema(one.grammar);
+    for (const std::string &text : one.good)
+      EXPECT_TRUE(fits(grammar, text)) << one.grammar << ": " << text;
+    for (const std::string &text : one.bad)
+      EXPECT_FALSE(fits(grammar, text)) << one.grammar << ": " << text;
+  }
+  // All lists of nine values, or pairs of thirty.
+  auto many = [](int count, const char *more) {
+    std::string text = R"({"uniqueItems": true)" + std::string(more) +
+                       R"(, "items": {"enum": [0)";
+    for (int i = 1; i < count; ++i)
+      text += ", " + std::to_string(i);
+    return text + "]}}";
+  };
+  EXPECT_TRUE(fits(schema(many(9, "").c_str()), "[8, 7, 6, 5, 4, 3, 2, 1, 0]"));
+  EXPECT_TRUE(fits(schema(many(30, R"(, "maxItems": 2)").c_str()), "[29, 3]"));
+  const std::pair<std::string, const char *> refused[] = {
+      {many(10, ""), "for up to nine values"},
+      {many(65, R"(, "maxItems": 2)"), "for up to nine values"},
+      {many(40, R"(, "maxItems": 2)"), "for up to nine values"},
+      {many(3, R"(, "minItems": 4)"), "no text fits it"},
+      {R"({"uniqueItems": true})", "for items of 'enum', 'const'"},
+      {R"({"uniqueItems": true, "items": {"type": "integer"}})",
+       "for items of 'enum', 'const'"},
+      {R"({"uniqueItems": true, "items": true})", "for items of 'enum'"},
+      {R"({"uniqueItems": true, "items": {"$ref": "#"}})", "for items of"},
+      {R"({"uniqueItems": true, "items": {"enum": 1}})", "has to be a list"},
+      {R"({"uniqueItems": 1})", "'uniqueItems' has to be true or false"},
+      {R"({"uniqueItems": true, "prefixItems": [{}]})",
+       "'prefixItems' of a JSON schema is supported"}};
+  for (const auto &[text, says] : refused) {
+    std::string why = refusal([text = text] { schema(text.c_str()); });
+    EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
+  }
+}
+
 TEST(Grammar, SaysWhatIsWrong) {
   std::pair<const char *, const char *> texts[] = {
       {"", "there is no rule 'root'"},
@@ -141,14 +205,14 @@ TEST(Grammar, SaysWhatIsWrong) {
     EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
   }
   std::pair<const char *, const char *> schemas[] = {
-      {R"({"uniqueItems": true})",
-       "'uniqueItems' of a JSON schema is not supported"},
+      {R"({"multipleOf": 2})",
+       "'multipleOf' of a JSON schema is not supported"},
       {R"({"type": "text"})", "'type': 'text' of a JSON schema is not known"},
       {R"([])", "has to be an object"},
       {R"({"$ref": "#/$defs/a"})", "names something that is not there"},
       {R"({"$ref": "http://a/b"})", "has to begin with #"},
       {R"({"$ref": "#"})", "calls itself before any character"},
-      {R"({"type": "string", "format": "email"})", "'format': 'email'"},
+      {R"({"type": "string", "format": "regex"})", "'format': 'regex'"},
       {R"({"type": "object", "required": ["a"]})", "'required' names"},
       {R"({"anyOf": [{}], "properties": {}})", "'anyOf' beside 'properties'"},
       {R"({"type": "integer", "minimum": 3, "maximum": 2})", "no integer fits"},

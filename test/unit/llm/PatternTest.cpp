@@ -1,8 +1,10 @@
-// PatternTest.cpp: which texts a JSON schema's `pattern` and the bounds of its
-// numbers allow, and which of them are refused.
+// PatternTest.cpp: which texts a JSON schema's `pattern`, its `format` and the
+// bounds of its numbers allow, and which of them are refused.
 #include "GrammarHelpers.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <random>
 
 using namespace greta::llm;
 
@@ -119,6 +121,87 @@ TEST(Grammar, PatternsThatAreRefused) {
             std::string::npos);
 }
 
+std::string formatSchema(const std::string &format) {
+  return R"({"format": ")" + format + "\"}";
+}
+
+TEST(Grammar, Formats) {
+  const std::string part62(62, 'a');
+  const std::string names = part62 + "." + part62 + "." + part62;
+  struct {
+    const char *format;
+    std::vector<std::string> good, bad;
+  } const cases[] = {
+      {"date", {"2026-11-30"}, {"2026-11-32", "2026-00-10", "2026-1-1", ""}},
+      {"time",
+       {"23:59:59Z", "00:00:00.123-11:30"},
+       {"24:00:00Z", "10:00Z", "10:00:00", "10:00:00.Z", "10:00:00+24:00"}},
+      {"date-time", {"2026-11-30T01:02:03Z"}, {"2026-11-30 01:02:03Z"}},
+      {"duration",
+       {"P3Y6M4DT12H30M5S", "P4W", "PT1M", "P1Y", "P1YT5S", "P2M3D"},
+       {"P", "PT", "1D", "P1D2H", "P1Y3D", "PT1H5S", "P1W2D", "P1S"}},
+      {"uuid",
+       {"123e4567-E89b-12d3-a456-426614174000"},
+       {"123e4567-e89b-12d3-a456-42661417400", "123e4567e89b12d3a456"}},
+      {"hostname",
+       {"localhost", "a-b.example.org", "xn-a-b", names + "." + part62},
+       {"", "-a", "a-", "a..b", ".a", "a.", "a_b", "a--b", names + "a",
+        names + "." + part62 + ".a"}},
+      {"email",
+       {"joe@example.org", "a.b+c@d", std::string(64, 'x') + "@" + names},
+       {"joe", "@a", "joe@", ".a@b", "a.@b", "a..b@c", "a@b@c", "a@-b",
+        std::string(65, 'x') + "@a", "a@" + names + ".a"}},
+      {"ipv4",
+       {"0.0.0.0", "255.249.199.10"},
+       {"256.0.0.1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.4."}},
+      {"uri",
+       {"https://example.org", "ftp://a:21/b/%20c?d=e#f", "http://a/#"},
+       {"example.org", "http://", "http://a b", "http://a/%2", "http://a/#b#c",
+        "http://a/\\u0020"}},
+  };
+  for (const auto &one : cases) {
+    Grammar grammar = schema(formatSchema(one.format).c_str());
+    for (const std::string &text : one.good)
+      EXPECT_TRUE(fits(grammar, '"' + text + '"'))
+          << one.format << ": " << text;
+    for (const std::string &text : one.bad)
+      EXPECT_FALSE(fits(grammar, '"' + text + '"'))
+          << one.format << ": " << text;
+  }
+}
+
+/// Addresses with all numbers of groups, and `::` in any place, against the C
+/// library's reader of them.
+TEST(Grammar, FormatIpv6) {
+  auto grammar =
+      std::make_shared<const Grammar>(schema(formatSchema("ipv6").c_str()));
+  std::mt19937 random(6);
+  int fitting = 0;
+  for (int turn = 0; turn < 4000; ++turn) {
+    std::string text;
+    int groups = static_cast<int>(random() % 10),
+        gap = static_cast<int>(random() % 12);
+    for (int i = 0; i <= groups; ++i) {
+      if (i == gap)
+        text += i ? ":" : "::";
+      if (i == groups)
+        break;
+      for (unsigned digits = 1 + random() % (turn % 16 ? 4 : 5); digits;
+           --digits)
+        text += "0123456789abcdefABCDEFg"[random() % (turn % 8 ? 22 : 23)];
+      if (i + 1 < groups || random() % 16 == 0 || i + 1 == gap)
+        text += ':';
+    }
+    unsigned char bytes[16];
+    bool is = inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+    Matcher now(grammar, vocabulary());
+    ASSERT_EQ(now.take('"' + text + '"') && now.mayEnd(), is) << text;
+    fitting += is;
+  }
+  EXPECT_GT(fitting, 500);
+  EXPECT_LT(fitting, 3500);
+}
+
 // Numbers with up to three digits behind the point, all of them around bounds.
 TEST(Grammar, BoundsOfNumbers) {
   const std::pair<const char *, const char *> bounds[] = {
@@ -167,6 +250,20 @@ TEST(Grammar, BoundsOfNumbers) {
     EXPECT_TRUE(fits(small, good)) << good;
   for (const char *bad : {"0.000079", "0.000095", "0.0000950", "0"})
     EXPECT_FALSE(fits(small, bad)) << bad;
+  // Numbers have up to 15 digits in front of the point, as bounds have.
+  Grammar large = schema(R"({"type": "number", "minimum": 0})"),
+          larger = schema(
+              R"({"type": "number", "exclusiveMinimum": 999999999999999.5})");
+  for (const char *good : {"999999999999999", "999999999999999.75"})
+    EXPECT_TRUE(fits(large, good)) << good;
+  for (const char *bad : {"1000000000000000", "1000000000000000.0", "-0.5"})
+    EXPECT_FALSE(fits(large, bad)) << bad;
+  EXPECT_TRUE(fits(larger, "999999999999999.75"));
+  for (const char *bad : {"999999999999999.5", "1000000000000000"})
+    EXPECT_FALSE(fits(larger, bad)) << bad;
+  Grammar least = schema(R"({"type": "number", "maximum": 0})");
+  EXPECT_TRUE(fits(least, "-999999999999999.75"));
+  EXPECT_FALSE(fits(least, "-1000000000000000"));
   const std::pair<const char *, const char *> wrong[] = {
       {R"({"type": "number", "minimum": "1"})", "'minimum' has to be a number"},
       {R"({"type": "number", "maximum": 1e15})", "below 1e15"},

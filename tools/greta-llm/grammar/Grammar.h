@@ -115,6 +115,17 @@ GrammarBuilder::Expression addPattern(GrammarBuilder &builder,
                                       const std::string &pattern,
                                       GrammarBuilder::Expression any);
 
+// Texts of a JSON schema's `format`, as JSON has them between quotation marks.
+GrammarBuilder::Expression addFormat(GrammarBuilder &builder,
+                                     const std::string &format,
+                                     GrammarBuilder::Expression any);
+// Lists of `least` to `most` of these texts, at least one, none of which comes
+// twice; -1: any number. `comma` is between two of them.
+GrammarBuilder::Expression uniqueItems(GrammarBuilder &builder,
+                                       const std::vector<std::string> &texts,
+                                       GrammarBuilder::Expression comma,
+                                       int64_t least, int64_t most);
+
 // A JSON schema as a part of a grammar. Its references lead into `root`, which
 // it may be itself.
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,

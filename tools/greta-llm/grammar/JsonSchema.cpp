@@ -29,6 +29,7 @@ const std::map<std::string, std::string> typeOf = {
     {"prefixItems", "array"},
     {"minItems", "array"},
     {"maxItems", "array"},
+    {"uniqueItems", "array"},
     {"minLength", "string"},
     {"maxLength", "string"},
     {"format", "string"},
@@ -45,8 +46,34 @@ const OrderedJson none;
   throw std::runtime_error(what);
 }
 
+std::string textOf(const OrderedJson &value, const char *key) {
+  if (!value.is_string())
+    wrong(std::string("'") + key + "' has to be a text");
+  return value.get<std::string>();
+}
+
 std::string dumped(const OrderedJson &value) {
   return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+/// Those of these values that are of a type, or of one of several.
+std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
+                                      const OrderedJson &type) {
+  if (!values.is_array())
+    wrong("'enum' has to be a list");
+  std::vector<OrderedJson> fitting;
+  for (const OrderedJson &value : values) {
+    auto is = [&](const OrderedJson &name) {
+      return name == value.type_name() ||
+             (name == "integer" && value.is_number() &&
+              value.get<double>() == std::floor(value.get<double>()));
+    };
+    if (type.is_null() ||
+        (type.is_array() ? std::any_of(type.begin(), type.end(), is)
+                         : is(type)))
+      fitting.push_back(value);
+  }
+  return fitting;
 }
 
 class Schema {
@@ -78,9 +105,8 @@ public:
 private:
   Expression of(const OrderedJson &schema);
   Expression ofType(const std::string &type, const OrderedJson &schema);
-  Expression ofValues(const OrderedJson &values, const OrderedJson &type);
+  std::vector<std::string> listedTexts(const OrderedJson &schema);
   Expression ofString(const OrderedJson &schema);
-  Expression ofFormat(const std::string &format);
   Expression ofInteger(const OrderedJson &schema);
   Expression ofArray(const OrderedJson &schema);
   Expression ofObject(const OrderedJson &schema);
@@ -249,16 +275,17 @@ Expression Schema::of(const OrderedJson &schema) {
   if (whole) {
     const OrderedJson &value = schema[whole];
     std::string name = whole;
-    if (name == "const" || name == "enum")
-      return ofValues(name == "enum" ? value : OrderedJson::array({value}),
-                      type);
+    if (name == "const" || name == "enum") {
+      std::vector<std::string> texts;
+      for (const OrderedJson &one : valuesOfType(
+               name == "enum" ? value : OrderedJson::array({value}), type))
+        texts.push_back(dumped(one));
+      return b.oneOf(std::move(texts));
+    }
     if (!type.is_null())
       wrong("'type' beside '" + name + "' in a JSON schema is not supported");
-    if (name == "$ref") {
-      if (!value.is_string())
-        wrong("'$ref' has to be a text");
-      return reference(value.get<std::string>());
-    }
+    if (name == "$ref")
+      return reference(textOf(value, "$ref"));
     if (!value.is_array() || value.empty())
       wrong("'" + name + "' has to be a list");
     if (name == "allOf" && value.size() > 1)
@@ -280,24 +307,35 @@ Expression Schema::of(const OrderedJson &schema) {
   return b.choice(std::move(ways));
 }
 
-/// Any of these that is of a type, or of one of several.
-Expression Schema::ofValues(const OrderedJson &values,
-                            const OrderedJson &type) {
-  if (!values.is_array())
-    wrong("'enum' has to be a list");
+/// The texts of a schema's values, each value once; a schema that does not list
+/// them is an error.
+std::vector<std::string> Schema::listedTexts(const OrderedJson &schema) {
+  const OrderedJson *at = &schema;
+  for (int links = 0; links < 8 && at->contains("$ref"); ++links)
+    at = &schemaAt(root, textOf(at->at("$ref"), "$ref"));
+  const OrderedJson &type = at->contains("type") ? at->at("type") : none;
+  OrderedJson values = {true, false, nullptr};
+  if (at->contains("enum"))
+    values = at->at("enum");
+  else if (at->contains("const"))
+    values = OrderedJson::array({at->at("const")});
+  else if (OrderedJson types =
+               type.is_array() ? type : OrderedJson::array({type});
+           !std::all_of(types.begin(), types.end(), [](const auto &one) {
+             return one == "boolean" || one == "null";
+           }))
+    wrong("'uniqueItems' of a JSON schema is supported for items of 'enum', "
+          "'const' and the types boolean and null");
+  // Numbers and objects may be equal and have different texts.
+  std::vector<nlohmann::json> seen;
   std::vector<std::string> texts;
-  for (const OrderedJson &value : values) {
-    auto is = [&](const OrderedJson &name) {
-      return name == value.type_name() ||
-             (name == "integer" && value.is_number() &&
-              value.get<double>() == std::floor(value.get<double>()));
-    };
-    if (type.is_null() ||
-        (type.is_array() ? std::any_of(type.begin(), type.end(), is)
-                         : is(type)))
+  for (const OrderedJson &value : valuesOfType(values, type))
+    if (nlohmann::json sorted = value;
+        std::find(seen.begin(), seen.end(), sorted) == seen.end()) {
+      seen.push_back(std::move(sorted));
       texts.push_back(dumped(value));
-  }
-  return b.oneOf(std::move(texts));
+    }
+  return texts;
 }
 
 Expression Schema::ofType(const std::string &type, const OrderedJson &schema) {
@@ -325,65 +363,21 @@ Expression Schema::ofType(const std::string &type, const OrderedJson &schema) {
 
 Expression Schema::ofString(const OrderedJson &schema) {
   if (schema.contains("pattern")) {
-    if (!schema["pattern"].is_string())
-      wrong("'pattern' has to be a text");
+    std::string pattern = textOf(schema["pattern"], "pattern");
     for (const char *key : {"minLength", "maxLength", "format"})
       if (schema.contains(key))
         wrong(std::string("'pattern' beside '") + key +
               "' in a JSON schema is not supported");
-    return quoted(
-        addPattern(b, schema["pattern"].get<std::string>(), character()));
+    return quoted(addPattern(b, pattern, character()));
   }
   if (schema.contains("format")) {
-    if (!schema["format"].is_string())
-      wrong("'format' has to be a text");
+    std::string format = textOf(schema["format"], "format");
     if (schema.contains("minLength") || schema.contains("maxLength"))
       wrong("'format' beside a length in a JSON schema is not supported");
-    return quoted(ofFormat(schema["format"].get<std::string>()));
+    return quoted(addFormat(b, format, character()));
   }
   return quoted(b.repeat(character(), numberOf(schema, "minLength", 0),
                          numberOf(schema, "maxLength", -1)));
-}
-
-Expression Schema::ofFormat(const std::string &format) {
-  auto two = [&](std::vector<std::string> texts) {
-    return b.oneOf(std::move(texts));
-  };
-  auto upTo = [&](int least, int most) {
-    std::vector<std::string> texts;
-    for (int i = least; i <= most; ++i)
-      texts.push_back((i < 10 ? "0" : "") + std::to_string(i));
-    return two(std::move(texts));
-  };
-  auto date = [&] {
-    return b.sequence({digits(4, 4), b.literal("-"), upTo(1, 12),
-                       b.literal("-"), upTo(1, 31)});
-  };
-  auto time = [&] {
-    Expression colon = b.literal(":");
-    Expression offset = b.sequence({b.characters({{'+', '+'}, {'-', '-'}}),
-                                    upTo(0, 23), colon, upTo(0, 59)});
-    return b.sequence({upTo(0, 23), colon, upTo(0, 59), colon, upTo(0, 59),
-                       b.optional(b.sequence({b.literal("."), digits(1, 9)})),
-                       b.choice({b.literal("Z"), offset})});
-  };
-  if (format == "date")
-    return date();
-  if (format == "time")
-    return time();
-  if (format == "date-time")
-    return b.sequence({date(), b.literal("T"), time()});
-  if (format == "uuid") {
-    std::vector<Expression> parts;
-    for (int64_t size : {8, 4, 4, 4, 12}) {
-      if (!parts.empty())
-        parts.push_back(b.literal("-"));
-      parts.push_back(b.repeat(hex, size, size));
-    }
-    return b.sequence(std::move(parts));
-  }
-  wrong("'format': '" + format.substr(0, 60) +
-        "' of a JSON schema is not supported");
 }
 
 Expression Schema::ofInteger(const OrderedJson &schema) {
@@ -414,6 +408,10 @@ Expression Schema::ofArray(const OrderedJson &schema) {
   int64_t most = numberOf(schema, "maxItems", -1);
   if (most >= 0 && least > most)
     wrong("'minItems' is more than 'maxItems'");
+  bool isUnique =
+      schema.contains("uniqueItems") && schema["uniqueItems"] != false;
+  if (isUnique && schema["uniqueItems"] != true)
+    wrong("'uniqueItems' has to be true or false");
   std::vector<Expression> parts;
   if (schema.contains("prefixItems")) {
     // As tuples are written: all of them, and nothing more.
@@ -421,7 +419,7 @@ Expression Schema::ofArray(const OrderedJson &schema) {
     bool isWhole = !schema.contains("items") || schema["items"] == false;
     auto count = static_cast<int64_t>(prefix.size());
     if (!prefix.is_array() || prefix.empty() || !isWhole || least > count ||
-        (most >= 0 && most < count))
+        (most >= 0 && most < count) || isUnique)
       wrong("'prefixItems' of a JSON schema is supported for lists of just "
             "these items");
     for (const OrderedJson &one : prefix) {
@@ -438,11 +436,16 @@ Expression Schema::ofArray(const OrderedJson &schema) {
     return b.sequence({b.literal("["), w(), b.literal("]")});
   int32_t rule = b.newRule();
   b.define(rule, schema.contains("items") ? of(schema["items"]) : anyValue());
-  Expression item = b.call(rule);
-  Expression more =
-      b.repeat(b.sequence({b.literal(","), w(), item}),
-               std::max<int64_t>(least - 1, 0), most < 0 ? -1 : most - 1);
-  Expression items = b.sequence({item, more});
+  Expression item = b.call(rule), comma = b.sequence({b.literal(","), w()});
+  Expression items =
+      isUnique && most != 1
+          ? uniqueItems(
+                b,
+                listedTexts(schema.contains("items") ? schema["items"] : none),
+                comma, std::max<int64_t>(least, 1), most)
+          : b.sequence({item, b.repeat(b.sequence({comma, item}),
+                                       std::max<int64_t>(least - 1, 0),
+                                       most < 0 ? -1 : most - 1)});
   return least ? b.sequence({b.literal("["), w(), items, w(), b.literal("]")})
                : list("[", items, "]");
 }

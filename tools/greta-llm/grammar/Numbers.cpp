@@ -13,9 +13,9 @@ namespace {
 
 using Expression = GrammarBuilder::Expression;
 
-constexpr int64_t mostWhole = 999'999'999'999'999;
-constexpr size_t mostDigits = 24;      // of a fraction
-constexpr size_t mostBehindPoint = 20; // of a bound
+constexpr int64_t beyond = 1'000'000'000'000'000; // numbers are smaller
+constexpr size_t mostDigits = 24;                 // of a fraction
+constexpr size_t mostBehindPoint = 20;            // of a bound
 
 // A bound, or the distance of one from zero.
 struct NumberBound {
@@ -27,7 +27,8 @@ struct NumberBound {
 
 NumberBound boundOf(const OrderedJson &schema, const char *key) {
   const OrderedJson &given = schema[key];
-  if (!given.is_number() || !(std::abs(given.get<double>()) <= mostWhole))
+  if (!given.is_number() ||
+      !(std::abs(given.get<double>()) < static_cast<double>(beyond)))
     throw std::runtime_error(std::string("'") + key +
                              "' has to be a number below 1e15");
   NumberBound bound;
@@ -146,8 +147,8 @@ Expression positives(GrammarBuilder &b, const NumberBound &low,
 } // namespace
 
 Expression addBoundNumber(GrammarBuilder &b, const OrderedJson &schema) {
-  NumberBound low{-static_cast<double>(mostWhole), mostWhole, "", false},
-      high{static_cast<double>(mostWhole), mostWhole, "", false};
+  NumberBound low{-static_cast<double>(beyond), beyond, "", true},
+      high{static_cast<double>(beyond), beyond, "", true};
   for (const char *key :
        {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}) {
     if (!schema.contains(key))
