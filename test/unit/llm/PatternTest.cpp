@@ -278,4 +278,45 @@ TEST(Grammar, BoundsOfNumbers) {
         << text;
 }
 
+// Integers beside the bounds, and beside those where a digit more is needed.
+TEST(Grammar, BoundsOfIntegers) {
+  constexpr int64_t largest = 999'999'999'999'999;
+  std::mt19937_64 random(7);
+  auto any = [&] {
+    int64_t limit = 1;
+    for (uint64_t digits = random() % 16; digits; --digits)
+      limit *= 10;
+    auto value = static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
+    return random() % 2 ? value : -value;
+  };
+  for (int turn = 0; turn < 300; ++turn) {
+    int64_t least = any(), most = turn % 3 ? any() : least + turn / 3;
+    if (least > most)
+      std::swap(least, most);
+    int isOpen = turn % 4;
+    std::string text = R"({"type": "integer", ")";
+    text += isOpen & 1 ? "exclusiveMinimum" : "minimum";
+    text += "\": " + std::to_string(least - (isOpen & 1)) + ", \"";
+    text += isOpen & 2 ? "exclusiveMaximum" : "maximum";
+    text += "\": " + std::to_string(most + isOpen / 2) + "}";
+    auto grammar = std::make_shared<const Grammar>(schema(text.c_str()));
+    std::vector<int64_t> values = {least, most};
+    for (int64_t power = 1; power <= largest; power *= 10)
+      for (int64_t value : {power, -power, 2 * power, least + power,
+                            least - power, most + power, most - power})
+        values.push_back(value);
+    for (int64_t near : values)
+      for (int64_t value : {near - 1, near, near + 1}) {
+        Matcher now(grammar, vocabulary());
+        ASSERT_EQ(now.take(std::to_string(value)) && now.mayEnd(),
+                  value >= least && value <= most)
+            << text << ": " << value;
+      }
+    for (const char *bad : {"-0", "00", "01", "1.5", "", "-", "1e3"}) {
+      Matcher now(grammar, vocabulary());
+      ASSERT_FALSE(now.take(bad) && now.mayEnd()) << text << ": " << bad;
+    }
+  }
+}
+
 } // namespace

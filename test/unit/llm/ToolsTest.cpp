@@ -14,6 +14,7 @@ struct ToolCase {
   const char *said, *text;
   std::vector<std::pair<std::string, std::string>> calls;
   const char *reasoning = "";
+  bool isCut = false;
 };
 
 ToolChoice styled(ToolStyle style, const char *begun = "") {
@@ -56,7 +57,8 @@ void expectRead(const ToolCase &one) {
     std::vector<std::pair<std::string, std::string>> calls;
     for (size_t at = 0; at < said.size(); at += size) {
       CallReader::Part part =
-          reader.take(said.substr(at, size), at + size >= said.size());
+          reader.take(said.substr(at, size), at + size >= said.size(),
+                      one.isCut && at + size >= said.size());
       text += part.text;
       reasoning += part.reasoning;
       for (const ToolCall &call : part.calls)
@@ -127,6 +129,34 @@ TEST(Tools, CallsBetweenTagsAreReadFromPieces) {
        {{"g", "{}"}}}};
   for (const ToolCase &one : cases)
     expectRead(one);
+}
+
+// What llama.cpp makes of it, too: the arguments have no end.
+TEST(Tools, CallsThatAreCut) {
+  const ToolChoice coder = coderChoice();
+  auto cut = [&](const char *said, const char *text,
+                 std::vector<std::pair<std::string, std::string>> calls) {
+    expectRead({coder, said, text, std::move(calls), "", true});
+  };
+  const std::string begin = "so\n<tool_call>\n<function=f>\n",
+                    one = begin + "<parameter=a>\nx\n</parameter>\n";
+  for (const char *more :
+       {"", "<param", "<parameter=", "<parameter=n>", "<parameter=n>\n5",
+        "<parameter=n>\n5\n</param", "</function", "</"})
+    cut((one + more).c_str(), "so", {{"f", "{\"a\":\"x\""}});
+  cut((one + "<parameter=n>\n5\n</parameter>").c_str(), "so",
+      {{"f", "{\"a\":\"x\",\"n\":5"}});
+  for (const char *more : {"", "<", "<parameter=a>\nx"})
+    cut((begin + more).c_str(), "so", {{"f", "{"}});
+  // A call that has its end is whole, and one without a name is a text.
+  cut((one + "</function>\n").c_str(), "so", {{"f", "{\"a\":\"x\"}"}});
+  for (const char *none :
+       {"so\n<tool_call>\n<function=f", "so\n<tool_call>\n<function=h>\n",
+        "so\n<tool_call>\n<function=f>\nhm"})
+    cut(none, none, {});
+  // Other calls that are cut are texts.
+  const char *json = "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1";
+  expectRead({styled(ToolStyle::Hermes), json, json, {}, "", true});
 }
 
 TEST(Tools, GrammarOfParameters) {
@@ -213,8 +243,8 @@ TEST(Tools, ParametersThatAreRefused) {
        "a parameter that refers to itself"},
       {R"({"properties": {"a": {"anyOf": [{}], "type": "string"}}})",
        "beside others in a JSON schema"},
-      {R"({"properties": {"a": {"type": "integer", "uniqueItems": true}}})",
-       "'uniqueItems' of a JSON schema is not supported"},
+      {R"({"properties": {"a": {"type": "integer", "multipleOf": 2}}})",
+       "'multipleOf' of a JSON schema is not supported"},
       {R"({"properties": {"a": {"enum": "x"}}})", "'enum' has to be a list"},
       {R"({"properties": {"a": {"minLength": 1}}})",
        "'minLength' of a text is not supported"},

@@ -104,7 +104,8 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
       }
       bool isFirst =
           choice.text.empty() && choice.tokens.empty() && choice.calls.empty();
-      CallReader::Part read = choice.reader.take(given.text, given.isLast);
+      CallReader::Part read = choice.reader.take(given.text, given.isLast,
+                                                 given.reason == "length");
       if (isFirst)
         read.text = choice.echo + read.text;
       choice.tokens.insert(choice.tokens.end(), given.tokens.begin(),
@@ -146,13 +147,16 @@ Reply::Part Reply::take(const std::function<std::string()> &deviceProblem) {
 namespace {
 
 json argumentsOf(const ToolCall &call) {
-  // A model may write values without end inside each other.
-  try {
-    json value = parseJson<json>(call.arguments, "a call", {256, 1u << 20u});
-    if (value.is_object())
-      return value;
-  } catch (const std::exception &) {
-  }
+  // A call that was cut lacks the last brace, and a model may write values
+  // without end inside each other.
+  for (const char *end : {"", "}"})
+    try {
+      json value =
+          parseJson<json>(call.arguments + end, "a call", {256, 1u << 20u});
+      if (value.is_object())
+        return value;
+    } catch (const std::exception &) {
+    }
   return json::object();
 }
 

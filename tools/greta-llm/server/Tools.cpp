@@ -147,20 +147,34 @@ bool CallReader::readCall(const std::string &name, const std::string &arguments,
   }
 }
 
-/// A function's name and its parameters, each between tags.
-bool CallReader::readCoder(const std::string &text, Part &part) {
+/// A function's name and its parameters, each between tags. A call that was cut
+/// has those that are whole, in an object that nobody takes for a whole one.
+bool CallReader::readCoder(const std::string &text, bool isCut, Part &part) {
   static const ParameterKinds unknown;
   size_t end = text.find('>');
   std::string name = text.substr(0, end);
   if (end == text.npos || !isOffered(name))
     return false;
   auto it = kinds ? kinds->find(name) : decltype(kinds->find(name))();
-  std::optional<json> values = readParameters(
-      text.substr(end + 1), kinds && it != kinds->end() ? it->second : unknown);
-  if (values)
-    add({{name, values->dump(-1, ' ', false, json::error_handler_t::replace)}},
-        part);
-  return values.has_value();
+  const ParameterKinds &known =
+      kinds && it != kinds->end() ? it->second : unknown;
+  std::string parameters = text.substr(end + 1);
+  if (isCut)
+    parameters.resize(parameters.size() -
+                      std::max(openBytes(parameters, parameterBegin),
+                               openBytes(parameters, functionEnd)));
+  std::optional<json> values = readParameters(parameters, known);
+  size_t last = parameters.rfind(parameterBegin);
+  if (!values && isCut && last != parameters.npos)
+    values = readParameters(parameters.substr(0, last), known);
+  if (!values)
+    return false;
+  std::string arguments =
+      values->dump(-1, ' ', false, json::error_handler_t::replace);
+  if (isCut)
+    arguments.pop_back();
+  add({{name, arguments}}, part);
+  return true;
 }
 
 /// Takes what is between the begin and the end of a call of DeepSeek's.
@@ -268,7 +282,7 @@ bool CallReader::takeTagged(bool isLast, Part &part) {
 }
 
 /// A call of Qwen3-Coder's. False: its end is not there yet.
-bool CallReader::takeCoder(bool isLast, Part &part) {
+bool CallReader::takeCoder(bool isLast, bool isCut, Part &part) {
   // A parameter may hold what ends a call.
   constexpr size_t mostEnds = 8;
   size_t end = held.find(functionEnd, searched);
@@ -283,7 +297,7 @@ bool CallReader::takeCoder(bool isLast, Part &part) {
                   (close == text.npos || close < open ||
                    text.find_first_not_of(
                        " \n", close + strlen(parameterEnd)) != text.npos);
-  if (readCoder(text, part))
+  if (readCoder(text, isCut && end == held.npos, part))
     endCall(searched);
   else if (end == held.npos || !isInside || ++ends == mostEnds)
     giveUp(searched, part);
@@ -545,7 +559,8 @@ bool CallReader::takeHarmony(bool isLast, Part &part) {
   return isEnd && !held.empty();
 }
 
-CallReader::Part CallReader::take(const std::string &more, bool isLast) {
+CallReader::Part CallReader::take(const std::string &more, bool isLast,
+                                  bool isCut) {
   Part part;
   std::string text = thoughts.take(more, isLast, part.reasoning);
   if (style == ToolStyle::None) {
@@ -558,7 +573,7 @@ CallReader::Part CallReader::take(const std::string &more, bool isLast) {
       return takeHarmony(isLast, part);
     if (isInCall)
       return style == ToolStyle::Hermes         ? takeTagged(isLast, part)
-             : style == ToolStyle::Coder        ? takeCoder(isLast, part)
+             : style == ToolStyle::Coder        ? takeCoder(isLast, isCut, part)
              : isDeepSeek(style)                ? takeBetween(isLast, part)
              : style == ToolStyle::MistralNamed ? takeNamed(isLast, part)
                                                 : takeJson(isLast, part);

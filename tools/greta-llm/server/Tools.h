@@ -61,7 +61,8 @@ std::vector<std::string> toolMarks(ToolStyle style);
 std::vector<std::string> toolEnds(ToolStyle style);
 
 struct ToolCall {
-  std::string name, arguments; // JSON
+  // JSON; of an answer that was cut, with the last brace missing.
+  std::string name, arguments;
 };
 
 // A client's choice of whether, and which, calls are made.
@@ -103,7 +104,8 @@ public:
     std::string text, reasoning;
     std::vector<ToolCall> calls;
   };
-  Part take(const std::string &more, bool isLast);
+  // `isCut`: the answer would have gone on behind its last part.
+  Part take(const std::string &more, bool isLast, bool isCut = false);
 
 private:
   bool isOffered(const std::string &name) const;
@@ -111,12 +113,12 @@ private:
   bool readCall(const std::string &name, const std::string &arguments,
                 Part &part);
   void add(std::vector<ToolCall> calls, Part &part);
-  bool readCoder(const std::string &text, Part &part);
+  bool readCoder(const std::string &text, bool isCut, Part &part);
   bool readDeepSeek(const std::string &text, Part &part);
   void giveUp(size_t end, Part &part);
   void endCall(size_t end);
   bool takeTagged(bool isLast, Part &part);
-  bool takeCoder(bool isLast, Part &part);
+  bool takeCoder(bool isLast, bool isCut, Part &part);
   bool takeBetween(bool isLast, Part &part);
   bool takeJson(bool isLast, Part &part);
   bool takeNamed(bool isLast, Part &part);
