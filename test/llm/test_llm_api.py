@@ -454,7 +454,7 @@ def test_other_styles(tmp_path, mark, more):
         channels(server)
     if "<function=" in more:
         # A call that is cut has no end, so nobody takes its arguments for whole ones.
-        grammar = "root ::= " + json.dumps("<function=stop>\n<parameter=why>\nx\n</parameter>\n<parameter=why>\n") + " [a-c]*"
+        grammar = "root ::= " + json.dumps("<function=stop>\n<parameter=why>\nx\n</parameter>\n<parameter=why>\n") + " [a-c]{300}"
         (choice,) = chat(server, tools=TOOLS[1:], grammar=grammar, max_tokens=200)["choices"]
         (call,) = choice["message"]["tool_calls"]
         assert choice["finish_reason"] == "length" and call["function"] == {"name": "stop", "arguments": '{"why":"x"'}

@@ -1,6 +1,7 @@
 // StringFormats.cpp: a JSON schema's `format` as a pattern. What a pattern
-// allows is of the format; names of hosts, addresses of mail and links have the
-// usual part of what their formats allow.
+// allows is of the format, but for a 29 February of other years; names of
+// hosts, addresses of mail and links have the usual part of what their formats
+// allow.
 #include "grammar/Grammar.h"
 
 #include <map>
@@ -12,7 +13,9 @@ using Expression = GrammarBuilder::Expression;
 
 static std::map<std::string, std::string> patternsOfFormats() {
   auto group = [](const std::string &pattern) { return "(" + pattern + ")"; };
-  const std::string date = R"(\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))",
+  const std::string date =
+                        R"(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|)"
+                        R"((0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|[12]\d)))",
                     time = R"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?)"
                            R"((Z|[+-]([01]\d|2[0-3]):[0-5]\d))";
   // RFC 3339, appendix A: a unit may be followed by the next smaller one.
