@@ -168,6 +168,7 @@ TEST(Grammar, UniqueItems) {
       {many(10, ""), "for up to nine values"},
       {many(65, R"(, "maxItems": 2)"), "for up to nine values"},
       {many(40, R"(, "maxItems": 2)"), "for up to nine values"},
+      {many(100'000, ""), "for up to nine values"},
       {many(3, R"(, "minItems": 4)"), "no text fits it"},
       {R"({"uniqueItems": true})", "for items of 'enum', 'const'"},
       {R"({"uniqueItems": true, "items": {"type": "integer"}})",

@@ -120,7 +120,8 @@ GrammarBuilder::Expression addFormat(GrammarBuilder &builder,
                                      const std::string &format,
                                      GrammarBuilder::Expression any);
 // Lists of `least` to `most` of these texts, at least one, none of which comes
-// twice; -1: any number. `comma` is between two of them.
+// twice; -1: any number. `comma` is between two of them. More than 64 texts,
+// or too many sets of them, are an exception.
 GrammarBuilder::Expression uniqueItems(GrammarBuilder &builder,
                                        const std::vector<std::string> &texts,
                                        GrammarBuilder::Expression comma,

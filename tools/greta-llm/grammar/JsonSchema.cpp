@@ -326,11 +326,14 @@ std::vector<std::string> Schema::listedTexts(const OrderedJson &schema) {
            }))
     wrong("'uniqueItems' of a JSON schema is supported for items of 'enum', "
           "'const' and the types boolean and null");
-  // Numbers and objects may be equal and have different texts.
+  // Numbers and objects may be equal and have different texts. More than
+  // uniqueItems takes need not be compared.
+  constexpr size_t enough = 65;
   std::vector<nlohmann::json> seen;
   std::vector<std::string> texts;
   for (const OrderedJson &value : valuesOfType(values, type))
     if (nlohmann::json sorted = value;
+        texts.size() < enough &&
         std::find(seen.begin(), seen.end(), sorted) == seen.end()) {
       seen.push_back(std::move(sorted));
       texts.push_back(dumped(value));
