@@ -131,7 +131,7 @@ TEST(Tools, CallsBetweenTagsAreReadFromPieces) {
     expectRead(one);
 }
 
-// What llama.cpp makes of it, too: the arguments have no end.
+// The arguments have no end, as in llama.cpp's server.
 TEST(Tools, CallsThatAreCut) {
   const ToolChoice coder = coderChoice();
   auto cut = [&](const char *said, const char *text,

@@ -56,7 +56,7 @@ std::string dumped(const OrderedJson &value) {
   return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-/// Those of these values that are of a type, or of one of several.
+/// The values that are of a type, or of one of several.
 std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
                                       const OrderedJson &type) {
   if (!values.is_array())

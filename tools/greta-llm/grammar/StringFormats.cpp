@@ -1,7 +1,6 @@
-// StringFormats.cpp: a JSON schema's `format` as a pattern. What a pattern
-// allows is of the format, but for a 29 February of other years; names of
-// hosts, addresses of mail and links have the usual part of what their formats
-// allow.
+// StringFormats.cpp: a JSON schema's `format` as a pattern. A pattern allows
+// nothing else, but for a 29 February of other years. Patterns of host names,
+// addresses of mail and URIs allow the usual part of what the formats do.
 #include "grammar/Grammar.h"
 
 #include <map>

@@ -26,7 +26,7 @@ public:
     }
   }
 
-  /// What follows behind `count` items, which are those of `used`.
+  /// The rest of a list behind `count` items, which are those of `used`.
   Expression behind(uint64_t used, int64_t count) {
     auto [it, isNew] = rules.try_emplace(used, -1);
     if (!isNew)
