@@ -178,11 +178,11 @@ EXPANDED = "wide-gguf-f16", "wide-gguf-bf16", "wide-gptq-ordered"
 # and biases are on all three, latents on lavapipe and gfx942; f32 with a rope in a GEMM's epilogue takes gfx1100 10 to 20 s to compile, and shaders take lavapipe as long, so gfx942 has what differs from those by less.
 OF_ONE_DEVICE = {
     "vulkan": (
-        "llama2-safetensors-f32", "qwen2-gguf-q4_0", "llama2-fp8-48x32", "mistral-gguf-q4_0", "glm4-gguf-q4_0", "wide-awq-64", "wide-gguf-f16", "gemma3-safetensors-bf16", "gemma2-safetensors-f32",
+        "llama2-safetensors-f32", "qwen2-gguf-q4_0", "llama2-fp8-48x32", "mistral-gguf-q4_0", "glm4-gguf-q4_0", "wide-awq-64", "wide-gguf-f16", "gemma3-safetensors-bf16",
         "qwen3-moe-safetensors-f32", "deepseek-v2-lite-safetensors-f32", "gpt-oss-safetensors-f32", "qwen2-window-safetensors-f32",
     ),
     "sim:gfx1100": (
-        "qwen3-yarn-safetensors-f32", "gemma3-gguf-f32", "olmoe-safetensors-f32", "starcoder2-safetensors-f32", "gpt-oss-mxfp4-f16", "llama2-safetensors-bf16", "wide-gguf-q4_0",
+        "qwen3-yarn-safetensors-f32", "gemma3-gguf-f32", "olmoe-safetensors-f32", "gpt-oss-mxfp4-f16", "llama2-safetensors-bf16",
     ),
 }
 

@@ -13,6 +13,8 @@ from test_llm_serve import QUICK, QUICK_TARGET, SERVER
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import llm_load
 
+pytestmark = pytest.mark.xdist_group("tiny-on-lavapipe")  # as test_llm_lost.py
+
 
 def test_load(tmp_path):
     package = tmp_path / "tiny.greta"

@@ -36,12 +36,22 @@ def loader():
     return re.search(r"libvulkan\.so\.1 \(.*x86-64\) => (.*)", known)[1]
 
 
-@pytest.fixture
-def losing(tmp_path):
-    """(a function that starts a server, the file with which its device is lost)"""
-    package, lose = tmp_path / "tiny.greta", tmp_path / "lose"
-    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:portable", "--batch=1,4", "-o", package)
+# One worker runs these and test_llm_load.py, whose package has the same kernels: what lavapipe has compiled for one is there for the next.
+pytestmark = pytest.mark.xdist_group("tiny-on-lavapipe")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lost") / "tiny.greta"
+    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:lavapipe", "--batch=1,4", "-o", path)
     assert made.returncode == 0, made.stderr
+    return path
+
+
+@pytest.fixture
+def losing(tmp_path, package):
+    """(a function that starts a server, the file with which its device is lost)"""
+    lose = tmp_path / "lose"
     before = ROOT / "build" / "test" / "unit" / "llm" / "losing"
     paths = ":".join(filter(None, [str(before), os.environ.get("LD_LIBRARY_PATH")]))
     environment = {"LD_LIBRARY_PATH": paths, "GRETA_TEST_VULKAN": loader(), "GRETA_TEST_LOSE": str(lose)}

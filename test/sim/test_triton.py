@@ -15,7 +15,8 @@ CHIPS = ["gfx942", "gfx950", "gfx1100", "gfx1201"]
 DTYPES = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp8e4b8": ml_dtypes.float8_e4m3fnuz, "fp8e4nv": ml_dtypes.float8_e4m3fn}
 
 
-@pytest.fixture(scope="module", params=CHIPS)
+# Triton compiles a chip's kernels once, for one worker.
+@pytest.fixture(scope="module", params=[pytest.param(chip, marks=pytest.mark.xdist_group(f"triton-{chip}")) for chip in CHIPS])
 def kernels(request, tmp_path_factory):
     out = tmp_path_factory.mktemp("triton") / request.param
     command = [sys.executable, ROOT / "test" / "sim" / "triton_kernels.py", out, request.param]
