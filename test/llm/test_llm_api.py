@@ -15,7 +15,7 @@ from test_llm_prefix import cached
 from test_llm_serve import QUICK, QUICK_TARGET, Server, events, with_template
 from texts import byte_alphabet
 
-pytestmark = pytest.mark.xdist_group("llm-api")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-api")  # one worker makes what these share
 # As Hermes and Qwen have it.
 TEMPLATE = (
     "{%- if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}Call them as <tool_call>{..}</tool_call>\n{% endif %}"

@@ -19,7 +19,7 @@ from test_llm_devices import A
 from test_llm_embeddings import changed, plain_tokenizer
 from test_llm_serve import DEVICE, Server, ask_behind
 
-pytestmark = pytest.mark.xdist_group("llm-devices_serve")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-devices_serve")  # one worker makes what these share
 DEVICES = {1: f"--device={DEVICE}", 2: f"--devices={DEVICE},{DEVICE}"}
 
 NO_END = {"296": -100}  # of the tokenizer below

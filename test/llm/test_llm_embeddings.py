@@ -16,7 +16,7 @@ from test_llm_serve import Server
 from test_llm_tokenizer import ids, model_with
 from texts import SCRIPTS
 
-pytestmark = pytest.mark.xdist_group("llm-embeddings")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-embeddings")  # one worker makes what these share
 TOKENS = [101, 7, 300, 42, 42, 9, 250, 5, 180, 77, 3, 102]
 DEVICES = "vulkan", "sim:gfx942"
 

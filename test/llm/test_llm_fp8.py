@@ -11,7 +11,7 @@ from models import ARCHITECTURES, OTHERS
 from test_llm import TOKENS, assert_close, llm, logits_of
 from test_llm_errors import refused, refused_model
 
-pytestmark = pytest.mark.xdist_group("llm-fp8")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-fp8")  # one worker makes what these share
 A = ARCHITECTURES["llama2"]
 WEIGHTS = models.random_weights(A)
 NAME = "model.layers.0.mlp.up_proj.weight"

@@ -23,7 +23,7 @@ from test_llm import LLM, llm
 from test_llm_devices import A
 from test_llm_serve import DEVICE, QUICK, QUICK_TARGET, Server, events
 
-pytestmark = pytest.mark.xdist_group("llm-guesses")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-guesses")  # one worker makes what these share
 LARGE = dataclasses.replace(A, layers=1)
 SMALL = dataclasses.replace(LARGE, width=32, hidden=64, heads=2, key_heads=1)
 LARGE32 = dataclasses.replace(LARGE, head_size=32)

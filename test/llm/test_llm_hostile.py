@@ -20,7 +20,7 @@ from models import ARCHITECTURES
 from test_llm import LLM, llm
 from test_llm_serve import SERVER, Server, events, package, with_template  # noqa: F401: package is a fixture
 
-pytestmark = pytest.mark.xdist_group("llm-hostile")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-hostile")  # one worker makes what these share
 BODY = {"prompt": "hi", "max_tokens": 2}
 
 

@@ -19,7 +19,7 @@ from models import ARCHITECTURES, NO_END
 from test_llm import llm
 from test_llm_serve import Server
 
-pytestmark = pytest.mark.xdist_group("llm-page")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-page")  # one worker makes what these share
 CHROMIUM = shutil.which("chromium")
 PAGE = ROOT / "tools" / "greta-llm" / "server" / "chat.html"
 needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed; scripts/setup --llm")

@@ -16,7 +16,7 @@ from harness import WHOLE
 from test_llm import LLM, llm
 from test_llm_serve import Server
 
-pytestmark = pytest.mark.xdist_group("llm-ranks")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-ranks")  # one worker makes what these share
 # Seconds in which all know that one is gone.
 LIMIT = 60
 GENERATE = ("-p", "hello", "-n", 12, "--temp=0", "--ignore-eos", "-c", 256, "-q")

@@ -18,7 +18,7 @@ from models import ARCHITECTURES
 from test_llm import LLM, llm
 from test_llm_serve import DEVICE, Server, package, with_template  # noqa: F401
 
-pytestmark = pytest.mark.xdist_group("llm-run")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-run")  # one worker makes what these share
 TINY = ("--synthetic=tiny", f"--device={DEVICE}", "--temp=0")
 STATS = re.compile(r"prompt (\d+) tokens, of which (\d+) were in the cache, [\d.]+ tokens/s; answer (\d+), [\d.]+ tokens/s")
 

@@ -21,7 +21,7 @@ import texts
 from models import ARCHITECTURES
 from test_llm import LLM, llm
 
-pytestmark = pytest.mark.xdist_group("llm-serve")  # one package for all
+pytestmark = pytest.mark.xdist_group("llm-serve")  # one worker makes what these share
 DEVICE = "sim:gfx942"
 # Another build's server, with a sanitizer in it.
 SERVER = os.environ.get("GRETA_TEST_SERVER", LLM)

@@ -175,17 +175,17 @@ def attended(q, k, v, keys, causal=False, mask=0.0):
 
 
 def test_attention():
-    q, k, v = random(2, 4, 5, 16), random(2, 2, 9, 16, seed=1), random(2, 2, 9, 16, seed=2)
+    q, k, v = random(2, 4, 5, 32), random(2, 2, 9, 32, seed=1), random(2, 2, 9, 32, seed=2)
     check(ops.attention(q, k, v), np.stack([attended(q[b], k[b], v[b], 9) for b in range(2)]), *ATTENTION, depth=9)
     lengths = np.array([7, 9], np.int32)
     want = np.stack([attended(q[b], k[b], v[b], lengths[b], causal=True) for b in range(2)])
     check(ops.attention(q, k, v, causal=True, lengths=lengths), want, *ATTENTION, depth=9)
     mask = random(1, 1, 5, 9, seed=3, dtype=np.float32)
-    check(ops.attention(q, k, v, mask=mask, scale=16**-0.5), np.stack([attended(q[b], k[b], v[b], 9, mask=mask[0, 0]) for b in range(2)]), *ATTENTION, depth=9)
+    check(ops.attention(q, k, v, mask=mask, scale=32**-0.5), np.stack([attended(q[b], k[b], v[b], 9, mask=mask[0, 0]) for b in range(2)]), *ATTENTION, depth=9)
 
 
 def test_attention_of_quantised_keys():
-    q, k, v = random(2, 4, 5, 16), random(2, 2, 9, 16, seed=1), random(2, 2, 9, 16, seed=2)
+    q, k, v = random(2, 4, 5, 32), random(2, 2, 9, 32, seed=1), random(2, 2, 9, 32, seed=2)
     k_scale, v_scale = (np.abs(x).max(-1, initial=0.0).astype(np.float32) / 127 for x in (k, v))
     k8, v8 = (np.round(x / scale[..., None]).astype(np.int8) for x, scale in ((k, k_scale), (v, v_scale)))
     near = [x.astype(float) * scale[..., None] for x, scale in ((k8, k_scale), (v8, v_scale))]
@@ -198,15 +198,15 @@ def test_attention_of_quantised_keys():
     def paged(q, k, v, table, lengths, k_scale, v_scale):
         return ops.paged_attention(q, k, v, table, lengths, k_scale=k_scale, v_scale=v_scale)
 
-    pages = np.round(4 * random(2, 5, 8, 2, 16, seed=3)).astype(np.int8)
+    pages = np.round(4 * random(2, 5, 8, 2, 32, seed=3)).astype(np.int8)
     table, lengths = np.array([[3, 0], [1, 4]], np.int32), np.array([11, 16], np.int32)
-    flat = lambda cache, b: cache[table[b]].reshape(-1, 2, 16).transpose(1, 0, 2) / 4.0
+    flat = lambda cache, b: cache[table[b]].reshape(-1, 2, 32).transpose(1, 0, 2) / 4.0
     want = np.stack([attended(q[b], flat(pages[0], b), flat(pages[1], b), lengths[b], causal=True) for b in range(2)])
     check(paged(q, *pages, table, lengths, one, one), want, *ATTENTION, depth=16)
 
 
 def test_attention_backward():
-    q, k, v, do = random(2, 4, 5, 16), random(2, 2, 9, 16, seed=1), random(2, 2, 9, 16, seed=2), random(2, 4, 5, 16, seed=3)
+    q, k, v, do = random(2, 4, 5, 32), random(2, 2, 9, 32, seed=1), random(2, 2, 9, 32, seed=2), random(2, 4, 5, 32, seed=3)
     lengths = np.array([7, 9], np.int32)
     o, lse = ops.attention(q, k, v, causal=True, lengths=lengths, with_lse=True)
     got = ops.attention_backward(q, k, v, o, lse, do, causal=True, lengths=lengths)
@@ -215,14 +215,14 @@ def test_attention_backward():
     sums = np.zeros((2, 4, 5))
     for b in range(2):
         qd, kd, vd, dod = wide(q[b], k[b].repeat(2, 0), v[b].repeat(2, 0), do[b])
-        x = np.where(key <= row + lengths[b] - 5, qd @ kd.transpose(0, 2, 1) / 16**0.5, -np.inf)
+        x = np.where(key <= row + lengths[b] - 5, qd @ kd.transpose(0, 2, 1) / 32**0.5, -np.inf)
         largest = x.max(-1, keepdims=True)
         sums[b] = (largest + np.log(np.exp(x - largest).sum(-1, keepdims=True)))[..., 0]
         # Gradients are those of the result and the sums that they are given, which are rounded.
         p = np.exp(x - lse.numpy()[b].astype(float)[..., None])
-        dx = p * (dod @ vd.transpose(0, 2, 1) - (o.numpy()[b].astype(float) * dod).sum(-1, keepdims=True)) / 16**0.5
+        dx = p * (dod @ vd.transpose(0, 2, 1) - (o.numpy()[b].astype(float) * dod).sum(-1, keepdims=True)) / 32**0.5
         want[0][b], want[1][b], want[2][b] = dx @ kd, dx.transpose(0, 2, 1) @ qd, p.transpose(0, 2, 1) @ dod
-    for one, right in zip(got, (want[0], *(one.reshape(2, 2, 2, 9, 16).sum(2) for one in want[1:])), strict=True):
+    for one, right in zip(got, (want[0], *(one.reshape(2, 2, 2, 9, 32).sum(2) for one in want[1:])), strict=True):
         check(one, right, *GRADIENTS, depth=9, one_row=True)
     check(lse, sums, *ATTENTION, depth=9)
 
