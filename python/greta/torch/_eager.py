@@ -448,7 +448,8 @@ def run(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         number = args[place] if isinstance(place, int) else kwargs.get(place, 1)
         if number != 1 and args[0].is_floating_point() and kwargs["out"].dtype == args[0].dtype and not isinstance(number, complex):
             key, functional = (op, "number"), function
-            args = (*(one for index, one in enumerate(args) if index != place), number_on(args[0].device.index, number, args[0].dtype))
+            kind = torch.float32 if args[0].dtype in (torch.float16, torch.bfloat16) else args[0].dtype  # the operator computes in f32
+            args = (*(one for index, one in enumerate(args) if index != place), number_on(args[0].device.index, number, kind))
             kwargs = {name: value for name, value in kwargs.items() if name != place}
     found = _operators.get(key)
     if found is None:
