@@ -39,6 +39,8 @@ def check_operators():
     x, w, y = (torch.randn(shape, generator=generator) for shape in ((5, 12), (12, 4), (5, 4)))
     product = (x.half().to("rdna") @ w.half().to("rdna")).cpu()
     torch.testing.assert_close(product.float(), x @ w, rtol=5e-3, atol=5e-3)
+    for function in (torch.nn.functional.layer_norm, torch.nn.functional.rms_norm, lambda rows, shape, weight: (rows * weight).log_softmax(-1)):
+        torch.testing.assert_close(function(x.to("rdna"), (12,), w[:, 0].to("rdna")).cpu(), function(x, (12,), w[:, 0]), rtol=1e-5, atol=1e-5)
     model = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
     there = train(copy.deepcopy(model).to("rdna"), x.to("rdna"), y.to("rdna"))
     for one, other in zip(there, train(model, x, y), strict=True):

@@ -17,6 +17,7 @@ OPERATORS = {
     "layer_norm with a bias": lambda torch, x, w, b: torch.native_layer_norm(x, x.shape[-1:], None, b, 1e-5),
     "layer_norm of two dims": lambda torch, x, w, b: torch.native_layer_norm(x, x.shape[-2:], None, None, 1e-5),
     "rms_norm": lambda torch, x, w, b: torch._fused_rms_norm(x, x.shape[-1:], w, 1e-5),
+    "greta::rms_norm": lambda torch, x, w, b: (torch.ops.greta.rms_norm(x, w, 1e-5),),
     "rms_norm without a weight": lambda torch, x, w, b: (torch.nn.functional.rms_norm(x, x.shape[-1:], None, 2.0**-23),),
 }
 

@@ -311,11 +311,15 @@ def _name_of(kind: Any) -> str:
 
 
 def _note_warm(kind: Any) -> None:
-    if _running.__dict__.get("warms") and _name_of(kind) not in _warm():
+    if is_for_all_sizes() and _name_of(kind) not in _warm():
         _warm().add(_name_of(kind))
         _warm_path().parent.mkdir(parents=True, exist_ok=True)
         with _warm_path().open("a") as file:
             file.write(_name_of(kind) + "\n")
+
+
+def is_for_all_sizes() -> bool:
+    return bool(_running.__dict__.get("warms"))
 
 
 @contextlib.contextmanager
@@ -390,7 +394,7 @@ class Operator:
             if loose in self.loose and self.loose[loose].fits(arguments.tensors):
                 return self.loose[loose]
             run = None
-            if loose is not None and loose not in self.loose and (loose in self.loose_seen or _running.__dict__.get("warms") or _name_of(loose) in _warm()):
+            if loose is not None and loose not in self.loose and (loose in self.loose_seen or is_for_all_sizes() or _name_of(loose) in _warm()):
                 run = self._try(arguments, targets, True)
                 if run is not None:
                     self.loose[loose] = run

@@ -1,7 +1,7 @@
 """Softmax, its logarithm and norms of rows as packages: one for each length of rows, for any number of them.
 
 Rows are f16, bf16 or f32 and lie one behind another. The first MOST_LENGTHS lengths of a kind of operator have packages, up to MOST_LENGTH; other lengths, types and
-layouts are left to Inductor (_eager.py), whose function is for all of them.
+layouts are left to Inductor (_eager.py), whose function is for all of them, and which greta.torch.warm compiles.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from .. import _torch
 from .._compile import compile_cached
 from .._trace import Shape, Trace, Value
+from . import _eager
 from ._device import target_of
 from ._epilogues import narrowed, widened
 from ._operators import aten, implements
@@ -121,6 +122,8 @@ _lengths: dict[Recipe, set[int]] = {}  # that have packages, by kind
 
 
 def _is_kept(kind: Recipe, length: int) -> bool:
+    if _eager.is_for_all_sizes():
+        return False
     known = _lengths.setdefault(kind, set())
     if len(known) < MOST_LENGTHS and length <= MOST_LENGTH:
         known.add(length)
@@ -185,3 +188,15 @@ def _layer_norm(x: torch.Tensor, shape: Sequence[int], weight: torch.Tensor | No
 def _rms_norm(x: torch.Tensor, shape: Sequence[int], weight: torch.Tensor | None, eps: float | None) -> Any:
     """With the reciprocal of each row's root mean square in f32; torch's own eps for narrow types is that of f32, too."""
     return _normalised("rms_norm", x, shape, weight, None, torch.finfo(torch.float32).eps if eps is None else eps, 1)
+
+
+@implements(torch.ops.greta.layer_norm.default)
+def _greta_layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, eps: float) -> Any:
+    made = _layer_norm(x, x.shape[-1:], weight, bias, eps)
+    return made if made is NotImplemented else made[0]
+
+
+@implements(torch.ops.greta.rms_norm.default)
+def _greta_rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> Any:
+    made = _rms_norm(x, x.shape[-1:], weight, eps)
+    return made if made is NotImplemented else made[0]
