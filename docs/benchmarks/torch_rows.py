@@ -1,4 +1,4 @@
-"""Operators on rows on a GPU through rdna, as packages and by the ways before, beside torch's CUDA: `torch_rows.py --csv=FILE [--devices=rdna,cuda] [--tiny]`.
+"""Operators on rows on a GPU through rdna, as packages and by the ways before, beside torch's CUDA: `torch_rows.py --csv=FILE [--devices=rdna,cuda] [--only=REGEX] [--tiny]`.
 
 In: a machine with torch and greta.torch; CUDA where it is. Out: a row of the CSV for each case and way with microseconds of a call, the host's part of them, and the largest error beside
 the CPU in float64 over the first rows, by the Euclidean norm. Ways of rdna: `package` (_row_packages.py; what has none is not in the CSV under this name), `inductor` (one kernel or some, for
@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -72,13 +73,21 @@ def given(name: str, dtype: torch.dtype, shape: tuple[int, int], device: str) ->
     return ours, [one.double().requires_grad_(isStep) if one.is_floating_point() else one for one in first]
 
 
+Case = tuple[str, torch.dtype, tuple[int, int]]
+
+
+def name_of(case: Case) -> str:
+    operator, dtype, shape = case
+    return f"{operator}_{'f16' if dtype == torch.float16 else 'f32'}_{shape[0]}x{shape[1]}"
+
+
 class Way:
     """A case on a device by one way, ready to be called."""
 
-    def __init__(self, name: str, case: tuple[str, torch.dtype, tuple[int, int]], device: str, rows: int):
+    def __init__(self, name: str, case: Case, device: str, rows: int):
         operator, dtype, shape = case
         self.name, self.device = name, device
-        self.case = f"{operator}_{'f16' if dtype == torch.float16 else 'f32'}_{shape[0]}x{shape[1]}"
+        self.case = name_of(case)
         self.tensors, first = given(operator, dtype, (max(shape[0] // rows, 1), shape[1]), device)
         self.function = OPERATORS[operator]
         if name == "composed":
@@ -156,7 +165,7 @@ def ways_of(operator: str, device: str) -> list[str]:
     return ["inductor", *(["package"] if operator != "embedding" else []), *(["composed"] if operator in ("layer_norm", "rms_norm") else [])]
 
 
-def run_on(device: str, rows: int) -> None:
+def run_on(device: str, only: str, rows: int) -> None:
     if device == "rdna":
         import greta.torch  # noqa: F401 -- the device
         from greta.torch import _row_packages
@@ -167,6 +176,8 @@ def run_on(device: str, rows: int) -> None:
     made = []
     for case in CASES:
         for way in ways_of(case[0], device):
+            if not re.search(only, name_of(case)):
+                continue
             try:
                 made.append(Way(way, case, device, rows))
             except Exception:
@@ -187,17 +198,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--csv", default="torch_rows.csv")
     parser.add_argument("--devices", default="cuda,rdna")
+    parser.add_argument("--only", default="", help="a regular expression for the names of cases")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--most", type=float, default=200, help="seconds for a device")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        run_on(options.child, 16 if options.tiny else 1)
+        run_on(options.child, options.only, 16 if options.tiny else 1)
         return 0
     results: list[dict[str, Any]] = []
     for device in options.devices.split(","):
         environment = dict(os.environ) | ({"CUDA_VISIBLE_DEVICES": ""} if device == "rdna" else {})
-        with subprocess.Popen([sys.executable, "-u", __file__, f"--child={device}", *["--tiny"] * options.tiny], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        with subprocess.Popen([sys.executable, "-u", __file__, f"--child={device}", f"--only={options.only}", *["--tiny"] * options.tiny], stdout=subprocess.PIPE, text=True, env=environment) as process:
             assert process.stdout is not None
             timer = threading.Timer(options.most, process.kill)
             timer.start()
