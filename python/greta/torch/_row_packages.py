@@ -34,7 +34,6 @@ class Recipe(NamedTuple):
     result: str
     vectors: tuple[str, ...] = ()  # types of the operands [length], the weight and the bias
     hasWeight: bool = False
-    hasBias: bool = False
     eps: float = 0.0
     length: int = 0
 
@@ -45,7 +44,7 @@ class Recipe(NamedTuple):
         if self.op == "softmax":
             x = x if self.result == self.type else widened(trace, x)
             return trace.text("rows", [trace.op("softmax", [x], "", x.shape, x.type)])
-        rows = _Rows(trace, x)
+        rows = _Rows(trace, x, self.length)
         if self.op == "log_softmax":
             made = _log_softmax(rows)
         else:
@@ -56,8 +55,8 @@ class Recipe(NamedTuple):
 class _Rows:
     """Writes a function's values in f32, [T, length] or [T]."""
 
-    def __init__(self, trace: Trace, x: Value):
-        self.trace = trace
+    def __init__(self, trace: Trace, x: Value, length: int):
+        self.trace, self.length = trace, length
         at = trace.add("arith.constant 0 : index", (), "index")
         size = trace.add(f"tensor.dim {x.name}, {at.name} : {x.mlir}", (), "index").name
         self.x = widened(trace, x)
@@ -88,7 +87,7 @@ class _Rows:
 
     def mean(self, value: Value) -> Value:
         total = self.reduced("arith.addf", value, "0.0")
-        return total / self.number(float(self.x.shape[1] or 0), total)
+        return total / self.number(float(self.length), total)
 
 
 def _log_softmax(rows: _Rows) -> list[Value]:
@@ -130,9 +129,10 @@ def _is_kept(kind: Recipe, length: int) -> bool:
     return length in known
 
 
-def _fits(x: torch.Tensor, *others: torch.Tensor | None) -> bool:
+def _fits(x: torch.Tensor, *others: torch.Tensor) -> bool:
     """Whether a package takes these rows as they lie, and vectors of these types on their device."""
-    return x.dtype in NAMES and x.is_contiguous() and x.data_ptr() % 16 == 0 and all(one is None or one.dtype in NAMES and one.device == x.device for one in others)
+    isRight = x.dtype in NAMES and x.is_contiguous() and x.data_ptr() % 16 == 0
+    return isRight and all(one.dtype in NAMES and one.device == x.device for one in others)
 
 
 def _launch(kind: Recipe, x: torch.Tensor, length: int, vectors: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> None:
@@ -169,7 +169,7 @@ def _normalised(op: str, x: torch.Tensor, shape: Sequence[int], weight: torch.Te
     isRight = len(shape) > 0 and outer >= 0 and all(list(one) == list(shape) for one in (x.shape[max(outer, 0) :], *(one.shape for one in vectors)))
     if not isRight or not x.numel() or not math.isfinite(eps) or not _fits(x, *vectors):
         return NotImplemented
-    kind = Recipe(op, NAMES[x.dtype], NAMES[x.dtype], tuple(NAMES[one.dtype] for one in vectors), weight is not None, bias is not None, eps)
+    kind = Recipe(op, NAMES[x.dtype], NAMES[x.dtype], tuple(NAMES[one.dtype] for one in vectors), weight is not None, eps)
     if not _is_kept(kind, length):
         return NotImplemented
     out = torch.empty_like(x)
