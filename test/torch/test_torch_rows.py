@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 TOLERANCES = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}  # one rounding to the type, of results up to some units
-# Of rows x, a weight and a bias; norms with the statistics that gradients read.
+# Functions of rows x, a weight and a bias; norms return the statistics, too, that gradients read.
 OPERATORS = {
     "softmax": lambda torch, x, w, b: (torch.softmax(x, -1),),
     "softmax in f32": lambda torch, x, w, b: (torch.softmax(x, -1, dtype=torch.promote_types(x.dtype, torch.float32)),),
