@@ -23,7 +23,7 @@ from ._operators import aten, implements
 from ._products import NAMES, row_by_row
 
 MOST_LENGTHS = 16  # of a kind that have packages: attention's scores come with another length at each step of decoding
-MOST_LENGTH = 1 << 18  # a row is one workgroup's; Inductor divides longer ones
+MOST_LENGTH = 1 << 16  # a row is one workgroup's; Inductor divides longer ones, which takes half the time where there are few (docs/experiments/torch-gpu.md)
 
 
 class Recipe(NamedTuple):
