@@ -359,6 +359,10 @@ private:
                                 "tries, is no i32");
     Value counter = barriers.front().getCounter();
     int64_t workgroups = barriers.front().getUntil();
+    // A trial is beside all other values.
+    if (!row.isHip() && !isa<BlockArgument>(counter))
+      return barriers.front().emitOpError(
+          "counts in a word that is no argument of the kernel");
     for (GridBarrierOp barrier : barriers)
       expand(barrier);
     if (!row.isHip())
