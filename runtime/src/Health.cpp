@@ -383,7 +383,7 @@ static std::string tryTogether(const std::shared_ptr<Device> &D,
   }
   std::string Name = concat("resident-", D->cacheKey(), "-",
                             sha256(Hashes.data(), Hashes.size()).substr(0, 16));
-  // Where nothing can be cached, a process tries once.
+  // A process tries once, also where nothing can be cached.
   if (auto Found = D->Tried.find(Name); Found != D->Tried.end())
     return Found->second;
   std::vector<uint8_t> Cached;
