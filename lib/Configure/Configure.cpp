@@ -235,13 +235,15 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
 
 /// The lanes of the GEMM whose result a kernel of one row reads, so that the
 /// GEMM's last workgroup can go on with the row (greta-tile-tail); 0: there is
-/// none.
-static int64_t lanesOfGemmBefore(KernelOp kernel, ArrayRef<Space> spaces) {
+/// none, or its lanes have no registers for the row.
+static int64_t lanesOfGemmBefore(KernelOp kernel, ArrayRef<Space> spaces,
+                                 const Limits &limits) {
   const Space &space = spaces.front();
+  MLIRContext *context = kernel.getContext();
   if (spaces.size() > 1 || space.matmul || space.alone || !space.hasReduction)
     return 0;
   for (unsigned group = 0; group < space.groups.size(); ++group)
-    if (constantOf(space.rows(group, kernel.getContext())) != 1)
+    if (constantOf(space.rows(group, context)) != 1)
       return 0;
   for (Value operand : kernel.getOperands()) {
     auto before = memoryOf(operand).getDefiningOp<KernelOp>();
@@ -249,8 +251,15 @@ static int64_t lanesOfGemmBefore(KernelOp kernel, ArrayRef<Space> spaces) {
     bool isGemm =
         before && before->walk([](MatmulOp) { return WalkResult::interrupt(); })
                       .wasInterrupted();
-    if (schedule && isGemm)
-      return schedule.getValue().blockSize;
+    if (!schedule || !isGemm)
+      continue;
+    Limits same = limits;
+    same.block = schedule.getValue().blockSize;
+    // A row in pieces is read twice, which takes longer than a launch.
+    bool fits = false;
+    forEachRowTile(space, same, context,
+                   [&](const Tile &tile, double) { fits |= !tile.loop; });
+    return fits ? same.block : 0;
   }
   return 0;
 }
@@ -306,7 +315,7 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   }
   // All spaces of a kernel share the largest workgroup that one asks for.
   Limits shared = limits;
-  shared.block = lanesOfGemmBefore(kernel, *spaces);
+  shared.block = lanesOfGemmBefore(kernel, *spaces, limits);
   for (size_t pass = 0; pass < std::min<size_t>(spaces->size(), 2); ++pass) {
     schedule.spaces.clear();
     for (const Space &space : *spaces) {

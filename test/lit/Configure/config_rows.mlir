@@ -112,3 +112,16 @@ func.func @long_rope(%x: tensor<?x2x32768xf16>, %t: tensor<?x16384xf32>) -> tens
   %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<?x2x32768xf16>, tensor<?x16384xf32>, tensor<?x16384xf32> -> tensor<?x2x32768xf16>
   return %0 : tensor<?x2x32768xf16>
 }
+
+// -----
+
+// A row behind a GEMM has the GEMM's lanes, whose last workgroup then goes on with it (greta-tile-tail), if their registers hold the row: 256 lanes do so here, 128 do not.
+// GFX942: schedule = #greta.schedule<block_size = 256, {{.*}}run = 8
+// GFX942: schedule = #greta.schedule<block_size = 256, spaces = [{columns = 8192, rows = [1]}]
+// NVIDIA: schedule = #greta.schedule<block_size = 128, {{.*}}run = 8
+// NVIDIA: schedule = #greta.schedule<block_size = 512, {{.*}}spaces = [{columns = 8192, rows = [1]}]
+func.func @behind(%x: tensor<1x512xf16>, %w: tensor<8192x512xf16>) -> tensor<1x8192xf16> {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<1x512xf16>, tensor<8192x512xf16> -> tensor<1x8192xf16>
+  %1 = greta.softmax %0 : tensor<1x8192xf16> -> tensor<1x8192xf16>
+  return %1 : tensor<1x8192xf16>
+}
