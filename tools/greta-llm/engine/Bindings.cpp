@@ -84,7 +84,7 @@ greta::Tensor Engine::bindPairs(const std::string &name, int64_t tokens) {
 greta::Tensor Engine::bindHanded(const std::string &name, int64_t layer,
                                  int64_t tokens) {
   const Config &c = model.config;
-  if (name == "normed" && !c.has(Experts))
+  if (name == "normed" && handed[0])
     return {&handed[static_cast<size_t>(layer < 0 ? c.layers : layer) % 2],
             {tokens, c.width}};
   constexpr std::string_view next = "next_norm";

@@ -240,13 +240,16 @@ void Engine::makePairs() {
         allocate(rows * bias.width, bytesOf(element));
 }
 
-/// Angles are the model's, as tables. Norms go from layer to layer.
+/// Angles are the model's, as tables. Norms go from layer to layer in steps
+/// that begin with one.
 void Engine::makeTurns() {
-  int64_t half = model.config.pairs();
+  int64_t half = model.config.pairs(), most = 0;
+  for (const Step &step : steps)
+    most = std::max(most, step.begin.empty() ? 0 : step.size);
   for (greta::Buffer &buffer : handed)
-    buffer = runtime.allocate(
-        static_cast<size_t>(options.chunk * model.config.width) *
-        bytesOf(element));
+    if (most)
+      buffer = runtime.allocate(static_cast<size_t>(most * model.config.width) *
+                                bytesOf(element));
   for (const Rope &rope : model.config.ropes) {
     auto bytes = [&](int64_t rows) {
       return static_cast<size_t>(rows * half) * 4;
