@@ -95,3 +95,25 @@ def test_numbers_of_four_bits_across(device):
     out = np.zeros((m, m), np.float32)
     packed_across[(1,)](packed[0], scales[0], packed[1], scales[1], out, k, m)
     assert (out == numbers[0] @ numbers[1].T).all()
+
+
+@triton.jit
+def scaled_rows(a, scales, b, out):
+    i, pairs = tl.program_id(0) * 32 + tl.arange(0, 32), tl.arange(0, 16)
+    k, n = tl.arange(0, 32), tl.arange(0, 16)
+    x = tl.load(a + i[:, None] * 16 + pairs[None, :])
+    y = tl.load(b + k[:, None] * 16 + n[None, :])
+    tl.store(out + i[:, None] * 16 + n[None, :], tl.dot_scaled(x, tl.load(scales + i[:, None]), "e2m1", y, None, "e4m3"))
+
+
+def test_every_scale_of_numbers_of_four_bits(device):
+    """The smallest scale is below the normal numbers of f32, the largest makes infinities, and 255 is NaN."""
+    table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    codes = np.stack([np.roll(np.arange(32) % 16, row) for row in range(256)]).astype(np.uint8)
+    columns = np.eye(32, 16, dtype=np.float32)
+    factors = np.append(np.ldexp(1.0, np.arange(255) - 127), np.nan).astype(np.float32)
+    out = np.zeros((256, 16), np.float32)
+    scaled_rows[(8,)](codes[:, ::2] | codes[:, 1::2] << 4, np.arange(256, dtype=np.uint8), (columns * 0x38).astype(np.uint8), out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = ((np.concatenate([table, -table])[codes] * factors[:, None])[:, :, None] * columns).sum(1)
+    np.testing.assert_array_equal(out, want)
