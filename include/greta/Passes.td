@@ -383,7 +383,8 @@ def GretaTileTailPass : Pass<"greta-tile-tail", "::mlir::ModuleOp"> {
   let description = [{
     Takes the lane level. A launch of one workgroup that reads what the launch in front of it wrote becomes that one's tail: the workgroups count themselves in a word that
     holds zero before, and the last one goes on with the second kernel's work, so that nobody waits. Both have workgroups of one size, constant grids and no log, and the tail has no
-    matrix products. Functions whose arguments are memory (`greta.in_place`) stay as they are. Kernels that nobody launches any more are erased.
+    matrix products and up to 2 KB of shared memory, which fit beside the first kernel's. Functions whose arguments are memory (`greta.in_place`) stay as they are. Kernels that
+    nobody launches any more are erased.
 
     ```mlir
     %0 = greta_tile.launch @gemm grid affine_map<() -> (512)> ..
@@ -392,6 +393,7 @@ def GretaTileTailPass : Pass<"greta-tile-tail", "::mlir::ModuleOp"> {
     %0:3 = greta_tile.launch @f_tail0 grid affine_map<() -> (512)> .. zeroed [2] ..
     ```
   }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 

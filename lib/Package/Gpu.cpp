@@ -103,7 +103,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
     passes.addPass(createGretaTileJoinPass({residents, row.most.iterations}));
     passes.addPass(createGretaTileCheckJoinedPass());
   } else {
-    passes.addPass(createGretaTileTailPass());
+    passes.addPass(createGretaTileTailPass({target}));
   }
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.

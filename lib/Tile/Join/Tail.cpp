@@ -28,8 +28,10 @@
 
 #include "Joiner.h"
 #include "greta/Interface/Launches.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/SharedMemory.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -47,15 +49,18 @@ namespace {
 /// A launch, and its tail.
 class TailJoiner : public Joiner {
 public:
-  explicit TailJoiner(SymbolTable &symbols)
-      : Joiner(symbols, /*isResident=*/false) {}
+  TailJoiner(SymbolTable &symbols, const TargetRow &row)
+      : Joiner(symbols, /*isResident=*/false), row(row) {}
 
 private:
   bool admits(LaunchOp launch) override;
   void emitPhases(FuncOp kernel) override;
   Form formOf(FuncOp kernel) override;
   bool readsWhatIsWritten(LaunchOp launch);
+  bool hasRoomFor(LaunchOp launch);
   void goOnAsLast(FuncOp kernel, ImplicitLocOpBuilder &b);
+
+  const TargetRow &row;
 };
 
 } // namespace
@@ -68,6 +73,17 @@ bool TailJoiner::readsWhatIsWritten(LaunchOp launch) {
   return llvm::any_of(launch.getOperands(), [&](Value operand) {
     return written.contains(memoryOf(operand));
   });
+}
+
+/// Whether the tail's shared memory fits beside that of the first kernel, all
+/// of whose workgroups have it, too: on Vulkan arrays of two types never share.
+/// Up to 2 KB hardly change how many workgroups a compute unit has.
+bool TailJoiner::hasRoomFor(LaunchOp launch) {
+  constexpr int64_t most = 2048, counted = 16;
+  int64_t bytes = leastSharedBytes(kernelOf(launch), row);
+  int64_t all =
+      bytes + counted + leastSharedBytes(kernelOf(launches.front()), row);
+  return bytes <= most && all <= row.ldsBytes;
 }
 
 /// The tail has no matrix products, which are configured with a depth or have
@@ -92,7 +108,7 @@ bool TailJoiner::admits(LaunchOp launch) {
                      kernelOf(launch)
                          ->walk([](MmaOp) { return WalkResult::interrupt(); })
                          .wasInterrupted();
-  return !hasProducts && iterations <= mostIterations;
+  return !hasProducts && iterations <= mostIterations && hasRoomFor(launch);
 }
 
 void TailJoiner::emitPhases(FuncOp kernel) {
@@ -163,19 +179,22 @@ struct TailPass : greta::impl::GretaTileTailPassBase<TailPass> {
   using GretaTileTailPassBase::GretaTileTailPassBase;
 
   void runOnOperation() override {
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal() && !func->hasAttr(inPlaceName))
-        joinIn(func, symbols);
+        joinIn(func, symbols, *row);
     eraseUnlaunched(getOperation());
   }
 
 private:
-  void joinIn(func::FuncOp func, SymbolTable &symbols) {
+  void joinIn(func::FuncOp func, SymbolTable &symbols, const TargetRow &row) {
     unsigned number = 0;
     auto launches = llvm::to_vector(func.getOps<LaunchOp>());
     for (size_t i = 0; i + 1 < launches.size(); ++i) {
-      TailJoiner joiner(symbols);
+      TailJoiner joiner(symbols, row);
       if (!joiner.take(launches[i]) || !joiner.take(launches[i + 1]))
         continue;
       joiner.join((func.getName() + "_tail" + Twine(number++)).str());

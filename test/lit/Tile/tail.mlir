@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --greta-tile-tail | FileCheck %s
+// RUN: greta-opt %s --greta-tile-tail=target=vulkan:nvidia | FileCheck %s
 
 // The last workgroup of six goes on with the second kernel's work, as its workgroup 0, behind the fences that let it see what the others wrote; it leaves zero in the word.
 // A tensor that the first kernel writes is not read-only to the second. Arrays stand in the entry block; the kernels alone are gone.
@@ -120,5 +120,38 @@ func.func @long(%x: tensor<20000xf32>) -> tensor<20000xf32> {
 func.func @product(%x: tensor<1xf32>) -> tensor<1xf32> {
   %a = greta_tile.launch @two grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
   %b = greta_tile.launch @two grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (1)>] {config = {depth = 16 : i64}} : (tensor<1xf32>) -> tensor<1xf32>
+  return %b : tensor<1xf32>
+}
+
+// Nor is one with much shared memory, which all workgroups would have, nor one whose arrays have no room beside the first kernel's: 48 KB is all that a workgroup has here.
+// CHECK-LABEL: func.func @shared
+// CHECK-COUNT-4: greta_tile.launch
+// CHECK-NOT: zeroed
+greta_tile.func @large(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  %array = greta_tile.shared_alloc : !greta_tile.shared<24320 x f16>
+  %zero = arith.constant 0 : i32
+  %none = arith.constant 0.0 : f16
+  greta_tile.shared_store %none, %array[%zero] : !greta_tile.shared<24320 x f16>
+  greta_tile.return
+}
+greta_tile.func @some(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  %array = greta_tile.shared_alloc : !greta_tile.shared<512 x f32>
+  %zero = arith.constant 0 : i32
+  %none = arith.constant 0.0 : f32
+  greta_tile.shared_store %none, %array[%zero] : !greta_tile.shared<512 x f32>
+  greta_tile.return
+}
+func.func @shared(%x: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  %a = greta_tile.launch @large grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %b = greta_tile.launch @some grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %c = greta_tile.launch @two grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %d = greta_tile.launch @large grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%c) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  return %b, %d : tensor<1xf32>, tensor<1xf32>
+}
+// CHECK-LABEL: func.func @little
+// CHECK: greta_tile.launch @little_tail0
+func.func @little(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %a = greta_tile.launch @two grid affine_map<() -> (2)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
+  %b = greta_tile.launch @some grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%a) shapes [affine_map<() -> (1)>] : (tensor<1xf32>) -> tensor<1xf32>
   return %b : tensor<1xf32>
 }
