@@ -43,6 +43,7 @@ CASES = {
     "repeat_interleave.Tensor": [
         (lambda torch, x, n: x.repeat_interleave(n, 0), lambda torch, draw: [draw(99, (5, 2)), draw(4, (5,))]),
         (lambda torch, n: torch.repeat_interleave(n), lambda torch, draw: [draw(70, (9,)).int()]),
+        (lambda torch, n: torch.repeat_interleave(n[::2]), lambda torch, draw: [draw(7, (9,))]),
     ],
     "scatter.src_out": [
         (lambda torch, x, i, y: x.scatter(1, i, y), lambda torch, draw: [draw(1 << 60, (5, 6)), torch.tensor([[3, 0], [5, 1]], dtype=torch.int32), draw(1 << 60, (3, 4))]),
@@ -88,6 +89,7 @@ def test_operators(rdna, name, number):
         (lambda torch, x: x.scatter_add(0, x - 1, x), "out of bounds"),
         (lambda torch, x: x.index_put_((x + 1,), x, accumulate=True), "out of"),
         (lambda torch, x: torch.repeat_interleave(x - 1), "negative"),
+        (lambda torch, x: x.index_add(0, x - 1, x), "out of bounds"),
     ),
 )
 def test_indices_out_of_range_are_errors(rdna, function, message):
@@ -96,6 +98,36 @@ def test_indices_out_of_range_are_errors(rdna, function, message):
     torch.rdna.forbid_fallback(False)
     with pytest.raises((RuntimeError, IndexError), match=message):
         function(torch, torch.arange(4, device="rdna"))
+
+
+@pytest.mark.parametrize(
+    "function",
+    (
+        lambda torch, x: torch.bincount(x > 1),
+        lambda torch, x: torch.repeat_interleave(x, output_size=9),
+        lambda torch, x: x.view(2, 2).index_put_((x.new_ones(2, 1).bool(),), x[0], accumulate=True),
+        lambda torch, x: x.index_put_((x > 0,), x, accumulate=True),
+    ),
+)
+def test_what_is_wrong_is_an_error(rdna, function):
+    """The library takes a flag for a number, and any output_size."""
+    torch = rdna
+    torch.rdna.forbid_fallback(False)
+    for device in ("cpu", "rdna"):
+        with pytest.raises((RuntimeError, IndexError)):
+            function(torch, torch.arange(4, device=device))
+
+
+def test_the_library_scatters_to_what_has_gaps(rdna):
+    """Its own clone has none."""
+    torch = rdna
+    from greta.torch import _gems
+
+    x, index, y = torch.arange(30).view(5, 6), torch.tensor([[3, 0, 1]]), torch.arange(3).view(1, 3)
+    there = x.to("rdna")[:, ::2]
+    out = torch.empty(5, 3, dtype=torch.int64, device="rdna")
+    _gems.run(torch.ops.aten.scatter.src_out, (there, 0, index.to("rdna"), y.to("rdna")), {"out": out})
+    assert torch.equal(out.cpu(), x[:, ::2].scatter(0, index, y))
 
 
 def test_what_the_library_does_not_order_runs_on_the_cpu(rdna):

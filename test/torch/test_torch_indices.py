@@ -32,6 +32,17 @@ def test_sums_at_indices(rdna):
     assert not torch.rdna.fallbacks()
 
 
+@pytest.mark.parametrize("word", ("float32", "bfloat16", "int32"))
+def test_a_negative_index_is_no_place_to_add_to(rdna, word):
+    """Inductor's function alone would count it from the end."""
+    torch = rdna
+    x = torch.ones(4, dtype=getattr(torch, word), device="rdna")
+    for index in (-1, 4):
+        with pytest.raises(Exception, match="out of bounds"):
+            x.index_add(0, torch.tensor([index], device="rdna"), x[:1]).cpu()
+    assert x.index_add(0, torch.tensor([1, 1], device="rdna"), x[:2]).tolist() == [1, 3, 1, 1]
+
+
 def test_masks_as_indices(rdna):
     torch = rdna
     rows, columns = torch.tensor([True, False, True]), torch.tensor([[False, True, True, False]] * 3)

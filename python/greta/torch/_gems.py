@@ -14,16 +14,18 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
 from ._device import NAME
+from ._operators import reaches_far
 
 VERSION = "5.0.2"  # the tests' (test/requirements-libraries.txt): what is sent elsewhere below is what this one gets wrong
 aten = torch.ops.aten
 _MOST_SORTED = 1 << 15  # elements of a row that the device sorts
+_INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 _lock = threading.RLock()
 
 
@@ -46,7 +48,7 @@ def _library() -> Any:
         warnings.warn(f"operators of flag-gems run on the CPU: {error}", stacklevel=2)
         return None
     finally:
-        os.environ.pop("GEMS_VENDOR")
+        os.environ.pop("GEMS_VENDOR", None)
         if before is not None:
             os.environ["GEMS_VENDOR"] = before
     # Its own cache of launches leaves constexprs out, which Triton from 3.7 on takes as arguments; Triton has a cache, too.
@@ -68,11 +70,23 @@ def _prepare() -> None:
 def run(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """The operator's result, or NotImplemented."""
     function = TAKEN.get(op)
-    if function is None or torch.are_deterministic_algorithms_enabled():  # atomics come in any order
+    # Atomics come in any order, and the library counts places in 32 bits.
+    if function is None or torch.are_deterministic_algorithms_enabled() or reaches_far(*_tensors(args), *_tensors(kwargs.values())):
         return NotImplemented
     with _lock:
         ops = _library()
-    return NotImplemented if ops is None else function(ops, *args, **kwargs)
+    if ops is None:
+        return NotImplemented
+    with torch.rdna.device(next(one.device for one in _tensors(args) if one.device.type == NAME)):  # it launches on the current one
+        return function(ops, *args, **kwargs)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for one in values:
+        if isinstance(one, torch.Tensor):
+            yield one
+        elif isinstance(one, (list, tuple)):
+            yield from _tensors(one)
 
 
 def _are_within(index: torch.Tensor, least: int, end: int) -> bool:
@@ -99,7 +113,7 @@ def _unique_consecutive(ops: Any, self: torch.Tensor, return_inverse: bool = Fal
 
 
 def _bincount(ops: Any, self: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> Any:
-    if self.dim() != 1 or self.numel() == 0 or self.is_floating_point() or minlength < 0 or not _are_within(self, 0, 1 << 31):
+    if self.dim() != 1 or self.numel() == 0 or self.dtype not in _INTEGERS or minlength < 0 or not _are_within(self, 0, 1 << 31):
         return NotImplemented
     if weights is not None:
         if weights.shape != self.shape or weights.is_complex():
@@ -115,7 +129,7 @@ def _index_put(ops: Any, self: torch.Tensor, indices: Any, values: torch.Tensor,
     places = [(index, size) for size, index in zip(self.shape, indices) if index is not None]
     if not accumulate or not self.dtype == values.dtype == torch.int64 or self.numel() == 0 or not places or len(indices) > self.dim():
         return NotImplemented
-    if any(index.numel() == 0 or not _are_within(index, -size, size) for index, size in places):
+    if any(index.dtype not in (torch.int32, torch.int64) or index.numel() == 0 or not _are_within(index, -size, size) for index, size in places):
         return NotImplemented
     # The library leaves out what a negative index names.
     positive = [None if index is None else torch.where(index < 0, index + size, index).long() for size, index in zip(self.shape, indices)]
@@ -125,7 +139,9 @@ def _index_put(ops: Any, self: torch.Tensor, indices: Any, values: torch.Tensor,
 def _repeat(ops: Any, repeats: torch.Tensor, *, output_size: int | None = None) -> Any:
     if repeats.dim() != 1 or repeats.numel() == 0 or repeats.dtype not in (torch.int32, torch.int64) or not _are_within(repeats, 0, 1 << 31):
         return NotImplemented
-    return ops.repeat_interleave_tensor(repeats)
+    if output_size is not None and output_size != repeats.sum().item():
+        return NotImplemented
+    return ops.repeat_interleave_tensor(repeats.contiguous())
 
 
 def _scatter(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, *, out: torch.Tensor) -> Any:
@@ -148,7 +164,8 @@ def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src
         return NotImplemented
     if not _are_within(index, 0, self.shape[along]) or not self.dtype == src.dtype == out.dtype:
         return NotImplemented
-    return out.copy_(ops.scatter(self, along, index.long(), src, reduce))
+    # The library scatters to a clone by the strides of the tensor itself, which are the clone's where no element is left out.
+    return out.copy_(ops.scatter(self.contiguous(), along, index.long(), src, reduce))
 
 
 def _shrink(ops: Any, self: torch.Tensor, size: Any, align_corners: bool, scales_h: float | None = None, scales_w: float | None = None, *, out: torch.Tensor) -> Any:

@@ -197,9 +197,11 @@ def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulat
 
 @implements(aten.index_add.out)
 def _index_add(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: Any = 1, out: torch.Tensor) -> Any:
-    if self.dtype != torch.bfloat16 or not self.dtype == source.dtype == out.dtype:
-        return NotImplemented
-    return out.resize_(self.shape).copy_(self.float().index_add(dim, index, source.float(), alpha=alpha))
+    if self.dtype == torch.bfloat16 and self.dtype == source.dtype == out.dtype:
+        return out.resize_(self.shape).copy_(self.float().index_add(dim, index, source.float(), alpha=alpha))
+    # Inductor counts negative indices from the end; here they are errors, as those behind the end are.
+    index = torch.where(index < 0, self.shape[dim] if self.dim() else 1, index)
+    return _eager.run(aten.index_add.out, (self, dim, index, source), {"alpha": alpha, "out": out})
 
 
 @implements(aten.scatter_reduce.two_out)
@@ -322,7 +324,7 @@ def rank_sort_kernel(values, indices, x, n, DESCENDING: tl.constexpr, BLOCK: tl.
 
 @implements(aten.sort.values_stable)
 def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False, values: torch.Tensor, indices: torch.Tensor) -> Any:
-    """Rows of any length by one kernel. Inductor sorts up to 512 elements, and where their number is not fixed it calls this operator."""
+    """Rows of up to 32,768 elements by one kernel. Inductor sorts up to 512, and where their number is not fixed it calls this operator."""
     if self.dtype == torch.bool:
         found, places = self.to(torch.uint8).sort(dim=dim, descending=descending, stable=True)
         values.resize_(self.shape).copy_(found)
