@@ -231,6 +231,20 @@ def test_operators_are_compiled_beforehand(alone, tmp_path):
     assert packages and {path for path in tmp_path.rglob("*.greta")} == packages
 
 
+def test_sizes_grow(alone, tmp_path):
+    """A function for all sizes that small tensors were compiled for has blocks of few elements, of which a large one would need more workgroups than lavapipe takes."""
+    pytest.importorskip("torch")
+    program = """import torch, greta.torch
+for n in (10, 11, 300_001, 3_000_001, 12):
+    x = torch.arange(n)
+    there = x.to("rdna")
+    assert torch.equal(torch.bitwise_and(there >= 0, there < 5).cpu(), torch.bitwise_and(x >= 0, x < 5)), n
+    assert torch.equal((there[:1] - there).cpu(), x[:1] - x) and there.sum().item() == x.sum().item(), n
+print(torch.rdna.fallbacks())"""
+    said = alone(program, XDG_CACHE_HOME=str(tmp_path), GRETA_CACHE=str(tmp_path / "greta"))
+    assert said.strip() == "{}", said
+
+
 @pytest.mark.parametrize(
     "argument, message",
     (

@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
+import math
 import os
 import pathlib
 import sys
@@ -172,6 +174,15 @@ def _loose_kind(tensor: torch.Tensor) -> Any:
     return (tensor.dtype, tensor.device, tuple(order), tuple(size == 1 for size in tensor.shape), tensor.data_ptr() % 16 == 0)
 
 
+def _is_large(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether the tensors, broadcast to each other, have more than 2^17 elements.
+
+    Inductor chooses a block's size by the sizes that a function for all sizes is compiled with: of 10 elements it makes blocks of 4, of which 300,000 elements
+    would need more than the 65,535 workgroups that a driver may take. So large tensors have functions of their own, whose blocks have 1,024 elements."""
+    sizes = itertools.zip_longest(*(reversed(tensor.shape) for tensor in tensors), fillvalue=1)
+    return math.prod(max(size) for size in sizes) > 1 << 17
+
+
 #
 # Compilation
 #
@@ -208,7 +219,8 @@ def _decompositions() -> dict[Any, Any]:
     return {**others, **select_decomp_table(), **ops.references}
 
 
-def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, is_dynamic: bool) -> Callable[[list[Any]], Any]:
+def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, sizes: str) -> Callable[[list[Any]], Any]:
+    """`sizes`: those of the arguments alone where it is empty; all sizes otherwise, and functions of another word have other blocks."""
     from torch._dynamo.source import ConstantSource
     from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config
@@ -216,15 +228,15 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-    shapes = ShapeEnv() if is_dynamic else None
+    shapes = ShapeEnv() if sizes else None
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
 
     def fake_of(index: int, tensor: torch.Tensor) -> Any:
-        if not is_dynamic:
+        if not sizes:
             return mode.from_tensor(tensor, static_shapes=True)
-        sizes = [DimDynamic.STATIC if size == 1 else DimDynamic.DYNAMIC for size in tensor.shape]
+        dynamic = [DimDynamic.STATIC if size == 1 else DimDynamic.DYNAMIC for size in tensor.shape]
         # Sizes are named by the source, so that the graph of another process has the same names, and is found in Inductor's cache.
-        return mode.from_tensor(tensor, source=ConstantSource(f"tensor{index}"), symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes))
+        return mode.from_tensor(tensor, source=ConstantSource(f"{sizes}{index}"), symbolic_context=StatelessSymbolicContext(dynamic_sizes=dynamic))
 
     def call(*tensors: Any) -> list[Any]:
         args, kwargs = arguments.with_tensors(tensors)
@@ -243,7 +255,7 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
         return []
 
     # Inductor caches graphs of a context with an environment of shapes.
-    context = tracing(TracingContext(mode)) if is_dynamic else contextlib.nullcontext()
+    context = tracing(TracingContext(mode)) if sizes else contextlib.nullcontext()
     with context, mode, torch._C._AutoDispatchBelowAutograd(), config.patch({"triton.autotune_pointwise": False}):
         fakes = [fake_of(index, tensor) for index, tensor in enumerate(arguments.tensors)]
         module = make_fx(call, decomposition_table=_decompositions(), tracing_mode="real")(*fakes)
@@ -252,7 +264,7 @@ def _compile(functional: Any, outs: list[str], written: list[int], arguments: Ar
         output = module.graph.output_node()
         output.meta["user_visible_output_idxs"] = [index for index, one in enumerate(output.args[0]) if isinstance(one, torch.fx.Node)]
         compiled = compile_fx.compile_fx_inner(module, fakes, is_inference=True)
-    if not is_dynamic:
+    if not sizes:
         return compiled
     return _Guarded(compiled, shapes, fakes)
 
@@ -391,35 +403,39 @@ class Operator:
         with _lock:
             kinds = [_loose_kind(tensor) for tensor in arguments.tensors]
             loose = None if None in kinds else (arguments.key, tuple(kinds))
-            if loose in self.loose and self.loose[loose].fits(arguments.tensors):
-                return self.loose[loose]
-            run = None
-            if loose is not None and loose not in self.loose and (loose in self.loose_seen or is_for_all_sizes() or _name_of(loose) in _warm()):
-                run = self._try(arguments, targets, True)
+            is_large = _is_large(arguments.tensors)
+            for sizes in ("large", "large" if is_large else "small"):
+                found = self.loose.get((loose, sizes))
+                if found is not None and found.fits(arguments.tensors):
+                    return found
+            is_warm = loose is not None and (is_for_all_sizes() or _name_of(loose) in _warm())
+            sizes = "large" if is_large or is_warm else "small"
+            if loose is not None and (loose, sizes) not in self.loose and (is_warm or (loose, sizes) in self.loose_seen):
+                run = self._try(arguments, targets, sizes)
                 if run is not None:
-                    self.loose[loose] = run
+                    self.loose[loose, sizes] = run
                     _note_warm(loose)
                     return run
-            self.loose_seen.add(loose)
-            run = self._try(arguments, targets, False)
+            self.loose_seen.add((loose, sizes))
+            run = self._try(arguments, targets, "")
             while len(self.exact) >= _MOST_KINDS:
                 del self.exact[next(iter(self.exact))]
             self.exact[key] = run
             return run
 
-    def _try(self, arguments: Arguments, targets: Sequence[torch.Tensor], is_dynamic: bool) -> Any:
+    def _try(self, arguments: Arguments, targets: Sequence[torch.Tensor], sizes: str) -> Any:
         written = [next(index for index, tensor in enumerate(arguments.tensors) if _is_same(tensor, target)) for target in targets]
         try:
-            return _compile(self.functional, self.outs, written, arguments, is_dynamic)
+            return _compile(self.functional, self.outs, written, arguments, sizes)
         except OtherShapes as error:
-            if not self.outs or is_dynamic or any(target.numel() for target in targets):
+            if not self.outs or sizes or any(target.numel() for target in targets):
                 return None  # the CPU says what is wrong
             for target, shape in zip(targets, error.shapes):
                 target.resize_(shape)
-            run = self._try(arguments, targets, False)
+            run = self._try(arguments, targets, "")
             return run and _Resized(run, written, error.shapes)
         except Exception as error:
-            _explain(f"{self.op}{' for any size' if is_dynamic else ''}", error)
+            _explain(f"{self.op}{' for any size' if sizes else ''}", error)
             return None
 
 
