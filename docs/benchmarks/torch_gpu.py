@@ -13,6 +13,7 @@ that of the CPU's. The status is 1 where one is beyond the tolerance, which is t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import csv
 import dataclasses
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -423,6 +424,24 @@ class Runs:
         return results
 
 
+@contextlib.contextmanager
+def table(path: str, columns: list[str]) -> Iterator[Callable[..., None]]:
+    """Appends rows to a CSV file, which gets a header if it is new: calls give the columns but for those of the build, of today and of the machine."""
+    gpu, driver = machine()
+    is_new = not pathlib.Path(path).exists()
+    with open(path, "a", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+
+        def append(digits: int, **row: Any) -> None:
+            row.update(date=datetime.date.today().isoformat(), commit=os.environ.get("GRETA_COMMIT", "unknown"), gpu=gpu, driver=driver, torch=torch.__version__)
+            writer.writerow({name: f"{value:.{digits}g}" if isinstance(value, float) else "" if value is None else value for name, value in row.items()})
+            file.flush()
+
+        yield append
+
+
 def machine() -> tuple[str, str]:
     try:
         said = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout
@@ -454,15 +473,9 @@ def run_all(options: argparse.Namespace) -> int:
     groups = list(dict.fromkeys(case.group for case in chosen))
     ours, peer = options.devices.split(",")
     runs = Runs(options)
-    gpu, driver = machine()
     checked = check_side_by_side(runs, groups, ours, options)
     isWrong = any(not checked.get(case.name, {}).get("error", float("inf")) <= case.tolerance for case in chosen)
-    path = pathlib.Path(options.csv)
-    isNew = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if isNew:
-            writer.writeheader()
+    with table(options.csv, COLUMNS) as append:
         for group in groups:
             if time.monotonic() > runs.end:
                 print(f"{group}: no time is left", flush=True)
@@ -472,14 +485,12 @@ def run_all(options: argparse.Namespace) -> int:
             for case in (case for case in chosen if case.group == group):
                 mine, theirs, first = own.get(case.name, {}), peers.get(case.name, {}), checked.get(case.name, {})
                 ratio = mine["rate"] / theirs["rate"] if "rate" in mine and "rate" in theirs else None
-                row: dict[str, Any] = dict(date=datetime.date.today().isoformat(), commit=os.environ.get("GRETA_COMMIT", "unknown"), gpu=gpu, driver=driver, torch=torch.__version__)
-                row.update(case=case.name, unit=case.unit, goal=case.goal, ratio=ratio, error=first.get("error"), first_s=first.get("first"), tolerance=case.tolerance)
+                row: dict[str, Any] = dict(case=case.name, unit=case.unit, goal=case.goal, ratio=ratio, error=first.get("error"), first_s=first.get("first"), tolerance=case.tolerance)
                 row.update(rdna=mine.get("rate"), rdna_ms=mine.get("ms"), rdna_host_ms=mine.get("host_ms"), rdna_events=mine.get("events"), fallbacks=mine.get("fallbacks"))
                 row.update(cuda_error=theirs.get("error"), cuda=theirs.get("rate"), cuda_ms=theirs.get("ms"), cuda_host_ms=theirs.get("host_ms"))
-                writer.writerow({name: f"{value:.5g}" if isinstance(value, float) else "" if value is None else value for name, value in row.items()})
+                append(digits=5, **row)
                 shown = ("case", "rdna", "cuda", "unit", "ratio", "goal", "error", "cuda_error", "rdna_ms", "rdna_host_ms", "rdna_events", "cuda_ms")
                 print(" ".join(f"{name}={row[name]:.4g}" if isinstance(row[name], float) else f"{name}={row[name]}" for name in shown), flush=True)
-            file.flush()
     return int(isWrong)
 
 

@@ -9,11 +9,8 @@ Each case has one set of tensors: those of less than the GPU's cache stay there.
 from __future__ import annotations
 
 import argparse
-import csv
-import datetime
 import json
 import os
-import pathlib
 import re
 import statistics
 import subprocess
@@ -25,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch_gpu import error_of, machine, synchronize
+from torch_gpu import error_of, synchronize, table
 
 COLUMNS = ["date", "commit", "gpu", "driver", "torch", "case", "way", "us", "host_us", "of_cuda", "error"]
 MOST_ERROR = {torch.float16: 1e-3, torch.float32: 1e-5}
@@ -218,18 +215,11 @@ def main() -> int:
                 if line.startswith("RESULT "):
                     results.append(json.loads(line.removeprefix("RESULT ")))
             timer.cancel()
-    gpu, driver = machine()
     theirs = {one["case"]: one["us"] for one in results if one["way"] == "cuda"}
-    path = pathlib.Path(options.csv)
-    isNew = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if isNew:
-            writer.writeheader()
+    with table(options.csv, COLUMNS) as append:
         for one in results:
-            row: dict[str, Any] = dict(date=datetime.date.today().isoformat(), commit=os.environ.get("GRETA_COMMIT", "unknown"), gpu=gpu, driver=driver, torch=torch.__version__, case=one["case"], way=one["way"])
-            row.update(us=one["us"], host_us=one["host_us"], error=one["error"], of_cuda=theirs[one["case"]] / one["us"] if one["case"] in theirs else "")
-            writer.writerow({name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()})
+            of_cuda = theirs[one["case"]] / one["us"] if one["case"] in theirs else None
+            append(digits=4, of_cuda=of_cuda, **{name: one[name] for name in ("case", "way", "us", "host_us", "error")})
     return int(not results or not all(one["isRight"] for one in results))
 
 
