@@ -230,7 +230,7 @@ static bool multipliesFewRows(const LoopBody &body, const TargetRow &row) {
     return !dot.getMatrixAttr() &&
            dot.getOperandTypes() == first.getOperandTypes();
   });
-  // Behind loads through pointers multiply-adds are faster.
+  // With operands that are loaded through pointers, multiply-adds are faster.
   bool areLoaded =
       llvm::all_of(body.operands, [](const LoadedOperand &operand) {
         return operand.source.getDefiningOp<LoadOp>();
