@@ -145,7 +145,7 @@ public:
   bool isShared() const { return options.count > 1; }
   // Returns what `work` does, the exit status. In a process that is not the
   // first of several it does instead what that one tells it, until that one
-  // ends.
+  // ends. A device's error has the words of the one that failed first.
   int lead(const std::function<int()> &work);
   // Does what the first of several has done.
   void take(const Call &call);
@@ -350,9 +350,6 @@ private:
                                             bool receives) const;
   void shareNextInput();
   void join();
-  // An error that the others bring about is told in the words of the one that
-  // has failed.
-  void together(const std::function<void()> &what) const;
   Buffer allocateForOthers(size_t bytes);
   void reduce(const Buffer &from, int64_t tokens);
   size_t lastX() const { return static_cast<size_t>(model.config.layers % 2); }

@@ -107,26 +107,20 @@ std::vector<greta_comm_transfer> Engine::residual(int64_t layer, int64_t tokens,
 
 void Engine::receiveResidual(int64_t tokens) {
   if (!stage.isFirst)
-    together([&] {
-      comm->exchange(stream, residual(stage.first, tokens, /*receives=*/true));
-    });
+    comm->exchange(stream, residual(stage.first, tokens, /*receives=*/true));
 }
 
 void Engine::sendResidual(int64_t tokens) {
   if (!stage.isLast)
-    together([&] {
-      comm->exchange(stream, residual(stage.end, tokens, /*receives=*/false));
-    });
+    comm->exchange(stream, residual(stage.end, tokens, /*receives=*/false));
 }
 
 // Sampling leaves tokens, positions, rows of the cache and lengths of the next
 // step; the last stage tells them to all.
 void Engine::shareNextInput() {
   if (isShared() && !hasSums())
-    together([&] {
-      comm->broadcast(stream, places.input, places.input,
-                      static_cast<size_t>(Begins * places.lines) * 4, 0);
-    });
+    comm->broadcast(stream, places.input, places.input,
+                    static_cast<size_t>(Begins * places.lines) * 4, 0);
 }
 
 } // namespace greta::llm

@@ -243,10 +243,16 @@ void RankFollowers::run() {
 }
 
 int Engine::lead(const std::function<int()> &work) {
-  if (!options.number)
-    return work();
-  follow();
-  return 0;
+  // An error is known where the device is waited for, too, and the others may
+  // have told theirs, and ended the communicator, before.
+  try {
+    if (!options.number)
+      return work();
+    follow();
+    return 0;
+  } catch (const greta::Error &problem) {
+    throw greta::Error(problem.status(), causeOf(problem).c_str());
+  }
 }
 
 // A rank other than 0, until rank 0 ends. It fails as a whole where it or
@@ -388,14 +394,6 @@ std::string Engine::causeOf(const std::exception &problem) const {
   return why.empty() ? problem.what() : why;
 }
 
-void Engine::together(const std::function<void()> &what) const {
-  try {
-    what();
-  } catch (const greta::Error &problem) {
-    throw greta::Error(problem.status(), causeOf(problem).c_str());
-  }
-}
-
 std::string Engine::deviceName() const {
   std::string own = nameOfDevice(runtime), all;
   bool areEqual = true;
@@ -411,10 +409,8 @@ std::string Engine::deviceName() const {
 
 // The sum over the devices.
 void Engine::reduce(const Buffer &of, int64_t tokens) {
-  together([&] {
-    comm->allReduce(stream, of, of,
-                    static_cast<size_t>(tokens * model.config.width), "f32");
-  });
+  comm->allReduce(stream, of, of,
+                  static_cast<size_t>(tokens * model.config.width), "f32");
 }
 
 } // namespace greta::llm
