@@ -407,10 +407,27 @@ def GretaTileCheckJoinedPass : Pass<"greta-tile-check-joined", "::mlir::ModuleOp
     - what touches other memory is a loop from `program_id 0` by the launch's workgroups to a constant, so that each tile is done once, and hands
       nothing to what is behind it; only loads of what nobody writes stand outside;
     - its last argument is an i32 without a use, for which the launch passes zero;
-    - operands are memory of their own, and the counter is memory that the launch promises to hold zeros;
+    - operands are memory of their own, none is written that the kernel promises only to read, and the counter is memory that the launch promises to hold zeros;
     - of two such loops between the same barriers neither writes through an argument that the other reads or writes;
 
     and unless kernels of other launches have no barriers over the grid.
+  }];
+}
+
+def GretaTileCheckTailsPass : Pass<"greta-tile-check-tails", "::mlir::ModuleOp"> {
+  let summary = "Prove that the last workgroup of a launch with a tail does it once, and sees what all wrote";
+  let description = [{
+    Takes the lane level, behind `greta-tile-tail`, of which it knows nothing but the form. Fails unless, in each kernel that a launch with `tail` in its configuration names, the entry
+    block ends with these, and nothing else touches memory behind the first of them:
+
+    - all lanes release to the device, and meet; the first lane releases, adds one to a word, acquires, and tells the others through an array of its own what was there before; all meet;
+    - if that is the launch's workgroups but one, all lanes acquire, the first lane sets the word to zero, and the tail follows;
+
+    and unless
+
+    - the grid is constant, and the launch promises zeros in the word, which nobody else touches;
+    - the tail takes nothing of before it that comes from memory, from the workgroup's number or from an array that is in use before it;
+    - operands are memory of their own, and none is written that the kernel promises only to read.
   }];
 }
 

@@ -104,6 +104,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
     passes.addPass(createGretaTileCheckJoinedPass());
   } else {
     passes.addPass(createGretaTileTailPass({target}));
+    passes.addPass(createGretaTileCheckTailsPass());
   }
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.

@@ -12,11 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "greta/Interface/Launches.h"
+#include "Checks.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SmallBitVector.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILECHECKJOINEDPASS
@@ -29,32 +28,6 @@ using namespace greta::tile;
 
 namespace {
 
-/// The arguments that each pointer may be made of, through loops and branches.
-class Origins {
-public:
-  explicit Origins(FuncOp kernel);
-  llvm::SmallBitVector of(Value pointer) const {
-    auto known = origins.find(pointer);
-    // An address out of memory may be any.
-    return known == origins.end() ? llvm::SmallBitVector(arguments, true)
-                                  : known->second;
-  }
-
-private:
-  void follow(BlockArgument argument);
-
-  unsigned arguments;
-  llvm::DenseMap<Value, llvm::SmallBitVector> origins;
-};
-
-/// The arguments that an op reaches memory through.
-struct Touched {
-  Touched(Operation *root, unsigned arguments, const Origins &origins);
-  bool any() const { return reads.any() || writes.any(); }
-
-  llvm::SmallBitVector reads, writes;
-};
-
 class Checker {
 public:
   Checker(FuncOp kernel, LaunchOp launch)
@@ -62,9 +35,7 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult checkMemory();
   LogicalResult checkTrial();
-  bool isZeroed(unsigned number);
   LogicalResult checkBarrier(GridBarrierOp barrier);
   LogicalResult checkPhase(Operation *op, const Touched &touched);
 
@@ -77,66 +48,6 @@ private:
 };
 
 } // namespace
-
-Origins::Origins(FuncOp kernel) : arguments(kernel.getNumArguments()) {
-  for (BlockArgument argument : kernel.getBody().getArguments())
-    if (isa<PtrType>(argument.getType()))
-      follow(argument);
-}
-
-/// Whatever takes a pointer may hand it on to all pointers that it makes, those
-/// of its regions and, where it ends a region, of the op around it.
-void Origins::follow(BlockArgument argument) {
-  SmallVector<Value> left{argument};
-  auto reach = [&](ValueRange values) {
-    for (Value value : values)
-      if (isa<PtrType>(value.getType()))
-        left.push_back(value);
-  };
-  while (!left.empty()) {
-    Value value = left.pop_back_val();
-    auto [known, isNew] = origins.try_emplace(value, arguments);
-    if (known->second.test(argument.getArgNumber()))
-      continue;
-    known->second.set(argument.getArgNumber());
-    for (Operation *user : value.getUsers()) {
-      bool ends = user->hasTrait<OpTrait::IsTerminator>();
-      for (Operation *op : {user, ends ? user->getParentOp() : nullptr}) {
-        if (!op || isa<FuncOp>(op))
-          continue;
-        reach(op->getResults());
-        for (Region &region : op->getRegions())
-          for (Block &block : region)
-            reach(block.getArguments());
-      }
-    }
-  }
-}
-
-Touched::Touched(Operation *root, unsigned arguments, const Origins &origins)
-    : reads(arguments), writes(arguments) {
-  root->walk([&](Operation *op) {
-    if (isa<PtrLoadOp, PtrLoadSharedOp, PtrAtomicRmwOp, PtrAtomicCasOp>(op))
-      reads |= origins.of(op->getOperand(0));
-    if (auto store = dyn_cast<PtrStoreOp>(op))
-      writes |= origins.of(store.getBase());
-    if (isa<PtrAtomicRmwOp, PtrAtomicCasOp>(op))
-      writes |= origins.of(op->getOperand(0));
-  });
-}
-
-/// Arguments are told apart by their numbers, so that they have to be memory of
-/// their own.
-LogicalResult Checker::checkMemory() {
-  llvm::SmallDenseMap<Value, unsigned> known;
-  for (auto [number, operand] : llvm::enumerate(launch.getOperands())) {
-    auto [first, isNew] = known.try_emplace(memoryOf(operand), number);
-    if (!isNew && isa<RankedTensorType>(operand.getType()))
-      return launch.emitOpError("is resident and passes one tensor as operand ")
-             << first->second << " and as operand " << number;
-  }
-  return success();
-}
 
 /// A launch that only tries whether workgroups run at a time is another launch
 /// than this one: it differs in the last argument, which nobody looks at yet.
@@ -154,21 +65,12 @@ LogicalResult Checker::checkTrial() {
   return success();
 }
 
-/// Whether an argument is memory that holds zeros before every launch.
-bool Checker::isZeroed(unsigned number) {
-  unsigned next = launch.getNumOperands();
-  for (unsigned i = 0; i < launch.getNumResults(); ++i)
-    if (!launch.getTiedOperand(i) && next++ == number)
-      return launch.isZeroed(i);
-  return false;
-}
-
 LogicalResult Checker::checkBarrier(GridBarrierOp barrier) {
   auto argument = dyn_cast<BlockArgument>(barrier.getCounter());
   if (!argument || (counter && argument != counter))
     return barrier.emitOpError(
         "counts in another word than the barriers before it");
-  if (!isZeroed(argument.getArgNumber()))
+  if (!isZeroed(launch, argument.getArgNumber()))
     return barrier.emitOpError("counts in argument ")
            << argument.getArgNumber()
            << ", in which the launch does not promise zeros";
@@ -231,9 +133,9 @@ LogicalResult Checker::checkPhase(Operation *op, const Touched &touched) {
 LogicalResult Checker::run() {
   if (!kernel.getBody().hasOneBlock())
     return kernel.emitOpError("has branches around barriers over the grid");
-  if (failed(checkMemory()) || failed(checkTrial()))
-    return failure();
   Origins origins(kernel);
+  if (failed(checkMemory(kernel, launch, origins)) || failed(checkTrial()))
+    return failure();
   Touched inAll(kernel, kernel.getNumArguments(), origins);
   for (Operation &op : kernel.getBody().front()) {
     if (auto barrier = dyn_cast<GridBarrierOp>(op)) {

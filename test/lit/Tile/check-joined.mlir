@@ -483,7 +483,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %met: !gr
 }
 func.func @f(%x: tensor<9xf32>) -> tensor<9xf32> {
   %view = tensor.cast %x : tensor<9xf32> to tensor<?xf32>
-  // expected-error @below {{is resident and passes one tensor as operand 0 and as operand 1}}
+  // expected-error @below {{has a kernel that does several launches' work, and passes one tensor as operand 0 and as operand 1}}
   %0:2 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> (0)> (%x, %view) tied [0, -1] zeroed [1] shapes [affine_map<() -> (1)>] resident
     : (tensor<9xf32>, tensor<?xf32>) -> (tensor<9xf32>, tensor<1xi32>)
   return %0#0 : tensor<9xf32>
