@@ -524,8 +524,7 @@ void Engine::queueLayers(const Step &step, const Inputs &inputs) {
         if (greta::Tensor tensor = bindCache(name, layer); tensor.buffer)
           results.push_back(tensor);
     }
-    function.launch(stream, bindAll(function, layer, inputs, from, 0),
-                    results);
+    function.launch(stream, bindAll(function, layer, inputs, from, 0), results);
     if (!c.hasExperts(layer))
       continue;
     queueExperts(step.experts.at(classes.classOf[i]), inputs, layer);
