@@ -363,7 +363,7 @@ def test_metrics(server):
         ({"logit_bias": {str(i): 1 for i in range(513)}}, "'logit_bias' has to be an object of at most 512 tokens"),
         ({"frequency_penalty": 3}, "'frequency_penalty' has to be a number from -2 to 2"),
         ({"response_format": {"type": "xml"}}, "'response_format': 'type' has to be text, json_object or json_schema"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"multipleOf": 2}}}}, "'response_format': 'multipleOf' of a JSON schema is not supported"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}}}, "'response_format': 'not' of a JSON schema is not supported"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "(?=a)"}}}}, "'response_format': 'pattern': a look at what is beside, such as (?=..), is not supported"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {str(i): {} for i in range(300)}}}}}, "more than 256 properties"),
         ({"grammar": "root ::= root"}, "'grammar': one of its rules calls itself before any character"),

@@ -10,6 +10,7 @@
 #include <bitset>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +103,11 @@ GrammarBuilder::Expression integersBetween(GrammarBuilder &builder,
 GrammarBuilder::Expression addBoundNumber(GrammarBuilder &builder,
                                           const nlohmann::ordered_json &schema);
 
+// Multiples of `multipleOf` of a JSON schema within its bounds, in decimals.
+GrammarBuilder::Expression addMultiple(GrammarBuilder &builder,
+                                       const nlohmann::ordered_json &schema,
+                                       bool isWhole);
+
 // These characters stand for themselves between JSON's quotation marks.
 CharacterRanges plainCharacters();
 // The expression has all texts of these characters that are none of `names`.
@@ -126,6 +132,18 @@ GrammarBuilder::Expression uniqueItems(GrammarBuilder &builder,
                                        const std::vector<std::string> &texts,
                                        GrammarBuilder::Expression comma,
                                        int64_t least, int64_t most);
+
+// A name and its value, which may be left out.
+struct ObjectMember {
+  GrammarBuilder::Expression pair;
+  bool isNeeded;
+};
+// `least` to `most` members of an object, at least one, in their order, with
+// commas between; -1: any number. Behind them may be any number of `others`.
+GrammarBuilder::Expression
+objectMembers(GrammarBuilder &builder, const std::vector<ObjectMember> &members,
+              std::optional<GrammarBuilder::Expression> others,
+              GrammarBuilder::Expression comma, int64_t least, int64_t most);
 
 // A JSON schema as a part of a grammar. Its references lead into `root`, which
 // it may be itself.

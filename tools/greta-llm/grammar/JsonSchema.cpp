@@ -2,18 +2,17 @@
 // of some of them: properties come in the order of the schema, and between
 // tokens there is a space, or a line break and some more, or nothing. A keyword
 // that is not known is an error that names it.
-#include "grammar/Grammar.h"
-#include "model/Json.h"
+#include "grammar/Schema.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 namespace greta::llm {
-namespace {
 
 using Expression = GrammarBuilder::Expression;
+
+namespace {
 
 // Keywords that say nothing about a value.
 const std::set<std::string> annotations = {
@@ -26,6 +25,10 @@ const std::map<std::string, std::string> typeOf = {
     {"required", "object"},
     {"items", "array"},
     {"additionalProperties", "object"},
+    {"patternProperties", "object"},
+    {"propertyNames", "object"},
+    {"minProperties", "object"},
+    {"maxProperties", "object"},
     {"prefixItems", "array"},
     {"minItems", "array"},
     {"maxItems", "array"},
@@ -34,33 +37,19 @@ const std::map<std::string, std::string> typeOf = {
     {"maxLength", "string"},
     {"format", "string"},
     {"pattern", "string"},
+    {"multipleOf", "number"},
     {"minimum", "integer"},
     {"maximum", "integer"},
     {"exclusiveMinimum", "integer"},
     {"exclusiveMaximum", "integer"}};
 
-constexpr CharacterRanges::size_type mostNames = 256;
 const OrderedJson none;
-
-[[noreturn]] void wrong(const std::string &what) {
-  throw std::runtime_error(what);
-}
-
-std::string textOf(const OrderedJson &value, const char *key) {
-  if (!value.is_string())
-    wrong(std::string("'") + key + "' has to be a text");
-  return value.get<std::string>();
-}
-
-std::string dumped(const OrderedJson &value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
 
 /// The values that are of a type, or of one of several.
 std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
                                       const OrderedJson &type) {
   if (!values.is_array())
-    wrong("'enum' has to be a list");
+    Schema::wrong("'enum' has to be a list");
   std::vector<OrderedJson> fitting;
   for (const OrderedJson &value : values) {
     auto is = [&](const OrderedJson &name) {
@@ -76,106 +65,7 @@ std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
   return fitting;
 }
 
-class Schema {
-public:
-  Schema(GrammarBuilder &builder, const OrderedJson &root)
-      : b(builder), root(root), space(b.newRule()), hex(hexDigit()) {
-    Expression more = b.repeat(b.characters({{' ', ' '}, {'\t', '\t'}}), 0, 20);
-    b.define(space,
-             b.optional(b.choice(
-                 {b.literal(" "), b.sequence({b.literal("\n"), more})})));
-  }
-
-  Expression value(const OrderedJson &schema) {
-    Expression whole = of(schema);
-    // Rules may name others.
-    while (!pending.empty()) {
-      auto [rule, schema] = pending.back();
-      pending.pop_back();
-      b.define(rule, of(*schema));
-    }
-    return whole;
-  }
-  Expression anyObject() {
-    anyValue();
-    return b.call(objectRule);
-  }
-  Expression anyValue();
-
-private:
-  Expression of(const OrderedJson &schema);
-  Expression ofType(const std::string &type, const OrderedJson &schema);
-  std::vector<std::string> listedTexts(const OrderedJson &schema);
-  Expression ofString(const OrderedJson &schema);
-  Expression ofInteger(const OrderedJson &schema);
-  Expression ofArray(const OrderedJson &schema);
-  Expression ofObject(const OrderedJson &schema);
-  Expression reference(const std::string &pointer);
-
-  Expression w() { return b.call(space); }
-  Expression quoted(Expression inner) {
-    return b.sequence({b.literal("\""), inner, b.literal("\"")});
-  }
-  Expression hexDigit() {
-    return b.characters({{'0', '9'}, {'a', 'f'}, {'A', 'F'}});
-  }
-  Expression digits(int64_t least, int64_t most) {
-    return b.repeat(b.characters({{'0', '9'}}), least, most);
-  }
-  // Four digits behind \\u: any character's but halves of pairs, or a pair.
-  Expression escaped() {
-    auto digit = [&](uint32_t from, uint32_t to) {
-      return b.characters({{from, to}, {from - 'a' + 'A', to - 'a' + 'A'}});
-    };
-    Expression low = b.characters({{'0', '7'}}), d = digit('d', 'd'),
-               high = b.characters({{'8', '9'}, {'a', 'b'}, {'A', 'B'}}),
-               other = b.characters({{'0', '9'},
-                                     {'a', 'c'},
-                                     {'e', 'f'},
-                                     {'A', 'C'},
-                                     {'E', 'F'}});
-    return b.choice({b.sequence({other, hex, hex, hex}),
-                     b.sequence({d, low, hex, hex}),
-                     b.sequence({d, high, hex, hex, b.literal("\\u"), d,
-                                 digit('c', 'f'), hex, hex})});
-  }
-  Expression character();
-  Expression integer() {
-    return b.sequence(
-        {b.optional(b.literal("-")),
-         b.choice({b.literal("0"),
-                   b.sequence({b.characters({{'1', '9'}}), digits(0, 15)})})});
-  }
-  Expression number() {
-    Expression fraction = b.sequence({b.literal("."), digits(1, 16)});
-    Expression exponent = b.sequence(
-        {b.characters({{'e', 'e'}, {'E', 'E'}}),
-         b.optional(b.characters({{'+', '+'}, {'-', '-'}})), digits(1, 2)});
-    return b.sequence({integer(), b.optional(fraction), b.optional(exponent)});
-  }
-  // "[item, item]" and the like.
-  Expression list(const char *open, Expression items, const char *close) {
-    return b.sequence({b.literal(open), w(),
-                       b.optional(b.sequence({items, w()})), b.literal(close)});
-  }
-  Expression separated(Expression item, Expression more) {
-    return b.sequence(
-        {item, b.repeat(b.sequence({b.literal(","), w(), more}), 0, -1)});
-  }
-  Expression pair(Expression key, Expression element) {
-    return b.sequence({key, b.literal(":"), w(), element});
-  }
-  static int64_t numberOf(const OrderedJson &schema, const char *key,
-                          int64_t otherwise);
-
-  GrammarBuilder &b;
-  const OrderedJson &root;
-  const int32_t space;
-  const Expression hex;
-  int32_t valueRule = -1, objectRule = -1, characterRule = -1;
-  std::map<std::string, int32_t> references;
-  std::vector<std::pair<int32_t, const OrderedJson *>> pending;
-};
+} // namespace
 
 int64_t Schema::numberOf(const OrderedJson &schema, const char *key,
                          int64_t otherwise) {
@@ -307,12 +197,17 @@ Expression Schema::of(const OrderedJson &schema) {
   return b.choice(std::move(ways));
 }
 
-/// The texts of a schema's values, each value once; a schema that does not list
-/// them is an error.
-std::vector<std::string> Schema::listedTexts(const OrderedJson &schema) {
+const OrderedJson &Schema::behindLinks(const OrderedJson &schema) {
   const OrderedJson *at = &schema;
   for (int links = 0; links < 8 && at->contains("$ref"); ++links)
     at = &schemaAt(root, textOf(at->at("$ref"), "$ref"));
+  return *at;
+}
+
+/// The texts of a schema's values, each value once; a schema that does not list
+/// them is an error.
+std::vector<std::string> Schema::listedTexts(const OrderedJson &schema) {
+  const OrderedJson *at = &behindLinks(schema);
   const OrderedJson &type = at->contains("type") ? at->at("type") : none;
   OrderedJson values = {true, false, nullptr};
   if (at->contains("enum"))
@@ -351,6 +246,8 @@ Expression Schema::ofType(const std::string &type, const OrderedJson &schema) {
   if (type == "integer")
     return ofInteger(schema);
   if (type == "number") {
+    if (schema.contains("multipleOf"))
+      return addMultiple(b, schema, /*isWhole=*/false);
     for (const char *key :
          {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
       if (schema.contains(key))
@@ -384,6 +281,8 @@ Expression Schema::ofString(const OrderedJson &schema) {
 }
 
 Expression Schema::ofInteger(const OrderedJson &schema) {
+  if (schema.contains("multipleOf"))
+    return addMultiple(b, schema, /*isWhole=*/true);
   constexpr int64_t largest = 1'000'000'000'000'000 - 1;
   bool isBound = false;
   int64_t least = -largest, most = largest;
@@ -453,73 +352,6 @@ Expression Schema::ofArray(const OrderedJson &schema) {
                : list("[", items, "]");
 }
 
-Expression Schema::ofObject(const OrderedJson &schema) {
-  static const OrderedJson nothing = OrderedJson::object(),
-                           nobody = OrderedJson::array();
-  const OrderedJson &properties =
-      schema.contains("properties") ? schema["properties"] : nothing;
-  const OrderedJson &required =
-      schema.contains("required") ? schema["required"] : nobody;
-  if (!properties.is_object() || !required.is_array())
-    wrong("'properties' has to be an object, and 'required' a list");
-  if (properties.size() > mostNames)
-    wrong("an object of a JSON schema has more than 256 properties");
-  std::set<std::string> needed;
-  for (const OrderedJson &name : required) {
-    if (!name.is_string() || !properties.contains(name.get<std::string>()))
-      wrong("'required' names something that 'properties' does not");
-    needed.insert(name.get<std::string>());
-  }
-  // Others are allowed where the schema says so, or says nothing at all.
-  bool isOpen = schema.contains("additionalProperties")
-                    ? schema["additionalProperties"] != false
-                    : properties.empty();
-  std::vector<std::string> names;
-  for (const auto &[name, value] : properties.items())
-    names.push_back(name);
-  if (names.empty() && !schema.contains("additionalProperties"))
-    return anyObject();
-
-  // The properties that may follow property i: `after` others, or as the first.
-  Expression comma = b.sequence({b.literal(","), w()});
-  Expression after = b.empty(), first = b.empty();
-  bool needsNone = true;
-  if (isOpen) {
-    const OrderedJson &kind = schema["additionalProperties"];
-    int32_t rule = b.newRule();
-    b.define(rule, of(kind));
-    Expression key = names.empty() ? quoted(b.repeat(character(), 0, -1))
-                                   : quoted(otherNames(b, names));
-    Expression one = pair(key, b.call(rule));
-    after = b.repeat(b.sequence({comma, one}), 0, -1);
-    first = separated(one, one);
-  } else {
-    first = b.choice({});
-  }
-  auto shared = [&](Expression expression) {
-    int32_t rule = b.newRule();
-    b.define(rule, expression);
-    return b.call(rule);
-  };
-  for (size_t i = names.size(); i-- > 0;) {
-    Expression one =
-        shared(pair(b.literal(dumped(names[i])), of(properties[names[i]])));
-    Expression rest = shared(after), with = b.sequence({one, rest});
-    bool isNeeded = needed.count(names[i]) != 0;
-    first = isNeeded ? with : b.choice({with, first});
-    after = b.sequence({comma, with});
-    if (!isNeeded)
-      after = b.choice({after, rest});
-    needsNone = needsNone && !isNeeded;
-  }
-  first = shared(first);
-  return needsNone
-             ? list("{", first, "}")
-             : b.sequence({b.literal("{"), w(), first, w(), b.literal("}")});
-}
-
-} // namespace
-
 bool isAnnotation(const std::string &keyword) {
   return annotations.count(keyword) != 0;
 }
@@ -528,7 +360,7 @@ const OrderedJson &schemaAt(const OrderedJson &root,
                             const std::string &pointer) {
   if (pointer.empty() || pointer[0] != '#' ||
       (pointer.size() > 1 && pointer[1] != '/'))
-    wrong("'$ref' has to begin with #, for the schema itself");
+    Schema::wrong("'$ref' has to begin with #, for the schema itself");
   const OrderedJson *at = &root;
   for (size_t begin = 2; begin <= pointer.size();) {
     size_t end = std::min(pointer.find('/', begin), pointer.size());
@@ -539,7 +371,7 @@ const OrderedJson &schemaAt(const OrderedJson &root,
       else
         name += pointer[i];
     if (!at->is_object() || !at->contains(name))
-      wrong("'$ref' names something that is not there");
+      Schema::wrong("'$ref' names something that is not there");
     at = &(*at)[name];
     begin = end + 1;
   }

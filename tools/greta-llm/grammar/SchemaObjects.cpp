@@ -1,0 +1,147 @@
+// SchemaObjects.cpp: objects of JSON schemas. In: the schema of one. Out: an
+// expression of the objects that it allows, or of some of them: listed members
+// come in the order of the schema, and others behind them.
+#include "grammar/Schema.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace greta::llm {
+
+using Expression = GrammarBuilder::Expression;
+
+static const OrderedJson nothing = OrderedJson::object(),
+                         nobody = OrderedJson::array();
+constexpr size_t mostProperties = 256;
+
+static const OrderedJson &partOf(const OrderedJson &schema, const char *key,
+                                 const OrderedJson &otherwise) {
+  return schema.contains(key) ? schema[key] : otherwise;
+}
+
+/// The listed members of an object. `allowed`: a schema of names lists these.
+std::vector<ObjectMember>
+Schema::membersOf(const OrderedJson &schema,
+                  const std::set<std::string> *allowed) {
+  const OrderedJson &properties = partOf(schema, "properties", nothing),
+                    &required = partOf(schema, "required", nobody);
+  if (!properties.is_object() || !required.is_array())
+    wrong("'properties' has to be an object, and 'required' a list");
+  if (properties.size() > mostProperties)
+    wrong("an object of a JSON schema has more than 256 properties");
+  std::set<std::string> needed;
+  for (const OrderedJson &name : required) {
+    if (!name.is_string() || !properties.contains(name.get<std::string>()))
+      wrong("'required' names something that 'properties' does not");
+    needed.insert(name.get<std::string>());
+  }
+  std::vector<ObjectMember> members;
+  for (const auto &[name, value] : properties.items()) {
+    int32_t rule = b.newRule();
+    std::string text = dumped(name);
+    bool may = !allowed || allowed->count(text) != 0;
+    b.define(rule, may ? pair(b.literal(text), of(value)) : b.choice({}));
+    members.push_back({b.call(rule), needed.count(name) != 0});
+  }
+  return members;
+}
+
+/// A member beside the listed ones.
+Expression Schema::othersOf(const OrderedJson &schema,
+                            const std::set<std::string> *allowed) {
+  std::vector<std::string> names;
+  for (const auto &[name, value] :
+       partOf(schema, "properties", nothing).items())
+    names.push_back(name);
+  const OrderedJson *kind = schema.contains("additionalProperties")
+                                ? &schema["additionalProperties"]
+                                : nullptr;
+  Expression key;
+  if (schema.contains("patternProperties")) {
+    const OrderedJson &patterns = schema["patternProperties"];
+    if (!patterns.is_object() || patterns.size() != 1 || !names.empty() ||
+        schema.contains("propertyNames"))
+      wrong("'patternProperties' of a JSON schema is supported for one pattern "
+            "without 'properties' and 'propertyNames'");
+    key = quoted(addPattern(b, patterns.begin().key(), character()));
+    kind = &patterns.begin().value();
+  } else if (allowed) {
+    std::set<std::string> texts = *allowed;
+    for (const std::string &name : names)
+      texts.erase(dumped(name));
+    key = b.oneOf({texts.begin(), texts.end()});
+  } else if (schema.contains("propertyNames")) {
+    const OrderedJson &named = behindLinks(schema["propertyNames"]);
+    if (!names.empty())
+      wrong("'propertyNames' beside 'properties' in a JSON schema is supported "
+            "for names of 'enum' and 'const'");
+    OrderedJson text = named;
+    if (text.is_object() && !text.contains("type"))
+      text["type"] = "string";
+    if (!text.is_object() || text["type"] != "string")
+      wrong("'propertyNames' of a JSON schema is supported for texts of one "
+            "form, 'enum' and 'const'");
+    key = of(text);
+  } else {
+    key = quoted(names.empty() ? b.repeat(character(), 0, -1)
+                               : otherNames(b, names));
+  }
+  int32_t rule = b.newRule();
+  b.define(rule, kind ? of(*kind) : anyValue());
+  return pair(key, b.call(rule));
+}
+
+Expression Schema::ofObject(const OrderedJson &schema) {
+  auto says = [&](const char *key) { return schema.contains(key); };
+  if (!says("properties") && !says("required") &&
+      !says("additionalProperties") && !says("patternProperties") &&
+      !says("propertyNames") && !says("minProperties") &&
+      !says("maxProperties"))
+    return anyObject();
+  bool isListed = !partOf(schema, "properties", nothing).empty();
+  // Others are allowed where the schema says so, or says nothing at all.
+  bool isOpen = schema.contains("patternProperties") ||
+                (schema.contains("additionalProperties")
+                     ? schema["additionalProperties"] != false
+                     : !isListed);
+  int64_t least = numberOf(schema, "minProperties", 0),
+          most = numberOf(schema, "maxProperties", -1);
+  if (most >= 0 && least > most)
+    wrong("'minProperties' is more than 'maxProperties'");
+  std::optional<std::set<std::string>> allowed;
+  if (schema.contains("propertyNames")) {
+    const OrderedJson &named = behindLinks(schema["propertyNames"]);
+    if (named.contains("enum") || named.contains("const")) {
+      allowed.emplace();
+      for (const OrderedJson &name : named.contains("enum")
+                                         ? named["enum"]
+                                         : OrderedJson::array({named["const"]}))
+        if (name.is_string())
+          allowed->insert(dumped(name));
+    } else if (isListed && !isOpen) {
+      wrong("'propertyNames' beside 'properties' in a JSON schema is supported "
+            "for names of 'enum' and 'const'");
+    }
+  }
+  const auto *names = allowed ? &*allowed : nullptr;
+  std::vector<ObjectMember> members = membersOf(schema, names);
+  bool isNone = least == 0 && std::none_of(members.begin(), members.end(),
+                                           [](const ObjectMember &member) {
+                                             return member.isNeeded;
+                                           });
+  if (isNone && most == 0)
+    return b.sequence({b.literal("{"), w(), b.literal("}")});
+  std::optional<Expression> others;
+  if (isOpen)
+    others = othersOf(schema, names);
+  int32_t rule = b.newRule();
+  b.define(rule,
+           objectMembers(b, members, others, b.sequence({b.literal(","), w()}),
+                         std::max<int64_t>(least, 1), most));
+  Expression some = b.call(rule);
+  return isNone ? list("{", some, "}")
+                : b.sequence({b.literal("{"), w(), some, w(), b.literal("}")});
+}
+
+} // namespace greta::llm
