@@ -18,14 +18,16 @@ from test_llm import LIMITS, TARGETS, llm
 FOLDER = pathlib.Path(os.environ.get("GRETA_LLM_PEER") or pathlib.Path(__file__).with_name("peer"))
 CASES = json.loads((FOLDER / "logits.json").read_text())["cases"]
 # llama.cpp's logits of a model do not depend on a device, so each case runs on one: gfx942, whose kernels are compiled and run in a third of the time that lavapipe takes
-# for shaders it has not seen. The model that enlarges roundings (limit_of) stays on lavapipe: its f16 logits token by token are off by 0.0205 of a row's largest on
-# gfx942. Kernels of every device are test_llm.py's. GRETA_TEST_WHOLE=1: every case on every device.
-ON_VULKAN = ("blocks-q5_k",)
+# for shaders it has not seen. Kernels of every device are test_llm.py's. GRETA_TEST_WHOLE=1: every case on every device.
+# This token's logits are left out: they enlarge relative changes of the model's numbers by 36, where the other recorded rows enlarge them by less than 3
+# (test_the_row_that_is_left_out). So it shows roundings: on gfx942 it is off by 0.0205 of its largest in f16, the others by 0.0006.
+LEFT_OUT = {"blocks-q5_k": 11}
 
 
-def off(got, want, largest):
+def off(got, want, largest, name=None):
     """Relative to a row's largest logit."""
-    return (np.abs(got - np.array(want)).max(axis=1) / np.array(largest)).max()
+    kept = [row != LEFT_OUT.get(name) for row in peer_logits.ROWS]
+    return (np.abs(got - np.array(want)).max(axis=1) / np.array(largest))[kept].max()
 
 
 def limit_of(name, device, batch):
@@ -35,12 +37,7 @@ def limit_of(name, device, batch):
     if name in peer_logits.SEEDED and not name.startswith("blocks"):
         # Roundings of layers add up like a random walk; other tests' models have two.
         return LIMITS["f32"][0] * max(1, peer_logits.architecture(name).layers / 2) ** 0.5
-    # The random blocks of q5_k make a model that enlarges roundings: llama.cpp's own f32 is ten times as far from float64 there as in the others.
-    return LIMITS["packed f16" if device == "vulkan" and batch else "f16"][0] * (3 if name == "blocks-q5_k" else 1)
-
-
-def devices_of(name):
-    return list(TARGETS) if WHOLE else ["vulkan" if name in ON_VULKAN else "sim:gfx942"]
+    return LIMITS["packed f16" if device == "vulkan" and batch else "f16"][0]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +60,7 @@ def package_of(tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize("device, name", [(device, name) for name in CASES for device in devices_of(name)])
+@pytest.mark.parametrize("device, name", [(device, name) for name in CASES for device in (TARGETS if WHOLE else ["sim:gfx942"])])
 def test_logits(tmp_path, package_of, device, name):
     case, path, out = CASES[name], FOLDER / f"{name}.gguf", tmp_path / "logits.npy"
     if name in peer_logits.SEEDED:
@@ -76,7 +73,7 @@ def test_logits(tmp_path, package_of, device, name):
         ran = llm("logits", package, path, f"--device={device}", f"--batch={batch}", "--tokens=" + ",".join(map(str, peer_logits.TOKENS)), "-o", out, "-q")
         assert ran.returncode == 0, ran.stderr
         _, got = peer_logits.sample(np.load(out).astype(np.float64))
-        assert off(got, case["logits"], case["largest"]) <= limit_of(name, device, batch)
+        assert off(got, case["logits"], case["largest"], name) <= limit_of(name, device, batch)
 
 
 def test_what_the_limits_reject():
@@ -92,3 +89,15 @@ def test_what_the_limits_reject():
     assert of(dataclasses.replace(a, theta=2 * a.theta), weights) > 2 * limit
     assert of(dataclasses.replace(a, rotated=0.5), weights) > 10 * limit
     assert of(a, weights | {"output.weight": 1.01 * weights["output.weight"]}) > limit
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_the_row_that_is_left_out(tmp_path, name):
+    """By the definition in NumPy: changes of all numbers by 1e-7 of themselves change its logits ten times as much as those of the rows that are compared."""
+    a = peer_logits.architecture(peer_logits.SEEDED[name][0])
+    weights = models.write_gguf(tmp_path / "m.gguf", a, models.random_weights(a), peer_logits.SEEDED[name][1], peer_logits.metadata(a))
+    rng, right = np.random.default_rng(1), models.logits(a, weights, peer_logits.TOKENS)
+    changed = [models.logits(a, {key: w * (1 + 1e-7 * rng.standard_normal(w.shape)) for key, w in weights.items()}, peer_logits.TOKENS) for _ in range(3)]
+    largest = np.abs(right).max(axis=1)
+    enlarged = {row: max(np.abs(other[row] - right[row]).max() for other in changed) / largest[row] / 1e-7 for row in peer_logits.ROWS}
+    assert enlarged.pop(LEFT_OUT[name]) > 10 * max(enlarged.values())
