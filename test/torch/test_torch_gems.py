@@ -13,16 +13,13 @@ pytestmark = [
 ]
 
 
-def put(torch, x, *tensors):
-    return x.index_put_(tensors[:-1], tensors[-1], accumulate=True)
-
-
 # Operator: cases of a function and its tensors.
 CASES = {
     "_unique2": [
         (lambda torch, x: torch.unique(x, return_inverse=True, return_counts=True), lambda torch, draw: [draw(9, (5, 7)).float() - 4]),
         (lambda torch, x: torch.unique(x), lambda torch, draw: [draw(2, (11,)).bool()]),
         (lambda torch, x: torch.unique(x, return_counts=True), lambda torch, draw: [draw(700, (9000,))]),
+        (lambda torch, x: torch.unique(x, return_inverse=True, return_counts=True), lambda torch, draw: [draw(40000, (70001,))]),
     ],
     "unique_consecutive": [
         (lambda torch, x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), lambda torch, draw: [draw(3, (4, 9)).to(torch.bfloat16)]),
@@ -34,25 +31,10 @@ CASES = {
         (lambda torch, x, w: torch.bincount(x, w), lambda torch, draw: [draw(7, (200,)), draw(50, (200,)).float() / 4]),
         (lambda torch, x, w: torch.bincount(x, w), lambda torch, draw: [draw(7, (200,)), draw(50, (200,))]),
     ],
-    "_index_put_impl_": [
-        (put, lambda torch, draw: [draw(9, (5, 6)), draw(10, (40,)) - 5, draw(12, (40,)) - 6, draw(1 << 40, (40,))]),
-        (put, lambda torch, draw: [draw(9, (5, 6)).T, draw(6, (3, 4)), draw(9, (5,))]),
-        (lambda torch, x, i, y: x.index_add(1, i, y, alpha=3), lambda torch, draw: [draw(9, (5, 6)), draw(6, (7,)), draw(9, (5, 7))]),
-        (put, lambda torch, draw: [draw(9, (5,)), draw(2, (5,)).bool(), torch.tensor(-3)]),
-    ],
     "repeat_interleave.Tensor": [
         (lambda torch, x, n: x.repeat_interleave(n, 0), lambda torch, draw: [draw(99, (5, 2)), draw(4, (5,))]),
         (lambda torch, n: torch.repeat_interleave(n), lambda torch, draw: [draw(70, (9,)).int()]),
         (lambda torch, n: torch.repeat_interleave(n[::2]), lambda torch, draw: [draw(7, (9,))]),
-    ],
-    "scatter.src_out": [
-        (lambda torch, x, i, y: x.scatter(1, i, y), lambda torch, draw: [draw(1 << 60, (5, 6)), torch.tensor([[3, 0], [5, 1]], dtype=torch.int32), draw(1 << 60, (3, 4))]),
-        (lambda torch, x, i, y: x.T.scatter_(0, i, y), lambda torch, draw: [draw(2, (5, 6)).bool(), torch.tensor([[3, 0], [5, 1]]), draw(2, (2, 2)).bool()]),
-    ],
-    "scatter_reduce.two_out": [
-        (lambda torch, x, i, y: x.scatter_add(0, i, y), lambda torch, draw: [draw(9, (3, 6)), draw(3, (8, 6)), draw(1 << 40, (8, 6))]),
-        (lambda torch, x, i, y: x.scatter_reduce(1, i, y, "sum", include_self=False), lambda torch, draw: [draw(9, (3, 6)), draw(6, (3, 4)), draw(9, (3, 5))]),
-        (lambda torch, x, i, y: x.scatter_reduce_(-1, i, y, "sum"), lambda torch, draw: [draw(9, (3,)), draw(3, (8,)), draw(9, (8,))]),
     ],
     "_upsample_bicubic2d_aa.out": [
         (lambda torch, x: torch.nn.functional.interpolate(x, size=(5, 6), mode="bicubic", antialias=True), lambda torch, draw: [draw(99, (2, 1, 12, 10)) / 99]),
@@ -85,11 +67,7 @@ def test_operators(rdna, name, number):
     "function, message",
     (
         (lambda torch, x: torch.bincount(x - 1), "non-negative"),
-        (lambda torch, x: x.scatter(0, x + 1, x), "out of bounds"),
-        (lambda torch, x: x.scatter_add(0, x - 1, x), "out of bounds"),
-        (lambda torch, x: x.index_put_((x + 1,), x, accumulate=True), "out of"),
         (lambda torch, x: torch.repeat_interleave(x - 1), "negative"),
-        (lambda torch, x: x.index_add(0, x - 1, x), "out of bounds"),
     ),
 )
 def test_indices_out_of_range_are_errors(rdna, function, message):
@@ -105,8 +83,6 @@ def test_indices_out_of_range_are_errors(rdna, function, message):
     (
         lambda torch, x: torch.bincount(x > 1),
         lambda torch, x: torch.repeat_interleave(x, output_size=9),
-        lambda torch, x: x.view(2, 2).index_put_((x.new_ones(2, 1).bool(),), x[0], accumulate=True),
-        lambda torch, x: x.index_put_((x > 0,), x, accumulate=True),
     ),
 )
 def test_what_is_wrong_is_an_error(rdna, function):
@@ -116,18 +92,6 @@ def test_what_is_wrong_is_an_error(rdna, function):
     for device in ("cpu", "rdna"):
         with pytest.raises((RuntimeError, IndexError)):
             function(torch, torch.arange(4, device=device))
-
-
-def test_the_library_scatters_to_what_has_gaps(rdna):
-    """Its own clone has none."""
-    torch = rdna
-    from greta.torch import _gems
-
-    x, index, y = torch.arange(30).view(5, 6), torch.tensor([[3, 0, 1]]), torch.arange(3).view(1, 3)
-    there = x.to("rdna")[:, ::2]
-    out = torch.empty(5, 3, dtype=torch.int64, device="rdna")
-    _gems.run(torch.ops.aten.scatter.src_out, (there, 0, index.to("rdna"), y.to("rdna")), {"out": out})
-    assert torch.equal(out.cpu(), x[:, ::2].scatter(0, index, y))
 
 
 def test_what_the_library_does_not_order_runs_on_the_cpu(rdna):

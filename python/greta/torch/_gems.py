@@ -24,7 +24,6 @@ from ._operators import reaches_far
 
 VERSION = "5.0.2"  # the tests' (test/requirements-libraries.txt): what is sent elsewhere below is what this one gets wrong
 aten = torch.ops.aten
-_MOST_SORTED = 1 << 15  # elements of a row that the device sorts
 _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 _lock = threading.RLock()
 
@@ -99,7 +98,7 @@ def _no_indices(x: torch.Tensor) -> torch.Tensor:
 
 
 def _unique(ops: Any, self: torch.Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    if not 0 < self.numel() <= _MOST_SORTED or self.is_complex():
+    if self.numel() == 0 or self.is_complex():
         return NotImplemented
     found = ops._unique2(self, sorted, return_inverse, return_counts)
     return tuple(_no_indices(self) if one is None else one for one in found)
@@ -124,48 +123,12 @@ def _bincount(ops: Any, self: torch.Tensor, weights: torch.Tensor | None = None,
     return bincount(self.long(), weights, minlength)
 
 
-def _index_put(ops: Any, self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
-    """Sums of i64, which Inductor has no atomics for."""
-    places = [(index, size) for size, index in zip(self.shape, indices) if index is not None]
-    if not accumulate or not self.dtype == values.dtype == torch.int64 or self.numel() == 0 or not places or len(indices) > self.dim():
-        return NotImplemented
-    if any(index.dtype not in (torch.int32, torch.int64) or index.numel() == 0 or not _are_within(index, -size, size) for index, size in places):
-        return NotImplemented
-    # The library leaves out what a negative index names.
-    positive = [None if index is None else torch.where(index < 0, index + size, index).long() for size, index in zip(self.shape, indices)]
-    return ops.index_put_(self, positive, values, True)
-
-
 def _repeat(ops: Any, repeats: torch.Tensor, *, output_size: int | None = None) -> Any:
     if repeats.dim() != 1 or repeats.numel() == 0 or repeats.dtype not in (torch.int32, torch.int64) or not _are_within(repeats, 0, 1 << 31):
         return NotImplemented
     if output_size is not None and output_size != repeats.sum().item():
         return NotImplemented
     return ops.repeat_interleave_tensor(repeats.contiguous())
-
-
-def _scatter(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, *, out: torch.Tensor) -> Any:
-    """Inductor has no scatter of i64 and bool, as it has no sums of them."""
-    return _scatter_by(ops, self, dim, index, src, out, None)
-
-
-def _scatter_sum(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
-    if reduce != "sum" or self.dtype != torch.int64:
-        return NotImplemented
-    return _scatter_by(ops, self if include_self else self.scatter(dim, index, 0), dim, index, src, out, "add")
-
-
-def _scatter_by(ops: Any, self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, out: torch.Tensor, reduce: str | None) -> Any:
-    shapes = self.shape, index.shape, src.shape, out.shape
-    if not -self.dim() <= dim < self.dim() or len({len(one) for one in shapes}) > 1 or index.numel() == 0 or self.numel() == 0 or out.shape != self.shape:
-        return NotImplemented
-    along = dim % self.dim()
-    if any(size > src.shape[place] or (place != along and size > self.shape[place]) for place, size in enumerate(index.shape)):
-        return NotImplemented
-    if not _are_within(index, 0, self.shape[along]) or not self.dtype == src.dtype == out.dtype:
-        return NotImplemented
-    # The library scatters to a clone by the strides of the tensor itself, which are the clone's where no element is left out.
-    return out.copy_(ops.scatter(self.contiguous(), along, index.long(), src, reduce))
 
 
 def _shrink(ops: Any, self: torch.Tensor, size: Any, align_corners: bool, scales_h: float | None = None, scales_w: float | None = None, *, out: torch.Tensor) -> Any:
@@ -180,9 +143,6 @@ TAKEN: dict[Any, Callable[..., Any]] = {
     aten._unique2.default: _unique,
     aten.unique_consecutive.default: _unique_consecutive,
     aten.bincount.default: _bincount,
-    aten._index_put_impl_.default: _index_put,
     aten.repeat_interleave.Tensor: _repeat,
-    aten.scatter.src_out: _scatter,
-    aten.scatter_reduce.two_out: _scatter_sum,
     aten._upsample_bicubic2d_aa.out: _shrink,
 }

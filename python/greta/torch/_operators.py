@@ -1,4 +1,4 @@
-"""Operators that have kernels of their own: sequences, `nonzero`, sorts; and those by way of others."""
+"""Operators that have kernels of their own: sequences and `nonzero`; and those by way of others."""
 
 from __future__ import annotations
 
@@ -161,56 +161,6 @@ def _eye_square(n: int, *, out: torch.Tensor) -> Any:
 #
 
 
-# The type that sums at indices are computed in: in narrow types they would be rounded at each addition, in any order, and a sum of bool says whether one is true.
-_SUMMED = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.bool: torch.int32}
-
-
-def _without_masks(self: torch.Tensor, indices: Any) -> list[torch.Tensor | None] | None:
-    """The indices, in which a mask is the places where it is true; None where a mask does not fit."""
-    places: list[torch.Tensor | None] = []
-    for one in indices:
-        if one is None or one.dtype not in (torch.bool, torch.uint8):
-            places.append(one)
-        elif one.dim() and one.shape == self.shape[len(places) : len(places) + one.dim()]:
-            places += one.nonzero().unbind(1)
-        else:
-            return None
-    return places
-
-
-@implements(aten.index.Tensor_out)
-def _index(self: torch.Tensor, indices: Any, *, out: torch.Tensor) -> Any:
-    places = _without_masks(self, indices)
-    return NotImplemented if places is None else _eager.run(aten.index.Tensor_out, (self, places), {"out": out})
-
-
-@implements(aten._index_put_impl_.default)
-def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulate: bool = False, unsafe: bool = False) -> Any:
-    indices = _without_masks(self, indices)
-    if indices is None:
-        return NotImplemented
-    if not accumulate or self.dtype not in _SUMMED:
-        return _eager.run(aten.index_put_.default, (self, indices, values, accumulate), {})
-    kind = _SUMMED[self.dtype]
-    return self.copy_(self.to(kind).index_put_(indices, values.to(kind), accumulate=True))
-
-
-@implements(aten.index_add.out)
-def _index_add(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: Any = 1, out: torch.Tensor) -> Any:
-    if self.dtype == torch.bfloat16 and self.dtype == source.dtype == out.dtype:
-        return out.resize_(self.shape).copy_(self.float().index_add(dim, index, source.float(), alpha=alpha))
-    # Inductor counts negative indices from the end; here they are errors, as those behind the end are.
-    index = torch.where(index < 0, self.shape[dim] if self.dim() else 1, index)
-    return _eager.run(aten.index_add.out, (self, dim, index, source), {"alpha": alpha, "out": out})
-
-
-@implements(aten.scatter_reduce.two_out)
-def _scatter_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
-    if reduce != "sum" or not self.dtype == src.dtype == out.dtype == torch.bool:
-        return NotImplemented
-    return out.resize_(self.shape).copy_(self.int().scatter_reduce(dim, index, src.int(), reduce, include_self=include_self))
-
-
 @implements(aten._cummax_helper.default)
 def _cummax(self: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, dim: int) -> Any:
     return _cumulative(aten.cummax.default, self, values, indices, dim)
@@ -278,17 +228,6 @@ def _equal(self: torch.Tensor, other: torch.Tensor) -> Any:
     return self.shape == other.shape and bool((self == other).all().item())
 
 
-@implements(aten.topk.values)
-def _topk(self: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
-    if self.dim() == 0 or not 0 <= k <= self.shape[dim]:
-        return NotImplemented
-    all, places = self.sort(dim=dim, descending=largest, stable=True)
-    shape = all.narrow(dim, 0, k).shape
-    values.resize_(shape).copy_(all.narrow(dim, 0, k))
-    indices.resize_(shape).copy_(places.narrow(dim, 0, k))
-    return values, indices
-
-
 @implements(aten.nonzero_static.default)
 def _nonzero_static(self: torch.Tensor, *, size: int, fill_value: int = -1) -> Any:
     found = _nonzero(self)
@@ -297,50 +236,6 @@ def _nonzero_static(self: torch.Tensor, *, size: int, fill_value: int = -1) -> A
     out = torch.full((size, self.dim()), fill_value, dtype=torch.int64, device=self.device)
     out[: min(size, found.shape[0])] = found[:size]
     return out
-
-
-@triton.jit(do_not_specialize=["n"])
-def rank_sort_kernel(values, indices, x, n, DESCENDING: tl.constexpr, BLOCK: tl.constexpr):
-    """Every element of a row counts those that come before it, which is its place; NaN is the largest, and equal elements keep their order."""
-    row = tl.program_id(1).to(tl.int64) * n
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    own = tl.load(x + row + i, mask=i < n, other=0)
-    key = own.to(tl.float32) if own.dtype.is_floating() and own.dtype.primitive_bitwidth < 32 else own
-    place = tl.zeros((BLOCK,), tl.int32)
-    for start in range(0, n, BLOCK):
-        j = start + tl.arange(0, BLOCK)
-        other = tl.load(x + row + j, mask=j < n, other=0).to(key.dtype)
-        a, b = key[:, None], other[None, :]
-        isEqual = (a == b) | ((a != a) & (b != b))
-        if DESCENDING:
-            comes = (b > a) | ((b != b) & (a == a))
-        else:
-            comes = (b < a) | ((a != a) & (b == b))
-        comes = (comes | (isEqual & (j[None, :] < i[:, None]))) & (j[None, :] < n)
-        place += tl.sum(comes.to(tl.int32), 1)
-    tl.store(values + row + place, own, mask=i < n)
-    tl.store(indices + row + place, i.to(tl.int64), mask=i < n)
-
-
-@implements(aten.sort.values_stable)
-def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False, values: torch.Tensor, indices: torch.Tensor) -> Any:
-    """Rows of up to 32,768 elements by one kernel. Inductor sorts up to 512, and where their number is not fixed it calls this operator."""
-    if self.dtype == torch.bool:
-        found, places = self.to(torch.uint8).sort(dim=dim, descending=descending, stable=True)
-        values.resize_(self.shape).copy_(found)
-        indices.resize_(self.shape).copy_(places)
-        return values, indices
-    n = self.shape[dim] if self.dim() else 1
-    if self.dim() == 0 or not 0 < n <= 1 << 15 or not 0 < self.numel() // n <= MOST_PROGRAMS or self.dtype not in TYPES:
-        return NotImplemented
-    rows = self.movedim(dim, -1).contiguous()
-    found, places = torch.empty_like(rows), torch.empty(rows.shape, dtype=torch.int64, device=rows.device)
-    block = 64
-    with torch.rdna.device(self.device):
-        rank_sort_kernel[(triton.cdiv(n, block), rows.numel() // n)](found, places, rows, n, DESCENDING=descending, BLOCK=block)
-    values.resize_(self.shape).copy_(found.movedim(-1, dim))
-    indices.resize_(self.shape).copy_(places.movedim(-1, dim))
-    return values, indices
 
 
 #
