@@ -197,6 +197,26 @@ def test_dynamic_shapes_compile_once(rdna):
     assert counter.frame_count == 1
 
 
+def test_sizes_of_a_compiled_function_grow(rdna):
+    """Blocks are not those of the first sizes, of which lavapipe has not enough workgroups for the last, and nothing is compiled again."""
+    torch = rdna
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("inductor")
+    for function, sizes in (
+        (lambda x: (x.sin() + 1) * x, ((10,), (11,), (3_000_001,), (12,))),
+        (lambda x: (x.t() + 1).contiguous(), ((5, 7), (3, 9), (11, 70_001), (90_001, 3))),
+        (lambda x: (x * 2).sum(0), ((5, 7), (3, 9), (4, 300_001), (90_001, 3))),
+    ):
+        torch._dynamo.reset()
+        counter.clear()
+        compiled = torch.compile(function, backend=counter, dynamic=True)
+        for shape in sizes:
+            x = torch.rand(shape, generator=torch.Generator().manual_seed(0))
+            torch.testing.assert_close(compiled(x.to("rdna")).cpu(), function(x), rtol=1e-4, atol=1e-5)
+        assert counter.frame_count == 1
+
+
 def test_other_processes_find_what_is_compiled(alone, tmp_path):
     """A second process with the same cache compiles nothing: no file is added."""
     pytest.importorskip("torch")

@@ -177,8 +177,8 @@ def _loose_kind(tensor: torch.Tensor) -> Any:
 def _is_large(tensors: Sequence[torch.Tensor]) -> bool:
     """Whether the tensors, broadcast to each other, have more than 2^17 elements.
 
-    Inductor chooses a block's size by the sizes that a function for all sizes is compiled with: of 10 elements it makes blocks of 4, of which 300,000 elements
-    would need more than the 65,535 workgroups that a driver may take. So large tensors have functions of their own, whose blocks have 1,024 elements."""
+    Inductor divides a sum among workgroups by the sizes that a function for all sizes is compiled with: the sum of 10 elements is the work of one, and so would be that of
+    a million. So large tensors have functions of their own."""
     sizes = itertools.zip_longest(*(reversed(tensor.shape) for tensor in tensors), fillvalue=1)
     return math.prod(max(size) for size in sizes) > 1 << 17
 
@@ -220,7 +220,7 @@ def _decompositions() -> dict[Any, Any]:
 
 
 def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, sizes: str) -> Callable[[list[Any]], Any]:
-    """`sizes`: those of the arguments alone where it is empty; all sizes otherwise, and functions of another word have other blocks."""
+    """`sizes`: those of the arguments alone where it is empty; all sizes otherwise, and functions of another word divide sums otherwise."""
     from torch._dynamo.source import ConstantSource
     from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config

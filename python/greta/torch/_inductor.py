@@ -6,8 +6,10 @@ devices without a hook, and are changed here: GPU_TYPES (what is_gpu and get_gpu
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -23,6 +25,8 @@ from ._device import NAME, target_of
 from ._imports import after_import
 
 _CHECKED_WITH = ("2.11", "2.13")  # the versions whose private places are changed here
+# The least size that blocks are chosen for where a dim may have any size: of pointwise work and reductions of short rows, of the rest of what a longer reduction computes, and of its rows.
+_LEAST, _LEAST_RESULTS, _LEAST_REDUCED = 1 << 17, 1 << 15, 1 << 8
 
 
 def register() -> None:
@@ -147,7 +151,7 @@ def _register_code_generation(compile_fx: Any) -> None:
         _graphs.register(compile_fx, cudagraph_utils)
     from torch._inductor.decomposition import decompositions
     from torch._inductor.codegen.common import DeviceOpOverrides, register_backend_for_device, register_device_op_overrides
-    from torch._inductor.codegen.triton import TritonScheduling
+    from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
 
@@ -169,9 +173,32 @@ def _register_code_generation(compile_fx: Any) -> None:
         def current_stream(self) -> str:
             return "torch.rdna.current_stream()"
 
+    class Kernel(TritonKernel):
+        def codegen_kernel(self, name: str | None = None) -> str:
+            return _for_any_sizes(super().codegen_kernel(name), self)
+
+    class Scheduling(TritonScheduling):
+        kernel_type = Kernel
+
     register_device_op_overrides(NAME, Overrides())
     decompositions.update({op: function for op, function in ops.references.items() if op._opname in ops.IN_GRAPHS})
-    register_backend_for_device(NAME, TritonScheduling, PythonWrapperCodegen, PythonWrapperCodegen, WrapperFxCodegen, _fusion.Fusion())
+    register_backend_for_device(NAME, Scheduling, PythonWrapperCodegen, PythonWrapperCodegen, WrapperFxCodegen, _fusion.Fusion())
+
+
+def _for_any_sizes(text: str, kernel: Any) -> str:
+    """A kernel's text with blocks for large sizes where a dim may have any size. Inductor chooses them for the sizes of the first call: for 10 elements blocks of 4, of which a
+    million would be slow, and more than some drivers have workgroups. Of small sizes a larger block is one workgroup all the same."""
+    from torch._inductor.virtualized import V
+
+    found = re.search(r"size_hints=(\{[^}]*\})", text)
+    if found is None:
+        return text
+    sizes = ast.literal_eval(found[1])
+    isLong = kernel.inside_reduction and not kernel.persistent_reduction
+    for dim, size in kernel.numels.items():
+        if dim in sizes and getattr(V.graph.sizevars.simplify(size), "free_symbols", None):
+            sizes[dim] = max(sizes[dim], _LEAST_REDUCED if dim.startswith("r") else _LEAST_RESULTS if isLong else _LEAST)
+    return text[: found.start(1)] + repr(sizes) + text[found.end(1) :]
 
 
 def _replace(before: Callable[..., Any], function: Callable[..., Any]) -> None:
