@@ -95,6 +95,44 @@ def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, optio
     assert all(plans[f"aten::{name}_overrideable"] == (1, 1) for name in ("convolution", "convolution_backward")), plans
 
 
+@pytest.mark.parametrize(
+    "dtype, shape, weight, options, made",
+    (
+        ("float16", (2, 24, 9, 8), (40, 24, 3, 3), dict(padding=1), 2),
+        ("float32", (2, 24, 9, 8), (16, 24, 1, 1), {}, 0),  # a product
+        ("float16", (2, 16, 11, 7), (24, 16, 3, 2), dict(stride=2, padding=(1, 0)), 2),
+        ("float32", (2, 3, 17, 14), (16, 3, 7, 5), dict(stride=(2, 1), padding=3), 0),  # patches in memory
+        ("bfloat16", (3, 16, 21), (8, 16, 5), dict(stride=2, padding=2, dilation=1), 2),
+        ("float32", (2, 8, 19), (16, 8, 3), dict(dilation=3), 2),
+    ),
+)
+def test_convolutions_of_channels_that_lie_apart(rdna, monkeypatch, dtype, shape, weight, options, made):
+    """As images (NCHW) and signals lie unless somebody asks for another order: they are turned around in memory, before and behind the same packages."""
+    torch = rdna
+    from greta import _torch
+    from greta.torch import _convolution_packages as packages
+
+    monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
+    monkeypatch.setattr(packages, "_kernels", {})
+    _torch.forget_call_plans()
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    function = torch.conv1d if len(shape) == 3 else torch.conv2d
+    for _ in range(3):
+        x, w, b = (torch.randn(size).to(kind) for size in (shape, weight, weight[:1]))
+        results = []
+        for convert in (lambda one: one.double(), lambda one: one.to("rdna")):
+            arguments = [convert(one).detach().requires_grad_() for one in (x, w, b)]
+            out = function(*arguments, **options)
+            out.backward(torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(kind).to(out))
+            results.append([out, *(one.grad for one in arguments)])
+        for one, other in zip(*results):
+            assert other.is_contiguous() and (other.cpu().double() - one).norm() < dict(float32=1e-5, float16=2e-3, bfloat16=1.6e-2)[dtype] * one.norm()
+    assert len(packages._kernels) == made
+    plans = _torch.call_plans()
+    assert all(plans[f"aten::{name}_overrideable"] == (1, 1) for name in ("convolution", "convolution_backward")), plans
+
+
 def test_transposed_convolution_by_a_package(rdna, monkeypatch):
     """With a stride of 1 it is a convolution by the weight turned around, and has a bias."""
     torch = rdna

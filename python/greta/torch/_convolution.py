@@ -22,7 +22,8 @@ import triton
 import triton.language as tl
 
 from . import _convolution_packages as packages
-from ._device import dot_tile
+from ._device import dot_tile, target_of
+from ._images import copy_near_channels, with_near_channels
 from ._layouts import format_of
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 from ._products import gemm
@@ -332,6 +333,15 @@ def uneven_patches_kernel(
     tl.store(patches + row.to(tl.int64)[:, None] * COLUMNS + col[None, :], values, mask=isRow & (col < COLUMNS)[None, :])
 
 
+def _as_images(x: torch.Tensor) -> torch.Tensor:
+    """A signal is an image of one row."""
+    return x.unsqueeze(2) if x.dim() == 3 else x
+
+
+def _near(x: torch.Tensor) -> torch.Tensor:
+    return x if packages.lies_near(x) else with_near_channels(x)
+
+
 def _three(values: Sequence[int], fill: int) -> list[int]:
     return [fill] * (3 - len(values)) + list(values)
 
@@ -371,17 +381,21 @@ class _Geometry:
         self.groups = groups
         self.kernel = _extents(weight)
         self.isProduct = math.prod(self.kernel) == 1 and groups == 1 and self.settings[:6] == [1, 1, 1, 0, 0, 0] and weight.dtype in _DOTS
-        self.window = [self.settings[at : at + 2] for at in (1, 4, 7)] if dims == 2 and groups == 1 else None  # stride, padding and dilation of images
+        self.window = [self.settings[at : at + 2] for at in (1, 4, 7)] if dims < 3 and groups == 1 else None  # stride, padding and dilation of images
 
     def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
         """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
-        if self.isProduct and out.shape[2:] == x.shape[2:] and all(map(_is_rows, (out, x))):
-            matrix = weight.flatten(1)
-            gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
+        out, x, weight = map(_as_images, (out, x, weight))
+        if self._gather_near(out, x, weight, bias, isTransposed):
             return
-        byPackage = packages.input_gradient if isTransposed else packages.convolve
-        if self.window and (byPackage(out, x, weight, bias, *self.window) or (not isTransposed and _uneven_by_patches(out, x, weight, bias, *self.window))):
-            return
+        if self._turns(x, out) and not (isTransposed and x.shape[1] % 8) and not (packages.lies_near(x) and packages.lies_near(out)):
+            try:
+                made = torch.empty(out.shape, dtype=out.dtype, device=out.device, memory_format=torch.channels_last)
+                if self._gather_near(made, _near(x), weight, bias, isTransposed):
+                    copy_near_channels(out, made)
+                    return
+            except torch.OutOfMemoryError:
+                pass
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
         weight = _with_near_channels(weight)
         strides = _strides(weight)
@@ -417,13 +431,40 @@ class _Geometry:
                 **blocks,
             )
 
-    def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
-        """Fills `weight`, [channels of grad, of x / groups, ..]."""
+    def _gather_near(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> bool:
+        """Fills `out` by a package, of images whose channels lie next to each other; False where none does that."""
+        if self.isProduct and out.shape[2:] == x.shape[2:] and all(map(_is_rows, (out, x))):
+            matrix = weight.flatten(1)
+            gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
+            return True
+        if not self.window:
+            return False
+        byPackage = packages.input_gradient if isTransposed else packages.convolve
+        return byPackage(out, x, weight, bias, *self.window) or (not isTransposed and _uneven_by_patches(out, x, weight, bias, *self.window))
+
+    def _weight_gradient_near(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> bool:
         if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
             gemm(_rows(grad).t(), _rows(x), matrix)
+            return True
+        return bool(self.window) and _gradient_by_patches(weight, x, grad, *self.window)
+
+    def _turns(self, x: torch.Tensor, near: torch.Tensor) -> bool:
+        """Whether copies with channels next to each other, which packages take, are worth their time. `near` are images whose channels are loaded 16 bytes at a time."""
+        return bool(self.window) and x.dtype in _DOTS and near.numel() > 0 and packages.has_package(8, near.shape[1], target_of(x.device.index))
+
+    def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
+        """Fills `weight`, [channels of grad, of x / groups, ..]."""
+        weight, x, grad = map(_as_images, (weight, x, grad))
+        if self._weight_gradient_near(weight, x, grad):
             return
-        if self.window and _gradient_by_patches(weight, x, grad, *self.window):
-            return
+        if self._turns(x, grad):
+            try:
+                made = torch.empty(weight.shape, dtype=weight.dtype, device=weight.device, memory_format=torch.channels_last)
+                if self._weight_gradient_near(made, _near(x), _near(grad)):
+                    weight.copy_(made)
+                    return
+            except torch.OutOfMemoryError:
+                pass
         outputs, inputs = grad.shape[1] // self.groups, x.shape[1] // self.groups
         positions = grad.shape[0] * math.prod(_extents(grad))
         strides = _strides(weight)
