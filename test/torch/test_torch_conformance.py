@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import types
+import unittest
 
 import pytest
 from conftest import ROOT
@@ -49,6 +50,45 @@ def test_a_sample_of_the_database(rdna, monkeypatch):
     torch.rdna.forbid_fallback(True)
     forbidden = {name: script.run_case(torch, f"op/{name}", cases[f"op/{name}"][1])["status"] for name in ("add/float32", "linalg.qr/float32")}
     assert forbidden == {"add/float32": "native", "linalg.qr/float32": "error"}
+
+
+def test_torchs_own_test_classes(rdna, monkeypatch):
+    """A class of torch's for tests of any device runs on rdna, with what torch lets a device name: operators that it takes, cases to leave out, and what is to be expected of an operator."""
+    torch = rdna
+    script, _ = load_script(monkeypatch)
+    script.import_databases()
+    from torch.testing._internal import common_device_type as devices
+    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal.common_utils import TestCase
+    from torch.testing._internal.opinfo.core import DecorateInfo
+
+    class Operators(TestCase):
+        @devices.ops(op_db, allowed_dtypes=(torch.float32, torch.int64))
+        def test_like_the_cpu(self, device, dtype, op):
+            for sample in list(op.sample_inputs(device, dtype))[:2]:
+                there = sample.transform(lambda one: one.cpu() if isinstance(one, torch.Tensor) else one)
+                self.assertEqual(op(sample.input, *sample.args, **sample.kwargs).cpu(), op(there.input, *there.args, **there.kwargs))
+
+        @devices.dtypes(torch.float16)
+        @devices.onlyAccelerator
+        def test_sums(self, device, dtype):
+            self.assertEqual(torch.ones(3, device=device, dtype=dtype).sum().item(), 3)
+
+        def test_left_out(self, device):
+            raise AssertionError
+
+    base, scope = devices.PrivateUse1TestBase, {"Operators": Operators, "__name__": __name__}
+    refused = DecorateInfo(unittest.expectedFailure, "Operators", "test_like_the_cpu")
+    base.set_test_configs(op_allowlist={"mul", "nn.functional.gelu", "linalg.qr"}, op_overrides={"linalg.qr": [refused]}, test_exclusions={"Operators": ["test_left_out"]})
+    try:
+        devices.instantiate_device_type_tests(Operators, scope, only_for="rdna")
+        (made,) = (one for name, one in scope.items() if name.startswith("Operators"))
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(made).run(result)
+    finally:
+        base.set_test_configs()
+    assert result.wasSuccessful(), result.failures + result.errors
+    assert (result.testsRun, [str(case).split()[0] for case, _ in result.expectedFailures]) == (5, ["test_like_the_cpu_linalg_qr_rdna_float32"])
 
 
 def test_what_is_wrong_is_found(rdna, monkeypatch):
