@@ -29,7 +29,7 @@ def GretaTile_AssertOp : GretaTile_Op<"assert", [MemoryEffects<[MemWrite<GretaTi
   let summary = "Fails the launch where a condition does not hold";
   let description = [{
     The program goes on; when the launch has ended it is an error, with the message, the program's ids, the index of the first element that is false, and the
-    place in the source. A launch that asserts waits for its end.
+    place in the source. Whoever waits for the launch next is told.
 
     `greta_tile.assert %inside, "index out of bounds" : tensor<128xi1>`
   }];

@@ -445,9 +445,15 @@ GRETA_API int greta_function_sums(const greta_function *function);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. A result that is tied to an argument is the
  * argument's memory, which changes in place, or memory of its own, which gets a
- * copy of the argument first. If kernels print or assert the call waits for
- * them and writes to standard output; an assertion that fails is
- * GRETA_ERROR_ASSERTION, with its message and the program's ids. */
+ * copy of the argument first. If kernels print the call waits for them and
+ * writes to standard output. An assertion that fails is GRETA_ERROR_ASSERTION,
+ * with its message and the program's ids, of the next call that waits for the
+ * launch: greta_stream_synchronize, a query that says it is done, a read, or a
+ * wait for an event that was recorded behind it; once, and of a launch that
+ * waits itself, because it prints or the stream has many such kernels. The
+ * kernel runs to its end. A stream that is destroyed before is waited for, and
+ * a warning tells it. With GRETA_LAUNCH_BLOCKING=1 in the environment each
+ * launch waits. */
 GRETA_API greta_status greta_function_launch(const greta_function *function,
                                              greta_stream *stream,
                                              const greta_tensor *arguments,

@@ -63,6 +63,16 @@ greta_stream *makeStream(const std::shared_ptr<Device> &On,
   return S.release();
 }
 
+// Tells the application which assertions failed before a stream's end.
+void tellLast(Stream &S) {
+  try {
+    S.Logs.wait(S);
+  } catch (const Error &E) {
+    if (E.code() == GRETA_ERROR_ASSERTION)
+      report(GRETA_LOG_WARNING, E.what());
+  }
+}
+
 } // namespace
 
 extern "C" {
@@ -192,6 +202,8 @@ void greta_stream_destroy(greta_stream *S) {
       S->Impl->synchronize();
       S->Traced.resolve();
     }
+    if (S && S->Impl->Logs.isOpen())
+      tellLast(*S->Impl);
   });
 }
 
@@ -217,6 +229,7 @@ greta_status greta_stream_synchronize(greta_stream *S) {
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
     S->endRepeats();
     S->settle();
+    S->Impl->Logs.look(*S->Impl);
     S->Impl->synchronize();
     S->Traced.resolve();
     S->tell();
@@ -230,6 +243,7 @@ greta_status greta_stream_query(greta_stream *S, int *Done) {
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
     S->endRepeats();
     S->settle();
+    S->Impl->Logs.look(*S->Impl);
     *Done = S->Impl->isDone();
     if (*Done)
       S->tell();
@@ -280,6 +294,7 @@ greta_status greta_stream_times(greta_stream *S, greta_kernel_time *Times,
     if (Room < *Count)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "room for ", Room,
            " times, there are ", *Count);
+    S->Impl->Logs.look(*S->Impl);
     S->Impl->synchronize();
     S->Named.clear();
     for (const greta_stream::Timed &T : S->Times) {
@@ -287,6 +302,7 @@ greta_status greta_stream_times(greta_stream *S, greta_kernel_time *Times,
       S->Named.push_back(T.Kernel);
     }
     S->Times.clear();
+    S->Impl->Logs.tell(*S->Impl);
   });
 }
 
@@ -294,7 +310,7 @@ greta_status greta_event_create(greta_device *D, greta_event **Out) {
   return guarded([&] {
     need(Out, "event") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_event{Impl, Impl->createEvent(), {}};
+    *Out = new greta_event{Impl, Impl->createEvent(), {}, {}};
   });
 }
 
@@ -309,8 +325,10 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record events");
     S->endRepeats();
     S->settle();
+    S->Impl->Logs.look(*S->Impl);
     S->Impl->record(*E->Impl);
     E->Told = S->Told;
+    E->Logs = S->Impl->Logs.open();
   });
 }
 
@@ -318,7 +336,7 @@ greta_status greta_event_synchronize(greta_event *E) {
   Trace::Call Traced("greta_event_synchronize");
   return guarded([&] {
     need(E, "event").Impl->synchronize();
-    comm::Comms(E->Told).tell();
+    E->tell();
   });
 }
 
@@ -329,7 +347,7 @@ greta_status greta_event_wait(greta_event *E, uint64_t Microseconds,
     need(Happened, "happened") =
         need(E, "event").Impl->wait(std::min(Microseconds, most) * 1000);
     if (*Happened)
-      comm::Comms(E->Told).tell();
+      E->tell();
   });
 }
 
@@ -350,6 +368,8 @@ greta_status greta_event_elapsed(greta_event *Start, greta_event *End,
     checkSameDevice(need(Start, "start").Device, need(End, "end").Device);
     Start->Impl->synchronize();
     End->Impl->synchronize();
+    Start->tell();
+    End->tell();
     need(Microseconds, "microseconds") = End->Impl->since(*Start->Impl);
   });
 }

@@ -81,13 +81,18 @@ struct greta_stream {
   // Waits for collectives up to this number, before work that has to run behind
   // them; throws the failure of one.
   void settle(uint64_t Upto = UINT64_MAX);
-  // Throws the failure of collectives that the device orders, when all is done.
+  // Throws what failed, when all is done: collectives that the device orders,
+  // and assertions.
   void tell();
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;
   std::unique_ptr<greta::rt::Event> Impl;
-  greta::rt::comm::Comms Told; // the stream's, when it was recorded
+  // The stream's, when it was recorded.
+  greta::rt::comm::Comms Told;
+  std::vector<greta::rt::LogRef> Logs;
+  // Throws what failed before it happened.
+  void tell() const;
 };
 struct greta_graph {
   std::shared_ptr<greta::rt::Device> Device;

@@ -134,9 +134,11 @@ greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host reads");
     S->endRepeats();
     S->settle();
-    if (Bytes)
-      S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
-                    Bytes);
+    if (!Bytes)
+      return;
+    S->Impl->Logs.look(*S->Impl);
+    S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
+                  Bytes);
     S->Traced.resolve();
     S->tell();
   });

@@ -45,7 +45,15 @@ void greta_stream::settle(uint64_t Upto) {
     Impl->wait(*E);
 }
 
-void greta_stream::tell() { Told.tell(); }
+void greta_stream::tell() {
+  Told.tell();
+  Impl->Logs.tell(*Impl);
+}
+
+void greta_event::tell() const {
+  comm::Comms(Told).tell();
+  tellLogs(*Device, Logs);
+}
 
 Element greta::rt::elementOf(const char *DType) {
   std::string Name = &need(DType, "dtype");

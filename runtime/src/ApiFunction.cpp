@@ -120,11 +120,11 @@ void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
       C.Ends.push_back(S.collectives());
     }
   };
+  for (const LogRef &Log : C.Logs)
+    S.Impl->Logs.add(*S.Impl, Log);
   for (const Call::Copy &Tied : C.Copies)
     S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
                  Tied.From->Offset, Tied.To->Bytes);
-  for (const LogOfLaunch &Log : C.Logs)
-    clearLog(*S.Impl, Log);
   for (const Launch &L : C.Launches) {
     size_t Number = static_cast<size_t>(&L - C.Launches.data());
     QueueSums(Number);
@@ -143,13 +143,9 @@ void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
   }
   QueueSums(C.Launches.size());
   S.Impl->kick();
-  std::string Failed;
-  for (const LogOfLaunch &Log : C.Logs)
-    if (std::string Message = takeLog(*S.Impl, Log);
-        Failed.empty() && !Message.empty())
-      Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
-  if (!Failed.empty())
-    fail(GRETA_ERROR_ASSERTION, Failed);
+  auto Waits = [](const LogRef &Log) { return waitsForLog(Log->decl()); };
+  if (!S.Impl->Capturing && std::any_of(C.Logs.begin(), C.Logs.end(), Waits))
+    S.Impl->Logs.wait(*S.Impl);
 }
 } // namespace
 
@@ -366,7 +362,7 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot be profiled while it is recorded");
     if (S->Repeats && !S->Impl->Capturing) {
-      if (S->Profiling || Impl.hasLog() || Impl.hasSums()) {
+      if (S->Profiling || Impl.waits() || Impl.hasSums()) {
         S->Repeats->end();
       } else {
         S->Next.clear();

@@ -13,6 +13,7 @@
 #define GRETA_RUNTIME_BACKEND_H
 
 #include "Error.h"
+#include "Log.h"
 #include "Package.h"
 
 #include <atomic>
@@ -130,6 +131,7 @@ public:
 
   // Recorded launches find zeros in this memory, and leave zeros.
   std::vector<MemoryRef> Zeroed;
+  std::vector<LogRef> Logs; // of recorded launches
 
 protected:
   virtual void start(Stream &S) = 0;
@@ -199,8 +201,11 @@ public:
   std::shared_ptr<Graph> endCapture() {
     std::vector<MemoryRef> Zeroed;
     Zeroed.swap(RecordedZeroed);
+    std::vector<LogRef> Recorded;
+    Recorded.swap(Logs.Recorded);
     std::shared_ptr<Graph> G = endRecording();
     G->Zeroed = std::move(Zeroed);
+    G->Logs = std::move(Recorded);
     return G;
   }
   // Writes zeros again to memory that has to hold them, after a launch that
@@ -221,6 +226,7 @@ public:
   MemoryRef Scratch, Zeroed;
   // A captured launch uses these in place of `Zeroed`.
   std::vector<MemoryRef> RecordedZeroed;
+  StreamLogs Logs;
 
 protected:
   virtual std::shared_ptr<Graph> endRecording() = 0;
@@ -230,6 +236,8 @@ inline void Graph::launch(Stream &S) {
   if (S.Capturing)
     S.RecordedZeroed.insert(S.RecordedZeroed.end(), Zeroed.begin(),
                             Zeroed.end());
+  for (const LogRef &Log : Logs)
+    S.Logs.add(S, Log);
   try {
     start(S);
   } catch (...) {

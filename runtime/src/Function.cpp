@@ -148,12 +148,11 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
 Function::Loaded::Loaded(const Variant &From, const Range *Of)
     : From(From), Of(Of), Lives(From.Temps.size()) {
   for (size_t K = 0; K < From.Kernels.size(); ++K) {
+    // A log is no part of the temporaries: launches append to it.
+    const auto &Log = From.Kernels[K].Log;
     for (const KernelArg &A : From.Kernels[K].Args)
-      if (A.Which == KernelArg::Temp)
+      if (A.Which == KernelArg::Temp && !(Log && A.Index == Log->Temp))
         Lives[A.Index] = {std::min(Lives[A.Index].First, K), K};
-    // A log is cleared before the first kernel and read after the last.
-    if (const auto &Log = From.Kernels[K].Log)
-      Lives[Log->Temp] = {0, SIZE_MAX};
   }
   // A sum's tensors live with the kernels on both sides of it.
   for (const SumDecl &S : From.Sums)
@@ -195,8 +194,8 @@ std::vector<KernelRef> Function::kernels() const {
   return Kernels;
 }
 
-bool Function::hasLog() const {
-  auto Logs = [](const KernelDecl &K) { return K.Log.has_value(); };
+bool Function::waits() const {
+  auto Logs = [](const KernelDecl &K) { return K.Log && waitsForLog(*K.Log); };
   return std::any_of(All.begin(), All.end(), [&](const Loaded &L) {
     return std::any_of(L.From.Kernels.begin(), L.From.Kernels.end(), Logs);
   });
@@ -304,7 +303,7 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 } // namespace
 
 // Temporaries that no kernel needs at the same time share their bytes, except
-// for logs and temporaries that hold zeros between launches.
+// for those that hold zeros between launches.
 void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
                                 bool Shares) const {
   const std::vector<TensorDecl> &Temps = L.From.Temps;
@@ -314,7 +313,12 @@ void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L,
   uint64_t Ends[2] = {0, 0};
   for (size_t I = 0; I < Lives.size(); ++I) {
     const TensorDecl &T = Temps[I];
-    Call::Place P{0, bytesOf(T, C.Symbols)};
+    Call::Place P{0, 0};
+    if (Lives[I].First == SIZE_MAX) { // a log, or in no use
+      C.Temps.push_back(P);
+      continue;
+    }
+    P.Bytes = bytesOf(T, C.Symbols);
     for (size_t J = 0; J < I;) {
       const Call::Place &Other = C.Temps[J];
       bool Clash = Temps[J].IsZeroed == T.IsZeroed &&
@@ -504,6 +508,12 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,
                        L.Grid[1] != 1 || L.Grid[2] != 1))
     fail(GRETA_ERROR_BAD_PACKAGE, "kernel '", K.Entry,
          "' has more workgroups than its variant says run at a time");
+  if (K.Log) {
+    if (S.Capturing && prints(*K.Log))
+      fail(GRETA_ERROR_UNSUPPORTED, "function '", Decl->Name,
+           "' prints, which no graph records; launch it");
+    C.Logs.push_back(S.Logs.of(*Dev, S, K, Pkg));
+  }
   std::vector<uint8_t> &Block = C.Blocks;
   Block.resize((Block.size() + 7) / 8 * 8);
   size_t Begin = Block.size(), FirstUse = C.Uses.size();
@@ -530,7 +540,11 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,
       else
         append(Block, Value);
     } else {
-      C.Uses.push_back(useOf(S, C, From, A));
+      if (K.Log && A.Which == KernelArg::Temp && A.Index == K.Log->Temp)
+        C.Uses.push_back(
+            {&C.Logs.back()->Words, 0, K.Log->Words * sizeof(uint32_t), true});
+      else
+        C.Uses.push_back(useOf(S, C, From, A));
       if (P && A.ByRows && P->Of) {
         Use &U = C.Uses.back();
         uint64_t Row = (U.End - U.Begin) / P->Of;
@@ -557,13 +571,6 @@ void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,
   L.Extents.Size = Checked ? K.Args.size() : 0;
   C.Launches.push_back(L);
   C.Needs.push_back(Needs);
-  if (!K.Log)
-    return;
-  if (S.Capturing)
-    fail(GRETA_ERROR_UNSUPPORTED, "function '", Decl->Name,
-         "' prints or asserts, which no graph records; launch it");
-  const Use Words = useOf(S, C, From, {KernelArg::Temp, K.Log->Temp, {}, 0});
-  C.Logs.push_back({*Words.Of, Words.Begin, &K});
 }
 
 Extent Function::extentOf(const Loaded &L, const KernelArg &A,

@@ -3,7 +3,7 @@
 #ifndef GRETA_RUNTIME_FUNCTION_H
 #define GRETA_RUNTIME_FUNCTION_H
 
-#include "Log.h"
+#include "Backend.h"
 
 #include <atomic>
 #include <deque>
@@ -58,7 +58,7 @@ struct Call {
   std::vector<Sum> Sums;
   // The number of the stream's last collective before them and behind each.
   std::vector<uint64_t> Ends;
-  std::vector<LogOfLaunch> Logs; // of the launches that print or assert
+  std::vector<LogRef> Logs; // of the launches that print or assert
 
   // The pointers above point into these.
   std::vector<int64_t> Symbols, PartSymbols;
@@ -87,8 +87,8 @@ public:
   const Variant &variant() const { return *Chosen; }
   // Returns the kernels of the variant, then of its ranges; loads missing ones.
   std::vector<KernelRef> kernels() const;
-  // Returns whether kernels print or assert.
-  bool hasLog() const;
+  // Returns whether a launch waits for kernels, because of what they print.
+  bool waits() const;
   // Returns whether a launch sums over ranks.
   bool hasSums() const;
 

@@ -1,11 +1,15 @@
 // Log.cpp: see Log.h. A kernel's records are checked like a package: a record
 // is read only if all of it lies within the log.
 #include "Log.h"
+#include "Backend.h"
 #include "Error.h"
+#include "Process.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace greta::rt {
 namespace {
@@ -102,22 +106,144 @@ std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
   return First;
 }
 
-void clearLog(Stream &S, const LogOfLaunch &Log) {
-  S.fill(Log.Words, Log.Offset, sizeof(uint32_t), 0);
+bool prints(const LogDecl &Decl) {
+  return std::any_of(Decl.Sites.begin(), Decl.Sites.end(),
+                     [](const LogSite &S) { return !S.IsAssert; });
 }
 
-std::string takeLog(Stream &S, const LogOfLaunch &Log) {
-  const LogDecl &Decl = *Log.Kernel->Log;
-  uint32_t Taken = 0;
-  S.read(Log.Words, Log.Offset, &Taken, sizeof(Taken));
-  std::vector<uint32_t> Words(std::min<size_t>(Taken, Decl.Words - 1));
-  if (!Words.empty())
-    S.read(Log.Words, Log.Offset + sizeof(Taken), Words.data(),
-           Words.size() * sizeof(uint32_t));
-  std::string Lines, Failed = readLog(Decl, Words, Taken, Lines);
+KernelLog::KernelLog(Device &D, Stream &S, const KernelDecl &K,
+                     std::shared_ptr<const Package> P)
+    : Kernel(&K), Owner(std::move(P)),
+      Words(D.allocate(decl().Words * sizeof(uint32_t))),
+      Count(D.allocateMapped(sizeof(uint32_t))) {
+  memset(Count->Mapped, 0, sizeof(uint32_t));
+  if (!S.Capturing) {
+    S.fill(Words, 0, sizeof(uint32_t), 0);
+    return;
+  }
+  // A fill in the stream would be a part of the graph.
+  std::unique_ptr<Stream> Other = D.createStream();
+  Other->fill(Words, 0, sizeof(uint32_t), 0);
+  Other->synchronize();
+}
+
+std::string KernelLog::takeLocked(Stream &By) {
+  uint32_t Taken =
+      __atomic_load_n(static_cast<uint32_t *>(Count->Mapped), __ATOMIC_RELAXED);
+  if (Taken <= Told) // less only if a package lies
+    return "";
+  uint32_t Room = static_cast<uint32_t>(decl().Words - 1);
+  std::vector<uint32_t> New(std::min(Taken, Room) - std::min(Told, Room));
+  if (!New.empty())
+    By.read(Words, (1 + Told) * sizeof(uint32_t), New.data(),
+            New.size() * sizeof(uint32_t));
+  std::string Lines, Failed = readLog(decl(), New, Taken - Told, Lines);
+  Told = Taken;
   fwrite(Lines.data(), 1, Lines.size(), stdout);
   fflush(stdout);
+  // A graph's log is never emptied, so that one that is full only counts.
+  if (Failed.empty() && !prints(decl()))
+    Failed =
+        "device-side assert failed: the log is full and does not say which";
+  return Failed.empty() ? "" : "kernel '" + Kernel->Entry + "': " + Failed;
+}
+
+std::string KernelLog::take(Stream &By) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  return takeLocked(By);
+}
+
+std::string KernelLog::empty(Stream &By) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  std::string Failed = takeLocked(By);
+  if (!std::exchange(Told, 0))
+    return Failed;
+  By.fill(Words, 0, sizeof(uint32_t), 0);
+  memset(Count->Mapped, 0, sizeof(uint32_t));
   return Failed;
+}
+
+bool waitsForLog(const LogDecl &Decl) {
+  return prints(Decl) || isOn("GRETA_LAUNCH_BLOCKING");
+}
+
+void failOf(const std::vector<std::string> &Messages) {
+  std::string All;
+  for (const std::string &One : Messages)
+    if (!One.empty())
+      All += (All.empty() ? "" : "; ") + One;
+  if (!All.empty())
+    fail(GRETA_ERROR_ASSERTION, All);
+}
+
+static LogRef find(const std::vector<LogRef> &In, const KernelDecl &K) {
+  for (const LogRef &Log : In)
+    if (Log->Kernel == &K)
+      return Log;
+  return nullptr;
+}
+
+LogRef StreamLogs::of(Device &D, Stream &S, const KernelDecl &K,
+                      const std::shared_ptr<const Package> &P) {
+  std::vector<LogRef> &Known = S.Capturing ? Recorded : Own;
+  if (LogRef Log = find(Known, K))
+    return Log;
+  if (!S.Capturing && Own.size() == most) {
+    wait(S);
+    Own.clear();
+  }
+  return Known.emplace_back(std::make_shared<KernelLog>(D, S, K, P));
+}
+
+static bool has(const std::vector<LogRef> &In, const LogRef &Log) {
+  return std::find(In.begin(), In.end(), Log) != In.end();
+}
+
+void StreamLogs::add(Stream &S, const LogRef &Log) {
+  if (S.Capturing && !has(Recorded, Log))
+    Recorded.push_back(Log);
+  if (S.Capturing || has(Unseen, Log))
+    return;
+  // A stream that is never waited for keeps no logs of graphs without end.
+  if (Seen.size() + Unseen.size() >= 4 * most)
+    wait(S);
+  Unseen.push_back(Log);
+}
+
+void StreamLogs::look(Stream &S) {
+  for (const LogRef &Log : Unseen) {
+    S.copy(Log->Count, 0, Log->Words, 0, sizeof(uint32_t));
+    if (!has(Seen, Log))
+      Seen.push_back(Log);
+  }
+  Unseen.clear();
+}
+
+void StreamLogs::tell(Stream &S) {
+  if (Seen.empty())
+    return;
+  std::vector<std::string> Messages;
+  // Launches of a graph in other streams may add to its log just now.
+  for (const LogRef &Log : Seen)
+    Messages.push_back(has(Own, Log) ? Log->empty(S) : Log->take(S));
+  Seen.clear();
+  failOf(Messages);
+}
+
+void StreamLogs::wait(Stream &S) {
+  look(S);
+  S.synchronize();
+  tell(S);
+}
+
+void tellLogs(Device &D, const std::vector<LogRef> &Logs) {
+  if (Logs.empty())
+    return;
+  std::unique_ptr<Stream> S = D.createStream();
+  std::vector<std::string> Messages;
+  for (const LogRef &Log : Logs)
+    Messages.push_back(Log->take(*S));
+  failOf(Messages);
 }
 
 } // namespace greta::rt

@@ -1,29 +1,100 @@
 // Log.h: what kernels print and which of their assertions fail. A launch leaves
-// both in a temporary (docs/internals/package.md, "Log"), which is read when it
-// ended.
+// both in its kernel's log (docs/internals/package.md, "Log"), to which the
+// launches of a stream, or of a graph, append until somebody waits for them.
+//
+//   launch  launch  record E      launch  synchronize
+//                   count copied          count copied
+//                   for E                 read, told and emptied
+//
+// Whoever waits reads how many words there are from mapped memory, to which the
+// stream copied it, and the words themselves only if there are new ones.
 #ifndef GRETA_RUNTIME_LOG_H
 #define GRETA_RUNTIME_LOG_H
 
-#include "Backend.h"
+#include "Package.h"
+
+#include <memory>
+#include <mutex>
 
 namespace greta::rt {
 
-// Finds one launch's log; the words begin at `Offset` bytes in the temporary.
-struct LogOfLaunch {
-  MemoryRef Words;
-  uint64_t Offset;
+class Device;
+class Memory;
+class Stream;
+
+// The log of a kernel's launches in a stream or in a graph.
+struct KernelLog {
+  // `S` launches the kernel next, or records it.
+  KernelLog(Device &D, Stream &S, const KernelDecl &K,
+            std::shared_ptr<const Package> P);
+
+  const LogDecl &decl() const { return *Kernel->Log; }
+  // Reads what was added up to the last copy of the count, by a stream that
+  // waits for nothing else, and prints it. Returns which assertion failed; ""
+  // if none did.
+  std::string take(Stream &By);
+  // Does the same, and has the stream empty the log. All that was launched with
+  // it has ended.
+  std::string empty(Stream &By);
+
   const KernelDecl *Kernel;
+  std::shared_ptr<const Package> Owner;
+  std::shared_ptr<Memory> Words; // a word that counts the words behind it
+  std::shared_ptr<Memory> Count; // mapped; a copy of that word
+
+private:
+  std::string takeLocked(Stream &By);
+
+  std::mutex Lock;
+  uint32_t Told = 0; // words that were read
+};
+using LogRef = std::shared_ptr<KernelLog>;
+
+bool prints(const LogDecl &Decl);
+// Returns whether a launch of the kernel waits for its end: it prints, or
+// GRETA_LAUNCH_BLOCKING is set.
+bool waitsForLog(const LogDecl &Decl);
+
+// Throws what logs say failed, if any does. `Messages` has one for each.
+void failOf(const std::vector<std::string> &Messages);
+
+// The logs of a stream.
+class StreamLogs {
+public:
+  // Returns the stream's log of the kernel, or the recorded graph's. If the
+  // stream has too many of them it waits and tells what failed.
+  LogRef of(Device &D, Stream &S, const KernelDecl &K,
+            const std::shared_ptr<const Package> &P);
+  // Notes that a launch, or a graph's, adds to the log. If too many logs have
+  // not been read it waits and tells what failed.
+  void add(Stream &S, const LogRef &Log);
+  // Queues copies of the counts that launches may have changed.
+  void look(Stream &S);
+  // Throws what failed. All is done that was queued.
+  void tell(Stream &S);
+  // Waits for the stream, then does so.
+  void wait(Stream &S);
+  // Returns the logs that launches have added to since the last tell().
+  const std::vector<LogRef> &open() const { return Seen; }
+  // Returns whether there is something to tell.
+  bool isOpen() const { return !Seen.empty() || !Unseen.empty(); }
+
+  std::vector<LogRef> Recorded; // of the graph that is being recorded
+
+private:
+  static constexpr size_t most = 32;
+
+  std::vector<LogRef> Own;
+  // Logs with counts that were copied behind the last launch, or were not.
+  std::vector<LogRef> Seen, Unseen;
 };
 
-// Queues a fill that empties the log.
-void clearLog(Stream &S, const LogOfLaunch &Log);
+// Throws what failed before an event that has happened, whose stream had these
+// logs.
+void tellLogs(Device &D, const std::vector<LogRef> &Logs);
 
-// Waits for the launch and writes to standard output what it printed. Returns
-// the message of the assertion that failed; "" if none did.
-std::string takeLog(Stream &S, const LogOfLaunch &Log);
-
-// Does the same with a log's words, without the one that counts them, which is
-// `Taken`: the lines are added to `Lines`.
+// Reads a log's words, from the first new one on, of which launches asked for
+// `Taken`: the lines are added to `Lines`. Returns which assertion failed.
 std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
                     uint32_t Taken, std::string &Lines);
 
