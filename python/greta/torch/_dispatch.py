@@ -100,7 +100,7 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _batch_norm, _complex, _convolution_packages, _eager, _fused, _gems, _indices, _operators, _optimizers, _paged_attention, _products, _random, _recurrent, _resize, _row_packages, _sorts  # noqa: F401 -- some add to the table
+        from . import _batch_norm, _complex, _convolution_packages, _eager, _fused, _gems, _indices, _lookups, _operators, _optimizers, _paged_attention, _products, _random, _recurrent, _resize, _row_packages, _sorts  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
@@ -153,6 +153,10 @@ def _group_norm(*args: Any) -> Any:
     return _operators.group_norm(*args)
 
 
+def _embedding(*args: Any) -> Any:
+    return _fallback(torch.ops.aten.embedding.default, *args)
+
+
 def _layer_norm(*args: Any) -> Any:
     return _fallback(torch.ops.aten.native_layer_norm.default, *args)
 
@@ -170,6 +174,7 @@ def _find_copy_kernel(*key: Any) -> Any:
 _own = {
     "convolution_overrideable": _convolution,
     "convolution_backward_overrideable": _convolution_backward,
+    "embedding": _embedding,
     "native_group_norm": _group_norm,
     "native_layer_norm": _layer_norm,
     "_fused_rms_norm": _rms_norm,

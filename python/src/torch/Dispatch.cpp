@@ -284,7 +284,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const char *name :
        {"_to_copy", "convolution_overrideable",
-        "convolution_backward_overrideable", "native_group_norm",
+        "convolution_backward_overrideable", "embedding", "native_group_norm",
         "native_layer_norm", "_fused_rms_norm",
         "_scaled_dot_product_fused_attention_overrideable",
         "_scaled_dot_product_fused_attention_overrideable_backward"})
