@@ -1,7 +1,7 @@
 """Operators on rows on a GPU through rdna, as packages and by the ways before, beside torch's CUDA: `torch_rows.py --csv=FILE [--devices=rdna,cuda] [--only=REGEX] [--tiny]`.
 
 In: a machine with torch and greta.torch; CUDA where it is. Out: a row of the CSV for each case and way with microseconds of a call, the host's part of them, and the largest error beside
-the CPU in float64 over the first rows, by the Euclidean norm. Ways of rdna: `package` (_row_packages.py; what has none is not in the CSV under this name), `inductor` (one kernel or some, for
+the CPU in float64 over the first rows, by the Euclidean norm. Ways of rdna: `package` (_row_packages.py and _lookups.py; what has none is not in the CSV under this name), `inductor` (one kernel or some, for
 just these sizes), `composed` (norms as torch composes them of other operators). Each device has a process; all is compiled first and then measured in one go, so that the clock stays up.
 Each case has one set of tensors: those of less than the GPU's cache stay there. --tiny takes a sixteenth of the rows.
 """
@@ -45,6 +45,8 @@ OPERATORS: dict[str, Callable[..., torch.Tensor]] = {
     "rms_norm": lambda x, w, b, ids, labels: rms_norm(x, w, b),
     "embedding": lambda x, w, b, ids, labels: functional.embedding(ids, x),
     "cross_entropy": lambda x, w, b, ids, labels: functional.cross_entropy(x, labels, reduction="none"),
+    "embedding_step": lambda x, w, b, ids, labels: torch.autograd.grad(functional.embedding(ids, x), x, x.detach())[0],
+    "cross_entropy_step": lambda x, w, b, ids, labels: torch.autograd.grad(functional.cross_entropy(x, labels, reduction="sum"), x)[0],
     "layer_norm_step": lambda x, w, b, ids, labels: torch.autograd.grad(layer_norm(x, w, b), (x, w, b), x.detach())[0],
     "rms_norm_step": lambda x, w, b, ids, labels: torch.autograd.grad(rms_norm(x, w, b), (x, w), x.detach())[0],
 }
@@ -52,8 +54,8 @@ SQUARE, VOCABULARY, FLAT = (4096, 4096), (64, 50257), (16384, 768)
 SHAPES = {
     **dict.fromkeys(("softmax", "log_softmax"), (SQUARE, VOCABULARY, FLAT)),
     **dict.fromkeys(("layer_norm", "rms_norm"), (SQUARE, FLAT)),
-    **dict.fromkeys(("embedding", "layer_norm_step", "rms_norm_step"), (FLAT,)),
-    "cross_entropy": (SQUARE, VOCABULARY),
+    **dict.fromkeys(("embedding", "embedding_step", "layer_norm_step", "rms_norm_step"), (FLAT,)),
+    **dict.fromkeys(("cross_entropy", "cross_entropy_step"), (SQUARE, VOCABULARY)),
 }
 LONG = [("softmax", (1, 151936)), ("log_softmax", (16, 262144)), ("layer_norm", (4, 262144))]  # in f32 alone
 CASES = [(name, dtype, shape) for name, shapes in SHAPES.items() for shape in shapes for dtype in MOST_ERROR] + [(name, torch.float32, shape) for name, shape in LONG]
@@ -63,8 +65,8 @@ def given(name: str, dtype: torch.dtype, shape: tuple[int, int], device: str) ->
     """The tensors of a case on the device, and those of its first rows in float64."""
     torch.manual_seed(0)
     made = [torch.randn(one).to(dtype) for one in (shape, shape[1:], shape[1:])] + [torch.randint(0, most, shape[:1]) for most in shape]
-    few = min(shape[0], 64)
-    first = [made[0] if name == "embedding" else made[0][:few], *made[1:3], *(one[:few] for one in made[3:])]
+    few = shape[0] if name == "embedding_step" else min(shape[0], 64)
+    first = [made[0] if name.startswith("embedding") else made[0][:few], *made[1:3], *(one[:few] for one in made[3:])]
     isStep = name.endswith("step")
     ours = [one.to(device).requires_grad_(isStep and one.is_floating_point()) for one in made]
     return ours, [one.double().requires_grad_(isStep) if one.is_floating_point() else one for one in first]
@@ -142,10 +144,19 @@ class Way:
 
 
 def packages() -> dict[Any, Any]:
+    from greta.torch import _lookups as lookups
     from greta.torch import _row_packages as rows
 
     aten = torch.ops.aten
-    return {aten._softmax.out: rows._softmax_out, aten._log_softmax.out: rows._log_softmax_out, aten.native_layer_norm.default: rows._layer_norm, aten._fused_rms_norm.default: rows._rms_norm}
+    return {
+        aten._softmax.out: rows._softmax_out,
+        aten._log_softmax.out: rows._log_softmax_out,
+        aten.native_layer_norm.default: rows._layer_norm,
+        aten._fused_rms_norm.default: rows._rms_norm,
+        aten.embedding.default: lookups._embedding,
+        aten.nll_loss_forward.output: lookups._loss,
+        aten.nll_loss_backward.grad_input: lookups._loss_gradient,
+    }
 
 
 def composed(operator: str, x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -159,7 +170,7 @@ def composed(operator: str, x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -
 def ways_of(operator: str, device: str) -> list[str]:
     if device != "rdna":
         return [device]
-    return ["inductor", *(["package"] if operator != "embedding" else []), *(["composed"] if operator in ("layer_norm", "rms_norm") else [])]
+    return ["inductor", "package", *(["composed"] if operator in ("layer_norm", "rms_norm") else [])]
 
 
 def run_on(device: str, only: str, rows: int) -> None:
