@@ -103,6 +103,24 @@ def test_combining_functions_assert(triton_device):
         checked_sums[1,](x, total, sums, 4, 64, sanitize_overflow=False)
 
 
+@triton.jit(debug=True)
+def positive_roots(x, roots, N: tl.constexpr):
+    i = tl.arange(0, N)
+    values = tl.load(x + i)
+    tl.device_assert(values >= 0, "there is no root")
+    tl.store(roots + i, tl.sqrt(values))
+
+
+def test_assertions_are_told_where_somebody_waits(triton_device):
+    """Once: the launch itself does not wait, and what it computed is there."""
+    x, roots = greta.asarray(np.array([4, 9, -1, 16], np.float32), device=triton_device), greta.empty(4, np.float32, triton_device)
+    for _ in range(2):
+        positive_roots[1,](x, roots, 4)
+        with pytest.raises(greta.Error, match=r"device-side assert failed: there is no root \(test_triton_functions.py:\d+\), pid \(0, 0, 0\) idx \(2\)$"):
+            roots.numpy()
+        np.testing.assert_array_equal(roots.numpy(), np.array([2, 3, np.nan, 4], np.float32))
+
+
 @triton.jit
 def sum_of(x, out, BLOCK: tl.constexpr):
     tl.store(out, tl.load(x) + tl.load(out))

@@ -123,6 +123,25 @@ def test_buffers_that_a_call_writes(rdna, recorded):
         torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-5)
 
 
+def test_indices_are_checked(rdna, recorded):
+    """A kernel that asserts is a part of the recording, and a wrong index is an error where the replay is waited for."""
+    torch = rdna
+    torch.manual_seed(0)
+    reference, model = models(torch, torch.nn.Sequential(torch.nn.Embedding(10, 8), torch.nn.Linear(8, 3)))
+    compiled = torch.compile(model, mode="reduce-overhead")
+    with torch.no_grad():
+        for _ in range(4):
+            x = torch.randint(10, (6,))
+            torch.testing.assert_close(compiled(x.to("rdna")).cpu(), reference(x), rtol=1e-4, atol=1e-5)
+        x[3] = 10
+        result = compiled(x.to("rdna"))
+        with pytest.raises(RuntimeError, match="device-side assert failed: index out of bounds"):
+            result.cpu()
+        x[3] = 9
+        torch.testing.assert_close(compiled(x.to("rdna")).cpu(), reference(x), rtol=1e-4, atol=1e-5)
+    assert recorded == {"recorded": 1, "replayed": 5}
+
+
 def test_what_cannot_be_recorded(rdna, recorded, monkeypatch):
     """A call that the graph refuses is computed, and said once."""
     torch = rdna
