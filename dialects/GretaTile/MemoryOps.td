@@ -16,7 +16,8 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     divisor or of the block's extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
 
     A block whose elements lie more than 2^31 bytes apart by its static strides is addressed with 64 bits. A dynamic stride keeps it below that: the
-    runtime checks strides that launches compute, and an i32 product of the program's does not overflow.
+    runtime checks strides that launches compute, and an i32 product of the program's does not overflow. With `wide` all offsets have 64 bits, so that
+    dynamic strides may be negative.
 
     A lane reads as many elements at once as the facts analysis proves possible from pointer, offsets, strides and bounds. If it does not prove
     that the block begins within its bounds (`assume`, a loop's counter, a branch around), the loads stand in a branch.
@@ -28,7 +29,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
-                       OptionalAttr<DenseI64ArrayAttr>:$divisors, OptionalAttr<DenseI64ArrayAttr>:$nonnegative);
+                       OptionalAttr<DenseI64ArrayAttr>:$divisors, OptionalAttr<DenseI64ArrayAttr>:$nonnegative, UnitAttr:$wide);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
                                  "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
                                  "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded,
@@ -37,7 +38,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
           clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped),
           ::mlir::DenseI64ArrayAttr(),
-          nonnegative.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(nonnegative));
+          nonnegative.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(nonnegative), /*wide=*/false);
   }]>];
   let extraClassDeclaration = [{
     /// How many neighbours along a dimension share an element.
@@ -51,7 +52,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let results = (outs NumberBlock:$result);
   let assemblyFormat = [{
     $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
-    (`nonnegative` $nonnegative^)? (`clamp` $clamped^)?
+    (`nonnegative` $nonnegative^)? (`clamp` $clamped^)? (`wide` $wide^)?
     (`other` $other^ `:` type($other))? attr-dict `:` type($base) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -64,13 +65,13 @@ def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSi
   }];
   let arguments = (ins NumberBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
-                       OptionalAttr<DenseI64ArrayAttr>:$nonnegative);
+                       OptionalAttr<DenseI64ArrayAttr>:$nonnegative, UnitAttr:$wide);
   let extraClassDeclaration = [{
     bool isBoundedBelow(int64_t dim) { return getNonnegative() && ::llvm::is_contained(*getNonnegative(), dim); }
   }];
   let assemblyFormat = [{
     $value `,` $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
-    (`nonnegative` $nonnegative^)?
+    (`nonnegative` $nonnegative^)? (`wide` $wide^)?
     attr-dict `:` type($value) `->` type($base)
   }];
   let hasVerifier = 1;

@@ -276,6 +276,8 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
     Addresses have to be sums of one pointer, uniform values, and for each dimension its index times a stride that is known not to be negative. Masks have
     to be bounds of indices, above or below (`>= 0`, unsigned comparisons: `nonnegative`), and conditions of the whole block, which become bounds. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
     kernel does not write what they load and a loop takes them for its dots, or their argument is `greta.readonly`; stores are raised in kernels with dots.
+    On a target whose loads have no masks a load that may begin outside of its bounds is raised if its loop may be left out there, which then stands in a branch; a
+    stride of unknown sign makes accesses `wide` there.
 
     ```mlir
     %v = greta_tile.load_scattered %p mask %m    // %p = %x + (%first + iota 0) * %stride + iota 1, %m: %first + iota 0 < %rows
@@ -283,7 +285,8 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
     %v = greta_tile.load %x[%first, %c0] strides [?, 1] (%stride) bounds [0] (%rows)
     ```
   }];
-  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"\"", "row of the target table">];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp"> {

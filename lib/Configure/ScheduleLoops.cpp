@@ -223,8 +223,12 @@ static PipelineAttr withoutStages(DotOp dot) {
 
 /// Gives dots that have no instruction the transposed one, which takes operands
 /// from registers, if they are alike, all that they multiply is loaded by
-/// strides, and the target has one for so few rows. Returns whether it did.
-static bool multipliesFewRows(const LoopBody &body, const TargetRow &row) {
+/// strides, and the target has one for so few rows. Of operands that do not lie
+/// along K drivers load whole matrices, but for masked ones. Returns whether it
+/// did.
+static bool multipliesFewRows(const LoopBody &body,
+                              llvm::function_ref<const Facts &()> facts,
+                              const TargetRow &row) {
   DotOp first = body.dots.front();
   bool areAlike = llvm::all_of(body.dots, [&](DotOp dot) {
     return !dot.getMatrixAttr() &&
@@ -232,10 +236,13 @@ static bool multipliesFewRows(const LoopBody &body, const TargetRow &row) {
   });
   // With operands that are loaded through pointers, multiply-adds are faster.
   bool areLoaded =
-      llvm::all_of(body.operands, [](const LoadedOperand &operand) {
-        return operand.source.getDefiningOp<LoadOp>();
+      areAlike &&
+      llvm::all_of(body.operands, [&](const LoadedOperand &operand) {
+        auto load = operand.source.getDefiningOp<LoadOp>();
+        return load && (widthAlong(load, operand.kDim, facts()) > 1 ||
+                        facts().isWithin(load));
       });
-  if (!areAlike || !areLoaded)
+  if (!areLoaded)
     return false;
   unsigned waves = first->getParentOfType<FuncOp>().getNumWaves();
   auto *instruction = instructionFor(first, waves, row, /*inRegisters=*/true);
@@ -350,13 +357,17 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
       return signalPassFailure();
     SmallVector<std::pair<scf::ForOp, PipelineAttr>> chosen;
     std::optional<Facts> facts;
+    auto known = [&]() -> const Facts & {
+      return facts ? *facts : facts.emplace(kernel);
+    };
     kernel.walk([&](scf::ForOp loop) {
       if (loop->hasAttr(pipelineName) ||
           loop.getBody()->getOps<DotOp>().empty())
         return;
       LoopBody body(loop, /*rest=*/true);
       int64_t stages = askedStages(loop, *row);
-      if (matrix && body.isGemm && !stages && multipliesFewRows(body, *row)) {
+      if (matrix && body.isGemm && !stages &&
+          multipliesFewRows(body, known, *row)) {
         chosen.push_back({loop, withoutStages(body.dots.front())});
         return;
       }
@@ -372,11 +383,9 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
                           .wasInterrupted();
       if (!body.isGemm || hasInner)
         return;
-      if (!facts)
-        facts.emplace(kernel);
-      PipelineAttr attr = schedule(loop, body, *facts, *row, stages);
+      PipelineAttr attr = schedule(loop, body, known(), *row, stages);
       if (!attr && stages)
-        attr = schedule(loop, body, *facts, *row, /*stages=*/0);
+        attr = schedule(loop, body, known(), *row, /*stages=*/0);
       if (attr)
         chosen.push_back({loop, attr});
     });

@@ -204,12 +204,12 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
              << "; make it one that the facts analysis sees";
   }
   Type element = getElementTypeOrSelf(op.getResult().getType());
-  // In a pipelined loop AMD's loads have bounds, beyond which lanes that are
-  // masked off are: no branch for blocks that begin outside, no selection.
+  // In a pipelined loop the target's loads have bounds, beyond which lanes that
+  // are masked off are: no branch for blocks that begin outside, no selection.
   // The first blocks' in front of it likewise, so that none waits for another.
   bool isBounded =
       (op->getParentOp()->hasAttr(rolledName) || op->hasAttr(firstName)) &&
-      row.isHip() && !element.isInteger(1);
+      row.masksLoads() && !element.isInteger(1);
   const DistributedLayout *loaded = beforeTransposition(op);
   LaneAccess access = strided(
       op, loaded ? *loaded : layoutOf(op.getResult()),
@@ -224,7 +224,8 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
                ? vector::BroadcastOp::create(b, type, one).getResult()
                : one;
   };
-  bool isWhole = access.masking == Masking::Bounded && !op.getOther();
+  bool isWhole = op->hasAttr(aheadName) ||
+                 (access.masking == Masking::Bounded && !op.getOther());
   setVectors(op.getResult(), loadRegisters(access, type, isWhole, other));
   return success();
 }

@@ -225,7 +225,7 @@ LaneAccess Distributor::scattered(Operation *op, Value pointers, Value mask,
   PointerEmitter emitter(*this, layout, getLinearAddress(pointers));
   access.wraps = emitter.wraps;
   llvm::SmallBitVector safe(rank);
-  if (access.wraps && row.isHip())
+  if (access.wraps && row.masksLoads())
     access.masking = Masking::Bounded;
   else if (auto load = dyn_cast<LoadScatteredOp>(op))
     safe = safeDims(load);

@@ -332,7 +332,8 @@ private:
 template <typename OpT>
 LaneAccess Distributor::strided(OpT op, const DistributedLayout &layout,
                                 Masking masking, int64_t mostReach) {
-  bool isWide = reachesBeyond(mostReach, op, layout.layout, facts, result);
+  bool isWide = op.getWide() ||
+                reachesBeyond(mostReach, op, layout.layout, facts, result);
   if (isWide && masking == Masking::Bounded)
     masking = Masking::Replaced;
   auto state = std::make_shared<StridedAccess>(layout, b);

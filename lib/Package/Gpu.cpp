@@ -74,10 +74,7 @@ static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
     kernel.addPass(createLoopInvariantCodeMotionPass());
   kernel.addPass(createGretaTileInductionsPass());
   kernel.addPass(canonicalize());
-  // If a block may begin outside its bounds, its loads have one branch on
-  // Vulkan, which costs a main loop more than one for each.
-  if (row.isHip())
-    kernel.addPass(createGretaTileRaiseAccessesPass());
+  kernel.addPass(createGretaTileRaiseAccessesPass({row.name.str()}));
   kernel.addPass(createCSEPass());
   if (moves)
     kernel.addPass(createLoopInvariantCodeMotionPass());

@@ -23,21 +23,35 @@
 // (AccessOrder.h) and a loop takes them for its dots, or their argument is
 // readonly; stores are raised in kernels with dots.
 //
+// On a target whose loads have no masks, a strided load needs that its block
+// begins within its bounds, or a branch stands around it. If that is not known,
+// the loop itself gets the branch, if nothing but stores takes what it computes
+// and each of them is masked off where the block begins outside:
+//
+//   %s = scf.for .. iter_args(%c = %zero) { %v = load .. mask %rows < %m }
+//   store_scattered %s, .. mask %rows < %m
+//     →  %s = scf.if %first < %m { scf.for } else { %zero }
+//
 // An i32 stride of the program has a sign, one of a strided access has none:
 // it has to be known not to be negative, by what the launch computes, or by
 // an `assume`, as Triton's tutorials have it. As products that make an address
 // do not overflow (ptr_add), a lane's part of them is below 2^31 elements then,
 // which for two bytes each is below the 2^32 bytes that lane offsets reach.
-// For a product of 64 bits the stride's range has to say so.
+// For a product of 64 bits the stride's range has to say so. Targets whose
+// loads have no masks take other i32 strides, too: the access is `wide`.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/LinearAddress.h"
+#include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/AccessOrder.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/LoopBody.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILERAISEACCESSESPASS
@@ -55,6 +69,7 @@ struct Strided {
   Value base;
   SmallVector<Value> offsets, dynamicStrides, bounds;
   SmallVector<int64_t> strides, bounded, nonnegative;
+  bool isWide = false; // a stride may be negative, or too large for 32 bits
 };
 
 /// The bounds of one dimension by a mask: below <= index + offset < end.
@@ -198,9 +213,11 @@ boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
   return dims;
 }
 
+/// Returns a strided access of these pointers. If `mayBeWide`, strides may be
+/// negative. None: it is no such access.
 static std::optional<Strided> asStrided(Value pointers, Value mask,
-                                        const Facts &facts, Operation *op,
-                                        Arithmetic &a) {
+                                        bool mayBeWide, const Facts &facts,
+                                        Operation *op, Arithmetic &a) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   Type element = getPointee(pointers.getType());
   if (!type || isa<PtrType>(getElementTypeOrSelf(element)) ||
@@ -224,14 +241,22 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
       return std::nullopt;
   }
   int64_t bytes = bytesInMemory(getElementTypeOrSelf(element));
-  for (auto [stride, extent] : llvm::zip(along, type.getShape()))
-    if (!fits(stride, extent, bytes, facts, op))
+  bool isWide = false;
+  for (auto [stride, extent] : llvm::zip(along, type.getShape())) {
+    if (fits(stride, extent, bytes, facts, op))
+      continue;
+    if (!mayBeWide || stride.isWide || stride.factors.empty() ||
+        llvm::any_of(stride.factors,
+                     [](Value v) { return !v.getType().isInteger(32); }))
       return std::nullopt;
+    isWide = true;
+  }
 
   auto bounds = boundsOf(mask, type.getShape(), facts, op, a);
   if (!bounds)
     return std::nullopt;
   Strided access;
+  access.isWide = isWide;
   for (auto [number, dim, stride] : llvm::enumerate(*bounds, along)) {
     access.offsets.push_back(dim.offset ? narrowSum(*dim.offset, a) : a.i32(0));
     if (!dim.offset)
@@ -349,62 +374,183 @@ static void maskLoad(arith::SelectOp select) {
 }
 
 namespace {
+/// A block begins below an upper bound.
+struct Begin {
+  Value offset, bound;
+  MaskBound said;
+};
+} // namespace
+
+/// Returns what is not known of a load's block: that it begins below its upper
+/// bounds, and none of it is below zero.
+static SmallVector<Begin, 2> unknownBegins(const Strided &access, Value mask,
+                                           const Facts &facts,
+                                           Operation *load) {
+  SmallVector<Begin, 2> begins;
+  for (auto [dim, bound] : llvm::zip(access.bounded, access.bounds)) {
+    // A zero that this pass made has no facts.
+    Value offset = access.offsets[dim];
+    Value known = matchPattern(offset, m_Zero()) ? Value() : offset;
+    std::optional<std::pair<int64_t, int64_t>> range =
+        known ? facts.rangeOf(known) : std::pair<int64_t, int64_t>();
+    bool isNatural = !llvm::is_contained(access.nonnegative, dim) ||
+                     (range && range->first >= 0);
+    if (isNatural && facts.isBelow(known, bound, load))
+      continue;
+    Begin begin{offset, bound, {}};
+    for (const MaskBound &said : getMaskBounds(mask)->bounds)
+      if (said.dim == dim && isNatural)
+        begin.said = said;
+    if (!isNatural)
+      begin.said.kind = MaskBound::Kind::Nonnegative;
+    begins.push_back(begin);
+  }
+  return begins;
+}
+
+/// Whether a mask is false everywhere unless a block begins so.
+static bool asksFor(Value mask, const Begin &begin) {
+  auto all = mask ? getMaskBounds(mask) : std::nullopt;
+  return all && llvm::any_of(all->bounds, [&](const MaskBound &one) {
+           return one.kind == MaskBound::Kind::Below &&
+                  begin.said.kind == MaskBound::Kind::Below &&
+                  areAlike(one.offset, begin.said.offset) &&
+                  areAlike(one.bound, begin.said.bound);
+         });
+}
+
+/// Whether nothing but stores takes what a loop computes, none of which writes
+/// anything unless a block begins so.
+static bool storesOnlyIf(scf::ForOp loop, const Begin &begin) {
+  if (!loop.isDefinedOutsideOfLoop(begin.offset) ||
+      !loop.isDefinedOutsideOfLoop(begin.bound) || writesMemory(loop))
+    return false;
+  SmallVector<Operation *> users(loop->getUsers());
+  llvm::SmallDenseSet<Operation *> seen;
+  while (!users.empty()) {
+    Operation *user = users.pop_back_val();
+    if (!seen.insert(user).second)
+      continue;
+    if (auto store = dyn_cast<StoreScatteredOp>(user)) {
+      if (!asksFor(store.getMask(), begin))
+        return false;
+      continue;
+    }
+    if (!isMemoryEffectFree(user) || user->getNumRegions() ||
+        user->hasTrait<OpTrait::IsTerminator>())
+      return false;
+    llvm::append_range(users, user->getUsers());
+  }
+  return true;
+}
+
+/// Lets a loop run only where blocks begin so; else its results are its initial
+/// values.
+static void runOnlyIf(scf::ForOp loop, ArrayRef<Begin> begins) {
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Arithmetic a{b};
+  Value condition;
+  for (const Begin &begin : begins)
+    condition = a.allOf(condition, a.below(begin.offset, begin.bound));
+  auto branch = scf::IfOp::create(b, loop.getResultTypes(), condition,
+                                  /*withElseRegion=*/true);
+  loop.replaceAllUsesWith(branch.getResults());
+  OpBuilder then = branch.getThenBodyBuilder(),
+            otherwise = branch.getElseBodyBuilder();
+  loop->moveBefore(
+      scf::YieldOp::create(then, loop.getLoc(), loop.getResults()));
+  scf::YieldOp::create(otherwise, loop.getLoc(), loop.getInitArgs());
+}
+
+namespace {
 struct RaiseAccessesPass
     : greta::impl::GretaTileRaiseAccessesPassBase<RaiseAccessesPass> {
+  using GretaTileRaiseAccessesPassBase::GretaTileRaiseAccessesPassBase;
+
+  /// Replaces a load by a strided one, if it can be one, and if its lanes need
+  /// no branch in a loop on a target whose loads have no masks.
+  void raise(LoadScatteredOp load, const Facts &facts) {
+    std::optional<Value> other = splatOf(load.getOther());
+    if (!other)
+      return;
+    ImplicitLocOpBuilder b(load.getLoc(), load);
+    Arithmetic a{b};
+    auto access = asStrided(load.getPointers(), load.getMask(), !masksLoads,
+                            facts, load, a);
+    if (!access)
+      return;
+    if (!masksLoads) {
+      auto begins = unknownBegins(*access, load.getMask(), facts, load);
+      auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+      if (!llvm::all_of(begins, [&](const Begin &begin) {
+            return loop && storesOnlyIf(loop, begin);
+          }))
+        return;
+      if (!begins.empty())
+        llvm::append_range(limited[loop], begins);
+    }
+    auto raised = LoadOp::create(
+        b, load.getResult().getType(), access->base, access->offsets,
+        access->dynamicStrides, access->bounds, *other, access->strides,
+        access->bounded, ArrayRef<int64_t>(), access->nonnegative);
+    raised.setWide(access->isWide);
+    load.replaceAllUsesWith(raised.getResult());
+    load.erase();
+  }
+
+  void raise(StoreScatteredOp store, const Facts &facts) {
+    ImplicitLocOpBuilder b(store.getLoc(), store);
+    Arithmetic a{b};
+    auto access = asStrided(store.getPointers(), store.getMask(), !masksLoads,
+                            facts, store, a);
+    if (!access)
+      return;
+    StoreOp::create(b, store.getValue(), access->base, access->offsets,
+                    access->dynamicStrides, access->bounds, access->strides,
+                    access->bounded,
+                    access->nonnegative.empty()
+                        ? DenseI64ArrayAttr()
+                        : b.getDenseI64ArrayAttr(access->nonnegative),
+                    access->isWide);
+    store.erase();
+  }
+
   void runOnOperation() override {
+    const TargetRow *row = rowOfTarget(getOperation(), target);
+    if (!row)
+      return signalPassFailure();
+    masksLoads = row->masksLoads();
+    limited.clear();
     SmallVector<arith::SelectOp> selects;
     getOperation().walk([&](arith::SelectOp op) { selects.push_back(op); });
     llvm::for_each(selects, maskLoad);
     Facts facts(getOperation());
     AccessOrder order(getOperation(), facts);
-    llvm::DenseSet<Operation *> written;
-    SmallVector<Operation *> accesses;
+    SmallVector<LoadScatteredOp> loads;
+    SmallVector<StoreScatteredOp> stores;
     bool hasDot = false;
     getOperation().walk([&](Operation *op) {
       hasDot |= isa<DotOp>(op);
-      if (isa<LoadScatteredOp, StoreScatteredOp>(op))
-        accesses.push_back(op);
-      if (isa<LoadScatteredOp>(op) && order.isWritten(op))
-        written.insert(op);
+      // Beyond its bounds a strided load reads a row within them and drops it,
+      // which would be a race with a lane that stores there.
+      if (auto load = dyn_cast<LoadScatteredOp>(op);
+          load && isWorthRaising(load) && !order.isWritten(load))
+        loads.push_back(load);
+      if (auto store = dyn_cast<StoreScatteredOp>(op))
+        stores.push_back(store);
     });
-    for (Operation *op : accesses) {
-      ImplicitLocOpBuilder b(op->getLoc(), op);
-      Arithmetic a{b};
-      if (auto load = dyn_cast<LoadScatteredOp>(op)) {
-        // Beyond its bounds a strided load reads a row within them and drops
-        // it, which would be a race with a lane that stores there.
-        if (!isWorthRaising(load) || written.contains(op))
-          continue;
-        std::optional<Value> other = splatOf(load.getOther());
-        auto access =
-            other ? asStrided(load.getPointers(), load.getMask(), facts, op, a)
-                  : std::nullopt;
-        if (!access)
-          continue;
-        load.replaceAllUsesWith(
-            LoadOp::create(
-                b, load.getResult().getType(), access->base, access->offsets,
-                access->dynamicStrides, access->bounds, *other, access->strides,
-                access->bounded, ArrayRef<int64_t>(), access->nonnegative)
-                .getResult());
-        load.erase();
-      } else {
-        auto store = cast<StoreScatteredOp>(op);
-        if (!hasDot)
-          continue;
-        auto access =
-            asStrided(store.getPointers(), store.getMask(), facts, op, a);
-        if (!access)
-          continue;
-        StoreOp::create(b, store.getValue(), access->base, access->offsets,
-                        access->dynamicStrides, access->bounds, access->strides,
-                        access->bounded,
-                        access->nonnegative.empty()
-                            ? DenseI64ArrayAttr()
-                            : b.getDenseI64ArrayAttr(access->nonnegative));
-        store.erase();
-      }
-    }
+    for (LoadScatteredOp load : loads)
+      raise(load, facts);
+    if (hasDot)
+      for (StoreScatteredOp store : stores)
+        raise(store, facts);
+    for (auto &[loop, begins] : limited)
+      runOnlyIf(loop, begins);
   }
+
+private:
+  bool masksLoads = false;
+  /// Loops whose loads need that blocks begin so.
+  llvm::MapVector<scf::ForOp, SmallVector<Begin, 2>> limited;
 };
 } // namespace

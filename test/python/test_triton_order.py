@@ -219,6 +219,39 @@ def test_masks_of_64_bits(launch):
     assert (c == a.astype(float) @ b.astype(float)).all()
 
 
+@triton.jit
+def matmul_of_any_strides(a, b, c, M, N, K, first_a, first_b, stride_am, stride_ak, stride_bk, stride_bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WHOLE: tl.constexpr):
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    at_a = a + first_a + m[:, None] * stride_am + k[None, :] * stride_ak
+    at_b = b + first_b + k[:, None] * stride_bk + n[None, :] * stride_bn
+    total = tl.full((BM, BN), 1, tl.float32)
+    for done in range(0, K, BK):
+        x = tl.load(at_a, mask=(m[:, None] < M) & (k[None, :] < K - done), other=0.0)
+        y = tl.load(at_b, mask=(k[:, None] < K - done) & (n[None, :] < N), other=0.0)
+        total = tl.dot(x, y, total)
+        at_a += BK * stride_ak
+        at_b += BK * stride_bk
+    if WHOLE:
+        tl.store(c + m[:, None] * (tl.num_programs(1) * BN) + n[None, :], total)
+    else:
+        tl.store(c + m[:, None] * N + n[None, :], total, mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+# Rows backwards, columns backwards; programs beyond the last row and column, whose sums are stored or not; as many rows as NVIDIA's transposed instruction has.
+@pytest.mark.parametrize("rows, block, whole", [(40, 32, False), (40, 32, True), (7, 8, False)])
+def test_blocks_beyond_the_end_and_negative_strides(launch, rows, block, whole):
+    rng = np.random.default_rng(0)
+    m, n, k = rows, 56, 75
+    a, b = rng.integers(-3, 4, (m, k)).astype(np.float16), rng.integers(-3, 4, (k, n)).astype(np.float16)
+    grid = (-(-m // block) + 1, 3)
+    c = np.full((grid[0] * block, grid[1] * 32) if whole else (m, n), -7, np.float32)
+    launch(matmul_of_any_strides, grid, a, b, c, m, n, k, (m - 1) * k, k * n - 1, -k, 1, -n, -1, block, 32, 32, whole)
+    want = 1 + a[::-1].astype(float) @ b[::-1, ::-1].astype(float)
+    if whole:
+        want = np.pad(want - 1, ((0, c.shape[0] - m), (0, c.shape[1] - n))) + 1
+    assert (c == want).all()
+
+
 # Targets whose drivers load matrices take one stage, whose selections come later.
 @pytest.mark.parametrize("target", ["vulkan:nvidia", "vulkan:rdna3"])
 def test_masks_of_64_bits_compile_where_drivers_have_matrices(target):

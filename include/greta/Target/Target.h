@@ -303,6 +303,9 @@ struct TargetRow {
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }
   bool isHost() const { return backend == Backend::Host; }
+  /// Loads take a mask of their own: AMD's have bounds, beyond which they bring
+  /// zeros.
+  bool masksLoads() const { return isHip(); }
   /// "nvidia" for the row vulkan:nvidia; the name elsewhere.
   llvm::StringRef family() const {
     return name.split(':').second.empty() ? name : name.split(':').second;

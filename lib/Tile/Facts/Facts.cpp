@@ -448,6 +448,17 @@ static bool holds(Value condition, Operation *at) {
   return holds(condition, at, seen);
 }
 
+/// Whether `bound` is `least`, or one of the numbers that `least` is the least
+/// of.
+static bool isLeastOf(Value least, Value bound,
+                      llvm::function_ref<bool(Value, Value)> isSame) {
+  if (isSame(least, bound))
+    return true;
+  auto both = least.getDefiningOp<arith::MinSIOp>();
+  return both && (isLeastOf(both.getLhs(), bound, isSame) ||
+                  isLeastOf(both.getRhs(), bound, isSame));
+}
+
 bool Facts::isBelow(Value value, Value bound, Operation *at) const {
   using Range = std::optional<std::pair<int64_t, int64_t>>;
   auto range = [&](Value value) {
@@ -463,7 +474,7 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
   if (auto argument = dyn_cast_or_null<BlockArgument>(value))
     if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
       if (value == loop.getInductionVar() &&
-          isSame(loop.getUpperBound(), bound))
+          isLeastOf(loop.getUpperBound(), bound, isSame))
         return true;
   // As `less < more`, or `less <= more`.
   auto says = [&](Operation *user, bool orEqual, Value less, auto isMore) {

@@ -34,7 +34,6 @@
 #include "PipelineLoop.h"
 #include "GretaTile/LoopAttributes.h"
 #include "greta/Layout/SharedMemory.h"
-#include "greta/Tile/Facts.h"
 #include "greta/Tile/TransposedLoads.h"
 
 using namespace mlir;
@@ -161,8 +160,7 @@ std::optional<int64_t> LoopPipeliner::length() {
 
 /// Chooses how counters ahead of an iteration are clamped. Nothing may be added
 /// to counters near the largest number of their type.
-void LoopPipeliner::chooseClamp() {
-  Facts facts(loop->getParentOfType<FuncOp>());
+void LoopPipeliner::chooseClamp(const Facts &facts) {
   auto lower = facts.rangeOf(loop.getLowerBound()),
        upper = facts.rangeOf(loop.getUpperBound()),
        step = facts.rangeOf(loop.getStep());
@@ -351,9 +349,10 @@ void LoopPipeliner::guard() {
 LogicalResult LoopPipeliner::run() {
   if (failed(check()) || failed(placeOperands()))
     return failure();
+  Facts facts(loop->getParentOfType<FuncOp>());
+  chooseSelects(facts);
   if (!length().value_or(0) &&
-      !Facts(loop->getParentOfType<FuncOp>())
-           .isBelow(loop.getLowerBound(), loop.getUpperBound(), loop))
+      !facts.isBelow(loop.getLowerBound(), loop.getUpperBound(), loop))
     guard();
   // lower + (upper - lower - 1) / step * step.
   auto lower = getConstantIntValue(loop.getLowerBound());
@@ -361,7 +360,7 @@ LogicalResult LoopPipeliner::run() {
   if (!lower || *lower)
     end = sub(end, loop.getLowerBound());
   // From a negative number the distance may be none of the type.
-  chooseClamp();
+  chooseClamp(facts);
   Value distance = sub(end, number(1));
   Value iterations =
       clamp == Clamp::Any

@@ -12,8 +12,10 @@
 #include "greta/Names.h"
 #include "greta/Target/Target.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Facts.h"
 #include "greta/Tile/LoopBody.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace greta {
 
@@ -42,7 +44,7 @@ private:
   FailureOr<tile::PlacementAttr> placementOf(const LoadedOperand &operand,
                                              RankedTensorType &stored);
   IRMapping emitAddresses(Value k);
-  bool selectsLater(Operation *load);
+  void chooseSelects(const Facts &facts);
   void emitSelects(Value k, IRMapping &mapping);
   SmallVector<Value> emitLoads(Value k);
   /// `sums` are the sums up to the block before; they become those up to this
@@ -105,7 +107,7 @@ private:
   /// Returns the same, but no more than the last iteration's counter: beyond
   /// the end the last block is loaded again, and not used.
   Value clampedAfter(Value k, int64_t iterations);
-  void chooseClamp();
+  void chooseClamp(const Facts &facts);
   /// The values that pass from iteration to iteration. `sums` are the sums up
   /// to this iteration's K tile, and up to each K tile that is prepared ahead.
   struct Flow {
@@ -128,7 +130,15 @@ private:
   tile::PipelineAttr attr;
   const TargetRow &row;
   SmallVector<Placed> placed; // of each operand
-  Value last;                 // where the last iteration begins
+  /// A mask's bound: index + offset is below it. A null offset is zero.
+  struct Bound {
+    unsigned dim;
+    Value offset, bound;
+  };
+  /// The masked loads whose selection comes later, when the block is stored,
+  /// and the bounds that their masks consist of.
+  llvm::MapVector<Operation *, SmallVector<Bound>> selected;
+  Value last; // where the last iteration begins
   /// Whether a counter that is some iterations ahead is still a signed number,
   /// an unsigned one, or neither for all that is known.
   enum class Clamp { Signed, Unsigned, Any } clamp = Clamp::Any;

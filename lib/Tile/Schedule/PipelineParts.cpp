@@ -32,7 +32,7 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
   SmallVector<Value> results;
   for (Operation *op : body.loads) {
     Operation *load = b.clone(*op, mapping);
-    if (selectsLater(op))
+    if (selected.contains(op))
       load->setAttr(aheadName, b.getUnitAttr());
     if (body.isGemm && isa<LoadOp>(load) &&
         load->getBlock() == loop->getBlock())
@@ -42,36 +42,67 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
   return results;
 }
 
-/// Whether the selection behind a masked load comes later, when the block is
-/// stored. It does with one stage, if masked-off elements lie only at the ends
-/// of dimensions: the selection is then in a branch of the whole workgroup, for
-/// blocks there. More stages hide the selection, so it stays at the load.
-bool LoopPipeliner::selectsLater(Operation *load) {
-  auto scattered = dyn_cast<LoadScatteredOp>(load);
-  if (!scattered || !scattered.getMask() || attr.getStages() != 1)
-    return false;
-  auto bounds = getMaskBounds(scattered.getMask());
-  return bounds && bounds->areUpper();
+/// Chooses the masked loads whose selection comes later, when the block is
+/// stored. With one stage those do that have no mask of the target's own, if
+/// elements that are masked off lie only at the ends of dimensions: the
+/// selection is then in a branch of the whole workgroup, for blocks there. More
+/// stages hide the selection, so it stays at the load.
+void LoopPipeliner::chooseSelects(const Facts &facts) {
+  if (attr.getStages() != 1)
+    return;
+  for (Operation *op : body.loads) {
+    SmallVector<Bound> asked;
+    if (auto scattered = dyn_cast<LoadScatteredOp>(op)) {
+      auto bounds = scattered.getMask() ? getMaskBounds(scattered.getMask())
+                                        : std::nullopt;
+      if (bounds && bounds->areUpper())
+        for (const MaskBound &bound : bounds->bounds)
+          asked.push_back(
+              {bound.dim, *bound.scalarOffset(), *bound.scalarBound()});
+    } else if (auto load = cast<LoadOp>(op); !row.masksLoads()) {
+      auto type = cast<RankedTensorType>(load.getResult().getType());
+      for (auto [dim, bound] : llvm::zip(load.getBounded(), load.getBounds())) {
+        Value offset = load.getOffsets()[dim];
+        if (!load.isClamped(dim) &&
+            !facts.isWithin(op, offset, bound, type.getDimSize(dim)))
+          asked.push_back({unsigned(dim), offset, bound});
+      }
+      if (load.getNonnegative())
+        asked.clear();
+    }
+    if (!asked.empty())
+      selected[op] = asked;
+  }
+}
+
+/// Returns the mask of a strided block: along each dimension an index is below
+/// what the bound leaves from the block's first element on.
+static Value maskOf(RankedTensorType block,
+                    ArrayRef<std::pair<unsigned, Value>> ends, Arithmetic &a) {
+  Type indices = block.clone(a.b.getI32Type());
+  Value mask;
+  for (auto [dim, end] : ends) {
+    Value index = IotaOp::create(a.b, indices, dim);
+    Value within = a.below(index, SplatOp::create(a.b, indices, end));
+    mask = a.allOf(mask, within);
+  }
+  return mask;
 }
 
 /// Emits selections of the values that `mapping` has for loads.
 void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
-  SmallVector<LoadScatteredOp> loads;
-  for (Operation *op : body.loads)
-    if (selectsLater(op))
-      loads.push_back(cast<LoadScatteredOp>(op));
-  if (loads.empty())
+  if (selected.empty())
     return;
   IRMapping iteration = emitAddresses(k);
   Value isPartial;
   SmallVector<Value> blocks;
-  for (LoadScatteredOp load : loads) {
-    auto type = cast<RankedTensorType>(load.getResult().getType());
-    auto bounds = getMaskBounds(load.getMask());
-    for (const MaskBound &bound : bounds->bounds) {
-      Value within = iteration.lookupOrDefault(*bound.scalarBound());
-      if (Value first = *bound.scalarOffset()) {
-        Value offset = iteration.lookupOrDefault(first);
+  llvm::MapVector<Operation *, SmallVector<std::pair<unsigned, Value>>> limits;
+  for (auto &[load, bounds] : selected) {
+    auto type = cast<RankedTensorType>(load->getResult(0).getType());
+    for (const Bound &bound : bounds) {
+      Value within = iteration.lookupOrDefault(bound.bound);
+      if (bound.offset) {
+        Value offset = iteration.lookupOrDefault(bound.offset);
         Type type = within.getType().getIntOrFloatBitWidth() <
                             offset.getType().getIntOrFloatBitWidth()
                         ? offset.getType()
@@ -79,14 +110,16 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
         for (Value *value : {&within, &offset})
           if (value->getType() != type)
             *value = arith::ExtSIOp::create(b, type, *value);
-        within = sub(within, offset);
+        if (getConstantIntValue(offset) != 0)
+          within = sub(within, offset);
       }
+      limits[load].push_back({bound.dim, within});
       Value extent = arith::ConstantIntOp::create(b, within.getType(),
                                                   type.getDimSize(bound.dim));
       Value ends = below(within, extent);
       isPartial = isPartial ? either(isPartial, ends) : ends;
     }
-    blocks.push_back(mapping.lookup(load.getResult()));
+    blocks.push_back(mapping.lookup(load->getResult(0)));
   }
   auto branch = scf::IfOp::create(b, ValueRange(blocks).getTypes(), isPartial,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
@@ -94,14 +127,21 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
   b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(b, blocks);
   b.setInsertionPointToEnd(branch.thenBlock());
-  for (auto [load, block] : llvm::zip(loads, blocks)) {
-    Value other = load.getOther();
-    other = other ? iteration.lookupOrDefault(other) : zeroOf(block.getType());
-    block = select(iteration.lookupOrDefault(load.getMask()), block, other);
+  for (auto [entry, block] : llvm::zip(limits, blocks)) {
+    auto scattered = dyn_cast<LoadScatteredOp>(entry.first);
+    auto type = cast<RankedTensorType>(block.getType());
+    Value mask = scattered ? iteration.lookupOrDefault(scattered.getMask())
+                           : maskOf(type, entry.second, *this);
+    Value other =
+        scattered ? scattered.getOther() : cast<LoadOp>(entry.first).getOther();
+    other = other ? iteration.lookupOrDefault(other) : zeroOf(type);
+    if (!isa<RankedTensorType>(other.getType()))
+      other = SplatOp::create(b, type, other);
+    block = select(mask, block, other);
   }
   scf::YieldOp::create(b, blocks);
-  for (auto [load, block] : llvm::zip(loads, branch.getResults()))
-    mapping.map(load.getResult(), block);
+  for (auto [entry, block] : llvm::zip(limits, branch.getResults()))
+    mapping.map(entry.first->getResult(0), block);
 }
 
 Value LoopPipeliner::asStored(const Placed &place, Value block) {

@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-raise-accesses,canonicalize,cse))' | FileCheck %s
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-raise-accesses{target=gfx942},canonicalize,cse))' | FileCheck %s
 
 // Rows under a mask, each row %n elements from the last: the mask is a bound, and what the first row adds to the address is the offset.
 // CHECK-LABEL: @rows(
