@@ -15,9 +15,9 @@
 //                   rocdl.reqd_work_group_size = [256, 1, 1], ...}
 //
 // Arguments keep their order and get their natural alignment from LLVM's data
-// layout, which is the package's argument ABI. Pointers are not `noalias`: a
-// caller may pass one buffer as input and output, and row kernels gain nothing
-// from it, as all loads of a step come before its stores anyway. An argument
+// layout, which is the package's argument ABI. Pointers are not `noalias`:
+// functions in place may get one buffer as two arguments, and row kernels gain
+// nothing from it, as all loads of a step come before its stores. An argument
 // that the kernel does not write through is `readonly`, one that it does not
 // read `writeonly`.
 // Alignment is on the accesses, which know it better than the argument.
@@ -30,6 +30,7 @@
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
+#include "greta/Tile/Facts.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -237,28 +238,18 @@ struct GretaTileToROCDL
 
 } // namespace
 
-/// Returns the ptr_add of a load's base if it adds a constant times the loop's
-/// counter, at most `most` bytes; else null.
+/// Returns the ptr_add of a load's base if it adds, in each iteration of the
+/// loop, a number from 0 to `most` bytes; else null.
 static tile::PtrAddOp scalarStep(scf::ForOp loop,
-                                 TypedValue<tile::PtrType> base, int64_t most) {
+                                 TypedValue<tile::PtrType> base, int64_t most,
+                                 const tile::Facts &facts) {
   auto step = base.getDefiningOp<tile::PtrAddOp>();
   if (!step || !step.getOffset().getType().isInteger(64) ||
       loop.isDefinedOutsideOfLoop(step.getOffset()))
     return {};
-  std::optional<int64_t> bound = getConstantIntValue(loop.getUpperBound());
-  Value offset = step.getOffset();
-  int64_t factor = base.getType().getElementType().getIntOrFloatBitWidth() / 8;
-  if (auto product = offset.getDefiningOp<arith::MulIOp>()) {
-    std::optional<int64_t> constant = getConstantIntValue(product.getRhs());
-    if (!constant || *constant < 0 || *constant > INT32_MAX)
-      return {};
-    factor *= *constant;
-    offset = product.getLhs();
-  }
-  // min(counter + something, last block): at most the loop's bound.
-  auto wide = offset.getDefiningOp<arith::ExtSIOp>();
-  bool clamped = wide && wide.getIn().getDefiningOp<arith::MinSIOp>();
-  if (!bound || !clamped || *bound < 0 || (factor && *bound > most / factor))
+  auto range = facts.rangeOf(step.getOffset());
+  int64_t bytes = tile::bytesInMemory(base.getType().getElementType());
+  if (!range || range->first < 0 || range->second > most / bytes)
     return {};
   return step;
 }
@@ -329,17 +320,21 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
       context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
   auto annotation = LLVM::LoopAnnotationAttr::get(
       context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  std::optional<tile::Facts> facts;
   kernel.walk([&](scf::ForOp loop) {
     if (!loop->hasAttr(tile::rolledName))
       return;
+    if (!facts)
+      facts.emplace(kernel);
     loop->setAttr("llvm.loop_annotation", annotation);
     loop.walk([&](Operation *op) {
       if (auto load = dyn_cast<tile::PtrLoadOp>(op);
           load && isUniform(load.getBase()) && !load.getWraps())
-        info.inPipeline[op] = scalarStep(loop, load.getBase(), INT32_MAX);
+        info.inPipeline[op] =
+            scalarStep(loop, load.getBase(), INT32_MAX, *facts);
       else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
         info.inPipeline[op] =
-            scalarStep(loop, load.getBase(), (int64_t(1) << 30) - 1);
+            scalarStep(loop, load.getBase(), (int64_t(1) << 30) - 1, *facts);
     });
   });
   kernel.walk([&](tile::PtrLoadSharedOp) {

@@ -259,7 +259,7 @@ void KernelConverter::emitFunction(ImplicitLocOpBuilder &b,
   if (schedule.waves)
     func.removeWaveSizeAttr();
   // If workgroups wait for each other's partial sums, their loads need no order
-  // with that. (Otherwise a caller may pass one buffer in and out.)
+  // with that.
   if (!zeroed.empty())
     for (unsigned i = 0; i < buffers.size(); ++i)
       func.setArgAttr(i, tile::readonlyName, b.getUnitAttr());

@@ -291,6 +291,11 @@ def signed_permutation(p, rng):
     return [(b, "f16"), (rng.integers(-99, 99, (64 * p.shape[0], 64)), "f16")]
 
 
+def moved_columns(p, rounded, a, b):
+    begins = range(0, 512, 32)
+    return sum(a[:, min(i, 384) :][:, :32] @ b[:, i : i + 32].T for i in begins)
+
+
 def powers(p, rounded, b, x):
     blocks = [x[:64]]
     for _ in range(p.shape[0] - 1):
@@ -380,6 +385,8 @@ KINDS = {
     "products-in-place": text(
         lambda p, rng: small_integers((64, 0), (0, 64))(p, rng) + [(rng.integers(-99, 99, (128, 64)), "f32")], products_in_place, limit="exact"
     ),
+    "k-tiles": text(small_integers((64, 0, 32), (64, 0, 32)), lambda p, rounded, a, b: a.reshape(64, -1) @ b.reshape(64, -1).T, limit="exact"),
+    "moved-columns": text(small_integers((64, 512), (64, 512)), moved_columns, limit="exact"),
     "powers": text(signed_permutation, powers, limit="exact", precision="f16"),
     "octets": text(lambda p, rng: [(rng.standard_normal((*p.shape, 8)), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
@@ -463,6 +470,8 @@ PROGRAMS = [
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
     *(Program(kind, depth) for kind in ("partial-products", "scaled-sum", "sum-of-products", "batched-sums", "reshaped-sums", "products-in-place") for depth in ("32", "160")),
+    *(Program("k-tiles", tiles) for tiles in ("1", "2", "5")),
+    Program("moved-columns", "1"),
     *(Program("powers", blocks) for blocks in ("1", "6")),
     *(Program("padded-filter", shape) for shape in ("1x1", "3x7", "9x64", "5x131")),
     *(Program("octets", rows) for rows in ("1", "301")),
