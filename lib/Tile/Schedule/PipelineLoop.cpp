@@ -287,26 +287,81 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   if (readsAhead())
     llvm::append_range(inits,
                        emitReads(body.dots, zero, zero, attr.getSlice()));
-  // As many blocks an iteration as there are stages where their number is known
-  // to be a multiple: the stages are constants then.
+  auto finished = [&](ValueRange results) {
+    return SmallVector<Value>(results.take_front(count + numSums));
+  };
   auto known = length(), step = getConstantIntValue(loop.getStep());
-  bool whole = stages == 1 || (body.isGemm && known && *known && step &&
-                               *known % (stages * *step) == 0);
-  if (!whole)
-    inits.push_back(zero);
+  bool isWhole = stages == 1 || (body.isGemm && known && *known && step &&
+                                 *known % (stages * *step) == 0);
+  Value upper = loop.getUpperBound();
+  // An iteration has as many blocks as there are stages, where it can, so that
+  // the stages are constants.
+  if (isWhole && stages > 1)
+    return finished(
+        emitRounds(first, upper, number(stages * *step), stages, inits));
+  if (isWhole || !emitsRounds())
+    return finished(emitRounds(first, upper, loop.getStep(), 1, inits));
+  // The last block of a round is no further than `last`. The blocks that are
+  // left follow one by one. Nothing is added to `last`, which may be near the
+  // largest number of its type.
+  int64_t within = (stages - 1) * *step;
+  Value end = add(sub(last, number(within)), number(1));
+  ValueRange whole =
+      emitRounds(first, end, number(stages * *step), stages, inits);
+  Value blocks = add(div(last, loop.getStep()), number(1));
+  Value left = rem(blocks, number(stages));
+  rest = sub(last, mul(sub(left, number(1)), loop.getStep()));
+  return finished(emitRounds(number(0), left, number(1), 1, whole));
+}
 
-  unsigned inFlight = direct ? 0 : body.loads.size();
-  auto outer = scf::ForOp::create(
-      b, first, loop.getUpperBound(),
-      whole && stages > 1 ? iterationAfter(number(0), stages) : loop.getStep(),
-      inits);
+/// Whether lanes load whole vectors of 16 bytes.
+static bool isWide(Operation *load, const Facts &facts) {
+  auto block = dyn_cast<RankedTensorType>(load->getResult(0).getType());
+  if (!block)
+    return false;
+  int64_t wanted = 16 / bytesInMemory(block.getElementType());
+  auto widthAlong = [&](unsigned dim) {
+    if (auto strided = dyn_cast<LoadOp>(load))
+      return facts.vectorWidth(strided, dim);
+    auto scattered = cast<LoadScatteredOp>(load);
+    return facts.vectorWidth(scattered.getPointers(), scattered.getMask(), dim);
+  };
+  return llvm::any_of(llvm::seq<unsigned>(block.getRank()),
+                      [&](unsigned dim) { return widthAlong(dim) >= wanted; });
+}
+
+bool LoopPipeliner::emitsRounds() {
+  auto step = getConstantIntValue(loop.getStep());
+  if (!row.tiles.schedulesLoops || row.tiles.slotsPerIssue || !body.isGemm ||
+      clamp == Clamp::Any || !step ||
+      getConstantIntValue(loop.getLowerBound()) != 0 ||
+      length().value_or(INT64_MAX) <= attr.getStages() * *step)
+    return false;
+  // Narrow loads have so many addresses and masks that two blocks of them
+  // spill.
+  Facts facts(loop->getParentOfType<FuncOp>());
+  return llvm::all_of(body.loads,
+                      [&](Operation *load) { return isWide(load, facts); });
+}
+
+ValueRange LoopPipeliner::emitRounds(Value first, Value end, Value step,
+                                     int64_t blocks, ValueRange inits) {
+  int64_t stages = attr.getStages();
+  SmallVector<Value> given(inits);
+  bool isOneByOne = blocks < stages;
+  Value zero = i32(0);
+  if (isOneByOne)
+    given.push_back(zero);
+  auto outer = scf::ForOp::create(b, first, end, step, given);
   outer->setAttr(rolledName, b.getUnitAttr());
   // A loop that carries nothing comes with its terminator.
-  if (inits.empty())
+  if (given.empty())
     outer.getBody()->getTerminator()->erase();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(outer.getBody());
   Value k = outer.getInductionVar();
+  if (rest)
+    k = add(rest, mul(k, loop.getStep()));
   ValueRange carried = outer.getRegionIterArgs();
   Flow flow;
   auto take = [&](unsigned number) {
@@ -314,21 +369,21 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
     carried = carried.drop_front(number);
     return taken;
   };
-  flow.carried = take(count);
-  flow.sums = take(stages * numSums);
-  flow.loaded = take(inFlight);
+  flow.carried = take(body.carried.size());
+  flow.sums = take(stages * body.sums.size());
+  flow.loaded = take(attr.getDirect() ? 0 : body.loads.size());
   flow.parts = take(readsAhead() ? body.operands.size() : 0);
-  Value stage = whole ? zero : carried.back();
+  Value stage = isOneByOne ? carried.back() : zero;
   flow = emitStep(k, stage, flow);
-  for (int64_t block = 1; whole && block < stages; ++block)
+  for (int64_t block = 1; block < blocks; ++block)
     flow = emitStep(iterationAfter(k, block), i32(block), flow);
   SmallVector<Value> results;
   for (ValueRange values : {flow.carried, flow.sums, flow.loaded, flow.parts})
     llvm::append_range(results, values);
-  if (!whole)
+  if (isOneByOne)
     results.push_back(advanced(stage, 1));
   scf::YieldOp::create(b, results);
-  return SmallVector<Value>(outer.getResults().take_front(count + numSums));
+  return outer.getResults();
 }
 
 /// Puts everything into a branch that is taken if the loop has iterations,

@@ -116,6 +116,12 @@ private:
   };
   Flow emitStep(Value k, Value stage, Flow flow);
   SmallVector<Value> emitLoop();
+  /// Whether the loop has rounds of a block for each stage, and the blocks that
+  /// are left behind them.
+  bool emitsRounds();
+  /// Emits a loop whose iterations have some blocks, and returns its results.
+  ValueRange emitRounds(Value first, Value end, Value step, int64_t blocks,
+                        ValueRange inits);
   void guard();
   /// Returns a constant of the type of the loop's counter.
   Value number(int64_t value) {
@@ -139,6 +145,7 @@ private:
   /// and the bounds that their masks consist of.
   llvm::MapVector<Operation *, SmallVector<Bound>> selected;
   Value last; // where the last iteration begins
+  Value rest; // where the first block behind rounds begins
   /// Whether a counter that is some iterations ahead is still a signed number,
   /// an unsigned one, or neither for all that is known.
   enum class Clamp { Signed, Unsigned, Any } clamp = Clamp::Any;
