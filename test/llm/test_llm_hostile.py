@@ -339,67 +339,6 @@ def test_max_tokens_holds_back_nobody(server):
         assert server.metric("requests_finished_total") == before + 1
 
 
-def at_once(ask, bodies):
-    """The answers to bodies, which are all asked for at the same time."""
-    with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
-        return list(pool.map(ask, bodies))
-
-
-# A cache with room for two to begin, and for one and a half to end.
-NARROW = ("--parallel=4", "--context=176", "--chunk=16")
-
-
-def assert_free(server):
-    """The cache is free soon after the last answer, whose text leaves first."""
-    end = time.monotonic() + 30
-    while server.metric("cache_tokens_free") != 176:
-        assert time.monotonic() < end, server.metric("cache_tokens_free")
-        time.sleep(0.05)
-
-
-def test_the_youngest_begins_anew(package):
-    """With the same kernels for any number the answers are those given alone."""
-    server = Server(package, ["--synthetic=tiny"], *NARROW, "--deterministic")
-    bodies = [{"prompt": [i + 3] * (i + 1), "max_tokens": 90, "seed": i, "stream": i % 2 == 0, "stop": ["never"]} for i in range(3)]
-    for body in bodies[1:]:
-        body["grammar"] = "root ::= [^x]*"
-    alone = [server.text(body) for body in bodies]
-    assert server.metric("requests_preempted_total") == 0
-    generated = server.metric("generated_tokens_total")
-    together = at_once(server.text, bodies)
-    # Most of them run to their end.
-    assert together == alone and sum(why == "length" for _, why in alone) >= 2
-    assert server.metric("requests_preempted_total") > 0
-    assert_free(server)
-    # Each token counts once, however often it was made.
-    assert server.metric("generated_tokens_total") == 2 * generated
-    server.end()
-
-
-def test_the_youngest_goes_on(package):
-    """With kernels for as many as generate: from what it had said, which stays as it was, to the length that was asked for."""
-    server = Server(package, ["--synthetic=tiny"], *NARROW)
-    bodies = [{"prompt": [i + 3] * (i + 1), "max_tokens": 90, "seed": i, "stop": ["never"]} for i in range(3)]
-    for body in bodies[1:]:
-        body["grammar"] = "root ::= [^x]*"
-
-    def ask(body):
-        answer = server.complete(**body)
-        return answer["choices"][0]["text"], answer["choices"][0]["finish_reason"], answer["usage"]["completion_tokens"], answer["usage"]["prompt_tokens"]
-
-    alone = [ask(body) for body in bodies]
-    generated = server.metric("generated_tokens_total")
-    together = at_once(ask, bodies)
-    assert server.metric("requests_preempted_total") > 0
-    assert_free(server)
-    assert server.metric("generated_tokens_total") - generated == sum(count for _, _, count, _ in together)
-    for i, (answer, lone) in enumerate(zip(together, alone)):
-        # Numbers are rounded in another order: only what comes long after may differ.
-        assert answer[0][:20] == lone[0][:20] and answer[3] == i + 1
-        assert answer[2] == 90 if answer[1] == "length" else answer[1] == "stop" and answer[2] < 90
-    server.end()
-
-
 def test_a_refused_body_is_no_request(package, tmp_path):
     key = tmp_path / "key"
     key.write_text("secret\n")

@@ -26,7 +26,7 @@ DEVICE = "sim:gfx942"
 # Another build's server, with a sanitizer in it.
 SERVER = os.environ.get("GRETA_TEST_SERVER", LLM)
 # For servers that take many steps: a step takes less time than a simulator's, the first one more. Under AddressSanitizer a simulator it is, because lavapipe leaves memory behind.
-QUICK, QUICK_TARGET = ("vulkan", "vulkan:lavapipe") if SERVER == LLM else (DEVICE, "gfx942")
+QUICK, QUICK_TARGET = (DEVICE, "gfx942") if "build-sanitize" in str(SERVER) else ("vulkan", "vulkan:lavapipe")
 
 
 class Server:
