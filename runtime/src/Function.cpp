@@ -96,7 +96,10 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D, const Package &P,
   };
   auto IsBetter = [&](const Variant *V, const Variant *Than) {
     unsigned Own = Rank(*V), Other = Rank(*Than);
-    return Own > Other || (Own == Other && Distance(*V) < Distance(*Than));
+    // The package's first is taken of those that are equally good.
+    return Own > Other ||
+           (Own == Other &&
+            std::pair(Distance(*V), V) < std::pair(Distance(*Than), Than));
   };
   std::string Reasons;
   auto Refuse = [&](const Variant &V, const std::string &Why) {
@@ -109,7 +112,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D, const Package &P,
     else
       Refuse(V, Why);
   }
-  std::stable_sort(Possible.begin(), Possible.end(), IsBetter);
+  std::sort(Possible.begin(), Possible.end(), IsBetter);
   for (const Variant *V : Possible) {
     std::string Why = whyNotTogether(D, P, *V);
     if (Why.empty())
