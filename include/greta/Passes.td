@@ -423,7 +423,7 @@ def GretaTileCheckTailsPass : Pass<"greta-tile-check-tails", "::mlir::ModuleOp">
     Takes the lane level, behind `greta-tile-tail`, of which it knows nothing but the form. Fails unless, in each kernel that a launch with `tail` in its configuration names, the entry
     block ends with these, and nothing else touches memory behind the first of them:
 
-    - all lanes release to the device, and meet; the first lane releases, adds one to a word, acquires, and tells the others through an array of its own what was there before; all meet;
+    - all lanes release to the device, and meet; the first lane releases, adds one to a word, tells the others through an array of its own what was there before, and acquires; all meet;
     - if that is the launch's workgroups but one, all lanes acquire, the first lane sets the word to zero, and the tail follows;
 
     and unless

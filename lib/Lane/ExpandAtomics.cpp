@@ -45,18 +45,13 @@
 // wave's registers when it ends, and would have places for more workgroups than
 // in any other launch.
 //
-// A fence orders what happened before it by the atomics of its own lane alone:
-// the first lane's, behind the barrier, passes on what the others wrote. Theirs
-// make it available to the device, and visible to them.
-//
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
-#include "greta/Tile/Arithmetic.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "greta/Tile/Workgroup.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEEXPANDATOMICSPASS
@@ -164,21 +159,6 @@ Value Word::update(llvm::function_ref<Value(Value)> build) {
   return extract(loop.getResult(0));
 }
 
-/// Whether this is the workgroup's first lane.
-static Value isFirstLane(Arithmetic &a) {
-  Type type = a.b.getI32Type();
-  Value number =
-      a.either(LaneIdOp::create(a.b, type), WaveIdOp::create(a.b, type));
-  return a.equal(number, a.i32(0));
-}
-
-/// Updates a word in which workgroups count, and gives what was there.
-static Value updateCount(ImplicitLocOpBuilder &b, AtomicKind kind,
-                         Value counter, Value zero, Value by) {
-  return PtrAtomicRmwOp::create(b, b.getI32Type(), kind, MemoryScope::Device,
-                                counter, zero, by);
-}
-
 /// How often a workgroup looks for the others: some 0.1 s.
 static int64_t looksOf(const TargetRow &row) {
   return row.most.iterations ? row.most.iterations / 2 : 1 << 17;
@@ -192,7 +172,7 @@ static Value emitLooks(Value counter, int64_t workgroups, const TargetRow &row,
   Value all = a.i32(workgroups), most = a.i32(looksOf(row)), zero = a.i32(0),
         one = a.i32(1);
   auto count = [&](AtomicKind kind, Value by) {
-    return updateCount(b, kind, counter, zero, by);
+    return updateCount(b, kind, counter, by);
   };
   count(AtomicKind::Add, one);
   Type type = b.getI32Type();
@@ -217,7 +197,7 @@ static void emitTrial(Value counter, int64_t workgroups, const TargetRow &row,
                       ImplicitLocOpBuilder &b) {
   Arithmetic a{b};
   auto givesUp = scf::IfOp::create(
-      b, isFirstLane(a),
+      b, isFirstLane(b),
       [&](OpBuilder &, Location) {
         scf::YieldOp::create(b, emitLooks(counter, workgroups, row, b));
       },
@@ -226,10 +206,8 @@ static void emitTrial(Value counter, int64_t workgroups, const TargetRow &row,
         scf::YieldOp::create(b, no);
       });
   BarrierOp::create(b);
-  scf::IfOp::create(b, givesUp.getResult(0), [&](OpBuilder &, Location) {
-    updateCount(b, AtomicKind::Or, counter, a.i32(0), a.i32(INT32_MIN));
-    scf::YieldOp::create(b);
-  });
+  emitIf(b, givesUp.getResult(0),
+         [&] { updateCount(b, AtomicKind::Or, counter, a.i32(INT32_MIN)); });
 }
 
 /// Takes the kernel into a branch, beside which the trial is.
@@ -256,17 +234,23 @@ static void addTrial(FuncOp kernel, Value counter, int64_t workgroups,
 static void expand(GridBarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Arithmetic a{b};
-  auto barrier = [&] { BarrierOp::create(b, /*global=*/true); };
-  if (!op.getLast()) {
-    FenceOp::create(b, MemoryOrder::Release, MemoryScope::Device);
-    barrier();
-  }
-  Value isFirst = isFirstLane(a), zero = a.i32(0), one = a.i32(1);
+  Value zero = a.i32(0), one = a.i32(1);
   auto count = [&](AtomicKind kind, Value by) {
-    return updateCount(b, kind, op.getCounter(), zero, by);
+    return updateCount(b, kind, op.getCounter(), by);
   };
-  // Whoever comes looks until the others have come, too.
-  auto waitForArrivals = [&] {
+  if (op.getLast()) {
+    // Who comes last leaves zero to the next launch: nobody looks any more.
+    emitIf(b, isFirstLane(b), [&] {
+      Value before = count(AtomicKind::Add, one);
+      emitIf(b, a.equal(before, a.i32(op.getUntil() - 1)),
+             [&] { count(AtomicKind::Xchg, zero); });
+    });
+    op.erase();
+    return;
+  }
+  meetForAtomics(b, [&] {
+    // Whoever comes looks until the others have come, too.
+    count(AtomicKind::Add, one);
     Value until = a.i32(op.getUntil());
     scf::WhileOp::create(
         b, TypeRange{}, ValueRange{},
@@ -276,31 +260,8 @@ static void expand(GridBarrierOp op) {
           scf::ConditionOp::create(b, waits, ValueRange());
         },
         [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
-  };
-  // Who comes last leaves zero to the next launch: nobody looks any more.
-  auto leave = [&](Value before) {
-    Value isLast = a.equal(before, a.i32(op.getUntil() - 1));
-    scf::IfOp::create(b, isLast, [&](OpBuilder &, Location) {
-      count(AtomicKind::Xchg, zero);
-      scf::YieldOp::create(b);
-    });
-  };
-  scf::IfOp::create(b, isFirst, [&](OpBuilder &, Location) {
-    if (!op.getLast())
-      FenceOp::create(b, MemoryOrder::Release, MemoryScope::Device);
-    Value before = count(AtomicKind::Add, one);
-    if (op.getLast()) {
-      leave(before);
-    } else {
-      waitForArrivals();
-      FenceOp::create(b, MemoryOrder::Acquire, MemoryScope::Device);
-    }
-    scf::YieldOp::create(b);
   });
-  if (!op.getLast()) {
-    barrier();
-    FenceOp::create(b, MemoryOrder::Acquire, MemoryScope::Device);
-  }
+  FenceOp::create(b, MemoryOrder::Acquire, MemoryScope::Device);
   op.erase();
 }
 

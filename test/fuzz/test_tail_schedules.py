@@ -96,7 +96,7 @@ class Kernel:
             Op("barrier", isGlobal=True),
             Op(
                 "count",
-                [Op("fence", order="release", scope="device"), Op("add", by=1, scope="device"), Op("fence", order="acquire", scope="device"), Op("tell", what="%before")],
+                [Op("fence", order="release", scope="device"), Op("add", by=1, scope="device"), Op("tell", what="%before"), Op("fence", order="acquire", scope="device")],
                 who="first",
             ),
             Op("barrier", isGlobal=True),

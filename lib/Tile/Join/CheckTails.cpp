@@ -184,13 +184,13 @@ LogicalResult TailChecker::checkSteps() {
                               "lanes than the first");
   SmallVector<Operation *> inCount = effectsOf(*counts.thenBlock());
   if (failed(match(counts, inCount,
-                   {Step::Releases, Step::Adds, Step::Acquires, Step::Tells})))
+                   {Step::Releases, Step::Adds, Step::Tells, Step::Acquires})))
     return failure();
   if (inCount.size() > 4)
     return inCount.front()->emitOpError(
         "stands in front of the release with which a workgroup is counted");
   count = cast<PtrAtomicRmwOp>(inCount[1]);
-  tells = cast<SharedStoreOp>(inCount[3]);
+  tells = cast<SharedStoreOp>(inCount[2]);
   SmallVector<Operation *> inTail = effectsOf(*tail.thenBlock());
   if (inTail.empty() || !does(inTail.front(), Step::Acquires))
     return tail.emitOpError("is a tail and does not begin with ")

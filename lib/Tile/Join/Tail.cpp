@@ -12,8 +12,8 @@
 //          if first lane of the workgroup
 //            fence release device
 //            %before = ptr_atomic_rmw add %arrived, 1
-//            fence acquire device
 //            shared_store %before
+//            fence acquire device
 //          barrier global
 //          if shared_load == 511
 //            fence acquire device
@@ -30,9 +30,8 @@
 #include "greta/Interface/Launches.h"
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
-#include "greta/Tile/Arithmetic.h"
 #include "greta/Tile/SharedMemory.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "greta/Tile/Workgroup.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace greta {
@@ -130,38 +129,21 @@ void TailJoiner::emitPhases(FuncOp kernel) {
 /// Leaves the builder where the last workgroup to arrive goes on.
 void TailJoiner::goOnAsLast(FuncOp kernel, ImplicitLocOpBuilder &b) {
   Arithmetic a{b};
-  Type type = b.getI32Type();
-  Value array =
-      SharedAllocOp::create(b, SharedType::get(b.getContext(), 1, type));
-  Value zero = a.i32(0);
-  Value number = a.either(LaneIdOp::create(b, type), WaveIdOp::create(b, type));
-  Value isFirst = a.equal(number, zero);
-  auto fence = [&](MemoryOrder order) {
-    FenceOp::create(b, order, MemoryScope::Device);
-  };
-  auto exchange = [&](AtomicKind kind, Value by) -> Value {
-    return PtrAtomicRmwOp::create(b, type, kind, MemoryScope::Device,
-                                  counterOf(kernel), zero, by);
-  };
-  fence(MemoryOrder::Release);
-  BarrierOp::create(b, /*global=*/true);
-  scf::IfOp::create(b, isFirst, [&](OpBuilder &, Location) {
-    fence(MemoryOrder::Release);
-    Value before = exchange(AtomicKind::Add, a.i32(1));
-    fence(MemoryOrder::Acquire);
+  Value array = SharedAllocOp::create(
+      b, SharedType::get(b.getContext(), 1, b.getI32Type()));
+  Value zero = a.i32(0), counter = counterOf(kernel);
+  meetForAtomics(b, [&] {
+    Value before = updateCount(b, AtomicKind::Add, counter, a.i32(1));
     SharedStoreOp::create(b, before, array, zero);
-    scf::YieldOp::create(b);
   });
-  BarrierOp::create(b, /*global=*/true);
   Value before = SharedLoadOp::create(b, array, zero);
   Value last = a.i32(*workgroupsOf(launches.front()) - 1);
   auto goesOn = scf::IfOp::create(b, a.equal(before, last), /*withElse=*/false);
   b.setInsertionPointToStart(goesOn.thenBlock());
-  fence(MemoryOrder::Acquire);
-  scf::IfOp::create(b, isFirst, [&](OpBuilder &, Location) {
-    exchange(AtomicKind::Xchg, zero); // for the next launch
-    scf::YieldOp::create(b);
-  });
+  FenceOp::create(b, MemoryOrder::Acquire, MemoryScope::Device);
+  // For the next launch.
+  emitIf(b, isFirstLane(b),
+         [&] { updateCount(b, AtomicKind::Xchg, counter, zero); });
 }
 
 Joiner::Form TailJoiner::formOf(FuncOp kernel) {

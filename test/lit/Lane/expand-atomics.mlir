@@ -61,7 +61,7 @@ greta_tile.func @meet(%met: !greta_tile.ptr<i32>, %trial: i32) attributes {waves
   // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[NUMBER]], %c0_i32
   // CHECK: scf.if %[[FIRST]]
   // CHECK-NEXT: greta_tile.fence release device
-  // CHECK-NEXT: greta_tile.ptr_atomic_rmw add device
+  // CHECK: greta_tile.ptr_atomic_rmw add device
   // CHECK: scf.while
   // CHECK: %[[SEEN:.*]] = greta_tile.ptr_atomic_rmw or device
   // CHECK: %[[WAITS:.*]] = arith.cmpi ult, %[[SEEN]], %c8_i32

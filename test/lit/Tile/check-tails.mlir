@@ -19,8 +19,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -61,8 +61,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -104,8 +104,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -147,8 +147,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -190,8 +190,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -233,8 +233,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -275,8 +275,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   // expected-error @below {{has no release to the device for a tail}}
   scf.if %first {
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -319,8 +319,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
     // expected-error @below {{stands where a launch with a tail has a release to the device}}
     greta_tile.ptr_store %v, %y[%c3] align 4 : i32 -> !greta_tile.ptr<i32>
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -363,8 +363,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
     greta_tile.ptr_store %v, %y[%c3] align 4 : i32 -> !greta_tile.ptr<i32>
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -406,8 +406,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
     greta_tile.fence release device
     // expected-error @below {{stands where a launch with a tail has an addition of one to the device's count}}
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c3 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -447,8 +447,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   greta_tile.barrier global
   scf.if %first {
     greta_tile.fence release device
-    // expected-error @below {{stands where a launch with a tail has an acquire from the device}}
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
+    // expected-error @below {{stands where a launch with a tail has an acquire from the device}}
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
   }
   greta_tile.barrier global
@@ -490,9 +490,9 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     // expected-error @below {{is not the number that was counted before}}
     greta_tile.shared_store %v, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -533,8 +533,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   // expected-error @below {{looks at another place than the first lane's number}}
@@ -578,8 +578,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -620,8 +620,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -663,8 +663,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -706,8 +706,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -751,8 +751,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -795,8 +795,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
     greta_tile.fence release device
     // expected-error @below {{counts in argument 3, in which the launch does not promise zeros}}
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -839,8 +839,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
     greta_tile.fence release device
     // expected-error @below {{counts in a word that is no argument}}
     %before = greta_tile.ptr_atomic_rmw add device %found[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -881,8 +881,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -923,8 +923,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -963,8 +963,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1008,8 +1008,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1050,8 +1050,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1094,8 +1094,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1139,8 +1139,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1184,8 +1184,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1228,8 +1228,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1273,8 +1273,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1317,8 +1317,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1359,8 +1359,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
@@ -1403,8 +1403,8 @@ greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.pt
   scf.if %first {
     greta_tile.fence release device
     %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
-    greta_tile.fence acquire device
     greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
   }
   greta_tile.barrier global
   %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>

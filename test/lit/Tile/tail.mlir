@@ -14,8 +14,8 @@
 // CHECK: scf.if
 // CHECK: greta_tile.fence release device
 // CHECK: %[[BEFORE:.*]] = greta_tile.ptr_atomic_rmw add device %[[MET]]
-// CHECK: greta_tile.fence acquire device
 // CHECK: greta_tile.shared_store %[[BEFORE]], %[[WHO]]
+// CHECK: greta_tile.fence acquire device
 // CHECK: greta_tile.barrier global
 // CHECK: %[[MINE:.*]] = greta_tile.shared_load %[[WHO]]
 // CHECK: %[[IS:.*]] = arith.cmpi eq, %[[MINE]], %c5_i32
