@@ -1,6 +1,7 @@
 """greta-llm by processes that meet at an address: what they say is what devices of one process say, and all end with the first that ends."""
 
 import contextlib
+import dataclasses
 import errno
 import os
 import shlex
@@ -12,6 +13,8 @@ import time
 
 import pytest
 
+import models
+from architectures import ARCHITECTURES
 from harness import WHOLE
 from test_llm import LLM, llm
 from test_llm_serve import Server
@@ -111,6 +114,10 @@ def bench(package, *more, device):
     assert first[0] == second[0] == 0 and first[1].count("\n") == 3 and second[1:] == ("", ""), (first, second)
 
 
+def test_bench(simulated):
+    bench(simulated, device="--device=sim:gfx942")
+
+
 @contextlib.contextmanager
 def served(package):
     at = address()
@@ -153,6 +160,23 @@ def test_killed_while_it_generates(package, killed):
     assert status == 1 and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1 and f"rank {killed}" in errors, errors
     assert time.monotonic() - begin < LIMIT
     processes[killed].communicate()
+
+
+def test_the_first_of_three_says_which_was_killed(tmp_path):
+    """The others may hear of it first, and end the devices' communicator."""
+    a = models.as_in_gguf(dataclasses.replace(ARCHITECTURES["llama2"], layers=3))
+    model, package = tmp_path / "m.gguf", tmp_path / "m.greta"
+    models.write_gguf(model, a, models.random_weights(a), "f16")
+    made = llm("compile", model, "--targets=gfx942", "--batch=1", "-o", package)
+    assert made.returncode == 0, made.stderr
+    command = "bench", package, model, "--device=sim:gfx942", "--split=layers", f"--meet={address()}", "--ranks=3", "-p", 8, "-n", 64, "-r", 99, "-q"
+    processes = [start(*command, f"--rank={rank}") for rank in range(3)]
+    assert any("pp8" in line for line in iter(processes[0].stdout.readline, ""))
+    processes[2].kill()
+    status, _, errors = ended(processes[0], LIMIT)
+    assert status == 1 and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1 and "rank 2 is gone" in errors, errors
+    assert ended(processes[1], LIMIT)[0] == 1
+    processes[2].communicate()
 
 
 @contextlib.contextmanager

@@ -48,7 +48,8 @@ public:
     for (Sequence &sequence : sequences) {
       if (!engine.reserve(sequence, row.context()))
         fail("the context has no room for " + row.test() + " (--context)");
-      engine.append(sequence, tokens.data(), static_cast<size_t>(row.depth));
+      if (row.depth)
+        engine.append(sequence, tokens.data(), static_cast<size_t>(row.depth));
     }
   }
   ~Runner() {

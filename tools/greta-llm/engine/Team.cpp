@@ -18,8 +18,9 @@ void Team::fail(const std::string &problem) {
   changed.notify_all();
 }
 
-std::string Team::failure() {
-  std::lock_guard<std::mutex> guard(lock);
+std::string Team::failure(std::chrono::milliseconds patience) {
+  std::unique_lock<std::mutex> guard(lock);
+  changed.wait_for(guard, patience, [&] { return !why.empty(); });
   return why;
 }
 
@@ -389,8 +390,14 @@ void Engine::abort() {
     comm->abort();
 }
 
+// A rank that has heard of a lost one may have ended the communicator of the
+// devices; the calls' one, which says why, is used each second.
 std::string Engine::causeOf(const std::exception &problem) const {
-  std::string why = isShared() ? options.team->failure() : "";
+  auto error = dynamic_cast<const greta::Error *>(&problem);
+  bool asksCalls = !options.meet.empty() && options.number == 0 && error &&
+                   error->status() == GRETA_ERROR_PEER_LOST;
+  std::string why =
+      isShared() ? options.team->failure(heartbeat * (asksCalls ? 2 : 0)) : "";
   return why.empty() ? problem.what() : why;
 }
 

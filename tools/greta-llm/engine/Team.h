@@ -43,8 +43,8 @@ public:
   // Engines of other processes are told that there is no more.
   virtual void abort() {}
   void fail(const std::string &why);
-  // Why one has failed; "" if none has.
-  std::string failure();
+  // Why one has failed; "" if none has, and none does for so long.
+  std::string failure(std::chrono::milliseconds patience = {});
 
   const size_t size;
 
