@@ -307,10 +307,16 @@ class Load:
         for thread in self.threads:
             thread.start()
 
-    def watch(self, seconds):
-        """KB that the server holds, over time."""
-        sizes, end = [], time.monotonic() + seconds
-        while time.monotonic() < end and not self.problems:
+    def watch(self, seconds, wanted={}):
+        """KB that the server holds, over time: for so long, and longer, up to five minutes, until so much of each kind has happened."""
+        sizes, begin = [], time.monotonic()
+
+        def is_over():
+            past = time.monotonic() - begin
+            is_seen = len(sizes) >= 5 and all(self.counts[what] >= count for what, count in wanted.items())
+            return past >= seconds and is_seen or past >= seconds + 300
+
+        while not is_over() and not self.problems:
             sizes.append(self.server.resident())
             time.sleep(min(1, seconds / 20))
         return sizes
@@ -356,8 +362,8 @@ class Load:
         self.counts["finished behind SIGTERM"] = finished
 
 
-def run(command, seconds, clients, environment=None, kinds=24):
-    """Counts of what happened, and the server's size in KB in the second and the last fifth of its second life: medians, because each body of a megabyte
+def run(command, seconds, clients, environment=None, kinds=24, wanted={}):
+    """Counts of what happened, at least those of `wanted`, and the server's size in KB in the second and the last fifth of its second life: medians, because each body of a megabyte
     comes and goes."""
     server = Server(command, environment)
     try:
@@ -365,7 +371,7 @@ def run(command, seconds, clients, environment=None, kinds=24):
         load.begin()
         load.watch(seconds / 2)
         load.kill()  # with all clients at work
-        sizes = load.watch(seconds / 2)
+        sizes = load.watch(seconds / 2, wanted)
         load.finish()
         load.settle()
         in_use = server.metric("memory_in_use_bytes")

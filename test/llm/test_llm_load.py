@@ -28,10 +28,10 @@ def package(tmp_path_factory):
 
 def test_load(package):
     options = ["--parallel=6", "--queue=4", "--context=2048", "--chunk=16", "--deterministic", "-q"]
-    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={QUICK}", *options], seconds=4, clients=16, kinds=8)
-    # Two idle cores finish 23 to 30; how many a sanitizer's build finishes on a machine that others use is no fault.
-    assert counts["finished"] >= 3 and counts["finished behind SIGTERM"] >= 1
-    assert {"left", "malformed", "other paths", "refused by a full queue", "lost while the server was away"} <= counts.keys()
+    # Two idle cores finish 23 to 30 in four seconds. A machine that others use goes on until all of it has happened.
+    wanted = {"finished": 3, "left": 1, "malformed": 1, "other paths": 1, "refused by a full queue": 1, "lost while the server was away": 1}
+    counts, _, _, _ = llm_load.run([SERVER, "serve", package, "--synthetic=tiny", f"--device={QUICK}", *options], seconds=4, clients=16, kinds=8, wanted=wanted)
+    assert all(counts.get(what, 0) >= count for what, count in wanted.items()) and counts["finished behind SIGTERM"] >= 1, counts
 
 
 def test_load_sees_a_wrong_answer(tmp_path):
