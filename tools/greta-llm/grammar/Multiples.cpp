@@ -89,7 +89,7 @@ private:
   Expression digits(const CharacterRanges &ranges) {
     return b.characters(ranges);
   }
-  /// What is behind the digits so far, of which `ways` have another one.
+  /// The text goes on with one of `ways`, and may end here if `isEnd`.
   Expression ended(size_t left, bool isEnd, std::vector<Expression> ways) {
     Expression more = b.choice(std::move(ways));
     if (left == k)
