@@ -277,7 +277,7 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
     to be bounds of indices, above or below (`>= 0`, unsigned comparisons: `nonnegative`), and conditions of the whole block, which become bounds. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
     kernel does not write what they load and a loop takes them for its dots, or their argument is `greta.readonly`; stores are raised in kernels with dots.
     On a target whose loads have no masks a load that may begin outside of its bounds is raised if its loop may be left out there, which then stands in a branch; a
-    stride of unknown sign makes accesses `wide` there.
+    stride of unknown sign makes accesses `wide` there. Loads of dots that become multiply-adds stay, and so do wide ones without a mask.
 
     ```mlir
     %v = greta_tile.load_scattered %p mask %m    // %p = %x + (%first + iota 0) * %stride + iota 1, %m: %first + iota 0 < %rows

@@ -223,8 +223,8 @@ static PipelineAttr withoutStages(DotOp dot) {
 
 /// Gives dots that have no instruction the transposed one, which takes operands
 /// from registers, if they are alike, all that they multiply is loaded by
-/// strides, and the target has one for so few rows. Of operands that do not lie
-/// along K drivers load whole matrices, but for masked ones. Returns whether it
+/// strides, and the target has one for so few rows. Drivers load whole matrices
+/// of operands that do not lie along K, but for masked ones. Returns whether it
 /// did.
 static bool multipliesFewRows(const LoopBody &body,
                               llvm::function_ref<const Facts &()> facts,

@@ -39,6 +39,8 @@
 // which for two bytes each is below the 2^32 bytes that lane offsets reach.
 // For a product of 64 bits the stride's range has to say so. Targets whose
 // loads have no masks take other i32 strides, too: the access is `wide`.
+// Pointers are faster there than wide accesses without a mask, and for dots
+// that become multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,6 +93,32 @@ static bool isWorthRaising(LoadScatteredOp load) {
   auto loop = load->getParentOfType<scf::ForOp>();
   return loop && loop->walk([](DotOp) { return WalkResult::interrupt(); })
                      .wasInterrupted();
+}
+
+/// Returns the dots of the loop around a load.
+static SmallVector<DotOp> dotsAround(LoadScatteredOp load) {
+  SmallVector<DotOp> dots;
+  if (auto loop = load->getParentOfType<scf::ForOp>())
+    loop.walk([&](DotOp dot) { dots.push_back(dot); });
+  return dots;
+}
+
+/// Whether all that dots without an instruction multiply may be loaded for the
+/// transposed one, which takes few rows (greta-tile-schedule): along K, or
+/// without a mask. For other such dots pointers are faster on targets whose
+/// loads have no masks.
+static bool haveInstructions(ArrayRef<DotOp> dots, const Facts &facts) {
+  auto isFit = [&](Value operand, unsigned kDim) {
+    auto load = operand.getDefiningOp<LoadScatteredOp>();
+    return load &&
+           (!load.getMask() ||
+            facts.vectorWidth(load.getPointers(), load.getMask(), kDim) > 1);
+  };
+  return llvm::all_of(dots, [&](DotOp dot) {
+    unsigned rank = dot.getA().getType().getRank();
+    return dot.getMatrixAttr() ||
+           (isFit(dot.getA(), rank - 1) && isFit(dot.getB(), rank - 2));
+  });
 }
 
 /// Adds up uniform terms with 64 bits; null: there are none.
@@ -480,6 +508,11 @@ struct RaiseAccessesPass
     if (!access)
       return;
     if (!masksLoads) {
+      // Without a mask pointers of unknown strides are faster.
+      if (access->isWide && !load.getMask() &&
+          llvm::all_of(dotsAround(load),
+                       [](DotOp dot) { return dot.getMatrixAttr(); }))
+        return;
       auto begins = unknownBegins(*access, load.getMask(), facts, load);
       auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
       if (!llvm::all_of(begins, [&](const Begin &begin) {
@@ -534,7 +567,9 @@ struct RaiseAccessesPass
       // Beyond its bounds a strided load reads a row within them and drops it,
       // which would be a race with a lane that stores there.
       if (auto load = dyn_cast<LoadScatteredOp>(op);
-          load && isWorthRaising(load) && !order.isWritten(load))
+          load && isWorthRaising(load) && !order.isWritten(load) &&
+          (masksLoads || (!dotsAround(load).empty() &&
+                          haveInstructions(dotsAround(load), facts))))
         loads.push_back(load);
       if (auto store = dyn_cast<StoreScatteredOp>(op))
         stores.push_back(store);

@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-raise-accesses{target=vulkan:nvidia},canonicalize,cse))' | FileCheck %s
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:nvidia},greta-tile-raise-accesses{target=vulkan:nvidia},canonicalize,cse))' | FileCheck %s
 
 // Loads have no masks here. Nothing is stored unless the rows begin below %m, so that the loop stands in a branch; the columns begin below %k by the loop's counter. A stride
 // of unknown sign makes an access wide.
