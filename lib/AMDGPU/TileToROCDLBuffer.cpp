@@ -3,9 +3,9 @@
 // In a pipelined loop LLVM would hoist the zero extension of a lane's offset
 // and be left with 64-bit vector additions. There loads are buffer loads: a
 // descriptor of the base, which scalar instructions make, and the 32-bit
-// offset. LLVM takes that apart into a register and a constant, neither of
-// which may be negative: an offset that wraps on its way is for a mask's
-// selection, or another kind of load.
+// offset. LLVM splits the offset into a register and a constant, neither of
+// which may be negative. An offset whose parts may be (`wraps`) is therefore
+// hidden behind a mask's selection; without a mask the load is another one.
 //
 // Loads straight to shared memory are buffer loads everywhere. Bytes beyond the
 // records of their descriptor, 2^31 - 1 bytes, read as zeros, and masked lanes

@@ -2,10 +2,10 @@
 //
 // In: pointer arithmetic, atomics and fences of the lane level. Out: LLVM's.
 //
-// The memory of a package's buffers is on the device and coarse-grained, which
-// the atomics of scopes within the device say: without that LLVM makes loops of
-// floating-point additions, since the bus may not have them. The instructions
-// of some chips flush subnormal numbers, which they are allowed to
+// A package's buffers are in the device's coarse-grained memory. Atomics of
+// scopes within the device say so, because otherwise LLVM makes a loop of a
+// floating-point addition, which a bus may lack. They also allow instructions
+// that flush subnormal numbers, as some chips have
 // (docs/internals/numerics.md).
 //
 // Fences order global memory alone; shared memory is the barriers' business.

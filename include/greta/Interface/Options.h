@@ -31,16 +31,16 @@ struct CompileOptions {
   /// Launches of a function become one (greta-tile-join) whose workgroups, so
   /// many on each compute unit, run at a time; 0: they stay.
   int64_t joined = 0;
-  /// Rows of a part of each sum over ranks that does not say it; none: the
-  /// model chooses.
+  /// The rows of a part of a sum over ranks, where the sum does not say it;
+  /// none: the model chooses.
   std::optional<int64_t> partRows = std::nullopt;
   /// AMD code objects say which lines of the source they come from.
   bool lineTables = false;
-  /// An AMD kernel that spills is compiled in LLVM's other orders of
-  /// instructions, too, and has the fastest.
+  /// An AMD kernel that spills is also compiled in LLVM's other orders of
+  /// instructions, and the fastest is taken.
   bool reorders = false;
-  /// The AMD code objects of kernels that have been compiled, which are not
-  /// compiled again; null: none are kept.
+  /// AMD code objects by kernel, so that equal kernels are compiled once; null:
+  /// none are kept.
   HsacoObjects *objects = nullptr;
 
   mlir::TimingScope nest(llvm::StringRef step) const {

@@ -1,4 +1,4 @@
-//===- MainLoop.h - a product's main loop, from its code alone --*- C++ -*-===//
+//===- MainLoop.h - a GEMM's main loop, from its code alone -----*- C++ -*-===//
 #ifndef GRETA_SIM_MAINLOOP_H
 #define GRETA_SIM_MAINLOOP_H
 
@@ -18,8 +18,9 @@ struct MainLoop {
   double matrixShare = 0;
 };
 
-/// The shortest loop with the most matrix instructions; none without any.
-/// `wavesPerSimd` is the occupancy, `waves` those of a workgroup.
+/// Returns the loop with the most matrix instructions, of several the shortest;
+/// none: the kernel has no such loop. `wavesPerSimd` is the occupancy, and a
+/// workgroup has `waves` waves.
 llvm::Expected<std::optional<MainLoop>>
 findMainLoop(llvm::ArrayRef<uint8_t> codeObject, llvm::StringRef kernel,
              unsigned waves, unsigned wavesPerSimd);

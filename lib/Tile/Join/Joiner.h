@@ -38,7 +38,8 @@ public:
       : symbols(symbols), isResident(isResident) {}
   virtual ~Joiner() = default;
 
-  /// Whether the launch can follow those that are here; then it does.
+  /// Adds a launch if it can follow those that are here, and returns whether it
+  /// did.
   bool take(tile::LaunchOp launch);
   size_t size() const { return launches.size(); }
   /// Puts one launch of the kernel `name` in place of those that are here.
@@ -57,7 +58,7 @@ protected:
     llvm::SmallVector<mlir::NamedAttribute> config;
   };
 
-  /// Whether a launch that could follow those that are here shall do so.
+  /// Whether the derived class wants a launch that could follow.
   virtual bool admits(tile::LaunchOp launch) = 0;
   virtual void emitPhases(tile::FuncOp kernel) = 0;
   virtual Form formOf(tile::FuncOp kernel) = 0;

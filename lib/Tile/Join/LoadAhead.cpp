@@ -12,9 +12,10 @@
 //   }                             yield %next
 //                               }
 //
-// In the place of a tile behind the last one the last is loaded again, which a
-// cache has. A joined kernel has few workgroups on a compute unit, so nothing
-// else keeps loads in flight while a tile's sums are made and the grid meets.
+// Behind the last tile nothing is left to load, so the last one is loaded
+// again, from a cache. A joined kernel has few workgroups on a compute unit, so
+// nothing else keeps loads in flight while a tile's sums are made and the grid
+// meets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +50,8 @@ static bool isReadOnly(Value base, FuncOp kernel) {
   return argument && kernel.getArgAttr(argument.getArgNumber(), readonlyName);
 }
 
-/// Adds an op of a loop's body behind all that it is computed from there.
-/// Returns whether none of that touches memory.
+/// Adds an op of a loop's body to `sources`, behind the ops of the body that it
+/// depends on. Returns false if one of these touches memory.
 static bool addSources(Operation *op, scf::ForOp loop,
                        llvm::SetVector<Operation *> &sources) {
   for (Value operand : op->getOperands()) {
@@ -99,7 +100,8 @@ Phase::Phase(FuncOp kernel, scf::ForOp loop)
 }
 
 /// Returns the op in front of which the first loads go: the barrier before the
-/// phase, behind what the loop is given.
+/// phase, or the loop if there is none. Ops that compute the loop's operands
+/// move in front of the barrier.
 Operation *Phase::makeRoom() {
   SmallVector<Operation *> given;
   Operation *op = loop->getPrevNode();

@@ -9,7 +9,8 @@ namespace greta::llm {
 
 namespace {
 
-/// Guesses are numbers of tokens, so these must mean the same.
+/// Fails if the two models number tokens differently, because a guess is the
+/// number of a token.
 const Model &checkTokens(const Model &model, const Tokenizer &large) {
   Tokenizer own(model);
   auto quoted = [](const Tokenizer &tokenizer, int32_t token) {
@@ -30,8 +31,8 @@ const Model &checkTokens(const Model &model, const Tokenizer &large) {
   return model;
 }
 
-/// It runs on one device, from a package of its own. Its keys and values stay
-/// in full, which every model has.
+/// The draft model runs on one device, from a package of its own. Its cache is
+/// not quantised, because every model can have that.
 Options optionsOf(const Options &options, int64_t context) {
   Options own = options;
   own.model = options.draftModel;
@@ -82,8 +83,8 @@ DraftModel::DraftModel(const Options &options, const Tokenizer &large,
   engine.warmUp();
 }
 
-/// Keeps the keys that are still the text's, and returns how many tokens it
-/// misses, of which the last one always is.
+/// Keeps the keys of the tokens with which the text still begins. Returns how
+/// many tokens have no keys; the last one never has.
 size_t DraftModel::keep(const Asked &asked) {
   const std::vector<int32_t> &tokens = *asked.tokens;
   Text &text = texts[static_cast<size_t>(asked.slot)];
@@ -96,8 +97,8 @@ size_t DraftModel::keep(const Asked &asked) {
   return tokens.size() - common;
 }
 
-/// How many guesses the model can make behind a text: none for one that is too
-/// long or has other tokens.
+/// Returns how many guesses the model can make behind a text: none if the text
+/// is too long, or has tokens that the model does not know.
 size_t DraftModel::room(const Asked &asked) const {
   const std::vector<int32_t> &tokens = *asked.tokens;
   size_t begin = texts[static_cast<size_t>(asked.slot)].tokens.size();
@@ -109,8 +110,8 @@ size_t DraftModel::room(const Asked &asked) const {
   return std::min(asked.most, longest - tokens.size());
 }
 
-/// Queues a part of what a text misses and, behind all of it, the first guess.
-/// Returns how many guesses there will be.
+/// Queues some of the tokens that have no keys and, when none is left, the
+/// first guess. Returns how many guesses there will be.
 size_t DraftModel::begin(const Asked &asked, size_t part,
                          Engine::Chosen &first) {
   const std::vector<int32_t> &tokens = *asked.tokens;
@@ -158,7 +159,7 @@ DraftModel::guess(const std::vector<Asked> &asked, size_t most) {
     guess.push_back(firsts[i][slot]);
     for (size_t step = 0; guess.size() < counts[i]; ++step)
       guess.push_back(others[step][slot]);
-    // The last one's keys would be the next step's.
+    // A guess gets its keys in the step after it, so the last one has none.
     std::vector<int32_t> &held = texts[static_cast<size_t>(slot)].tokens;
     held.insert(held.end(), guess.begin(), guess.end() - 1);
     guess.erase(
