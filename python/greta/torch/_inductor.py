@@ -25,8 +25,9 @@ from ._device import NAME, target_of
 from ._imports import after_import
 
 _CHECKED_WITH = ("2.11", "2.13")  # the versions whose private places are changed here
-# The least size that blocks are chosen for where a dim may have any size: of pointwise work and reductions of short rows, of the rest of what a longer reduction computes, and of its rows.
-_LEAST, _LEAST_RESULTS, _LEAST_REDUCED = 1 << 17, 1 << 15, 1 << 8
+# The least sizes that blocks are chosen for where a dim may have any size: of pointwise work, of the results of reductions whose rows are in registers, of longer ones', and of their rows.
+_LEAST = (1 << 17, 1 << 17, 1 << 15, 1 << 8)
+_LEAST_OF_LAVAPIPE = (1 << 9, 1 << 5, 1 << 5, 1 << 5)  # which takes longer to compile a larger block
 
 
 def register() -> None:
@@ -194,10 +195,12 @@ def _for_any_sizes(text: str, kernel: Any) -> str:
     if found is None:
         return text
     sizes = ast.literal_eval(found[1])
-    isLong = kernel.inside_reduction and not kernel.persistent_reduction
+    index = V.graph.get_current_device_or_throw().index or 0
+    pointwise, kept, long, rows = _LEAST_OF_LAVAPIPE if target_of(index) == "vulkan:lavapipe" else _LEAST
+    results = pointwise if not kernel.inside_reduction else kept if kernel.persistent_reduction else long
     for dim, size in kernel.numels.items():
         if dim in sizes and getattr(V.graph.sizevars.simplify(size), "free_symbols", None):
-            sizes[dim] = max(sizes[dim], _LEAST_REDUCED if dim.startswith("r") else _LEAST_RESULTS if isLong else _LEAST)
+            sizes[dim] = max(sizes[dim], rows if dim.startswith("r") else results)
     return text[: found.start(1)] + repr(sizes) + text[found.end(1) :]
 
 
