@@ -47,6 +47,25 @@ def test_sums_at_indices(rdna):
     assert not torch.rdna.fallbacks()
 
 
+@pytest.mark.parametrize("word", ("float32", "float16", "int64"))
+def test_medians(rdna, word):
+    """NaN is the median where there is one, unless it is left out."""
+    torch = rdna
+    x = torch.randperm(120, generator=torch.Generator().manual_seed(0)).view(4, 30).to(getattr(torch, word))
+    if word != "int64":
+        x[1, 7] = x[1, 9] = float("nan")
+        x[2, 1:] = float("nan")
+    for function in (
+        lambda x: x.median(1),
+        lambda x: x.nanmedian(-1, keepdim=True),
+        lambda x: x.kthvalue(2, 0),
+        lambda x: (x.median(), x[0].median(), x.nanmedian(), *x[0, 0].median(0), *x[0, 0].kthvalue(1)),
+    ):
+        for got, expected in zip(function(x.to("rdna")), function(x)):
+            torch.testing.assert_close(got.cpu(), expected, rtol=0, atol=0, equal_nan=True)
+    assert not torch.rdna.fallbacks()
+
+
 def put(x, *tensors):
     return x.index_put_(tensors[:-1], tensors[-1], accumulate=True)
 
@@ -99,6 +118,9 @@ def test_reductions_at_indices(rdna, reduce, word):
         if word != "bool":  # which the CPU lacks
             got = there.index_reduce(0, row.to("rdna"), y.to("rdna"), reduce, include_self=includes)
             torch.testing.assert_close(got.cpu(), x.index_reduce(0, row, y, reduce, include_self=includes), equal_nan=True)
+    one, at = x[0, 0], index[0, :1] * 0
+    got = [one.to("rdna").scatter_reduce(0, at[0].to("rdna"), x[1, 1].to("rdna"), reduce), one.to("rdna").index_reduce(0, at.to("rdna"), x[1, 1].to("rdna"), reduce)]
+    assert [each.tolist() for each in got] == [one.scatter_reduce(0, at[0], x[1, 1], reduce).tolist()] * 2
     assert not torch.rdna.fallbacks()
 
 

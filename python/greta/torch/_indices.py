@@ -157,6 +157,9 @@ def _scatter_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, src: torc
         if self.dtype == kind or self.is_floating_point():
             return NotImplemented
         return out.resize_(self.shape).copy_(self.to(kind).scatter_reduce(dim, index, src.to(kind), reduce, include_self=include_self))
+    if self.dim() == 0 and dim in (0, -1) and index.numel() == src.numel() == 1:
+        result = self.reshape(1).scatter_reduce(0, index.reshape(1), src.reshape(1), reduce, include_self=include_self)
+        return out.resize_(()).copy_(result.reshape(()))
     if reduce not in ("sum", "prod", "mean", "amax", "amin") or not _are_right(self, dim, index, src):
         return NotImplemented
     wide = self.to(kind, copy=True, memory_format=torch.contiguous_format)
@@ -175,7 +178,9 @@ def _scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.T
 
 @implements(aten.index_reduce.out)
 def _index_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
-    if self.dim() == 0 or self.dim() != source.dim() or index.dim() != 1 or not -self.dim() <= dim < self.dim():
+    if self.dim() == 0:
+        return _scatter_reduce(self, dim, index, source, reduce, include_self=include_self, out=out)
+    if self.dim() != source.dim() or index.dim() != 1 or not -self.dim() <= dim < self.dim():
         return NotImplemented
     shape = [-1 if place == dim % self.dim() else 1 for place in range(self.dim())]
     expected = [index.numel() if place == dim % self.dim() else size for place, size in enumerate(self.shape)]

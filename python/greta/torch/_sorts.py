@@ -1,4 +1,4 @@
-"""Sorts.
+"""Sorts, and what is found by sorting.
 
 A row is sorted in runs of RUN elements, in which every element counts those that come before it. Then runs are merged two by two: an element's place is its own in its
 run, and how many of the other run come before it, which it finds by halving.
@@ -117,6 +117,12 @@ def sorted_rows(rows: torch.Tensor, descending: bool) -> tuple[torch.Tensor, tor
     return made
 
 
+def _write(values: torch.Tensor, indices: torch.Tensor, found: tuple[torch.Tensor, torch.Tensor]) -> Any:
+    for out, one in zip((values, indices), found):
+        out.resize_(one.shape).copy_(one)
+    return values, indices
+
+
 @implements(aten.sort.values_stable)
 def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False, values: torch.Tensor, indices: torch.Tensor) -> Any:
     """Inductor sorts up to 512 elements, and where their number is not fixed it calls this operator."""
@@ -127,9 +133,7 @@ def _sort(self: torch.Tensor, *, stable: bool | None, dim: int = -1, descending:
         if self.dim() == 0 or not 0 < n <= MOST_NEAR or not 0 < self.numel() // n * triton.cdiv(n, _BLOCK) <= MOST_NEAR or self.dtype not in TYPES:
             return NotImplemented
         found, places = (one.movedim(-1, dim) for one in sorted_rows(self.movedim(dim, -1).contiguous(), descending))
-    values.resize_(self.shape).copy_(found)
-    indices.resize_(self.shape).copy_(places)
-    return values, indices
+    return _write(values, indices, (found, places))
 
 
 @implements(aten.topk.values)
@@ -137,7 +141,52 @@ def _topk(self: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorte
     if self.dim() == 0 or not 0 <= k <= self.shape[dim]:
         return NotImplemented
     all, places = self.sort(dim=dim, descending=largest, stable=True)
-    shape = all.narrow(dim, 0, k).shape
-    values.resize_(shape).copy_(all.narrow(dim, 0, k))
-    indices.resize_(shape).copy_(places.narrow(dim, 0, k))
-    return values, indices
+    return _write(values, indices, (all.narrow(dim, 0, k), places.narrow(dim, 0, k)))
+
+
+def _nth(self: torch.Tensor, at: Any, dim: int, keeps: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """The elements that stand at a number, or at one for each row, when they are sorted, and their places."""
+    both = self.sort(dim=dim, stable=True)
+    found = [one.narrow(dim, at, 1) if isinstance(at, int) else one.gather(dim, at) for one in both]
+    values, places = found if keeps else (one.squeeze(dim) for one in found)
+    return values, places
+
+
+def _middle(self: torch.Tensor, dim: int, leavesOut: bool) -> Any:
+    """Where the median stands: in front of NaNs, which are last, if these are left out; else one of them is the median where there is one."""
+    n = self.shape[dim]
+    if not self.is_floating_point():
+        return (n - 1) // 2
+    others = (self == self).sum(dim, keepdim=True)
+    return ((others - 1).clamp(min=0) // 2) if leavesOut else torch.where(others < n, others, (n - 1) // 2)
+
+
+def _is_sorted_here(self: torch.Tensor) -> bool:
+    return self.numel() > 0 and self.dtype in TYPES
+
+
+@implements(aten.kthvalue.values)
+def _kthvalue(self: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
+    if self.dim() == 0 and dim in (0, -1):
+        return _kthvalue(self.reshape(1), k, values=values, indices=indices)
+    if not _is_sorted_here(self) or not 1 <= k <= self.shape[dim]:
+        return NotImplemented
+    return _write(values, indices, _nth(self, k - 1, dim, keepdim))
+
+
+def _median_of(leavesOut: bool) -> Any:
+    def of_rows(self: torch.Tensor, dim: int, keepdim: bool = False, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
+        if self.dim() == 0 and dim in (0, -1):
+            return of_rows(self.reshape(1), 0, values=values, indices=indices)
+        return _write(values, indices, _nth(self, _middle(self, dim, leavesOut), dim, keepdim)) if _is_sorted_here(self) else NotImplemented
+
+    def of_all(self: torch.Tensor) -> Any:
+        flat = self.reshape(-1)
+        return _nth(flat, _middle(flat, 0, leavesOut), 0, False)[0] if _is_sorted_here(flat) else NotImplemented
+
+    return of_rows, of_all
+
+
+for _rows, _all, _leavesOut in ((aten.median.dim_values, aten.median.default, False), (aten.nanmedian.dim_values, aten.nanmedian.default, True)):
+    for _op, _function in zip((_rows, _all), _median_of(_leavesOut)):
+        implements(_op)(_function)
