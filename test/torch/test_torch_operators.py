@@ -1,5 +1,6 @@
 """Operators on torch.device("rdna") that have kernels of their own."""
 
+import collections
 import itertools
 
 import pytest
@@ -131,6 +132,21 @@ def test_convolutions_of_channels_that_lie_apart(rdna, monkeypatch, dtype, shape
     assert len(packages._kernels) == made
     plans = _torch.call_plans()
     assert all(plans[f"aten::{name}_overrideable"] == (1, 1) for name in ("convolution", "convolution_backward")), plans
+
+
+def test_few_sizes_of_a_layer_have_packages(rdna, monkeypatch):
+    torch = rdna
+    from greta.torch import _convolution_packages as packages
+
+    for name, value in (("ON_CPU_DRIVER", True), ("_kernels", {}), ("_sizes", collections.Counter()), ("MOST_SIZES", 2)):
+        monkeypatch.setattr(packages, name, value)
+    torch.manual_seed(0)
+    w, v = torch.randn(16, 8, 3), torch.randn(8, 16, 3)
+    for length in (9, 12, 15, 9):
+        x = torch.randn(2, 8, length)
+        got = torch.conv1d(torch.conv1d(x.to("rdna"), w.to("rdna")), v.to("rdna"))
+        torch.testing.assert_close(got.cpu(), torch.conv1d(torch.conv1d(x, w), v), rtol=1e-4, atol=1e-4)
+    assert len(packages._kernels) == 4
 
 
 def test_transposed_convolution_by_a_package(rdna, monkeypatch):

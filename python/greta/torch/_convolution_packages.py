@@ -11,6 +11,7 @@ and whose window has the taps of all phases; the phases' positions are spread be
 
 from __future__ import annotations
 
+import collections
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,7 @@ from ._operators import implements
 from ._products import NAMES, row_by_row
 
 MOST_PACKAGES = 256
+MOST_SIZES = 16  # that have packages, of images of one layer: images of another size each time, or signals of another length, would compile one each time
 ON_CPU_DRIVER = False  # lavapipe takes longer to compile a package than the kernel that serves all extents saves; tests try it nevertheless
 
 
@@ -67,6 +69,7 @@ class Window(NamedTuple):
 
 
 _kernels: dict[tuple[Window, str], _torch.Kernel] = {}  # by convolution and target
+_sizes: collections.Counter[Window] = collections.Counter()  # packages by layer
 
 
 def lies_near(x: torch.Tensor) -> bool:
@@ -82,8 +85,10 @@ def has_package(inputs: int, outputs: int, target: str) -> bool:
 def _kernel(window: Window, target: str) -> _torch.Kernel | None:
     key = window, target
     if key not in _kernels:
-        if not has_package(window.inputs, window.outputs, target) or len(_kernels) >= MOST_PACKAGES:
+        layer = window._replace(images=0, x=(0, 0), before=(0, 0), behind=(0, 0))
+        if not has_package(window.inputs, window.outputs, target) or len(_kernels) >= MOST_PACKAGES or _sizes[layer] >= MOST_SIZES:
             return None
+        _sizes[layer] += 1
         _kernels[key] = _torch.Kernel(compile_cached(window.text(), target), "convolution")
     return _kernels[key]
 
