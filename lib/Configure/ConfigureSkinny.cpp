@@ -231,7 +231,10 @@ struct SkinnyTile {
     tile.k = blockRuns * run;
     int64_t registers = registersOf(space, rows, columnsPerLane, run);
     // A power of two, which is likely to divide.
-    int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
+    bool isBeside =
+        limits.columns && rows == 1 && MatmulOp(matmul).getTransposeB();
+    int64_t most = isBeside ? rates.unrollBeside : 8;
+    int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, most);
     tile.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
                                     llvm::divideCeil(depth / run, blockRuns));
     return tile;

@@ -227,7 +227,7 @@ TileFacts tilesOfNvidia() {
   stream.ends = 300;
   stream.start = 1500;
   stream.rowBytes = 64;
-  tiles.skinny = {4, 4, 2.7, 4.1};
+  tiles.skinny = {4, 4, 1, 2.7, 4.1};
   tiles.attention.wavesOfFew = 2;
   return tiles;
 }

@@ -36,11 +36,12 @@ inline constexpr size_t maxBuffers = 12;
 /// in whose shapes are `symbols` dynamic extents: few, or such that they fit
 /// with the scalars into the 128 bytes of push constants that every Vulkan
 /// device has. An op that needs more gets its arguments through a buffer;
-/// fusion plans for none. Scalars are the extents, where each part begins, and
-/// how the grid is folded; or they are the slots and pages of a cache that the
-/// launch updates.
+/// fusion plans for none. Spaces side by side may have the 256 bytes of Vulkan
+/// 1.4, as a launch costs more than a buffer of arguments. Scalars are the
+/// extents, where each part begins, and how the grid is folded; or they are the
+/// slots and pages of a cache that the launch updates.
 inline bool fitsArguments(size_t buffers, size_t symbols, size_t parts) {
-  constexpr size_t bytes = 128;
+  size_t bytes = parts > 1 ? 256 : 128;
   size_t scalars = symbols + parts + 1;
   return buffers <= maxBuffers || 8 * buffers + 4 * scalars <= bytes;
 }

@@ -70,3 +70,14 @@ func.func @batches(%a: tensor<3x2x4096xf16>, %b: tensor<3x512x4096xf16>, %c: ten
   %1 = greta.matmul %a, %c {transpose_b} : tensor<3x2x4096xf16>, tensor<512x4096xf16> -> tensor<3x2x512xf16>
   return %0, %1 : tensor<3x2x512xf16>, tensor<3x2x512xf16>
 }
+
+// -----
+
+// GEMMs of one row that share a launch have many workgroups, and on NVIDIA one block of B under way, so that all have places.
+// NVIDIA: spaces = [{columns = 16, depth = 256, rows = [1], run = 8}, {columns = 16, depth = 256, rows = [1], run = 8}], wave_size = 32
+// GFX942: unroll = {{[248].*}}unroll = {{[248]}}
+func.func @beside(%a: tensor<1x4096xf16>, %b: tensor<14336x4096xf16>, %c: tensor<4096x4096xf16>) -> (tensor<1x14336xf16>, tensor<1x4096xf16>) {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1x4096xf16>, tensor<14336x4096xf16> -> tensor<1x14336xf16>
+  %1 = greta.matmul %a, %c {transpose_b} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
+  return %0, %1 : tensor<1x14336xf16>, tensor<1x4096xf16>
+}

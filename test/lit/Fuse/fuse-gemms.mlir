@@ -193,6 +193,22 @@ func.func @many_buffers(%x: tensor<1x64xf16>, %q0: tensor<512x8xi32>, %s0: tenso
   return %0, %1, %2 : tensor<1x512xf16>, tensor<1x256xf16>, tensor<1x128xf16>
 }
 
+// Spaces side by side may have 256 bytes: these have seventeen buffers.
+// CHECK-LABEL: func.func @seventeen_buffers
+// CHECK: greta.kernel
+// CHECK-NOT: greta.kernel
+func.func @seventeen_buffers(%x: tensor<1x64xf16>, %q0: tensor<512x8xi32>, %s0: tensor<512x2xf16>, %m0: tensor<512x2xf16>, %q1: tensor<256x8xi32>, %s1: tensor<256x2xf16>, %m1: tensor<256x2xf16>, %q2: tensor<128x8xi32>, %s2: tensor<128x2xf16>, %m2: tensor<128x2xf16>, %q3: tensor<64x8xi32>, %s3: tensor<64x2xf16>, %m3: tensor<64x2xf16>) -> (tensor<1x512xf16>, tensor<1x256xf16>, tensor<1x128xf16>, tensor<1x64xf16>) {
+  %w0 = greta.dequant %q0, %s0, %m0 {format = "q4_k", group = 32} : tensor<512x8xi32>, tensor<512x2xf16>, tensor<512x2xf16> -> tensor<512x64xf16>
+  %0 = greta.matmul %x, %w0 {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>
+  %w1 = greta.dequant %q1, %s1, %m1 {format = "q4_k", group = 32} : tensor<256x8xi32>, tensor<256x2xf16>, tensor<256x2xf16> -> tensor<256x64xf16>
+  %1 = greta.matmul %x, %w1 {transpose_b} : tensor<1x64xf16>, tensor<256x64xf16> -> tensor<1x256xf16>
+  %w2 = greta.dequant %q2, %s2, %m2 {format = "q4_k", group = 32} : tensor<128x8xi32>, tensor<128x2xf16>, tensor<128x2xf16> -> tensor<128x64xf16>
+  %2 = greta.matmul %x, %w2 {transpose_b} : tensor<1x64xf16>, tensor<128x64xf16> -> tensor<1x128xf16>
+  %w3 = greta.dequant %q3, %s3, %m3 {format = "q4_k", group = 32} : tensor<64x8xi32>, tensor<64x2xf16>, tensor<64x2xf16> -> tensor<64x64xf16>
+  %3 = greta.matmul %x, %w3 {transpose_b} : tensor<1x64xf16>, tensor<64x64xf16> -> tensor<1x64xf16>
+  return %0, %1, %2, %3 : tensor<1x512xf16>, tensor<1x256xf16>, tensor<1x128xf16>, tensor<1x64xf16>
+}
+
 // CHECK-LABEL: func.func @few_bytes
 // CHECK: arith.sitofp
 // CHECK: greta.matmul
