@@ -175,8 +175,8 @@ struct SkinnyRates {
   /// so many waves.
   unsigned columns = 2;
   unsigned mostWaves = 8;
-  /// Where GEMMs of one row share a launch, a lane has so many blocks of B
-  /// under way at most: workgroups are many, and all should have places.
+  /// GEMMs of one row that share a launch have so many blocks of B under way in
+  /// a lane at most: workgroups are many, and all should have places.
   unsigned unrollBeside = 8;
   /// A weight takes so many issue slots of a wave for each row of A; a weight
   /// of 4 bits takes the second number.
