@@ -66,6 +66,8 @@ greta_stream *makeStream(const std::shared_ptr<Device> &On,
 // Tells the application which assertions failed before a stream's end.
 void tellLast(Stream &S) {
   try {
+    if (std::exchange(S.Capturing, false))
+      S.endCapture();
     S.Logs.wait(S);
   } catch (const Error &E) {
     if (E.code() == GRETA_ERROR_ASSERTION)

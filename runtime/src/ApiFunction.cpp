@@ -120,8 +120,7 @@ void queuePrepared(greta_stream &S, const std::shared_ptr<comm::Comm> &By) {
       C.Ends.push_back(S.collectives());
     }
   };
-  for (const LogRef &Log : C.Logs)
-    S.Impl->Logs.add(*S.Impl, Log);
+  S.Impl->Logs.add(*S.Impl, C.Logs);
   for (const Call::Copy &Tied : C.Copies)
     S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
                  Tied.From->Offset, Tied.To->Bytes);

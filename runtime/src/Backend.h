@@ -236,8 +236,7 @@ inline void Graph::launch(Stream &S) {
   if (S.Capturing)
     S.RecordedZeroed.insert(S.RecordedZeroed.end(), Zeroed.begin(),
                             Zeroed.end());
-  for (const LogRef &Log : Logs)
-    S.Logs.add(S, Log);
+  S.Logs.add(S, Logs);
   try {
     start(S);
   } catch (...) {

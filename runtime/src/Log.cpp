@@ -75,6 +75,11 @@ void print(const LogSite &Site, const uint32_t *Record, std::string &Lines) {
 }
 } // namespace
 
+bool prints(const LogDecl &Decl) {
+  return std::any_of(Decl.Sites.begin(), Decl.Sites.end(),
+                     [](const LogSite &S) { return !S.IsAssert; });
+}
+
 std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
                     uint32_t Taken, std::string &Lines) {
   std::string First;
@@ -96,27 +101,25 @@ std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
                      program(Record), indexText(Site.Shape, Index));
     }
   }
-  if (At < Taken)
+  if (At < Taken && !prints(Decl))
+    Failed += (Taken - At) / (headerWords + 1);
+  else if (At < Taken)
     Lines += concat("... ", Taken - At,
                     " words of what was printed or failed are lost; the log "
                     "holds ",
                     Decl.Words - 1, "\n");
-  if (Failed > 1)
+  if (Failed > 1 && !First.empty())
     First += concat("; and ", Failed - 1, " more");
   return First;
 }
 
-bool prints(const LogDecl &Decl) {
-  return std::any_of(Decl.Sites.begin(), Decl.Sites.end(),
-                     [](const LogSite &S) { return !S.IsAssert; });
-}
-
 KernelLog::KernelLog(Device &D, Stream &S, const KernelDecl &K,
-                     std::shared_ptr<const Package> P)
+                     std::shared_ptr<const Package> P,
+                     std::shared_ptr<Memory> Counts, size_t CountAt)
     : Kernel(&K), Owner(std::move(P)),
       Words(D.allocate(decl().Words * sizeof(uint32_t))),
-      Count(D.allocateMapped(sizeof(uint32_t))) {
-  memset(Count->Mapped, 0, sizeof(uint32_t));
+      Counts(std::move(Counts)), CountAt(CountAt) {
+  copied() = 0;
   if (!S.Capturing) {
     S.fill(Words, 0, sizeof(uint32_t), 0);
     return;
@@ -127,9 +130,22 @@ KernelLog::KernelLog(Device &D, Stream &S, const KernelDecl &K,
   Other->synchronize();
 }
 
+uint32_t &KernelLog::copied() const {
+  return *reinterpret_cast<uint32_t *>(static_cast<char *>(Counts->Mapped) +
+                                       CountAt);
+}
+
+uint32_t KernelLog::count() const {
+  return __atomic_load_n(&copied(), __ATOMIC_RELAXED);
+}
+
+bool KernelLog::hasNew() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  return count() > Told;
+}
+
 std::string KernelLog::takeLocked(Stream &By) {
-  uint32_t Taken =
-      __atomic_load_n(static_cast<uint32_t *>(Count->Mapped), __ATOMIC_RELAXED);
+  uint32_t Taken = count();
   if (Taken <= Told) // less only if a package lies
     return "";
   uint32_t Room = static_cast<uint32_t>(decl().Words - 1);
@@ -159,7 +175,7 @@ std::string KernelLog::empty(Stream &By) {
   if (!std::exchange(Told, 0))
     return Failed;
   By.fill(Words, 0, sizeof(uint32_t), 0);
-  memset(Count->Mapped, 0, sizeof(uint32_t));
+  __atomic_store_n(&copied(), 0, __ATOMIC_RELAXED);
   return Failed;
 }
 
@@ -192,27 +208,38 @@ LogRef StreamLogs::of(Device &D, Stream &S, const KernelDecl &K,
     wait(S);
     Own.clear();
   }
-  return Known.emplace_back(std::make_shared<KernelLog>(D, S, K, P));
+  if (!Counts || Counted == mostCounts) {
+    Counts = D.allocateMapped(mostCounts * sizeof(uint32_t));
+    Counted = 0;
+  }
+  return Known.emplace_back(std::make_shared<KernelLog>(
+      D, S, K, P, Counts, Counted++ * sizeof(uint32_t)));
 }
 
 static bool has(const std::vector<LogRef> &In, const LogRef &Log) {
   return std::find(In.begin(), In.end(), Log) != In.end();
 }
 
-void StreamLogs::add(Stream &S, const LogRef &Log) {
-  if (S.Capturing && !has(Recorded, Log))
-    Recorded.push_back(Log);
-  if (S.Capturing || has(Unseen, Log))
-    return;
-  // A stream that is never waited for keeps no logs of graphs without end.
-  if (Seen.size() + Unseen.size() >= 4 * most)
+void StreamLogs::add(Stream &S, const std::vector<LogRef> &Logs) {
+  auto IsNew = [&](const LogRef &Log) {
+    return !has(Unseen, Log) && !has(Seen, Log);
+  };
+  auto New = size_t(std::count_if(Logs.begin(), Logs.end(), IsNew));
+  // A stream that is never waited for keeps no logs of graphs without end. It
+  // waits before it adds the first, as the launch is not queued yet.
+  if (!S.Capturing && New && Seen.size() + Unseen.size() + New > 4 * most)
     wait(S);
-  Unseen.push_back(Log);
+  std::vector<LogRef> &List = S.Capturing ? Recorded : Unseen;
+  for (const LogRef &Log : Logs)
+    if (!has(List, Log))
+      List.push_back(Log);
 }
 
 void StreamLogs::look(Stream &S) {
+  if (S.Capturing)
+    return;
   for (const LogRef &Log : Unseen) {
-    S.copy(Log->Count, 0, Log->Words, 0, sizeof(uint32_t));
+    S.copy(Log->Counts, Log->CountAt, Log->Words, 0, sizeof(uint32_t));
     if (!has(Seen, Log))
       Seen.push_back(Log);
   }
@@ -237,13 +264,15 @@ void StreamLogs::wait(Stream &S) {
 }
 
 void tellLogs(Device &D, const std::vector<LogRef> &Logs) {
-  if (Logs.empty())
-    return;
-  std::unique_ptr<Stream> S = D.createStream();
+  std::unique_ptr<Stream> By; // most logs have nothing new
   std::vector<std::string> Messages;
   for (const LogRef &Log : Logs)
     try {
-      Messages.push_back(Log->take(*S));
+      if (!Log->hasNew())
+        continue;
+      if (!By)
+        By = D.createStream();
+      Messages.push_back(Log->take(*By));
     } catch (const Error &) {
       // A device that checks calls it a race if later launches of the stream
       // may add to the log just now. The stream tells then.

@@ -24,11 +24,15 @@ class Stream;
 
 // The log of a kernel's launches in a stream or in a graph.
 struct KernelLog {
-  // `S` launches the kernel next, or records it.
+  // `S` launches the kernel next, or records it. The count's copy lies at a
+  // byte of `Counts`, which is mapped.
   KernelLog(Device &D, Stream &S, const KernelDecl &K,
-            std::shared_ptr<const Package> P);
+            std::shared_ptr<const Package> P, std::shared_ptr<Memory> Counts,
+            size_t CountAt);
 
   const LogDecl &decl() const { return *Kernel->Log; }
+  // Returns whether the last copy of the count is of words that were not read.
+  bool hasNew();
   // Reads what was added up to the last copy of the count, by a stream that
   // waits for nothing else, and prints it. Returns which assertion failed; ""
   // if none did.
@@ -39,11 +43,14 @@ struct KernelLog {
 
   const KernelDecl *Kernel;
   std::shared_ptr<const Package> Owner;
-  std::shared_ptr<Memory> Words; // a word that counts the words behind it
-  std::shared_ptr<Memory> Count; // mapped; a copy of that word
+  std::shared_ptr<Memory> Words;  // a word that counts the words behind it
+  std::shared_ptr<Memory> Counts; // has a copy of that word
+  size_t CountAt;
 
 private:
   std::string takeLocked(Stream &By);
+  uint32_t &copied() const;
+  uint32_t count() const;
 
   std::mutex Lock;
   uint32_t Told = 0; // words that were read
@@ -65,10 +72,11 @@ public:
   // stream has too many of them it waits and tells what failed.
   LogRef of(Device &D, Stream &S, const KernelDecl &K,
             const std::shared_ptr<const Package> &P);
-  // Notes that a launch, or a graph's, adds to the log. If too many logs have
-  // not been read it waits and tells what failed.
-  void add(Stream &S, const LogRef &Log);
-  // Queues copies of the counts that launches may have changed.
+  // Notes that a launch that is queued next, or a graph's, adds to the logs. If
+  // too many logs have not been read it waits first and tells what failed.
+  void add(Stream &S, const std::vector<LogRef> &Logs);
+  // Queues copies of the counts that launches may have changed, unless a graph
+  // is recorded.
   void look(Stream &S);
   // Throws what failed. All is done that was queued.
   void tell(Stream &S);
@@ -83,10 +91,14 @@ public:
 
 private:
   static constexpr size_t most = 32;
+  static constexpr size_t mostCounts = 1024; // drivers map whole pages
 
   std::vector<LogRef> Own;
   // Logs with counts that were copied behind the last launch, or were not.
   std::vector<LogRef> Seen, Unseen;
+  // Words of mapped memory for the counts of logs, its own and of graphs.
+  std::shared_ptr<Memory> Counts;
+  size_t Counted = 0;
 };
 
 // Throws what failed before an event that has happened, whose stream had these

@@ -92,6 +92,18 @@ TEST(Log, SaysWhatIsLost) {
   }
 }
 
+// Each failure takes as much room, so that the count says how many there were.
+TEST(Log, CountsFailuresThatAreMissing) {
+  std::string Lines;
+  LogDecl Asserts = log();
+  Asserts.Sites = {Asserts.Sites[3]};
+  EXPECT_EQ(readLog(Asserts, {0, 0, 0, 0, 9}, 50, Lines),
+            "device-side assert failed: x > 0 (k.py:7), pid (0, 0, 0) idx (1, "
+            "1); and 9 more");
+  EXPECT_EQ(readLog(Asserts, {}, 50, Lines), "");
+  EXPECT_EQ(Lines, "");
+}
+
 TEST(Log, RefusesEachBadValue) {
   const struct {
     const char *Where, *Value, *Says;
