@@ -124,6 +124,22 @@ def test_indices_out_of_range(rdna, index):
             assert torch.nn.functional.embedding(right, table).tolist() == [[9, 10, 11]]
 
 
+def test_devices_tell_of_all_streams(rdna):
+    """A device that is waited for waits for all streams, and tells what failed in each."""
+    torch = rdna
+    table, wrong = torch.arange(12.0).reshape(4, 3).to("rdna"), torch.tensor([4], device="rdna")
+    torch.rdna.synchronize()
+    for stream in (streams := [torch.rdna.Stream() for _ in range(2)]):
+        with stream:
+            torch.nn.functional.embedding(wrong, table)
+    with pytest.raises(RuntimeError) as told:
+        torch.rdna.synchronize()
+    assert str(told.value).count("index out of range in embedding") == 2
+    torch.rdna.synchronize()
+    for stream in streams:
+        stream.synchronize()
+
+
 def test_graphs_tell_of_indices(rdna):
     torch = rdna
     if not hasattr(torch.accelerator, "Graph"):

@@ -176,8 +176,17 @@ size_t torch_device::Device::streamCount() {
 }
 
 void torch_device::Device::synchronize() {
+  std::string failures;
+  greta_status status = GRETA_OK;
   for (size_t i = 0, count = streamCount(); i < count; ++i)
-    queue(i).run([](Stream &stream) { stream.synchronize(); });
+    try {
+      queue(i).run([](Stream &stream) { stream.synchronize(); });
+    } catch (const Error &error) {
+      status = status == GRETA_OK ? error.status() : status;
+      failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+    }
+  if (status != GRETA_OK)
+    throw Error(status, failures.c_str());
 }
 
 //

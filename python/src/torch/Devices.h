@@ -133,7 +133,7 @@ public:
   int64_t reserveStream();
   void releaseStream(int64_t stream);
   size_t streamCount();
-  /// Waits for all of its streams.
+  /// Waits for all of its streams, then throws what failed in any.
   void synchronize();
   /// Makes a stream wait for the work of others in a StreamSet. A stream that
   /// is being recorded neither waits nor is waited for.
