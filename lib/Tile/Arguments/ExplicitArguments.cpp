@@ -43,14 +43,14 @@ private:
 } // namespace
 
 /// The log is a tensor that a launch makes.
-static LaunchOp withLog(LaunchOp launch) {
+static LaunchOp withLog(LaunchOp launch, int64_t words) {
   ImplicitLocOpBuilder b(launch.getLoc(), launch);
   SmallVector<Type> types(launch.getResultTypes());
-  types.push_back(RankedTensorType::get({logWords}, b.getI32Type()));
+  types.push_back(RankedTensorType::get({words}, b.getI32Type()));
   SmallVector<Attribute> shapes(launch.getResultShapes().getValue());
   shapes.push_back(AffineMapAttr::get(
       AffineMap::get(0, launch.getGrid().getNumSymbols(),
-                     b.getAffineConstantExpr(logWords), b.getContext())));
+                     b.getAffineConstantExpr(words), b.getContext())));
   DenseI64ArrayAttr tied = launch.getTiedAttr();
   if (tied) {
     SmallVector<int64_t> places(tied.asArrayRef());
@@ -76,7 +76,7 @@ LogicalResult Kernel::addLog() {
                                    kernel.getLoc())))
     return failure();
   for (LaunchOp &launch : launches)
-    launch = withLog(launch);
+    launch = withLog(launch, logWordsOf(kernel));
   return expandLog(kernel, kernel.getArgument(place));
 }
 

@@ -12,7 +12,7 @@
 //                                   false, row-major
 //
 // A record that does not fit is not written, nor is any after it. The runtime
-// reads the log when the launch has ended (runtime/src/Log.cpp).
+// reads the log when somebody waits for the launch (runtime/src/Log.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,19 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-bool tile::hasLog(FuncOp kernel) {
+template <typename... Ops> static bool contains(FuncOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        return isa<PrintOp, AssertOp>(op) ? WalkResult::interrupt()
-                                          : WalkResult::advance();
+        return isa<Ops...>(op) ? WalkResult::interrupt()
+                               : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+bool tile::hasLog(FuncOp kernel) { return contains<PrintOp, AssertOp>(kernel); }
+
+int64_t tile::logWordsOf(FuncOp kernel) {
+  return contains<PrintOp>(kernel) ? 1 << 18 : 1 << 12;
 }
 
 /// The file's name and the line; empty where the location has none.
@@ -55,7 +61,8 @@ namespace {
 
 class LogExpander : Arithmetic {
 public:
-  LogExpander(Value log, ImplicitLocOpBuilder &b) : Arithmetic{b}, log(log) {}
+  LogExpander(Value log, int64_t logWords, ImplicitLocOpBuilder &b)
+      : Arithmetic{b}, log(log), logWords(logWords) {}
   LogicalResult expand(PrintOp op);
   void expand(AssertOp op);
   ArrayAttr takeSites() { return b.getArrayAttr(sites); }
@@ -75,6 +82,7 @@ private:
   void storeNumber(Value number, Value pointer);
 
   Value log;
+  int64_t logWords;
   SmallVector<Attribute> sites;
 };
 
@@ -254,7 +262,7 @@ void LogExpander::expand(AssertOp op) {
 
 LogicalResult tile::expandLog(FuncOp kernel, Value log) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
-  LogExpander expander(log, b);
+  LogExpander expander(log, logWordsOf(kernel), b);
   SmallVector<Operation *> ops;
   kernel.walk([&](Operation *op) {
     if (isa<PrintOp, AssertOp>(op))

@@ -6,11 +6,12 @@
 
 namespace greta::tile {
 
-/// 32-bit words of a log.
-constexpr int64_t logWords = 1 << 18;
-
 /// Whether a kernel prints or asserts.
 bool hasLog(FuncOp kernel);
+
+/// Returns the 32-bit words of a kernel's log: 1 MiB if it prints, else 16 KiB,
+/// as every stream and graph has one, and the first failures are enough.
+int64_t logWordsOf(FuncOp kernel);
 
 /// Replaces prints and assertions by stores to `log`, and says in the kernel's
 /// `greta_tile.log` what they leave there.

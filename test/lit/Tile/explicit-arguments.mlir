@@ -76,3 +76,20 @@ func.func @g(%x: tensor<?xf16>) -> tensor<?xf16> {
   %0 = greta_tile.launch @log grid affine_map<()[n] -> (n)> scalars affine_map<()[n] -> (n)> (%x) tied [0] shapes [] : (tensor<?xf16>) -> tensor<?xf16>
   return %0 : tensor<?xf16>
 }
+
+// A kernel that only asserts has a small log: 4096 words, of which a record
+// takes 5.
+
+// CHECK-LABEL: greta_tile.func @small_log
+// CHECK: arith.constant 4090 : i32
+greta_tile.func @small_log(%x: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 1 : i32} {
+  %zero = arith.constant 0 : i32
+  %positive = arith.cmpi sgt, %n, %zero : i32
+  greta_tile.assert %positive, "positive" : i1
+  greta_tile.return
+}
+// CHECK: greta_tile.launch @small_log {{.*}} -> (tensor<?xf16>, tensor<4096xi32>)
+func.func @h(%x: tensor<?xf16>) -> tensor<?xf16> {
+  %0 = greta_tile.launch @small_log grid affine_map<()[n] -> (n)> scalars affine_map<()[n] -> (n)> (%x) tied [0] shapes [] : (tensor<?xf16>) -> tensor<?xf16>
+  return %0 : tensor<?xf16>
+}
