@@ -207,6 +207,8 @@ LogicalResult TailChecker::checkCount() {
       return launch.emitOpError("has a tail, and its grid is not constant");
     workgroups *= constant.getValue();
   }
+  if (workgroups < 1)
+    return launch.emitOpError("has a tail, and no workgroup that does it");
   auto compared = tail.getCondition().getDefiningOp<arith::CmpIOp>();
   if (!compared || compared.getPredicate() != arith::CmpIPredicate::eq ||
       compared.getLhs() != looks.getResult() ||

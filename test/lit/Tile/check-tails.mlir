@@ -1438,3 +1438,46 @@ func.func @f(%x: tensor<9xi32>) -> tensor<9xi32> {
   %0 = greta_tile.launch @k grid affine_map<() -> (4)> scalars affine_map<() -> ()> (%x) zeroed [0] shapes [affine_map<() -> (1)>] {config = {tail = 1 : i64}} : (tensor<9xi32>) -> tensor<1xi32>
   return %x : tensor<9xi32>
 }
+
+// -----
+
+// A grid without workgroups does no tail.
+greta_tile.func @k(%x: !greta_tile.ptr<i32> {greta.readonly}, %y: !greta_tile.ptr<i32>, %z: !greta_tile.ptr<i32>, %met: !greta_tile.ptr<i32>) attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %most = arith.constant -1 : i32
+  %id = greta_tile.program_id 0
+  %lane = greta_tile.lane_id
+  %wave = greta_tile.wave_id
+  %number = arith.ori %lane, %wave : i32
+  %first = arith.cmpi eq, %number, %c0 : i32
+  %who = greta_tile.shared_alloc : !greta_tile.shared<1 x i32>
+  %v = greta_tile.ptr_load %x[%id] align 4 : !greta_tile.ptr<i32> -> i32
+  greta_tile.ptr_store %v, %y[%id] align 4 : i32 -> !greta_tile.ptr<i32>
+  greta_tile.fence release device
+  greta_tile.barrier global
+  scf.if %first {
+    greta_tile.fence release device
+    %before = greta_tile.ptr_atomic_rmw add device %met[%c0], %c1 : !greta_tile.ptr<i32> -> i32
+    greta_tile.shared_store %before, %who[%c0] : !greta_tile.shared<1 x i32>
+    greta_tile.fence acquire device
+  }
+  greta_tile.barrier global
+  %mine = greta_tile.shared_load %who[%c0] : !greta_tile.shared<1 x i32>
+  %last = arith.cmpi eq, %mine, %most : i32
+  scf.if %last {
+    greta_tile.fence acquire device
+    scf.if %first {
+      %old = greta_tile.ptr_atomic_rmw xchg device %met[%c0], %c0 : !greta_tile.ptr<i32> -> i32
+    }
+    %w = greta_tile.ptr_load %y[%lane] align 4 : !greta_tile.ptr<i32> -> i32
+    greta_tile.ptr_store %w, %z[%lane] align 4 : i32 -> !greta_tile.ptr<i32>
+  }
+  greta_tile.return
+}
+func.func @f(%x: tensor<9xi32>) -> tensor<9xi32> {
+  // expected-error @below {{'greta_tile.launch' op has a tail, and no workgroup that does it}}
+  %0:3 = greta_tile.launch @k grid affine_map<() -> (2, 0)> scalars affine_map<() -> ()> (%x) zeroed [2] shapes [affine_map<() -> (9)>, affine_map<() -> (9)>, affine_map<() -> (1)>] {config = {tail = 1 : i64}}
+    : (tensor<9xi32>) -> (tensor<9xi32>, tensor<9xi32>, tensor<1xi32>)
+  return %0#1 : tensor<9xi32>
+}
