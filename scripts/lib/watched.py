@@ -32,9 +32,16 @@ def end(process):
 
 
 def run(command, silent, log, quiet):
+    hangup = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]  # behind nohup
+    kinds, early = (signal.SIGTERM, signal.SIGINT, *hangup), []
+    for kind in kinds:
+        signal.signal(kind, lambda number, _: early.append(number))
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    for kind in (signal.SIGTERM, signal.SIGINT):
+    for kind in kinds:
         signal.signal(kind, lambda number, _: (end(process), sys.exit(128 + number)))
+    if early:  # while the command began
+        end(process)
+        return 128 + early[0]
     # A child that outlives the command keeps the pipe open: the command's end counts, not the pipe's.
     with selectors.DefaultSelector() as ready, log.open("wb", buffering=0) as file:
         ready.register(process.stdout, selectors.EVENT_READ)
