@@ -76,6 +76,7 @@ AT_INDICES = {  # a function and its tensors; `draw` is of integers
     "put by a mask": (put, lambda draw: [draw(9, 5), draw(2, 5).bool(), draw(9)]),
     "put nothing": (put, lambda draw: [draw(9, 5), draw(5, 0), draw(9, 0)]),
     "add": (lambda x, i, y: x.index_add(1, i, y, alpha=3), lambda draw: [draw(9, 5, 6), draw(6, 7), draw(9, 5, 7)]),
+    "add at one place": (lambda x, i, y: x.index_add(1, i, y).index_reduce(1, i, y, "prod"), lambda draw: [draw(9, 5, 6), draw(6), draw(9, 5, 1)]),
     "add to i8": (lambda x, i, y: x.index_add(0, i, y, alpha=3), lambda draw: [draw(99, 6).char(), draw(6, 70), draw(99, 70).char()]),
     "scatter": (lambda x, i, y: x.scatter(1, i, y), lambda draw: [draw(1 << 60, 5, 6), draw(6, 2, 1).int(), draw(1 << 60, 3, 4)]),
     "scatter to a view": (lambda x, i, y: x.T.scatter_(0, i, y), lambda draw: [draw(2, 5, 6).bool(), draw(6, 1, 3), draw(2, 2, 3).bool()]),
@@ -150,13 +151,16 @@ def test_reductions_of_many_at_indices(rdna):
         (lambda x: x.index_add(0, x - 1, x), "out of bounds"),
         (lambda x: x.view(2, 2).index_put_((x.new_ones(2, 1).bool(),), x[0], accumulate=True), "mask"),
         (lambda x: x.index_put_((x > 0,), x, accumulate=True), "expanded size"),
+        (lambda x: x.median(1)[0], "Dimension out of range"),
+        (lambda x: x.kthvalue(1, -2)[0], "Dimension out of range"),
     ),
 )
 def test_indices_out_of_range_are_errors(rdna, function, message):
+    """Those that a kernel checks are told where the result is read."""
     torch = rdna
     torch.rdna.forbid_fallback(False)
     with pytest.raises((RuntimeError, IndexError), match=message):
-        function(torch.arange(4, device="rdna"))
+        function(torch.arange(4, device="rdna")).cpu()
 
 
 @pytest.mark.parametrize("word", ("float32", "bfloat16", "int32"))

@@ -180,6 +180,7 @@ def _scatter_add(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.T
 def _index_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, reduce: str, *, include_self: bool = True, out: torch.Tensor) -> Any:
     if self.dim() == 0:
         return _scatter_reduce(self, dim, index, source, reduce, include_self=include_self, out=out)
+    index = index.reshape(1) if index.dim() == 0 else index
     if self.dim() != source.dim() or index.dim() != 1 or not -self.dim() <= dim < self.dim():
         return NotImplemented
     shape = [-1 if place == dim % self.dim() else 1 for place in range(self.dim())]
@@ -192,6 +193,7 @@ def _index_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, source: tor
 @implements(aten.index_add.out)
 def _index_add(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: Any = 1, out: torch.Tensor) -> Any:
     kind = _SUMMED.get(self.dtype)
+    index = index.reshape(1) if index.dim() == 0 and self.dim() else index
     if self.dtype == source.dtype == out.dtype:
         if kind is not None and self.dtype != torch.float16:
             return out.resize_(self.shape).copy_(self.to(kind).index_add(dim, index, source.to(kind), alpha=alpha))

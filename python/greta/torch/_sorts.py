@@ -161,15 +161,16 @@ def _middle(self: torch.Tensor, dim: int, leavesOut: bool) -> Any:
     return ((others - 1).clamp(min=0) // 2) if leavesOut else torch.where(others < n, others, (n - 1) // 2)
 
 
-def _is_sorted_here(self: torch.Tensor) -> bool:
-    return self.numel() > 0 and self.dtype in TYPES
+def _is_sorted_here(self: torch.Tensor, dim: int) -> bool:
+    """Whether it has such rows; others say what is wrong if it has not."""
+    return self.numel() > 0 and self.dtype in TYPES and -self.dim() <= dim < self.dim()
 
 
 @implements(aten.kthvalue.values)
 def _kthvalue(self: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
     if self.dim() == 0 and dim in (0, -1):
         return _kthvalue(self.reshape(1), k, values=values, indices=indices)
-    if not _is_sorted_here(self) or not 1 <= k <= self.shape[dim]:
+    if not _is_sorted_here(self, dim) or not 1 <= k <= self.shape[dim]:
         return NotImplemented
     return _write(values, indices, _nth(self, k - 1, dim, keepdim))
 
@@ -178,11 +179,13 @@ def _median_of(leavesOut: bool) -> Any:
     def of_rows(self: torch.Tensor, dim: int, keepdim: bool = False, *, values: torch.Tensor, indices: torch.Tensor) -> Any:
         if self.dim() == 0 and dim in (0, -1):
             return of_rows(self.reshape(1), 0, values=values, indices=indices)
-        return _write(values, indices, _nth(self, _middle(self, dim, leavesOut), dim, keepdim)) if _is_sorted_here(self) else NotImplemented
+        if not _is_sorted_here(self, dim):
+            return NotImplemented
+        return _write(values, indices, _nth(self, _middle(self, dim, leavesOut), dim, keepdim))
 
     def of_all(self: torch.Tensor) -> Any:
         flat = self.reshape(-1)
-        return _nth(flat, _middle(flat, 0, leavesOut), 0, False)[0] if _is_sorted_here(flat) else NotImplemented
+        return _nth(flat, _middle(flat, 0, leavesOut), 0, False)[0] if _is_sorted_here(flat, 0) else NotImplemented
 
     return of_rows, of_all
 

@@ -158,7 +158,7 @@ Expression Schema::of(const OrderedJson &schema) {
               : key == "anyOf" ? "anyOf"
               : key == "oneOf" ? "oneOf"
                                : "allOf";
-    else if (inferred.empty())
+    else if (inferred.empty() || key == "multipleOf")
       inferred = it->second;
     first = key;
   }
