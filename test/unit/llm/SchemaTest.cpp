@@ -50,6 +50,8 @@ TEST(Schema, Multiples) {
        {"0", "7000000000"},
        {"700000000", "1"}},
       {R"({"type": "integer", "multipleOf": 1})", {"0", "-42"}, {"00"}},
+      // No order of keywords makes it whole.
+      {R"({"minimum": 1, "multipleOf": 0.5})", {"1.5", "2"}, {"0.5", "1.2"}},
       {R"({"multipleOf": 128})", {"128", "123456789012352"}, {"129"}},
       {R"({"multipleOf": 113, "minimum": 0, "maximum": 9999})",
        {"0", "113", "9944"},
@@ -180,6 +182,10 @@ TEST(Schema, NamesOfMembers) {
            "string", "maxLength": 2}}})",
        {R"({"ab": 1, "": 2})"},
        {R"({"abc": 1})"}},
+      {R"({"type": "object", "propertyNames": {"enum": ["a", 1], "type":
+           "integer"}})",
+       {"{}"},
+       {R"({"a": 1})", "{1: 1}"}},
       // A listed member that may not have its name, and others.
       {R"({"properties": {"a": {"type": "null"}, "b": {"type": "null"}},
            "propertyNames": {"enum": ["b", "c"]},
@@ -195,6 +201,11 @@ TEST(Schema, NamesOfMembers) {
       {R"({"propertyNames": {"anyOf": [{}]}})", "'type' beside 'anyOf'"},
       {R"({"propertyNames": {"type": "integer"}})",
        "'propertyNames' of a JSON schema is supported for texts"},
+      {R"({"propertyNames": {"enum": ["a"], "maxLength": 0}})",
+       "'enum' beside 'maxLength'"},
+      {R"({"propertyNames": {"enum": ["a"], "const": "b"}})",
+       "'enum' beside 'const'"},
+      {R"({"propertyNames": {"enum": "a"}})", "'enum' has to be a list"},
       {R"({"propertyNames": true})",
        "'propertyNames' of a JSON schema is supported for texts"},
       {R"({"properties": {"a": {}}, "propertyNames": {"maxLength": 2}})",

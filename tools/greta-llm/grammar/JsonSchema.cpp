@@ -45,11 +45,13 @@ const std::map<std::string, std::string> typeOf = {
 
 const OrderedJson none;
 
+} // namespace
+
 /// The values that are of a type, or of one of several.
-std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
-                                      const OrderedJson &type) {
+std::vector<OrderedJson> Schema::valuesOfType(const OrderedJson &values,
+                                              const OrderedJson &type) {
   if (!values.is_array())
-    Schema::wrong("'enum' has to be a list");
+    wrong("'enum' has to be a list");
   std::vector<OrderedJson> fitting;
   for (const OrderedJson &value : values) {
     auto is = [&](const OrderedJson &name) {
@@ -64,8 +66,6 @@ std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
   }
   return fitting;
 }
-
-} // namespace
 
 int64_t Schema::numberOf(const OrderedJson &schema, const char *key,
                          int64_t otherwise) {
@@ -158,7 +158,7 @@ Expression Schema::of(const OrderedJson &schema) {
               : key == "anyOf" ? "anyOf"
               : key == "oneOf" ? "oneOf"
                                : "allOf";
-    else if (inferred.empty() || key == "multipleOf")
+    else if (inferred.empty() || (inferred == "integer" && key == "multipleOf"))
       inferred = it->second;
     first = key;
   }

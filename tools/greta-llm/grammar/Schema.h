@@ -56,6 +56,8 @@ public:
 private:
   Expression of(const OrderedJson &schema);
   Expression ofType(const std::string &type, const OrderedJson &schema);
+  static std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
+                                               const OrderedJson &type);
   std::vector<std::string> listedTexts(const OrderedJson &schema);
   Expression ofString(const OrderedJson &schema);
   Expression ofInteger(const OrderedJson &schema);

@@ -113,10 +113,12 @@ Expression Schema::ofObject(const OrderedJson &schema) {
   if (schema.contains("propertyNames")) {
     const OrderedJson &named = behindLinks(schema["propertyNames"]);
     if (named.contains("enum") || named.contains("const")) {
+      of(named); // says what is wrong beside them
       allowed.emplace();
-      for (const OrderedJson &name : named.contains("enum")
-                                         ? named["enum"]
-                                         : OrderedJson::array({named["const"]}))
+      for (const OrderedJson &name : valuesOfType(
+               named.contains("enum") ? named["enum"]
+                                      : OrderedJson::array({named["const"]}),
+               partOf(named, "type", OrderedJson())))
         if (name.is_string())
           allowed->insert(dumped(name));
     } else if (isListed && !isOpen) {
