@@ -89,13 +89,14 @@ def join_kernel(out, values, order, places, n, step, KIND: tl.constexpr, BY_ORDE
     tl.store(out + i, tl.where(isSame, _joined(value, other, KIND), value), mask=isThere)
 
 
-@triton.jit(do_not_specialize=["n"])
-def put_kernel(out, values, places, n, KIND: tl.constexpr, INCLUDES: tl.constexpr, BLOCK: tl.constexpr):
-    """Writes the first value of each place there, joined with what is there if that is included."""
+@triton.jit(do_not_specialize=["n", "size"])
+def put_kernel(out, values, places, n, size, KIND: tl.constexpr, INCLUDES: tl.constexpr, BLOCK: tl.constexpr):
+    """Writes the first value of each place there, joined with what is there if that is included. A place beyond `out` is that of an index that is out of range, which an
+    assertion before has found and nobody has been told yet; nothing is written there."""
     i = program() * BLOCK + tl.arange(0, BLOCK)
     isThere = i < n
     place = tl.load(places + i, mask=isThere, other=0)
-    isFirst = isThere & (tl.load(places + i - 1, mask=isThere & (i > 0), other=-1) != place)
+    isFirst = isThere & (place >= 0) & (place < size) & ((tl.load(places + i - 1, mask=isThere & (i > 0), other=-1) != place) | (i == 0))
     value = tl.load(values + i, mask=isFirst, other=0)
     if INCLUDES:
         value = _joined(tl.load(out + place, mask=isFirst, other=0), value, KIND)
@@ -103,7 +104,7 @@ def put_kernel(out, values, places, n, KIND: tl.constexpr, INCLUDES: tl.constexp
 
 
 def _reduce(out: torch.Tensor, places: torch.Tensor, values: torch.Tensor, kind: str, includes: bool) -> None:
-    """out[places[i]], of contiguous memory, becomes it and all values[i] of that place joined; places are in range."""
+    """out[places[i]], of contiguous memory, becomes it and all values[i] of that place joined."""
     n = places.numel()
     places, order = sorted_rows(places.reshape(-1).contiguous(), False)
     values = values.reshape(-1).contiguous()
@@ -116,7 +117,7 @@ def _reduce(out: torch.Tensor, places: torch.Tensor, values: torch.Tensor, kind:
             join_kernel[grid](spare, made, order, places, n, step, KIND=kind, BY_ORDER=False, BLOCK=_WIDE)
             made, spare = spare, made
             step *= 2
-        put_kernel[grid](out, made, places, n, KIND=kind, INCLUDES=includes, BLOCK=_WIDE)
+        put_kernel[grid](out, made, places, n, out.numel(), KIND=kind, INCLUDES=includes, BLOCK=_WIDE)
 
 
 def _are_right(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> bool:
