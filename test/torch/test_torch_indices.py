@@ -163,6 +163,28 @@ def test_indices_out_of_range_are_errors(rdna, function, message):
         function(torch.arange(4, device="rdna")).cpu()
 
 
+@pytest.mark.parametrize(
+    "function",
+    (
+        lambda x, i: x[i],
+        lambda x, i: x[x.long()[i]],
+        lambda x, i: x.gather(0, i),
+        lambda x, i: x.index_put((i,), x[:2]),
+        lambda x, i: x.long().index_put((i,), x[:2].long(), accumulate=True),
+        lambda x, i: x.scatter(0, i, x[:2]),
+        lambda x, i: x.index_add(0, i, x[:2]),
+    ),
+    ids=("read", "read by what was read", "gather", "put", "add integers", "scatter", "add"),
+)
+def test_kernels_stay_within_a_tensor(rdna, function):
+    """An index may be anywhere in 64 bits; the kernels that find it, and those behind them, go on until somebody waits."""
+    torch = rdna
+    x, index = torch.arange(1000.0, device="rdna"), torch.tensor([1, 10**12], device="rdna")
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        function(x, index).cpu()
+    assert x.sum().item() == 499500
+
+
 @pytest.mark.parametrize("word", ("float32", "bfloat16", "int32"))
 def test_a_negative_index_is_no_place_to_add_to(rdna, word):
     """Inductor's function alone would count it from the end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import pathlib
 import re
 import sys
 import warnings
@@ -69,11 +70,12 @@ def _register_interface_later(module: Any) -> None:
 
 
 def _use_own_cache() -> None:
-    """Inductor's cache is of one compiler of ours and one kind of device."""
+    """Inductor's cache is of one compiler of ours, one kind of device and one text of this module, which changes Inductor's kernels."""
     from .. import _compiler
 
     targets = ",".join(target_of(index) for index in range(_torch.device_count()))
-    name = hashlib.sha256(f"{_compiler.build_id()} {targets} {torch.__version__}".encode()).hexdigest()[:16]
+    own = f"{_compiler.build_id()} {targets} {torch.__version__}".encode() + pathlib.Path(__file__).read_bytes()
+    name = hashlib.sha256(own).hexdigest()[:16]
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(user_cache() / "inductor" / name))
 
 
@@ -177,6 +179,12 @@ def _register_code_generation(compile_fx: Any) -> None:
     class Kernel(TritonKernel):
         def codegen_kernel(self, name: str | None = None) -> str:
             return _for_any_sizes(super().codegen_kernel(name), self)
+
+        def indirect_assert(self, var: Any, lower: str | None, upper: str | None, mask: Any = None) -> str:
+            """The assertion of an index, behind which one that is out of range is 0: a kernel goes on, and nobody is told before it has read or written there."""
+            line = super().indirect_assert(var, lower, upper, mask)
+            bounds = [f"({bound})" for bound in (lower and f"{lower} <= {var}", upper and f"{var} < {upper}") if bound]
+            return f"{line}; {var} = tl.where({' & '.join(bounds)}, {var}, 0)" if str(var).isidentifier() else line
 
     class Scheduling(TritonScheduling):
         kernel_type = Kernel
