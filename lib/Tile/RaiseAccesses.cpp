@@ -562,14 +562,17 @@ struct RaiseAccessesPass
     SmallVector<LoadScatteredOp> loads;
     SmallVector<StoreScatteredOp> stores;
     bool hasDot = false;
+    auto isForDots = [&](LoadScatteredOp load) {
+      SmallVector<DotOp> dots = dotsAround(load);
+      return !dots.empty() && haveInstructions(dots, facts);
+    };
     getOperation().walk([&](Operation *op) {
       hasDot |= isa<DotOp>(op);
-      // Beyond its bounds a strided load reads a row within them and drops it,
-      // which would be a race with a lane that stores there.
+      // A strided load reads a row within its bounds for each that is beyond
+      // them, and drops it. A lane that stores to that row would race with it.
       if (auto load = dyn_cast<LoadScatteredOp>(op);
           load && isWorthRaising(load) && !order.isWritten(load) &&
-          (masksLoads || (!dotsAround(load).empty() &&
-                          haveInstructions(dotsAround(load), facts))))
+          (masksLoads || isForDots(load)))
         loads.push_back(load);
       if (auto store = dyn_cast<StoreScatteredOp>(op))
         stores.push_back(store);

@@ -183,7 +183,8 @@ bool waitsForLog(const LogDecl &Decl) {
   return prints(Decl) || isOn("GRETA_LAUNCH_BLOCKING");
 }
 
-void failOf(const std::vector<std::string> &Messages) {
+// Throws what logs say failed, if any does. `Messages` has one for each.
+static void failOf(const std::vector<std::string> &Messages) {
   std::string All;
   for (const std::string &One : Messages)
     if (!One.empty())

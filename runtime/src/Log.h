@@ -62,9 +62,6 @@ bool prints(const LogDecl &Decl);
 // GRETA_LAUNCH_BLOCKING is set.
 bool waitsForLog(const LogDecl &Decl);
 
-// Throws what logs say failed, if any does. `Messages` has one for each.
-void failOf(const std::vector<std::string> &Messages);
-
 // The logs of a stream.
 class StreamLogs {
 public:

@@ -12,8 +12,8 @@
 //   }                             yield %next
 //                               }
 //
-// Behind the last tile nothing is left to load, so the last one is loaded
-// again, from a cache. A joined kernel has few workgroups on a compute unit, so
+// The last iteration loads its own tile once more, from a cache, because there
+// is no next one. A joined kernel has few workgroups on a compute unit, so
 // nothing else keeps loads in flight while a tile's sums are made and the grid
 // meets.
 //

@@ -259,7 +259,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   return flow;
 }
 
-SmallVector<Value> LoopPipeliner::emitLoop() {
+SmallVector<Value> LoopPipeliner::emitLoop(const Facts &facts) {
   int64_t stages = attr.getStages();
   bool direct = attr.getDirect();
   Value zero = i32(0);
@@ -299,7 +299,7 @@ SmallVector<Value> LoopPipeliner::emitLoop() {
   if (isWhole && stages > 1)
     return finished(
         emitRounds(first, upper, number(stages * *step), stages, inits));
-  if (isWhole || !emitsRounds())
+  if (isWhole || !emitsRounds(facts))
     return finished(emitRounds(first, upper, loop.getStep(), 1, inits));
   // The last block of a round is no further than `last`. The blocks that are
   // left follow one by one. Nothing is added to `last`, which may be near the
@@ -330,7 +330,7 @@ static bool isWide(Operation *load, const Facts &facts) {
                       [&](unsigned dim) { return widthAlong(dim) >= wanted; });
 }
 
-bool LoopPipeliner::emitsRounds() {
+bool LoopPipeliner::emitsRounds(const Facts &facts) {
   auto step = getConstantIntValue(loop.getStep());
   if (!row.tiles.schedulesLoops || row.tiles.slotsPerIssue || !body.isGemm ||
       clamp == Clamp::Any || !step ||
@@ -339,7 +339,6 @@ bool LoopPipeliner::emitsRounds() {
     return false;
   // Narrow loads have so many addresses and masks that two blocks of them
   // spill.
-  Facts facts(loop->getParentOfType<FuncOp>());
   return llvm::all_of(body.loads,
                       [&](Operation *load) { return isWide(load, facts); });
 }
@@ -425,7 +424,7 @@ LogicalResult LoopPipeliner::run() {
   if (!lower || *lower)
     last = add(last, loop.getLowerBound());
   emitFixed();
-  SmallVector<Value> made = emitLoop();
+  SmallVector<Value> made = emitLoop(facts);
   SmallVector<Value> results(loop.getNumResults());
   for (auto [place, value] : llvm::zip(body.carried, made))
     results[place] = value;

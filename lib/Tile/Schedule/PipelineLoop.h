@@ -115,10 +115,10 @@ private:
     Parts parts;
   };
   Flow emitStep(Value k, Value stage, Flow flow);
-  SmallVector<Value> emitLoop();
+  SmallVector<Value> emitLoop(const Facts &facts);
   /// Whether the loop has rounds of a block for each stage, and the blocks that
   /// are left behind them.
-  bool emitsRounds();
+  bool emitsRounds(const Facts &facts);
   /// Emits a loop whose iterations have some blocks, and returns its results.
   ValueRange emitRounds(Value first, Value end, Value step, int64_t blocks,
                         ValueRange inits);

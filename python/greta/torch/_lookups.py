@@ -39,14 +39,19 @@ def _is_table(x: torch.Tensor, *others: torch.Tensor | None) -> bool:
     return x.dtype in _TYPES and x.is_contiguous() and all(one is None or (one.is_contiguous() and one.device == x.device) for one in others)
 
 
+def _blocks(rows: int, length: int) -> tuple[tuple[int, int], int, int]:
+    """The grid of programs that write rows, and the rows and columns of each."""
+    columns = min(triton.next_power_of_2(length), 1024)
+    block = max(4, 4096 // columns)
+    return (triton.cdiv(rows, block), triton.cdiv(length, columns)), block, columns
+
+
 @implements(aten.embedding.default)
 def _embedding(weight: torch.Tensor, indices: torch.Tensor, padding: int = -1, scales: bool = False, isSparse: bool = False) -> Any:
     if weight.dim() != 2 or indices.dtype not in (torch.int64, torch.int32) or not _is_table(weight, indices) or not weight.numel() or not indices.numel():
         return NotImplemented
     length, n = weight.shape[1], indices.numel()
-    columns = min(triton.next_power_of_2(length), 1024)
-    block = max(4, 4096 // columns)
-    grid = (triton.cdiv(n, block), triton.cdiv(length, columns))
+    grid, block, columns = _blocks(n, length)
     if max(grid) > MOST_PROGRAMS:
         return NotImplemented
     out = torch.empty((*indices.shape, length), dtype=weight.dtype, device=weight.device)
@@ -149,9 +154,7 @@ def _loss_gradient(
     if not _is_loss(x, target, weight, grad, total, grad_input) or grad_input.shape != x.shape or grad.shape != (target.shape if reduction == NONE else ()):
         return NotImplemented
     rows, classes = target.numel(), x.shape[-1]
-    columns = min(triton.next_power_of_2(classes), 1024)
-    block = max(4, 4096 // columns)
-    grid = (triton.cdiv(rows, block), triton.cdiv(classes, columns))
+    grid, block, columns = _blocks(rows, classes)
     if max(grid) > MOST_PROGRAMS:
         return NotImplemented
     with torch.rdna.device(x.device):
