@@ -1,5 +1,6 @@
 """What the pytest files share: where the repository and the build are, and which drivers this machine has."""
 
+import gc
 import os
 import pathlib
 import shutil
@@ -115,3 +116,10 @@ def rdna():
     yield torch
     torch.rdna.forbid_fallback(before[0])
     torch.rdna.allow_quadratic_attention(before[1])
+
+
+@pytest.fixture
+def measured(rdna):
+    """rdna where no garbage of earlier tests holds memory, which a collection in the test's midst would free."""
+    gc.collect()
+    return rdna

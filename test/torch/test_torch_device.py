@@ -55,8 +55,8 @@ def test_lazy_conjugates(rdna):
     assert torch.equal(there.conj().imag.cpu(), host.conj().imag)
 
 
-def test_memory_is_counted_and_used_again(rdna):
-    torch = rdna
+def test_memory_is_counted_and_used_again(measured):
+    torch = measured
     torch.rdna.empty_cache()
     before = torch.rdna.memory_allocated()
     for _ in range(50):

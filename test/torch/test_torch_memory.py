@@ -8,8 +8,8 @@ import pytest
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 
-def test_figures(rdna):
-    torch = rdna
+def test_figures(measured):
+    torch = measured
     free, total = torch.rdna.mem_get_info()
     assert 0 < free <= total
     torch.rdna.synchronize()
@@ -136,8 +136,8 @@ def test_steps_of_mixed_sizes(rdna):
     assert now <= then + (32 << 20)
 
 
-def test_out_of_memory_recovers(rdna):
-    torch = rdna
+def test_out_of_memory_recovers(measured):
+    torch = measured
     x = torch.ones(1 << 10, device="rdna")
     for _ in range(3):  # what a first and a second call keep is there then
         (x + 1).sum().item()
