@@ -50,6 +50,11 @@ bool isCompute(Operation *op);
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
 bool paysInGemm(MatmulOp matmul, unsigned number, ArrayRef<Operation *> ops);
 
+/// The space of an op that is alone; a region with more than the op and its
+/// epilogue gets a diagnostic (FuseAlone.cpp).
+mlir::FailureOr<Space> spaceOfAlone(KernelOp kernel, mlir::Region &region,
+                                    Operation *op);
+
 /// Reports a linalg.reduce that kernels cannot compute. Constants that its
 /// region takes from outside are copied into it.
 LogicalResult checkReduction(mlir::linalg::ReduceOp reduce);

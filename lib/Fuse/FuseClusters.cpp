@@ -61,6 +61,7 @@ private:
   bool reaches(int from, int to, llvm::SmallDenseSet<int> &visited);
   bool holds(int cluster);
   bool holdsOperands(ArrayRef<MatmulOp> gemms, int cluster);
+  bool holdsEpilogue(Operation *alone, int cluster);
   bool tryJoin(Operation *op, int cluster);
   bool tryMerge(int from, int into);
   bool tryRepeat(int from, int into);
@@ -232,19 +233,45 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
   });
 }
 
+/// Whether all that a cluster has beside an op that is alone is elementwise
+/// work behind its first result. What the op itself takes is in memory.
+bool Clusterer::holdsEpilogue(Operation *alone, int cluster) {
+  if (!takesEpilogue(alone))
+    return false;
+  std::function<bool(Operation *)> isHere = [&](Operation *op) {
+    if (isTransparent(op))
+      return llvm::any_of(op->getUsers(), isHere);
+    return isIn(op, cluster);
+  };
+  for (Value result : alone->getResults().drop_front())
+    if (llvm::any_of(result.getUsers(), isHere))
+      return false;
+  for (Value operand : alone->getOperands())
+    if (isIn(operand.getDefiningOp(), cluster))
+      return false;
+  return llvm::all_of(clusters[cluster].ops, [&](Operation *op) {
+    return op == alone || isElementwise(op);
+  });
+}
+
 /// Whether the cluster, as it stands, can be one space of a kernel.
 bool Clusterer::holds(int cluster) {
   const Cluster &candidate = clusters[cluster];
-  if (candidate.ops.size() > 1 &&
-      llvm::any_of(candidate.ops, [](Operation *op) {
-        return isAlone(op) || isa<AllReduceOp>(op);
-      }))
-    return false;
   SmallVector<Value> yielded = outputs(cluster);
+  if (candidate.ops.size() > 1)
+    for (Operation *op : candidate.ops) {
+      if (isa<AllReduceOp>(op) || (isAlone(op) && !holdsEpilogue(op, cluster)))
+        return false;
+    }
   llvm::SetVector<Value> used = buffers(cluster);
   used.insert_range(yielded);
   if (candidate.ops.size() > 1 && !fits(used, /*parts=*/1))
     return false;
+  // What attention has beside its first result is not of the space.
+  llvm::erase_if(yielded, [](Value value) {
+    return isAlone(value.getDefiningOp()) &&
+           cast<OpResult>(value).getResultNumber() > 0;
+  });
   for (Value value : yielded)
     if (shapes.at(value) != candidate.shape &&
         !isPerRow(shapes.at(value), cluster))
@@ -320,7 +347,7 @@ bool Clusterer::tryMerge(int from, int into) {
 }
 
 void Clusterer::place(Operation *op) {
-  llvm::SetVector<int> candidates; // none of which takes an op that is alone
+  llvm::SetVector<int> candidates; // an op that is alone begins its own
   auto consider = [&](int cluster) {
     if (clusters[cluster].shape == shapeOf(op) ||
         (isElementwise(op) && isPerRow(shapeOf(op), cluster)))
@@ -334,10 +361,13 @@ void Clusterer::place(Operation *op) {
     for (Operation *user : operand.getUsers())
       if (auto it = clusterOf.find(user);
           it != clusterOf.end() && shapes.at(operand) == shapeOf(op) &&
-          llvm::none_of(clusters[it->second].ops,
-                        [](Operation *o) { return isa<MatmulOp>(o); }))
+          llvm::none_of(clusters[it->second].ops, [](Operation *o) {
+            return isa<MatmulOp>(o) || isAlone(o);
+          }))
         consider(it->second);
   int home = -1;
+  if (isAlone(op))
+    candidates.clear();
   for (int cluster : candidates) {
     if (home < 0) {
       if (tryJoin(op, cluster))
@@ -454,8 +484,9 @@ bool Clusterer::sharesLaunch(int cluster, int other) {
     return nullptr;
   };
   for (int number : {cluster, other})
-    if (Operation *op = clusters[number].ops.front();
-        isAlone(op) || isa<AllReduceOp>(op))
+    if (llvm::any_of(clusters[number].ops, [](Operation *op) {
+          return isAlone(op) || isa<AllReduceOp>(op);
+        }))
       return false;
   MatmulOp first = gemmOf(cluster), second = gemmOf(other);
   if (!first || !second)

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Fuse.h"
 #include "greta/Fuse/Space.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -35,52 +36,6 @@ bool greta::isElementwise(Operation *op) {
 bool greta::isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
              HeadsOp, DequantOp, PatchesOp, ReduceRowsOp>(op);
-}
-
-bool greta::isAlone(Operation *op) {
-  return isa<AttentionOp, AttentionBackwardOp, PagedAttentionOp, KvUpdateOp,
-             PagedKvUpdateOp>(op);
-}
-
-bool greta::isOfKeys(Operation *op) {
-  auto backward = dyn_cast<AttentionBackwardOp>(op);
-  return backward &&
-         !(backward.getDk().use_empty() && backward.getDv().use_empty());
-}
-
-bool greta::hasTokensFirst(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return attention.getTokensFirst();
-  if (auto backward = dyn_cast<AttentionBackwardOp>(op))
-    return backward.getTokensFirst();
-  auto paged = dyn_cast<PagedAttentionOp>(op);
-  return paged && (paged.getTokensFirst() || hasBegins(op));
-}
-
-bool greta::hasBegins(Operation *op) {
-  auto paged = dyn_cast<PagedAttentionOp>(op);
-  return paged && paged.getBegins();
-}
-
-RankedTensorType greta::queryTypeOf(Operation *attention) {
-  auto type = cast<RankedTensorType>(attention->getOperand(0).getType());
-  SmallVector<int64_t> shape(type.getShape());
-  if (hasBegins(attention))
-    shape.insert(shape.begin(), 1);
-  if (hasTokensFirst(attention))
-    std::swap(shape[1], shape[2]);
-  return type.clone(shape);
-}
-
-bool greta::differByKey(Operation *attention, Value scales) {
-  if (!scales)
-    return false;
-  auto type = cast<RankedTensorType>(scales.getType());
-  if (type.getRank() == 4) // multiply numbers, not keys
-    return false;
-  if (isa<PagedAttentionOp>(attention))
-    return type.getDimSize(0) != 1 || type.getDimSize(1) != 1;
-  return type.getDimSize(2) != 1;
 }
 
 int64_t greta::rowsOfGroup(MatmulOp matmul) {
@@ -252,13 +207,14 @@ greta::walkDemands(ValueRange yielded, int64_t rank,
     Operation *op = value.getDefiningOp();
     if (!op || !isInside(value))
       continue;
-    if (isRowOp(op) && mapping != (isa<ReduceRowsOp>(op) ? rows : identity)) {
+    if ((isRowOp(op) || isAlone(op)) &&
+        mapping != (isa<ReduceRowsOp>(op) ? rows : identity)) {
       if (culprit)
         *culprit = op;
       return failure();
     }
-    // The operands of a matmul are no part of its space.
-    if (isa<MatmulOp>(op))
+    // The operands of a matmul or of attention are no part of its space.
+    if (isa<MatmulOp>(op) || isAlone(op))
       continue;
     for (OpOperand &operand : op->getOpOperands())
       if (isa<RankedTensorType>(operand.get().getType()))
@@ -523,28 +479,6 @@ FailureOr<Space> SpaceAnalysis::run() {
   return space;
 }
 
-/// The space of an op that is alone: an update's rows are one group, the
-/// dimensions of queries or keys are apart.
-static Space spaceOf(KernelOp kernel, Operation *op) {
-  Space space;
-  space.alone = op;
-  bool isUpdate = static_cast<bool>(getUpdatedCache(op));
-  auto rows =
-      cast<BlockArgument>(op->getOperand(isUpdate || isOfKeys(op) ? 1 : 0));
-  auto shape = cast<AffineMapAttr>(kernel.getShapes()[rows.getArgNumber()]);
-  if (hasBegins(op))
-    space.shape.push_back(getAffineConstantExpr(1, op->getContext()));
-  llvm::append_range(space.shape, shape.getValue().getResults());
-  if (hasTokensFirst(op))
-    std::swap(space.shape[1], space.shape[2]);
-  for (int64_t dim = 0; dim + 1 < space.rank(); ++dim) {
-    if (dim == 0 || !isUpdate)
-      space.groups.emplace_back();
-    space.groups.back().push_back(dim);
-  }
-  return space;
-}
-
 FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
   SmallVector<Space> spaces;
   unsigned next = kernel.getInputs().size();
@@ -555,11 +489,13 @@ FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
     OperandRange yielded = region.front().getTerminator()->getOperands();
     if (yielded.empty())
       return kernel.emitOpError("has a space that yields nothing");
-    if (Operation &op = region.front().front(); isAlone(&op)) {
-      if (kernel.getSpaces().size() > 1 || &op != yielded[0].getDefiningOp())
-        return op.emitOpError("is not alone in its kernel; put the rest into "
-                              "another");
-      return SmallVector<Space>{spaceOf(kernel, &op)};
+    auto alone = llvm::find_if(region.front(),
+                               [](Operation &op) { return isAlone(&op); });
+    if (alone != region.front().end()) {
+      FailureOr<Space> space = spaceOfAlone(kernel, region, &*alone);
+      if (failed(space))
+        return failure();
+      return SmallVector<Space>{*space};
     }
     AffineMap shape = shapeOf(next);
     // Beside the space's shape, or alone, that of one number for each row.

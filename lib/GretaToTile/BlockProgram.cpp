@@ -1,8 +1,18 @@
 //===- BlockProgram.cpp - kernels that are block programs -----------------===//
+//
+// The values that all emitters emit, and the tensors of block programs.
+//
+// Elementwise arithmetic on bf16 and on 8-bit floats (and on f16 beyond + - *
+// and comparisons) is done in f32 and rounded op by op, which is the same as
+// doing it in the narrow type: f32 has more than twice its digits.
+//
+//===----------------------------------------------------------------------===//
 
 #include "BlockProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace greta;
@@ -86,6 +96,36 @@ Value Emitter::narrow(Value v, Type element, Flags flags) {
     attr = arith::FastMathFlagsAttr::get(b.getContext(), flags);
   return arith::TruncFOp::create(b, block(shapeOf(v), element), v, nullptr,
                                  attr);
+}
+
+/// Whether an op in f16 gives exactly the rounded result of the op in f32.
+static bool isExactInF16(Operation *op) {
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+             arith::MinNumFOp, arith::CmpFOp, math::AbsFOp>(op);
+}
+
+Value Emitter::elementwise(Operation *op, ArrayRef<int64_t> shape,
+                           llvm::function_ref<Value(Value)> blockOf) {
+  auto elementOf = [](Value v) { return getElementTypeOrSelf(v.getType()); };
+  bool isMove =
+      isa<arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(
+          op);
+  auto mustWiden = [&](Value v) {
+    return !isMove && (elementOf(v).isBF16() || isFloat8(elementOf(v)) ||
+                       (elementOf(v).isF16() && !isExactInF16(op)));
+  };
+  IRMapping operands;
+  for (Value operand : op->getOperands()) {
+    Value block = blockOf(operand);
+    operands.map(operand, mustWiden(operand) ? extend(block) : block);
+  }
+  Operation *clone = b.clone(*op, operands);
+  Type element = elementOf(op->getResult(0));
+  bool widened = mustWiden(op->getResult(0));
+  clone->getResult(0).setType(
+      block(shape, widened ? Type(b.getF32Type()) : element));
+  return widened ? narrow(clone->getResult(0), element) : clone->getResult(0);
 }
 
 Value Emitter::reduce(Value v, unsigned dim,

@@ -124,6 +124,10 @@ protected:
   /// These convert a block to f32, and to `element`, if it has another type.
   Value extend(Value block);
   Value narrow(Value block, Type element, Flags flags = Flags::none);
+  /// Emits elementwise work on blocks of one shape; `blockOf` has those of its
+  /// operands.
+  Value elementwise(Operation *op, ArrayRef<int64_t> shape,
+                    function_ref<Value(Value)> blockOf);
   /// Combines a block along a dimension, which the result lacks.
   Value reduce(Value block, unsigned dim,
                function_ref<Value(Value, Value)> combine);

@@ -496,13 +496,21 @@ void AttentionEmitter::storeRows(Value v, const Tensor &tensor) {
 void AttentionEmitter::finish(State state) {
   Value isNone = compare(FPredicate::OEQ, state.sum, constant({rows}, 0));
   OperandRange yielded = region.front().getTerminator()->getOperands();
+  const Mapping identity = identityMapping(space.rank());
+  Blocks blocks;
+  auto result = [&] {
+    Value factor = select(isNone, constant({rows}, 0),
+                          fdiv(constant({rows}, 1), state.sum));
+    Value result = fmul(state.acc, perRow(factor, size()));
+    return narrow(result, queryType.getElementType());
+  };
+  OpResult first = space.alone->getResult(0);
   for (auto [i, value] : llvm::enumerate(yielded)) {
-    if (cast<OpResult>(value).getResultNumber() == 0) {
-      Value factor = select(isNone, constant({rows}, 0),
-                            fdiv(constant({rows}, 1), state.sum));
-      Value result = fmul(state.acc, perRow(factor, size()));
-      result = narrow(result, queryType.getElementType());
-      storeRows(result, outputOfHeads(i, space.shape));
+    if (value == first || value.getDefiningOp() != space.alone) {
+      if (blocks.empty())
+        blocks[{first.getAsOpaquePointer(), identity}] = result();
+      storeRows(valueOf(value, identity, blocks),
+                outputOfHeads(i, space.shape));
       continue;
     }
     auto toLogits = [&](Value powers) {

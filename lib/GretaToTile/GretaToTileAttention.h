@@ -4,6 +4,7 @@
 //   GretaToTileAttention.cpp          the loop over the keys
 //   GretaToTileAttentionKeys.cpp      loads of keys, values and their scales
 //   GretaToTileAttentionRows.cpp      sequences with different numbers of rows
+//   GretaToTileAttentionEpilogue.cpp  elementwise work behind the result
 //   GretaToTileAttentionSplit.cpp     waves and workgroups that share the keys
 //   GretaToTileAttentionBackward.cpp  gradients
 //
@@ -205,6 +206,17 @@ private:
   RowsPlace placeOfRows(const Tensor &tensor);
   void finish(State state);
   void storeRows(Value block, const Tensor &tensor);
+
+  // Elementwise work on the result (GretaToTileAttentionEpilogue.cpp).
+  /// The blocks of values by what indexes them; the first is the op's result.
+  using Blocks = std::map<std::pair<const void *, Mapping>, Value>;
+  Value valueOf(Value v, const Mapping &mapping, Blocks &blocks);
+  Value loadOperand(BlockArgument argument, const Mapping &mapping);
+  SmallVector<int64_t> shapeOfBlock(const Mapping &mapping) const;
+  /// Returns the dimension of [B, H, S, D] that is a result's `dim` in memory.
+  int64_t inHeads(int64_t dim) const {
+    return isTokensFirst && (dim == 1 || dim == 2) ? 3 - dim : dim;
+  }
 
   // Keys, values and their scales (GretaToTileAttentionKeys.cpp).
   /// Facts about each key of an iteration: its number, whether it is valid

@@ -1,10 +1,7 @@
 //===- GretaToTileOps.cpp - what the ops of a space are on blocks ---------===//
 //
-// Elementwise ops become themselves on blocks; the ops of the greta dialect
-// what their definition says, in f32, rounded once. Arithmetic on bf16 and on
-// 8-bit floats (and on f16 beyond + - * and comparisons) is done in f32 and
-// rounded op by op, which is the same as doing it in the narrow type: f32 has
-// more than twice its digits.
+// Elementwise ops become themselves on blocks (BlockProgram.cpp); the ops of
+// the greta dialect what their definition says, in f32, rounded once.
 //
 // exp(x) is exp2(x * log2(e)); divisions by a row's sum are one division and a
 // product per element.
@@ -13,7 +10,6 @@
 
 #include "GretaToTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/IRMapping.h"
 #include <cmath>
 
 using namespace mlir;
@@ -270,33 +266,9 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
   return computeElementwise(op, mapping);
 }
 
-/// Whether an op in f16 gives exactly the rounded result of the op in f32.
-static bool isExactInF16(Operation *op) {
-  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
-             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-             arith::MinNumFOp, arith::CmpFOp, math::AbsFOp>(op);
-}
-
 Value SpaceEmitter::computeElementwise(Operation *op, const Mapping &mapping) {
-  auto elementOf = [](Value v) { return getElementTypeOrSelf(v.getType()); };
-  bool isMove =
-      isa<arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(
-          op);
-  auto mustWiden = [&](Value v) {
-    return !isMove && (elementOf(v).isBF16() || isFloat8(elementOf(v)) ||
-                       (elementOf(v).isF16() && !isExactInF16(op)));
-  };
-  IRMapping operands;
-  for (Value operand : op->getOperands()) {
-    Value block = value(operand, mapping);
-    operands.map(operand, mustWiden(operand) ? widen(block) : block);
-  }
-  Operation *clone = b.clone(*op, operands);
-  Type element = elementOf(op->getResult(0));
-  bool widened = mustWiden(op->getResult(0));
-  clone->getResult(0).setType(
-      blockType(mapping, widened ? Type(b.getF32Type()) : element));
-  return widened ? narrow(clone->getResult(0), element) : clone->getResult(0);
+  return elementwise(op, shapeOf(mapping),
+                     [&](Value v) { return value(v, mapping); });
 }
 
 Value SpaceEmitter::computeRowOp(Operation *op) {

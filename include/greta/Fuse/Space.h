@@ -58,6 +58,10 @@ bool isRowOp(mlir::Operation *op);
 /// and the KV cache's updates.
 bool isAlone(mlir::Operation *op);
 
+/// Whether the kernel of an op that is alone also does elementwise work on its
+/// first result, behind it.
+bool takesEpilogue(mlir::Operation *op);
+
 /// Whether a kernel of attention's gradients computes those of keys and values,
 /// so that its space is theirs; else those of the queries.
 bool isOfKeys(mlir::Operation *op);
@@ -154,8 +158,8 @@ struct Space {
   bool isFlat = false;
   bool hasReduction = false;
   bool hasSoftmax = false;
-  /// The op that has the kernel to itself. The space is then that of the
-  /// queries, of the keys, or of an update's new rows.
+  /// The op that has the kernel to itself, but for an epilogue. The space is
+  /// then that of the queries, of the keys, or of an update's new rows.
   mlir::Operation *alone = nullptr;
   /// Its GEMM, and another one of the same A.
   MatmulOp matmul, second;

@@ -176,3 +176,34 @@ func.func @checked(%q: tensor<1x8x?x64xf16>, %c: tensor<?x16x2x64xf16>, %n: tens
   %1 = greta.paged_kv_update %c, %n, %s : tensor<?x16x2x64xf16>, tensor<?x2x64xf16>, tensor<?xi32> -> tensor<?x16x2x64xf16>
   return %0, %1 : tensor<1x8x?x64xf16>, tensor<?x16x2x64xf16>
 }
+
+// -----
+
+// Work behind the result is done on its blocks before they are stored: operands lie as the result does, a row has one block for all rows, and where keys are split the work is at both places that store.
+// CHECK-LABEL: greta_tile.func @gated_0(
+// CHECK: %[[ALONE:.*]] = arith.cmpi eq, %{{.*}}, %c1_i32
+// CHECK: scf.if %[[ALONE]]
+// CHECK: %[[O:.*]] = arith.truncf %{{.*}} : tensor<16x64xf32> to tensor<16x64xf16>
+// CHECK: %[[G:.*]] = greta_tile.load {{.*}} : <f16> -> tensor<4x4x64xf16>
+// CHECK: %[[GATE:.*]] = greta_tile.reshape %[[G]] : tensor<4x4x64xf16> -> tensor<16x64xf16>
+// CHECK: %[[M:.*]] = arith.mulf %[[O]], %[[GATE]] : tensor<16x64xf16>
+// CHECK: greta_tile.load {{.*}} : <f16> -> tensor<1x1x64xf16>
+// CHECK: %[[ROW:.*]] = greta_tile.broadcast {{.*}} : tensor<1x64xf16> -> tensor<16x64xf16>
+// CHECK: %[[Y:.*]] = arith.addf %[[M]], %[[ROW]]
+// CHECK: %[[S:.*]] = greta_tile.reshape %[[Y]] : tensor<16x64xf16> -> tensor<4x4x64xf16>
+// CHECK: greta_tile.store %[[S]],
+// CHECK: else
+// CHECK: greta_tile.atomic_rmw
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : tensor<4x64xf16>
+// CHECK: greta_tile.store {{.*}} : tensor<4x1x64xf16> -> <f16>
+// CHECK: greta_tile.launch @gated_0
+func.func @gated(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %g: tensor<?x8x1x64xf16>, %w: tensor<64xf16>) -> tensor<?x8x1x64xf16> {
+  %c0 = arith.constant 0 : index
+  %b = tensor.dim %q, %c0 : tensor<?x8x1x64xf16>
+  %0 = greta.attention %q, %k, %k : tensor<?x8x1x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x1x64xf16>
+  %1 = arith.mulf %0, %g : tensor<?x8x1x64xf16>
+  %init = tensor.empty(%b) : tensor<?x8x1x64xf16>
+  %row = linalg.broadcast ins(%w : tensor<64xf16>) outs(%init : tensor<?x8x1x64xf16>) dimensions = [0, 1, 2]
+  %2 = arith.addf %1, %row : tensor<?x8x1x64xf16>
+  return %2 : tensor<?x8x1x64xf16>
+}

@@ -149,3 +149,32 @@ func.func @not_alone(%c: tensor<?x2x8x16xf16>, %p: tensor<?xi32>) -> (tensor<?x2
   })
   return %0#0, %0#1 : tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>
 }
+
+// -----
+
+// Attention's operands are in memory, and its logarithms of sums are stored as they are.
+#h = affine_map<()[s0] -> (s0, 2, 8, 16)>
+func.func @computed_queries(%q: tensor<?x2x8x16xf16>) -> tensor<?x2x8x16xf16> {
+  %0 = greta.kernel(%q) {schedule = #greta.schedule<waves = 4, spaces = [{rows = [1, 1, 16], columns = 16, depth = 16}]>, shapes = [#h, #h]} : (tensor<?x2x8x16xf16>) -> (tensor<?x2x8x16xf16>) ({
+  ^bb0(%a: tensor<?x2x8x16xf16>):
+    %1 = arith.negf %a : tensor<?x2x8x16xf16>
+    // expected-error@+1 {{is not alone in its kernel; put the rest into another}}
+    %2 = greta.attention %1, %a, %a : tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16> -> tensor<?x2x8x16xf16>
+    greta.yield %2 : tensor<?x2x8x16xf16>
+  })
+  return %0 : tensor<?x2x8x16xf16>
+}
+
+// -----
+
+#h = affine_map<()[s0] -> (s0, 2, 8, 16)>
+func.func @used_logarithms(%q: tensor<?x2x8x16xf16>) -> tensor<?x2x8x16xf32> {
+  %0 = greta.kernel(%q) {schedule = #greta.schedule<waves = 4, spaces = [{rows = [1, 1, 16], columns = 16, depth = 16}]>, shapes = [#h, #h]} : (tensor<?x2x8x16xf16>) -> (tensor<?x2x8x16xf32>) ({
+  ^bb0(%a: tensor<?x2x8x16xf16>):
+    // expected-error@+1 {{is not alone in its kernel; put the rest into another}}
+    %2, %l = greta.attention %a, %a, %a : tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16> -> tensor<?x2x8x16xf16>, tensor<?x2x8xf32>
+    %3 = greta.broadcast %l dims [0, 1, 2] : tensor<?x2x8xf32> -> tensor<?x2x8x16xf32>
+    greta.yield %3 : tensor<?x2x8x16xf32>
+  })
+  return %0 : tensor<?x2x8x16xf32>
+}
