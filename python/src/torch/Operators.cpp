@@ -304,15 +304,18 @@ TORCH_LIBRARY_IMPL(_, PrivateUse2, m) {
 
 /// Returns whether there are as many keys and values as the queries need.
 /// torch's own way repeats a batch of one, and says why the rest is wrong.
+/// Extents may be symbols of a graph that is traced, and stay so.
 static bool fitTogether(const at::Tensor &query, const at::Tensor &key,
                         const at::Tensor &value, bool sharesKeys) {
-  if (query.size(0) != key.size(0) || query.size(0) != value.size(0) ||
-      query.size(3) != key.size(3) || key.size(1) != value.size(1) ||
-      key.size(2) != value.size(2))
+  if (query.sym_size(0) != key.sym_size(0) ||
+      query.sym_size(0) != value.sym_size(0) ||
+      query.sym_size(3) != key.sym_size(3) ||
+      key.sym_size(1) != value.sym_size(1) ||
+      key.sym_size(2) != value.sym_size(2))
     return false;
-  int64_t heads = key.size(1);
-  return query.size(1) == heads || heads == 1 ||
-         (sharesKeys && heads && query.size(1) % heads == 0);
+  c10::SymInt heads = key.sym_size(1);
+  return query.sym_size(1) == heads || heads == 1 ||
+         (sharesKeys && heads != 0 && query.sym_size(1) % heads == 0);
 }
 
 static std::atomic<bool> isQuadraticAllowed = false;
@@ -335,7 +338,7 @@ static int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
       hasType && key.scalar_type() == type && value.scalar_type() == type &&
       dropout == 0 && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
       !query.is_nested() && fitTogether(query, key, value, sharesKeys) &&
-      query.size(-1) <= 256 && value.size(-1) <= 256 &&
+      query.sym_size(-1) <= 256 && value.sym_size(-1) <= 256 &&
       !(bias && (bias->requires_grad() || bias->dim() > 4));
   if (hasKernel)
     return static_cast<int64_t>(at::SDPBackend::overrideable);
