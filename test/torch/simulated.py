@@ -41,6 +41,10 @@ def check_operators():
     torch.testing.assert_close(product.float(), x @ w, rtol=5e-3, atol=5e-3)
     for function in (torch.nn.functional.layer_norm, torch.nn.functional.rms_norm, lambda rows, shape, weight: (rows * weight).log_softmax(-1)):
         torch.testing.assert_close(function(x.to("rdna"), (12,), w[:, 0].to("rdna")).cpu(), function(x, (12,), w[:, 0]), rtol=1e-5, atol=1e-5)
+    q, k, wide = (torch.randn(shape, generator=generator).half() for shape in ((2, 4, 9, 16), (2, 2, 21, 16), (2, 9, 4, 32)))
+    gated = [torch.ops.greta.fused_attention(q.to(d), k.to(d), k.to(d), None, [wide.to(d)[..., 16:]], "by_tokens: exp $0; mul %0 %1", True, None, True, torch.float32, True) for d in ("cpu", "rdna")]
+    for one, other in list(zip(*gated))[:3]:
+        torch.testing.assert_close(other.cpu(), one, rtol=5e-3, atol=5e-3)
     model = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
     there = train(copy.deepcopy(model).to("rdna"), x.to("rdna"), y.to("rdna"))
     for one, other in zip(there, train(model, x, y), strict=True):

@@ -15,7 +15,7 @@ def kernels(torch, function, *arguments):
         result = function(*arguments)
         torch.rdna.synchronize()
     rows = {row.key: row.count for row in profile.key_averages()}
-    names = ("greta::product", "greta::convolution", "aten::mm", "aten::addmm", "aten::bmm", "aten::convolution_overrideable")
+    names = ("greta::fused_attention", "aten::_scaled_dot_product_fused_attention_overrideable", "greta::product", "greta::convolution", "aten::mm", "aten::addmm", "aten::bmm", "aten::convolution_overrideable")
     generated = sum(count for name, count in rows.items() if name.startswith("triton_"))
     return result, {name.partition("::")[2]: rows[name] for name in names if name in rows} | ({"generated": generated} if generated else {})
 

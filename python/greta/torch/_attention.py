@@ -13,9 +13,9 @@ import torch
 import triton
 import triton.language as tl
 
-from . import _attention_packages
+from . import _attention_epilogues, _attention_packages, ops
 from ._device import block_of
-from ._operators import counted, reaches_far, step_of
+from ._operators import counted, implements, reaches_far, step_of
 
 
 @triton.jit
@@ -363,6 +363,25 @@ def attention(q: Any, k: Any, v: Any, bias: Any = None, dropout: float = 0.0, is
                 **settings,
             )
     return _with_rest(q, out, lse, s, t)
+
+
+@implements(torch.ops.greta.fused_attention.default)
+def fused_attention(q: Any, k: Any, v: Any, bias: Any, operands: Any, epilogue: str, causal: bool, scale: Any, byTokens: bool, dtype: torch.dtype, keepsResult: bool) -> Any:
+    results = ops.empty_results(q, byTokens, dtype, keepsResult)
+    batch, heads, tokens, depth = q.shape
+    factor = 1 / math.sqrt(depth) if scale is None else scale
+    if results[0].numel() and _attention_packages.fits(q, k, v, causal, factor):
+        behind, memory = _attention_epilogues.as_package(epilogue, operands, (batch, tokens, heads, depth), byTokens, dtype, keepsResult)
+        lse = results[2] if keepsResult else torch.empty((batch, heads, tokens), dtype=torch.float32, device=q.device)
+        made = [results[0], *(one.transpose(1, 2) if byTokens else one for one in results[1:2])]
+        bias = None if bias is None else bias.expand(batch, heads, tokens, k.shape[2])
+        _attention_packages.forward_and(q, k, v, bias, causal, factor, behind, memory, made, byTokens, lse)
+        return results
+    own, lse = attention(q, k, v, bias, 0.0, causal, scale=scale)[:2]
+    results[0].copy_(_attention_epilogues.on_tensors(epilogue, own, operands, byTokens))
+    for result, one in zip(results[1:3], (own, lse)):
+        result.copy_(one)
+    return results
 
 
 def _with_rest(q: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, s: int, t: int) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from .. import _torch
 from .._compile import compile_cached
 from .._trace import Shape, Trace, Value
+from ._attention_epilogues import Behind, transposed
 from ._device import target_of
 from ._products import NAMES, laid_out, row_by_row
 
@@ -33,6 +35,7 @@ class Recipe(NamedTuple):
     mask: tuple[bool, bool, bool, str] | None  # whether it is one for the batch, for all heads and for all queries, and its type
     byTokens: tuple[bool, ...]  # how operands, then results lie: q, k, v, then the result, or o, do and the gradients
     isBackward: bool
+    behind: Behind | None = None  # pointwise work on the result
 
     def text(self) -> str:
         trace = Trace()
@@ -50,28 +53,20 @@ class Recipe(NamedTuple):
         q, k = operands[0].shape, operands[1].shape
         if self.isBackward:
             results = trace.ops("attention_backward", operands, attributes, [(q, self.type), (k, self.type), (k, self.type)], named)
-            return trace.text("attention", [_transposed(trace, one) if lies else one for one, lies in zip(results, self.byTokens[5:])])
+            return trace.text("attention", [transposed(trace, one) if lies else one for one, lies in zip(results, self.byTokens[5:])])
+        # Operands of the work behind come last.
+        given = [] if self.behind is None else self.behind.arguments(trace, self.heads, self.depth, self.byTokens[3])
         out, lse = trace.ops("attention", operands, attributes, [(q, self.type), (rows, "f32")], named)
-        return trace.text("attention", [_transposed(trace, out) if self.byTokens[3] else out, lse])
+        result = transposed(trace, out) if self.byTokens[3] else out
+        if self.behind is None:
+            return trace.text("attention", [result, lse])
+        return trace.text("attention", [self.behind.written(trace, result, given, self.byTokens[3]), lse, *[result] * self.behind.keepsResult])
 
 
 def _argument(trace: Trace, heads: int, of: Recipe, byTokens: bool) -> Value:
     if byTokens:
-        return _transposed(trace, trace.argument((None, None, heads, of.depth), of.type))
+        return transposed(trace, trace.argument((None, None, heads, of.depth), of.type))
     return trace.argument((None, heads, None, of.depth), of.type)
-
-
-def _transposed(trace: Trace, value: Value) -> Value:
-    """The two dims in the middle change places, which moves nothing in an operand or a result of attention."""
-    shape = tuple(value.shape[dim] for dim in (0, 2, 1, 3))
-    sizes = []
-    for dim in (0, 2, 1, 3):
-        if value.shape[dim] is None:
-            at = trace.add(f"arith.constant {dim} : index", (), "index")
-            sizes.append(trace.add(f"tensor.dim {value.name}, {at.name} : {value.mlir}", (), "index").name)
-    to = Value(trace, "", shape, value.type).mlir
-    empty = trace.add(f"tensor.empty({', '.join(sizes)}) : {to}", shape, value.type)
-    return trace.add(f"linalg.transpose ins({value.name} : {value.mlir}) outs({empty.name} : {to}) permutation = [0, 2, 1, 3]", shape, value.type)
 
 
 @functools.lru_cache(None)
@@ -115,26 +110,63 @@ def _seen(isCausal: bool, q: torch.Tensor, *ofKeys: torch.Tensor | None) -> list
 
 def _launch(operands: list[torch.Tensor], numbers: list[torch.Tensor], bias: Any, isCausal: bool, scale: float, results: list[torch.Tensor]) -> None:
     """Operands are q, k and v, and of the gradients o and do; `numbers` is the log of the sums, the last result or the operand before do."""
-    q, k = operands[:2]
     isBackward = len(operands) > 3
-    taken, lie = zip(*(laid_out(one, one.transpose(1, 2)) for one in operands))
     made, written = zip(*(_to_write(one) for one in results))
-    arguments, mask = [*taken[:4], *numbers, *taken[4:]] if isBackward else list(taken), None
-    if bias is not None:
-        given, mask = _mask(bias)
-        arguments.append(given)
-    recipe = Recipe(NAMES[q.dtype], q.shape[1], k.shape[1], q.shape[3], isCausal, scale, mask, (*lie, *written), isBackward)
-    with torch.rdna.device(q.device):
-        _compiled(recipe, target_of(q.device.index))(arguments, list(made) if isBackward else [*made, *numbers])
+    if isBackward:
+        _launch_into(operands, numbers, bias, isCausal, scale, list(made), written)
+    else:
+        _launch_into(operands, [], bias, isCausal, scale, [*made, *numbers], written)
     for result, memory in zip(results, made):
         if memory.data_ptr() != result.data_ptr():
             result.copy_(memory)
+
+
+def _launch_into(
+    operands: list[torch.Tensor],
+    numbers: list[torch.Tensor],
+    bias: Any,
+    isCausal: bool,
+    scale: float,
+    made: list[torch.Tensor],
+    written: tuple[bool, ...],
+    behind: Behind | None = None,
+    others: Sequence[torch.Tensor] = (),
+) -> None:
+    """`made` is the memory of all results, of which `written` says how it lies; `others` are the operands of work behind attention."""
+    q, k = operands[:2]
+    isBackward = len(operands) > 3
+    taken, lie = zip(*(laid_out(one, one.transpose(1, 2)) for one in operands))
+    arguments, mask = [*taken[:4], *numbers, *taken[4:]], None
+    if bias is not None:
+        given, mask = _mask(bias)
+        arguments.append(given)
+    recipe = Recipe(NAMES[q.dtype], q.shape[1], k.shape[1], q.shape[3], isCausal, scale, mask, (*lie, *written), isBackward, behind)
+    with torch.rdna.device(q.device):
+        _compiled(recipe, target_of(q.device.index))([*arguments, *others], made)
 
 
 def forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Any, isCausal: bool, scale: float, out: torch.Tensor, lse: torch.Tensor) -> None:
     """Writes the result, and the log of the sums."""
     k, v, bias = _seen(isCausal, q, k, v, bias)
     _launch([q, k, v], [lse], bias, isCausal, scale, [out])
+
+
+def forward_and(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    bias: Any,
+    isCausal: bool,
+    scale: float,
+    behind: Behind,
+    others: Sequence[torch.Tensor],
+    results: list[torch.Tensor],
+    byTokens: bool,
+    lse: torch.Tensor,
+) -> None:
+    """Writes the result of the work behind attention and, if they are two, attention's own, each by tokens or by heads; and the log of the sums."""
+    k, v, bias = _seen(isCausal, q, k, v, bias)
+    _launch_into([q, k, v], [], bias, isCausal, scale, [results[0], lse, *results[1:]], (byTokens,), behind, others)
 
 
 def backward(grad: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Any, out: torch.Tensor, lse: torch.Tensor, isCausal: bool, scale: float) -> list[torch.Tensor]:

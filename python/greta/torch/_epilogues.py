@@ -1,4 +1,4 @@
-"""Pointwise work on the sums of a product or a convolution, which its package does in its epilogue: in f32, rounded once.
+"""Pointwise work on the sums of a product or a convolution, or on attention's result, which its package does in its epilogue: in f32, rounded once.
 
 In: steps, each an op of OPS on earlier values: %0 is the sums, %1 the first step's result, $0 the first operand, a number itself. Out: the same on values of a trace (for
 packages), or on tensors (for what has no package).
@@ -35,12 +35,17 @@ OPS: dict[str, tuple[str, Callable[..., torch.Tensor]]] = {
     "gt": ("arith.cmpf ogt,", torch.gt),
     "ge": ("arith.cmpf oge,", torch.ge),
     "where": ("arith.select", torch.where),
+    # Within an ulp or two, and 0 in place of numbers below the normal ones: for 1 / (1 + exp(-x)), which is as exact with them.
+    "quick_exp": ("math.exp", torch.exp),
+    "quick_div": ("arith.divf", torch.div),
 }
+FLAGS = {"quick_exp": " fastmath<afn>", "quick_div": " fastmath<arcp,afn>"}
 TRUTHS = ("lt", "le", "gt", "ge")  # of these results only `where` takes
 
 
 class Epilogue(NamedTuple):
-    """Steps, and how each operand lies: a "scalar", a "row" of N numbers for all rows, a "column" of M, or a "matrix" of the result's shape. Its text has no types."""
+    """Steps, and how each operand lies: a "scalar", a "row" of N numbers for all rows, a "column" of M, or a "matrix" of the result's shape; behind attention as in
+    _attention_epilogues.py. Its text has no types."""
 
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()  # f16, bf16 or f32, of the operands
@@ -74,16 +79,20 @@ def narrowed(trace: Trace, value: Value, type_: str) -> Value:
     return trace.add(f"arith.truncf {value.name} : {value.mlir} to {narrow.mlir}", value.shape, type_)
 
 
-def _spread(trace: Trace, value: Value, kind: str, over: Value, wanted: str) -> Value:
+Dims = dict[str, tuple[int, ...]]
+
+
+def _spread(trace: Trace, value: Value, kind: str, over: Value, wanted: str, dimsOf: Dims) -> Value:
     """The value of one kind repeated along the dims of another's tensor that it does not have."""
-    kept = {("row", "matrix"): over.ndim - 1, ("column", "matrix"): over.ndim - 2}.get((kind, wanted))
-    dims = [dim for dim in range(over.ndim) if dim != kept]
+    kept = dimsOf.get(kind, ()) if wanted == "matrix" else ()
+    dims = [dim for dim in range(over.ndim) if dim not in kept]
     return trace.add(f"linalg.broadcast ins({value.name} : {value.mlir}) outs({over.name} : {over.mlir}) dimensions = {dims}", over.shape, value.type)
 
 
-def written(trace: Trace, epilogue: Epilogue, sums: Value, operands: Sequence[Value], empty: Callable[[str], Value]) -> Value:
-    """The epilogue's result in f32; `empty` makes a tensor of f32 of a kind's shape."""
+def written(trace: Trace, epilogue: Epilogue, sums: Value, operands: Sequence[Value], empty: Callable[[str], Value], dimsOf: Dims | None = None) -> Value:
+    """The epilogue's result in f32; `empty` makes a tensor of f32 of a kind's shape, whose dims among the result's `dimsOf` says where they are not those of products."""
     empty = functools.lru_cache(None)(empty)
+    dimsOf = dimsOf or {"row": (sums.ndim - 1,), "column": (sums.ndim - 2,)}
     values: dict[str, tuple[Value, str]] = {"%0": (sums, "matrix")}
 
     def value(word: str) -> tuple[Value, str]:
@@ -99,16 +108,16 @@ def written(trace: Trace, epilogue: Epilogue, sums: Value, operands: Sequence[Va
         kinds = {kind for _, kind in given} - {"scalar"} or {"scalar"}
         # A truth is a matrix at once: `empty` makes no tensors of i1 to spread one into.
         kind = kinds.pop() if len(kinds) == 1 and name not in TRUTHS else "matrix"
-        alike = [one if of == kind else _spread(trace, one, of, empty(kind), kind) for one, of in given]
+        alike = [one if of == kind else _spread(trace, one, of, empty(kind), kind, dimsOf) for one, of in given]
         types = ", ".join(one.mlir for one in (alike[:2] if name == "where" else alike[:1]))
-        made = trace.add(f"{OPS[name][0]} {', '.join(one.name for one in alike)} : {types}", alike[0].shape, "i1" if name in TRUTHS else "f32")
+        made = trace.add(f"{OPS[name][0]} {', '.join(one.name for one in alike)}{FLAGS.get(name, '')} : {types}", alike[0].shape, "i1" if name in TRUTHS else "f32")
         values[f"%{number + 1}"] = made, kind
     result, kind = value(f"%{len(epilogue.steps)}")
-    return result if kind == "matrix" else _spread(trace, result, kind, empty("matrix"), "matrix")
+    return result if kind == "matrix" else _spread(trace, result, kind, empty("matrix"), "matrix", dimsOf)
 
 
 def computed(epilogue: Epilogue, sums: torch.Tensor, operands: Sequence[torch.Tensor], axis: int = -1) -> torch.Tensor:
-    """The same on tensors, in f32; a row lies along dim `axis` of the sums, a column along the one before the last."""
+    """The same on tensors, in f32; a row lies along dim `axis` of the sums, a column along the one before the last, and what is of kind "any" is broadcast as it is."""
     values = {"%0": sums.float()}
 
     def value(word: str) -> torch.Tensor:
@@ -116,6 +125,8 @@ def computed(epilogue: Epilogue, sums: torch.Tensor, operands: Sequence[torch.Te
             return torch.tensor(float(word), device=sums.device)
         if word[0] == "$":
             kind, operand = epilogue.kinds[int(word[1:])], operands[int(word[1:])].float()
+            if kind == "any":
+                return operand
             along = {"row": axis, "column": -2}.get(kind)
             return operand.reshape(sums.shape if kind == "matrix" else () if along is None else (-1, *(1,) * (-along - 1)))
         return values[word]

@@ -1,6 +1,6 @@
-"""A pass of Inductor's for graphs with rdna: pointwise work behind a product or a convolution becomes a part of that kernel.
+"""A pass of Inductor's for graphs with rdna: pointwise work behind a product, a convolution or attention becomes a part of that kernel.
 
-In: the graph behind Inductor's own passes, where a layer is several nodes. Out: torch.ops.greta.product or .convolution in their place, with what follows as an epilogue.
+In: the graph behind Inductor's own passes, where a layer is several nodes. Out: torch.ops.greta.product, .convolution or .fused_attention in their place, with what follows as an epilogue.
 
     mm(x, w) -> add(_, bias) -> mul(_, sigmoid(_)) -> mm    becomes    greta.product(x, w, [bias], "row: add %0 $0; ..") -> mm
 
@@ -8,7 +8,8 @@ An epilogue grows from the product on, node by node in the graph's order. A node
 The last one is the farthest such node whose result a product, a convolution, attention or the caller of the graph reads, because Inductor's kernel would have stored that result, too.
 If there is none, Inductor's kernel stays with the work in it. A value from elsewhere is an operand if it is stored in any case, else the epilogue computes it.
 
-Values are f32 from the sums to the result, as in Inductor's own kernels, and the sums are not rounded to the product's type in between.
+Values are f32 from the sums to the result, as in Inductor's own kernels, and the sums are not rounded to the product's type in between. Attention's result is rounded to its type,
+as its operator says, and may be read by others, too: then the kernel stores it beside the epilogue's. Work on it may come behind its transpose to tokens first, or be that alone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch._inductor import config
 from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from . import _convolution_packages, _eager, _epilogues
+from . import _attention_epilogues, _convolution_packages, _eager, _epilogues
 from ._device import NAME, target_of
 from ._products import NAMES
 
@@ -74,7 +75,7 @@ TAKEN: dict[Any, Callable[..., str]] = {
     aten.clamp_min.default: _direct("max"),
     aten.clamp_max.default: _direct("min"),
     aten.clamp.default: _clamped,
-    aten.sigmoid.default: lambda write, x: write("div", "1.0", write("add", write("exp", write("neg", x)), "1.0")),
+    aten.sigmoid.default: lambda write, x: write("quick_div", "1.0", write("add", write("quick_exp", write("neg", x)), "1.0")),
     aten.reciprocal.default: lambda write, x: write("div", "1.0", x),
     aten.pow.Tensor_Scalar: _power,
     aten.where.self: _direct("where"),
@@ -82,8 +83,10 @@ TAKEN: dict[Any, Callable[..., str]] = {
 }
 _TRUTHS = {getattr(aten, name).Scalar for name in _epilogues.TRUTHS}
 _RESHAPES = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
-_OTHER_VIEWS = ("unsqueeze.default", "squeeze.dim", "squeeze.dims", "permute.default", "transpose.int", "expand.default", "slice.Tensor", "select.int", "alias.default")
+_OTHER_VIEWS = ("unsqueeze.default", "squeeze.dim", "squeeze.dims", "permute.default", "transpose.int", "expand.default", "slice.Tensor", "select.int", "split.Tensor", "split_with_sizes.default", "alias.default")
 _VIEWS = _RESHAPES | {operator.attrgetter(name)(aten) for name in _OTHER_VIEWS} | {operator.getitem}
+_SDPA = aten._scaled_dot_product_fused_attention_overrideable.default
+_BEGINNINGS = (aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default, _SDPA)
 _ATTENTION = {"aten::_scaled_dot_product_fused_attention_overrideable", "aten::_scaled_dot_product_fused_attention_overrideable_backward"}
 
 
@@ -115,6 +118,8 @@ def _leaves_kernels(node: torch.fx.Node) -> bool:
 
 class _Region:
     """A product or a convolution with the pointwise work that follows it, as far as it is found."""
+
+    mayKeep = False  # whether others may read the sums
 
     def __init__(self, node: torch.fx.Node, order: dict[torch.fx.Node, int]):
         self.order = order
@@ -259,45 +264,204 @@ class _Region:
             try:
                 self._add(node)
             except Unfit:
+                if self.mayKeep and all(one is self.node for one in node.all_input_nodes if one in self.sizes):
+                    continue
                 return
             for user in node.users:
                 heapq.heappush(queue, (self.order[user], user))
-            isWhole = self.words[node] == f"%{len(self.steps)}" and all(user in self.sizes for one in self.sizes if one is not node for user in one.users)
-            if isWhole and node.target not in _RESHAPES and node.meta["val"].dtype in NAMES and self._lies_well(node.meta["val"]) and _leaves_kernels(node):
+            isWhole = self.words[node] == f"%{len(self.steps)}" and all(user in self.sizes or self._may_read(user, one, node) for one in self.sizes if one is not node for user in one.users)
+            if isWhole and node.target not in _VIEWS and node.meta["val"].dtype in NAMES and self._ends_well(node) and _leaves_kernels(node):
                 self.best = node, len(self.steps), len(self.operands)
 
+    def _may_read(self, user: torch.fx.Node, one: torch.fx.Node, last: torch.fx.Node) -> bool:
+        """Whether a node that is no member may read a member where `last` is the last one: attention's result, behind it."""
+        return self.mayKeep and one is self.node and self.order[user] > self.order[last]
 
-def _replace(graph: torch.fx.Graph, region: _Region) -> None:
-    """Puts one node in the place of a region."""
-    assert region.best is not None
-    last, steps, operands = region.best
-    epilogue = _epilogues.Epilogue(tuple(region.kinds[:operands]), (), tuple(region.steps[:steps]))
-    args: list[Any] = [*region.factors, region.operands[:operands], str(epilogue)]
-    op = torch.ops.greta.product.default
-    if region.axis == -3:
-        args += region.node.args[3:6]
-        op = torch.ops.greta.convolution.default
-    args.append(last.meta["val"].dtype)
+    def _ends_well(self, node: torch.fx.Node) -> bool:
+        return self._lies_well(node.meta["val"])
 
-    def made(op: Any, *args: Any) -> torch.fx.Node:
-        node = graph.call_function(op, args)
-        with last.meta["val"].fake_mode:
-            node.meta["val"] = op(*torch.fx.node.map_arg(args, lambda one: one.meta["val"]))
-        region.order[node] = region.order[last]
-        return node
+    def replace(self, graph: torch.fx.Graph) -> None:
+        """Puts one node in the place of the region, as far as its best end."""
+        assert self.best is not None
+        last, steps, operands = self.best
+        epilogue = _epilogues.Epilogue(tuple(self.kinds[:operands]), (), tuple(self.steps[:steps]))
 
-    with graph.inserting_before(last):
-        node = made(op, *args)
-        if region.sizes[last] is not None:
-            node = made(aten.reshape.default, node, region.sizes[last])
-    last.replace_all_uses_with(node)
-    for one in sorted(region.words, key=region.order.__getitem__, reverse=True):
-        if one.op == "call_function" and not one.users:
-            graph.erase_node(one)
+        def made(op: Any, *args: Any) -> torch.fx.Node:
+            node = graph.call_function(op, args)
+            with last.meta["val"].fake_mode:
+                node.meta["val"] = op(*torch.fx.node.map_arg(args, lambda one: one.meta["val"]))
+            self.order[node] = self.order[last]
+            return node
+
+        with graph.inserting_before(last):
+            last.replace_all_uses_with(self._made(made, last, self.operands[:operands], str(epilogue)))
+        for one in sorted(self.words, key=self.order.__getitem__, reverse=True):
+            if one.op == "call_function" and not one.users:
+                graph.erase_node(one)
+
+    def _made(self, made: Callable[..., torch.fx.Node], last: torch.fx.Node, operands: list[torch.fx.Node], epilogue: str) -> torch.fx.Node:
+        """The node that stands for the last one."""
+        args: list[Any] = [*self.factors, operands, epilogue]
+        op = torch.ops.greta.product.default
+        if self.axis == -3:
+            args += self.node.args[3:6]
+            op = torch.ops.greta.convolution.default
+        node = made(op, *args, last.meta["val"].dtype)
+        return node if self.sizes[last] is None else made(aten.reshape.default, node, self.sizes[last])
+
+
+class _AttentionRegion(_Region):
+    """Attention with the pointwise work on its result. Members are in an order, tokens first or heads first, in which their elements follow each other however their dims are joined."""
+
+    mayKeep = True
+
+    def __init__(self, attention: torch.fx.Node, order: dict[torch.fx.Node, int]):
+        given = {argument.name: value for argument, value in zip(attention.target._schema.arguments, attention.args)} | attention.kwargs
+        query, value = given["query"].meta["val"], given["value"].meta["val"]
+        self.attention, self.results = attention, {user.args[1]: user for user in attention.users if user.target is operator.getitem}
+        isPlain = query.dim() == 4 and not given.get("dropout_p") and not given.get("return_debug_mask") and query.dtype in NAMES and query.device.type == NAME
+        isKnown = all(isinstance(one, int) for one in (query.shape[1], query.shape[3], value.shape[3]))
+        isTaken = isPlain and isKnown and query.shape[3] == value.shape[3] and query.shape[3] % 8 == 0
+        # What gradients want beside the result, but not the numbers that there are none of.
+        if not isTaken or len(self.results) != len(attention.users) or not {0} <= set(self.results) <= {0, 1, 6, 7}:
+            raise Unfit
+        self.given = given
+        self.extents = tuple(query.shape[dim] for dim in _attention_epilogues.ORDER)  # [B, S, H, D]
+        self.isByTokens = False  # the order in which operands are looked at
+        super().__init__(self.results[0], order)
+        self.orders = {self.results[0]: False}
+
+    def _begin(self) -> str:
+        return "%0"
+
+    def _plain(self, byTokens: bool) -> tuple[Any, ...]:
+        return self.extents if byTokens else tuple(self.extents[dim] for dim in _attention_epilogues.ORDER)
+
+    def _keeps_rows(self, node: torch.fx.Node) -> bool:
+        return True  # elements follow each other as before
+
+    def _turns(self, node: torch.fx.Node) -> bool:
+        return node.target == aten.permute.default and list(node.args[1]) == [0, 2, 1, 3]
+
+    def _lies_well(self, value: torch.Tensor) -> bool:
+        """Whether a package reads an operand where it lies."""
+        if value.is_contiguous():
+            return True
+        shape, strides = self._plain(self.isByTokens), value.stride()
+        if _equal(value.shape, (*shape[:2], shape[2] * shape[3])):
+            strides = (*strides[:2], shape[3] * strides[2], strides[2])
+        elif not _equal(value.shape, shape):
+            return False
+        if not self.isByTokens:
+            strides = [strides[dim] for dim in _attention_epilogues.ORDER]
+        return _attention_epilogues.lying_of(self.extents, strides, statically_known_true) is not None
+
+    def _operand(self, node: torch.fx.Node, kind: str) -> str:
+        shape, order = node.meta["val"].shape, "tokens" if self.isByTokens else "heads"
+        heads, depth = self.extents[2:]
+        if kind == "row":
+            if self.width != depth and not (self.isByTokens and self.width == heads * depth):
+                raise Unfit
+            word = super()._operand(node, kind)
+            self.kinds[-1] = "row" if self.width == depth else "rows"
+            return word
+        isNumbers = statically_known_true(shape[-1] == 1)
+        if isNumbers and not node.meta["val"].is_contiguous():
+            raise Unfit
+        word = super()._operand(node, kind)
+        self.kinds[-1] = f"numbers_by_{order}" if isNumbers else f"by_{order}"
+        return word
+
+    def _word(self, node: Any, shape: Any) -> str:
+        if not isinstance(node, torch.fx.Node) or node in self.sizes:
+            return super()._word(node, shape)
+        if self.orders.get(node, self.isByTokens) != self.isByTokens:
+            raise Unfit
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and _equal(shape, self._plain(self.isByTokens)) and _equal(value.shape, (*shape[:-1], 1)):
+            shape = value.shape  # a number for each row
+        if node not in self.words and isinstance(value, torch.Tensor) and _equal(value.shape, shape) and not _is_stored(node):
+            if node.target == aten.clone.default:
+                self.words[node] = self._word(node.args[0], shape)
+            elif self._turns(node) and _equal(shape, self._plain(self.isByTokens)):
+                self.isByTokens = not self.isByTokens
+                try:
+                    self.words[node] = self._word(node.args[0], node.args[0].meta["val"].shape)
+                finally:
+                    self.isByTokens = not self.isByTokens
+        word = super()._word(node, shape)
+        self.orders[node] = self.isByTokens
+        return word
+
+    def _add(self, node: torch.fx.Node) -> None:
+        members = [one for one in node.all_input_nodes if one in self.sizes]
+        order = self.orders[members[0]]
+        if any(self.orders[one] != order for one in members):
+            raise Unfit
+        self.isByTokens = order
+        value = node.meta.get("val")
+        if node.op != "call_function" or not isinstance(value, torch.Tensor):
+            raise Unfit
+        if self._turns(node) and _equal(members[0].meta["val"].shape, self._plain(order)):
+            self.words[node], self.sizes[node], self.orders[node] = self.words[members[0]], None, not order
+            return
+        if node.target == aten.clone.default:
+            self.words[node], self.sizes[node] = self.words[members[0]], self.sizes[members[0]]
+        else:
+            self.width = members[0].meta["val"].shape[-1]
+            if node.target in TAKEN and not isinstance(self.width, int):
+                raise Unfit
+            super()._add(node)
+        self.orders[node] = order
+
+    def _last_order(self, node: torch.fx.Node) -> bool | None:
+        """The order in which a result lies; none: in neither."""
+        value, order = node.meta["val"], self.orders[node]
+        if value.is_contiguous():
+            return order
+        return not order if _equal(value.shape, self._plain(order)) and value.permute(_attention_epilogues.ORDER).is_contiguous() else None
+
+    def _keeps(self, last: torch.fx.Node) -> bool:
+        return any(self.order[user] > self.order[last] for user in self.node.users) or len(self.results) > 1
+
+    def _ends_well(self, node: torch.fx.Node) -> bool:
+        order = self._last_order(node)
+        if order is None:
+            return False
+        # The result of attention lies as it would without.
+        own = self.node.meta["val"]
+        isAlike = (own.permute(_attention_epilogues.ORDER) if order else own).is_contiguous()
+        isBehind = all(self.order[user] > self.order[node] for index, one in self.results.items() if index > 0 for user in one.users)
+        return isBehind and (isAlike or not self._keeps(node))
+
+    def replace(self, graph: torch.fx.Graph) -> None:
+        super().replace(graph)
+        for one in [*self.attention.users, self.attention]:
+            if not one.users:
+                graph.erase_node(one)
+
+    def _made(self, made: Callable[..., torch.fx.Node], last: torch.fx.Node, operands: list[torch.fx.Node], epilogue: str) -> torch.fx.Node:
+        order, keeps = self._last_order(last), self._keeps(last)
+        given = [self.given.get(name) for name in ("query", "key", "value", "attn_bias")]
+        numbers = bool(self.given.get("is_causal")), self.given.get("scale")
+        node = made(torch.ops.greta.fused_attention.default, *given, operands, epilogue, *numbers, order, last.meta["val"].dtype, keeps)
+        result = made(operator.getitem, node, 0)
+        if keeps:
+            for index, place in ((0, 1), (1, 2), (6, 3), (7, 4)):
+                if index in self.results:
+                    other = made(operator.getitem, node, place)
+                    for user in list(self.results[index].users):
+                        if user not in self.sizes or self.order[user] > self.order[last]:
+                            user.replace_input_with(self.results[index], other)
+        if order != self.orders[last]:
+            return made(aten.permute.default, result, list(_attention_epilogues.ORDER))
+        return result if self.sizes[last] is None else made(aten.reshape.default, result, self.sizes[last])
 
 
 def _may_begin(node: torch.fx.Node) -> bool:
     value = node.meta.get("val")
+    if node.target == _SDPA:
+        return True
     if not isinstance(value, torch.Tensor) or value.device.type != NAME or value.dtype not in NAMES:
         return False
     if node.target != aten.convolution.default:
@@ -318,18 +482,18 @@ class Fusion(CustomGraphModulePass):
         order = {node: index for index, node in enumerate(graph.nodes)}
         hasChanged = False
         for node in list(graph.nodes):
-            if node.target not in (aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default) or not node.users or not _may_begin(node):
+            if node.target not in _BEGINNINGS or not node.users or not _may_begin(node):
                 continue
             try:
-                region = _Region(node, order)
+                region = (_AttentionRegion if node.target == _SDPA else _Region)(node, order)
                 region.grow()
             except Unfit:
                 continue
             if region.best is not None:
-                _replace(graph, region)
+                region.replace(graph)
                 hasChanged = True
         if hasChanged:
             module.recompile()
 
     def uuid(self) -> Any:
-        return get_hash_for_files((__file__, _epilogues.__file__))
+        return get_hash_for_files((__file__, _epilogues.__file__, _attention_epilogues.__file__))

@@ -13,13 +13,16 @@
     grouped_linear(x, weight, ends)       rows ends[g - 1] to ends[g] - 1 of x times weight[g]^T; rows behind the last end are 0
     cache_update(cache, new, positions)   writes new[:, :, i] to cache[:, :, positions[i]]; a position that there is not is left out
 
-torch.compile puts two more into its graphs (_fusion.py):
+torch.compile puts three more into its graphs (_fusion.py):
 
     product(a, b, operands, epilogue, dtype)
                                           a @ b [.., M, N] with the epilogue's steps (_epilogues.py) in f32, rounded to dtype; operands are numbers of an element, rows of N,
                                           columns of M or matrices of the result's elements
     convolution(x, weight, operands, epilogue, stride, padding, dilation, dtype)
                                           likewise of 2 dimensions and one group, x [B, C, H, W], rows along C; the result's channels lie next to each other
+    fused_attention(q, k, v, bias, operands, epilogue, causal, scale, by_tokens, dtype, keeps_result)
+                                          likewise on the result of attention (_attention_epilogues.py), [B, H, S, D] or by_tokens [B, S, H, D], in a list; with keeps_result
+                                          it goes on with what aten's operator has for gradients: the result as it is, the logarithms of the sums, and two seeds
 
 Norms, rope and swiglu compute narrow types in f32 and round once. All but paged_attention, cache_update and dequantize_q4 have gradients: of the scales, codes, cos and
 sin there are none. Operators without a kernel in _fused.py become one by Inductor (_eager.py), and parts of the kernels around them under torch.compile.
@@ -274,3 +277,42 @@ def _convolution(
 ) -> torch.Tensor:
     sums = torch.nn.functional.conv2d(x.float(), weight.float(), None, stride, padding, dilation)
     return _epilogues.computed(_epilogues.parsed(epilogue), sums, operands, axis=-3).to(dtype).contiguous(memory_format=torch.channels_last)
+
+
+def empty_results(q: torch.Tensor, byTokens: bool, dtype: torch.dtype, keepsResult: bool) -> list[torch.Tensor]:
+    """The memory of fused_attention's results."""
+    batch, heads, tokens, depth = q.shape
+    shape = (batch, tokens, heads, depth) if byTokens else (batch, heads, tokens, depth)
+    results = [torch.empty(shape, dtype=dtype, device=q.device)]
+    if keepsResult:
+        own = torch.empty(shape, dtype=q.dtype, device=q.device)
+        results += [own.transpose(1, 2) if byTokens else own, torch.empty((batch, heads, tokens), dtype=torch.float32, device=q.device)]
+        results += [torch.empty((), dtype=torch.int64, device=q.device) for _ in range(2)]
+    return results
+
+
+def _fused_attention_fake(q: Any, k: Any, v: Any, bias: Any, operands: Any, epilogue: str, causal: bool, scale: Any, by_tokens: bool, dtype: torch.dtype, keeps_result: bool) -> Any:
+    return empty_results(q, by_tokens, dtype, keeps_result)
+
+
+@_define(
+    "fused_attention(Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor[] operands, str epilogue, bool causal, float? scale, bool by_tokens, ScalarType dtype, bool keeps_result) -> Tensor[]",
+    fake=_fused_attention_fake,
+)
+def _fused_attention(q: Any, k: Any, v: Any, bias: Any, operands: Any, epilogue: str, causal: bool, scale: Any, by_tokens: bool, dtype: torch.dtype, keeps_result: bool) -> Any:
+    from ._attention_epilogues import on_tensors
+
+    results = empty_results(q, by_tokens, dtype, keeps_result)
+    rows = _wide(q)
+    keys, values = (_wide(one).repeat_interleave(q.shape[1] // k.shape[1], 1) for one in (k, v))
+    logits = rows @ keys.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if bias is not None:
+        logits = logits + bias
+    if causal:
+        logits = logits.masked_fill(torch.ones(logits.shape[-2:], dtype=torch.bool, device=q.device).triu(1), -math.inf)
+    own = (torch.softmax(logits, -1).nan_to_num() @ values).to(q.dtype)
+    results[0].copy_(on_tensors(epilogue, own, operands, by_tokens))
+    if keeps_result:
+        results[1].copy_(own)
+        results[2].copy_(logits.logsumexp(-1))
+    return results
