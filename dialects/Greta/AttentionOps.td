@@ -30,6 +30,8 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
     With `tokens_first` `q` and the result are `[B, S, Hq, D]`, as projections have them. Keys and values that lie so are views: `linalg.transpose` of
     the operand moves nothing, nor does a slice of the columns of one product for queries, keys and values.
 
+    Elementwise work on the result, of its shape and with operands that are broadcast to it, is part of the kernel, which also stores the result itself where others read it.
+
     Keys and values of 8 bits are widened on their way to the product; a scale multiplies a column of logits, or of weights, and not the key or
     the value itself: one for each token and head (i8) costs next to nothing, one for each head, or for all (floats of 8 bits), less.
 

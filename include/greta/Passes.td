@@ -46,7 +46,7 @@ def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
     Replaces the body of a function by `greta.kernel` ops and views (`tensor.expand_shape`, `collapse_shape`) between them. Slices
     (`tensor.extract_slice`) are views of the kernels' operands. A
     kernel has one region per index space: row ops and elementwise work of one shape; or a `greta.matmul`, or two of the same A,
-    with the elementwise work, swiglu and rope on their results. Spaces that depend on the same kernels share a launch. Constants, broadcasts and cheap elementwise work
+    with the elementwise work, swiglu and rope on their results; or `greta.attention` with the elementwise work on its result. Spaces that depend on the same kernels share a launch. Constants, broadcasts and cheap elementwise work
     are repeated where they are used. Sets `greta.symbols` and `greta.shapes`, as `greta-annotate-shapes` does. An op that has no
     place in a kernel is an error.
 
