@@ -234,7 +234,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
 }
 
 /// Whether all that a cluster has beside an op that is alone is elementwise
-/// work behind its first result. What the op itself takes is in memory.
+/// work behind its first result. The op's own operands are in memory.
 bool Clusterer::holdsEpilogue(Operation *alone, int cluster) {
   if (!takesEpilogue(alone))
     return false;
@@ -267,7 +267,7 @@ bool Clusterer::holds(int cluster) {
   used.insert_range(yielded);
   if (candidate.ops.size() > 1 && !fits(used, /*parts=*/1))
     return false;
-  // What attention has beside its first result is not of the space.
+  // Attention's other results are not of the space.
   llvm::erase_if(yielded, [](Value value) {
     return isAlone(value.getDefiningOp()) &&
            cast<OpResult>(value).getResultNumber() > 0;

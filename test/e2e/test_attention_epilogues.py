@@ -17,7 +17,7 @@ CASES = [
     SplitEpilogue("causallengthsgatesumtokensfirst", "f16", 4, 4, 2, 1, 300, 64),
     SplitEpilogue("numberheadsboth", "f16", 2, 6, 2, 3, 200, 80),
 ]
-# What drivers compile quickly for a CPU.
+# Cases that drivers compile quickly for a CPU.
 SMALL = [
     Epilogue("causalgatesumtokensfirst", "f16", 2, 4, 2, 9, 20, 16),
     Epilogue("maskheadsnumberboth", "f16", 1, 2, 1, 9, 20, 16),

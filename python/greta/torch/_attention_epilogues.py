@@ -38,7 +38,7 @@ def _extent(trace: Trace, value: Value, dim: int) -> str:
 
 
 #
-# Where operands lie
+# Places of operands
 #
 
 

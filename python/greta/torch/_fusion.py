@@ -322,7 +322,7 @@ class _AttentionRegion(_Region):
         isPlain = query.dim() == 4 and not given.get("dropout_p") and not given.get("return_debug_mask") and query.dtype in NAMES and query.device.type == NAME
         isKnown = all(isinstance(one, int) for one in (query.shape[1], query.shape[3], value.shape[3]))
         isTaken = isPlain and isKnown and query.shape[3] == value.shape[3] and query.shape[3] % 8 == 0
-        # What gradients want beside the result, but not the numbers that there are none of.
+        # Gradients want the numbers 1, 6 and 7; there are none of the others.
         if not isTaken or len(self.results) != len(attention.users) or not {0} <= set(self.results) <= {0, 1, 6, 7}:
             raise Unfit
         self.given = given

@@ -76,7 +76,7 @@ func.func @by_token(%x: tensor<1x?x768xf16>) -> tensor<1x?x512xf16> {
 
 // -----
 
-// What only the work behind takes is computed there: a gate, a row, numbers of rows. The result itself, which somebody else wants, and one of another type are stored beside it.
+// Operands that the work behind alone takes are computed there: a gate, a row, numbers of rows. The result itself, which somebody else wants, and one of another type are stored beside it.
 // CHECK-LABEL: func.func @gated(
 // CHECK: %[[Y:.*]]:2 = greta.kernel(%arg2, %arg0, %arg1, %arg3, %arg4)
 // CHECK: %[[E:.*]] = math.exp
