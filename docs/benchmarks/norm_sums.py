@@ -9,6 +9,7 @@ columns, without rope). The kernels are the compiler's own behind greta-to-tile,
   product tail     and the norm by its last workgroup, which the estimate does not run: add the norm's time
   norm             of a row, with as many lanes as the product has; norm sums: by the sums
   next             the product behind the norm, which reads f16; next sums: which norms while it reads
+  product late     writes the row times the norm's weight in f16, and the sums; next late: reads that, and multiplies its result by the root
   cycles           of the compute units alone, as if memory had any bandwidth; us: of the launch
 --check runs both forms in the simulator with small sizes and compares what the second product writes.
 """
@@ -118,6 +119,29 @@ def with_sums(text, kernel):
     return more(text, kernel, [], [], f"tensor<1x{count}xf32>"), count
 
 
+def with_weighted(text, kernel):
+    """The text of the product with sums that also writes the row times the norm's weight in f16."""
+    store = re.search(r" *greta_tile.store (%\w+), (%arg\d+)(\[.*?\]) strides (\[.*?\]) bounds \[\] : tensor<(1x\d+(?:x1)+)xf32> -> <f32>\n", text)
+    _, row, _, at, strides, shape = (store[0], *store.groups())
+    lines = f"""    %weight = greta_tile.load %pg{at} strides {strides} bounds [] : <f32> -> tensor<{shape}xf32>
+    %product = arith.mulf {row}, %weight : tensor<{shape}xf32>
+    %half = arith.truncf %product : tensor<{shape}xf32> to tensor<{shape}xf16>
+    greta_tile.store %half, %ph{at} strides {strides} bounds [] : tensor<{shape}xf16> -> <f16>
+"""
+    text = text.replace(store[0], store[0] + lines)
+    # The launch's two results become three, and the weight its last argument.
+    text = text.replace(f"%sums: !greta_tile.ptr<f32>) attributes", "%sums: !greta_tile.ptr<f32>, %ph: !greta_tile.ptr<f16>) attributes")
+    text = re.sub(rf"(greta_tile.func @{kernel}_0\(.*?)(, {store[2]}: )", r"\1, %pg: !greta_tile.ptr<f32>\2", text)
+    width = re.search(r"-> \(tensor<1x(\d+)xf32>, tensor", text)[1]
+    launch = re.search(r"launch @.*?\((%arg[^)]*)\) shapes \[(#map\d+), (.*?)\] \{.*?\} : \((.*)\) -> \((.*)\)\n", text)
+    grown = launch[0].replace(f"({launch[1]})", f"({launch[1]}, %g)").replace(f"[{launch[2]}, {launch[3]}]", f"[{launch[2]}, {launch[3]}, {launch[2]}]")
+    grown = grown.replace(f"({launch[4]})", f"({launch[4]}, tensor<{width}xf32>)").replace(f"({launch[5]})", f"({launch[5]}, tensor<1x{width}xf16>)")
+    text = text.replace(launch[0], grown).replace("%0:2 = ", "%0:3 = ").replace("return %0#0, %0#1 :", "return %0#0, %0#1, %0#2 :")
+    text = text.replace(f"    return %0#0, %0#1, %0#2 : {launch[5]}", f"    return %0#0, %0#1, %0#2 : {launch[5]}, tensor<1x{width}xf16>")
+    signature = re.search(rf"func.func @{kernel}\((.*)\) -> \((.*?)\) attributes", text)
+    return text.replace(signature[0], f"func.func @{kernel}({signature[1]}, %g: tensor<{width}xf32>) -> ({signature[2]}, tensor<1x{width}xf16>) attributes")
+
+
 def root(count, width, rank=2):
     """Lines that make %root, the reciprocal of the root of the row's mean square, of `count` sums."""
     ones = "x".join(["1"] * rank)
@@ -150,6 +174,16 @@ def by_sums(text, kernel, width, count):
     text = text.replace("    %0 = greta_tile.program_id 0\n", "    %0 = greta_tile.program_id 0\n" + root(count, width, loads[0][5].count("x") + 1), 1)
     pointers = ("px", "f32"), ("pg", "f32"), ("psums", "f32")
     return more(text, kernel, pointers, (("x", f"tensor<1x{width}xf32>"), ("g", f"tensor<{width}xf32>"), ("sums", f"tensor<1x{count}xf32>")))
+
+
+def late_root(text, kernel, width, count):
+    """The text of the product behind the norm, which multiplies its sums by the root."""
+    sums = re.findall(r"(    (%\w+) = greta_tile.reshape %\w+ : tensor<\S+xf32> -> tensor<(1x\d+(?:x1)+)xf32>\n)", text)
+    for i, (line, name, shape) in enumerate(sums):
+        kind = f"tensor<{shape}xf32>"
+        text = text.replace(line, line.replace(f"{name} =", f"%sum{i} =") + f"    %r{i} = greta_tile.broadcast %root : tensor<{'x'.join('1' * (shape.count('x') + 1))}xf32> -> {kind}\n    {name} = arith.mulf %sum{i}, %r{i} : {kind}\n")
+    text = text.replace("    %0 = greta_tile.program_id 0\n", "    %0 = greta_tile.program_id 0\n" + root(count, width, sums[0][2].count("x") + 1), 1)
+    return more(text, kernel, [("psums", "f32")], [("sums", f"tensor<1x{count}xf32>")])
 
 
 def norm_by_sums(width, count, waves, size):
@@ -209,6 +243,8 @@ def forms(folder, chip, weights, name, width, depth, follower, columns):
     plain = block_program(folder, chip, second)
     yield "next", plain
     yield "next sums", by_sums(plain, follower, width, count)
+    yield "product late", with_weighted(summed, name)
+    yield "next late", late_root(plain, follower, width, count)
 
 
 def check(folder, chip, weights):
@@ -239,8 +275,11 @@ def check(folder, chip, weights):
     (of_sums,) = run(texts["norm sums"], row, g, sums, results=1)
     # The argument that the second product does not read any more stays.
     (got,) = run(texts["next sums"], normed * 0, *both, row, g, sums, results=1)
+    late_row, late_sums, weighted = run(texts["product late"], a, *w, x, g, results=3)
+    assert np.array_equal(row, late_row) and np.array_equal(sums, late_sums)
+    (late,) = run(texts["next late"], weighted, *both, sums, results=1)
     assert np.array_equal(row, same) and np.allclose(sums.sum(), (row.astype(np.float64) ** 2).sum(), rtol=1e-6)
-    for name, ours, theirs in (("norm sums", of_sums, normed), ("next sums", got, want)):
+    for name, ours, theirs in (("norm sums", of_sums, normed), ("next sums", got, want), ("next late", late, want)):
         off = np.abs(ours.astype(np.float64) - theirs).max() / np.abs(theirs).max()
         print(f"{chip} {weights} {name}: off by {off:.1e} of the largest", flush=True)
         assert off < 2e-3
