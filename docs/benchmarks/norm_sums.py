@@ -138,8 +138,8 @@ def with_weighted(text, kernel):
     grown = grown.replace(f"({launch[4]})", f"({launch[4]}, tensor<{width}xf32>)").replace(f"({launch[5]})", f"({launch[5]}, tensor<1x{width}xf16>)")
     text = text.replace(launch[0], grown).replace("%0:2 = ", "%0:3 = ").replace("return %0#0, %0#1 :", "return %0#0, %0#1, %0#2 :")
     text = text.replace(f"    return %0#0, %0#1, %0#2 : {launch[5]}", f"    return %0#0, %0#1, %0#2 : {launch[5]}, tensor<1x{width}xf16>")
-    signature = re.search(rf"func.func @{kernel}\((.*)\) -> \((.*?)\) attributes", text)
-    return text.replace(signature[0], f"func.func @{kernel}({signature[1]}, %g: tensor<{width}xf32>) -> ({signature[2]}, tensor<1x{width}xf16>) attributes")
+    signature = re.search(rf"func.func @{kernel}\((.*)\) -> \((.*?)\) {{", text)
+    return text.replace(signature[0], f"func.func @{kernel}({signature[1]}, %g: tensor<{width}xf32>) -> ({signature[2]}, tensor<1x{width}xf16>) {{")
 
 
 def root(count, width, rank=2):
