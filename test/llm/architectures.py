@@ -40,7 +40,7 @@ class Architecture:
     parallel: bool = False
     caps: tuple = (None, None)  # of scores and logits
     scales: dict = dataclasses.field(default_factory=dict)  # embedding, scores, residual, logits
-    fused: str = ""  # "gate", "qkv gate"
+    fused: str = ""  # "gate", "qkv gate"; "gguf-qkv": in GGUF files alone
     experts: int = 0
     used: int = 0  # by a token
     expert_hidden: int = 0  # where it is not the MLP's
@@ -111,6 +111,7 @@ OTHERS = {
     ),
     "phi3": Architecture("phi3", "phi3", window=9, fused="qkv gate"),
     "phi4-mini": Architecture("phi3", "phi3", tied=True, fused="qkv gate", rotated=0.75, rope=LONGROPE, fields={"original_max_position_embeddings": 16}),
+    "glm": Architecture("glm", "chatglm", bias=True, fused="gguf-qkv gate", rotated=0.5, neighbours=True),
     "glm4": Architecture("glm4", "glm4", bias=True, norms="both", fused="gate", rotated=0.5, neighbours=True, fields={"attention_bias": True}),
     "granite": Architecture(
         "granite", "granite", tied=True, scales={"embedding": 12.0, "scores": 0.1, "residual": 0.25, "logits": 1 / 8},

@@ -72,8 +72,9 @@ def hugging_face_name(name, a=None):
 
 def joined(a, weights, to_hugging_face):
     """Weights as files of the architecture have them: those that are one there are one below the other."""
-    parts = {"self_attn.qkv_proj" if to_hugging_face else "attn_qkv": ("attn_q", "attn_k", "attn_v")} if "qkv" in a.fused else {}
-    parts |= {"mlp.gate_up_proj" if to_hugging_face else "ffn_up": ("ffn_gate", "ffn_up")} if "gate" in a.fused else {}
+    words = a.fused.split()
+    parts = {"self_attn.qkv_proj" if to_hugging_face else "attn_qkv": ("attn_q", "attn_k", "attn_v")} if "qkv" in words or ("gguf-qkv" in words and not to_hugging_face) else {}
+    parts |= {"mlp.gate_up_proj" if to_hugging_face else "ffn_up": ("ffn_gate", "ffn_up")} if "gate" in words else {}
     fused = {name for some in parts.values() for name in some}
     result = {}
     for name, w in weights.items():
@@ -139,8 +140,10 @@ def taken_apart(a, weights):
             result[f"blk.{i}.ffn_norm.weight"] = result.pop(f"blk.{i}.post_attention_norm.weight")
         if "qkv" in a.fused:
             queries, keys = a.heads * a.head_size, a.key_heads * a.head_size
-            parts = np.split(result.pop(f"blk.{i}.attn_qkv.weight"), [queries, queries + keys])
-            result |= {f"blk.{i}.attn_{name}.weight": part for name, part in zip("qkv", parts)}
+            for kind in ("weight", "bias"):
+                if f"blk.{i}.attn_qkv.{kind}" in result:
+                    parts = np.split(result.pop(f"blk.{i}.attn_qkv.{kind}"), [queries, queries + keys])
+                    result |= {f"blk.{i}.attn_{name}.{kind}": part for name, part in zip("qkv", parts)}
         if "gate" in a.fused:
             result[f"blk.{i}.ffn_gate.weight"], result[f"blk.{i}.ffn_up.weight"] = np.split(result[f"blk.{i}.ffn_up.weight"], 2)
     return result

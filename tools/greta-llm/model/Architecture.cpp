@@ -138,6 +138,16 @@ static const Architecture architectures[] = {
         .hasNames("self_attn.qkv_proj=attn_qkv mlp.gate_up_proj=ffn_gate_up")
         .hasGgufNames("ffn_up=ffn_gate_up")
         .assumes(R"({"original_max_position_embeddings": 4096})"),
+    // GGUF files that were converted from the first form of the model have
+    // queries, keys and values in one.
+    Architecture("glm", "chatglm",
+                 NormsBefore | FusedQkv | FusedGate | PartialRope |
+                     PairsInFiles)
+        .asksForBiases("attention_bias", qkv)
+        .hasNames("mlp.gate_up_proj=ffn_gate_up")
+        .hasGgufNames("ffn_up=ffn_gate_up")
+        .assumes(R"({"partial_rotary_factor": 0.5, "attention_bias": true,
+          "head_dim": 128})"),
     Architecture("glm4", "glm4",
                  NormsBefore | NormsAfter | FusedGate | PartialRope |
                      PairsInFiles)

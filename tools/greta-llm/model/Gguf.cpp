@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 namespace greta::llm {
 namespace {
@@ -347,13 +348,19 @@ void readOtherFiles(Model &model, const Head &first, int64_t count) {
          " tensors; its files have " + std::to_string(model.weights.size()));
 }
 
-// Biases are those that the file has, of those that the architecture may have.
+// Biases are those that the file has, of those that the architecture may have;
+// of queries, keys and values it may have one for all.
 void readBiases(Model &model) {
   const Architecture &a = *model.config.architecture;
+  auto has = [&](const std::string &name) {
+    return model.weights.count(Model::inLayer(0, name + "_bias")) != 0;
+  };
+  std::set<std::string> ofOne;
+  if (a.has(FusedQkv) && has("attn_qkv"))
+    ofOne = {"attn_q", "attn_k", "attn_v"};
   for (const char *list : {a.biases, a.askedBiases})
     for (const std::string &name : wordsOf(list))
-      if (list == a.biases ||
-          model.weights.count(Model::inLayer(0, name + "_bias")))
+      if (list == a.biases || has(name) || ofOne.count(name))
         model.config.biases.insert(name);
 }
 
