@@ -560,6 +560,8 @@ GRETA_API greta_status greta_comm_info(greta_comm *comm, char **json);
 /* Ends it on all ranks: collectives under way and every later call are
  * GRETA_ERROR_PEER_LOST. */
 GRETA_API greta_status greta_comm_abort(greta_comm *comm);
+/* The same, and what all ranks are told has the reason. */
+GRETA_API greta_status greta_comm_fail(greta_comm *comm, const char *reason);
 
 /* `to` and `from` may be the same place in all_reduce and broadcast; the
  * smaller one may be this rank's part of the larger in all_gather and

@@ -261,6 +261,9 @@ public:
                               transfers.size()));
   }
   void abort() { check(greta_comm_abort(get())); }
+  void fail(const std::string &reason) {
+    check(greta_comm_fail(get(), reason.c_str()));
+  }
   std::string info() const {
     return detail::text([&](char **s) { return greta_comm_info(get(), s); });
   }

@@ -162,8 +162,8 @@ def test_killed_while_it_generates(package, killed):
     processes[killed].communicate()
 
 
-def test_the_first_of_three_says_which_was_killed(tmp_path):
-    """The others may hear of it first, and end the devices' communicator."""
+def test_the_others_of_three_say_which_was_killed(tmp_path):
+    """Whoever hears of it first ends the devices' communicator, and tells why."""
     a = models.as_in_gguf(dataclasses.replace(ARCHITECTURES["llama2"], layers=3))
     model, package = tmp_path / "m.gguf", tmp_path / "m.greta"
     models.write_gguf(model, a, models.random_weights(a), "f16")
@@ -173,9 +173,9 @@ def test_the_first_of_three_says_which_was_killed(tmp_path):
     processes = [start(*command, f"--rank={rank}") for rank in range(3)]
     assert any("pp8" in line for line in iter(processes[0].stdout.readline, ""))
     processes[2].kill()
-    status, _, errors = ended(processes[0], LIMIT)
-    assert status == 1 and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1 and "rank 2 is gone" in errors, errors
-    assert ended(processes[1], LIMIT)[0] == 1
+    for process in processes[:2]:
+        status, _, errors = ended(process, LIMIT)
+        assert status == 1 and errors.startswith("greta-llm: error: ") and errors.count("\n") == 1 and "rank 2 is gone" in errors, errors
     processes[2].communicate()
 
 

@@ -139,7 +139,7 @@ public:
   // Rows that a step of the first `count` places computes.
   int64_t rowsOf(int64_t count) const;
   // Ends what it computes with others, on all of them.
-  void abort();
+  void abort(const std::string &why);
   // Says whether several devices compute the model. Behind an error of one they
   // are not in step any more, so it is the end of all.
   bool isShared() const { return options.count > 1; }

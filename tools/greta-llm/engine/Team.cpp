@@ -111,7 +111,7 @@ void ThreadFollower::run(const std::function<std::unique_ptr<Engine>()> &make) {
   } catch (const std::exception &problem) {
     team->fail(problem.what());
     if (engine)
-      engine->abort();
+      engine->abort(problem.what());
   }
 }
 
@@ -219,7 +219,7 @@ Call Ranks::receive() {
 }
 
 RankFollowers::RankFollowers(std::shared_ptr<Ranks> ranks,
-                             std::function<void()> lost)
+                             std::function<void(const std::string &)> lost)
     : ranks(std::move(ranks)), lost(std::move(lost)),
       thread([this] { run(); }) {}
 
@@ -239,20 +239,26 @@ void RankFollowers::run() {
     ranks->send(last);
   } catch (const std::exception &problem) {
     ranks->fail(problem.what());
-    lost();
+    lost(problem.what());
   }
 }
 
 int Engine::lead(const std::function<int()> &work) {
   // An error is known where the device is waited for, too, and the others may
-  // have told theirs, and ended the communicator, before.
+  // have told theirs, and ended the communicator, before. Others are told the
+  // cause while the engine is there.
   try {
     if (!options.number)
       return work();
     follow();
     return 0;
   } catch (const greta::Error &problem) {
-    throw greta::Error(problem.status(), causeOf(problem).c_str());
+    std::string cause = causeOf(problem);
+    abort(cause);
+    throw greta::Error(problem.status(), cause.c_str());
+  } catch (const std::exception &problem) {
+    abort(problem.what());
+    throw;
   }
 }
 
@@ -260,14 +266,9 @@ int Engine::lead(const std::function<int()> &work) {
 // another fails.
 void Engine::follow() {
   auto &ranks = static_cast<Ranks &>(*options.team);
-  try {
-    for (Call call = ranks.receive(); call.kind != Call::Last;
-         call = ranks.receive())
-      take(call);
-  } catch (...) {
-    abort();
-    throw;
-  }
+  for (Call call = ranks.receive(); call.kind != Call::Last;
+       call = ranks.receive())
+    take(call);
 }
 
 //===----------------------------------------------------------------------===//
@@ -374,20 +375,20 @@ void Engine::join() {
   if (!options.meet.empty() && options.number == 0)
     others.push_back(std::make_unique<RankFollowers>(
         std::static_pointer_cast<Ranks>(options.team),
-        [this] { comm->abort(); }));
+        [this](const std::string &why) { comm->fail(why); }));
 }
 
 // After an error the others would wait for what does not come.
 Engine::~Engine() {
   if (std::uncaught_exceptions())
-    abort();
+    abort("it has ended with an error");
 }
 
-void Engine::abort() {
+void Engine::abort(const std::string &why) {
   if (options.team)
-    options.team->abort();
+    options.team->abort(why);
   if (comm)
-    comm->abort();
+    comm->fail(why);
 }
 
 // A rank that has heard of a lost one may have ended the communicator of the

@@ -40,8 +40,8 @@ public:
   virtual std::vector<Member> meet(size_t number, const Member &member) = 0;
   // Says where the communicator of their sums is made.
   virtual void place(greta_comm_options &options) const = 0;
-  // Engines of other processes are told that there is no more.
-  virtual void abort() {}
+  // Engines of other processes are told that there is no more, and why.
+  virtual void abort(const std::string &why) { (void)why; }
   void fail(const std::string &why);
   // Why one has failed; "" if none has, and none does for so long.
   std::string failure(std::chrono::milliseconds patience = {});
@@ -81,7 +81,7 @@ public:
   void place(greta_comm_options &options) const override {
     options.address = address.c_str();
   }
-  void abort() override { comm->abort(); }
+  void abort(const std::string &why) override { comm->fail(why); }
 
   // Rank 0 sends calls, the others receive them. One thread at a time.
   void send(const Call &call);
@@ -141,11 +141,12 @@ private:
   std::thread thread;
 };
 
-// Tells the other processes, also that this one is there; `lost` is called when
-// one of them is gone.
+// Tells the other processes, also that this one is there; `lost` is called with
+// the reason when one of them is gone.
 class RankFollowers : public Follower {
 public:
-  RankFollowers(std::shared_ptr<Ranks> ranks, std::function<void()> lost);
+  RankFollowers(std::shared_ptr<Ranks> ranks,
+                std::function<void(const std::string &)> lost);
   ~RankFollowers() override;
   void add(std::shared_ptr<const Call> call) override {
     calls.add(std::move(call));
@@ -155,7 +156,7 @@ private:
   void run();
 
   std::shared_ptr<Ranks> ranks;
-  std::function<void()> lost;
+  std::function<void(const std::string &)> lost;
   Calls calls;
   std::thread thread;
 };

@@ -148,7 +148,7 @@ void Scheduler::run() {
 
 /// For good: nothing that this process asks for will be done.
 void Scheduler::lose(const std::string &problem) {
-  engine.abort();
+  engine.abort(problem);
   std::lock_guard<std::mutex> lock(mutex);
   isEnding = true;
   why = "the device is lost: " + problem;
