@@ -1,6 +1,7 @@
 // Multiples.cpp: the multiples of a number, `multipleOf` of a JSON schema, by
-// their digits. In: the schema, with bounds if it has some. Out: an expression
-// of the texts that JSON has for them, without exponents, of up to 15 digits.
+// their digits; whole numbers are those of 1. In: the schema, with bounds if it
+// has some, or the bounds. Out: an expression of the texts that JSON has for
+// them, without exponents, of up to 15 digits.
 //
 // Multiples of a / 10^k have k digits behind the point, whose last zeros may be
 // left out. So digits are those of a multiple of a, and a rule is for so many
@@ -19,6 +20,7 @@
 #include <map>
 #include <numeric>
 #include <stdexcept>
+#include <tuple>
 
 namespace greta::llm {
 namespace {
@@ -55,7 +57,18 @@ public:
   Multiples(GrammarBuilder &builder, int64_t factor, size_t places)
       : b(builder), a(factor), k(places) {}
 
-  /// Multiples from `from` to `to`, which are not negative.
+  /// Multiples from `least` to `most`.
+  Expression between(int64_t least, int64_t most) {
+    std::vector<Expression> ways;
+    if (least < 0)
+      add(std::max<int64_t>(1, -most), -least, "-", ways);
+    if (most >= 0)
+      add(std::max<int64_t>(0, least), most, "", ways);
+    return b.choice(std::move(ways));
+  }
+
+private:
+  /// From `from` to `to`, which are not negative.
   void add(int64_t from, int64_t to, const char *sign,
            std::vector<Expression> &ways) {
     for (size_t size = k + 1; size <= mostMultipleDigits; ++size) {
@@ -72,8 +85,6 @@ public:
                                                         /*isHigh=*/true)}));
     }
   }
-
-private:
   int64_t modulus(size_t left) const {
     return a / std::gcd(a, powerOfTen(left));
   }
@@ -99,6 +110,10 @@ private:
 
   /// So many digits, whatever they are, behind some with a remainder.
   Expression free(size_t left, int64_t remainder) {
+    if (a == 1 && k == 0) {
+      auto n = static_cast<int64_t>(left);
+      return b.repeat(digits({{'0', '9'}}), n, n);
+    }
     remainder %= modulus(left);
     auto [it, isNew] = rules.try_emplace({left, remainder}, -1);
     if (!isNew)
@@ -122,23 +137,29 @@ private:
 
   /// Digits from number `at` on, behind those of the bounds.
   Expression bound(size_t at, int64_t remainder, bool isLow, bool isHigh) {
+    // Zeros bound nothing from below, and nines nothing from above.
+    isLow = isLow && low.find_first_not_of('0', at) != low.npos;
+    isHigh = isHigh && high.find_first_not_of('9', at) != high.npos;
     size_t left = low.size() - at;
     if (!isLow && !isHigh)
       return free(left, remainder);
-    if (!left)
-      return remainder ? b.choice({}) : b.empty();
     auto from = static_cast<uint32_t>(isLow ? low[at] : '0'),
          to = static_cast<uint32_t>(isHigh ? high[at] : '9');
-    std::vector<Expression> ways;
+    // By the remainder and the bounds behind them.
+    std::map<std::tuple<int64_t, bool, bool>, CharacterRanges> next;
     for (uint32_t digit = from; digit <= to; ++digit) {
       int64_t one = (remainder * 10 + (digit - '0')) % a;
       if (canEnd(left - 1, one))
-        ways.push_back(b.sequence({digits({{digit, digit}}),
-                                   bound(at + 1, one, isLow && digit == from,
-                                         isHigh && digit == to)}));
+        next[{one, isLow && digit == from, isHigh && digit == to}].push_back(
+            {digit, digit});
     }
-    bool isZero = !isLow || low.find_first_not_of('0', at) == std::string::npos;
-    return ended(left, isZero && mayEnd(left, remainder), std::move(ways));
+    std::vector<Expression> ways;
+    for (const auto &[how, ranges] : next) {
+      auto [one, staysLow, staysHigh] = how;
+      ways.push_back(b.sequence(
+          {digits(ranges), bound(at + 1, one, staysLow, staysHigh)}));
+    }
+    return ended(left, !isLow && mayEnd(left, remainder), std::move(ways));
   }
 
   GrammarBuilder &b;
@@ -172,13 +193,11 @@ Expression addMultiple(GrammarBuilder &b, const OrderedJson &schema,
   };
   int64_t least = std::max(nearest(low, true), -beyondNumbers + 1),
           most = std::min(nearest(high, false), beyondNumbers - 1);
-  Multiples multiples(b, a, places);
-  std::vector<Expression> ways;
-  if (least < 0)
-    multiples.add(std::max<int64_t>(1, -most), -least, "-", ways);
-  if (most >= 0)
-    multiples.add(std::max<int64_t>(0, least), most, "", ways);
-  return b.choice(std::move(ways));
+  return Multiples(b, a, places).between(least, most);
+}
+
+Expression integersBetween(GrammarBuilder &b, int64_t least, int64_t most) {
+  return Multiples(b, 1, 0).between(least, most);
 }
 
 } // namespace greta::llm
