@@ -1,10 +1,13 @@
-// SchemaTest.cpp: multiples of numbers, and objects whose names or number of
-// members a JSON schema bounds. Multiples are compared with arithmetic.
+// SchemaTest.cpp: multiples of numbers, objects whose names or number of
+// members a JSON schema bounds, and several schemas that a value has to fit.
+// Multiples are compared with arithmetic, and objects with what schemas say.
 #include "GrammarHelpers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
+#include <regex>
 
 using namespace greta::llm;
 
@@ -210,10 +213,18 @@ TEST(Schema, NamesOfMembers) {
        "'propertyNames' of a JSON schema is supported for texts"},
       {R"({"properties": {"a": {}}, "propertyNames": {"maxLength": 2}})",
        "'propertyNames' beside 'properties'"},
-      {R"({"patternProperties": {"a": {}, "b": {}}})",
-       "'patternProperties' of a JSON schema is supported for one pattern"},
-      {R"({"patternProperties": {"a": {}}, "properties": {"b": {}}})",
-       "'patternProperties' of a JSON schema is supported for one pattern"},
+      {R"({"patternProperties": {"a": {}, "b": {}, "c": {}, "d": {}, "e": {}}})",
+       "'patternProperties' of a JSON schema is supported for up to 4"},
+      {R"({"patternProperties": {}})",
+       "'patternProperties' of a JSON schema is supported for up to 4"},
+      {R"({"patternProperties": {"a": {}}, "propertyNames": {}})",
+       "'patternProperties' of a JSON schema is supported for up to 4"},
+      {R"({"patternProperties": {"a": {}}, "properties": {"\"": {}}})",
+       "whose name needs escapes"},
+      {R"({"patternProperties": {"a.{7}$": {}}, "properties": {"b": {}}})",
+       "patterns with too many states"},
+      {R"({"patternProperties": {"(": {}}, "properties": {"b": {}}})",
+       "'pattern': it is no regular expression"},
       {R"({"properties": {"a": {}}, "required": ["a"],
            "propertyNames": {"const": "b"}})",
        "no text fits it"}};
@@ -221,6 +232,243 @@ TEST(Schema, NamesOfMembers) {
     std::string why = refusal([text = text] { schema(text); });
     EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
   }
+}
+
+TEST(Schema, PatternsOfNames) {
+  // A state for each letter, and for what is beside it.
+  auto ofLetters = [](size_t count, char letter) {
+    return "\"^" + std::string(count, letter) + "\": {}";
+  };
+  std::string large = R"({"patternProperties": {)" + ofLetters(310, 'a') +
+                      R"(}, "additionalProperties": {}})",
+              four = R"({"patternProperties": {)" + ofLetters(28, 'a');
+  EXPECT_NE(refusal([&] { schema(large.c_str()); }).find("more than 300 rules"),
+            std::string::npos);
+  for (char letter : {'b', 'c', 'd'})
+    four += ", " + ofLetters(28, letter);
+  four += R"(}, "additionalProperties": {}})";
+  EXPECT_TRUE(fits(schema(four.c_str()), R"({"aa": 1})"));
+  expectTexts({
+      {R"({"patternProperties": {"^x": {"type": "boolean"}},
+           "additionalProperties": {"type": "integer"}})",
+       {"{}", R"({"x": true, "ax": 1})", R"({"a": 1, "xx": false, "": 2})",
+        R"({"ä": 3})"},
+       {R"({"x": 1})", R"({"a": true})", R"({"\u0078": 1})"}},
+      {R"({"properties": {"xa": {"maximum": 9}, "b": {"type": "null"}},
+           "patternProperties": {"^x": {"type": "integer", "minimum": 5}},
+           "required": ["xa"]})",
+       {R"({"xa": 5})", R"({"xa": 9, "b": null, "xb": 50})"},
+       {R"({"xa": 4})", R"({"xa": 10})", R"({"xa": 5, "c": 1})",
+        R"({"xa": 5, "xb": 1})", R"({"xa": 5, "xb": 7, "xa": 7})"}},
+      {R"({"patternProperties": {"a": {"minimum": 3}, "b": {"maximum": 5}},
+           "additionalProperties": false})",
+       {R"({"a": 9, "b": 0})", R"({"ab": 4})", R"({"cba": 3})"},
+       {R"({"ab": 2})", R"({"ba": 6})", R"({"c": 4})"}},
+      // A pattern that fits no name of characters that stand for themselves.
+      {R"({"patternProperties": {"^\"$": {"type": "null"}},
+           "additionalProperties": {"type": "integer"}})",
+       {R"({"a": 1})"},
+       {R"({"\"": null})", R"({"\"": 1})"}},
+      {R"({"patternProperties": {"": false}, "additionalProperties": {}})",
+       {"{}"},
+       {R"({"a": 1})"}},
+  });
+}
+
+TEST(Schema, AllOf) {
+  expectTexts({
+      {R"({"allOf": [{"type": "number"}, {"minimum": 2, "maximum": 9}],
+           "exclusiveMaximum": 5})",
+       {"2", "4.9"},
+       {"1", "5", "9"}},
+      {R"({"allOf": [{"type": "number", "multipleOf": 4}, {"type":
+           ["integer", "string"], "multipleOf": 6}]})",
+       {"0", "12", "-24"},
+       {"4", "6", "12.0", "\"a\""}},
+      {R"({"allOf": [{"$ref": "#/$defs/named"}, {"properties": {"age":
+           {"type": "integer"}}, "required": ["age", "name"]}], "title": "x",
+           "$defs": {"named": {"type": "object", "properties": {"name":
+           {"type": "string"}}}}})",
+       {R"({"name": "a", "age": 3})"},
+       {R"({"name": "a"})", R"({"age": 3})", R"({"name": 1, "age": 3})"}},
+      // A member of both, one that the other does not allow, and its others.
+      {R"({"allOf": [{"properties": {"a": {"minimum": 3}, "b": {"type":
+           "null"}}}, {"properties": {"a": {"maximum": 5}},
+           "additionalProperties": false}]})",
+       {"{}", R"({"a": 3})", R"({"a": 5})"},
+       {R"({"a": 2})", R"({"a": 6})", R"({"a": 4, "b": null})"}},
+      {R"({"allOf": [{"properties": {"a": {"type": "integer"}}},
+           {"additionalProperties": {"type": ["integer", "null"],
+           "minimum": 5}}]})",
+       {R"({"a": 5})", R"({"a": 7, "x": null})", R"({"x": 9})"},
+       {R"({"a": null})", R"({"a": 4})", R"({"x": 4})"}},
+      {R"({"allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]},
+           {"oneOf": [{"type": "integer", "minimum": 3}, {"type": "string", "maxLength": 1}]}]})",
+       {"3", R"("a")"},
+       {"2", R"("ab")", "null"}},
+      {R"({"allOf": [{"enum": ["a", {"b": 1, "c": 2}, 3]}, {"const": 3}]})",
+       {"3"},
+       {R"("a")"}},
+      {R"({"allOf": [{"enum": [{"b": 1, "c": 2}, 1, null]}, {"type":
+           ["object", "null"]}, {"enum": [{"c": 2, "b": 1}, null, 1]}]})",
+       {R"({"b":1,"c":2})", "null"},
+       {"1"}},
+      {R"({"allOf": [{"items": {"minimum": 2}, "minItems": 1}, {"items":
+           {"maximum": 4}, "maxItems": 2}, true]})",
+       {"[2]", "[3, 4]"},
+       {"[]", "[1]", "[5]", "[2, 2, 2]"}},
+      // It calls itself by members.
+      {R"({"$ref": "#/$defs/tree", "$defs": {"tree": {"allOf": [{"type":
+           "object", "properties": {"n": {"type": "integer"}}}, {"properties":
+           {"sub": {"$ref": "#/$defs/tree"}}, "required": ["n"]}]}}})",
+       {R"({"n": 1})", R"({"n": 1, "sub": {"n": 2}})"},
+       {R"({"sub": {"n": 2}})", R"({"n": 1, "sub": {}})"}},
+      {R"({"allOf": [{"patternProperties": {"^x": {"minimum": 3}}},
+           {"patternProperties": {"^x": {"maximum": 5}, "y": {"type":
+           "integer"}}}]})",
+       {R"({"xa": 3, "ay": 9})", R"({"xy": 5})"},
+       {R"({"xa": 2})", R"({"xy": 6})"}},
+      {R"({"properties": {"a": {"allOf": [{"type": "integer"}, {"type":
+           "string"}]}}})",
+       {"{}"},
+       {R"({"a": 1})"}},
+  });
+  const std::pair<const char *, const char *> refused[] = {
+      {R"({"allOf": [{"type": "integer"}, {"type": "null"}]})", "no text fits"},
+      {R"({"allOf": [{"enum": [1]}, {"enum": [2]}]})", "no text fits"},
+      {R"({"allOf": [{"minimum": 3}, {"maximum": 2}]})", "no integer fits"},
+      {R"({"allOf": [{"pattern": "a"}, {"pattern": "b"}]})",
+       "'allOf' of JSON schemas with different 'pattern' is not supported"},
+      {R"({"allOf": [{"not": {}}, {"type": "null"}]})",
+       "'not' of a JSON schema is not supported"},
+      {R"({"allOf": [{"prefixItems": [{}]}, {"items": {}}]})",
+       "of which one has 'prefixItems' and another 'items'"},
+      {R"({"allOf": [{"patternProperties": {"a": {}}},
+           {"additionalProperties": false}]})",
+       "of which one has 'patternProperties' and another "
+       "'additionalProperties'"},
+      {R"({"allOf": [{"minimum": "a"}, {"minimum": 2}]})",
+       "'minimum' has to be a number"},
+      {R"({"allOf": [{"required": 1}, {"required": []}]})",
+       "'allOf' of JSON schemas with different 'required'"},
+      {R"({"allOf": [{"properties": 1}, {"type": "object"}]})",
+       "'properties' has to be an object"},
+      {R"({"allOf": [{"$ref": "#"}, {"minimum": 1}]})",
+       "'allOf' of JSON schemas is nested too deep, or contains itself"},
+      {R"({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties":
+           {"a": {"type": "object"}}}]})",
+       "'allOf' of JSON schemas is nested too deep, or contains itself"},
+      {R"({"allOf": [{"anyOf": 1}, {"type": "null"}]})",
+       "'anyOf' has to be a list"}};
+  for (auto [text, says] : refused) {
+    std::string why = refusal([text = text] { schema(text); });
+    EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
+  }
+}
+
+/// What the keywords of the next test say.
+bool isValid(const nlohmann::json &schema, const nlohmann::json &value) {
+  if (schema.is_boolean())
+    return schema;
+  if (schema.contains("type") && !value.is_number_integer())
+    return false;
+  if (value.is_number() && (value < schema.value("minimum", -99) ||
+                            value > schema.value("maximum", 99)))
+    return false;
+  for (const auto &one : schema.value("allOf", nlohmann::json::array()))
+    if (!isValid(one, value))
+      return false;
+  if (!value.is_object())
+    return true;
+  for (const auto &name : schema.value("required", nlohmann::json::array()))
+    if (!value.contains(name))
+      return false;
+  const auto none = nlohmann::json::object();
+  const auto listed = schema.value("properties", none),
+             patterns = schema.value("patternProperties", none);
+  const nlohmann::json others =
+      schema.value("additionalProperties", nlohmann::json(true));
+  for (const auto &[name, member] : value.items()) {
+    bool isOther = !listed.contains(name);
+    if (!isOther && !isValid(listed[name], member))
+      return false;
+    for (const auto &[pattern, kind] : patterns.items())
+      if (std::regex_search(name, std::regex(pattern))) {
+        isOther = false;
+        if (!isValid(kind, member))
+          return false;
+      }
+    if (isOther && !isValid(others, member))
+      return false;
+  }
+  return true;
+}
+
+TEST(Schema, ObjectsAreThoseOfTheirRules) {
+  using Json = nlohmann::ordered_json;
+  std::mt19937 random(5);
+  auto below = [&](uint32_t end) { return random() % end; };
+  const std::string names[] = {"a", "b", "ab", "xa", "c"},
+                    patterns[] = {"a", "^x", "b$", "^.$"};
+  auto number = [&]() -> Json {
+    if (below(6) == 0)
+      return below(2) == 1;
+    return {
+        {"type", "integer"}, {"minimum", below(4)}, {"maximum", 4 + below(4)}};
+  };
+  auto part = [&](bool says) {
+    Json made = Json::object();
+    for (uint32_t i = below(3); i; --i)
+      made["properties"][names[below(5)]] = number();
+    if (made.contains("properties") && below(2))
+      made["required"] = {made["properties"].begin().key()};
+    for (uint32_t i = below(3); i; --i)
+      made["patternProperties"][patterns[below(4)]] = number();
+    if (says)
+      made["additionalProperties"] = number();
+    return made;
+  };
+  int compared = 0, allowed = 0;
+  for (int turn = 0; turn < 300; ++turn) {
+    Json made = part(true);
+    made["minProperties"] = 0; // an object, whatever is left out
+    if (turn % 2)
+      made = {{"allOf", {made, part(below(2) == 1)}}};
+    std::optional<Grammar> grammar;
+    std::string why = refusal([&] { grammar = schema(made.dump().c_str()); });
+    if (!grammar) {
+      EXPECT_TRUE(why == "no text fits it" ||
+                  why.find("'allOf' of JSON schemas of which one has") !=
+                      why.npos)
+          << made << ": " << why;
+      continue;
+    }
+    for (int i = 0; i < 12; ++i) {
+      std::vector<std::string> some;
+      for (uint32_t count = below(4); some.size() < count;)
+        if (const std::string &name = names[below(5)];
+            std::find(some.begin(), some.end(), name) == some.end())
+          some.push_back(name);
+      std::sort(some.begin(), some.end());
+      Json value = Json::object();
+      for (const std::string &name : some)
+        value[name] = below(8);
+      // Listed members come first, in their order.
+      bool fitsOne = false;
+      do {
+        Json ordered = Json::object();
+        for (const std::string &name : some)
+          ordered[name] = value[name];
+        fitsOne = fitsOne || fits(*grammar, ordered.dump());
+      } while (std::next_permutation(some.begin(), some.end()));
+      bool is = isValid(nlohmann::json(made), nlohmann::json(value));
+      EXPECT_EQ(fitsOne, is) << made << ": " << value;
+      ++compared;
+      allowed += is;
+    }
+  }
+  EXPECT_GT(compared, 1500);
+  EXPECT_GT(allowed, 300);
 }
 
 } // namespace

@@ -36,8 +36,12 @@ GrammarBuilder::Expression GrammarBuilder::byteRange(unsigned first,
   std::bitset<256> bytes;
   for (unsigned byte = first; byte <= last; ++byte)
     bytes.set(byte);
+  return this->bytes(bytes);
+}
+
+GrammarBuilder::Expression GrammarBuilder::bytes(const std::bitset<256> &set) {
   Part part{What::Set, {}};
-  part.which = setOf(bytes);
+  part.which = setOf(set);
   return add(std::move(part));
 }
 

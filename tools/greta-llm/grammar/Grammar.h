@@ -47,6 +47,7 @@ public:
 
   Expression empty() { return sequence({}); }
   Expression literal(const std::string &bytes);
+  Expression bytes(const std::bitset<256> &set);
   // One character of these, as UTF-8. There are no surrogates.
   Expression characters(const CharacterRanges &ranges);
   Expression sequence(std::vector<Expression> parts);
@@ -95,7 +96,7 @@ Grammar grammarOfSchema(const nlohmann::ordered_json &schema);
 // Any JSON object, or any value.
 Grammar grammarOfJson(bool isObject);
 
-// Whole numbers as JSON has them.
+// Whole numbers of up to 15 digits, as JSON has them.
 GrammarBuilder::Expression integersBetween(GrammarBuilder &builder,
                                            int64_t least, int64_t most);
 

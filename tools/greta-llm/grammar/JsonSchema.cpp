@@ -131,11 +131,32 @@ Expression Schema::reference(const std::string &pointer) {
   return b.call(it->second);
 }
 
+/// A schema with `allOf`: one alone is that, others are brought together.
+Expression Schema::ofAll(const OrderedJson &schema) {
+  const OrderedJson &some = schema["allOf"];
+  bool isAlone =
+      some.is_array() && some.size() == 1 &&
+      std::all_of(schema.items().begin(), schema.items().end(),
+                  [](const auto &one) {
+                    return one.key() == "allOf" || isAnnotation(one.key());
+                  });
+  if (isAlone)
+    return of(some[0]);
+  if (depthOfAll == deepestAllOf)
+    wrong("'allOf' of JSON schemas is nested too deep, or contains itself");
+  ++depthOfAll;
+  Expression one = of(all.merged(schema));
+  --depthOfAll;
+  return one;
+}
+
 Expression Schema::of(const OrderedJson &schema) {
   if (schema.is_boolean())
     return schema.get<bool>() ? anyValue() : b.choice({});
   if (!schema.is_object())
     wrong("a JSON schema has to be an object");
+  if (schema.contains("allOf"))
+    return ofAll(schema);
   // One of these stands alone, but for a type, which the values have.
   const char *whole = nullptr;
   std::string inferred, first;
@@ -144,7 +165,7 @@ Expression Schema::of(const OrderedJson &schema) {
     if (isAnnotation(key) || key == "type")
       continue;
     bool stands = key == "$ref" || key == "enum" || key == "const" ||
-                  key == "anyOf" || key == "oneOf" || key == "allOf";
+                  key == "anyOf" || key == "oneOf";
     auto it = typeOf.find(key);
     if (!stands && it == typeOf.end())
       wrong("'" + key.substr(0, 60) + "' of a JSON schema is not supported");
@@ -156,8 +177,7 @@ Expression Schema::of(const OrderedJson &schema) {
               : key == "enum"  ? "enum"
               : key == "const" ? "const"
               : key == "anyOf" ? "anyOf"
-              : key == "oneOf" ? "oneOf"
-                               : "allOf";
+                               : "oneOf";
     else if (inferred.empty() || (inferred == "integer" && key == "multipleOf"))
       inferred = it->second;
     first = key;
@@ -178,8 +198,6 @@ Expression Schema::of(const OrderedJson &schema) {
       return reference(textOf(value, "$ref"));
     if (!value.is_array() || value.empty())
       wrong("'" + name + "' has to be a list");
-    if (name == "allOf" && value.size() > 1)
-      wrong("'allOf' of several JSON schemas is not supported");
     std::vector<Expression> ways;
     for (const OrderedJson &one : value)
       ways.push_back(of(one));

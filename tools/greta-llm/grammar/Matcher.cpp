@@ -60,7 +60,12 @@ size_t Matcher::HashOfWays::operator()(const std::vector<Way> &ways) const {
 
 Matcher::Matcher(std::shared_ptr<const Grammar> given,
                  const SortedVocabulary &vocabulary)
-    : grammar(std::move(given)), vocabulary(&vocabulary), credit(mostCredit) {
+    : Matcher(std::move(given)) {
+  this->vocabulary = &vocabulary;
+}
+
+Matcher::Matcher(std::shared_ptr<const Grammar> given)
+    : grammar(std::move(given)), credit(mostCredit) {
   state = stateOf(
       {{grammar->entries[static_cast<size_t>(grammar->root)], nowhere}});
 }

@@ -50,6 +50,17 @@ public:
   Matcher(std::shared_ptr<const Grammar> grammar,
           const SortedVocabulary &vocabulary);
 
+  // Without a vocabulary, and without masks.
+  explicit Matcher(std::shared_ptr<const Grammar> grammar);
+
+  // As an automaton: the state at hand, the one behind a byte (-1: there is
+  // none), and whether a text may end there. Numbers stay until the next mask.
+  int32_t here() const { return state; }
+  int32_t behind(int32_t from, unsigned char byte) { return step(from, byte); }
+  bool mayEndAt(int32_t at) const {
+    return states[static_cast<size_t>(at)]->mayEnd;
+  }
+
   // The tokens that may come next, as words of 32 bits. `ends` are there where
   // the text may end. They are there until the next mask.
   const std::vector<uint32_t> &mask(const std::vector<int32_t> &ends);
@@ -65,7 +76,7 @@ public:
   // Goes on behind these bytes; false where they do not fit. A token that the
   // mask allows takes no work.
   bool take(const std::string &bytes);
-  bool mayEnd() const { return states[static_cast<size_t>(state)]->mayEnd; }
+  bool mayEnd() const { return mayEndAt(state); }
   // Nothing else can follow.
   bool isOver() const {
     return states[static_cast<size_t>(state)]->ways.empty();
@@ -96,7 +107,7 @@ private:
   Way moved(Way way, Matcher &old);
 
   std::shared_ptr<const Grammar> grammar;
-  const SortedVocabulary *vocabulary;
+  const SortedVocabulary *vocabulary = nullptr;
   std::vector<Frame> frames;
   std::unordered_map<uint64_t, int32_t> frameNumbers; // by node and frame below
   std::vector<std::unique_ptr<State>> states;

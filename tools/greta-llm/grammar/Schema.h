@@ -4,7 +4,9 @@
 #ifndef GRETA_LLM_SCHEMA_H
 #define GRETA_LLM_SCHEMA_H
 
+#include "grammar/AllOf.h"
 #include "grammar/Grammar.h"
+#include "grammar/PatternNames.h"
 #include "model/Json.h"
 
 #include <map>
@@ -55,6 +57,7 @@ public:
 
 private:
   Expression of(const OrderedJson &schema);
+  Expression ofAll(const OrderedJson &schema);
   Expression ofType(const std::string &type, const OrderedJson &schema);
   static std::vector<OrderedJson> valuesOfType(const OrderedJson &values,
                                                const OrderedJson &type);
@@ -65,9 +68,11 @@ private:
   Expression ofObject(const OrderedJson &schema);
   const OrderedJson &behindLinks(const OrderedJson &schema);
   std::vector<ObjectMember> membersOf(const OrderedJson &schema,
-                                      const std::set<std::string> *allowed);
+                                      const std::set<std::string> *allowed,
+                                      PatternNames *patterns);
   Expression othersOf(const OrderedJson &schema,
                       const std::set<std::string> *allowed);
+  Expression othersByPatterns(const OrderedJson &schema, PatternNames &names);
   Expression reference(const std::string &pointer);
 
   Expression w() { return b.call(space); }
@@ -130,6 +135,8 @@ private:
   const OrderedJson &root;
   const int32_t space;
   const Expression hex;
+  AllOf all{root};
+  int depthOfAll = 0; // of schemas with allOf in others
   int32_t valueRule = -1, objectRule = -1, characterRule = -1;
   std::map<std::string, int32_t> references;
   std::vector<std::pair<int32_t, const OrderedJson *>> pending;

@@ -12,7 +12,7 @@ namespace greta::llm {
 using Expression = GrammarBuilder::Expression;
 
 static const OrderedJson nothing = OrderedJson::object(),
-                         nobody = OrderedJson::array();
+                         nobody = OrderedJson::array(), no = false;
 constexpr size_t mostProperties = 256;
 
 static const OrderedJson &partOf(const OrderedJson &schema, const char *key,
@@ -20,10 +20,35 @@ static const OrderedJson &partOf(const OrderedJson &schema, const char *key,
   return schema.contains(key) ? schema[key] : otherwise;
 }
 
+/// The patterns of an object's names; none where there is one alone, beside
+/// which no name may be.
+static std::optional<PatternNames> patternsOf(const OrderedJson &schema) {
+  constexpr size_t mostPatterns = 4;
+  if (!schema.contains("patternProperties"))
+    return std::nullopt;
+  const OrderedJson &patterns = schema["patternProperties"],
+                    &properties = partOf(schema, "properties", nothing),
+                    &others = partOf(schema, "additionalProperties", no);
+  if (!patterns.is_object() || patterns.empty() ||
+      patterns.size() > mostPatterns || schema.contains("propertyNames"))
+    Schema::wrong("'patternProperties' of a JSON schema is supported for up to "
+                  "4 patterns without 'propertyNames'");
+  if (patterns.size() == 1 && properties.empty() && others == false)
+    return std::nullopt;
+  std::vector<std::string> texts, names;
+  for (const auto &[pattern, kind] : patterns.items())
+    texts.push_back(pattern);
+  for (const auto &[name, kind] : properties.items())
+    names.push_back(name);
+  return PatternNames(texts, names);
+}
+
 /// The listed members of an object. `allowed`: a schema of names lists these.
+/// `patterns`: what they match has to fit their schemas, too.
 std::vector<ObjectMember>
 Schema::membersOf(const OrderedJson &schema,
-                  const std::set<std::string> *allowed) {
+                  const std::set<std::string> *allowed,
+                  PatternNames *patterns) {
   const OrderedJson &properties = partOf(schema, "properties", nothing),
                     &required = partOf(schema, "required", nobody);
   if (!properties.is_object() || !required.is_array())
@@ -41,10 +66,46 @@ Schema::membersOf(const OrderedJson &schema,
     int32_t rule = b.newRule();
     std::string text = dumped(name);
     bool may = !allowed || allowed->count(text) != 0;
-    b.define(rule, may ? pair(b.literal(text), of(value)) : b.choice({}));
+    OrderedJson fits = OrderedJson::array({value});
+    for (size_t i = 0; patterns && i < patterns->patterns(); ++i)
+      if (patterns->matches(i, name))
+        fits.push_back(*std::next(schema["patternProperties"].begin(),
+                                  static_cast<std::ptrdiff_t>(i)));
+    b.define(rule,
+             !may ? b.choice({})
+                  : pair(b.literal(text),
+                         fits.size() == 1 ? of(value) : of({{"allOf", fits}})));
     members.push_back({b.call(rule), needed.count(name) != 0});
   }
   return members;
+}
+
+/// A member beside the listed ones, by the patterns that its name matches.
+Expression Schema::othersByPatterns(const OrderedJson &schema,
+                                    PatternNames &names) {
+  const OrderedJson &patterns = schema["patternProperties"];
+  std::vector<Expression> ways;
+  for (uint32_t some = 0; some < 1u << names.patterns(); ++some) {
+    std::vector<bool> which;
+    OrderedJson fits = OrderedJson::array();
+    for (const OrderedJson &kind : patterns) {
+      which.push_back(some >> which.size() & 1);
+      if (which.back())
+        fits.push_back(kind);
+    }
+    if (!some)
+      fits.push_back(partOf(schema, "additionalProperties", no));
+    if (std::find(fits.begin(), fits.end(), false) != fits.end())
+      continue;
+    std::optional<Expression> name = names.named(b, which);
+    if (!name)
+      continue;
+    int32_t rule = b.newRule();
+    b.define(rule,
+             of(fits.size() == 1 ? fits[0] : OrderedJson{{"allOf", fits}}));
+    ways.push_back(pair(quoted(*name), b.call(rule)));
+  }
+  return b.choice(std::move(ways));
 }
 
 /// A member beside the listed ones.
@@ -60,10 +121,6 @@ Expression Schema::othersOf(const OrderedJson &schema,
   Expression key;
   if (schema.contains("patternProperties")) {
     const OrderedJson &patterns = schema["patternProperties"];
-    if (!patterns.is_object() || patterns.size() != 1 || !names.empty() ||
-        schema.contains("propertyNames"))
-      wrong("'patternProperties' of a JSON schema is supported for one pattern "
-            "without 'properties' and 'propertyNames'");
     key = quoted(addPattern(b, patterns.begin().key(), character()));
     kind = &patterns.begin().value();
   } else if (allowed) {
@@ -127,7 +184,9 @@ Expression Schema::ofObject(const OrderedJson &schema) {
     }
   }
   const auto *names = allowed ? &*allowed : nullptr;
-  std::vector<ObjectMember> members = membersOf(schema, names);
+  std::optional<PatternNames> patterns = patternsOf(schema);
+  std::vector<ObjectMember> members =
+      membersOf(schema, names, patterns ? &*patterns : nullptr);
   bool isNone = least == 0 && std::none_of(members.begin(), members.end(),
                                            [](const ObjectMember &member) {
                                              return member.isNeeded;
@@ -136,7 +195,8 @@ Expression Schema::ofObject(const OrderedJson &schema) {
     return b.sequence({b.literal("{"), w(), b.literal("}")});
   std::optional<Expression> others;
   if (isOpen)
-    others = othersOf(schema, names);
+    others = patterns ? othersByPatterns(schema, *patterns)
+                      : othersOf(schema, names);
   int32_t rule = b.newRule();
   b.define(rule,
            objectMembers(b, members, others, b.sequence({b.literal(","), w()}),
