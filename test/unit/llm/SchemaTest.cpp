@@ -366,7 +366,7 @@ TEST(Schema, AllOf) {
   }
 }
 
-/// What the keywords of the next test say.
+/// Whether the keywords of the next test allow a value.
 bool isValid(const nlohmann::json &schema, const nlohmann::json &value) {
   if (schema.is_boolean())
     return schema;

@@ -23,7 +23,7 @@ OrderedJson together(const OrderedJson &a, const OrderedJson &b) {
   return a == b ? a : OrderedJson{{"allOf", OrderedJson::array({a, b})}};
 }
 
-/// What a member that another schema lists has to fit beside.
+/// A member fits what the other schema says of names that it does not list.
 OrderedJson limited(const OrderedJson &member, const OrderedJson &other) {
   return other.contains("additionalProperties")
              ? together(member, other["additionalProperties"])
@@ -84,7 +84,7 @@ bool isBound(const std::string &key) {
   return false;
 }
 
-/// What both say by one keyword.
+/// A keyword says what both say by it.
 OrderedJson bothSay(const std::string &key, const OrderedJson &a,
                     const OrderedJson &b) {
   if (a == b)

@@ -30,7 +30,7 @@ public:
 private:
   void join();
 
-  // What the automata's states at a place lead to, and which of them may end.
+  // A place has a state of each automaton: which may end, and what follows.
   struct Joined {
     std::vector<bool> ends;
     std::vector<std::pair<size_t, std::bitset<256>>> next;
