@@ -9,6 +9,7 @@ columns, without rope). The kernels are the compiler's own behind greta-to-tile,
   product tail     and the norm by its last workgroup, which the estimate does not run: add the norm's time
   norm             of a row, with as many lanes as the product has; norm sums: by the sums
   next             the product behind the norm, which reads f16; next sums: which norms while it reads
+  next scaled      reads f16 of which each eight numbers have a factor of their own, and multiplies by that and the root, which it waits for
   product late     writes the row times the norm's weight in f16, and the sums; next late: reads that, and multiplies its result by the root
   cycles           of the compute units alone, as if memory had any bandwidth; us: of the launch
 --check runs both forms in the simulator with small sizes and compares what the second product writes.
@@ -176,6 +177,23 @@ def by_sums(text, kernel, width, count):
     return more(text, kernel, pointers, (("x", f"tensor<1x{width}xf32>"), ("g", f"tensor<{width}xf32>"), ("sums", f"tensor<1x{count}xf32>")))
 
 
+def by_scales(text, kernel, width, count):
+    """The text of the product behind the norm, which multiplies each eight numbers that it loads by a factor and the root."""
+    loads = re.findall(r"(    (%\w+) = greta_tile.load (%arg\d+)(\[.*?\]) strides \[(.*?)\] bounds \[\] : <f16> -> tensor<(1x1x\d+x.*?8)xf16>\n)", text)
+    for i, (line, name, _, at, strides, shape) in enumerate(loads):
+        eighths = ", ".join(str(int(stride) // 8) for stride in strides.split(", "))
+        few, whole = f"{shape[:-1]}1", f"tensor<{shape}xf16>"
+        text = text.replace(line, f"""{line.replace(f"{name} =", f"%h{i} =")}    %f{i} = greta_tile.load %pf{at} strides [{eighths}] bounds [] : <f32> -> tensor<{few}xf32>
+    %r{i} = greta_tile.broadcast %root : tensor<{'x'.join('1' * (shape.count('x') + 1))}xf32> -> tensor<{few}xf32>
+    %m{i} = arith.mulf %f{i}, %r{i} : tensor<{few}xf32>
+    %t{i} = arith.truncf %m{i} : tensor<{few}xf32> to tensor<{few}xf16>
+    %b{i} = greta_tile.broadcast %t{i} : tensor<{few}xf16> -> {whole}
+    {name} = arith.mulf %h{i}, %b{i} : {whole}
+""")
+    text = text.replace("    %0 = greta_tile.program_id 0\n", "    %0 = greta_tile.program_id 0\n" + root(count, width, loads[0][5].count("x") + 1), 1)
+    return more(text, kernel, (("pf", "f32"), ("psums", "f32")), (("factors", f"tensor<1x{width // 8}xf32>"), ("sums", f"tensor<1x{count}xf32>")))
+
+
 def late_root(text, kernel, width, count):
     """The text of the product behind the norm, which multiplies its sums by the root."""
     sums = re.findall(r"(    (%\w+) = greta_tile.reshape %\w+ : tensor<\S+xf32> -> tensor<(1x\d+(?:x1)+)xf32>\n)", text)
@@ -245,6 +263,7 @@ def forms(folder, chip, weights, name, width, depth, follower, columns):
     yield "next sums", by_sums(plain, follower, width, count)
     yield "product late", with_weighted(summed, name)
     yield "next late", late_root(plain, follower, width, count)
+    yield "next scaled", by_scales(plain, follower, width, count)
 
 
 def check(folder, chip, weights):
@@ -277,9 +296,12 @@ def check(folder, chip, weights):
     (got,) = run(texts["next sums"], normed * 0, *both, row, g, sums, results=1)
     late_row, late_sums, weighted = run(texts["product late"], a, *w, x, g, results=3)
     assert np.array_equal(row, late_row) and np.array_equal(sums, late_sums)
+    largest = np.abs(row * g).reshape(-1, 8).max(1)
+    factors = 2.0 ** np.ceil(np.log2(largest)).astype(np.float32)[None]
+    (scaled,) = run(texts["next scaled"], (row * g / np.repeat(factors, 8, axis=1)).astype(np.float16), *both, factors, sums, results=1)
     (late,) = run(texts["next late"], weighted, *both, sums, results=1)
     assert np.array_equal(row, same) and np.allclose(sums.sum(), (row.astype(np.float64) ** 2).sum(), rtol=1e-6)
-    for name, ours, theirs in (("norm sums", of_sums, normed), ("next sums", got, want), ("next late", late, want)):
+    for name, ours, theirs in (("norm sums", of_sums, normed), ("next sums", got, want), ("next late", late, want), ("next scaled", scaled, want)):
         off = np.abs(ours.astype(np.float64) - theirs).max() / np.abs(theirs).max()
         print(f"{chip} {weights} {name}: off by {off:.1e} of the largest", flush=True)
         assert off < 2e-3
