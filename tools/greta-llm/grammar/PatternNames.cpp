@@ -92,7 +92,7 @@ std::optional<Expression> PatternNames::named(GrammarBuilder &b,
     join();
   std::vector<bool> ends = which;
   ends.push_back(true); // it is not listed
-  // Those from which such a name is reached, each from behind.
+  // The places from which such a name is reached, each from behind.
   std::vector<std::vector<size_t>> before(states.size());
   std::vector<int32_t> rules(states.size(), -1);
   std::vector<size_t> open;
