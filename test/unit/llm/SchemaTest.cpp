@@ -244,6 +244,14 @@ TEST(Schema, PatternsOfNames) {
               four = R"({"patternProperties": {)" + ofLetters(28, 'a');
   EXPECT_NE(refusal([&] { schema(large.c_str()); }).find("more than 300 rules"),
             std::string::npos);
+  // Each object takes its part of the work, also where no name is left.
+  std::string many = R"({"properties": {)";
+  for (int i = 0; i < 250; ++i)
+    many += (i ? ", \"" : "\"") + std::to_string(i) +
+            R"(": {"patternProperties": {"": false, "a.{2}$": {}},
+                   "additionalProperties": {}})";
+  EXPECT_NE(refusal([&] { schema((many + "}}").c_str()); }).find("too long"),
+            std::string::npos);
   for (char letter : {'b', 'c', 'd'})
     four += ", " + ofLetters(28, letter);
   four += R"(}, "additionalProperties": {}})";

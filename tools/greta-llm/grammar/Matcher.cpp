@@ -8,13 +8,12 @@
 namespace greta::llm {
 
 namespace {
-constexpr int32_t deepestStack = 128;     // frames on another
-constexpr size_t mostWays = 2048;         // of a state
-constexpr size_t mostStates = 16384;      // that one mask or text may need
-constexpr size_t keptStates = 2048;       // from one token to the next
-constexpr size_t keptMasks = 32;          //
-constexpr int64_t mostCredit = 1'000'000; // nodes that one mask may look at
-constexpr int64_t creditOfText = 50'000;  // and that each token adds
+constexpr int32_t deepestStack = 128;    // frames on another
+constexpr size_t mostWays = 2048;        // of a state
+constexpr size_t mostStates = 16384;     // that one mask or text may need
+constexpr size_t keptStates = 2048;      // from one token to the next
+constexpr size_t keptMasks = 32;         //
+constexpr int64_t creditOfText = 50'000; // nodes that each token adds
 // For masks behind guesses, all together: it is not the text's.
 constexpr int64_t creditOfGuesses = 50'000;
 constexpr int64_t bytesOfNode = 32; // that are walked in the time of a node
@@ -64,8 +63,8 @@ Matcher::Matcher(std::shared_ptr<const Grammar> given,
   this->vocabulary = &vocabulary;
 }
 
-Matcher::Matcher(std::shared_ptr<const Grammar> given)
-    : grammar(std::move(given)), credit(mostCredit) {
+Matcher::Matcher(std::shared_ptr<const Grammar> given, int64_t credit)
+    : grammar(std::move(given)), credit(credit) {
   state = stateOf(
       {{grammar->entries[static_cast<size_t>(grammar->root)], nowhere}});
 }
@@ -272,7 +271,7 @@ bool Matcher::follow(const std::string &bytes) {
 }
 
 bool Matcher::take(const std::string &bytes) {
-  credit = std::min(credit + creditOfText, mostCredit);
+  credit = std::min(credit + creditOfText, wholeCredit);
   return follow(bytes);
 }
 

@@ -50,8 +50,10 @@ public:
   Matcher(std::shared_ptr<const Grammar> grammar,
           const SortedVocabulary &vocabulary);
 
-  // Without a vocabulary, and without masks.
-  explicit Matcher(std::shared_ptr<const Grammar> grammar);
+  // Without a vocabulary, and without masks. `credit`: nodes to look at.
+  explicit Matcher(std::shared_ptr<const Grammar> grammar,
+                   int64_t credit = wholeCredit);
+  int64_t creditLeft() const { return credit; }
 
   // As an automaton: the state at hand, the one behind a byte (-1: there is
   // none), and whether a text may end there. Numbers stay until the next mask.
@@ -83,6 +85,7 @@ public:
   }
 
 private:
+  static constexpr int64_t wholeCredit = 1'000'000; // that a mask may take
   static constexpr int32_t unknown = -2, nowhere = -1;
   // A node of kind Bytes, and the frame that it returns to; -1: none.
   using Way = std::pair<int32_t, int32_t>;

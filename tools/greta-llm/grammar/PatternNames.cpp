@@ -10,15 +10,19 @@ namespace greta::llm {
 using Expression = GrammarBuilder::Expression;
 
 constexpr size_t mostNameStates = 300;
+constexpr int64_t nodesOfOne = 10'000; // to read the patterns of an object
 
 PatternNames::PatternNames(const std::vector<std::string> &patterns,
-                           const std::vector<std::string> &listed) {
+                           const std::vector<std::string> &listed,
+                           int64_t &work)
+    : work(work) {
+  charge(nodesOfOne);
   auto add = [&](auto expression) {
     GrammarBuilder builder;
     int32_t root = builder.newRule();
     builder.define(root, expression(builder));
-    automata.emplace_back(
-        std::make_shared<const Grammar>(builder.finish(root)));
+    automata.emplace_back(std::make_shared<const Grammar>(builder.finish(root)),
+                          this->work);
   };
   for (const std::string &pattern : patterns)
     add([&](GrammarBuilder &b) {
@@ -27,6 +31,14 @@ PatternNames::PatternNames(const std::vector<std::string> &patterns,
                        b.literal("\\")});
     });
   add([&](GrammarBuilder &b) { return otherNames(b, listed); });
+}
+
+/// The work of all objects of a schema has an end.
+void PatternNames::charge(int64_t nodes) {
+  work -= nodes;
+  if (work < 0)
+    throw std::runtime_error("'patternProperties' of a JSON schema, all "
+                             "together, take too long");
 }
 
 bool PatternNames::matches(size_t pattern, const std::string &name) {
@@ -64,7 +76,14 @@ void PatternNames::join() {
   for (Matcher &automaton : automata)
     begin.push_back(automaton.here());
   numberOf(begin);
+  auto left = [&] {
+    int64_t sum = 0;
+    for (const Matcher &automaton : automata)
+      sum += automaton.creditLeft();
+    return sum;
+  };
   for (size_t at = 0; at < all.size(); ++at) {
+    int64_t before = left();
     std::map<States, std::bitset<256>> next;
     for (unsigned byte = 0; byte < 256; ++byte) {
       States to;
@@ -83,6 +102,7 @@ void PatternNames::join() {
     for (const auto &[to, bytes] : next)
       joined.next.emplace_back(numberOf(to), bytes);
     states.push_back(std::move(joined));
+    charge(before - left() + 256);
   }
 }
 

@@ -18,8 +18,9 @@ namespace greta::llm {
 
 class PatternNames {
 public:
+  // `work`: what this and others may cost, in nodes that are looked at.
   PatternNames(const std::vector<std::string> &patterns,
-               const std::vector<std::string> &listed);
+               const std::vector<std::string> &listed, int64_t &work);
 
   size_t patterns() const { return automata.size() - 1; }
   bool matches(size_t pattern, const std::string &name);
@@ -29,12 +30,14 @@ public:
 
 private:
   void join();
+  void charge(int64_t nodes);
 
   // A place has a state of each automaton: which may end, and what follows.
   struct Joined {
     std::vector<bool> ends;
     std::vector<std::pair<size_t, std::bitset<256>>> next;
   };
+  int64_t &work;
   std::vector<Matcher> automata; // the last one is of the other names
   std::vector<Joined> states;    // the first one is where names begin
 };

@@ -22,7 +22,8 @@ static const OrderedJson &partOf(const OrderedJson &schema, const char *key,
 
 /// The patterns of an object's names; none where there is one alone, beside
 /// which no name may be.
-static std::optional<PatternNames> patternsOf(const OrderedJson &schema) {
+static std::optional<PatternNames> patternsOf(const OrderedJson &schema,
+                                              int64_t &work) {
   constexpr size_t mostPatterns = 4;
   if (!schema.contains("patternProperties"))
     return std::nullopt;
@@ -40,7 +41,7 @@ static std::optional<PatternNames> patternsOf(const OrderedJson &schema) {
     texts.push_back(pattern);
   for (const auto &[name, kind] : properties.items())
     names.push_back(name);
-  return PatternNames(texts, names);
+  return PatternNames(texts, names, work);
 }
 
 /// The listed members of an object. `allowed`: a schema of names lists these.
@@ -184,7 +185,7 @@ Expression Schema::ofObject(const OrderedJson &schema) {
     }
   }
   const auto *names = allowed ? &*allowed : nullptr;
-  std::optional<PatternNames> patterns = patternsOf(schema);
+  std::optional<PatternNames> patterns = patternsOf(schema, workOfNames);
   std::vector<ObjectMember> members =
       membersOf(schema, names, patterns ? &*patterns : nullptr);
   bool isNone = least == 0 && std::none_of(members.begin(), members.end(),
