@@ -8,7 +8,7 @@
 //     counted by how many one-wave workgroups run at once, layouts read with an
 //     iota kernel
 //   RADV: Mesa 25.0.7, radv_physical_device.c, and its null device
-//   ANV: Mesa 25.0.7, src/intel/dev and src/intel/vulkan; nobody ran this row
+//   ANV: Mesa 25.0.7, src/intel/dev and src/intel/vulkan; nobody ran these rows
 //   executed: what RADV makes of the runtime's layout probe
 //     (runtime/src/vulkan/ProbeModule.cpp), run in the simulator: of 25.0.7 for
 //     gfx1103, of 26.1.6 for gfx1100 and gfx1201; no such GPU was at hand
@@ -114,6 +114,15 @@ static const MatrixInstruction matrixXe2[] = {
     ofXe2(16, "f16", "f32"), ofXe2(16, "f16", "f16"), ofXe2(16, "bf16", "f32"),
     ofXe2(32, "i8", "i32")};
 
+// Xe-HPG: half as wide, without bf16. Cycles of one of a core's sixteen matrix
+// units, from the A770's 262 trillion operations a second of i8.
+static MatrixInstruction ofXeHpg(unsigned k, StringRef in, StringRef acc) {
+  return {"coopmat", 8, 8, k, 1, in, in, acc, 16, {}, {}, {}};
+}
+static const MatrixInstruction matrixXeHpg[] = {ofXeHpg(16, "f16", "f32"),
+                                                ofXeHpg(16, "f16", "f16"),
+                                                ofXeHpg(32, "i8", "i32")};
+
 //===----------------------------------------------------------------------===//
 // Features and capabilities
 //===----------------------------------------------------------------------===//
@@ -171,6 +180,7 @@ static constexpr StringRef subgroupCapabilities[] = {
 
 static constexpr StringRef namesNvidia[] = {"vulkan:h200"};
 static constexpr StringRef namesIntel[] = {"vulkan:xe2", "vulkan:b580"};
+static constexpr StringRef namesXeHpg[] = {"vulkan:xehpg", "vulkan:a770"};
 static constexpr StringRef namesWave64[] = {"vulkan:amd64"};
 static constexpr StringRef namesLavapipe[] = {"vulkan:llvmpipe"};
 
@@ -334,6 +344,9 @@ static const TargetRow families[] = {
     family("vulkan:intel", namesIntel, 16, 1024, 49152, 131072,
            {128, 1024, 128}, {20, 8, 8, 2670, 456}, matrixXe2,
            "Arc B580: Intel's product page; ANV", tilesOfDriver()),
+    family("vulkan:intel-xehpg", namesXeHpg, 8, 1024, 65536, 131072,
+           {128, 1024, 128}, {32, 16, 8, 2100, 560}, matrixXeHpg,
+           "Arc A770: Intel's product page; ANV", tilesOfDriver()),
     family("vulkan:wave64", namesWave64, 64, 1024, 32768, 65536, {256, 512, 8},
            {64, 4, 8, 1500, 500}, {},
            "GCN and CDNA through Vulkan: RADV, the row gfx90a",

@@ -4,6 +4,19 @@
 // RUN: greta-translate --greta-to-package --targets=vulkan:xe2 %s -o %t.greta
 // RUN: greta-run %t.greta --inspect | FileCheck %s
 // RUN: %if coopmat-lavapipe %{ %python %root/test/validate_spirv.py %t.greta %}
+// RUN: greta-translate --greta-to-package --targets=vulkan:a770 %s -o %t.hpg.greta
+// RUN: greta-run %t.hpg.greta --inspect | FileCheck %s --check-prefix=HPG
+// RUN: %if coopmat-lavapipe %{ %python %root/test/validate_spirv.py %t.hpg.greta %}
+
+// Xe-HPG: half the columns and half the lanes, and no matrices of bf16.
+// HPG: half(
+// HPG-NEXT: vulkan-intel-xehpg-coopmat: {{.*}}"k":16,"m":8,"n":8,"result":"f32"}]{{.*}}"subgroup_size":8
+// HPG: brain(
+// HPG-NEXT: vulkan-intel-xehpg: {{.*}}"subgroup_size":8
+// HPG: attention(
+// HPG-NEXT: vulkan-intel-xehpg: {{.*}}"subgroup_size":8
+// HPG: norm(
+// HPG-NEXT: vulkan-intel-xehpg: {{.*}}"subgroup_size":8
 
 // CHECK-LABEL: half(
 // CHECK-NEXT: vulkan-intel-coopmat: {{.*}}"coopmat":[{"a":"f16","b":"f16","c":"f32","k":16,"m":8,"n":16,"result":"f32"}]

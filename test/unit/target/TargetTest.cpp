@@ -52,6 +52,7 @@ TEST(Target, Aliases) {
   EXPECT_EQ(row("gfx942").linkGBs, 64u);
   EXPECT_EQ(row("gfx1100").linkGBs, 0u);
   EXPECT_EQ(row("vulkan:b580").name, "vulkan:intel");
+  EXPECT_EQ(row("vulkan:a770").name, "vulkan:intel-xehpg");
 }
 
 TEST(Target, ListsExpandVulkanOnce) {
