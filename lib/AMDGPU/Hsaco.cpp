@@ -429,13 +429,17 @@ static bool isFaster(const KernelStats &stats, const KernelStats &other) {
 }
 
 /// Replaces an object that spills by one in another order of instructions that
-/// is faster. Returns the order.
+/// is faster. Returns the order. Where more is spilled than a lane has
+/// registers, LLVM takes many times as long for each order, and which one is
+/// faster is not told by scratch memory (docs/experiments/schedules.md).
 static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
                          const TargetRow &row, const CompileOptions &options) {
   // The usual order serves where another cannot be compiled.
   ScopedDiagnosticHandler silence(kernel.getContext(),
                                   [](Diagnostic &) { return success(); });
   StringRef taken;
+  if (object.stats->vgprSpills > row.vgprs.perWave)
+    return taken;
   for (StringRef scheduling : schedulings) {
     if (!object.stats->scratchBytes)
       break;
