@@ -253,6 +253,75 @@ static bool multipliesFewRows(const LoopBody &body,
   return true;
 }
 
+namespace {
+struct Way {
+  int64_t stages;
+  bool isDirect; // loads go straight to shared memory
+};
+} // namespace
+
+/// Returns the tile with those of the stages and slices that take the fewest
+/// cycles. Among equals it takes the one in slices, of which one is multiplied
+/// while the next is read, 16 bytes of a lane at a time: half a block, or less
+/// where that leaves too few registers to what else the loop has. A single
+/// stage, which is filled under the dots of its last slice, has four slices, or
+/// a whole block where these are too short. Loads go through registers. With
+/// `spared` the registers that the model spares are taken where nothing else
+/// fits.
+static std::optional<Tile> fastest(Tile tile, ArrayRef<Way> ways,
+                                   const Problem &problem, const Limits &limits,
+                                   bool spared) {
+  const TargetRow &row = limits.row;
+  const MatrixInstruction &mi = *tile.instruction;
+  Limits roomy(row, /*useMatrix=*/true, /*tuning=*/nullptr,
+               /*spareRegisters=*/row.vgprs.perWave / 4);
+  TileModel model(problem, limits), modelOfRoomy(problem, roomy);
+  const int64_t inLane = problem.bytes << mi.aLayout.reg.size();
+  auto preference = [&](const Tile &tile) {
+    bool isRoomy = !modelOfRoomy.whyNot(tile);
+    bool isWhole = tile.slice == tile.k;
+    bool isNarrow = inLane * tile.slice / mi.k < 16;
+    if (tile.stages == 1)
+      return std::tuple(isNarrow, 4 * tile.slice > tile.k, !isWhole,
+                        -tile.slice, tile.direct);
+    return std::tuple(isWhole, isNarrow, !isRoomy,
+                      isRoomy ? -tile.slice : tile.slice, tile.direct);
+  };
+  SmallVector<std::pair<Tile, double>> fitting;
+  for (bool asked : {false, true}) {
+    if (!fitting.empty() || (asked && !spared))
+      break;
+    for (tile.slice = mi.k; tile.slice <= tile.k; tile.slice *= 2)
+      for (auto [stages, isDirect] : ways) {
+        tile.stages = stages;
+        tile.direct = isDirect;
+        if (!model.whyNot(tile, asked))
+          fitting.push_back({tile, model.cycles(tile)});
+      }
+  }
+  if (fitting.empty())
+    return std::nullopt;
+  // The rows' coefficients say how far their fits are from the simulator.
+  constexpr double error = 0.05;
+  double least = llvm::min_element(fitting, llvm::less_second())->second;
+  llvm::erase_if(
+      fitting, [&](auto &entry) { return entry.second * (1 - error) > least; });
+  return llvm::min_element(fitting,
+                           [&](const auto &x, const auto &y) {
+                             return preference(x.first) < preference(y.first);
+                           })
+      ->first;
+}
+
+/// Whether a tile's stages leave so few waves on a SIMD that they do not hide
+/// each other's waits, and one stage has room for twice as many.
+static bool isOfFew(const TileModel &model, const Tile &tile,
+                    const Tile &single) {
+  constexpr double few = 2;
+  return model.wavesPerSimd(tile) <= few &&
+         model.wavesPerSimd(single) >= 2 * model.wavesPerSimd(tile);
+}
+
 /// The schedule of a loop by the model, of so many stages, 0: of any number;
 /// null: none fits.
 static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
@@ -295,56 +364,28 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   for (const LoadedOperand &operand : body.operands)
     bytes += operand.type.getNumElements() * problem.bytes;
   Limits limits(row, /*useMatrix=*/true);
-  Limits roomy(row, /*useMatrix=*/true, /*tuning=*/nullptr,
-               /*spareRegisters=*/row.vgprs.perWave / 4);
   TileModel model(problem, limits);
   bool direct = batch == 1 && isLoadedDirectly(body) && model.directBytes();
-  // Takes the one in slices among equals, of which one is multiplied while the
-  // next is read, 16 bytes of a lane at a time: half a block, or less where
-  // that leaves too few registers to what else the loop has. Loads go through
-  // registers.
-  const int64_t inLane = problem.bytes << mi->aLayout.reg.size();
-  auto preference = [&](const Tile &tile) {
-    bool isRoomy = !TileModel(problem, roomy).whyNot(tile);
-    bool isWhole = tile.slice == tile.k;
-    bool isNarrow = inLane * tile.slice / mi->k < 16;
-    return std::tuple(isWhole, isNarrow, !isRoomy,
-                      isRoomy ? -tile.slice : tile.slice, tile.direct);
-  };
-  SmallVector<std::pair<Tile, double>> fitting;
   // Registers that the model spares are taken where nothing else fits, but for
   // sums of an iteration beside those that are carried.
   bool isScaled = problem.sums > int64_t(body.chains.size());
   const int64_t usual = row.tiles.stages;
-  SmallVector<std::pair<int64_t, bool>> ways; // stages; direct loads
+  SmallVector<Way> ways;
   if (stages)
     ways = {{stages, true}, {stages, false}};
   else
     ways = {{usual, true}, {usual, false}, {usual + 1, true}};
-  for (bool asked : {false, true}) {
-    if (!fitting.empty() || (asked && isScaled))
-      break;
-    for (tile.slice = mi->k; tile.slice <= tile.k; tile.slice *= 2)
-      for (auto [number, isDirect] : ways) {
-        tile.stages = number;
-        tile.direct = isDirect;
-        if ((direct || !isDirect) && tile.stages * bytes <= room &&
-            !model.whyNot(tile, asked))
-          fitting.push_back({tile, model.cycles(tile)});
-      }
-  }
-  if (fitting.empty())
+  llvm::erase_if(ways, [&](Way way) {
+    return (way.isDirect && !direct) || way.stages * bytes > room;
+  });
+  std::optional<Tile> best = fastest(tile, ways, problem, limits, !isScaled);
+  if (!best)
     return {};
-  // The rows' coefficients say how far their fits are from the simulator.
-  constexpr double error = 0.05;
-  double least = llvm::min_element(fitting, llvm::less_second())->second;
-  llvm::erase_if(
-      fitting, [&](auto &entry) { return entry.second * (1 - error) > least; });
-  const auto &[best, cycles] =
-      *llvm::min_element(fitting, [&](const auto &x, const auto &y) {
-        return preference(x.first) < preference(y.first);
-      });
-  return pipelineOf(loop.getContext(), problem, best, limits);
+  if (!stages && !best->direct && body.dots.size() == 1)
+    if (auto single = fastest(tile, Way{1, false}, problem, limits, false))
+      if (isOfFew(model, *best, *single))
+        best = single;
+  return pipelineOf(loop.getContext(), problem, *best, limits);
 }
 
 namespace {

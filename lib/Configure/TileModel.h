@@ -25,6 +25,10 @@ public:
   double cycles(const Tile &tile) const;
   /// Bytes that a lane can load straight to shared memory at a time; 0: none.
   int64_t directBytes() const;
+  /// The waves that workgroups with the tile have on a SIMD.
+  double wavesPerSimd(const Tile &tile) const {
+    return resident(tile) * tile.waves / simds();
+  }
 
 private:
   /// Extents of one wave's part.

@@ -12,7 +12,9 @@
 // that the locals have:
 //
 //   one   a barrier on both sides of the store; the load of the next block
-//         runs under this iteration's computation
+//         runs under this iteration's computation. A GEMM of one dot stores the
+//         next block under the products of the last slice, once all of this one
+//         is in registers, but where drivers order instructions
 //   two   the next block is stored while this one is multiplied, so that one
 //         barrier is enough; it stands before the products of the block's last
 //         slice, and, where the body is a GEMM's, each slice's operands are
@@ -169,7 +171,7 @@ void LoopPipeliner::chooseClamp(const Facts &facts) {
   int64_t most =
       llvm::maxIntN(loop.getInductionVar().getType().getIntOrFloatBitWidth());
   int64_t ahead, end;
-  if (llvm::MulOverflow<int64_t>(step->second, attr.getStages(), ahead) ||
+  if (llvm::MulOverflow<int64_t>(step->second, tilesAhead(), ahead) ||
       ahead > most)
     return;
   if (!llvm::AddOverflow<int64_t>(upper->second, ahead, end) && end <= most)
@@ -209,9 +211,9 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   int64_t slice = attr.getSlice(), stages = attr.getStages();
   bool direct = attr.getDirect(), isFilled = direct;
   Value next = advanced(stage, 1);
-  Value ahead = direct ? Value() : clampedAfter(k, stages - 1);
+  Value ahead = direct ? Value() : clampedAfter(k, tilesAhead() - 1);
   // A single stage computes this behind its stores: drivers were measured so.
-  Value further = stages > 1 ? clampedAfter(k, stages) : Value();
+  Value further = tilesAhead() > 1 ? clampedAfter(k, tilesAhead()) : Value();
   // Without direct loads the block in registers goes to the stage that the last
   // barrier has freed.
   auto fill = [&] {
@@ -222,10 +224,10 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     flow.sums.erase(flow.sums.begin(), flow.sums.begin() + sums.size());
     llvm::append_range(flow.sums, sums);
     emitStores(prepared, advanced(stage, stages - 1));
-    flow.loaded = emitLoads(further ? further : clampedAfter(k, stages));
+    flow.loaded = emitLoads(further ? further : clampedAfter(k, tilesAhead()));
   };
   // Before anything reads the only stage.
-  if (stages == 1)
+  if (tilesAhead() == 1)
     fill();
   if (!body.isGemm) {
     flow.carried = emitCompute(k, stage, flow.carried, fill);
@@ -273,11 +275,11 @@ SmallVector<Value> LoopPipeliner::emitLoop(const Facts &facts) {
     sums.push_back(loop.getInitArgs()[place]);
   llvm::append_range(inits, sums);
   Value first = loop.getLowerBound();
-  for (int64_t block = 0; block < stages; ++block) {
+  for (int64_t block = 0; block < tilesAhead(); ++block) {
     Value k = clampedAfter(first, block);
     if (direct) {
       emitDirect(k, i32(block));
-    } else if (block + 1 < stages) {
+    } else if (block + 1 < tilesAhead()) {
       emitStores(emitPrepared(k, emitLoads(k), sums), i32(block));
       llvm::append_range(inits, sums);
     } else {

@@ -68,6 +68,14 @@ private:
                               ValueRange accumulators);
   /// A GEMM whose next block is stored between its slices.
   bool isStagedGemm() const { return body.isGemm && attr.getStages() > 1; }
+  /// Whether a GEMM's only stage is filled under the dots of its last slice,
+  /// once all of it is in registers. Drivers order instructions themselves.
+  bool isFilledLate() const {
+    return body.isGemm && attr.getStages() == 1 && body.dots.size() == 1 &&
+           body.sums.empty() && row.tiles.schedulesLoops;
+  }
+  /// K tiles that are loaded or stored ahead of the one that is multiplied.
+  int64_t tilesAhead() const { return attr.getStages() + isFilledLate(); }
   /// Whether each slice of a GEMM is read before the dots of the slice before.
   bool readsAhead() const {
     return isStagedGemm() && attr.getSlice() < body.operands.front().depth();
@@ -82,11 +90,12 @@ private:
   /// first one hides the next iteration's loads and stores.
   void endStretch(bool isFirst = false) {
     if (isShortOfRegisters() || (isFirst && !body.isLoadedWhole()) ||
-        isStagedGemm())
+        isStagedGemm() || isFilledLate())
       tile::ScheduleOp::create(b);
   }
   /// Emits dots whose operands are all in locals, slice by slice. `fill` is
-  /// called before the first dot.
+  /// called before the first dot, or, if the stage is filled late, before those
+  /// of the last slice.
   SmallVector<Value> emitSlices(
       ArrayRef<tile::DotOp> dots, Value stage, int64_t slice,
       ValueRange accumulators, function_ref<void()> fill = [] {});

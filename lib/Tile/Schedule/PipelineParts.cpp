@@ -274,7 +274,7 @@ SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
   // The place of a slice in a swizzled local must be a constant.
   for (int64_t at = 0; at < depth; at += slice) {
     Parts parts = emitReads(dots, stage, i32(at), slice);
-    if (at == 0)
+    if (at == (isFilledLate() ? depth - slice : 0))
       fill();
     sums = emitDots(dots, parts, sums);
     endStretch();

@@ -1,5 +1,5 @@
 // A loop over K that nobody has configured gets the schedule that the model finds fastest for a GEMM with its blocks as the tile: half a block at a time where
-// registers hold it; on gfx950 blocks of 256x256x64 go straight to shared memory, in three stages where there is room. A schedule that the loop has stays, and targets whose rows
+// registers hold it; on gfx942 one stage where it has room for twice the waves of two; on gfx950 blocks of 256x256x64 go straight to shared memory, in three stages where there is room. A schedule that the loop has stays, and targets whose rows
 // do not ask for it have nothing.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-schedule{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,GFX942
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx950},greta-tile-schedule{target=gfx950}))' | FileCheck %s --check-prefixes=CHECK,GFX950
@@ -11,7 +11,7 @@
 // ERROR: error: unknown target 'gfx1'
 
 // CHECK-LABEL: @free
-// GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 16>
+// GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 32>
 // GFX950: greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 16>
 greta_tile.func @free(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
   %z = arith.constant 0 : i32
@@ -64,7 +64,7 @@ greta_tile.func @unlike(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// The stages that somebody asks for, as many as fit: three of 24 KiB are more than gfx942's 64, so it has the two that it would choose; a number beyond three is three.
+// The stages that somebody asks for, as many as fit: three of 24 KiB are more than gfx942's 64, so it has the one that it would choose; a number beyond three is three.
 // CHECK-LABEL: @one
 // CHECK: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice
 greta_tile.func @one(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
@@ -99,7 +99,7 @@ greta_tile.func @launched(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i6
 }
 
 // CHECK-LABEL: @three
-// GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice
+// GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice
 // GFX950: greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice
 greta_tile.func @three(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
   %z = arith.constant 0 : i32
@@ -157,7 +157,7 @@ greta_tile.func @nested(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
-// Each iteration's sums are scaled before they are added: nothing moves between lanes, so two stages take all of gfx942's shared memory.
+// Each iteration's sums are scaled before they are added: nothing moves between lanes, so the two stages that are asked for take all of gfx942's shared memory.
 // CHECK-LABEL: @scaled
 // GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice
 greta_tile.func @scaled(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f32>, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 4 : i32} {
@@ -173,7 +173,7 @@ greta_tile.func @scaled(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
     %e = arith.mulf %d, %scale : tensor<128x128xf32>
     %f = arith.addf %acc, %e : tensor<128x128xf32>
     scf.yield %f : tensor<128x128xf32>
-  }
+  } {greta_tile.stages = 2 : i32}
   greta_tile.store %r, %o[%z, %z] strides [128, 1] bounds [] : tensor<128x128xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
