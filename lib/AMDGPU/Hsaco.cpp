@@ -429,9 +429,9 @@ static bool isFaster(const KernelStats &stats, const KernelStats &other) {
 }
 
 /// Replaces an object that spills by one in another order of instructions that
-/// is faster. Returns the order. Where more is spilled than a lane has
-/// registers, LLVM takes many times as long for each order, and which one is
-/// faster is not told by scratch memory (docs/experiments/schedules.md).
+/// is faster. Returns the order. If more is spilled than a lane has registers,
+/// LLVM takes many times as long for each order, and scratch memory does not
+/// tell which one is faster (docs/experiments/schedules.md).
 static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
                          const TargetRow &row, const CompileOptions &options) {
   // The usual order serves where another cannot be compiled.

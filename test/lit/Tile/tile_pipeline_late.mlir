@@ -1,5 +1,5 @@
-// A GEMM's only stage is filled with the next block once all of this one is in registers, under the products of its last slice, so that waves wait for one another but not for the stores. What drivers
-// compile has its stores in front of the reads.
+// A GEMM's only stage is filled with the next block once all of this one is in registers, under the products of its last slice, so that waves wait for one another but not for the stores. Programs that drivers
+// compile have their stores in front of the reads.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-assign-layouts,greta-tile-pipeline{target=gfx942}))' | FileCheck %s
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:nvidia},greta-tile-assign-layouts,greta-tile-pipeline{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=DRIVER
 // CHECK-COUNT-2: greta_tile.local_alloc : <1 x tensor<
