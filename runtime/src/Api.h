@@ -90,7 +90,7 @@ struct greta_event {
   std::unique_ptr<greta::rt::Event> Impl;
   // The stream's, when it was recorded.
   greta::rt::comm::Comms Told;
-  std::vector<greta::rt::LogRef> Logs;
+  std::vector<greta::rt::LogLook> Logs;
   // Throws what failed before it happened.
   void tell() const;
 };

@@ -113,13 +113,16 @@ std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
   return First;
 }
 
+uint32_t LogCount::read() const {
+  return __atomic_load_n(
+      reinterpret_cast<uint32_t *>(static_cast<char *>(Mapped->Mapped) + At),
+      __ATOMIC_RELAXED);
+}
+
 KernelLog::KernelLog(Device &D, Stream &S, const KernelDecl &K,
-                     std::shared_ptr<const Package> P,
-                     std::shared_ptr<Memory> Counts, size_t CountAt)
-    : Kernel(&K), Owner(std::move(P)),
-      Words(D.allocate(decl().Words * sizeof(uint32_t))),
-      Counts(std::move(Counts)), CountAt(CountAt) {
-  copied() = 0;
+                     std::shared_ptr<const Package> P)
+    : On(D), Kernel(&K), Owner(std::move(P)),
+      Words(D.allocate(decl().Words * sizeof(uint32_t))) {
   if (!S.Capturing) {
     S.fill(Words, 0, sizeof(uint32_t), 0);
     return;
@@ -130,23 +133,18 @@ KernelLog::KernelLog(Device &D, Stream &S, const KernelDecl &K,
   Other->synchronize();
 }
 
-uint32_t &KernelLog::copied() const {
-  return *reinterpret_cast<uint32_t *>(static_cast<char *>(Counts->Mapped) +
-                                       CountAt);
-}
-
-uint32_t KernelLog::count() const {
-  return __atomic_load_n(&copied(), __ATOMIC_RELAXED);
-}
-
-bool KernelLog::hasNew() {
+uint64_t KernelLog::round() {
   std::lock_guard<std::mutex> Guard(Lock);
-  return count() > Told;
+  return Round;
 }
 
-std::string KernelLog::takeLocked(Stream &By) {
-  uint32_t Taken = count();
-  if (Taken <= Told) // less only if a package lies
+bool KernelLog::hasNew(uint32_t Count, uint64_t Of) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  return Of == Round && Count > Told;
+}
+
+std::string KernelLog::takeLocked(Stream &By, uint32_t Taken, uint64_t Of) {
+  if (Of != Round || Taken <= Told)
     return "";
   uint32_t Room = static_cast<uint32_t>(decl().Words - 1);
   std::vector<uint32_t> New(std::min(Taken, Room) - std::min(Told, Room));
@@ -164,18 +162,18 @@ std::string KernelLog::takeLocked(Stream &By) {
   return Failed.empty() ? "" : "kernel '" + Kernel->Entry + "': " + Failed;
 }
 
-std::string KernelLog::take(Stream &By) {
+std::string KernelLog::take(Stream &By, uint32_t Count, uint64_t Of) {
   std::lock_guard<std::mutex> Guard(Lock);
-  return takeLocked(By);
+  return takeLocked(By, Count, Of);
 }
 
-std::string KernelLog::empty(Stream &By) {
+std::string KernelLog::empty(Stream &By, uint32_t Count, uint64_t Of) {
   std::lock_guard<std::mutex> Guard(Lock);
-  std::string Failed = takeLocked(By);
+  std::string Failed = takeLocked(By, Count, Of);
   if (!std::exchange(Told, 0))
     return Failed;
+  ++Round;
   By.fill(Words, 0, sizeof(uint32_t), 0);
-  __atomic_store_n(&copied(), 0, __ATOMIC_RELAXED);
   return Failed;
 }
 
@@ -209,21 +207,23 @@ LogRef StreamLogs::of(Device &D, Stream &S, const KernelDecl &K,
     wait(S);
     Own.clear();
   }
-  if (!Counts || Counted == mostCounts) {
-    Counts = D.allocateMapped(mostCounts * sizeof(uint32_t));
-    Counted = 0;
-  }
-  return Known.emplace_back(std::make_shared<KernelLog>(
-      D, S, K, P, Counts, Counted++ * sizeof(uint32_t)));
+  return Known.emplace_back(std::make_shared<KernelLog>(D, S, K, P));
 }
 
 static bool has(const std::vector<LogRef> &In, const LogRef &Log) {
   return std::find(In.begin(), In.end(), Log) != In.end();
 }
 
+static LogLook *find(std::vector<LogLook> &In, const LogRef &Log) {
+  for (LogLook &Look : In)
+    if (Look.Log == Log)
+      return &Look;
+  return nullptr;
+}
+
 void StreamLogs::add(Stream &S, const std::vector<LogRef> &Logs) {
   auto IsNew = [&](const LogRef &Log) {
-    return !has(Unseen, Log) && !has(Seen, Log);
+    return !has(Unseen, Log) && !find(Seen, Log);
   };
   auto New = size_t(std::count_if(Logs.begin(), Logs.end(), IsNew));
   // A stream that is never waited for keeps no logs of graphs without end. It
@@ -236,13 +236,31 @@ void StreamLogs::add(Stream &S, const std::vector<LogRef> &Logs) {
       List.push_back(Log);
 }
 
+CountRef StreamLogs::freeCount(Device &D) {
+  for (const CountRef &Count : Counts)
+    if (Count.use_count() == 1)
+      return Count;
+  size_t Place = Counts.size() % mostCounts;
+  if (Place == 0)
+    Mapped = D.allocateMapped(mostCounts * sizeof(uint32_t));
+  return Counts.emplace_back(
+      std::make_shared<LogCount>(LogCount{Mapped, Place * sizeof(uint32_t)}));
+}
+
 void StreamLogs::look(Stream &S) {
   if (S.Capturing)
     return;
   for (const LogRef &Log : Unseen) {
-    S.copy(Log->Counts, Log->CountAt, Log->Words, 0, sizeof(uint32_t));
-    if (!has(Seen, Log))
-      Seen.push_back(Log);
+    LogLook *Known = find(Seen, Log);
+    // An event may keep the count of before, which is of the launches in front
+    // of it.
+    bool IsFree = Known && Known->Count.use_count() == 2;
+    LogLook Look{Log, IsFree ? Known->Count : freeCount(Log->On), Log->round()};
+    S.copy(Look.Count->Mapped, Look.Count->At, Log->Words, 0, sizeof(uint32_t));
+    if (Known)
+      *Known = std::move(Look);
+    else
+      Seen.push_back(std::move(Look));
   }
   Unseen.clear();
 }
@@ -252,8 +270,9 @@ void StreamLogs::tell(Stream &S) {
     return;
   std::vector<std::string> Messages;
   // Launches of a graph in other streams may add to its log just now.
-  for (const LogRef &Log : Seen)
-    Messages.push_back(has(Own, Log) ? Log->empty(S) : Log->take(S));
+  for (const auto &[Log, Count, Round] : Seen)
+    Messages.push_back(has(Own, Log) ? Log->empty(S, Count->read(), Round)
+                                     : Log->take(S, Count->read(), Round));
   Seen.clear();
   failOf(Messages);
 }
@@ -264,16 +283,17 @@ void StreamLogs::wait(Stream &S) {
   tell(S);
 }
 
-void tellLogs(Device &D, const std::vector<LogRef> &Logs) {
+void tellLogs(Device &D, const std::vector<LogLook> &Logs) {
   std::unique_ptr<Stream> By; // most logs have nothing new
   std::vector<std::string> Messages;
-  for (const LogRef &Log : Logs)
+  for (const auto &[Log, Count, Round] : Logs)
     try {
-      if (!Log->hasNew())
+      uint32_t Words = Count->read();
+      if (!Log->hasNew(Words, Round))
         continue;
       if (!By)
         By = D.createStream();
-      Messages.push_back(Log->take(*By));
+      Messages.push_back(Log->take(*By, Words, Round));
     } catch (const Error &) {
       // A device that checks calls it a race if later launches of the stream
       // may add to the log just now. The stream tells then.

@@ -154,6 +154,59 @@ TEST_P(Assert, EventsTellOfWhatIsBeforeThem) {
   EXPECT_EQ(said([&] { S->synchronize(); }), Message);
 }
 
+// An event tells nothing of launches behind it, whoever has looked at them
+// since, and what it was recorded for stays when it is recorded again.
+TEST_P(Assert, EventsTellNothingOfWhatIsBehindThem) {
+  greta::Event Before = R->event(), Again = R->event();
+  for (int Way = 0; Way < 3; ++Way) {
+    launch(*S, false);
+    S->record(Before), S->record(Again);
+    launch(*S, true);
+    if (Way == 0)
+      S->record(Again);
+    std::thread([&] { // a stream of its own reads the log
+      EXPECT_EQ(said([&] { Before.synchronize(); }), "") << Way;
+    })
+        .join();
+    if (Way < 2) {
+      EXPECT_EQ(said([&] { S->synchronize(); }), Message) << Way;
+      // All was told, and the log begins anew.
+      launch(*S, true);
+      S->record(Way == 0 ? Again : Before);
+      EXPECT_EQ(said([&] { (Way == 0 ? Before : Again).synchronize(); }), "");
+    }
+    EXPECT_EQ(said([&] { S->synchronize(); }), Message) << Way;
+    EXPECT_EQ(said([&] { Before.synchronize(), Again.synchronize(); }), "");
+  }
+}
+
+// An event that is recorded again and again, and many that are kept, cost words
+// of mapped memory, of which each is used again.
+TEST_P(Assert, EventsKeepTheirCounts) {
+  std::vector<greta::Event> Kept;
+  for (int I = 0; I < 100; ++I) {
+    launch(*S, false);
+    S->record(Kept.emplace_back(R->event()));
+  }
+  launch(*S, true);
+  S->record(Kept[40]);
+  for (size_t I = 0; I < Kept.size(); ++I)
+    if (I != 40) {
+      EXPECT_EQ(said([&] { Kept[I].synchronize(); }), "") << I;
+    }
+  bool IsChecked = std::string(GetParam()).rfind("sim:", 0) == 0;
+  std::string There = said([&] { Kept[40].synchronize(); });
+  EXPECT_TRUE(There == Message || (IsChecked && There.empty())) << There;
+  EXPECT_EQ(said([&] { S->synchronize(); }), There.empty() ? Message : "");
+  uint64_t Before = R->memory().in_use;
+  for (int I = 0; I < 3000; ++I) {
+    launch(*S, false);
+    S->record(Kept[size_t(I) % 100]);
+  }
+  EXPECT_LE(R->memory().in_use, Before + 4096);
+  S->synchronize();
+}
+
 // Kernels that fail are all told, and streams tell of their own.
 TEST_P(Assert, EveryKernelIsTold) {
   greta::Function Second = R->load(P, "asserts1");
