@@ -105,6 +105,10 @@ def test_generators(rdna):
     generator.set_state(state)
     assert torch.equal(torch.randn(4000, device="rdna", generator=generator).cpu(), first)
     assert abs(first.mean()) < 0.1 and abs(first.std() - 1) < 0.1
+    # Both parts of a complex number have half of the variance.
+    parts = torch.view_as_real(torch.randn(4000, dtype=torch.complex64, device="rdna")).cpu()
+    assert (parts.mean(0).abs() < 0.1).all() and (parts.var(0) - 0.5).abs().max() < 0.1
+    assert not torch.rdna.fallbacks()
 
 
 def test_pinned_memory(rdna):

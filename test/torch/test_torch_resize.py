@@ -1,4 +1,4 @@
-"""Gradients of interpolation, adaptive pooling and shrinking on torch.device("rdna") (_resize.py)."""
+"""Gradients of interpolation, pooling and shrinking on torch.device("rdna") (_resize.py, _pooling.py)."""
 
 import pytest
 
@@ -15,6 +15,13 @@ RESIZED = {
     "nearest-exact": ((2, 3, 5), lambda F, x: F.interpolate(x, size=8, mode="nearest-exact")),
     "means": ((2, 3, 7, 5), lambda F, x: F.adaptive_avg_pool2d(x, (3, 4))),
     "means of three dimensions": ((2, 5, 3, 4), lambda F, x: F.adaptive_avg_pool3d(x, (2, 5, 3))),
+    "means that reach over the end": ((2, 3, 7, 6), lambda F, x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True)),
+    "means without padding": ((2, 7, 6), lambda F, x: F.avg_pool2d(x, (2, 4), (2, 3), (0, 2), ceil_mode=True, count_include_pad=False)),
+    "means of large windows": ((2, 3, 13, 15), lambda F, x: F.avg_pool2d(x, (6, 7), (4, 5), (3, 1), ceil_mode=True)),
+    "means of large windows, not padded": ((3, 13, 15), lambda F, x: F.avg_pool2d(x, 8, 3, 2, count_include_pad=False)),
+    "means by a divisor": ((2, 5, 5, 4), lambda F, x: F.avg_pool3d(x, 2, ceil_mode=True, divisor_override=3)),
+    "maxima of three dimensions": ((2, 3, 4, 5, 4), lambda F, x: F.max_pool3d(x, 3, 2, 1)),
+    "adaptive maxima": ((2, 3, 7, 5), lambda F, x: F.adaptive_max_pool2d(x, (3, 4))),
     "hardshrink": ((5, 7), lambda F, x: F.hardshrink(x)),
     "softshrink": ((5, 7), lambda F, x: F.softshrink(x, 0.75)),
 }

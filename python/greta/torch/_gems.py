@@ -24,7 +24,6 @@ from ._operators import reaches_far
 
 VERSION = "5.0.2"  # the tests' (test/requirements-libraries.txt): what is sent elsewhere below is what this one gets wrong
 aten = torch.ops.aten
-_INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 _lock = threading.RLock()
 
 
@@ -93,36 +92,6 @@ def _are_within(index: torch.Tensor, least: int, end: int) -> bool:
     return index.numel() == 0 or bool(((index >= least) & (index < end)).all().item())
 
 
-def _no_indices(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.int64, device=x.device)
-
-
-def _unique(ops: Any, self: torch.Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    if self.numel() == 0 or self.is_complex():
-        return NotImplemented
-    found = ops._unique2(self, sorted, return_inverse, return_counts)
-    return tuple(_no_indices(self) if one is None else one for one in found)
-
-
-def _unique_consecutive(ops: Any, self: torch.Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    if self.numel() == 0 or self.is_complex() or dim is not None:
-        return NotImplemented
-    found = ops.unique_consecutive(self, return_inverse, return_counts)
-    return tuple(_no_indices(self) if one is None else one for one in found)
-
-
-def _bincount(ops: Any, self: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> Any:
-    if self.dim() != 1 or self.numel() == 0 or self.dtype not in _INTEGERS or minlength < 0 or not _are_within(self, 0, 1 << 31):
-        return NotImplemented
-    if weights is not None:
-        if weights.shape != self.shape or weights.is_complex():
-            return NotImplemented
-        weights = weights if weights.dtype == torch.float32 else weights.double()
-    from flag_gems.fused.bincount import bincount
-
-    return bincount(self.long(), weights, minlength)
-
-
 def _repeat(ops: Any, repeats: torch.Tensor, *, output_size: int | None = None) -> Any:
     if repeats.dim() != 1 or repeats.numel() == 0 or repeats.dtype not in (torch.int32, torch.int64) or not _are_within(repeats, 0, 1 << 31):
         return NotImplemented
@@ -140,9 +109,6 @@ def _shrink(ops: Any, self: torch.Tensor, size: Any, align_corners: bool, scales
 
 
 TAKEN: dict[Any, Callable[..., Any]] = {
-    aten._unique2.default: _unique,
-    aten.unique_consecutive.default: _unique_consecutive,
-    aten.bincount.default: _bincount,
     aten.repeat_interleave.Tensor: _repeat,
     aten._upsample_bicubic2d_aa.out: _shrink,
 }

@@ -88,6 +88,10 @@ def _uniform(self: torch.Tensor, low: float = 0, high: float = 1, *, generator: 
 
 @implements(aten.normal_.default)
 def _normal(self: torch.Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+    """Both parts of a complex number have half of the variance."""
+    if self.is_complex() and not self.is_conj() and std >= 0:
+        torch.view_as_real(self).normal_(mean, std / math.sqrt(2), generator=generator)
+        return self
     return _draw(self, generator, "normal", mean, std) if self.is_floating_point() and std >= 0 else NotImplemented
 
 
