@@ -14,9 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 DRIVERS = ROOT / "scripts" / "vulkan-drivers"
 
-# Triton and Inductor key their caches by a kernel's text, not by its path: an entry of another checkout would name files there.
-for variable, folder in (("TRITON_CACHE_DIR", "triton"), ("TORCHINDUCTOR_CACHE_DIR", "inductor")):
-    os.environ.setdefault(variable, str(BUILD / "test-cache" / folder))
+# As under scripts/test, the user's caches are left alone, but for the drivers. greta.torch keeps there what Inductor has compiled, by a key of the compiler and of the
+# package's text. Triton keys its cache by a kernel's text, not by its path: an entry of another checkout would name files there.
+if "GRETA_CACHE" not in os.environ:
+    os.environ["GRETA_CACHE"] = str(pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "greta")
+    os.environ["XDG_CACHE_HOME"] = str(BUILD / "test-cache")
+os.environ.setdefault("TRITON_CACHE_DIR", str(BUILD / "test-cache" / "triton"))
 
 
 # lavapipe translates a shader without LLVM's optimiser: in a third less time for large blocks, and no test measures what it makes.

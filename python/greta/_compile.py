@@ -38,6 +38,15 @@ def user_cache() -> pathlib.Path:
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "greta"
 
 
+@functools.lru_cache(None)
+def build_key(folder: pathlib.Path = pathlib.Path(__file__).parent) -> str:
+    """Differs between any two builds of the compiler, and between any two texts of this package: what either has made is cached by it."""
+    key = hashlib.sha256(_compiler.build_id().encode())
+    for path in sorted(folder.rglob("*.py")):
+        key.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return key.hexdigest()
+
+
 def compile_cached(text: str, target: str, **options: Any) -> bytes:
     """The package of this source, from the user's cache where it is there."""
     parts = (_compiler.build_id(), target, text, *(f"{name}={value}" for name, value in sorted(options.items())))

@@ -1,6 +1,8 @@
 """Memory of torch.device("rdna") over many steps: its figures, no growth, recovery, checkpointing, several devices, and what other processes find compiled."""
 
 import os
+import pathlib
+import shutil
 import time
 
 import pytest
@@ -290,3 +292,44 @@ def test_an_operator_that_has_no_kernel_is_told(rdna, capsys, monkeypatch):
     monkeypatch.setattr(warm, "TABLE", {"geqrf": lambda make: rdna.geqrf(make(2))})
     assert warm.main(["--dtypes=float32"]) == 1
     assert "float32 geqrf: " in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_what_another_version_compiled_is_left_alone(rdna, monkeypatch, tmp_path):
+    """Inductor's folder, and its key of each graph in a folder that the user names, are of the compiler and of the text of all modules of the package."""
+    torch = rdna
+    from greta.torch import _fusion, _inductor
+    from torch._dynamo.utils import counters
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    x, found, folders = torch.arange(8.0).to("rdna"), [], []
+    for key in ("one", "one", "other"):
+        monkeypatch.setattr(_inductor, "build_key", lambda: key)
+        monkeypatch.setattr(_fusion, "build_key", lambda: key)
+        monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+        _inductor._use_own_cache()
+        folders.append(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+        monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "named"))
+        torch._dynamo.reset()
+        before = counters["inductor"]["fxgraph_cache_hit"]
+        assert torch.equal(torch.compile(lambda x: x * 3 + 1)(x).cpu(), torch.arange(8.0) * 3 + 1)
+        found.append(counters["inductor"]["fxgraph_cache_hit"] - before)
+    assert found == [0, 1, 0]
+    assert folders[0] == folders[1] != folders[2] and all(one.startswith(str(tmp_path / "greta" / "inductor")) for one in folders)
+
+
+def test_the_key_is_of_every_module(tmp_path):
+    import greta
+    from greta import _compile
+
+    folder = pathlib.Path(greta.__file__).parent
+    copy = tmp_path / "greta"
+    shutil.copytree(folder, copy, ignore=lambda _, names: [name for name in names if name.endswith((".so", ".a")) or name == "__pycache__"])
+    key = _compile.build_key.__wrapped__
+    keys = [key(copy)]
+    for name in ("torch/_fusion.py", "torch/_sets.py", "_trace.py", "triton/compiler.py"):
+        with (copy / name).open("a") as file:
+            file.write("\n")
+        keys.append(key(copy))
+    (copy / "torch" / "_new.py").write_text("")
+    keys.append(key(copy))
+    assert key(folder) == keys[0] and len(set(keys)) == len(keys)

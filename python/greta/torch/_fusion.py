@@ -23,9 +23,10 @@ from typing import Any
 
 import torch
 from torch._inductor import config
-from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
+from torch._inductor.custom_graph_pass import CustomGraphModulePass
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from .._compile import build_key
 from . import _attention_epilogues, _convolution_packages, _eager, _epilogues
 from ._device import NAME, target_of
 from ._products import NAMES
@@ -496,4 +497,5 @@ class Fusion(CustomGraphModulePass):
             module.recompile()
 
     def uuid(self) -> Any:
-        return get_hash_for_files((__file__, _epilogues.__file__, _attention_epilogues.__file__))
+        """Inductor's key of each graph has it, so a folder that the user names for its cache may be of several versions of this package."""
+        return build_key()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-import pathlib
 import re
 import sys
 import warnings
@@ -19,7 +18,7 @@ from typing import Any
 import torch
 
 from .. import _torch
-from .._compile import user_cache
+from .._compile import build_key, user_cache
 from .._runtime import Error
 from . import _dispatch, _graphs, _layouts, ops
 from ._device import NAME, target_of
@@ -70,12 +69,9 @@ def _register_interface_later(module: Any) -> None:
 
 
 def _use_own_cache() -> None:
-    """Inductor's cache is of one compiler of ours, one kind of device and one text of this module, which changes Inductor's kernels."""
-    from .. import _compiler
-
-    targets = ",".join(target_of(index) for index in range(_torch.device_count()))
-    own = f"{_compiler.build_id()} {targets} {torch.__version__}".encode() + pathlib.Path(__file__).read_bytes()
-    name = hashlib.sha256(own).hexdigest()[:16]
+    """Inductor's cache is of one compiler of ours, one text of this package, which changes Inductor's graphs and kernels, and the kinds of devices."""
+    targets = ",".join(sorted({target_of(index) for index in range(_torch.device_count())}))
+    name = hashlib.sha256(f"{build_key()} {targets} {torch.__version__}".encode()).hexdigest()[:16]
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(user_cache() / "inductor" / name))
 
 

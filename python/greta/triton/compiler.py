@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import pathlib
 from types import ModuleType
 from typing import Any
 
@@ -81,10 +82,10 @@ def _reach(tensor: Any) -> int:
 
 
 @functools.lru_cache(None)
-def _build_id() -> str:
-    from .. import _compiler
+def _build_key() -> str:
+    from .._compile import build_key
 
-    return _compiler.build_id()
+    return build_key(pathlib.Path(__file__).parent)
 
 
 def _run_passes(module: Any) -> Any:
@@ -117,7 +118,7 @@ class GretaBackend(BaseBackend):
         return target.backend in ("greta", "rdna")  # rdna is torch's name of our devices, as Inductor passes it on
 
     def hash(self) -> str:
-        return f"greta-{_build_id()}-{self.target.arch}"
+        return f"greta-{_build_key()}-{self.target.arch}"
 
     @property
     def supports_native_tensor_specialization(self) -> bool:
