@@ -21,46 +21,16 @@ import torch
 import triton
 import triton.language as tl
 
+from . import _convolution_groups as few
 from . import _convolution_packages as packages
 from ._device import dot_tile, target_of
+from ._convolution_depth import folded, folded_weight, unfolded_weight
+from ._convolution_patches import convolve_by_patches, gradient_by_patches, is_rows, rows_of
+from ._convolution_taps import gathered, split_of
 from ._images import copy_near_channels, with_near_channels
 from ._layouts import format_of
 from ._operators import _DOTS, _SUMS, MOST_PROGRAMS, begin_of, counted, places, reaches_far, step_of
 from ._products import gemm
-
-MOST_PATCH_BYTES = 1 << 29  # that patches in memory take
-
-
-@triton.jit
-def _split(position, depth, height, width):
-    """The image and the three coordinates of a position."""
-    z = position % width
-    rest = position // width
-    y = rest % height
-    rest = rest // height
-    return rest // depth, rest % depth, y, z
-
-
-@triton.jit
-def _source(p, tap, stride, padding, dilation, extent, TRANSPOSED: tl.constexpr):
-    """The position that a tap reads for an output position in one dimension, and whether it is inside."""
-    if TRANSPOSED:
-        scaled = p + padding - tap * dilation
-        at = scaled // stride
-        return at, (scaled >= 0) & (at * stride == scaled) & (at < extent)
-    else:
-        at = p * stride - padding + tap * dilation
-        return at, (at >= 0) & (at < extent)
-
-
-@triton.jit
-def _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, TRANSPOSED: tl.constexpr):
-    """The element that a tap reads for output positions, and whether there is one."""
-    sd, inD = _source(pd, td, stride_d, padding_d, dilation_d, x_d, TRANSPOSED)
-    sh, inH = _source(ph, th, stride_h, padding_h, dilation_h, x_h, TRANSPOSED)
-    sw, inW = _source(pw, tw, stride_w, padding_w, dilation_w, x_w, TRANSPOSED)
-    return x + n.to(tl.int64) * x_n + sd * x_sd + sh * x_sh + sw * x_sw, inD & inH & inW
-
 
 @triton.jit(do_not_specialize=["positions", "outputs", "x_d", "x_h", "x_w", "taps", "padding_d", "padding_h", "padding_w", "dilation_d", "dilation_h", "dilation_w", "out_d", "out_h", "out_w", "out_n", "kernel_h", "kernel_w"])
 def convolution_kernel(
@@ -123,7 +93,7 @@ def convolution_kernel(
     tile = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)
     row = counted(begin_of(tile // across, BLOCK_M, FAR), BLOCK_M, FAR)
     col = counted(tile % across * BLOCK_N, BLOCK_N, FAR)
-    n, pd, ph, pw = _split(row, out_d, out_h, out_w)
+    n, pd, ph, pw = split_of(row, out_d, out_h, out_w)
     x += group.to(tl.int64) * inputs * x_c
     w += group.to(tl.int64) * w_group
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
@@ -132,7 +102,7 @@ def convolution_kernel(
         td = tap // (kernel_h * kernel_w)
         th = tap // kernel_w % kernel_h
         tw = tap % kernel_w
-        source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, TRANSPOSED)
+        source, inside = gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, TRANSPOSED)
         inside = inside & (row < positions)
         weights = w + td * w_sd + th * w_sh + tw * w_sw
         if BY_DOT:
@@ -235,8 +205,8 @@ def weight_kernel(
     if BY_DOT:
         for start in range(begin, end, BLOCK_K):
             p = counted(start, BLOCK_K, FAR)
-            n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
-            source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
+            n, pd, ph, pw = split_of(p, grad_d, grad_h, grad_w)
+            source, inside = gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
             inside = inside & (p < end)
             grads = grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw
             a = tl.load(grads[None, :] + row[:, None] * grad_c, mask=inside[None, :] & (row[:, None] < outputs), other=0.0)
@@ -244,8 +214,8 @@ def weight_kernel(
             sums = tl.dot(a, b, sums, input_precision="ieee")
     else:
         for p in range(begin, end):
-            n, pd, ph, pw = _split(p, grad_d, grad_h, grad_w)
-            source, inside = _gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
+            n, pd, ph, pw = split_of(p, grad_d, grad_h, grad_w)
+            source, inside = gathered(x, n, pd, ph, pw, td, th, tw, stride_d, stride_h, stride_w, padding_d, padding_h, padding_w, dilation_d, dilation_h, dilation_w, x_d, x_h, x_w, x_n, x_sd, x_sh, x_sw, False)
             a = tl.load(grad + n.to(tl.int64) * grad_n + pd * grad_sd + ph * grad_sh + pw * grad_sw + row * grad_c, mask=inside & (row < outputs), other=0)
             b = tl.load(source + col * x_c, mask=inside & (col < inputs), other=0)
             sums += a[:, None].to(ACCUMULATOR) * b[None, :].to(ACCUMULATOR)
@@ -263,74 +233,10 @@ def sum_kernel(out, given, n, parts, FAR: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + i, sums.to(out.dtype.element_ty), mask=i < n)
 
 
-@triton.jit(do_not_specialize=["positions", "out_h", "out_w", "x_h", "x_w", "padding_h", "padding_w", "dilation_h", "dilation_w"])
-def patches_kernel(
-    patches,
-    x,
-    positions,
-    out_h,
-    out_w,
-    x_h,
-    x_w,
-    stride_h,
-    stride_w,
-    padding_h,
-    padding_w,
-    dilation_h,
-    dilation_w,
-    KERNEL_W: tl.constexpr,
-    TAPS: tl.constexpr,
-    CHANNELS: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
-    """Rows are positions of the result, columns channels of tap program_id(2): patches [positions, taps, channels] of x [B, H, W, C]."""
-    row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
-    tap = tl.program_id(2)
-    h, inH = _source(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
-    w, inW = _source(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
-    inside = inH & inW & (row < positions)
-    source = (((row // (out_h * out_w)).to(tl.int64) * x_h + h) * x_w + w) * CHANNELS
-    target = (row.to(tl.int64) * TAPS + tap) * CHANNELS
-    for start in range(0, CHANNELS, BLOCK_N):
-        c = start + tl.arange(0, BLOCK_N)
-        near = c < CHANNELS
-        values = tl.load(x + source[:, None] + c[None, :], mask=inside[:, None] & near[None, :], other=0.0)
-        tl.store(patches + target[:, None] + c[None, :], values, mask=(row < positions)[:, None] & near[None, :])
-
-
-@triton.jit(do_not_specialize=["positions", "out_h", "out_w", "x_h", "x_w", "padding_h", "padding_w", "dilation_h", "dilation_w"])
-def uneven_patches_kernel(
-    patches,
-    x,
-    positions,
-    out_h,
-    out_w,
-    x_h,
-    x_w,
-    stride_h,
-    stride_w,
-    padding_h,
-    padding_w,
-    dilation_h,
-    dilation_w,
-    KERNEL_W: tl.constexpr,
-    TAPS: tl.constexpr,
-    CHANNELS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
-    """As patches_kernel, of any number of channels: patches [positions, COLUMNS] have zeros behind their taps * channels."""
-    row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.program_id(2) * BLOCK_N + tl.arange(0, BLOCK_N)
-    tap = col // CHANNELS
-    h, inH = _source((row // out_w % out_h)[:, None], (tap // KERNEL_W)[None, :], stride_h, padding_h, dilation_h, x_h, False)
-    w, inW = _source((row % out_w)[:, None], (tap % KERNEL_W)[None, :], stride_w, padding_w, dilation_w, x_w, False)
-    isRow = (row < positions)[:, None]
-    image = (row // (out_h * out_w)).to(tl.int64) * x_h
-    values = tl.load(x + ((image[:, None] + h) * x_w + w) * CHANNELS + (col % CHANNELS)[None, :], mask=isRow & inH & inW & (tap < TAPS)[None, :], other=0.0)
-    tl.store(patches + row.to(tl.int64)[:, None] * COLUMNS + col[None, :], values, mask=isRow & (col < COLUMNS)[None, :])
+def _sum_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
+    """Fills out with the sum of `parts`, which lie as it does; nothing if they are itself."""
+    if parts is not out:
+        sum_kernel[(triton.cdiv(out.numel(), 1024),)](out, parts, out.numel(), len(parts), FAR=reaches_far(out), BLOCK=1024)
 
 
 def _as_images(x: torch.Tensor) -> torch.Tensor:
@@ -381,12 +287,14 @@ class _Geometry:
         self.groups = groups
         self.kernel = _extents(weight)
         self.isProduct = math.prod(self.kernel) == 1 and groups == 1 and self.settings[:6] == [1, 1, 1, 0, 0, 0] and weight.dtype in _DOTS
-        self.window = [self.settings[at : at + 2] for at in (1, 4, 7)] if dims < 3 and groups == 1 else None  # stride, padding and dilation of images
+        images = [self.settings[at : at + 2] for at in (1, 4, 7)]
+        self.window = (*images, groups) if dims < 3 else None  # stride, padding and dilation of images
+        self.planes = _Planes(self.settings[::3], *images, groups) if dims == 3 else None
 
     def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> None:
         """Fills `out`; weight is [channels of x, of out / groups, ..] where it is transposed, else [channels of out, of x / groups, ..]."""
         out, x, weight = map(_as_images, (out, x, weight))
-        if self._gather_near(out, x, weight, bias, isTransposed):
+        if self._gather_near(out, x, weight, bias, isTransposed) or (self.planes and self.planes.gather(out, x, weight, bias, isTransposed)):
             return
         if self._turns(x, out) and not (isTransposed and x.shape[1] % 8) and not (packages.lies_near(x) and packages.lies_near(out)):
             try:
@@ -397,11 +305,16 @@ class _Geometry:
             except torch.OutOfMemoryError:
                 pass
         outputs, inputs = out.shape[1] // self.groups, x.shape[1] // self.groups
-        weight = _with_near_channels(weight)
+        areFew = few.takes(inputs, self.groups, out, x, weight)
+        weight = weight if areFew else _with_near_channels(weight)
         strides = _strides(weight)
         wGroup, wOut, wIn = (inputs * strides[0], strides[1], strides[0]) if isTransposed else (outputs * strides[0], strides[0], strides[1])
         positions = out.shape[0] * math.prod(_extents(out))
+        extents = (*_extents(out), *_extents(x), *self.kernel[1:], math.prod(self.kernel), *self.settings)
+        lies = (*_strides(out), *_strides(x), wGroup, wOut, wIn, *strides[2:])
         with torch.rdna.device(out.device):
+            if areFew and few.convolve(out, x, weight, bias, extents, lies, (inputs, outputs), out.stride(1) == 1, isTransposed):
+                return
             blocks = _blocks(x.dtype, positions, outputs, inputs, self.groups)
             tiles = triton.cdiv(positions, blocks["BLOCK_M"]) * triton.cdiv(outputs, blocks["BLOCK_N"])
             grid = (min(tiles, MOST_PROGRAMS), triton.cdiv(tiles, MOST_PROGRAMS), self.groups)
@@ -413,17 +326,8 @@ class _Geometry:
                 positions,
                 outputs,
                 inputs,
-                *_extents(out),
-                *_extents(x),
-                *self.kernel[1:],
-                math.prod(self.kernel),
-                *self.settings,
-                *_strides(out),
-                *_strides(x),
-                wGroup,
-                wOut,
-                wIn,
-                *strides[2:],
+                *extents,
+                *lies,
                 TRANSPOSED=isTransposed,
                 HAS_BIAS=bias is not None,
                 EVEN=outputs % blocks["BLOCK_N"] == 0 and inputs % blocks["BLOCK_K"] == 0,
@@ -433,29 +337,31 @@ class _Geometry:
 
     def _gather_near(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> bool:
         """Fills `out` by a package, of images whose channels lie next to each other; False where none does that."""
-        if self.isProduct and out.shape[2:] == x.shape[2:] and all(map(_is_rows, (out, x))):
+        if self.isProduct and out.shape[2:] == x.shape[2:] and all(map(is_rows, (out, x))):
             matrix = weight.flatten(1)
-            gemm(_rows(x), matrix if isTransposed else matrix.t(), _rows(out), bias)
+            gemm(rows_of(x), matrix if isTransposed else matrix.t(), rows_of(out), bias)
             return True
         if not self.window:
             return False
         byPackage = packages.input_gradient if isTransposed else packages.convolve
-        return byPackage(out, x, weight, bias, *self.window) or (not isTransposed and _uneven_by_patches(out, x, weight, bias, *self.window))
+        return byPackage(out, x, weight, bias, *self.window) or (not isTransposed and convolve_by_patches(out, x, weight, bias, *self.window))
 
     def _weight_gradient_near(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> bool:
-        if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(_is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
-            gemm(_rows(grad).t(), _rows(x), matrix)
+        if self.isProduct and x.shape[2:] == grad.shape[2:] and all(map(is_rows, (x, grad))) and (matrix := weight.flatten(1)).data_ptr() == weight.data_ptr():
+            gemm(rows_of(grad).t(), rows_of(x), matrix)
             return True
-        return bool(self.window) and _gradient_by_patches(weight, x, grad, *self.window)
+        return bool(self.window) and gradient_by_patches(weight, x, grad, *self.window)
 
     def _turns(self, x: torch.Tensor, near: torch.Tensor) -> bool:
-        """Whether copies with channels next to each other, which packages take, are worth their time. `near` are images whose channels are loaded 16 bytes at a time."""
-        return bool(self.window) and x.dtype in _DOTS and near.numel() > 0 and packages.has_package(8, near.shape[1], target_of(x.device.index))
+        """Whether copies with channels next to each other, which packages take, are worth their time. `near` are images whose channels are loaded 16 bytes at a time, as those
+        of x are where there are groups."""
+        inputs = x.shape[1] // self.groups if self.groups > 1 else 8
+        return bool(self.window) and x.dtype in _DOTS and near.numel() > 0 and packages.has_package(inputs, near.shape[1] // self.groups, target_of(x.device.index))
 
     def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> None:
         """Fills `weight`, [channels of grad, of x / groups, ..]."""
         weight, x, grad = map(_as_images, (weight, x, grad))
-        if self._weight_gradient_near(weight, x, grad):
+        if self._weight_gradient_near(weight, x, grad) or (self.planes and self.planes.weight_gradient(weight, x, grad)):
             return
         if self._turns(x, grad):
             try:
@@ -469,6 +375,13 @@ class _Geometry:
         positions = grad.shape[0] * math.prod(_extents(grad))
         strides = _strides(weight)
         with torch.rdna.device(weight.device):
+            if few.takes(inputs, self.groups, weight, x, grad):
+                extents = (*_extents(grad), *_extents(x), *self.kernel[1:], math.prod(self.kernel), *self.settings)
+                lies = (*_strides(grad), *_strides(x), outputs * strides[0], *strides)
+                parts = few.weight_gradient(weight, x, grad, extents, lies, (inputs, outputs), grad.stride(1) == 1)
+                if parts is not None:
+                    _sum_parts(weight, parts)
+                    return
             blocks = _blocks(x.dtype, outputs, inputs, positions, 0)
             grid = triton.cdiv(outputs, blocks["BLOCK_M"]), triton.cdiv(inputs, blocks["BLOCK_N"]), self.groups * math.prod(self.kernel)
             parts, share = _parts(math.prod(grid), positions) if blocks["BY_DOT"] and torch.ops.aten.is_non_overlapping_and_dense(weight) else (1, positions)
@@ -498,70 +411,56 @@ class _Geometry:
                 FAR=reaches_far(weight, x, grad),
                 **blocks,
             )
-            if parts > 1:
-                sum_kernel[(triton.cdiv(weight.numel(), 1024),)](weight, filled, weight.numel(), parts, FAR=reaches_far(weight), BLOCK=1024)
+            _sum_parts(weight, filled)
 
 
-def _patches(x: torch.Tensor, near: torch.Tensor, taps: Sequence[int], stride: list[int], padding: list[int], dilation: list[int]) -> torch.Tensor | None:
-    """Patches [positions, columns] of x [B, C, H, W] for the positions of near [B, KO, Ho, Wo]: columns are taps * channels, and zeros up to a multiple of 16 bytes.
+class _Planes:
+    """A convolution of three dimensions as one of images, whose channels have the taps along depth (_convolution_depth.py)."""
 
-    None where they would take too much memory, or where x or near have channels that do not lie next to each other."""
-    inputs, outputs = x.shape[1], near.shape[1]
-    count, positions = math.prod(taps), near.numel() // outputs
-    columns = triton.cdiv(count * inputs, 8) * 8
-    if x.dtype not in _DOTS or not (packages.lies_near(x) and packages.lies_near(near)) or outputs % 8:
-        return None
-    if positions * columns * x.element_size() > MOST_PATCH_BYTES:
-        return None
-    with torch.rdna.device(x.device):
+    def __init__(self, depth: Sequence[int], stride: list[int], padding: list[int], dilation: list[int], groups: int):
+        self.depth = tuple(depth)  # stride, padding and dilation
+        self.images = stride, padding, dilation, groups
+        self.groups = groups
+
+    def _takes(self, x: torch.Tensor, channels: int, near: torch.Tensor) -> bool:
+        """`channels`: of a group of x and all taps along depth. Others are patches in memory, if there is one group."""
+        isEven = channels % 8 == 0 or self.groups == 1
+        return x.dtype in _DOTS and x.numel() > 0 and near.numel() > 0 and isEven and packages.has_package(8, near.shape[1] // self.groups, target_of(x.device.index))
+
+    def gather(self, out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, isTransposed: bool) -> bool:
+        taps = weight.shape[2]
+        channels = x.shape[1] // self.groups * taps
+        if not self._takes(x, channels, out) or (isTransposed and channels % 8):
+            return False
+        images = folded(x, out.shape[2], taps, self.depth, self.groups, isTransposed)
+        if images is None:
+            return False
+        isNear = is_rows(out) and out.data_ptr() % 16 == 0
         try:
-            patches = torch.empty((positions, columns), dtype=x.dtype, device=x.device)
+            made = out.movedim(1, -1) if isNear else torch.empty((len(out), *out.shape[2:], out.shape[1]), dtype=out.dtype, device=out.device)
         except torch.OutOfMemoryError:
-            return None
-        width = 32 if inputs % 8 else min(triton.next_power_of_2(inputs), 128)
-        height = max(1, 2048 // width)
-        blocks = triton.cdiv(positions, height)
-        grid = min(blocks, MOST_PROGRAMS), triton.cdiv(blocks, MOST_PROGRAMS)
-        given = (patches, x, positions, *near.shape[2:], *x.shape[2:], *stride, *padding, *dilation)
-        settings = dict(KERNEL_W=taps[1], TAPS=count, CHANNELS=inputs, BLOCK_M=height, BLOCK_N=width)
-        if inputs % 8:
-            uneven_patches_kernel[(*grid, triton.cdiv(columns, width))](*given, COLUMNS=columns, **settings)
-        else:
-            patches_kernel[(*grid, count)](*given, **settings)
-    return patches
+            return False
+        flat = folded_weight(weight, self.groups, isTransposed)
+        geometry = _Geometry(flat, *self.images)
+        if not geometry._gather_near(made.flatten(0, 1).permute(0, 3, 1, 2), images, flat, bias, isTransposed):
+            return False
+        if not isNear:
+            out.copy_(made.movedim(-1, 1))
+        return True
 
-
-def _gradient_by_patches(weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor, *window: list[int]) -> bool:
-    """Fills weight [KO, C, R, S], whose channels are next to each other, from x and grad [B, KO, Ho, Wo]; False where there are no patches."""
-    patches = _patches(x, grad, weight.shape[2:], *window) if _is_rows(weight) else None
-    if patches is None:
-        return False
-    matrix = weight.movedim(1, -1).view(len(weight), -1)
-    padded = matrix if matrix.shape[1] == patches.shape[1] else torch.empty((len(matrix), patches.shape[1]), dtype=x.dtype, device=x.device)
-    gemm(_rows(grad).t(), patches, padded)
-    if padded is not matrix:
-        _copy_columns(matrix, padded)
-    return True
-
-
-def _uneven_by_patches(out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *window: list[int]) -> bool:
-    """Fills out [B, KO, Ho, Wo] from x, whose channels are no multiple of 8, as an image's 3 are, and weight [KO, C, R, S]; False where there are no patches."""
-    patches = _patches(x, out, weight.shape[2:], *window) if x.shape[1] % 8 else None
-    if patches is None:
-        return False
-    matrix = torch.empty((len(weight), patches.shape[1]), dtype=x.dtype, device=x.device)
-    _copy_columns(matrix, weight.movedim(1, -1).flatten(1).contiguous())
-    gemm(patches, matrix.t(), _rows(out), bias)
-    return True
-
-
-def _copy_columns(out: torch.Tensor, given: torch.Tensor) -> None:
-    """Rows of a matrix into those of a wider one, with zeros behind them, or of a narrower one: each row is a patch of one tap."""
-    rows, columns = out.shape
-    with torch.rdna.device(out.device):
-        uneven_patches_kernel[(triton.cdiv(rows, 64), 1, triton.cdiv(columns, 32))](
-            out, given, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, KERNEL_W=1, TAPS=1, CHANNELS=given.shape[1], COLUMNS=columns, BLOCK_M=64, BLOCK_N=32
-        )
+    def weight_gradient(self, weight: torch.Tensor, x: torch.Tensor, grad: torch.Tensor) -> bool:
+        taps = weight.shape[2]
+        if not self._takes(x, weight.shape[1] * taps, grad):
+            return False
+        images = folded(x, grad.shape[2], taps, self.depth, self.groups)
+        grads = None if images is None else folded(grad, grad.shape[2], 1, (1, 0, 1))
+        if images is None or grads is None:
+            return False
+        made = torch.empty((len(weight), weight.shape[1] * taps, *weight.shape[3:]), dtype=weight.dtype, device=weight.device, memory_format=torch.channels_last)
+        if not _Geometry(made, *self.images)._weight_gradient_near(made, images, grads):
+            return False
+        weight.copy_(unfolded_weight(made, taps))
+        return True
 
 
 def _with_near_channels(weight: torch.Tensor) -> torch.Tensor:
@@ -569,16 +468,6 @@ def _with_near_channels(weight: torch.Tensor) -> torch.Tensor:
     if math.prod(weight.shape[2:]) == 1 or weight.stride(1) == 1:
         return weight
     return weight.movedim(1, -1).contiguous().movedim(-1, 1)
-
-
-def _is_rows(x: torch.Tensor) -> bool:
-    """Whether the channels of each position lie next to each other, and positions behind each other."""
-    return x.numel() > 0 and x.movedim(1, -1).is_contiguous()
-
-
-def _rows(x: torch.Tensor) -> torch.Tensor:
-    """The same memory as [positions, channels]."""
-    return x.movedim(1, -1).view(-1, x.shape[1])
 
 
 def _takes(*tensors: torch.Tensor | None) -> bool:

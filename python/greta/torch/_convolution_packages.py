@@ -1,4 +1,4 @@
-"""Convolutions as packages of greta.conv2d: two dimensions, one group, channels next to each other (NHWC), f16, bf16 and f32.
+"""Convolutions as packages of greta.conv2d: two dimensions, channels next to each other (NHWC), any groups of channels in eights, f16, bf16 and f32.
 
 A package knows all extents, as a layer of a model sees the same images at each step. Everything else is a kernel of _convolution.py.
 
@@ -23,7 +23,7 @@ from .._compile import compile_cached
 from .._trace import Shape, Trace, tensor_type
 from ._device import target_of
 from ._epilogues import Epilogue, computed, narrowed, parsed, written
-from ._operators import implements
+from ._operators import MOST_PROGRAMS, implements
 from ._products import NAMES, row_by_row
 
 MOST_PACKAGES = 256
@@ -32,7 +32,7 @@ ON_CPU_DRIVER = False  # lavapipe takes longer to compile a package than the ker
 
 
 class Window(NamedTuple):
-    """A convolution: x [B, H, W, C] by w [KO, R, S, C], extents and settings of rows and columns."""
+    """A convolution: x [B, H, W, C] by w [KO, R, S, C / groups], extents and settings of rows and columns."""
 
     type: str
     images: int
@@ -47,6 +47,7 @@ class Window(NamedTuple):
     hasBias: bool
     epilogue: Epilogue = Epilogue()
     result: str = ""  # the result's type if not `type`
+    groups: int = 1
 
     def out(self) -> tuple[int, int]:
         rows, columns = ((x + p + q - d * (k - 1) - 1) // s + 1 for x, k, s, p, q, d in zip(self.x, self.kernel, self.stride, self.before, self.behind, self.dilation))
@@ -54,10 +55,10 @@ class Window(NamedTuple):
 
     def text(self) -> str:
         trace = Trace()
-        operands = [trace.argument((self.images, *self.x, self.inputs), self.type), trace.argument((self.outputs, *self.kernel, self.inputs), self.type)]
+        operands = [trace.argument((self.images, *self.x, self.inputs), self.type), trace.argument((self.outputs, *self.kernel, self.inputs // self.groups), self.type)]
         if self.hasBias:
             operands.append(trace.argument((self.outputs,), self.type))
-        attributes = f"strides = {list(self.stride)}, padding = {[*self.before, *self.behind]}, dilations = {list(self.dilation)}"
+        attributes = f"strides = {list(self.stride)}, padding = {[*self.before, *self.behind]}, dilations = {list(self.dilation)}" + (f", groups = {self.groups}" if self.groups > 1 else "")
         shape = (self.images, *self.out(), self.outputs)
         isPlain = not self.epilogue.steps and self.result in ("", self.type)
         result = trace.op("conv2d", operands, attributes, shape, self.type if isPlain else "f32")
@@ -78,7 +79,7 @@ def lies_near(x: torch.Tensor) -> bool:
 
 
 def has_package(inputs: int, outputs: int, target: str) -> bool:
-    """Whether such convolutions have packages: other channels would be loaded element by element."""
+    """Whether convolutions of so many channels, each group's, have packages: others would be loaded element by element."""
     return (target != "vulkan:lavapipe" or ON_CPU_DRIVER) and inputs % 8 == 0 and outputs % 8 == 0
 
 
@@ -86,18 +87,18 @@ def _kernel(window: Window, target: str) -> _torch.Kernel | None:
     key = window, target
     if key not in _kernels:
         layer = window._replace(images=0, x=(0, 0), before=(0, 0), behind=(0, 0))
-        if not has_package(window.inputs, window.outputs, target) or len(_kernels) >= MOST_PACKAGES or _sizes[layer] >= MOST_SIZES:
+        if not has_package(window.inputs // window.groups, window.outputs // window.groups, target) or len(_kernels) >= MOST_PACKAGES or _sizes[layer] >= MOST_SIZES:
             return None
         _sizes[layer] += 1
         _kernels[key] = _torch.Kernel(compile_cached(window.text(), target), "convolution")
     return _kernels[key]
 
 
-def convolve(out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: list[int], padding: list[int], dilation: list[int]) -> bool:
-    """Fills out [B, KO, Ho, Wo] from x [B, C, H, W] and weight [KO, C, R, S]; False where no package does that."""
+def convolve(out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: list[int], padding: list[int], dilation: list[int], groups: int = 1) -> bool:
+    """Fills out [B, KO, Ho, Wo] from x [B, C, H, W] and weight [KO, C / groups, R, S]; False where no package does that."""
     if out.dtype not in NAMES or not (lies_near(x) and lies_near(out)):
         return False
-    return _convolve(_window(x, weight, stride, padding, dilation, bias is not None), out, x, weight, [] if bias is None else [bias])
+    return _convolve(_window(x, weight, stride, padding, dilation, bias is not None)._replace(groups=groups), out, x, weight, [] if bias is None else [bias])
 
 
 def _window(x: torch.Tensor, weight: torch.Tensor, stride: list[int], padding: list[int], dilation: list[int], hasBias: bool) -> Window:
@@ -153,8 +154,6 @@ def _phases(extent: int, grad: int, taps: int, stride: int, padding: int, dilati
     if stride == 1:
         before = dilation * (taps - 1) - padding
         return _Phases(1, 0, taps, before, before, taps - 1 - padding, 1) if before >= 0 else None
-    if dilation > 1 and taps > 1:
-        return None
     # Position i = r + stride * m reads g[m + o] by tap r + padding - stride * o.
     count = min(stride, taps)
     phases = [(phase, (phase - padding) % stride) for phase in range(count)]
@@ -166,27 +165,37 @@ def _phases(extent: int, grad: int, taps: int, stride: int, padding: int, dilati
     return _Phases(count, -padding % stride, last - least + 1, -least, behind, -stride * least, stride)
 
 
-def input_gradient(out: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: list[int], padding: list[int], dilation: list[int]) -> bool:
-    """Fills out, the gradient of x, from that of the result and weight [KO, C, R, S]; a bias is a transposed convolution's. False where no package does that."""
-    phases = [_phases(*one) for one in zip(out.shape[2:], grad.shape[2:], weight.shape[2:], stride, padding, dilation)]
+def input_gradient(
+    out: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: list[int], padding: list[int], dilation: list[int], groups: int = 1
+) -> bool:
+    """Fills out, the gradient of x, from that of the result and weight [KO, C / groups, R, S]; a bias is a transposed convolution's. False where no package does that."""
+    # With a stride and a dilation the window has zeros between the weight's taps.
+    gaps = [d if s > 1 else 1 for s, d in zip(stride, dilation)]
+    dense = [gap * (taps - 1) + 1 for gap, taps in zip(gaps, weight.shape[2:])]
+    dilation = [d // gap for d, gap in zip(dilation, gaps)]
+    phases = [_phases(*one) for one in zip(out.shape[2:], grad.shape[2:], dense, stride, padding, dilation)]
     rows, columns = phases
     if rows is None or columns is None or out.dtype not in NAMES or not (lies_near(grad) and lies_near(out)):
         return False
     isSpread = max(stride) > 1
-    if isSpread and bias is not None:
-        return False
-    outputs, inputs = weight.shape[:2]
-    channels = rows.count * columns.count * inputs
+    outputs, inputs = len(weight) // groups, weight.shape[1]  # of a group
+    count = rows.count * columns.count
+    channels = groups * count * inputs
     taps, before, behind = ((one(rows), one(columns)) for one in (lambda dim: dim.taps, lambda dim: dim.before, lambda dim: dim.behind))
     steps = tuple(1 if s > 1 else d for s, d in zip(stride, dilation))
-    window = Window(NAMES[out.dtype], grad.shape[0], tuple(grad.shape[2:]), outputs, channels, taps, (1, 1), before, behind, steps, bias is not None)
+    window = Window(NAMES[out.dtype], grad.shape[0], tuple(grad.shape[2:]), len(weight), channels, taps, (1, 1), before, behind, steps, bias is not None and not isSpread, groups=groups)
+    if isSpread and bias is not None:
+        window = window._replace(result="f32")  # the bias is added behind it
+    programs = groups * count * taps[0] * taps[1]
+    if programs > MOST_PROGRAMS:
+        return False
     kernel = _kernel(window, target_of(out.device.index)) if isSpread or window.out() == tuple(out.shape[2:]) else None
     if kernel is None:
         return False
     with torch.rdna.device(out.device):
         turned = torch.empty((channels, *taps, outputs), dtype=out.dtype, device=out.device)
         block = 32
-        turn_kernel[(triton.cdiv(inputs, block), triton.cdiv(outputs, block), rows.count * columns.count * taps[0] * taps[1])](
+        turn_kernel[(triton.cdiv(inputs, block), triton.cdiv(outputs, block), programs)](
             turned,
             weight,
             inputs,
@@ -194,26 +203,30 @@ def input_gradient(out: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor, 
             *weight.stride(),
             *padding,
             *(value for dim in phases for value in (dim.turn, dim.first)),
-            KERNEL_H=weight.shape[2],
-            KERNEL_W=weight.shape[3],
+            KERNEL_H=dense[0],
+            KERNEL_W=dense[1],
+            GAP_H=gaps[0],
+            GAP_W=gaps[1],
             STEP_H=rows.step,
             STEP_W=columns.step,
             TAPS_H=taps[0],
             TAPS_W=taps[1],
+            PHASES=count,
             PHASES_W=columns.count,
             BLOCK=block,
         )
         if not isSpread:
             _launch(kernel, grad, turned, [] if bias is None else [bias], out)
             return True
-        parts = torch.empty((grad.shape[0], channels, *window.out()), dtype=out.dtype, device=out.device, memory_format=torch.channels_last)
+        parts = torch.empty((grad.shape[0], channels, *window.out()), dtype=out.dtype if bias is None else torch.float32, device=out.device, memory_format=torch.channels_last)
         _launch(kernel, grad, turned, [], parts)
-        positions = out.numel() // inputs
-        width = min(triton.next_power_of_2(inputs), 128)
+        positions = out.numel() // out.shape[1]
+        width = min(triton.next_power_of_2(out.shape[1]), 128)
         height = max(1, 2048 // width)
         spread_kernel[(triton.cdiv(positions, height),)](
             out,
             parts,
+            out if bias is None else bias,
             positions,
             *out.shape[2:],
             *window.out(),
@@ -222,7 +235,9 @@ def input_gradient(out: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor, 
             STRIDE_W=stride[1],
             PHASES_H=rows.count,
             PHASES_W=columns.count,
-            CHANNELS=inputs,
+            CHANNELS=out.shape[1],
+            GROUP=inputs,
+            HAS_BIAS=bias is not None,
             BLOCK_M=height,
             BLOCK_N=width,
         )
@@ -247,24 +262,33 @@ def turn_kernel(
     first_w,
     KERNEL_H: tl.constexpr,
     KERNEL_W: tl.constexpr,
+    GAP_H: tl.constexpr,
+    GAP_W: tl.constexpr,
     STEP_H: tl.constexpr,
     STEP_W: tl.constexpr,
     TAPS_H: tl.constexpr,
     TAPS_W: tl.constexpr,
+    PHASES: tl.constexpr,
     PHASES_W: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """turned [phases, inputs, TAPS_H, TAPS_W, outputs] of w [outputs, inputs, KERNEL_H, KERNEL_W]: rows are inputs, columns outputs, of phase and tap program_id(2)."""
+    """turned [groups, phases, inputs, TAPS_H, TAPS_W, outputs] of w [groups, outputs, inputs, ..], which has KERNEL_H x KERNEL_W places, a tap at each GAP_H x GAP_W of them: rows are
+    inputs, columns outputs, of group, phase and tap program_id(2)."""
     c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     o = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     tap = tl.program_id(2) % (TAPS_H * TAPS_W)
-    phase = tl.program_id(2) // (TAPS_H * TAPS_W)
+    number = tl.program_id(2) // (TAPS_H * TAPS_W)  # of the phases of all groups
+    phase = number % PHASES
+    w += (number // PHASES).to(tl.int64) * outputs * w_out
     h = (phase // PHASES_W + turn_h) % STEP_H + padding_h + first_h - tap // TAPS_W * STEP_H
     w_at = (phase % PHASES_W + turn_w) % STEP_W + padding_w + first_w - tap % TAPS_W * STEP_W
     isTap = (h >= 0) & (h < KERNEL_H) & (w_at >= 0) & (w_at < KERNEL_W)
+    if GAP_H > 1 or GAP_W > 1:
+        isTap = isTap & (h % GAP_H == 0) & (w_at % GAP_W == 0)
+        h, w_at = h // GAP_H, w_at // GAP_W
     mask = (c[:, None] < inputs) & (o[None, :] < outputs)
     values = tl.load(w + o[None, :].to(tl.int64) * w_out + c[:, None] * w_in + h * w_h + w_at * w_w, mask=mask & isTap, other=0.0)
-    row = ((phase * inputs + c) * (TAPS_H * TAPS_W) + tap).to(tl.int64)
+    row = ((number * inputs + c) * (TAPS_H * TAPS_W) + tap).to(tl.int64)
     tl.store(turned + row[:, None] * outputs + o[None, :], values, mask=mask)
 
 
@@ -272,6 +296,7 @@ def turn_kernel(
 def spread_kernel(
     out,
     parts,
+    bias,
     positions,
     out_h,
     out_w,
@@ -284,10 +309,12 @@ def spread_kernel(
     PHASES_H: tl.constexpr,
     PHASES_W: tl.constexpr,
     CHANNELS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Rows are positions of out [B, out_h, out_w, CHANNELS], each of a phase of parts [B, parts_h, parts_w, PHASES_H, PHASES_W, CHANNELS] or of none, then 0."""
+    """Rows are positions of out [B, out_h, out_w, CHANNELS], each of a phase of parts [B, parts_h, parts_w, CHANNELS / GROUP, PHASES_H, PHASES_W, GROUP] or of none, then 0."""
     row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     h = row // out_w % out_h
     w = row % out_w
@@ -295,9 +322,14 @@ def spread_kernel(
     phase_w = (w + padding_w) % STRIDE_W
     isPhase = (phase_h < PHASES_H) & (phase_w < PHASES_W) & (row < positions)
     place = ((row // (out_h * out_w)).to(tl.int64) * parts_h + h // STRIDE_H) * parts_w + w // STRIDE_W
-    source = ((place * PHASES_H + phase_h) * PHASES_W + phase_w) * CHANNELS
+    source = place * (PHASES_H * PHASES_W * CHANNELS) + (phase_h * PHASES_W + phase_w) * GROUP
     for start in range(0, CHANNELS, BLOCK_N):
         c = start + tl.arange(0, BLOCK_N)
         near = c < CHANNELS
-        values = tl.load(parts + source[:, None] + c[None, :], mask=isPhase[:, None] & near[None, :], other=0.0)
-        tl.store(out + row.to(tl.int64)[:, None] * CHANNELS + c[None, :], values, mask=(row < positions)[:, None] & near[None, :])
+        at = c
+        if GROUP < CHANNELS:
+            at = c // GROUP * (PHASES_H * PHASES_W * GROUP) + c % GROUP
+        values = tl.load(parts + source[:, None] + at[None, :], mask=isPhase[:, None] & near[None, :], other=0.0)
+        if HAS_BIAS:
+            values += tl.load(bias + c, mask=near, other=0.0).to(tl.float32)[None, :]
+        tl.store(out + row.to(tl.int64)[:, None] * CHANNELS + c[None, :], values.to(out.dtype.element_ty), mask=(row < positions)[:, None] & near[None, :])
