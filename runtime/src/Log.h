@@ -65,7 +65,7 @@ private:
 };
 using LogRef = std::shared_ptr<KernelLog>;
 
-// What a stream knows of a log at a place: the launches in front of it have
+// A stream knows of a log at a place: the launches in front of it have
 // added so many words. A count is not written again while somebody keeps it.
 struct LogLook {
   LogRef Log;
