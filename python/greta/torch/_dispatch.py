@@ -100,11 +100,13 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
             raise _two_devices(op, device, target.device)
     args = _with_tensors(op, args)
     if _compiles and target_of(_torch.current_device()) != "host":
-        from . import _attention, _batch_norm, _complex, _convolution_packages, _eager, _fused, _gems, _indices, _lookups, _operators, _optimizers, _paged_attention, _pooling, _products, _random, _recurrent, _resize, _row_packages, _sets, _sorts  # noqa: F401 -- some add to the table
+        from . import _attention, _batch_norm, _complex, _complex_views, _convolution_packages, _eager, _fused, _gems, _indices, _lookups, _operators, _optimizers, _paged_attention, _pooling, _products, _random, _recurrent, _resize, _row_packages, _sets, _sorts  # noqa: F401 -- some add to the table
 
         with torch._C._AutoDispatchBelowAutograd():
             own = _operators.table.get(op)
             result = NotImplemented if own is None else own(*args, **kwargs)
+            if result is NotImplemented:
+                result = _complex_views.run(op, args, kwargs)
             if result is NotImplemented:
                 result = _eager.run(op, args, kwargs)
             if result is NotImplemented:
