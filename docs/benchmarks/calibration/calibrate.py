@@ -10,6 +10,7 @@ AITER is a checkout of ROCm/aiter (hsa/ and aiter/configs are enough); the figur
             at which place of the estimate's ranking the measured winner stands, with the memory latency of the chip table and with 700 cycles
   greta     calibration_greta.csv: GRETA's default bf16 GEMM of a shape beside AMD's best, both estimated, and AMD's measured time. AMD's best is the
             measured winner; where AMD measured nothing (gfx942 with 304 compute units), the best estimate of all kernels, whose weights lie shuffled
+  ours      calibration_greta.csv anew: GRETA's kernels and estimates of today beside AMD's as they stand there (of amd_commit), in minutes; only if it is asked for
   choices   calibration_choices.csv: the same for every bf16 and fp8 shape that AMD measured on gfx950. AMD's fp8 kernels scale blocks of 128 of K in their
             loop; GRETA's GEMM beside them has no scales
   numerics  calibration_numerics.csv: kernels run with all checks on small operands, against NumPy (numerics.py)
@@ -20,6 +21,7 @@ Estimates are kept in the work folder, and a run that was stopped goes on; measu
 import argparse
 import collections
 import concurrent.futures
+import csv
 import json
 import math
 import pathlib
@@ -220,6 +222,15 @@ class Calibration:
         self.write("calibration_greta.csv", (row for chip in aiter.CHIPS for shape in self.options.gemms.split(",")
                                             for row in self.greta_row(chip, "bf16", aiter.Shape(*map(int, shape.split("x"))))))  # fmt: skip
 
+    def ours(self):
+        with open(pathlib.Path(self.options.tables) / "calibration_greta.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            row.setdefault("amd_commit", row["commit"])
+            row["greta_config"], ours = self.greta_kernel(row["chip"], "bf16", aiter.Shape(*(int(row[name]) for name in "mnk")))
+            row |= dict(greta_us=round(ours, 2), greta_of_amd=row["amd_us"] and round(float(row["amd_us"]) / ours, 3))
+        self.write("calibration_greta.csv", ({name: row[name] for name in row if name not in self.origin} for row in rows))
+
     def choices(self):
         found = {(row.family, row.shape) for row in self.measured if row.chip == "gfx950" and row.family in TYPES}
         shapes = sorted(found, key=lambda one: (one[0], *vars(one[1]).values()))
@@ -308,8 +319,8 @@ def main():
     options = parser.parse_args()
     chosen = options.steps.split(",")
     for step in chosen:
-        if step not in steps:
-            parser.error(f"no step '{step}'; there are {', '.join(steps)}")
+        if step not in (*steps, "ours"):
+            parser.error(f"no step '{step}'; there are {', '.join(steps)} and ours")
     calibration = Calibration(options)
     for step in chosen:
         getattr(calibration, step)()
