@@ -376,7 +376,8 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   else
     ways = {{usual, true}, {usual, false}, {usual + 1, true}};
   llvm::erase_if(ways, [&](Way way) {
-    return (way.isDirect && !direct) || way.stages * bytes > room;
+    return way.stages * bytes > room ||
+           (way.isDirect && (!direct || way.stages > row.tiles.stagesOfDirect));
   });
   std::optional<Tile> best = fastest(tile, ways, problem, limits, !isScaled);
   if (!best)

@@ -346,6 +346,7 @@ TileFacts tilesOfCdna(double ldsBytes, double cacheBytes,
 /// gfx950 and RDNA keep 16, since heads of 128 or of 64 elements lose there.
 TileFacts tilesBeforeGfx950(double cacheBytes, double iterationDirect) {
   TileFacts tiles = tilesOfCdna(155, cacheBytes, iterationDirect);
+  tiles.stagesOfDirect = 3;
   tiles.attention.vgprsOfBytes = 0.55;
   return tiles;
 }

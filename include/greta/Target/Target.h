@@ -238,6 +238,8 @@ struct TileFacts {
   bool matricesByElement = false;
   /// The model chooses the schedules of block programs' loops, too.
   bool schedulesLoops = false;
+  /// The most stages that such a loop has with direct loads.
+  int64_t stagesOfDirect = 2;
   LoopRates loop;
   StreamRates stream;
   SkinnyRates skinny;

@@ -111,8 +111,7 @@ LoopPipeliner::placementOf(const LoadedOperand &operand,
   // The tile was chosen for blocks without padding.
   std::string error;
   FailureOr<SharedPlacement> chosen = chooseSharedPlacement(
-      from, to, bytes, type.getNumElements() * bytes, error,
-      /*banks=*/isTransposed ? row.ldsBanks : 32,
+      from, to, bytes, type.getNumElements() * bytes, error, row.ldsBanks,
       /*together=*/isTransposed ? 4 : 1, [&](const SharedPlacement &placement) {
         return (!isTransposed ||
                 (placement.rowDim == rowDim &&

@@ -21,7 +21,7 @@ greta_tile.func @elsewhere(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i
     %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x128xf16>
     %d = greta_tile.dot %a, %b, %none : tensor<256x32xf16>, tensor<32x128xf16> -> tensor<256x128xf32>
     greta_tile.store %d, %o[%k, %z] strides [128, 1] bounds [] : tensor<256x128xf32> -> !greta_tile.ptr<f32>
-  }
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 16, direct = 16>}
   greta_tile.return
 }
 

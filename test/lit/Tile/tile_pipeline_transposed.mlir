@@ -13,7 +13,8 @@
 // gfx950 reads blocks as they lie in memory, by transposed loads: 16 bytes of a row go to shared memory as they come.
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx950 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts=target=gfx950 --greta-tile-pipeline=target=gfx950 | FileCheck %s --check-prefix=READ
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx950 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts=target=gfx950 --greta-tile-pipeline=target=gfx950 --greta-tile-distribute=target=gfx950 | FileCheck %s --check-prefix=GFX950
-// READ: greta_tile.local_alloc : <2 x tensor<256x64xf16>, <dim = 1,
+// Its 64 banks hold two rows of 64 halves, so that 16 lanes that read a column of 16 bytes meet in none if two rows have the same swizzle.
+// READ: greta_tile.local_alloc : <2 x tensor<256x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 2, phases = 8>>
 // READ: %[[B:.*]] = greta_tile.local_alloc : <2 x tensor<64x256xf16>, <dim = 1, stride = 256, vector = 32, rows = 1, phases = 4>>
 // READ: greta_tile.local_store %{{.*}}, %[[B]][%{{.*}}] direct
 // GFX950: greta_tile.ptr_load_shared {{.*}} width 8

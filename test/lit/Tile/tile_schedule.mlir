@@ -1,5 +1,5 @@
 // A loop over K that nobody has configured gets the schedule that the model finds fastest for a GEMM with its blocks as the tile: half a block at a time where
-// registers hold it; on gfx942 one stage where it has room for twice the waves of two; on gfx950 blocks of 256x256x64 go straight to shared memory, in three stages where there is room. A schedule that the loop has stays, and targets whose rows
+// registers hold it; on gfx942 one stage where it has room for twice the waves of two; a loop may ask for three stages. A schedule that the loop has stays, and targets whose rows
 // do not ask for it have nothing.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942},greta-tile-schedule{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,GFX942
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx950},greta-tile-schedule{target=gfx950}))' | FileCheck %s --check-prefixes=CHECK,GFX950
@@ -12,7 +12,7 @@
 
 // CHECK-LABEL: @free
 // GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 32>
-// GFX950: greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 16>
+// GFX950: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32>
 greta_tile.func @free(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
   %z = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
