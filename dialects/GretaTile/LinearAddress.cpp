@@ -191,6 +191,21 @@ LinearAddress TermFinder::addressOf(Value pointers) {
   return result;
 }
 
+bool greta::tile::reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
+  BlockArgument argument = argumentOf(pointer);
+  if (!hasPointerRange(argument) || argument.getType() != pointer.getType())
+    return false;
+  for (Value at = pointer; at != argument;) {
+    auto add = at.getDefiningOp<PtrAddOp>();
+    if (!add)
+      return false;
+    steps.push_back(add.getOffset());
+    at = add.getBase();
+  }
+  pointer = argument;
+  return true;
+}
+
 LinearAddress greta::tile::getLinearAddress(Value pointers) {
   return TermFinder().addressOf(pointers);
 }

@@ -39,6 +39,12 @@ struct LinearAddress {
 /// taken apart because their sums and products do not overflow (ptr_add).
 LinearAddress getLinearAddress(mlir::Value pointers);
 
+/// Whether a pointer is an argument that promises to reach less than 2^31
+/// bytes, moved by some steps. Then `pointer` becomes the argument, and the
+/// steps are added to `steps`.
+bool reachesLittle(mlir::Value &pointer,
+                   llvm::SmallVectorImpl<mlir::Value> &steps);
+
 /// Returns a scalar of a program as one term.
 LinearTerm getScalarTerm(mlir::Value scalar);
 

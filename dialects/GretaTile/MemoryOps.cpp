@@ -83,9 +83,12 @@ LogicalResult LocalStoreOp::verify() {
     return emitOpError("stores ") << value << " to a local of " << block;
   if (!getDirect())
     return success();
-  auto load = getValue().getDefiningOp<LoadOp>();
-  if (!load || !load->hasOneUse() || load->getBlock() != (*this)->getBlock() ||
-      load.getOther() || load.getDivisors())
+  Operation *load = getValue().getDefiningOp();
+  auto strided = dyn_cast_or_null<LoadOp>(load);
+  auto scattered = dyn_cast_or_null<LoadScatteredOp>(load);
+  bool isPlain = strided ? !strided.getOther() && !strided.getDivisors()
+                         : scattered && !scattered.getOther();
+  if (!isPlain || !load->hasOneUse() || load->getBlock() != (*this)->getBlock())
     return emitOpError("is 'direct' but its value is not of a load in its "
                        "block, without 'other' and 'divisors', that nothing "
                        "else uses");

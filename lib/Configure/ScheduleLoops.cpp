@@ -164,12 +164,11 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
   return problem;
 }
 
-/// Whether a dot's operands may go from memory to shared memory as they are.
+/// Whether all of a loop's operands may go straight to shared memory.
 static bool isLoadedDirectly(const LoopBody &body) {
   return body.sums.empty() &&
          llvm::all_of(body.operands, [](const LoadedOperand &operand) {
-           auto load = operand.source.getDefiningOp<LoadOp>();
-           return load && !load.getOther() && !load.getDivisors();
+           return operand.mayBeDirect();
          });
 }
 

@@ -22,24 +22,6 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Whether a pointer is an argument that promises to reach less than 2^31
-/// bytes, moved by some steps. Then `pointer` becomes the argument, and the
-/// steps are added to `steps`.
-static bool reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
-  BlockArgument argument = argumentOf(pointer);
-  if (!hasPointerRange(argument) || argument.getType() != pointer.getType())
-    return false;
-  for (Value at = pointer; at != argument;) {
-    auto add = at.getDefiningOp<PtrAddOp>();
-    if (!add)
-      return false;
-    steps.push_back(add.getOffset());
-    at = add.getBase();
-  }
-  pointer = argument;
-  return true;
-}
-
 /// Returns the dimensions along which index 0 may be loaded in place of an
 /// element that is masked off: the mask bounds indices there, index 0 is never
 /// masked off, and the rest of the address does not change along them.

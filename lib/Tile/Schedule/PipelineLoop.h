@@ -14,6 +14,7 @@
 #include "greta/Tile/Arithmetic.h"
 #include "greta/Tile/Facts.h"
 #include "greta/Tile/LoopBody.h"
+#include "greta/Tile/Recompute.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -44,7 +45,7 @@ private:
   FailureOr<tile::PlacementAttr> placementOf(const LoadedOperand &operand,
                                              RankedTensorType &stored);
   IRMapping emitAddresses(Value k);
-  void chooseSelects(const Facts &facts);
+  void chooseSelects(const tile::Facts &facts);
   void emitSelects(Value k, IRMapping &mapping);
   SmallVector<Value> emitLoads(Value k);
   /// `sums` are the sums up to the block before; they become those up to this
@@ -116,7 +117,7 @@ private:
   /// Returns the same, but no more than the last iteration's counter: beyond
   /// the end the last block is loaded again, and not used.
   Value clampedAfter(Value k, int64_t iterations);
-  void chooseClamp(const Facts &facts);
+  void chooseClamp(const tile::Facts &facts);
   /// The values that pass from iteration to iteration. `sums` are the sums up
   /// to this iteration's K tile, and up to each K tile that is prepared ahead.
   struct Flow {
@@ -124,10 +125,10 @@ private:
     Parts parts;
   };
   Flow emitStep(Value k, Value stage, Flow flow);
-  SmallVector<Value> emitLoop(const Facts &facts);
+  SmallVector<Value> emitLoop(const tile::Facts &facts);
   /// Whether the loop has rounds of a block for each stage, and the blocks that
   /// are left behind them.
-  bool emitsRounds(const Facts &facts);
+  bool emitsRounds(const tile::Facts &facts);
   /// Emits a loop whose iterations have some blocks, and returns its results.
   ValueRange emitRounds(Value first, Value end, Value step, int64_t blocks,
                         ValueRange inits);
@@ -145,6 +146,7 @@ private:
   tile::PipelineAttr attr;
   const TargetRow &row;
   SmallVector<Placed> placed; // of each operand
+  Recomputer recomputer;      // of what direct loads through pointers take
   /// A mask's bound: index + offset is below it. A null offset is zero.
   struct Bound {
     unsigned dim;
