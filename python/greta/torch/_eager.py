@@ -189,7 +189,7 @@ def _is_large(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def _check_graph(graph: Any) -> None:
-    from torch._inductor import lowering
+    from ._private import lowering
 
     for node in graph.nodes:
         if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
@@ -208,9 +208,7 @@ def _check_graph(graph: Any) -> None:
 @functools.lru_cache(None)
 def _decompositions() -> dict[Any, Any]:
     """Inductor's, and torch's others of operators that Inductor has no lowering of."""
-    from torch._decomp import decomposition_table
-    from torch._inductor import lowering
-    from torch._inductor.decomposition import select_decomp_table
+    from ._private import decomposition_table, lowering, select_decomp_table
 
     def is_lowered(op: Any) -> bool:
         return op in lowering.lowerings and not getattr(lowering.lowerings[op], "_is_fallback_handler", False)
@@ -221,12 +219,7 @@ def _decompositions() -> dict[Any, Any]:
 
 def _compile(functional: Any, outs: list[str], written: list[int], arguments: Arguments, sizes: str) -> Callable[[list[Any]], Any]:
     """`sizes`: those of the arguments alone where it is empty; all sizes otherwise, and functions of another word divide sums otherwise."""
-    from torch._dynamo.source import ConstantSource
-    from torch._guards import TracingContext, tracing
-    from torch._inductor import compile_fx, config
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+    from ._private import ConstantSource, DimDynamic, FakeTensorMode, ShapeEnv, StatelessSymbolicContext, TracingContext, compile_fx, config, make_fx, tracing
 
     shapes = ShapeEnv() if sizes else None
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)

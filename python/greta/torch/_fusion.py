@@ -22,13 +22,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._inductor import config
-from torch._inductor.custom_graph_pass import CustomGraphModulePass
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from .._compile import build_key
 from . import _attention_epilogues, _convolution_packages, _eager, _epilogues
 from ._device import NAME, target_of
+from ._private import CustomGraphModulePass, config, statically_known_true
 from ._products import NAMES
 
 aten = torch.ops.aten

@@ -14,6 +14,7 @@ from typing import Any, Callable, Sequence
 import torch
 
 from .. import _torch
+from . import _private
 from ._device import NAME, _stream
 
 _MOST_SIZES = 16  # recordings of one function: each has memory of its own
@@ -88,11 +89,9 @@ class GraphedFunction:
         return results
 
     def _give_up(self, why: str) -> None:
-        from torch._inductor.cudagraph_utils import log_cudagraph_skip_and_bump_counter
-
         self.is_off = True
         self.recordings.clear()
-        log_cudagraph_skip_and_bump_counter(why)
+        _private.cudagraph_utils.log_cudagraph_skip_and_bump_counter(why)
 
 
 _recording = threading.RLock()  # recordings share a device's stream, so that threads make them one after another
@@ -108,8 +107,7 @@ class Recording:
     """A recorded call, and where it reads and writes."""
 
     def __init__(self, model: Callable[..., Any], static: frozenset[int], arguments: Sequence[Any]):
-        from torch._inductor import compile_fx
-
+        compile_fx = _private.compile_fx
         self.copied: list[tuple[int, torch.Tensor, list[int]]] = []  # arguments: number, where they are read, dimensions that repeat
         self.fixed: list[tuple[int, int]] = []  # number, address: parameters
         self.lent: list[tuple[int, int]] = []  # results of another graph

@@ -1,6 +1,6 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
-Registered by torch's own hooks: the device's interface, its lines in generated code, and its code generation with a pass over graphs (_fusion.py). Three places of torch have lists of
+Registered by torch's own hooks: the device's interface, its lines in generated code, and its code generation with a pass over graphs (_fusion.py). What has no promise is taken from _private.py. Three places of torch have lists of
 devices without a hook, and are changed here: GPU_TYPES (what is_gpu and get_gpu_type say), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py), and torch's fake convolutions (_layouts.py).
 """
 
@@ -20,11 +20,10 @@ import torch
 from .. import _torch
 from .._compile import build_key, user_cache
 from .._runtime import Error
-from . import _dispatch, _graphs, _layouts, ops
+from . import _dispatch, _graphs, _layouts, _private, ops
 from ._device import NAME, target_of
 from ._imports import after_import
 
-_CHECKED_WITH = ("2.11", "2.13")  # the versions whose private places are changed here
 # The least sizes that blocks are chosen for where a dim may have any size: of pointwise work, of the results of reductions whose rows are in registers, of longer ones', and of their rows.
 _LEAST = (1 << 17, 1 << 17, 1 << 15, 1 << 8)
 _LEAST_OF_LAVAPIPE = (1 << 9, 1 << 5, 1 << 5, 1 << 5)  # which takes longer to compile a larger block
@@ -34,10 +33,8 @@ def register() -> None:
     """Registers the device with Triton, Dynamo and Inductor, as soon as they are imported: who compiles nothing need not import them."""
     _use_own_cache()
     after_import("triton", _activate)
-    after_import("torch._dynamo.device_interface", _register_interface_later)
-    after_import("torch._dynamo.eval_frame", _skip_operators)
-    after_import("torch._subclasses.fake_impls", _layouts.tell)
-    after_import("torch._inductor.compile_fx", _register_code_generation)
+    for place, then in ("device_interface", _register_interface_later), ("eval_frame", _skip_operators), ("fake_impls", _layouts.tell), ("compile_fx", _register_code_generation):
+        after_import(_private.PLACES[place], then)
 
 
 def _activate(_: Any) -> None:
@@ -48,11 +45,11 @@ def _activate(_: Any) -> None:
 
 def _skip_operators(_: Any) -> None:
     """Keeps Dynamo from compiling the functions that carry out operators: after a graph break it looks at every frame, unless it is told to run a function and all below as they are."""
-    from torch._C._dynamo import eval_frame
+    from ._private import strategies
 
-    skip = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
+    skip = strategies._FrameExecStrategy(strategies._FrameAction.SKIP, strategies._FrameAction.SKIP)
     for function in _dispatch.implementations:
-        eval_frame.set_code_exec_strategy(function.__code__, skip)
+        strategies.set_code_exec_strategy(function.__code__, skip)
 
 
 def _register_interface_later(module: Any) -> None:
@@ -76,7 +73,7 @@ def _use_own_cache() -> None:
 
 
 def _register_interface() -> None:
-    from torch._dynamo import device_interface
+    from ._private import device_interface
 
     rdna = torch.rdna
 
@@ -125,36 +122,25 @@ class _Refusal:
     imported would be other devices', too."""
 
     def __getattr__(self, name: str) -> Any:
-        raise RuntimeError(_refusal())
+        raise RuntimeError(_private.refusal())
 
     def __call__(self, *_: Any, **named: Any) -> Any:
-        raise RuntimeError(_refusal())
-
-
-def _refusal() -> str:
-    return f"torch.compile on rdna was written for torch {' and '.join(_CHECKED_WITH)}; this is {torch.__version__}"
+        raise RuntimeError(_private.refusal())
 
 
 def _register_code_generation(compile_fx: Any) -> None:
-    if ".".join(torch.__version__.split(".")[:2]) not in _CHECKED_WITH:
-        from torch._inductor.codegen.common import register_device_op_overrides
+    if not _private.is_checked():
+        from ._private import register_device_op_overrides
 
-        warnings.warn(f"{_refusal()}, so operators that Inductor would compile run on the CPU", stacklevel=2)
+        warnings.warn(f"{_private.refusal()}, so operators that Inductor would compile run on the CPU", stacklevel=2)
         register_device_op_overrides(NAME, _Refusal())
         torch.rdna.Scheduling = torch.rdna.PythonWrapperCodegen = torch.rdna.CppWrapperCodegen = torch.rdna.WrapperFxCodegen = _Refusal()
         return
     _change_lists()
     if hasattr(torch.accelerator, "Graph"):  # torch 2.11 has none
-        from torch._inductor import cudagraph_utils
-
-        _graphs.register(compile_fx, cudagraph_utils)
-    from torch._inductor.decomposition import decompositions
-    from torch._inductor.codegen.common import DeviceOpOverrides, register_backend_for_device, register_device_op_overrides
-    from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
-    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
-    from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
-
+        _graphs.register(compile_fx, _private.cudagraph_utils)
     from . import _fusion
+    from ._private import DeviceOpOverrides, PythonWrapperCodegen, TritonKernel, TritonScheduling, WrapperFxCodegen, decompositions, register_backend_for_device, register_device_op_overrides
 
     class Overrides(DeviceOpOverrides):
         def import_get_raw_stream_as(self, name: str) -> str:
@@ -193,7 +179,7 @@ def _register_code_generation(compile_fx: Any) -> None:
 def _for_any_sizes(text: str, kernel: Any) -> str:
     """A kernel's text with blocks for large sizes where a dim may have any size. Inductor chooses them for the sizes of the first call: for 10 elements blocks of 4, of which a
     million would be slow, and more than some drivers have workgroups. Of small sizes a larger block is one workgroup all the same."""
-    from torch._inductor.virtualized import V
+    from ._private import V
 
     found = re.search(r"size_hints=(\{[^}]*\})", text)
     if found is None:
@@ -217,14 +203,12 @@ def _replace(before: Callable[..., Any], function: Callable[..., Any]) -> None:
 
 
 def _change_lists() -> None:
-    from torch._inductor import config, utils
-    from torch._inductor.runtime import benchmarking
-    from torch.utils import _triton
+    from ._private import benchmarking, config, triton_utils, utils
 
     if NAME not in utils.GPU_TYPES:
         utils.GPU_TYPES.append(NAME)
     _replace(utils.get_gpu_type, lambda: NAME)  # torch's own fails where there is a second kind of GPU, as CUDA's
-    _replace(_triton.has_triton, lambda: True)
+    _replace(triton_utils.has_triton, lambda: True)
 
     def benchmark(self: Any, fn: Any, *, warmup: int = 1, rep: int = 1, **_: Any) -> float:
         begin, end = (torch.Event(NAME, enable_timing=True) for _ in range(2))
