@@ -201,7 +201,6 @@ TEST(Schema, NamesOfMembers) {
        {R"({"a": true})", R"({"x-a": 1})"}},
   });
   const std::pair<const char *, const char *> refused[] = {
-      {R"({"propertyNames": {"anyOf": [{}]}})", "'type' beside 'anyOf'"},
       {R"({"propertyNames": {"type": "integer"}})",
        "'propertyNames' of a JSON schema is supported for texts"},
       {R"({"propertyNames": {"enum": ["a"], "maxLength": 0}})",
@@ -250,6 +249,19 @@ TEST(Schema, PatternsOfNames) {
     many += (i ? ", \"" : "\"") + std::to_string(i) +
             R"(": {"patternProperties": {"": false, "a.{2}$": {}},
                    "additionalProperties": {}})";
+  EXPECT_NE(refusal([&] { schema((many + "}}").c_str()); }).find("too long"),
+            std::string::npos);
+  // The listed names are looked for by all patterns.
+  many = R"({"$defs": {"a": {"properties": {)";
+  for (int i = 0; i < 50; ++i)
+    many += (i ? ", \"" : "\"") + std::string(30, 'a') + std::to_string(i) +
+            "\": {}";
+  many +=
+      R"(}, "patternProperties": {"([ab]?){900}$": {}}, "maxProperties": 0}},
+          "properties": {)";
+  for (int i = 0; i < 30; ++i)
+    many += (i ? ", \"" : "\"") + std::to_string(i) +
+            R"(": {"allOf": [{"$ref": "#/$defs/a"}, {"minProperties": 0}]})";
   EXPECT_NE(refusal([&] { schema((many + "}}").c_str()); }).find("too long"),
             std::string::npos);
   for (char letter : {'b', 'c', 'd'})
@@ -340,6 +352,24 @@ TEST(Schema, AllOf) {
            "string"}]}}})",
        {"{}"},
        {R"({"a": 1})"}},
+      // Values and names that are listed are those of all parts.
+      {R"({"uniqueItems": true, "items": {"type": ["boolean", "null"],
+           "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]},
+           "$defs": {"a": {"enum": [true, false, 1]}, "b": {"enum": [1, true]}}})",
+       {"[true]", "[]"},
+       {"[false]", "[null]", "[1]", "[true, true]"}},
+      {R"({"propertyNames": {"enum": ["a", "b"], "allOf": [{"enum": ["b", "c"]},
+           {"type": "string"}]}, "additionalProperties": {"type": "integer"}})",
+       {"{}", R"({"b": 1})"},
+       {R"({"a": 1})", R"({"c": 1})"}},
+      {R"({"allOf": [{"properties": {"a": {}, "b": {}}, "propertyNames": {"enum":
+           ["a", "b"]}}, {"propertyNames": {"enum": ["b", "c"]}}]})",
+       {R"({"b": 1})"},
+       {R"({"a": 1})", R"({"c": 1})"}},
+      {R"({"propertyNames": {"allOf": [{"anyOf": [{"pattern": "^a"}, {"const":
+           "b"}]}, {"type": "string"}]}})",
+       {R"({"ab": 1})", R"({"b": 1})"},
+       {R"({"c": 1})", R"({"bb": 1})"}},
   });
   const std::pair<const char *, const char *> refused[] = {
       {R"({"allOf": [{"type": "integer"}, {"type": "null"}]})", "no text fits"},
@@ -357,6 +387,8 @@ TEST(Schema, AllOf) {
        "'additionalProperties'"},
       {R"({"allOf": [{"minimum": "a"}, {"minimum": 2}]})",
        "'minimum' has to be a number"},
+      {R"({"allOf": [{"type": 3}, {"type": "integer"}]})",
+       "'type' has to be a text, or a list of texts"},
       {R"({"allOf": [{"required": 1}, {"required": []}]})",
        "'allOf' of JSON schemas with different 'required'"},
       {R"({"allOf": [{"properties": 1}, {"type": "object"}]})",
@@ -372,6 +404,31 @@ TEST(Schema, AllOf) {
     std::string why = refusal([text = text] { schema(text); });
     EXPECT_NE(why.find(says), why.npos) << text << ": " << why;
   }
+}
+
+TEST(Schema, AllOfIsBounded) {
+  auto isTooLarge = [](const std::string &text) {
+    return refusal([&] {
+             schema(text.c_str());
+           }).find("'allOf' of JSON schemas is too large") == 0;
+  };
+  std::string names = R"({"minItems": 0)", copies = R"({"allOf": [{"const": ")",
+              links = R"({"$defs": {"a": {})";
+  for (int i = 0; i < 4500; ++i)
+    names += ", \"x" + std::to_string(i) + "\": {}";
+  EXPECT_TRUE(isTooLarge(R"({"allOf": [{"properties": )" + names +
+                         R"(}}, {"type": "object"}]})"));
+  EXPECT_TRUE(isTooLarge(R"({"allOf": [)" + names + "}, {}]}"));
+  copies += std::string(100'000, 'a') + "\"}";
+  for (int i = 0; i < 100; ++i)
+    copies += R"(, {"type": "string"})";
+  EXPECT_TRUE(isTooLarge(copies + "]}"));
+  for (int i = 0; i < 3000; ++i)
+    links += ", \"x" + std::to_string(i) + "\": {}";
+  links += R"(}, "properties": {"b": {"allOf": [{})";
+  for (int i = 0; i < 15'000; ++i)
+    links += R"(, {"$ref": "#/$defs/a"})";
+  EXPECT_TRUE(isTooLarge(links + "]}}}"));
 }
 
 /// Whether the keywords of the next test allow a value.

@@ -40,6 +40,10 @@ OrderedJson typesOf(const OrderedJson &a, const OrderedJson &b) {
   auto has = [](const OrderedJson &list, const OrderedJson &type) {
     return std::find(list.begin(), list.end(), type) != list.end();
   };
+  for (const OrderedJson &list : {listOf(a), others})
+    for (const OrderedJson &type : list)
+      if (!type.is_string())
+        wrong("'type' has to be a text, or a list of texts");
   for (const OrderedJson &type : listOf(a))
     if (has(others, type) || (type == "integer" && has(others, "number")))
       types.push_back(type);
@@ -152,22 +156,34 @@ OrderedJson membersOf(const char *key, const OrderedJson &a,
   return members;
 }
 
+/// Values to copy or compare: 32 bytes of a text count as one, and names that
+/// are looked for one by one as their square.
 int64_t valuesIn(const OrderedJson &json) {
+  auto textsIn = [](const std::string &text) {
+    return static_cast<int64_t>(text.size() / 32);
+  };
   int64_t count = 1;
-  if (json.is_structured())
+  if (json.is_string())
+    count += textsIn(json.get_ref<const std::string &>());
+  if (json.is_object()) {
+    count += static_cast<int64_t>(json.size() * json.size() / 256);
+    for (const auto &[name, one] : json.items())
+      count += textsIn(name) + valuesIn(one);
+  } else if (json.is_array()) {
     for (const OrderedJson &one : json)
       count += valuesIn(one);
+  }
   return count;
 }
 
 } // namespace
 
-/// Counts values that are copied.
+/// Counts values that are copied, or looked through.
 void AllOf::charge(int64_t values) {
   left -= values;
   if (left < 0)
-    wrong("'allOf' of JSON schemas is too large: together they have more than "
-          "200000 values");
+    wrong("'allOf' of JSON schemas is too large: it takes too long to bring "
+          "them together");
 }
 
 /// The schemas that a schema stands for, without references and `allOf`.
@@ -185,8 +201,11 @@ void AllOf::collect(const OrderedJson &schema, std::vector<OrderedJson> &parts,
   if (schema.contains("$ref")) {
     if (!schema["$ref"].is_string())
       wrong("'$ref' has to be a text");
-    collect(schemaAt(root, schema["$ref"].get<std::string>()), parts,
-            depth + 1);
+    size_t passed = 0;
+    const OrderedJson &other =
+        schemaAt(root, schema["$ref"].get<std::string>(), &passed);
+    charge(static_cast<int64_t>(passed / 256));
+    collect(other, parts, depth + 1);
   }
   if (schema.contains("allOf")) {
     if (!schema["allOf"].is_array() || schema["allOf"].empty())
@@ -225,9 +244,11 @@ OrderedJson AllOf::both(const OrderedJson &a, const OrderedJson &b) {
   OrderedJson all = OrderedJson::object();
   for (const auto *from : {&a, &b})
     for (const auto &[key, value] : from->items())
-      if (key == "properties" || key == "patternProperties")
+      if (from == &b && a.contains(key))
+        continue; // said already
+      else if (key == "properties" || key == "patternProperties")
         all[key] = membersOf(key.c_str(), a, b);
-      else if (from == &a || !a.contains(key))
+      else
         all[key] =
             from == &a && b.contains(key) ? bothSay(key, value, b[key]) : value;
   for (const char *key : {"type", "enum"})

@@ -151,9 +151,11 @@ objectMembers(GrammarBuilder &builder, const std::vector<ObjectMember> &members,
 GrammarBuilder::Expression addSchema(GrammarBuilder &builder,
                                      const nlohmann::ordered_json &schema,
                                      const nlohmann::ordered_json &root);
-// The schema that a `$ref` names, which has to be in `root`.
+// The schema that a `$ref` names, which has to be in `root`; `passed` grows by
+// the names that were looked through.
 const nlohmann::ordered_json &schemaAt(const nlohmann::ordered_json &root,
-                                       const std::string &pointer);
+                                       const std::string &pointer,
+                                       size_t *passed = nullptr);
 // A keyword that says nothing about values.
 bool isAnnotation(const std::string &keyword);
 

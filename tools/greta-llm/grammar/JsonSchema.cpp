@@ -215,10 +215,16 @@ Expression Schema::of(const OrderedJson &schema) {
   return b.choice(std::move(ways));
 }
 
+/// What a schema says, without references and `allOf`.
 const OrderedJson &Schema::behindLinks(const OrderedJson &schema) {
   const OrderedJson *at = &schema;
-  for (int links = 0; links < 8 && at->contains("$ref"); ++links)
+  for (int links = 0; links < 8; ++links) {
+    if (at->contains("allOf"))
+      return mergedSchemas.emplace_back(all.merged(*at));
+    if (!at->contains("$ref"))
+      break;
     at = &schemaAt(root, textOf(at->at("$ref"), "$ref"));
+  }
   return *at;
 }
 
@@ -374,8 +380,8 @@ bool isAnnotation(const std::string &keyword) {
   return annotations.count(keyword) != 0;
 }
 
-const OrderedJson &schemaAt(const OrderedJson &root,
-                            const std::string &pointer) {
+const OrderedJson &schemaAt(const OrderedJson &root, const std::string &pointer,
+                            size_t *passed) {
   if (pointer.empty() || pointer[0] != '#' ||
       (pointer.size() > 1 && pointer[1] != '/'))
     Schema::wrong("'$ref' has to begin with #, for the schema itself");
@@ -390,6 +396,8 @@ const OrderedJson &schemaAt(const OrderedJson &root,
         name += pointer[i];
     if (!at->is_object() || !at->contains(name))
       Schema::wrong("'$ref' names something that is not there");
+    if (passed)
+      *passed += at->size();
     at = &(*at)[name];
     begin = end + 1;
   }

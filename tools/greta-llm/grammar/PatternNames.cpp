@@ -11,6 +11,7 @@ using Expression = GrammarBuilder::Expression;
 
 constexpr size_t mostNameStates = 300;
 constexpr int64_t nodesOfOne = 10'000; // to read the patterns of an object
+constexpr int64_t nodesOfState = 256;  // to look behind it
 
 PatternNames::PatternNames(const std::vector<std::string> &patterns,
                            const std::vector<std::string> &listed,
@@ -21,8 +22,9 @@ PatternNames::PatternNames(const std::vector<std::string> &patterns,
     GrammarBuilder builder;
     int32_t root = builder.newRule();
     builder.define(root, expression(builder));
-    automata.emplace_back(std::make_shared<const Grammar>(builder.finish(root)),
-                          this->work);
+    auto grammar = std::make_shared<const Grammar>(builder.finish(root));
+    charge(static_cast<int64_t>(grammar->nodes.size()));
+    automata.emplace_back(std::move(grammar), this->work);
   };
   for (const std::string &pattern : patterns)
     add([&](GrammarBuilder &b) {
@@ -43,6 +45,7 @@ void PatternNames::charge(int64_t nodes) {
 
 bool PatternNames::matches(size_t pattern, const std::string &name) {
   Matcher &automaton = automata[pattern];
+  int64_t before = automaton.creditLeft();
   int32_t at = automaton.here();
   for (char letter : name) {
     auto byte = static_cast<unsigned char>(letter);
@@ -53,6 +56,7 @@ bool PatternNames::matches(size_t pattern, const std::string &name) {
     if (at >= 0)
       at = automaton.behind(at, byte);
   }
+  charge(before - automaton.creditLeft());
   return at >= 0 && automaton.mayEndAt(at);
 }
 
@@ -102,7 +106,7 @@ void PatternNames::join() {
     for (const auto &[to, bytes] : next)
       joined.next.emplace_back(numberOf(to), bytes);
     states.push_back(std::move(joined));
-    charge(before - left() + 256);
+    charge(before - left() + nodesOfState);
   }
 }
 

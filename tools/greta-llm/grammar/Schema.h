@@ -9,6 +9,7 @@
 #include "grammar/PatternNames.h"
 #include "model/Json.h"
 
+#include <list>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -136,8 +137,9 @@ private:
   const int32_t space;
   const Expression hex;
   AllOf all{root};
-  int depthOfAll = 0;              // of schemas with allOf in others
-  int64_t workOfNames = 2'000'000; // of patterns, in nodes
+  std::list<OrderedJson> mergedSchemas; // that others hold by reference
+  int depthOfAll = 0;                   // of schemas with allOf in others
+  int64_t workOfNames = 2'000'000;      // of patterns, in nodes
   int32_t valueRule = -1, objectRule = -1, characterRule = -1;
   std::map<std::string, int32_t> references;
   std::vector<std::pair<int32_t, const OrderedJson *>> pending;

@@ -135,9 +135,12 @@ Expression Schema::othersOf(const OrderedJson &schema,
       wrong("'propertyNames' beside 'properties' in a JSON schema is supported "
             "for names of 'enum' and 'const'");
     OrderedJson text = named;
-    if (text.is_object() && !text.contains("type"))
+    if (text.contains("anyOf"))
+      text = {{"allOf", {text, {{"type", "string"}}}}};
+    else if (text.is_object() && !text.contains("type"))
       text["type"] = "string";
-    if (!text.is_object() || text["type"] != "string")
+    if (!text.contains("allOf") &&
+        (!text.is_object() || text["type"] != "string"))
       wrong("'propertyNames' of a JSON schema is supported for texts of one "
             "form, 'enum' and 'const'");
     key = of(text);
