@@ -15,8 +15,8 @@
  *     wait for it or measure with it, until it is recorded again.
  *   graph: one thread at a time. Its launches share its temporaries: they must
  *     not overlap, in one stream or in several.
- *   communicator: one thread at a time, but greta_comm_abort and
- *     greta_comm_info at any.
+ *   communicator: one thread at a time, but greta_comm_abort, greta_comm_fail
+ *     and greta_comm_info at any.
  * A handle is destroyed when no other thread uses it any more. A thread that
  * waits for the device keeps no other from working.
  *
@@ -560,7 +560,8 @@ GRETA_API greta_status greta_comm_info(greta_comm *comm, char **json);
 /* Ends it on all ranks: collectives under way and every later call are
  * GRETA_ERROR_PEER_LOST. */
 GRETA_API greta_status greta_comm_abort(greta_comm *comm);
-/* The same, and what all ranks are told has the reason. */
+/* The same, and what all ranks are told has the reason: its first few hundred
+ * bytes, with a question mark for each that is not printable ASCII. */
 GRETA_API greta_status greta_comm_fail(greta_comm *comm, const char *reason);
 
 /* `to` and `from` may be the same place in all_reduce and broadcast; the

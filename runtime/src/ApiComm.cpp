@@ -280,11 +280,7 @@ greta_status greta_comm_abort(greta_comm *C) {
 greta_status greta_comm_fail(greta_comm *C, const char *Reason) {
   return guarded([&] {
     Comm &Impl = *need(C, "comm").Impl;
-    std::string Why = &need(Reason, "reason");
-    for (char &Letter : Why)
-      if (static_cast<unsigned char>(Letter) < ' ' || Letter == 0x7f)
-        Letter = '?'; // a message is one line
-    Impl.abort(concat("rank ", Impl.Rank, ": ", Why));
+    Impl.abort(concat("rank ", Impl.Rank, ": ", &need(Reason, "reason")));
   });
 }
 

@@ -191,14 +191,7 @@ struct Group::Ears : Wire::Owner {
                ? G.data() + At
                : nullptr;
   }
-  // The network brought the text.
-  void ended(const std::string &Why) override {
-    std::string Text = Why;
-    std::replace_if(
-        Text.begin(), Text.end(), [](char C) { return C < ' ' || C > '~'; },
-        '?');
-    G.end(Text);
-  }
+  void ended(const std::string &Why) override { G.end(Why); }
   Group &G;
 };
 
@@ -519,11 +512,16 @@ void Group::abort(const std::string &Why) {
 
 // Ends it on this host.
 void Group::end(const std::string &Why) {
+  // A program or the network brought the text, which becomes one line, and may
+  // be cut anywhere.
+  std::string Text = Why;
+  std::replace_if(
+      Text.begin(), Text.end(), [](char C) { return C < ' ' || C > '~'; }, '?');
   Control &C = *Map->control();
   uint32_t Nobody = 0;
   if (!C.Aborts.compare_exchange_strong(Nobody, 1))
     return;
-  snprintf(C.Reason, wordBytes, "%s", Why.c_str());
+  snprintf(C.Reason, wordBytes, "%s", Text.c_str());
   C.Aborts = 2;
   *reinterpret_cast<volatile uint32_t *>(data() + boxesAt()) = 1;
 }

@@ -125,15 +125,14 @@ TEST_P(CommErrors, AReasonIsToldToEveryRank) {
   ranks(GetParam(), 3, [](Rank &Own) {
     greta::Buffer A = Own.R.allocate(64);
     if (Own.Number == 1)
-      return Own.C.fail("the model\nis too large" + std::string(1000, '!'));
+      return Own.C.fail("the model\nis \u00fc " + std::string(1000, '!'));
     std::string Why = refusal(
         [&] {
           Own.C.allReduce(Own.S, A, A, 16, "f32");
           Own.S.synchronize();
         },
         GRETA_ERROR_PEER_LOST);
-    EXPECT_NE(Why.find("rank 1: the model?is too large!!"), std::string::npos)
-        << Why;
+    EXPECT_NE(Why.find("rank 1: the model?is ?? !!"), std::string::npos) << Why;
     EXPECT_LT(Why.size(), 1000u);
     EXPECT_EQ(greta_comm_fail(Own.C.get(), nullptr),
               GRETA_ERROR_INVALID_ARGUMENT);
