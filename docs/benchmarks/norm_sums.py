@@ -12,7 +12,7 @@ columns, without rope). The kernels are the compiler's own behind greta-to-tile,
   next scaled      reads f16 of which each eight numbers have a factor of their own, and multiplies by that and the root, which it waits for
   product late     writes the row times the norm's weight in f16, and the sums; next late: reads that, and multiplies its result by the root
   cycles           of the compute units alone, as if memory had any bandwidth; us: of the launch
---check runs both forms in the simulator with small sizes and compares what the second product writes.
+--check runs all forms in the simulator with small sizes and compares what the second product writes.
 """
 
 import argparse
@@ -267,7 +267,7 @@ def forms(folder, chip, weights, name, width, depth, follower, columns):
 
 
 def check(folder, chip, weights):
-    """What both forms write with small sizes, of the same random numbers."""
+    """What all forms write with small sizes, of the same random numbers."""
     width, depth, columns = 512, 768, 1024
     texts = dict(forms(folder, chip, weights, "product", width, depth, "gate_up", columns))
     rng = np.random.default_rng(0)

@@ -215,7 +215,7 @@ Expression Schema::of(const OrderedJson &schema) {
   return b.choice(std::move(ways));
 }
 
-/// What a schema says, without references and `allOf`.
+/// Follows references, and brings the parts of `allOf` together.
 const OrderedJson &Schema::behindLinks(const OrderedJson &schema) {
   const OrderedJson *at = &schema;
   for (int links = 0; links < 8; ++links) {
