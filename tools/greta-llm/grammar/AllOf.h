@@ -16,7 +16,9 @@ constexpr int deepestAllOf = 32;
 
 class AllOf {
 public:
-  explicit AllOf(const OrderedJson &root) : root(root) {}
+  // `left`: values to copy, or to look through; a schema may ask for any
+  // number.
+  AllOf(const OrderedJson &root, int64_t &left) : root(root), left(left) {}
 
   // The parts of `allOf`, and what stands beside it. Members that several of
   // them have are an `allOf` of their own there.
@@ -29,7 +31,7 @@ private:
   OrderedJson both(const OrderedJson &a, const OrderedJson &b);
 
   const OrderedJson &root;
-  int64_t left = 200'000; // values; a schema may ask for any number of copies
+  int64_t &left;
 };
 
 } // namespace greta::llm

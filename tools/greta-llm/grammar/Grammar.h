@@ -66,6 +66,13 @@ public:
 
   Grammar finish(int32_t root);
 
+  // All JSON schemas of a grammar may cost so much before they are rules.
+  struct Work {
+    int64_t names = 2'000'000; // nodes that patterns of names look at
+    int64_t values = 200'000;  // that `allOf` copies, or looks through
+  };
+  Work work;
+
 private:
   enum class What { Set, Sequence, Choice, Repeat, Call };
   struct Part {

@@ -35,7 +35,7 @@ PatternNames::PatternNames(const std::vector<std::string> &patterns,
   add([&](GrammarBuilder &b) { return otherNames(b, listed); });
 }
 
-/// The work of all objects of a schema has an end.
+/// The work of all objects of a grammar has an end.
 void PatternNames::charge(int64_t nodes) {
   work -= nodes;
   if (work < 0)

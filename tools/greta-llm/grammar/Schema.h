@@ -136,10 +136,9 @@ private:
   const OrderedJson &root;
   const int32_t space;
   const Expression hex;
-  AllOf all{root};
+  AllOf all{root, b.work.values};
   std::list<OrderedJson> mergedSchemas; // that others hold by reference
   int depthOfAll = 0;                   // of schemas with allOf in others
-  int64_t workOfNames = 2'000'000;      // of patterns, in nodes
   int32_t valueRule = -1, objectRule = -1, characterRule = -1;
   std::map<std::string, int32_t> references;
   std::vector<std::pair<int32_t, const OrderedJson *>> pending;

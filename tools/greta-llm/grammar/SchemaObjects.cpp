@@ -188,7 +188,7 @@ Expression Schema::ofObject(const OrderedJson &schema) {
     }
   }
   const auto *names = allowed ? &*allowed : nullptr;
-  std::optional<PatternNames> patterns = patternsOf(schema, workOfNames);
+  std::optional<PatternNames> patterns = patternsOf(schema, b.work.names);
   std::vector<ObjectMember> members =
       membersOf(schema, names, patterns ? &*patterns : nullptr);
   bool isNone = least == 0 && std::none_of(members.begin(), members.end(),
