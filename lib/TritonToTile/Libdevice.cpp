@@ -74,6 +74,7 @@ static Value fdim(ValueRange x, LocBuilder &b) {
       b, compare(x[0], x[1], arith::CmpFPredicate::OLE, b), zero, difference);
 }
 /// Returns the larger number times the root of 1 + the square of the quotient.
+/// It is infinite beside an infinite number, then NaN beside NaN.
 static Value hypot(ValueRange x, LocBuilder &b) {
   Value u = math::AbsFOp::create(b, x[0]), v = math::AbsFOp::create(b, x[1]);
   Value most = arith::MaxNumFOp::create(b, u, v);
@@ -86,8 +87,12 @@ static Value hypot(ValueRange x, LocBuilder &b) {
   Value isZero = compare(least, zero, arith::CmpFPredicate::OEQ, b);
   Value isInfinite =
       compare(most, infinityLike(u, b), arith::CmpFPredicate::OEQ, b);
-  return arith::SelectOp::create(b, arith::OrIOp::create(b, isZero, isInfinite),
-                                 most, arith::MulFOp::create(b, most, root));
+  Value isNan = compare(u, v, arith::CmpFPredicate::UNO, b);
+  Value length = arith::SelectOp::create(b, isZero, most,
+                                         arith::MulFOp::create(b, most, root));
+  length =
+      arith::SelectOp::create(b, isNan, arith::AddFOp::create(b, u, v), length);
+  return arith::SelectOp::create(b, isInfinite, most, length);
 }
 static Value exp10(ValueRange x, LocBuilder &b) {
   return math::PowFOp::create(b, constantOf(x[0].getType(), 10.0, b), x[0]);

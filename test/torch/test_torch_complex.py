@@ -47,6 +47,33 @@ def test_functions(rdna, name):
     assert not torch.rdna.fallbacks()
 
 
+def test_numbers(rdna):
+    """Tensors without dims: the CPU's are read each time, and a wider one does not make the others' numbers wider."""
+    torch = rdna
+    x = torch.full((2, 3), 0.1, dtype=torch.complex64)
+    for seed in range(3):
+        x[0, seed] = complex(seed, 1)
+        one, tenth = torch.tensor(complex(seed, 1)), torch.tensor(0.1, dtype=torch.complex128)
+        for device in ("cpu", "rdna"):
+            y = x.to(device)
+            made = torch.where(y.real < 1, y, one), torch.where(torch.tensor(seed > 0), y, 2j), y == one, one != y, y == tenth.to(device), y == tenth.real.to(device), y[0, seed].roll(2)
+            if device == "rdna":
+                assert all(torch.equal(a.cpu(), b) for a, b in zip(made, expected)), (seed, made, expected)
+            expected = made
+    assert not torch.rdna.fallbacks()
+
+
+def test_sizes(rdna):
+    """Infinite beside an infinite part, else NaN beside NaN."""
+    torch = rdna
+    nan, inf = float("nan"), float("inf")
+    for dtype in (torch.complex64, torch.complex128):
+        x = torch.tensor([complex(a, b) for a in (nan, inf, 3.0, -0.0, 3e30) for b in (nan, -inf, 4.0, 0.0, 4e30)], dtype=dtype)
+        torch.testing.assert_close(x.to("rdna").abs().cpu(), x.abs(), equal_nan=True)
+        assert x.to("rdna").sgn().isnan().cpu()[[0, 2, 10, 15]].all()
+    assert not torch.rdna.fallbacks()
+
+
 def test_gradients(rdna):
     torch = rdna
     results = []
@@ -58,7 +85,7 @@ def test_gradients(rdna):
     assert not torch.rdna.fallbacks()
 
 
-@pytest.mark.parametrize("name, function", (("mm", lambda torch, x: x @ x[:3]), ("cat", lambda torch, x: torch.cat([x, x[0]])), ("dim", lambda torch, x: x.cumsum(2)), ("index", lambda torch, x: torch.flip(x, (0, 0)))))
+@pytest.mark.parametrize("name, function", (("mm", lambda torch, x: x @ x[:3]), ("cat", lambda torch, x: torch.cat([x, x[0]])), ("dim", lambda torch, x: x.cumsum(2)), ("index", lambda torch, x: torch.flip(x, (0, 0))), ("addmm", lambda torch, x: torch.addmm(x.expand(2, 4, 4), x, x))))
 def test_what_is_wrong_is_an_error(rdna, name, function):
     torch = rdna
     torch.rdna.forbid_fallback(False)

@@ -30,6 +30,10 @@ def run(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     given = [one for value in (*args, *kwargs.values()) for one in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(one, torch.Tensor)]
     if function is None or not any(one.is_complex() for one in given):
         return NotImplemented
+    # A number of the CPU is a tensor without dims, whose pair has one.
+    device = next((one.device for one in given if one.device.type != "cpu"), None)
+    if device is not None:
+        args = tuple(one.to(device) if isinstance(one, torch.Tensor) and one.device.type == "cpu" and one.dim() == 0 else one for one in args)
     return function(*args, **kwargs)
 
 
@@ -104,7 +108,7 @@ def _flip(x: torch.Tensor, dims: Sequence[int]) -> Any:
 @_implements(aten.roll.default)
 def _roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     if not dims and len(shifts) == 1:
-        return _numbers(_pairs(x).flatten(0, -2).roll(shifts, 0)).view(x.shape)
+        return x.clone() if x.dim() == 0 else _numbers(_pairs(x).flatten(0, -2).roll(shifts, 0)).view(x.shape)
     found = _dims(x, dims)
     return NotImplemented if found is None or len(shifts) != len(dims) or x.dim() == 0 else _numbers(_pairs(x).roll(shifts, found))
 
@@ -130,7 +134,7 @@ def _where(condition: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> Any:
 
 
 def _all_equal(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    kind = torch.promote_types(x.dtype, y.dtype)
+    kind = torch.result_type(x, y)  # a tensor without dims does not widen the other's numbers
     return (_pairs(x, kind) == _pairs(y, kind)).all(-1)
 
 
@@ -204,7 +208,7 @@ def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> Any:
 
 def _added(added: torch.Tensor, made: torch.Tensor | None, beta: Any, alpha: Any, out: torch.Tensor) -> Any:
     """With a beta of 0 what is added may be anything."""
-    if made is None or not _same(added, made, out):
+    if made is None or not _same(added, made, out) or added.dim() > made.dim():
         return NotImplemented
     made = made * alpha if alpha != 1 else made
     return _write(out, made if beta == 0 else made + (added * beta if beta != 1 else added))
