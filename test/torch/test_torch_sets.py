@@ -48,6 +48,11 @@ def test_unique_of_few_and_many(rdna):
         check(lambda x: torch.unique(x), x)
         check(lambda x: torch.unique(x, return_counts=True), x)
         check(lambda x: torch.unique_consecutive(x, return_inverse=True), x)
+    # Slices of more elements than llvmpipe's loops have steps, and than a block has.
+    wide = torch.zeros(5, 70001, dtype=torch.int8)
+    wide[1, -1], wide[3, 300], wide[4, 40000] = 1, -1, 2
+    check(lambda x: torch.unique(x, dim=0, **everything), wide)
+    check(lambda x: torch.unique_consecutive(x, dim=0, **everything), wide)
     # In slices NaN is the largest number, and like no other one.
     found = torch.tensor([[NAN, 1], [0, 2], [NAN, 1], [0, 2]], device="rdna").unique(dim=0, **everything)
     assert [str(one.tolist()) for one in found] == ["[[0.0, 2.0], [nan, 1.0], [nan, 1.0]]", "[1, 0, 2, 0]", "[2, 1, 1]"]

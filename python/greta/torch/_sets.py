@@ -20,11 +20,13 @@ from ._sorts import _comes, _compared, grid_of, program, sorted_rows
 aten = torch.ops.aten
 _WIDE = 256  # elements of a program
 _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+_COLUMNS = 32  # of a slice that a program reads at once
+_MOST_STEPS = 65535  # of a lane's loops, behind which llvmpipe ends them
 MOST_COUNTED = 1 << 30  # of bincount's numbers
 
 
 @triton.jit(do_not_specialize=["n", "size"])
-def first_kernel(firsts, x, order, n, size, BY_ORDER: tl.constexpr, BLOCK: tl.constexpr):
+def first_kernel(firsts, x, order, n, size, BY_ORDER: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr):
     """Whether each of n slices of `size` elements differs from the one before it. BY_ORDER: the slices are where `order` says."""
     i = program() * BLOCK + tl.arange(0, BLOCK)
     isThere = i < n
@@ -34,10 +36,12 @@ def first_kernel(firsts, x, order, n, size, BY_ORDER: tl.constexpr, BLOCK: tl.co
         at = tl.load(order + i, mask=isThere, other=0)
         before = tl.load(order + i - 1, mask=isLater, other=0)
     differs = tl.where(isLater, 0, 1)
-    for column in range(0, size):
-        one = _compared(tl.load(x + at * size + column, mask=isLater, other=0))
-        other = _compared(tl.load(x + before * size + column, mask=isLater, other=0))
-        differs = differs | (one != other).to(tl.int32)
+    for start in range(0, size, COLUMNS):
+        column = start + tl.arange(0, COLUMNS)
+        mask = isLater[:, None] & (column < size)[None, :]
+        one = _compared(tl.load(x + (at * size)[:, None] + column[None, :], mask=mask, other=0))
+        other = _compared(tl.load(x + (before * size)[:, None] + column[None, :], mask=mask, other=0))
+        differs = differs | tl.max((one != other).to(tl.int32), 1)
     tl.store(firsts + i, differs.to(tl.int8), mask=isThere)
 
 
@@ -66,7 +70,7 @@ def size_kernel(counts, starts, n, groups, BLOCK: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["n", "size", "run"])
-def merge_slices_kernel(out, order, x, n, size, run, BLOCK: tl.constexpr):
+def merge_slices_kernel(out, order, x, n, size, run, BLOCK: tl.constexpr, COLUMNS: tl.constexpr):
     """Merges each two runs of `run` sorted slices; among equal ones the first run's come first. The slices [n, size] are where `order` says."""
     i = program() * BLOCK + tl.arange(0, BLOCK)
     isThere = i < n
@@ -83,12 +87,16 @@ def merge_slices_kernel(out, order, x, n, size, run, BLOCK: tl.constexpr):
         other = tl.load(order + at, mask=isOpen, other=0)
         less = tl.zeros((BLOCK,), tl.int1)  # the other one comes first
         more = tl.zeros((BLOCK,), tl.int1)
-        for column in range(0, size):
+        for start in range(0, size, COLUMNS):
             isEqual = isOpen & ~less & ~more
-            a = _compared(tl.load(x + other * size + column, mask=isEqual, other=0))
-            b = _compared(tl.load(x + own * size + column, mask=isEqual, other=0))
-            less = less | (isEqual & _comes(a, b, False))
-            more = more | (isEqual & _comes(b, a, False))
+            column = start + tl.arange(0, COLUMNS)
+            mask = isEqual[:, None] & (column < size)[None, :]
+            a = _compared(tl.load(x + (other * size)[:, None] + column[None, :], mask=mask, other=0))
+            b = _compared(tl.load(x + (own * size)[:, None] + column[None, :], mask=mask, other=0))
+            isLess = tl.min(tl.where(_comes(a, b, False), column[None, :], size), 1)  # the first column that says so
+            isMore = tl.min(tl.where(_comes(b, a, False), column[None, :], size), 1)
+            less = less | (isEqual & (isLess < isMore))
+            more = more | (isEqual & (isMore < isLess))
         isBefore = less | (~more & ~isFirst)
         low = tl.where(isOpen & isBefore, at + 1, low)
         high = tl.where(isOpen & ~isBefore, at, high)
@@ -131,6 +139,13 @@ def _grid(n: int) -> tuple[int, int]:
     return grid_of(triton.cdiv(n, _WIDE))
 
 
+def _slices(n: int, size: int) -> tuple[tuple[int, int], dict[str, int]]:
+    """The grid and the blocks of a kernel for n slices of `size` elements. Slices are read many elements at a time: llvmpipe ends a lane's loops behind 65,535 steps."""
+    columns = min(triton.next_power_of_2(size), _COLUMNS)
+    block = _WIDE // columns
+    return grid_of(triton.cdiv(n, block)), dict(BLOCK=block, COLUMNS=columns)
+
+
 def _no_indices(x: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=torch.int64, device=x.device)
 
@@ -142,8 +157,9 @@ def _groups(slices: torch.Tensor, order: torch.Tensor | None, inverse: bool, cou
     device = slices.device
     firsts = torch.empty(n, dtype=torch.int8, device=device)
     like, byOrder = firsts if order is None else order, order is not None
+    grid, blocks = _slices(n, size)
     with torch.rdna.device(device):
-        first_kernel[_grid(n)](firsts, slices, like, n, size, BY_ORDER=byOrder, BLOCK=_WIDE)
+        first_kernel[grid](firsts, slices, like, n, size, BY_ORDER=byOrder, **blocks)
         numbers = firsts.cumsum(0, dtype=torch.int64)
         groups = int(numbers[-1].item())
         starts = torch.empty(groups, dtype=torch.int64, device=device)
@@ -164,11 +180,12 @@ def _sorted_slices(slices: torch.Tensor) -> torch.Tensor:
     n, size = slices.shape
     if size == 1:
         return sorted_rows(slices.view(1, n), False)[1].view(n)
+    grid, blocks = _slices(n, size)
     order = torch.arange(n, device=slices.device)
     spare, run = torch.empty_like(order), 1
     with torch.rdna.device(slices.device):
         while run < n:
-            merge_slices_kernel[_grid(n)](spare, order, slices, n, size, run, BLOCK=_WIDE)
+            merge_slices_kernel[grid](spare, order, slices, n, size, run, **blocks)
             order, spare, run = spare, order, run * 2
     return order
 
@@ -176,7 +193,10 @@ def _sorted_slices(slices: torch.Tensor) -> torch.Tensor:
 def _of_slices(self: torch.Tensor, dim: int, isSorted: bool, inverse: bool, counts: bool) -> Any:
     if not _is_taken(self) or not -self.dim() <= dim < self.dim():
         return NotImplemented
-    slices = self.movedim(dim, 0).reshape(self.shape[dim], -1)
+    n = self.shape[dim]
+    if triton.cdiv(self.numel() // n, _COLUMNS) * (n.bit_length() + 1) > _MOST_STEPS:
+        return NotImplemented
+    slices = self.movedim(dim, 0).reshape(n, -1)
     slices = (slices.to(torch.uint8) if self.dtype == torch.bool else slices).contiguous()
     order = _sorted_slices(slices) if isSorted else None
     starts, group, sizes = _groups(slices, order, inverse, counts)
