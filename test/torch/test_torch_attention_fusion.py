@@ -45,6 +45,8 @@ CHAINS = {  # a function, shapes, and its kernels
     "a row of all heads": (lambda F, q, k, v, w, n: joined((attention(F, q, k, v).transpose(1, 2) + n).transpose(1, 2)) * w, (QUERIES, KEYS, KEYS, (HEADS * DEPTH,), (2, 9, HEADS, 1)), ONE),
     "both orders": (lambda F, q, k, v, g, r: joined(attention(F, q, k, v) * g) + r, (QUERIES, KEYS, KEYS, QUERIES, TOKENS), ONE),
     "an operand that is computed in the other order": (lambda F, q, k, v, g: attention(F, q, k, v).transpose(1, 2).contiguous() * g.exp().transpose(1, 2), (QUERIES, KEYS, KEYS, QUERIES), ONE),
+    "a column of all elements": (lambda F, q, k, v, r: (attention(F, q, k, v).reshape(-1, 1) * r).view(QUERIES), (QUERIES, KEYS, KEYS, (2 * HEADS * 9 * DEPTH, 1)), ONE),
+    "numbers as a vector": (lambda F, q, k, v, n: attention(F, q, k, v) * n.exp().view(1, 1, DEPTH, 1), ((1, 1, DEPTH, DEPTH), (1, 1, 21, DEPTH), (1, 1, 21, DEPTH), (DEPTH,)), ONE),
     "tokens first": (lambda F, q, k, v: joined(attention(F, q, k, v)), (QUERIES, KEYS, KEYS), ONE),
     "one token": (lambda F, q, k, v, g: joined(attention(F, q, k, v)) * g, ((2, HEADS, 1, DEPTH), KEYS, KEYS, (2, 1, HEADS * DEPTH)), ONE),
     "gate of a projection": (qwen, PROJECTED, ONE | dict(mm=4)),
@@ -74,6 +76,12 @@ REFUSED = {  # each could be fused but for one thing
     "an operator that no epilogue has": (lambda F, q, k, v: attention(F, q, k, v).sin(), (QUERIES, KEYS, KEYS)),
     "a softmax": (lambda F, q, k, v: (attention(F, q, k, v) + 1).softmax(-1), (QUERIES, KEYS, KEYS)),
     "an operand that lies otherwise": (lambda F, q, k, v, g: attention(F, q, k, v) * g.mT, (QUERIES, KEYS, KEYS, (2, HEADS, DEPTH, 9))),
+    "numbers with an addend for each of D tokens": (lambda F, q, k, v, n, w: attention(F, q, k, v) * (n + w).view(2, HEADS, DEPTH, 1), ((2, HEADS, DEPTH, DEPTH), KEYS, KEYS, (2, HEADS, DEPTH), (DEPTH,))),
+    "a row that is numbers, too": (lambda F, q, k, v, w: attention(F, q, k, v) * w.exp() + w.exp().view(1, 1, DEPTH, 1), ((1, 1, DEPTH, DEPTH), (1, 1, 21, DEPTH), (1, 1, 21, DEPTH), (DEPTH,))),
+    "a row by tokens and by heads": (
+        lambda F, q, k, v, w: (joined(attention(F, q, k, v)) * w.exp()).view(2, 9, HEADS, DEPTH).transpose(1, 2).reshape(2, 9, -1) * w,
+        (QUERIES, KEYS, KEYS, (HEADS * DEPTH,)),
+    ),
     "numbers of columns and tokens": (lambda F, q, k, v, g: attention(F, q, k, v) * g, (QUERIES, KEYS, KEYS, (9, DEPTH))),
 }
 

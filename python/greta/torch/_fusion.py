@@ -327,6 +327,8 @@ class _AttentionRegion(_Region):
         self.given = given
         self.extents = tuple(query.shape[dim] for dim in _attention_epilogues.ORDER)  # [B, S, H, D]
         self.isByTokens = False  # the order in which operands are looked at
+        self.isOfNumbers = False  # whether those are numbers for each row, of any shape
+        self.numbers: set[torch.fx.Node] = set()
         super().__init__(self.results[0], order)
         self.orders = {self.results[0]: False}
 
@@ -355,8 +357,20 @@ class _AttentionRegion(_Region):
             strides = [strides[dim] for dim in _attention_epilogues.ORDER]
         return _attention_epilogues.lying_of(self.extents, strides, statically_known_true) is not None
 
+    def _is_row(self, shape: Any) -> bool:
+        return not self.isOfNumbers and super()._is_row(shape)
+
+    def _row(self, node: Any) -> str:
+        if not isinstance(node, torch.fx.Node):
+            return super()._row(node)
+        if self.orders.get(node, self.isByTokens) != self.isByTokens or node in self.numbers:
+            raise Unfit
+        word = super()._row(node)
+        self.orders[node] = self.isByTokens
+        return word
+
     def _operand(self, node: torch.fx.Node, kind: str) -> str:
-        shape, order = node.meta["val"].shape, "tokens" if self.isByTokens else "heads"
+        order = "tokens" if self.isByTokens else "heads"
         heads, depth = self.extents[2:]
         if kind == "row":
             if self.width != depth and not (self.isByTokens and self.width == heads * depth):
@@ -364,11 +378,10 @@ class _AttentionRegion(_Region):
             word = super()._operand(node, kind)
             self.kinds[-1] = "row" if self.width == depth else "rows"
             return word
-        isNumbers = statically_known_true(shape[-1] == 1)
-        if isNumbers and not node.meta["val"].is_contiguous():
+        if self.isOfNumbers and not node.meta["val"].is_contiguous():
             raise Unfit
         word = super()._operand(node, kind)
-        self.kinds[-1] = f"numbers_by_{order}" if isNumbers else f"by_{order}"
+        self.kinds[-1] = f"numbers_by_{order}" if self.isOfNumbers else f"by_{order}"
         return word
 
     def _word(self, node: Any, shape: Any) -> str:
@@ -377,8 +390,14 @@ class _AttentionRegion(_Region):
         if self.orders.get(node, self.isByTokens) != self.isByTokens:
             raise Unfit
         value = node.meta.get("val")
-        if isinstance(value, torch.Tensor) and _equal(shape, self._plain(self.isByTokens)) and _equal(value.shape, (*shape[:-1], 1)):
-            shape = value.shape  # a number for each row
+        if not self.isOfNumbers and isinstance(value, torch.Tensor) and _equal(shape, self._plain(self.isByTokens)) and _equal(value.shape, (*shape[:-1], 1)):
+            self.isOfNumbers = True
+            try:
+                return self._word(node, value.shape)
+            finally:
+                self.isOfNumbers = False
+        if node in self.words and (node in self.numbers) != self.isOfNumbers:
+            raise Unfit
         if node not in self.words and isinstance(value, torch.Tensor) and _equal(value.shape, shape) and not _is_stored(node):
             if node.target == aten.clone.default:
                 self.words[node] = self._word(node.args[0], shape)
@@ -390,6 +409,8 @@ class _AttentionRegion(_Region):
                     self.isByTokens = not self.isByTokens
         word = super()._word(node, shape)
         self.orders[node] = self.isByTokens
+        if self.isOfNumbers:
+            self.numbers.add(node)
         return word
 
     def _add(self, node: torch.fx.Node) -> None:
