@@ -48,6 +48,7 @@ CHAINS = {  # a function, shapes, and its kernels
     "a column of all elements": (lambda F, q, k, v, r: (attention(F, q, k, v).reshape(-1, 1) * r).view(QUERIES), (QUERIES, KEYS, KEYS, (2 * HEADS * 9 * DEPTH, 1)), ONE),
     "numbers as a vector": (lambda F, q, k, v, n: attention(F, q, k, v) * n.exp().view(1, 1, DEPTH, 1), ((1, 1, DEPTH, DEPTH), (1, 1, 21, DEPTH), (1, 1, 21, DEPTH), (DEPTH,)), ONE),
     "tokens first": (lambda F, q, k, v: joined(attention(F, q, k, v)), (QUERIES, KEYS, KEYS), ONE),
+    "as many operands as a launch has room for": (lambda F, q, k, v, *others: sum(others, attention(F, q, k, v)), (QUERIES, KEYS, KEYS, *[QUERIES] * 7), ONE),
     "one token": (lambda F, q, k, v, g: joined(attention(F, q, k, v)) * g, ((2, HEADS, 1, DEPTH), KEYS, KEYS, (2, 1, HEADS * DEPTH)), ONE),
     "gate of a projection": (qwen, PROJECTED, ONE | dict(mm=4)),
     "heads of a projection": (slices, ((2, 9, 3 * HEADS * DEPTH), KEYS, KEYS), ONE | dict(bmm=2)),
@@ -77,6 +78,7 @@ REFUSED = {  # each could be fused but for one thing
     "a softmax": (lambda F, q, k, v: (attention(F, q, k, v) + 1).softmax(-1), (QUERIES, KEYS, KEYS)),
     "an operand that lies otherwise": (lambda F, q, k, v, g: attention(F, q, k, v) * g.mT, (QUERIES, KEYS, KEYS, (2, HEADS, DEPTH, 9))),
     "numbers with an addend for each of D tokens": (lambda F, q, k, v, n, w: attention(F, q, k, v) * (n + w).view(2, HEADS, DEPTH, 1), ((2, HEADS, DEPTH, DEPTH), KEYS, KEYS, (2, HEADS, DEPTH), (DEPTH,))),
+    "more operands than a launch has room for": (lambda F, q, k, v, m, *others: sum(others, attention(F, q, k, v, attn_mask=m)), (QUERIES, KEYS, KEYS, (9, 21), *[QUERIES] * 7)),
     "a row that is numbers, too": (lambda F, q, k, v, w: attention(F, q, k, v) * w.exp() + w.exp().view(1, 1, DEPTH, 1), ((1, 1, DEPTH, DEPTH), (1, 1, 21, DEPTH), (1, 1, 21, DEPTH), (DEPTH,))),
     "a row by tokens and by heads": (
         lambda F, q, k, v, w: (joined(attention(F, q, k, v)) * w.exp()).view(2, 9, HEADS, DEPTH).transpose(1, 2).reshape(2, 9, -1) * w,

@@ -32,7 +32,8 @@ from ._products import NAMES
 aten = torch.ops.aten
 prims = torch.ops.prims
 MOST_STEPS = 48
-MOST_OPERANDS = 9  # a launch has room for twelve buffers, factors and result included
+MOST_BUFFERS = 12  # of a launch, factors and results included
+MOST_OPERANDS = MOST_BUFFERS - 3
 
 
 class Unfit(Exception):
@@ -451,8 +452,11 @@ class _AttentionRegion(_Region):
         # The result of attention lies as it would without.
         own = self.node.meta["val"]
         isAlike = (own.permute(_attention_epilogues.ORDER) if order else own).is_contiguous()
+        keeps = self._keeps(node)
+        # Queries, keys, values, a mask; the result, the logarithms of the sums, and attention's own.
+        buffers = 5 + (self.given.get("attn_bias") is not None) + keeps + len(self.operands)
         isBehind = all(self.order[user] > self.order[node] for index, one in self.results.items() if index > 0 for user in one.users)
-        return isBehind and (isAlike or not self._keeps(node))
+        return isBehind and (isAlike or not keeps) and buffers <= MOST_BUFFERS
 
     def replace(self, graph: torch.fx.Graph) -> None:
         super().replace(graph)
