@@ -1,5 +1,9 @@
 """Pointwise work behind attention in compiled functions is part of its kernel (python/greta/torch/_fusion.py, _attention_epilogues.py)."""
 
+import io
+import json
+import zipfile
+
 import pytest
 
 from test_torch_fusion import check, compiled, kernels, tensors
@@ -210,3 +214,27 @@ def test_operator_of_the_pass(rdna):
             assert result.stride() == exact.stride()
         torch.library.opcheck(op, there, test_utils=["test_faketensor"])
     assert op(q[:0].to("rdna"), k[:0].to("rdna"), v[:0].to("rdna"), None, [], ": neg %0", False, None, True, torch.float32, False)[0].shape == (0, 9, HEADS, DEPTH)
+
+
+def test_packages_are_one_kernel():
+    """A result by tokens is stored so, with as many operands behind as the pass takes; gradients have one kernel for queries and one for keys."""
+    pytest.importorskip("torch")
+    import greta.torch  # noqa: F401
+    from greta._compile import compile_source
+    from greta.torch._attention_epilogues import Behind, Lying
+    from greta.torch._attention_packages import Recipe
+    from greta.torch._epilogues import Epilogue
+
+    def count(byTokens, mask=None, operands=None, keepsResult=False):
+        behind = None
+        if operands is not None:
+            steps = tuple(("add", f"%{number}", f"${number}") for number in range(operands))
+            behind = Behind(Epilogue(("matrix",) * operands, ("f32",) * operands, steps), (Lying(True, HEADS, 2 * DEPTH, 0, DEPTH),) * operands, "f32", keepsResult)
+        recipe = Recipe("f16", HEADS, KEY_HEADS, DEPTH, False, 0.25, mask, byTokens, len(byTokens) > 4, behind)
+        with zipfile.ZipFile(io.BytesIO(compile_source(recipe.text(), "vulkan:portable"))) as archive:
+            (function,) = json.loads(archive.read("manifest.json"))["functions"]
+        return len({kernel["entry"] for variant in function["variants"] if variant["target"] != "host" for kernel in variant["kernels"]})
+
+    for byTokens in ((True,) * 4, (False, False, False, True), (True, True, True, False)):
+        assert count(byTokens) == count(byTokens, None, 7) == count(byTokens, (True, True, False, "f32"), 5, True) == 1
+    assert count((True,) * 8) == count((False,) * 8) == 2

@@ -23,10 +23,10 @@ from ._products import NAMES, row_by_row
 ORDER = (0, 2, 1, 3)  # from heads first to tokens first, and back
 
 
-def transposed(trace: Trace, value: Value) -> Value:
-    """The two dims in the middle change places, which moves nothing in an operand or a result of attention."""
+def transposed(trace: Trace, value: Value, like: Value | None = None) -> Value:
+    """The two dims in the middle change places, which moves nothing in an operand, nor in a result of attention if nobody else reads that: its extents are then those of `like`."""
     shape = tuple(value.shape[dim] for dim in ORDER)
-    sizes = [size for dim in ORDER if value.shape[dim] is None for size in [_extent(trace, value, dim)]]
+    sizes = [size for dim in ORDER if value.shape[dim] is None for size in [_extent(trace, value if like is None else like, dim)]]
     to = Value(trace, "", shape, value.type).mlir
     empty = trace.add(f"tensor.empty({', '.join(sizes)}) : {to}", shape, value.type)
     return trace.add(f"linalg.transpose ins({value.name} : {value.mlir}) outs({empty.name} : {to}) permutation = [0, 2, 1, 3]", shape, value.type)

@@ -53,11 +53,11 @@ class Recipe(NamedTuple):
         q, k = operands[0].shape, operands[1].shape
         if self.isBackward:
             results = trace.ops("attention_backward", operands, attributes, [(q, self.type), (k, self.type), (k, self.type)], named)
-            return trace.text("attention", [transposed(trace, one) if lies else one for one, lies in zip(results, self.byTokens[5:])])
+            return trace.text("attention", [transposed(trace, one, like) if lies else one for one, like, lies in zip(results, (operands[0], operands[1], operands[1]), self.byTokens[5:])])
         # Operands of the work behind come last.
         given = [] if self.behind is None else self.behind.arguments(trace, self.heads, self.depth, self.byTokens[3])
         out, lse = trace.ops("attention", operands, attributes, [(q, self.type), (rows, "f32")], named)
-        result = transposed(trace, out) if self.byTokens[3] else out
+        result = transposed(trace, out, operands[0]) if self.byTokens[3] else out
         if self.behind is None:
             return trace.text("attention", [result, lse])
         return trace.text("attention", [self.behind.written(trace, result, given, self.byTokens[3]), lse, *[result] * self.behind.keepsResult])
