@@ -16,6 +16,7 @@
 #include "greta/AMDGPU/TileToROCDL.h"
 #include "greta/AMDGPU/WaitStates.h"
 #include "greta/AMDGPU/WideDpp.h"
+#include "greta/Interface/AccessNotes.h"
 #include "greta/Link/Lld.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -202,12 +203,10 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 /// Tells the simulator's checks the source line of each access and the
-/// arguments through which it reaches memory: the constant greta.accesses has a
-/// line of text for each place,
-///   /home/me/k.py:12:8 0,3
-/// for arguments 0 and 3, or '*' where a pointer comes from elsewhere, and the
-/// section greta_access_pcs the addresses of instructions, each with a line's
-/// number: debug locations are lost where code generation moves accesses.
+/// arguments through which it reaches memory (AccessNotes.h), beside the line
+/// table: debug locations are lost where code generation moves accesses. LLVM
+/// writes the addresses of all instructions with the same metadata, and then
+/// the number.
 static void noteAccesses(llvm::Module &module, StringRef kernel) {
   llvm::LLVMContext &context = module.getContext();
   llvm::MapVector<std::string, std::set<std::string>,
@@ -239,12 +238,12 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
       line->second.insert(argument ? std::to_string(argument->getArgNo())
                                    : "*");
     }
-    inst.setMetadata(
-        llvm::LLVMContext::MD_pcsections,
-        builder.createPCSections(
-            {{"greta_access_pcs",
-              {llvm::ConstantInt::get(llvm::Type::getInt32Ty(context),
-                                      line - places.begin())}}}));
+    inst.setMetadata(llvm::LLVMContext::MD_pcsections,
+                     builder.createPCSections(
+                         {{accesses::pcsName,
+                           {llvm::ConstantInt::get(
+                               llvm::Type::getInt32Ty(context),
+                               accesses::wordOf(line - places.begin()))}}}));
   }
   std::string text;
   for (const auto &[place, arguments] : places)
@@ -252,7 +251,7 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
   llvm::Constant *data = llvm::ConstantDataArray::getString(context, text);
   auto *note = new llvm::GlobalVariable(
       module, data->getType(), /*isConstant=*/true,
-      llvm::GlobalValue::ExternalLinkage, data, "greta.accesses", nullptr,
+      llvm::GlobalValue::ExternalLinkage, data, accesses::notesName, nullptr,
       llvm::GlobalValue::NotThreadLocal, /*AddressSpace=*/4);
   note->setVisibility(llvm::GlobalValue::ProtectedVisibility);
 }

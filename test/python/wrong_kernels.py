@@ -55,6 +55,17 @@ def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
 
 
 @greta.jit
+def product_of_bytes(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr):
+    m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BLOCK)
+    total = tl.zeros((M, N), tl.int32)
+    for first in range(0, K, BLOCK):
+        a = tl.load(a_ptr + m * K + (first + k)[None, :])  # several instructions, as are those of the next line
+        b = tl.load(b_ptr + (first + k)[:, None] * N + n)
+        total = tl.dot(a, b, total)
+    tl.store(c_ptr + m * N + n, total)
+
+
+@greta.jit
 def write_id(y_ptr):
     tl.store(y_ptr, tl.program_id(0))  # two_writers
 
@@ -173,6 +184,7 @@ def cases():
     yield "right pool", lambda: copy[(2,)](pool[:100], pool[100:], 100, 100, BLOCK=64)
     yield "right strides", lambda: copy[(1,)](torch.zeros(4, 32)[:, :16], ones(112), 112, 112, BLOCK=128)
     yield "right product", lambda: product[(1,)](ones(32, 64, dtype=half), ones(64, 32, dtype=half), ones(32, 32), 64, BLOCK=32)
+    yield "right product of bytes", lambda: product_of_bytes[(1,)](ones(64, 64, dtype=torch.int8), ones(64, 128, dtype=torch.int8), integers(64 * 128), 64, M=64, N=128, BLOCK=32, num_warps=2)
     yield "right overlap", lambda: write_same[(8,)](integers(1))
     yield "right count", lambda: count[(8,)](integers(3), BLOCK=64)
     yield "right lock", lambda: add_under_lock[(8,)](integers(1), integers(1))

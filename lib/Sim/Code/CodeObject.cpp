@@ -10,6 +10,7 @@
 #include "Code/Program.h"
 #include "Code/Source.h"
 #include "Memory.h"
+#include "greta/Interface/AccessNotes.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
@@ -419,7 +420,7 @@ Expected<std::shared_ptr<Module>> Device::load(ArrayRef<uint8_t> hsaco) {
     return std::move(e);
   }
   StringRef accesses;
-  auto note = m->global("greta.accesses");
+  auto note = m->global(greta::accesses::notesName);
   if (note)
     accesses = StringRef(static_cast<char *>(note->first), note->second);
   else

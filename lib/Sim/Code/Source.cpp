@@ -1,5 +1,6 @@
 //===- Source.cpp - what a code object says about its source --------------===//
 #include "Code/Source.h"
+#include "greta/Interface/AccessNotes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -28,7 +29,7 @@ std::unique_ptr<Source> Source::read(std::unique_ptr<MemoryBuffer> bytes,
   source->readAccesses(accesses);
   for (const object::SectionRef &section : object->sections())
     if (Expected<StringRef> name = section.getName();
-        name && *name == "greta_access_pcs")
+        name && *name == greta::accesses::pcsName)
       source->readAddresses(section);
     else if (!name)
       consumeError(name.takeError());
@@ -61,19 +62,23 @@ void Source::readAccesses(StringRef text) {
   }
 }
 
-/// Reads pairs of words: the instruction's distance from the first one, and the
-/// number of its access.
+/// Reads the distances of an access's instructions, and its number behind them.
 void Source::readAddresses(const object::SectionRef &section) {
   Expected<StringRef> content = section.getContents();
   if (!content)
     return consumeError(content.takeError());
-  for (uint64_t at = 0; at + 8 <= content->size(); at += 8) {
-    using support::endian::read32le;
-    uint32_t number = read32le(content->data() + at + 4);
-    if (number < accesses.size())
-      byAddress[section.getAddress() + at +
-                uint64_t(int32_t(read32le(content->data() + at)))] =
-          &accesses[number];
+  SmallVector<uint64_t> addresses;
+  for (uint64_t at = 0; at + 4 <= content->size(); at += 4) {
+    uint32_t word = support::endian::read32le(content->data() + at);
+    std::optional<uint32_t> number = greta::accesses::placeOf(word);
+    if (!number) {
+      addresses.push_back(section.getAddress() + at + int64_t(int32_t(word)));
+      continue;
+    }
+    if (*number < accesses.size())
+      for (uint64_t address : addresses)
+        byAddress[address] = &accesses[*number];
+    addresses.clear();
   }
 }
 

@@ -1,0 +1,42 @@
+//===- AccessNotes.h - how checked kernels say what they access -*- C++ -*-===//
+//
+// A code object that is compiled for checks has the constant `notesName`, with
+// a line of text for each place in the source that reaches memory,
+//
+//   /home/me/k.py:12:8 0,3
+//
+// for arguments 0 and 3, or '*' where a pointer comes from elsewhere, and the
+// section `pcsName`, of 32-bit words: the distances from words to the
+// instructions of a place, any number of them, and then the place's line
+// number in that text, marked. lib/AMDGPU/Hsaco.cpp writes both, and
+// lib/Sim/Code/Source.cpp reads them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_INTERFACE_ACCESSNOTES_H
+#define GRETA_INTERFACE_ACCESSNOTES_H
+
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+
+namespace greta::accesses {
+
+inline constexpr llvm::StringLiteral notesName = "greta.accesses";
+inline constexpr llvm::StringLiteral pcsName = "greta_access_pcs";
+
+/// The two upper bits of a word. Those of a distance are equal, as a code
+/// object has less than 1 GiB.
+inline constexpr uint32_t mark = 0x80000000, marked = 0xc0000000;
+
+inline uint32_t wordOf(uint32_t place) { return mark | place; }
+/// Returns the place whose instructions end with the word; none: the word is a
+/// distance.
+inline std::optional<uint32_t> placeOf(uint32_t word) {
+  if ((word & marked) != mark)
+    return std::nullopt;
+  return word & ~marked;
+}
+
+} // namespace greta::accesses
+
+#endif
