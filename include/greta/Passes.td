@@ -293,7 +293,7 @@ def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp">
   let summary = "Choose how loops over K move their operands";
   let description = [{
     A loop that multiplies loaded blocks into carried accumulators, and has no `greta_tile.pipeline`, gets the one that greta-configure's model finds fastest
-    for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. A loop of one dot has one stage where that has room for twice the waves, and more would leave at most two on a SIMD.
+    for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. A loop of one dot has one stage where that has room for twice the waves, more would leave at most two on a SIMD, and those do not keep the unit busy by the model.
     Targets whose row does not say so (`schedulesLoops`) keep what greta-tile-pipeline does without it. Dots of few rows that have no instruction, and whose operands are strided loads, get the one that takes operands from registers, where
     the target has it, and their loop no stages.
 

@@ -252,6 +252,9 @@ static bool multipliesFewRows(const LoopBody &body,
   return true;
 }
 
+/// The rows' coefficients say how far their fits are from the simulator.
+static constexpr double modelError = 0.05;
+
 namespace {
 struct Way {
   int64_t stages;
@@ -300,11 +303,10 @@ static std::optional<Tile> fastest(Tile tile, ArrayRef<Way> ways,
   }
   if (fitting.empty())
     return std::nullopt;
-  // The rows' coefficients say how far their fits are from the simulator.
-  constexpr double error = 0.05;
   double least = llvm::min_element(fitting, llvm::less_second())->second;
-  llvm::erase_if(
-      fitting, [&](auto &entry) { return entry.second * (1 - error) > least; });
+  llvm::erase_if(fitting, [&](auto &entry) {
+    return entry.second * (1 - modelError) > least;
+  });
   return llvm::min_element(fitting,
                            [&](const auto &x, const auto &y) {
                              return preference(x.first) < preference(y.first);
@@ -381,7 +383,13 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   std::optional<Tile> best = fastest(tile, ways, problem, limits, !isScaled);
   if (!best)
     return {};
-  if (!stages && !best->direct && body.dots.size() == 1)
+  // More waves do not help a unit that is busy. The model does not know of what
+  // else an iteration does.
+  auto isBusy = [&] {
+    return body.before.empty() && body.after.empty() &&
+           model.leavesNothing(*best, modelError);
+  };
+  if (!stages && !best->direct && body.dots.size() == 1 && !isBusy())
     if (auto single = fastest(tile, Way{1, false}, problem, limits, false))
       if (isOfFew(model, *best, *single))
         best = single;

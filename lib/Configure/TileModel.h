@@ -16,6 +16,13 @@ struct TuningKey;
 /// Judges tiles of one problem on one target.
 class TileModel {
 public:
+  /// The cycles of a whole compute unit that one iteration of a workgroup's
+  /// loop needs.
+  struct Iteration {
+    double matrix = 0, shared = 0, cached = 0;
+    double busiest() const { return std::max({matrix, shared, cached}); }
+    double others() const { return matrix + shared + cached - busiest(); }
+  };
   TileModel(const Problem &problem, const Limits &limits)
       : problem(problem), limits(limits), row(limits.row) {}
   /// Why the tile cannot be; none: it can. A tile that somebody asks for may
@@ -29,8 +36,14 @@ public:
   double wavesPerSimd(const Tile &tile) const {
     return resident(tile) * tile.waves / simds();
   }
+  /// Whether more workgroups than a unit holds would not be faster: they keep
+  /// its matrix units busy, but for a part of the time, or memory busy.
+  bool leavesNothing(const Tile &tile, double part) const;
 
 private:
+  /// An iteration, and the cycles that it takes where the workgroup has the
+  /// unit to itself.
+  std::pair<Iteration, double> iterationOf(const Tile &tile) const;
   /// Extents of one wave's part.
   std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
   /// Columns of a row that the waves hold side by side.

@@ -31,29 +31,29 @@ using namespace mlir;
 using namespace greta;
 
 namespace {
-/// The cycles of a whole compute unit that one iteration of a workgroup's loop
-/// needs.
-struct Iteration {
-  double matrix = 0, shared = 0, cached = 0;
-  double busiest() const { return std::max({matrix, shared, cached}); }
-  double others() const { return matrix + shared + cached - busiest(); }
+/// An iteration of so many workgroups of a unit by the terms that it may take:
+/// the way of one through it, which the others lengthen, and the unit's work.
+struct Together {
+  double way, work;
+  Together(const LoopRates &rates, const TileModel::Iteration &iteration,
+           double alone, double groups)
+      : way(alone + rates.contention * (groups - 1) * iteration.busiest()),
+        work(groups * (rates.busiest * iteration.busiest() +
+                       rates.crowded * iteration.others())) {}
 };
 } // namespace
 
 /// The cycles that `groups` workgroups of a unit take for an iteration; `alone`
 /// is that of one that has the unit to itself.
-static double cyclesOfLoops(const LoopRates &rates, const Iteration &iteration,
-                            double alone, double iterations, double groups,
-                            double resident,
+static double cyclesOfLoops(const LoopRates &rates,
+                            const TileModel::Iteration &iteration, double alone,
+                            double iterations, double groups, double resident,
                             llvm::function_ref<double(double)> ends) {
   double total = 0;
   for (double left = groups; left > 0; left -= resident) {
     double together = std::min(left, resident);
-    double next = std::max(alone + rates.contention * (together - 1) *
-                                       iteration.busiest(),
-                           together * (rates.busiest * iteration.busiest() +
-                                       rates.crowded * iteration.others()));
-    total += iterations * next + ends(together);
+    Together next(rates, iteration, alone, together);
+    total += iterations * std::max(next.way, next.work) + ends(together);
   }
   return total;
 }
@@ -149,9 +149,8 @@ double TileModel::cyclesInRegisters(const Tile &tile) const {
          rates.start;
 }
 
-double TileModel::cycles(const Tile &tile) const {
-  if (!tile.stages)
-    return cyclesInRegisters(tile);
+std::pair<TileModel::Iteration, double>
+TileModel::iterationOf(const Tile &tile) const {
   const LoopRates &rates = row.tiles.loop;
   const MatrixInstruction &mi = *tile.instruction;
   const double count = problem.count;
@@ -184,6 +183,24 @@ double TileModel::cycles(const Tile &tile) const {
     latency += rates.latencyFew;
   alone =
       std::max(alone, latency + rates.behind * (own.busiest() + own.others()));
+  return {iteration, alone};
+}
+
+bool TileModel::leavesNothing(const Tile &tile, double part) const {
+  auto [iteration, alone] = iterationOf(tile);
+  double groups = resident(tile);
+  Together full(row.tiles.loop, iteration, alone, groups);
+  if (groups * iteration.matrix >= (1 - part) * std::max(full.way, full.work))
+    return true;
+  return full.work >= full.way && iteration.busiest() > iteration.matrix;
+}
+
+double TileModel::cycles(const Tile &tile) const {
+  if (!tile.stages)
+    return cyclesInRegisters(tile);
+  const LoopRates &rates = row.tiles.loop;
+  const double count = problem.count;
+  auto [iteration, alone] = iterationOf(tile);
   double iterations =
       llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
   double total = cyclesOfLoops(

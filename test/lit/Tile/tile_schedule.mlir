@@ -64,6 +64,23 @@ greta_tile.func @unlike(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
   greta_tile.return
 }
 
+// Two stages leave two waves on a SIMD here too, and one has room for four, but the caches cannot bring more than two workgroups multiply.
+// CHECK-LABEL: @cached
+// GFX942: greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice
+greta_tile.func @cached(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %none = arith.constant dense<0.0> : tensor<64x64xf32>
+  %r = scf.for %k = %z to %n step %c64 iter_args(%acc = %none) -> (tensor<64x64xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x64xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<64x64xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // The stages that somebody asks for, as many as fit: three of 24 KiB are more than gfx942's 64, so it has the one that it would choose; a number beyond three is three.
 // CHECK-LABEL: @one
 // CHECK: greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice
