@@ -238,12 +238,14 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
       line->second.insert(argument ? std::to_string(argument->getArgNo())
                                    : "*");
     }
+    uint32_t word = accesses::mark | uint32_t(line - places.begin());
+    word |= inst.mayReadFromMemory() ? accesses::reads : 0;
+    word |= inst.mayWriteToMemory() ? accesses::writes : 0;
     inst.setMetadata(llvm::LLVMContext::MD_pcsections,
                      builder.createPCSections(
                          {{accesses::pcsName,
                            {llvm::ConstantInt::get(
-                               llvm::Type::getInt32Ty(context),
-                               accesses::wordOf(line - places.begin()))}}}));
+                               llvm::Type::getInt32Ty(context), word)}}}));
   }
   std::string text;
   for (const auto &[place, arguments] : places)

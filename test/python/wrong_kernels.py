@@ -140,6 +140,12 @@ def add_under_lock(lock_ptr, y_ptr):
     tl.atomic_xchg(lock_ptr, 0)
 
 
+@greta.jit
+def scan(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.cumsum(tl.load(x_ptr + i), 0))
+
+
 def ones(*shape, dtype=torch.float32):
     return torch.ones(*shape, dtype=dtype)
 
@@ -185,6 +191,8 @@ def cases():
     yield "right strides", lambda: copy[(1,)](torch.zeros(4, 32)[:, :16], ones(112), 112, 112, BLOCK=128)
     yield "right product", lambda: product[(1,)](ones(32, 64, dtype=half), ones(64, 32, dtype=half), ones(32, 32), 64, BLOCK=32)
     yield "right product of bytes", lambda: product_of_bytes[(1,)](ones(64, 64, dtype=torch.int8), ones(64, 128, dtype=torch.int8), integers(64 * 128), 64, M=64, N=128, BLOCK=32, num_warps=2)
+    size = 16384 if sys.argv[1] == "sim:gfx90a" else 1024  # the only one that spills through buffers
+    yield "right scan", lambda: scan[(2,)](ones(2 * size), ones(2 * size), BLOCK=size, num_warps=1)
     yield "right overlap", lambda: write_same[(8,)](integers(1))
     yield "right count", lambda: count[(8,)](integers(3), BLOCK=64)
     yield "right lock", lambda: add_under_lock[(8,)](integers(1), integers(1))

@@ -8,8 +8,8 @@
 // for arguments 0 and 3, or '*' where a pointer comes from elsewhere, and the
 // section `pcsName`, of 32-bit words: the distances from words to the
 // instructions of a place, any number of them, and then the place's line
-// number in that text, marked. lib/AMDGPU/Hsaco.cpp writes both, and
-// lib/Sim/Code/Source.cpp reads them.
+// number in that text, marked, with what they do there. lib/AMDGPU/Hsaco.cpp
+// writes both, and lib/Sim/Code/Source.cpp reads them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_INTERFACE_ACCESSNOTES_H
@@ -27,10 +27,12 @@ inline constexpr llvm::StringLiteral pcsName = "greta_access_pcs";
 /// The two upper bits of a word. Those of a distance are equal, as a code
 /// object has less than 1 GiB.
 inline constexpr uint32_t mark = 0x80000000, marked = 0xc0000000;
+/// What instructions of the place do. LLVM may hand a store's metadata to the
+/// loads in front of it: an instruction that does something else has no place.
+inline constexpr uint32_t reads = 1 << 28, writes = 1 << 29;
 
-inline uint32_t wordOf(uint32_t place) { return mark | place; }
-/// Returns the place whose instructions end with the word; none: the word is a
-/// distance.
+/// Returns the place, with `reads` and `writes`, whose instructions end with
+/// the word; none: the word is a distance.
 inline std::optional<uint32_t> placeOf(uint32_t word) {
   if ((word & marked) != mark)
     return std::nullopt;

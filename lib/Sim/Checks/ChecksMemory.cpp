@@ -141,7 +141,7 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
   if (s.checks & CheckAlign)
     s.alignment(w, i, lane, address, bytes, false);
   bool read = kind == Access::Read || kind == Access::AtomicRead;
-  if (s.programs) {
+  if (s.programs && !ProgramChecker::isScratch(w, i, address)) {
     if (!s.programs->inBounds(w, i, int(lane), address, bytes, !read) ||
         !s.programs->inOrder(w, i, int(lane), address, bytes, kind))
       return;

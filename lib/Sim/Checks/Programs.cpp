@@ -92,9 +92,18 @@ static bool isWithin(const ArgumentExtent &a, const Inst &i, uint64_t address,
   return end - address >= bytes;
 }
 
+bool ProgramChecker::isScratch(const Wave &w, const Inst &i, uint64_t address) {
+  uint64_t begin = reinterpret_cast<uint64_t>(w.scratch);
+  return w.scratch && i.unit == Unit::Buffer && address >= begin &&
+         address - begin < uint64_t(w.wg->scratchBytes + 3) / 4 * 4 * w.lanes;
+}
+
 bool ProgramChecker::inBounds(Wave &w, const Inst &i, int lane,
                               uint64_t address, unsigned bytes, bool write) {
-  const SourceAccess *access = source ? source->access(i.address) : nullptr;
+  if (isScratch(w, i, address))
+    return true;
+  const SourceAccess *access =
+      source ? source->access(i.address, write) : nullptr;
   llvm::ArrayRef<unsigned> among = all;
   unsigned unit = i.unit == Unit::Smem || isAtomic(i) ? 4 : 1;
   if (access) {

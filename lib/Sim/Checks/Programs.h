@@ -40,6 +40,10 @@ public:
   void begin(const uint32_t (&id)[3], uint32_t number, bool othersGoOn);
   /// Resumes a program that began before.
   void resume(uint32_t number);
+  /// Whether a buffer access reaches the wave's scratch memory, as gfx90a's do
+  /// for registers that are spilled. Programs use the same one after another,
+  /// and the instruction may have the line of the one behind it.
+  static bool isScratch(const Wave &w, const Inst &i, uint64_t address);
   /// Both return false after a fault.
   bool inBounds(Wave &w, const Inst &i, int lane, uint64_t address,
                 unsigned bytes, bool write);

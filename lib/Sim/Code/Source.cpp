@@ -34,6 +34,7 @@ std::unique_ptr<Source> Source::read(std::unique_ptr<MemoryBuffer> bytes,
     else if (!name)
       consumeError(name.takeError());
   source->lines = DWARFContext::create(*object);
+  source->readRows();
   source->bytes = std::move(bytes);
   source->object = std::move(object);
   return source;
@@ -75,11 +76,22 @@ void Source::readAddresses(const object::SectionRef &section) {
       addresses.push_back(section.getAddress() + at + int64_t(int32_t(word)));
       continue;
     }
-    if (*number < accesses.size())
-      for (uint64_t address : addresses)
-        byAddress[address] = &accesses[*number];
+    constexpr uint32_t kinds = greta::accesses::reads | greta::accesses::writes;
+    if ((*number & ~kinds) < accesses.size())
+      for (uint64_t address : addresses) {
+        byAddress[address] = &accesses[*number & ~kinds];
+        doesElse[address] = ~*number & kinds;
+      }
     addresses.clear();
   }
+}
+
+void Source::readRows() {
+  for (const std::unique_ptr<DWARFUnit> &unit : lines->normal_units())
+    if (const DWARFDebugLine::LineTable *table =
+            lines->getLineTableForUnit(unit.get()))
+      for (const DWARFDebugLine::Row &row : table->Rows)
+        beginsRow.insert(row.Address.Address);
 }
 
 DILineInfo Source::place(uint64_t address) {
@@ -113,11 +125,17 @@ std::string Source::shortPlace(uint64_t address) {
              : "";
 }
 
-const SourceAccess *Source::access(uint64_t address) {
+const SourceAccess *Source::access(uint64_t address, bool write) {
+  if (doesElse.lookup(address) &
+      (write ? greta::accesses::writes : greta::accesses::reads))
+    return nullptr;
   auto [known, isNew] = byAddress.try_emplace(address);
   if (!isNew)
     return known->second;
-  // Two accesses became one, or the compiler added the instruction.
+  // Two accesses became one, or one became several. Instructions behind the
+  // first one of a row may have no place of their own.
+  if (!beginsRow.contains(address))
+    return nullptr;
   DILineInfo at = place(address);
   auto found = llvm::find_if(accesses, [&](const SourceAccess &access) {
     return at.Line && isSame(access.place, at);

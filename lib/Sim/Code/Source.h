@@ -2,14 +2,14 @@
 //
 // In: a code object that was compiled with line tables. Out: the line of each
 // instruction, and through which arguments of the kernel it reaches memory (the
-// constant greta.accesses and the section greta_access_pcs, which
-// lib/AMDGPU/Hsaco.cpp makes).
+// constant and the section of AccessNotes.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_SOURCE_H
 #define GRETA_SIM_SOURCE_H
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/Object/ObjectFile.h"
@@ -39,18 +39,22 @@ public:
   /// Returns "k.py:12", or "" if the line is unknown.
   std::string shortPlace(uint64_t address);
   /// Returns null if the access is unknown.
-  const SourceAccess *access(uint64_t address);
+  const SourceAccess *access(uint64_t address, bool write);
 
 private:
   Source() = default;
   void readAccesses(llvm::StringRef text);
   void readAddresses(const llvm::object::SectionRef &section);
+  void readRows();
 
   std::unique_ptr<llvm::MemoryBuffer> bytes;
   std::unique_ptr<llvm::object::ObjectFile> object;
   std::unique_ptr<llvm::DWARFContext> lines;
   std::vector<SourceAccess> accesses;
   llvm::DenseMap<uint64_t, const SourceAccess *> byAddress;
+  /// What instructions do that their places do not, by address.
+  llvm::DenseMap<uint64_t, uint32_t> doesElse;
+  llvm::DenseSet<uint64_t> beginsRow; ///< addresses of the line table's rows
 };
 
 } // namespace greta::sim

@@ -20,7 +20,7 @@
 // ACCESSES: @greta.accesses = protected addrspace(4) constant {{.*}}amdgpu-line-tables.mlir:{{[0-9]+}}:8 0\0A{{.*}}:3 1\0A
 // ACCESSES: load float, {{.*}}!pcsections [[LOAD:![0-9]+]]
 // ACCESSES: [[LOAD]] = !{!"greta_access_pcs", [[NUMBER:![0-9]+]]}
-// ACCESSES: [[NUMBER]] = !{i32 -2147483648}
+// ACCESSES: [[NUMBER]] = !{i32 -1879048192}
 
 // CHECK: name: "{{.*}}amdgpu-line-tables.mlir"
 // PLAIN-NOT: {{^0x[0-9a-f]+ +[0-9]}}
