@@ -24,11 +24,12 @@ namespace greta::accesses {
 inline constexpr llvm::StringLiteral notesName = "greta.accesses";
 inline constexpr llvm::StringLiteral pcsName = "greta_access_pcs";
 
-/// The two upper bits of a word. Those of a distance are equal, as a code
+/// The two upper bits of a word. A distance has two equal ones, as a code
 /// object has less than 1 GiB.
 inline constexpr uint32_t mark = 0x80000000, marked = 0xc0000000;
-/// What instructions of the place do. LLVM may hand a store's metadata to the
-/// loads in front of it: an instruction that does something else has no place.
+/// Bits for what instructions of the place do. LLVM may hand a store's metadata
+/// to the loads in front of it: an instruction that does something else has no
+/// place.
 inline constexpr uint32_t reads = 1 << 28, writes = 1 << 29;
 
 /// Returns the place, with `reads` and `writes`, whose instructions end with

@@ -52,7 +52,7 @@ private:
   std::unique_ptr<llvm::DWARFContext> lines;
   std::vector<SourceAccess> accesses;
   llvm::DenseMap<uint64_t, const SourceAccess *> byAddress;
-  /// What instructions do that their places do not, by address.
+  /// Has by address what instructions do that their places do not.
   llvm::DenseMap<uint64_t, uint32_t> doesElse;
   llvm::DenseSet<uint64_t> beginsRow; ///< addresses of the line table's rows
 };
