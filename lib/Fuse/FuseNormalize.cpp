@@ -314,6 +314,23 @@ orderedBy(Operation &op) {
   return {operands, op.getResults().take_front(isBackward ? 3 : 1)};
 }
 
+/// Sizes that are asked of a value are computed of the arguments'.
+static void replaceSizes(func::FuncOp function, Value value, AffineMap shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  for (Operation *user : llvm::make_early_inc_range(value.getUsers())) {
+    auto size = dyn_cast<tensor::DimOp>(user);
+    std::optional<int64_t> dim = size ? size.getConstantIndex() : std::nullopt;
+    if (!dim)
+      continue;
+    OpBuilder builder(size);
+    OpFoldResult found =
+        sizesOf(builder, size.getLoc(), function, type, shape)[*dim];
+    size.replaceAllUsesWith(
+        getValueOrCreateConstantIndexOp(builder, size.getLoc(), found));
+    size.erase();
+  }
+}
+
 /// A result that is only used transposed to [B, S, H, D] is computed so.
 static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
   constexpr int64_t order[] = {0, 2, 1, 3};
@@ -338,6 +355,8 @@ static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
         hasTokensFirst(&op))
       continue;
     auto [operands, results] = orderedBy(op);
+    for (Value result : results)
+      replaceSizes(function, result, shapes.at(result));
     bool isUsed =
         llvm::any_of(results, [](Value result) { return !result.use_empty(); });
     if (!isUsed || !llvm::all_of(results, [&](Value result) {
