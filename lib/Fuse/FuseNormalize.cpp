@@ -350,10 +350,13 @@ static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
     std::swap(extents[1], extents[2]);
     return AffineMap::get(0, map.getNumSymbols(), extents, map.getContext());
   };
-  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    if (!isa<AttentionOp, AttentionBackwardOp, PagedAttentionOp>(op) ||
-        hasTokensFirst(&op))
-      continue;
+  SmallVector<Operation *> attentions; // whose users are erased
+  for (Operation &op : function.getBody().front())
+    if (isa<AttentionOp, AttentionBackwardOp, PagedAttentionOp>(op) &&
+        !hasTokensFirst(&op))
+      attentions.push_back(&op);
+  for (Operation *attention : attentions) {
+    Operation &op = *attention;
     auto [operands, results] = orderedBy(op);
     for (Value result : results)
       replaceSizes(function, result, shapes.at(result));

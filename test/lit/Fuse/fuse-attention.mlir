@@ -58,6 +58,7 @@ func.func @not_returned(%c: tensor<?x16x2x64xf16>, %n: tensor<?x2x64xf16>, %p: t
 // CHECK: tensor.collapse_shape %[[Y]]
 func.func @by_token(%x: tensor<1x?x768xf16>) -> tensor<1x?x512xf16> {
   %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
   %t = tensor.dim %x, %c1 : tensor<1x?x768xf16>
   %qs = tensor.extract_slice %x[0, 0, 0] [1, %t, 512] [1, 1, 1] : tensor<1x?x768xf16> to tensor<1x?x512xf16>
   %ks = tensor.extract_slice %x[0, 0, 512] [1, %t, 128] [1, 1, 1] : tensor<1x?x768xf16> to tensor<1x?x128xf16>
@@ -68,7 +69,6 @@ func.func @by_token(%x: tensor<1x?x768xf16>) -> tensor<1x?x512xf16> {
   %ke = tensor.empty(%t) : tensor<1x2x?x64xf16>
   %k = linalg.transpose ins(%kt : tensor<1x?x2x64xf16>) outs(%ke : tensor<1x2x?x64xf16>) permutation = [0, 2, 1, 3]
   %y = greta.attention %q, %k, %k : tensor<1x8x?x64xf16>, tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16> -> tensor<1x8x?x64xf16>
-  %c2 = arith.constant 2 : index
   %n = tensor.dim %y, %c2 : tensor<1x8x?x64xf16>
   %ye = tensor.empty(%n) : tensor<1x?x8x64xf16>
   %yt = linalg.transpose ins(%y : tensor<1x8x?x64xf16>) outs(%ye : tensor<1x?x8x64xf16>) permutation = [0, 2, 1, 3]
