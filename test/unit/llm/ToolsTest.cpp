@@ -245,6 +245,8 @@ TEST(Tools, ParametersThatAreRefused) {
        "beside others in a JSON schema"},
       {R"({"properties": {"a": {"type": "integer", "not": {}}}})",
        "'not' of a JSON schema is not supported"},
+      {R"({"properties": {"a": {"allOf": [{"type": "string"}, {}]}}})",
+       "'allOf' of several JSON schemas is not supported"},
       {R"({"properties": {"a": {"enum": "x"}}})", "'enum' has to be a list"},
       {R"({"properties": {"a": {"minLength": 1}}})",
        "'minLength' of a text is not supported"},
