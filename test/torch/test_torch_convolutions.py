@@ -9,6 +9,19 @@ from narrow_types import in_types
 pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled the others use
 
 
+@pytest.fixture
+def packages(rdna, monkeypatch):
+    """The module of packages, which lavapipe takes, too, and has none of. Random numbers begin anew."""
+    from greta import _torch
+    from greta.torch import _convolution_packages
+
+    monkeypatch.setattr(_convolution_packages, "ON_CPU_DRIVER", True)
+    monkeypatch.setattr(_convolution_packages, "_kernels", {})
+    _torch.forget_call_plans()
+    rdna.manual_seed(0)
+    return _convolution_packages
+
+
 @pytest.mark.parametrize(
     "dtype, shape, weight, options, gradient",
     in_types((
@@ -24,16 +37,11 @@ pytestmark = pytest.mark.xdist_group("torch_device")  # what one has compiled th
         ((2, 3, 17, 14), (16, 3, 7, 5), dict(stride=(2, 1), padding=3, dilation=(1, 2)), False),
     )),
 )
-def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, options, gradient):
+def test_convolutions_by_packages(rdna, packages, dtype, shape, weight, options, gradient):
     """Channels next to each other: results and gradients are those of float64, and packages compute what they should; also when the call is launched again."""
     torch = rdna
     from greta import _torch
-    from greta.torch import _convolution_packages as packages
 
-    monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
-    monkeypatch.setattr(packages, "_kernels", {})
-    _torch.forget_call_plans()
-    torch.manual_seed(0)
     kind = getattr(torch, dtype)
     limit = dict(float32=1e-5, float16=2e-3, bfloat16=1.6e-2)[dtype]
     for _ in range(3):
@@ -65,16 +73,11 @@ def test_convolutions_by_packages(rdna, monkeypatch, dtype, shape, weight, optio
         ("float32", (2, 8, 19), (16, 8, 3), dict(dilation=3), 2),
     ),
 )
-def test_convolutions_of_channels_that_lie_apart(rdna, monkeypatch, dtype, shape, weight, options, made):
+def test_convolutions_of_channels_that_lie_apart(rdna, packages, dtype, shape, weight, options, made):
     """As images (NCHW) and signals lie unless somebody asks for another order: they are turned around in memory, before and behind the same packages."""
     torch = rdna
     from greta import _torch
-    from greta.torch import _convolution_packages as packages
 
-    monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
-    monkeypatch.setattr(packages, "_kernels", {})
-    _torch.forget_call_plans()
-    torch.manual_seed(0)
     kind = getattr(torch, dtype)
     function = torch.conv1d if len(shape) == 3 else torch.conv2d
     for _ in range(3):
@@ -92,13 +95,10 @@ def test_convolutions_of_channels_that_lie_apart(rdna, monkeypatch, dtype, shape
     assert all(plans[f"aten::{name}_overrideable"] == (1, 1) for name in ("convolution", "convolution_backward")), plans
 
 
-def test_few_sizes_of_a_layer_have_packages(rdna, monkeypatch):
+def test_few_sizes_of_a_layer_have_packages(rdna, packages, monkeypatch):
     torch = rdna
-    from greta.torch import _convolution_packages as packages
-
-    for name, value in (("ON_CPU_DRIVER", True), ("_kernels", {}), ("_sizes", collections.Counter()), ("MOST_SIZES", 2)):
+    for name, value in (("_sizes", collections.Counter()), ("MOST_SIZES", 2)):
         monkeypatch.setattr(packages, name, value)
-    torch.manual_seed(0)
     w, v = torch.randn(16, 8, 3), torch.randn(8, 16, 3)
     for length in (9, 12, 15, 9):
         x = torch.randn(2, 8, length)
@@ -107,14 +107,9 @@ def test_few_sizes_of_a_layer_have_packages(rdna, monkeypatch):
     assert len(packages._kernels) == 4
 
 
-def test_transposed_convolution_by_a_package(rdna, monkeypatch):
+def test_transposed_convolution_by_a_package(rdna, packages):
     """With a stride of 1 it is a convolution by the weight turned around, and has a bias."""
     torch = rdna
-    from greta.torch import _convolution_packages as packages
-
-    monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
-    monkeypatch.setattr(packages, "_kernels", {})
-    torch.manual_seed(0)
     x, w, b = torch.randn(2, 16, 6, 5).contiguous(memory_format=torch.channels_last), torch.randn(16, 24, 3, 2), torch.randn(24)
     got, expected = (torch.nn.functional.conv_transpose2d(*map(convert, (x, w, b)), padding=1) for convert in (lambda one: one.to("rdna"), torch.Tensor.double))
     assert (got.cpu().double() - expected).norm() < 1e-5 * expected.norm() and len(packages._kernels) == 1
@@ -145,18 +140,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("dtype, name", in_types([(one,) for one in FORMS]))
-def test_every_form_has_kernels(rdna, monkeypatch, dtype, name):
+def test_every_form_has_kernels(rdna, packages, monkeypatch, dtype, name):
     """Three dimensions, groups, depthwise and transposed with strides and a bias: results and gradients are those of float64, in both orders of memory, and no form takes the
     kernels that serve whatever has no other."""
     torch = rdna
-    from greta import _torch
-    from greta.torch import _convolution, _convolution_packages as packages
+    from greta.torch import _convolution
 
     for word in ("convolution_kernel", "weight_kernel"):
         monkeypatch.setattr(_convolution, word, None)
-    monkeypatch.setattr(packages, "ON_CPU_DRIVER", True)
-    monkeypatch.setattr(packages, "_kernels", {})
-    _torch.forget_call_plans()
     isTransposed, shape, weight, options, made = FORMS[name]
     dims = len(shape) - 2
     function = getattr(torch.nn.functional, f"conv{'_transpose' if isTransposed else ''}{dims}d")

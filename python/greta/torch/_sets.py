@@ -15,7 +15,7 @@ import triton.language as tl
 
 from ._indices import _reduce
 from ._operators import MOST_NEAR, TYPES, implements
-from ._sorts import _comes, _compared, grid_of, program, sorted_rows
+from ._sorts import _comes, _compared, grid_of, other_run, program, sorted_rows
 
 aten = torch.ops.aten
 _WIDE = 256  # elements of a program
@@ -75,11 +75,8 @@ def merge_slices_kernel(out, order, x, n, size, run, BLOCK: tl.constexpr, COLUMN
     i = program() * BLOCK + tl.arange(0, BLOCK)
     isThere = i < n
     own = tl.load(order + i, mask=isThere, other=0)
-    pair = i // run // 2 * run * 2
-    isFirst = i - pair < run
-    begin = tl.minimum(tl.where(isFirst, pair + run, pair), n)
+    isFirst, begin, high = other_run(i, n, run)
     low = begin
-    high = tl.minimum(begin + run, n)
     width = run
     while width > 0:
         at = (low + high) // 2

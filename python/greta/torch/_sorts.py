@@ -72,6 +72,15 @@ def rank_sort_kernel(values, indices, x, n, rows, DESCENDING: tl.constexpr, RUN:
     tl.store(indices + to, i.to(tl.int64), mask=isThere)
 
 
+@triton.jit
+def other_run(i, n, run):
+    """Whether each element is of the first of two runs that are merged, and where the other one begins and ends."""
+    pair = i // run // 2 * run * 2
+    isFirst = i - pair < run
+    begin = tl.minimum(tl.where(isFirst, pair + run, pair), n)
+    return isFirst, begin, tl.minimum(begin + run, n)
+
+
 @triton.jit(do_not_specialize=["n", "rows", "run"])
 def merge_kernel(values, indices, x, places, n, rows, run, DESCENDING: tl.constexpr, BLOCK: tl.constexpr):
     """Merges each two runs of `run` sorted elements; among equal ones the first run's come first."""
@@ -82,11 +91,8 @@ def merge_kernel(values, indices, x, places, n, rows, run, DESCENDING: tl.conste
     base = row.to(tl.int64) * n
     own = tl.load(x + base + i, mask=isThere, other=0)
     key = _compared(own)
-    pair = i // run // 2 * run * 2
-    isFirst = i - pair < run
-    begin = tl.minimum(tl.where(isFirst, pair + run, pair), n)
+    isFirst, begin, high = other_run(i, n, run)
     low = begin
-    high = tl.minimum(begin + run, n)
     width = run
     while width > 0:
         at = (low + high) // 2
