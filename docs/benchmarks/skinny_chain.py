@@ -3,7 +3,7 @@
 usage: skinny_chain.py --write DIR [--full]    on the build machine: DIR gets a package for each GEMM and format
        skinny_chain.py DIR CSV [--device=vulkan] [--rounds=7] [--only=REGEX]
 
-The GEMMs are those of Llama 3 8B, with residual or swiglu. A function's name ends in its tile: columns, depth, waves, unroll; `chosen` has the compiler's. A graph launches each over as many
+The GEMMs are those of Llama 3 8B, with residual or swiglu. A function's name ends in its tile: columns, depth, waves, unroll, run; `chosen` has the compiler's. A graph launches each over as many
 different weights as have 1 GB together, into one result, so that a barrier stands between; median_us is a launch of it, by the GPU's clock, median of `rounds` graphs, and cached_us the
 same with the first weights alone. A result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
 """
@@ -31,7 +31,7 @@ FORMATS = {
     "q8_0": ((("i32", 8), ("f16", 1)), 8, 16),
     "f16": ((("f16", 32),), 16, 8),
 }
-COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "columns", "depth", "waves", "unroll", "weight_mb", "median_us", "min_us", "cached_us", "of_chosen"]
+COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "columns", "depth", "waves", "unroll", "run", "weight_mb", "median_us", "min_us", "cached_us", "of_chosen"]
 WORKING_SET = 1 << 30
 ROW_SIZE = {"i32": 4, "f16": 2}
 
@@ -70,22 +70,23 @@ def source(gemm, kind, name, config):
 
 
 def tiles(gemm, kind, full):
-    """(columns, depth, waves, unroll)"""
+    """(columns, depth, waves, unroll, run)"""
     rows, columns, count = SHAPES[gemm]
-    _, bits, run = FORMATS[kind]
-    for waves, along, each, unroll in itertools.product((2, 4, 8, 16) if full else (4, 8), (32, 64, 128, 256), (1, 2, 4, 8), (1, 2, 4)):
+    _, bits, widest = FORMATS[kind]
+    runs = [run for run in (8, 16, 32) if run <= widest] if full else [widest]
+    for waves, along, each, unroll, run in itertools.product((2, 4, 8, 16) if full else (4, 8), (32, 64, 128, 256, 512), (1, 2, 4, 8, 16), (1, 2, 4), runs):
         depth, n = along * run, each * waves * 32 // along
         registers = -(-run * (count * each * bits + 16) // 32)
         if along <= waves * 32 and n >= each and depth * unroll <= 1 << (columns - 1).bit_length() and registers * unroll <= 128 and n <= 64:
-            yield n, depth, waves, unroll
+            yield n, depth, waves, unroll, run
 
 
 def write(directory, full):
     for gemm, kind in itertools.product(SHAPES, FORMATS):
         text = source(gemm, kind, "chosen", "")
-        for n, depth, waves, unroll in tiles(gemm, kind, full and kind == "q4_0"):
-            config = f", greta.config = {{tile = [1, {n}, {depth}], waves = {waves}, run = {FORMATS[kind][2]}, unroll = {unroll}}}"
-            text += source(gemm, kind, f"t_{n}_{depth}_{waves}_{unroll}", config)
+        for n, depth, waves, unroll, run in tiles(gemm, kind, full and kind == "q4_0"):
+            config = f", greta.config = {{tile = [1, {n}, {depth}], waves = {waves}, run = {run}, unroll = {unroll}}}"
+            text += source(gemm, kind, f"t_{n}_{depth}_{waves}_{unroll}_{run}", config)
         path = directory / f"skinny_{gemm}_{kind}.mlir"
         path.write_text(text)
         root = pathlib.Path(__file__).resolve().parents[2]
@@ -168,7 +169,7 @@ def main():
             right = result if right is None else right
             median = statistics.median(times)
             chosen = chosen or median
-            tile = dict(zip(("columns", "depth", "waves", "unroll"), name.split("_")[1:])) if name != "chosen" else {}
+            tile = dict(zip(("columns", "depth", "waves", "unroll", "run"), name.split("_")[1:])) if name != "chosen" else {}
             row = common | dict(gemm=gemm, format=kind, weight_mb=round(size / 1e6, 1), median_us=round(median, 3), min_us=round(min(times), 3)) | tile
             row |= dict(cached_us=round(statistics.median(cached), 3), of_chosen=round(median / chosen, 4))
             if not np.linalg.norm(result - right) < 0.01 * np.linalg.norm(right):
