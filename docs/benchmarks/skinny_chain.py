@@ -4,7 +4,7 @@ usage: skinny_chain.py --write DIR [--full] [--rows=1,8,32] [--only=REGEX]    on
        skinny_chain.py DIR CSV [--device=vulkan] [--rounds=7] [--only=REGEX]
 
 The GEMMs are those of Llama 3 8B, with residual or swiglu; --rows says how many rows they have (1). A function's name ends in its tile: columns, depth, waves, unroll of one row,
-slice, split and stages of more rows, whose tiles are those of matrix instructions; `chosen` has the compiler's. A graph launches each over as many
+slice and split of more rows, whose tiles are those of matrix instructions; `chosen` has the compiler's. A graph launches each over as many
 different weights as have 1 GB together, into one result, so that a barrier stands between; median_us is a launch of it, by the GPU's clock, median of `rounds` graphs, and cached_us the
 same with the first weights alone. A result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
 """
@@ -34,7 +34,7 @@ FORMATS = {
     "q6_k": ((("i32", 4), ("i32", 2), ("f16", 2)), 6, 32),
     "f16": ((("f16", 32),), 16, 8),
 }
-COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "rows", "columns", "depth", "waves", "unroll", "slice", "split", "stages"]
+COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "rows", "columns", "depth", "waves", "unroll", "slice", "split"]
 COLUMNS += ["weight_mb", "median_us", "min_us", "cached_us", "of_chosen"]
 WORKING_SET = 1 << 30
 ROW_SIZE = {"i32": 4, "f16": 2}
@@ -86,20 +86,15 @@ def tiles(gemm, kind, full):
             yield n, depth, waves, unroll, run
 
 
-def tiles_of_matrices(gemm, kind):
-    """(columns, depth, waves, slice, split, stages) of tiles that go from memory to the registers of matrix instructions."""
-    rows, columns, count = SHAPES[gemm]
-    for n, parts, across, piece, split in itertools.product((16, 32, 64, 128), (1, 2, 4, 8, 16), (1, 2, 4), (64, 128), (1, 2, 4, 8)):
-        waves, depth = parts * across, parts * piece
-        blocks = columns // (depth * split)
-        workgroups = rows // n * split
-        fits = 2 <= waves <= 16 and n >= 16 * across and count * n * parts <= 384 and depth <= 1024
-        if gemm == "head":
-            fits = fits and split == 1
-        elif not 800 <= workgroups * waves <= 8000:
-            continue
-        if fits and columns % (depth * split) == 0 and blocks > 1:
-            yield n, depth, waves, piece, split, 0
+def tiles_of_matrices(gemm):
+    """(columns, depth, waves, slice, split) of tiles that go from memory to the registers of matrix instructions. Waves share K: along N or M they would unpack weights again."""
+    columns, depth_of_all, count = SHAPES[gemm]
+    for n, waves, piece, split in itertools.product((16, 32, 64), (2, 4, 8, 16), (64, 128), (1, 2, 4, 8)):
+        depth, workgroups = waves * piece, columns // n * split
+        is_whole = depth_of_all % (depth * split) == 0 and depth_of_all // (depth * split) > 1
+        fills = split == 1 if gemm == "head" else 800 <= workgroups * waves <= 8000
+        if is_whole and fills and depth <= 1024:
+            yield n, depth, waves, piece, split
 
 
 def configs(gemm, kind, rows, full):
@@ -108,9 +103,9 @@ def configs(gemm, kind, rows, full):
         for n, depth, waves, unroll in tiles(gemm, kind, full and kind == "q4_0"):
             yield f"t_{n}_{depth}_{waves}_{unroll}", f"tile = [{rows}, {n}, {depth}], waves = {waves}, run = {FORMATS[kind][2]}, unroll = {unroll}"
         return
-    for n, depth, waves, piece, split, stages in tiles_of_matrices(gemm, kind):
-        config = f"instruction = [8, 16, 16], tile = [{-(-rows // 8) * 8}, {n}, {depth}], slice = {piece}, stages = {stages}, waves = {waves}"
-        yield f"t_{n}_{depth}_{waves}__{piece}_{split}_{stages}", config + (f", split = {split}" if split > 1 else "")
+    for n, depth, waves, piece, split in tiles_of_matrices(gemm):
+        config = f"instruction = [8, 16, 16], tile = [{-(-rows // 8) * 8}, {n}, {depth}], slice = {piece}, stages = 0, waves = {waves}"
+        yield f"t_{n}_{depth}_{waves}__{piece}_{split}", config + (f", split = {split}" if split > 1 else "")
 
 
 def translate(path, text):
@@ -156,7 +151,7 @@ def measure(runtime, timer, weights, function, gemm, kind, rows_of_a, rounds):
     rows, columns, count = SHAPES[gemm]
     parts = parts_of(gemm, kind)
     size = sum(ROW_SIZE[e] * s[0] * s[1] for e, s in parts)
-    launches = max(2, WORKING_SET // size)
+    launches = max(2, min(64, WORKING_SET // size))
     x = runtime.buffer((np.random.default_rng(3).standard_normal((rows_of_a, columns))).astype(np.float16))
     residual = [runtime.buffer(np.zeros((rows_of_a, rows), np.float32))] if gemm in ("out", "down") else []
     y, element = runtime.buffer(4 * rows_of_a * rows), "f32" if residual else "f16"
@@ -217,7 +212,7 @@ def main():
             right = result if right is None else right
             median = statistics.median(times)
             chosen = chosen or median
-            tile = dict(zip(("columns", "depth", "waves", "unroll", "slice", "split", "stages"), name.split("_")[1:])) if name != "chosen" else {}
+            tile = dict(zip(("columns", "depth", "waves", "unroll", "slice", "split"), name.split("_")[1:])) if name != "chosen" else {}
             row = common | dict(gemm=gemm, format=kind, rows=rows, weight_mb=round(size / 1e6, 1), median_us=round(median, 3), min_us=round(min(times), 3)) | tile
             row |= dict(cached_us=round(statistics.median(cached), 3), of_chosen=round(median / chosen, 4))
             if not np.linalg.norm(result - right) < 0.01 * np.linalg.norm(right):
