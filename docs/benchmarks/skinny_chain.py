@@ -3,7 +3,7 @@
 usage: skinny_chain.py --write DIR [--full] [--rows=1,8,32] [--only=REGEX]    on the build machine: DIR gets a package for each GEMM, format and number of rows
        skinny_chain.py DIR CSV [--device=vulkan] [--rounds=7] [--only=REGEX]
 
-The GEMMs are those of Llama 3 8B, with residual or swiglu; --rows says how many rows they have (1). A function's name ends in its tile: columns, depth, waves, unroll of one row,
+The GEMMs are those of Llama 3 8B, with residual or swiglu; --rows says how many rows they have (1). A function's name ends in its tile: columns, depth, waves, unroll and run of one row,
 slice and split of more rows, whose tiles are those of matrix instructions; `chosen` has the compiler's. A graph launches each over as many
 different weights as have 1 GB together, into one result, so that a barrier stands between; median_us is a launch of it, by the GPU's clock, median of `rounds` graphs, and cached_us the
 same with the first weights alone. A result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
@@ -34,7 +34,7 @@ FORMATS = {
     "q6_k": ((("i32", 4), ("i32", 2), ("f16", 2)), 6, 32),
     "f16": ((("f16", 32),), 16, 8),
 }
-COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "rows", "columns", "depth", "waves", "unroll", "slice", "split"]
+COLUMNS = ["date", "commit", "gpu", "driver", "gemm", "format", "rows", "columns", "depth", "waves", "unroll", "run", "slice", "split"]
 COLUMNS += ["weight_mb", "median_us", "min_us", "cached_us", "of_chosen"]
 WORKING_SET = 1 << 30
 ROW_SIZE = {"i32": 4, "f16": 2}
@@ -100,12 +100,12 @@ def tiles_of_matrices(gemm):
 def configs(gemm, kind, rows, full):
     """(the function's name, its greta.config)"""
     if rows <= 4:
-        for n, depth, waves, unroll in tiles(gemm, kind, full and kind == "q4_0"):
-            yield f"t_{n}_{depth}_{waves}_{unroll}", f"tile = [{rows}, {n}, {depth}], waves = {waves}, run = {FORMATS[kind][2]}, unroll = {unroll}"
+        for n, depth, waves, unroll, run in tiles(gemm, kind, full and kind == "q4_0"):
+            yield f"t_{n}_{depth}_{waves}_{unroll}_{run}", f"tile = [{rows}, {n}, {depth}], waves = {waves}, run = {run}, unroll = {unroll}"
         return
     for n, depth, waves, piece, split in tiles_of_matrices(gemm):
         config = f"instruction = [8, 16, 16], tile = [{-(-rows // 8) * 8}, {n}, {depth}], slice = {piece}, stages = 0, waves = {waves}"
-        yield f"t_{n}_{depth}_{waves}__{piece}_{split}", config + (f", split = {split}" if split > 1 else "")
+        yield f"t_{n}_{depth}_{waves}___{piece}_{split}", config + (f", split = {split}" if split > 1 else "")
 
 
 def translate(path, text):
@@ -212,7 +212,7 @@ def main():
             right = result if right is None else right
             median = statistics.median(times)
             chosen = chosen or median
-            tile = dict(zip(("columns", "depth", "waves", "unroll", "slice", "split"), name.split("_")[1:])) if name != "chosen" else {}
+            tile = dict(zip(("columns", "depth", "waves", "unroll", "run", "slice", "split"), name.split("_")[1:])) if name != "chosen" else {}
             row = common | dict(gemm=gemm, format=kind, rows=rows, weight_mb=round(size / 1e6, 1), median_us=round(median, 3), min_us=round(min(times), 3)) | tile
             row |= dict(cached_us=round(statistics.median(cached), 3), of_chosen=round(median / chosen, 4))
             if not np.linalg.norm(result - right) < 0.01 * np.linalg.norm(right):
