@@ -35,7 +35,7 @@ def codes(cache):
     """The driver's containers of code, which are compressed one by one."""
     place = cache.find(COMPRESSED)
     while place >= 0:
-        # What follows the first frame is none: zstd says so, behind what it has written.
+        # No frame follows the first one: zstd says so after it has written that one.
         data = subprocess.run(["zstd", "-d", "-q", "-c"], input=cache[place:], capture_output=True).stdout
         if CODE in data:
             yield data[data.index(CODE) :]
