@@ -126,7 +126,7 @@ llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
 /// is 1.
 Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
-/// `type`, a scalar or a block, with another element type.
+/// `type`, a scalar, a vector or a block, with another element type.
 mlir::Type withElementType(mlir::Type type, mlir::Type element);
 /// The type that a pointer or each of a block of them points to.
 mlir::Type getPointee(mlir::Type pointers);

@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace greta::tile;
 
 Type greta::tile::withElementType(Type type, Type element) {
-  auto block = dyn_cast<RankedTensorType>(type);
-  return block ? block.clone(element) : element;
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(element)) : element;
 }
 
 Type greta::tile::getPointee(Type pointers) {

@@ -22,10 +22,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Elementwise.h"
 #include "Expand.h"
 #include "GretaTile/GretaTile.h"
 #include "PairBuilder.h"
+#include "greta/Tile/Elementwise.h"
 #include <array>
 #include <tuple>
 

@@ -24,11 +24,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Elementwise.h"
 #include "Expand.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Elementwise.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -69,7 +69,7 @@ public:
   Value narrow();
 
 private:
-  Type like(Type element) { return typeLike(type, element); }
+  Type like(Type element) { return tile::withElementType(type, element); }
   Value constant(Value value, int64_t number) {
     return constantOf(b, value.getType(), number);
   }
@@ -215,7 +215,7 @@ Value Expander::narrow() {
 static Value absolute(math::AbsFOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Arithmetic a{b};
-  Type type = op.getType(), bits = typeLike(type, b.getI8Type());
+  Type type = op.getType(), bits = tile::withElementType(type, b.getI8Type());
   auto constant = [&](uint8_t value) {
     return constantOf(b, bits, static_cast<int8_t>(value));
   };

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Lane/ExpandIntegers.h"
-#include "Elementwise.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Elementwise.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -41,7 +41,7 @@ static void roundOnce(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Arithmetic a{b};
   Value x = op->getOperand(0);
-  Type floats = typeLike(x.getType(), b.getF32Type());
+  Type floats = tile::withElementType(x.getType(), b.getF32Type());
   auto number = [&](Type type, int64_t value) {
     return constantOf(b, type, value);
   };
@@ -61,7 +61,8 @@ static void roundOnce(Operation *op) {
   // How far its last place in f32 is above 1. A number that rounds up to a
   // power of two gets a place fewer, which is no loss.
   constexpr int64_t mantissa = 23, bias = 127;
-  Type words = typeLike(x.getType(), b.getI32Type()), type = x.getType();
+  Type words = tile::withElementType(x.getType(), b.getI32Type()),
+       type = x.getType();
   Value bits = arith::BitcastOp::create(b, words, toFloat(x));
   Value exponent =
       a.both(a.shr(bits, number(words, mantissa)), number(words, 255));

@@ -27,9 +27,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Elementwise.h"
 #include "Expand.h"
-#include "Formula.h"
+#include "greta/Tile/Formula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -101,10 +100,8 @@ static bool widens(Operation *op, const TargetRow &row) {
 /// Puts `op` on f32, between conversions.
 static void widen(Operation *op) {
   OpBuilder builder(op);
-  auto f32Like = [&](Type type) -> Type {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.clone(builder.getF32Type());
-    return builder.getF32Type();
+  auto f32Like = [&](Type type) {
+    return tile::withElementType(type, builder.getF32Type());
   };
   for (OpOperand &operand : op->getOpOperands()) {
     Type type = operand.get().getType();
@@ -195,15 +192,8 @@ Real sine(Real x, int quarters, bool isFused) {
                                                   -0.000195140834f}));
   Real cos = square.polynomial(
       {1.0f, -0.5f, 0.0416666456f, -0.00138873374f, 2.44348448e-05f});
-  Arithmetic a{*x.b};
-  Value quadrant = arith::FPToSIOp::create(a.b, x.integers(), turns.value);
-  if (quarters)
-    quadrant = a.add(quadrant, x.integer(quarters));
-  auto isSet = [&](int32_t bit) -> Value {
-    return a.differ(a.both(quadrant, x.integer(bit)), x.integer(0));
-  };
-  Real result = select(isSet(1), cos, sin);
-  return select(isSet(2), -result, result);
+  Value quadrant = arith::FPToSIOp::create(*x.b, x.integers(), turns.value);
+  return byQuadrant(quadrant, quarters, cos, [&] { return sin; });
 }
 
 /// exp(x) - 1 = 2 tanh(x/2) / (1 - tanh(x/2)) near 0.
@@ -220,10 +210,6 @@ Real log1p(Real x) {
                                          2.0f / 9, 2.0f / 11});
   return select(x.abs() < 0.5f, near, (x + 1).log());
 }
-
-/// Halves away from zero; the addend is the largest float below one half, so
-/// that 0.49999997 does not become 1.
-Real round(Real x) { return (x.abs() + 0.49999997f).floor().withSignOf(x); }
 
 /// log2 |x|, given the bits of |x|; of denormals, which a GPU may take for
 /// zero, by the integer that they are.
@@ -344,8 +330,8 @@ static Value formula(Operation *op, const TargetRow &row) {
       .Case([&](math::Log1pOp) { return log1p(x); })
       .Case([&](math::Log10Op) { return x.log2() * 0.301029996f; })
       .Case([&](math::CeilOp) { return -(-x).floor(); })
-      .Case([&](math::TruncOp) { return x.abs().floor().withSignOf(x); })
-      .Case([&](math::RoundOp) { return round(x); })
+      .Case([&](math::TruncOp) { return x.trunc(); })
+      .Case([&](math::RoundOp) { return x.round(); })
       .Case([&](math::CopySignOp) { return x.withSignOf(y); })
       .Case<math::PowFOp, math::FPowIOp>([&](auto power) {
         if (std::optional<int64_t> n = wholeExponent(power.getRhs()))

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Expand.h"
-#include "Formula.h"
+#include "greta/Tile/Formula.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

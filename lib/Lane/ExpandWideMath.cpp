@@ -24,7 +24,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Expand.h"
-#include "Formula.h"
+#include "greta/Tile/Formula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -41,7 +41,6 @@ namespace {
 struct Wide : Formula<Wide, double, int64_t> {
   using Formula::Formula;
 
-  Wide sqrt() const { return with<math::SqrtOp>(); }
   /// A whole number as i64.
   Value whole() const {
     Value narrow = arith::FPToSIOp::create(*b, like(b->getI32Type()), value);
@@ -248,19 +247,12 @@ Wide series(Wide square, int first) {
 Wide sine(Wide x, int64_t quarters) {
   Turned turned = turn(x);
   Wide r = turned.r;
-  Value quadrant = turned.quadrant;
-  Arithmetic a{*x.b};
   Wide square = r * r;
   Wide sin = r - r * square * series(square, 3) * (1.0 / 6);
   Wide cos = series(square, 0);
-  if (quarters)
-    quadrant = a.add(quadrant, x.integer(quarters));
-  auto isSet = [&](int64_t bit) -> Value {
-    return a.differ(a.both(quadrant, x.integer(bit)), x.integer(0));
-  };
   // Zero keeps its sign.
-  Wide result = select(isSet(1), cos, select(x == 0, x, sin));
-  return select(isSet(2), -result, result);
+  return byQuadrant(turned.quadrant, quarters, cos,
+                    [&] { return select(x == 0, x, sin); });
 }
 
 /// For x that is not negative.
@@ -380,11 +372,6 @@ Wide pow(Wide x, Wide y) {
   return select(isOne, x.literal(1), select(isInvalid, nan, result));
 }
 
-Wide round(Wide x) {
-  // The addend is the largest number below one half.
-  return (x.abs() + 0x1.fffffffffffffp-2).floor().withSignOf(x);
-}
-
 } // namespace
 
 Value greta::expandWideMath(Operation *op) {
@@ -423,8 +410,8 @@ Value greta::expandWideMath(Operation *op) {
           y.value = arith::SIToFPOp::create(b, x.value.getType(), y.value);
         return pow(x, y);
       })
-      .Case([&](math::RoundOp) { return round(x); })
-      .Case([&](math::TruncOp) { return x.abs().floor().withSignOf(x); })
+      .Case([&](math::RoundOp) { return x.round(); })
+      .Case([&](math::TruncOp) { return x.trunc(); })
       .Case([&](math::CopySignOp) { return x.withSignOf(y); })
       .Default([&](auto) { return x.make(Value()); })
       .value;

@@ -1,17 +1,17 @@
 //===- Formula.h - floats in the making -------------------------*- C++ -*-===//
 //
-// In: an f32 or f64, or a vector of them. Out: ops of arith and math, written
-// as formulas.
+// In: a float, or a vector or a block of them. Out: ops of arith and math,
+// written as formulas.
 //
 //===----------------------------------------------------------------------===//
-#ifndef GRETA_LIB_LANE_FORMULA_H
-#define GRETA_LIB_LANE_FORMULA_H
+#ifndef GRETA_TILE_FORMULA_H
+#define GRETA_TILE_FORMULA_H
 
-#include "Elementwise.h"
+#include "GretaTile/GretaTile.h"
 #include "greta/Names.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Elementwise.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include <type_traits>
 
 namespace greta {
 
@@ -30,23 +30,17 @@ template <typename SelfT, typename NumberT, typename IntegerT> struct Formula {
   }
 
   /// A type for each element.
-  Type like(Type element) const { return typeLike(value.getType(), element); }
+  Type like(Type element) const {
+    return tile::withElementType(value.getType(), element);
+  }
   Type integers() const {
     return like(b->getIntegerType(8 * sizeof(IntegerT)));
   }
-  /// The same constant in all elements.
-  Value splat(mlir::TypedAttr attr) const {
-    return constantOf(*b, like(attr.getType()), attr);
-  }
   SelfT literal(NumberT number) const {
-    constexpr bool isSingle = std::is_same_v<NumberT, float>;
-    auto type = isSingle ? mlir::FloatType(b->getF32Type())
-                         : mlir::FloatType(b->getF64Type());
-    return make(splat(b->getFloatAttr(type, number)));
+    return make(numberOf(*b, value.getType(), number));
   }
   Value integer(IntegerT number) const {
-    return splat(
-        b->getIntegerAttr(b->getIntegerType(8 * sizeof(IntegerT)), number));
+    return constantOf(*b, integers(), int64_t(number));
   }
   Value bits() const { return arith::BitcastOp::create(*b, integers(), value); }
   SelfT fromBits(Value bits) const {
@@ -76,6 +70,14 @@ template <typename SelfT, typename NumberT, typename IntegerT> struct Formula {
   SelfT abs() const { return with<mlir::math::AbsFOp>(); }
   SelfT floor() const { return with<mlir::math::FloorOp>(); }
   SelfT roundEven() const { return with<mlir::math::RoundEvenOp>(); }
+  SelfT trunc() const { return abs().floor().withSignOf(make(value)); }
+  /// Halves away from zero; the addend is the largest number below one half, so
+  /// that 0.49999997 does not become 1.
+  SelfT round() const {
+    const NumberT most = std::nextafter(NumberT(0.5), NumberT(0));
+    return (abs() + most).floor().withSignOf(make(value));
+  }
+  SelfT sqrt() const { return with<mlir::math::SqrtOp>(); }
 
   /// c[0] + c[1] x + c[2] x^2 + ...
   SelfT polynomial(ArrayRef<NumberT> c) const {
@@ -99,6 +101,20 @@ SelfT select(Value condition, Formula<SelfT, NumberT, IntegerT> x,
   return x.make(arith::SelectOp::create(*x.b, condition, x.value, y.value));
 }
 
+/// sin or cos of a sum of r and some quarters of a turn, by the cosine of r and
+/// what makes its sine. The lowest bits of `quadrant` count the quarters.
+template <typename SelfT, typename SineT>
+SelfT byQuadrant(Value quadrant, int quarters, SelfT cos, SineT sine) {
+  Arithmetic a{*cos.b};
+  if (quarters)
+    quadrant = a.add(quadrant, cos.integer(quarters));
+  auto isSet = [&](int bit) {
+    return a.differ(a.both(quadrant, cos.integer(bit)), cos.integer(0));
+  };
+  SelfT result = select(isSet(1), cos, sine());
+  return select(isSet(2), -result, result);
+}
+
 } // namespace greta
 
-#endif // GRETA_LIB_LANE_FORMULA_H
+#endif // GRETA_TILE_FORMULA_H

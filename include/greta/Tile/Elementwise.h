@@ -1,11 +1,10 @@
-//===- Elementwise.h - types and constants of each element ------*- C++ -*-===//
+//===- Elementwise.h - constants of each element ----------------*- C++ -*-===//
 //
-// In: a scalar type, or a shaped one. Out: the same with other elements, and
-// constants of it.
+// In: a scalar type, or a shaped one. Out: constants of it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef GRETA_LIB_LANE_ELEMENTWISE_H
-#define GRETA_LIB_LANE_ELEMENTWISE_H
+#ifndef GRETA_TILE_ELEMENTWISE_H
+#define GRETA_TILE_ELEMENTWISE_H
 
 #include "greta/Names.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,12 +12,6 @@
 #include "mlir/IR/TypeUtilities.h"
 
 namespace greta {
-
-/// `element`, in the shape of `type` if that has one.
-inline Type typeLike(Type type, Type element) {
-  auto shaped = mlir::dyn_cast<mlir::ShapedType>(type);
-  return shaped ? Type(shaped.clone(element)) : element;
-}
 
 /// A constant of `type` whose elements are all `number`.
 inline Value constantOf(ImplicitLocOpBuilder &b, Type type,
@@ -29,10 +22,16 @@ inline Value constantOf(ImplicitLocOpBuilder &b, Type type,
   return arith::ConstantOp::create(b, number);
 }
 
-/// The same of integers.
+/// The same of integers, and of integers or floats.
 inline Value constantOf(ImplicitLocOpBuilder &b, Type type, int64_t number) {
   return constantOf(b, type,
                     b.getIntegerAttr(mlir::getElementTypeOrSelf(type), number));
+}
+inline Value numberOf(ImplicitLocOpBuilder &b, Type type, double number) {
+  Type element = mlir::getElementTypeOrSelf(type);
+  return mlir::isa<mlir::FloatType>(element)
+             ? constantOf(b, type, b.getFloatAttr(element, number))
+             : constantOf(b, type, int64_t(number));
 }
 
 } // namespace greta
