@@ -19,77 +19,28 @@ namespace {
 struct Polynomials {
   SmallVector<double> near, second, amplitude, phase;
 };
-
-class Bessel : Arithmetic {
-public:
-  Bessel(Value x, bool isOdd, ImplicitLocOpBuilder &b)
-      : Arithmetic{b}, x(x), size(math::AbsFOp::create(b, x)), isOdd(isOdd) {}
-  Value first(const Polynomials &p);
-  Value second(const Polynomials &p);
-  Value modified(const Polynomials &p);
-
-private:
-  Value number(double value) { return constantOf(x.getType(), value, b); }
-  /// Returns c[0] + c[1] at + c[2] at^2 + ...
-  Value polynomial(ArrayRef<double> c, Value at) {
-    Value sum = number(c.back());
-    for (double coefficient : llvm::reverse(c.drop_back()))
-      sum = fadd(fmul(sum, at), number(coefficient));
-    return sum;
-  }
-  /// Returns a polynomial in the square of |x| / limit, for an odd function
-  /// times |x|.
-  Value near(ArrayRef<double> c, double limit) {
-    Value t = fmul(size, number(1 / limit));
-    Value even = polynomial(c, fmul(t, t));
-    return isOdd ? fmul(even, size) : even;
-  }
-  /// Returns amplitude(3 / |x|) / sqrt |x| times the wave's cosine or sine.
-  template <typename WaveT> Value wave(const Polynomials &p) {
-    Value u = fdiv(number(3), size);
-    Value angle = fadd(size, polynomial(p.phase, u));
-    Value height =
-        fdiv(polynomial(p.amplitude, u), math::SqrtOp::create(b, size));
-    return fmul(height, WaveT::create(b, angle));
-  }
-  using Arithmetic::select;
-  Value select(double limit, Value below, Value beyond) {
-    Value isNear = compare(FPredicate::OLT, size, number(limit));
-    return select(isNear, below, beyond);
-  }
-  Value withSign(Value y) {
-    return isOdd ? fmul(y, math::CopySignOp::create(b, number(1), x)) : y;
-  }
-
-  Value x, size;
-  bool isOdd;
-};
 } // namespace
 
-Value Bessel::first(const Polynomials &p) {
-  return withSign(select(3, near(p.near, 3), wave<math::CosOp>(p)));
+/// Returns a polynomial in the square of |x| / limit, for an odd function times
+/// |x|.
+static Number near(Number size, bool isOdd, ArrayRef<double> c, double limit) {
+  Number t = size * (1 / limit), even = (t * t).polynomial(c);
+  return isOdd ? even * size : even;
 }
 
-/// The logarithm is what the function is where x is not positive: of 0 it is
-/// negative infinity, and of what is negative NaN.
-Value Bessel::second(const Polynomials &p) {
-  Value log = math::LogOp::create(b, fmul(x, number(0.5)));
-  Value rest = polynomial(p.second, fmul(fmul(x, x), number(1.0 / 9)));
-  if (isOdd)
-    rest = fdiv(rest, x);
-  Value below =
-      fadd(fmul(fmul(log, number(0.636619772367581)), near(p.near, 3)), rest);
-  Value isOutside = compare(FPredicate::OLE, x, number(0));
-  return select(isOutside, log, select(3, below, wave<math::SinOp>(p)));
+/// Returns amplitude(3 / |x|) / sqrt |x| times the wave's cosine or sine.
+template <typename WaveT>
+static Number wave(Number size, const Polynomials &p) {
+  Number u = size.literal(3) / size, angle = size + u.polynomial(p.phase);
+  return u.polynomial(p.amplitude) / size.sqrt() * angle.with<WaveT>();
 }
 
-Value Bessel::modified(const Polynomials &p) {
-  constexpr double limit = 3.75;
-  Value growth =
-      fdiv(math::ExpOp::create(b, size), math::SqrtOp::create(b, size));
-  Value beyond =
-      fmul(polynomial(p.amplitude, fdiv(number(limit), size)), growth);
-  return withSign(select(limit, near(p.near, limit), beyond));
+static Number split(Number size, double limit, Number below, Number beyond) {
+  return select(size < limit, below, beyond);
+}
+
+static Number withSign(Number y, Number x, bool isOdd) {
+  return isOdd ? y * x.literal(1).with<math::CopySignOp>(x) : y;
 }
 
 // clang-format off
@@ -118,14 +69,32 @@ static const Polynomials &growing(bool isOdd) {
 }
 // clang-format on
 
-Value triton::besselFirst(Value x, bool isOdd, ImplicitLocOpBuilder &b) {
-  return Bessel(x, isOdd, b).first(ordinary(isOdd));
+Number triton::besselFirst(Number x, bool isOdd) {
+  const Polynomials &p = ordinary(isOdd);
+  Number size = x.abs(), below = near(size, isOdd, p.near, 3);
+  Number y = split(size, 3, below, wave<math::CosOp>(size, p));
+  return withSign(y, x, isOdd);
 }
 
-Value triton::besselSecond(Value x, bool isOdd, ImplicitLocOpBuilder &b) {
-  return Bessel(x, isOdd, b).second(ordinary(isOdd));
+/// The logarithm is what the function is where x is not positive: of 0 it is
+/// negative infinity, and of what is negative NaN.
+Number triton::besselSecond(Number x, bool isOdd) {
+  const Polynomials &p = ordinary(isOdd);
+  Number size = x.abs(), log = (x * 0.5).with<math::LogOp>();
+  Number rest = (x * x * (1.0 / 9)).polynomial(p.second);
+  if (isOdd)
+    rest = rest / x;
+  Number below = log * 0.636619772367581 * near(size, isOdd, p.near, 3) + rest;
+  Value isOutside = x.is(arith::CmpFPredicate::OLE, x.literal(0));
+  return select(isOutside, log,
+                split(size, 3, below, wave<math::SinOp>(size, p)));
 }
 
-Value triton::besselModified(Value x, bool isOdd, ImplicitLocOpBuilder &b) {
-  return Bessel(x, isOdd, b).modified(growing(isOdd));
+Number triton::besselModified(Number x, bool isOdd) {
+  constexpr double limit = 3.75;
+  const Polynomials &p = growing(isOdd);
+  Number size = x.abs(), growth = size.with<math::ExpOp>() / size.sqrt();
+  Number beyond = (size.literal(limit) / size).polynomial(p.amplitude) * growth;
+  Number below = near(size, isOdd, p.near, limit);
+  return withSign(split(size, limit, below, beyond), x, isOdd);
 }

@@ -10,26 +10,6 @@ using namespace greta::triton;
 // Pieces that others build with
 //===----------------------------------------------------------------------===//
 
-Value triton::constantOf(Type type, const APInt &bits,
-                         ImplicitLocOpBuilder &b) {
-  Type element = getElementTypeOrSelf(type);
-  TypedAttr value = b.getIntegerAttr(element, bits);
-  if (auto block = dyn_cast<RankedTensorType>(type))
-    value = DenseElementsAttr::get(block, Attribute(value));
-  return arith::ConstantOp::create(b, value);
-}
-
-Value triton::constantOf(Type type, double number, ImplicitLocOpBuilder &b) {
-  Type element = getElementTypeOrSelf(type);
-  if (auto integer = dyn_cast<IntegerType>(element))
-    return constantOf(
-        type, APInt(integer.getWidth(), int64_t(number), true, true), b);
-  TypedAttr value = b.getFloatAttr(element, number);
-  if (auto block = dyn_cast<RankedTensorType>(type))
-    value = DenseElementsAttr::get(block, Attribute(value));
-  return arith::ConstantOp::create(b, value);
-}
-
 Value OpConverter::reshape(Value block, ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(block.getType());
   if (type.getShape() == shape)
@@ -56,25 +36,21 @@ Value OpConverter::splat(Value scalar, ArrayRef<int64_t> shape) {
 // Programs and blocks
 //===----------------------------------------------------------------------===//
 
-static FailureOr<unsigned> readAxis(Operation *op, StringRef name) {
-  size_t axis = StringRef("xyz").find(name);
-  if (name.size() == 1 && axis != StringRef::npos)
-    return axis;
-  return op->emitOpError("names axis '") << name << "'; a grid has x, y and z";
+template <typename ToT, typename OpT>
+LogicalResult OpConverter::convertAxis(OpT op) {
+  size_t axis = StringRef("xyz").find(op.getAxis());
+  if (op.getAxis().size() != 1 || axis == StringRef::npos)
+    return op->emitOpError("names axis '")
+           << op.getAxis() << "'; a grid has x, y and z";
+  return replace(op, {ToT::create(b, int32_t(axis))});
 }
 
 LogicalResult OpConverter::convert(GetProgramIdOp op) {
-  FailureOr<unsigned> axis = readAxis(op, op.getAxis());
-  if (failed(axis))
-    return failure();
-  return replace(op, {tile::ProgramIdOp::create(b, *axis)});
+  return convertAxis<tile::ProgramIdOp>(op);
 }
 
 LogicalResult OpConverter::convert(GetNumProgramsOp op) {
-  FailureOr<unsigned> axis = readAxis(op, op.getAxis());
-  if (failed(axis))
-    return failure();
-  return replace(op, {tile::NumProgramsOp::create(b, *axis)});
+  return convertAxis<tile::NumProgramsOp>(op);
 }
 
 LogicalResult OpConverter::convert(MakeRangeOp op) {
@@ -85,7 +61,7 @@ LogicalResult OpConverter::convert(MakeRangeOp op) {
            << start << " to " << op.getEnd() << " in " << type;
   Value range = tile::IotaOp::create(b, type, 0);
   if (start)
-    range = add(range, constantOf(type, double(start), b));
+    range = add(range, numberOf(b, type, start));
   return replace(op, {range});
 }
 

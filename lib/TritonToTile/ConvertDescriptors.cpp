@@ -82,7 +82,7 @@ OpConverter::Access OpConverter::access(const Descriptor &desc,
                        splat(desc.strides[dim], line));
     pointers = tile::PtrAddOp::create(b, pointers, spread(offset, dim, shape));
     Value isWithin =
-        both(compare(Predicate::sge, along, constantOf(lineType, 0.0, b)),
+        both(compare(Predicate::sge, along, numberOf(b, lineType, 0)),
              below(along, splat(desc.shape[dim], line)));
     isWithin = spread(isWithin, dim, shape);
     mask = mask ? both(mask, isWithin) : isWithin;
@@ -117,7 +117,7 @@ LogicalResult OpConverter::load(Operation *op, Value desc,
     return failure();
   Value other;
   if (at->fillsWithNan && isa<FloatType>(type.getElementType()))
-    other = constantOf(at->block, std::numeric_limits<double>::quiet_NaN(), b);
+    other = numberOf(b, at->block, std::numeric_limits<double>::quiet_NaN());
   Value value = tile::LoadScatteredOp::create(b, at->block, at->pointers,
                                               at->mask, other);
   return replace(op, {reshape(value, type.getShape())});
@@ -131,8 +131,7 @@ LogicalResult OpConverter::store(Operation *op, Value desc,
     return failure();
   tile::StoreScatteredOp::create(b, reshape(value, at->block.getShape()),
                                  at->pointers, at->mask);
-  op->erase();
-  return success();
+  return replace(op, {});
 }
 
 LogicalResult OpConverter::convert(DescriptorLoadOp op) {
@@ -190,6 +189,5 @@ LogicalResult OpConverter::convert(DescriptorReduceOp op) {
   tile::AtomicRmwOp::create(b, type, *kind, tile::MemoryOrder::Relaxed,
                             tile::MemoryScope::Device, pointers, op.getValue(),
                             mask);
-  op.erase();
-  return success();
+  return replace(op, {});
 }

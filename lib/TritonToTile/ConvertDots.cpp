@@ -67,9 +67,7 @@ private:
     return type == value.getType() ? value
                                    : arith::ExtFOp::create(b, type, value);
   }
-  Value number(Value like, int64_t n) {
-    return constantOf(like.getType(), double(n), b);
-  }
+  Value number(Value like, int64_t n) { return numberOf(b, like.getType(), n); }
   Value isEqual(Value x, int64_t n) { return equal(x, number(x, n)); }
 
   Operation *op;
@@ -100,7 +98,7 @@ Value Unpacking::halfBytes(Value bytes, unsigned packed, Value scales) {
     words = either(split.getFirst(), shl(upper, number(upper, bits)));
   }
   auto single = [&](Type type, double value) {
-    return constantOf(RankedTensorType::get(one, type), value, b);
+    return numberOf(b, RankedTensorType::get(one, type), value);
   };
   Type element = scales ? Type(b.getBF16Type()) : b.getF16Type();
   return tile::DequantOp::create(

@@ -49,8 +49,8 @@ LogicalResult OpConverter::convert(FpToFpOp op) {
         APFloat::getLargest(cast<FloatType>(to).getFloatSemantics())
             .convertToDouble();
     limited = arith::MaximumFOp::create(
-        b, arith::MinimumFOp::create(b, limited, constantOf(wide, largest, b)),
-        constantOf(wide, -largest, b));
+        b, arith::MinimumFOp::create(b, limited, numberOf(b, wide, largest)),
+        numberOf(b, wide, -largest));
   }
   Value nearest = arith::TruncFOp::create(b, type, limited);
   if (rounding == "rtne")
@@ -60,11 +60,11 @@ LogicalResult OpConverter::convert(FpToFpOp op) {
                            math::AbsFOp::create(b, value));
   Type bits = tile::withElementType(type, b.getIntegerType(widthOf(type)));
   Value nearestBits = arith::BitcastOp::create(b, bits, nearest);
-  Value before = sub(nearestBits, constantOf(bits, 1.0, b));
+  Value before = sub(nearestBits, numberOf(b, bits, 1));
   // In front of the first number below zero is NaN, where there is no -0.
   if (isa<Float8E5M2FNUZType, Float8E4M3FNUZType>(to)) {
-    Value isNaN = equal(before, constantOf(bits, APInt(8, 0x80), b));
-    before = select(isNaN, constantOf(bits, 0.0, b), before);
+    Value isNaN = equal(before, numberOf(b, bits, -128));
+    before = select(isNaN, numberOf(b, bits, 0), before);
   }
   Value chosen = select(isBeyond, before, nearestBits);
   return replace(op, {arith::BitcastOp::create(b, type, chosen)});
@@ -76,7 +76,7 @@ LogicalResult OpConverter::convert(MulhiUIOp op) {
   Type type = op.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   auto shiftRight = [&](Value x, unsigned bits) -> Value {
-    return shr(x, constantOf(x.getType(), bits, b));
+    return shr(x, numberOf(b, x.getType(), bits));
   };
   if (width < 64) {
     Type wide = tile::withElementType(type, b.getIntegerType(2 * width));
@@ -85,7 +85,7 @@ LogicalResult OpConverter::convert(MulhiUIOp op) {
     return replace(
         op, {arith::TruncIOp::create(b, type, shiftRight(product, width))});
   }
-  Value mask = constantOf(type, APInt(64, 0xffffffffu), b);
+  Value mask = numberOf(b, type, 0xffffffffu);
   auto low = [&](Value x) -> Value { return both(x, mask); };
   Value x0 = low(op.getX()), x1 = shiftRight(op.getX(), 32);
   Value y0 = low(op.getY()), y1 = shiftRight(op.getY(), 32);

@@ -68,8 +68,7 @@ LogicalResult OpConverter::convert(LoadOp op) {
 LogicalResult OpConverter::convert(StoreOp op) {
   tile::StoreScatteredOp::create(b, op.getValue(), op.getPointers(),
                                  realMask(op.getMask()));
-  op.erase();
-  return success();
+  return replace(op, {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,9 +153,9 @@ FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
            << " bits that others may store meanwhile; this needs 32 or 64";
   pointers = pointersToBits(pointers);
   Type bits = tile::getPointee(pointers.getType());
-  Value value = tile::AtomicRmwOp::create(
-      b, bits, tile::AtomicKind::Or, order.semantics, order.scope, pointers,
-      constantOf(bits, 0.0, b), mask);
+  Value value = tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Or,
+                                          order.semantics, order.scope,
+                                          pointers, numberOf(b, bits, 0), mask);
   if (bits != type)
     value = arith::BitcastOp::create(b, type, value);
   if (mask && other)
@@ -195,7 +194,7 @@ LogicalResult OpConverter::convert(AtomicPollOp op) {
   b.createBlock(&loop.getAfter());
   scf::YieldOp::create(b);
   b.setInsertionPointAfter(loop);
-  return replace(op, {constantOf(b.getI1Type(), 1.0, b)});
+  return replace(op, {numberOf(b, b.getI1Type(), 1)});
 }
 
 /// Emits an exchange whose old value is not used.
@@ -210,6 +209,5 @@ LogicalResult OpConverter::convert(AtomicStoreOp op) {
   tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Xchg, order->semantics,
                             order->scope, pointers, value,
                             realMask(op.getMask()));
-  op.erase();
-  return success();
+  return replace(op, {});
 }

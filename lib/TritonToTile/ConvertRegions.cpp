@@ -61,12 +61,12 @@ OpConverter::flagAsserts(Operation *op, SmallVectorImpl<Value> &values) {
     unsigned numValues = values.size();
     auto block = cast<RankedTensorType>(values[0].getType());
     b.setInsertionPoint(op);
-    values.push_back(constantOf(block.clone(i32), 0.0, b));
+    values.push_back(numberOf(b, block.clone(i32), 0));
     Value first = body.insertArgument(numValues, i32, one.getLoc());
     Value second = body.addArgument(i32, one.getLoc());
     b.setInsertionPoint(one);
     Value isTrue = arith::ExtUIOp::create(b, i32, one.getCondition());
-    Value isFalse = flip(isTrue, constantOf(i32, 1.0, b));
+    Value isFalse = flip(isTrue, numberOf(b, i32, 1));
     Value flag = either(either(first, second), isFalse);
     body.getTerminator()->insertOperands(numValues, flag);
     messages.push_back(one.getMessageAttr());
@@ -75,36 +75,25 @@ OpConverter::flagAsserts(Operation *op, SmallVectorImpl<Value> &values) {
   return messages;
 }
 
-LogicalResult OpConverter::replaceCombining(Operation *op, Operation *made,
-                                            ArrayRef<StringAttr> messages) {
-  unsigned numResults = op->getNumResults();
-  for (auto [i, message] : llvm::enumerate(messages)) {
-    Value flags = made->getResult(numResults + i);
-    Value isGood = equal(flags, constantOf(flags.getType(), 0.0, b));
-    tile::AssertOp::create(b, isGood, message);
-  }
-  return replace(op, made->getResults().take_front(numResults));
-}
-
-/// Returns the types of results, and of flags behind them.
-static SmallVector<Type> typesWithFlags(Operation *op, size_t numFlags) {
-  SmallVector<Type> types(op->getResultTypes());
-  Type flag =
-      tile::withElementType(types[0], IntegerType::get(op->getContext(), 32));
-  types.append(numFlags, flag);
-  return types;
-}
-
 template <typename ToT, typename OpT, typename... ArgsT>
 LogicalResult OpConverter::convertCombining(OpT op, ArgsT... args) {
   SmallVector<Value> values = op.getValues();
   FailureOr<SmallVector<StringAttr>> messages = flagAsserts(op, values);
   if (failed(messages) || failed(isolate(op)))
     return failure();
-  auto made = ToT::create(b, typesWithFlags(op, messages->size()), values,
-                          op.getAxis(), args...);
+  // The flags come behind the results.
+  SmallVector<Type> types(op->getResultTypes());
+  types.append(messages->size(),
+               tile::withElementType(types[0], b.getI32Type()));
+  auto made = ToT::create(b, types, values, op.getAxis(), args...);
   made.getCombiner().takeBody(op.getCombiner());
-  return replaceCombining(op, made, *messages);
+  auto [results, flags] =
+      std::pair(made->getResults().take_front(op->getNumResults()),
+                made->getResults().drop_front(op->getNumResults()));
+  for (auto [flag, message] : llvm::zip(flags, *messages))
+    tile::AssertOp::create(b, equal(flag, numberOf(b, flag.getType(), 0)),
+                           message);
+  return replace(op, results);
 }
 
 LogicalResult OpConverter::convert(ReduceOp op) {

@@ -32,79 +32,60 @@ template <typename OpT> static Value ternary(ValueRange x, LocBuilder &b) {
   return OpT::create(b, x[0], x[1], x[2]);
 }
 
-static Value compare(Value x, Value y, arith::CmpFPredicate predicate,
-                     LocBuilder &b) {
-  return arith::CmpFOp::create(b, predicate, x, y);
-}
 /// Extends a truth to an i32, as which Triton takes it from libraries.
 static Value asI32(Value truth, LocBuilder &b) {
   return arith::ExtUIOp::create(
       b, tile::withElementType(truth.getType(), b.getI32Type()), truth);
 }
-static Value infinityLike(Value x, LocBuilder &b) {
-  return constantOf(x.getType(), std::numeric_limits<double>::infinity(), b);
-}
 
-static Value isNan(ValueRange x, LocBuilder &b) {
-  return asI32(compare(x[0], x[0], arith::CmpFPredicate::UNO, b), b);
+using Predicate = arith::CmpFPredicate;
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+static Value isNan(ValueRange v, LocBuilder &b) {
+  Number x(&b, v[0]);
+  return asI32(x.is(Predicate::UNO, x), b);
 }
-static Value isInf(ValueRange x, LocBuilder &b) {
-  return asI32(compare(math::AbsFOp::create(b, x[0]), infinityLike(x[0], b),
-                       arith::CmpFPredicate::OEQ, b),
-               b);
+static Value isInf(ValueRange v, LocBuilder &b) {
+  return asI32(Number(&b, v[0]).abs() == infinity, b);
 }
-static Value isFinite(ValueRange x, LocBuilder &b) {
-  return asI32(compare(math::AbsFOp::create(b, x[0]), infinityLike(x[0], b),
-                       arith::CmpFPredicate::OLT, b),
-               b);
+static Value isFinite(ValueRange v, LocBuilder &b) {
+  return asI32(Number(&b, v[0]).abs() < infinity, b);
 }
-static Value signBit(ValueRange x, LocBuilder &b) {
-  Type type = x[0].getType();
+static Value signBit(ValueRange v, LocBuilder &b) {
+  Type type = v[0].getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   Type bits = tile::withElementType(type, b.getIntegerType(width));
-  Value value = arith::BitcastOp::create(b, bits, x[0]);
-  return asI32(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, value,
-                                     constantOf(bits, 0.0, b)),
-               b);
+  Value value = arith::BitcastOp::create(b, bits, v[0]);
+  return asI32(Arithmetic{b}.below(value, numberOf(b, bits, 0)), b);
 }
-static Value fdim(ValueRange x, LocBuilder &b) {
-  Value difference = arith::SubFOp::create(b, x[0], x[1]);
-  Value zero = constantOf(x[0].getType(), 0.0, b);
-  return arith::SelectOp::create(
-      b, compare(x[0], x[1], arith::CmpFPredicate::OLE, b), zero, difference);
+static Value fdim(ValueRange v, LocBuilder &b) {
+  Number x(&b, v[0]), y(&b, v[1]), difference = x - y, zero = x.literal(0);
+  return select(x.is(Predicate::OLE, y), zero, difference).value;
 }
 /// Returns the larger number times the root of 1 + the square of the quotient.
 /// It is infinite beside an infinite number, then NaN beside NaN.
-static Value hypot(ValueRange x, LocBuilder &b) {
-  Value u = math::AbsFOp::create(b, x[0]), v = math::AbsFOp::create(b, x[1]);
-  Value most = arith::MaxNumFOp::create(b, u, v);
-  Value least = arith::MinNumFOp::create(b, u, v);
-  Value one = constantOf(u.getType(), 1.0, b);
-  Value zero = constantOf(u.getType(), 0.0, b);
-  Value q = arith::DivFOp::create(b, least, most);
-  Value root = math::SqrtOp::create(
-      b, arith::AddFOp::create(b, arith::MulFOp::create(b, q, q), one));
-  Value isZero = compare(least, zero, arith::CmpFPredicate::OEQ, b);
-  Value isInfinite =
-      compare(most, infinityLike(u, b), arith::CmpFPredicate::OEQ, b);
-  Value isNan = compare(u, v, arith::CmpFPredicate::UNO, b);
-  Value length = arith::SelectOp::create(b, isZero, most,
-                                         arith::MulFOp::create(b, most, root));
-  length =
-      arith::SelectOp::create(b, isNan, arith::AddFOp::create(b, u, v), length);
-  return arith::SelectOp::create(b, isInfinite, most, length);
+static Value hypot(ValueRange v, LocBuilder &b) {
+  Number x = Number(&b, v[0]).abs(), y = Number(&b, v[1]).abs();
+  Number most = x.with<arith::MaxNumFOp>(y),
+         least = x.with<arith::MinNumFOp>(y);
+  Number q = least / most, root = (q * q + 1).sqrt();
+  Value isZero = least == 0, isInfinite = most == infinity;
+  Value isNan = x.is(Predicate::UNO, y);
+  Number length = select(isZero, most, most * root);
+  length = select(isNan, x + y, length);
+  return select(isInfinite, most, length).value;
 }
-static Value exp10(ValueRange x, LocBuilder &b) {
-  return math::PowFOp::create(b, constantOf(x[0].getType(), 10.0, b), x[0]);
+static Value exp10(ValueRange v, LocBuilder &b) {
+  Number x(&b, v[0]);
+  return x.literal(10).with<math::PowFOp>(x).value;
 }
-static Value reciprocal(ValueRange x, LocBuilder &b) {
-  return arith::DivFOp::create(b, constantOf(x[0].getType(), 1.0, b), x[0]);
+static Value reciprocal(ValueRange v, LocBuilder &b) {
+  Number x(&b, v[0]);
+  return (x.literal(1) / x).value;
 }
-static Value saturate(ValueRange x, LocBuilder &b) {
-  Value zero = constantOf(x[0].getType(), 0.0, b);
-  Value one = constantOf(x[0].getType(), 1.0, b);
-  return arith::MinNumFOp::create(b, arith::MaxNumFOp::create(b, x[0], zero),
-                                  one);
+static Value saturate(ValueRange v, LocBuilder &b) {
+  Number x(&b, v[0]), natural = x.with<arith::MaxNumFOp>(x.literal(0));
+  return natural.with<arith::MinNumFOp>(x.literal(1)).value;
 }
 static Value bitsAs(Type element, Value x, LocBuilder &b) {
   return arith::BitcastOp::create(
@@ -117,9 +98,9 @@ static Value asFloat(ValueRange x, LocBuilder &b) {
   return bitsAs(b.getF32Type(), x[0], b);
 }
 
-template <Value (*Bessel)(Value, bool, LocBuilder &), bool IsOdd>
+template <Number (*Bessel)(Number, bool), bool IsOdd>
 static Value bessel(ValueRange x, LocBuilder &b) {
-  return Bessel(x[0], IsOdd, b);
+  return Bessel(Number(&b, x[0]), IsOdd).value;
 }
 
 static const llvm::StringMap<Function> &table() {

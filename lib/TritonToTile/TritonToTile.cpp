@@ -54,31 +54,24 @@ LogicalResult OpConverter::convert(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<GetProgramIdOp, GetNumProgramsOp, MakeRangeOp, SplatOp, UnsplatOp,
             BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, SplitOp, JoinOp,
-            CatOp, GatherOp, HistogramOp, ReduceOp, ScanOp, MapElementwiseOp>(
-          [&](auto o) { return convert(o); })
-      .Case<AddPtrOp, PtrToIntOp, IntToPtrOp, BitcastOp, LoadOp, StoreOp,
-            AtomicRmwOp, AtomicCasOp, AtomicLoadOp, AtomicPollOp,
-            AtomicStoreOp>([&](auto o) { return convert(o); })
-      .Case<DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp,
-            DescriptorGatherOp, DescriptorScatterOp>(
-          [&](auto o) { return convert(o); })
-      .Case<DotOp, DotScaledOp, FpToFpOp, MulhiUIOp, PreciseDivFOp,
-            ApproxDivFOp, PreciseSqrtOp, ClampFOp, ExternElementwiseOp>(
-          [&](auto o) { return convert(o); })
+            CatOp, GatherOp, HistogramOp, ReduceOp, ScanOp, MapElementwiseOp,
+            AddPtrOp, PtrToIntOp, IntToPtrOp, BitcastOp, LoadOp, StoreOp,
+            AtomicRmwOp, AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicStoreOp,
+            DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp,
+            DescriptorGatherOp, DescriptorScatterOp, DotOp, DotScaledOp,
+            FpToFpOp, MulhiUIOp, PreciseDivFOp, ApproxDivFOp, PreciseSqrtOp,
+            ClampFOp, ExternElementwiseOp>([&](auto o) { return convert(o); })
       .Case([&](ReturnOp o) {
         tile::ReturnOp::create(b);
-        o.erase();
-        return success();
+        return replace(o, {});
       })
       .Case<ReduceReturnOp, ScanReturnOp>([&](auto o) {
         tile::YieldOp::create(b, o.getValues());
-        o.erase();
-        return success();
+        return replace(o, {});
       })
       .Case<gpu::BarrierOp, mlir::gpu::BarrierOp>([&](auto o) {
         tile::BarrierOp::create(b);
-        o->erase();
-        return success();
+        return replace(o, {});
       })
       .Case([&](PrintOp o) {
         SmallVector<int64_t> unsignedValues;
@@ -89,13 +82,11 @@ LogicalResult OpConverter::convert(Operation *op) {
                               o.getHexAttr().getValue() ? b.getUnitAttr()
                                                         : UnitAttr(),
                               b.getDenseI64ArrayAttr(unsignedValues));
-        o.erase();
-        return success();
+        return replace(o, {});
       })
       .Case([&](AssertOp o) {
         tile::AssertOp::create(b, o.getCondition(), o.getMessageAttr());
-        o.erase();
-        return success();
+        return replace(o, {});
       })
       // It goes with its parent.
       .Case([](MapElementwiseReturnOp) { return success(); })
@@ -105,17 +96,15 @@ LogicalResult OpConverter::convert(Operation *op) {
             if (!o->use_empty())
               return o.emitOpError("makes a descriptor that no load or store "
                                    "of a descriptor takes");
-            o.erase();
-            return success();
+            return replace(o, {});
           })
       .Case([&](LLVM::AssumeOp o) {
         tile::AssumeOp::create(b, o.getCond());
-        o.erase();
-        return success();
+        return replace(o, {});
       })
       // Only where control flow gave a value to a path that does not use it.
       .Case([&](ub::PoisonOp o) {
-        return replace(o, constantOf(o.getType(), 0.0, b));
+        return replace(o, numberOf(b, o.getType(), 0));
       })
       .Case([&](ElementwiseInlineAsmOp o) -> LogicalResult {
         return o.emitOpError("is assembly of another vendor's GPU, '")

@@ -6,6 +6,7 @@
 #include "Triton/Triton.h"
 #include "greta/Names.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Formula.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -41,14 +42,15 @@ std::string sourceName(BlockArgument argument);
 Value expandLibraryFunction(StringRef symbol, ValueRange operands,
                             ImplicitLocOpBuilder &b);
 
-/// J, Y and I of order 0, or 1 where they are odd.
-Value besselFirst(Value x, bool isOdd, ImplicitLocOpBuilder &b);
-Value besselSecond(Value x, bool isOdd, ImplicitLocOpBuilder &b);
-Value besselModified(Value x, bool isOdd, ImplicitLocOpBuilder &b);
+/// A float, or a block of them, in the making.
+struct Number : Formula<Number, double, int64_t> {
+  using Formula::Formula;
+};
 
-/// Returns a constant of a type, the same in every element.
-Value constantOf(Type type, double value, ImplicitLocOpBuilder &b);
-Value constantOf(Type type, const llvm::APInt &bits, ImplicitLocOpBuilder &b);
+/// J, Y and I of order 0, or 1 where they are odd.
+Number besselFirst(Number x, bool isOdd);
+Number besselSecond(Number x, bool isOdd);
+Number besselModified(Number x, bool isOdd);
 
 /// Replaces the ops of Triton IR in a kernel.
 class OpConverter : Arithmetic {
@@ -63,6 +65,7 @@ private:
   LogicalResult replace(Operation *op, ValueRange values);
 
   // ConvertBlocks.cpp
+  template <typename ToT, typename OpT> LogicalResult convertAxis(OpT op);
   LogicalResult convert(GetProgramIdOp op);
   LogicalResult convert(GetNumProgramsOp op);
   LogicalResult convert(MakeRangeOp op);
@@ -90,10 +93,6 @@ private:
   flagAsserts(Operation *op, llvm::SmallVectorImpl<Value> &values);
   template <typename ToT, typename OpT, typename... ArgsT>
   LogicalResult convertCombining(OpT op, ArgsT... args);
-  /// Replaces `op` by the first results of `made`. The others are flags, which
-  /// are asserted.
-  LogicalResult replaceCombining(Operation *op, Operation *made,
-                                 ArrayRef<mlir::StringAttr> messages);
   void unpack(Value block, unsigned pack, llvm::MutableArrayRef<Value> parts);
   Value repack(ArrayRef<Value> parts);
   LogicalResult mapOp(Operation &scalar, ArrayRef<int64_t> shape,
