@@ -126,6 +126,19 @@ llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
 /// is 1.
 Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
+/// Whether one of some kinds of ops is in `root`.
+template <typename... OpTs> bool hasOp(mlir::Operation *root) {
+  auto visit = [](mlir::Operation *op) {
+    return llvm::isa<OpTs...>(op) ? mlir::WalkResult::interrupt()
+                                  : mlir::WalkResult::advance();
+  };
+  return root->walk(visit).wasInterrupted();
+}
+
+/// Fails with a diagnostic at a launch, whose kernel a module's own code is to
+/// replace.
+llvm::LogicalResult checkNoLaunch(mlir::Operation *module);
+
 /// `type`, a scalar, a vector or a block, with another element type.
 mlir::Type withElementType(mlir::Type type, mlir::Type element);
 /// The type that a pointer or each of a block of them points to.

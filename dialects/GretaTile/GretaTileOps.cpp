@@ -115,6 +115,14 @@ LogicalResult FuncOp::checkTarget() {
 // LaunchOp
 //===----------------------------------------------------------------------===//
 
+LogicalResult greta::tile::checkNoLaunch(Operation *module) {
+  WalkResult walk = module->walk([](LaunchOp launch) {
+    launch.emitOpError("refers to a kernel that is to be replaced");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 bool greta::tile::isScalarArgument(Type type) {
   return type.isInteger(1) || type.isInteger(8) || type.isInteger(16) ||
          type.isInteger(32) || type.isInteger(64) || type.isF16() ||

@@ -382,8 +382,7 @@ static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
       readHsacoStats(result.object, kernel.getName(), row);
   if (!stats)
     return kernel.emitError(llvm::toString(stats.takeError()));
-  if (kernel.walk([](tile::MmaOp) { return WalkResult::interrupt(); })
-          .wasInterrupted()) {
+  if (tile::hasOp<tile::MmaOp>(kernel)) {
     scope = options.nest("look at the main loop");
     llvm::Expected<std::optional<LoopStats>> loop =
         readHsacoLoop(result.object, kernel.getName(),

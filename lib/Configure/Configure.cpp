@@ -248,10 +248,7 @@ static int64_t lanesOfGemmBefore(KernelOp kernel, ArrayRef<Space> spaces,
   for (Value operand : kernel.getOperands()) {
     auto before = memoryOf(operand).getDefiningOp<KernelOp>();
     ScheduleAttr schedule = before ? before.getScheduleAttr() : ScheduleAttr();
-    bool isGemm =
-        before && before->walk([](MatmulOp) { return WalkResult::interrupt(); })
-                      .wasInterrupted();
-    if (!schedule || !isGemm)
+    if (!schedule || !tile::hasOp<MatmulOp>(before))
       continue;
     Limits same = limits;
     same.block = schedule.getValue().blockSize;

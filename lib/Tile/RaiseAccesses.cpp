@@ -83,24 +83,21 @@ struct Bounds {
 
 } // namespace
 
-/// Whether raising a load pays: its argument is readonly, or a loop around it
-/// has a dot.
-static bool isWorthRaising(LoadScatteredOp load) {
-  if (BlockArgument argument = argumentOf(load.getPointers()))
-    if (load->getParentOfType<FuncOp>().getArgAttr(argument.getArgNumber(),
-                                                   readonlyName))
-      return true;
-  auto loop = load->getParentOfType<scf::ForOp>();
-  return loop && loop->walk([](DotOp) { return WalkResult::interrupt(); })
-                     .wasInterrupted();
-}
-
 /// Returns the dots of the loop around a load.
 static SmallVector<DotOp> dotsAround(LoadScatteredOp load) {
   SmallVector<DotOp> dots;
   if (auto loop = load->getParentOfType<scf::ForOp>())
     loop.walk([&](DotOp dot) { dots.push_back(dot); });
   return dots;
+}
+
+/// Whether raising a load pays: its argument is readonly, or a loop around it
+/// has a dot.
+static bool isWorthRaising(LoadScatteredOp load) {
+  BlockArgument argument = argumentOf(load.getPointers());
+  return (argument && load->getParentOfType<FuncOp>().getArgAttr(
+                          argument.getArgNumber(), readonlyName)) ||
+         !dotsAround(load).empty();
 }
 
 /// Whether all that dots without an instruction multiply may be loaded for the
@@ -211,9 +208,8 @@ boundsOf(Value mask, ArrayRef<int64_t> shape, const Facts &facts, Operation *op,
     if (dim.end || !end)
       return std::nullopt;
     // An unsigned bound that is no negative number is two signed ones.
-    auto range = facts.rangeOf(end);
     bool isNatural = getConstantIntValue(end).value_or(-1) >= 0 ||
-                     (range && range->first >= 0) ||
+                     facts.isNatural(end) ||
                      facts.isBelow(/*0*/ Value(), end, op);
     if (bound.kind == MaskBound::Kind::Unsigned && !isNatural)
       return std::nullopt;
@@ -419,10 +415,8 @@ static SmallVector<Begin, 2> unknownBegins(const Strided &access, Value mask,
     // A zero that this pass made has no facts.
     Value offset = access.offsets[dim];
     Value known = matchPattern(offset, m_Zero()) ? Value() : offset;
-    std::optional<std::pair<int64_t, int64_t>> range =
-        known ? facts.rangeOf(known) : std::pair<int64_t, int64_t>();
-    bool isNatural = !llvm::is_contained(access.nonnegative, dim) ||
-                     (range && range->first >= 0);
+    bool isNatural = !llvm::is_contained(access.nonnegative, dim) || !known ||
+                     facts.isNatural(known);
     if (isNatural && facts.isBelow(known, bound, load))
       continue;
     Begin begin{offset, bound, {}};

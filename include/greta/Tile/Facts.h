@@ -56,6 +56,11 @@ public:
   /// The least and the largest element, as signed numbers; none: the value is
   /// no integer.
   std::optional<std::pair<int64_t, int64_t>> rangeOf(mlir::Value value) const;
+  /// Whether no element is negative, by its range.
+  bool isNatural(mlir::Value value) const {
+    auto range = rangeOf(value);
+    return range && range->first >= 0;
+  }
   /// Whether a scalar (null: zero) is less than another, as signed numbers, at
   /// the op `at`.
   bool isBelow(mlir::Value value, mlir::Value bound, mlir::Operation *at) const;

@@ -18,7 +18,8 @@
 
 #include "Log.h"
 #include "../Layouts/BlockLayout.h"
-#include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Elementwise.h"
+#include "greta/Tile/Workgroup.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/Path.h"
@@ -27,19 +28,10 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-template <typename... Ops> static bool contains(FuncOp kernel) {
-  return kernel
-      .walk([](Operation *op) {
-        return isa<Ops...>(op) ? WalkResult::interrupt()
-                               : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-bool tile::hasLog(FuncOp kernel) { return contains<PrintOp, AssertOp>(kernel); }
+bool tile::hasLog(FuncOp kernel) { return hasOp<PrintOp, AssertOp>(kernel); }
 
 int64_t tile::logWordsOf(FuncOp kernel) {
-  return contains<PrintOp>(kernel) ? 1 << 18 : 1 << 12;
+  return hasOp<PrintOp>(kernel) ? 1 << 18 : 1 << 12;
 }
 
 /// The file's name and the line; empty where the location has none.
@@ -70,8 +62,9 @@ public:
 private:
   static constexpr int64_t headerWords = 4;
 
-  /// The element type of a scalar or a block.
-  Value constant(Type type, int64_t value);
+  Value constant(Type type, int64_t value) {
+    return constantOf(b, type, value);
+  }
   Value at(Value pointer, int64_t words) {
     return words ? PtrAddOp::create(b, pointer.getType(), pointer, i32(words))
                  : pointer;
@@ -87,13 +80,6 @@ private:
 };
 
 } // namespace
-
-Value LogExpander::constant(Type type, int64_t value) {
-  auto element = b.getIntegerAttr(getElementTypeOrSelf(type), value);
-  if (auto block = dyn_cast<RankedTensorType>(type))
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(block, element));
-  return arith::ConstantOp::create(b, cast<TypedAttr>(element));
-}
 
 /// A number has no dimensions.
 static ArrayRef<int64_t> dimensionsOf(Value value) {
@@ -122,15 +108,14 @@ void LogExpander::record(int64_t words, llvm::function_ref<void(Value)> store) {
                                     MemoryOrder::Relaxed, MemoryScope::Device,
                                     log, i32(whole), /*mask=*/Value());
   Value fits = compare(Predicate::ule, taken, i32(logWords - 1 - whole));
-  auto branch = scf::IfOp::create(b, fits, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
-  Value first = at(PtrAddOp::create(b, log.getType(), log, taken), 1);
-  StoreScatteredOp::create(b, i32(sites.size() - 1), first, Value());
-  for (int32_t axis : {0, 1, 2})
-    StoreScatteredOp::create(b, ProgramIdOp::create(b, axis),
-                             at(first, axis + 1), Value());
-  store(at(first, headerWords));
+  emitIf(b, fits, [&] {
+    Value first = at(PtrAddOp::create(b, log.getType(), log, taken), 1);
+    StoreScatteredOp::create(b, i32(sites.size() - 1), first, Value());
+    for (int32_t axis : {0, 1, 2})
+      StoreScatteredOp::create(b, ProgramIdOp::create(b, axis),
+                               at(first, axis + 1), Value());
+    store(at(first, headerWords));
+  });
 }
 
 /// An integer of 32 or 64 bits that the log holds, and what it is one of.
@@ -254,9 +239,9 @@ void LogExpander::expand(AssertOp op) {
   } else {
     fails = flip(condition, arith::ConstantIntOp::create(b, 1, 1));
   }
-  auto branch = scf::IfOp::create(b, fails, /*withElseRegion=*/false);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
-  record(1, [&](Value pointer) { storeNumber(index, pointer); });
+  emitIf(b, fails, [&] {
+    record(1, [&](Value pointer) { storeNumber(index, pointer); });
+  });
   op.erase();
 }
 

@@ -1,5 +1,4 @@
-//===- AccessOrder.cpp - which accesses wait for which
-//---------------------===//
+//===- AccessOrder.cpp - which accesses wait for which --------------------===//
 //
 // Pointers that come from one argument meet unless their sums say otherwise.
 // Pointers from two arguments meet if the arguments may be one buffer

@@ -504,20 +504,17 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
   if (!least || least->second > 0 || !difference)
     return false;
   Value a = difference.getRhs();
-  Range ofA = range(a);
-  bool isNatural =
-      (ofA && ofA->first >= 0) ||
-      llvm::any_of(a.getUsers(), [&](Operation *user) {
+  bool isNaturalToo =
+      isNatural(a) || llvm::any_of(a.getUsers(), [&](Operation *user) {
         auto compare = dyn_cast<arith::CmpIOp>(user);
         if (!compare)
           return false;
         Value less =
             compare.getLhs() == a ? compare.getRhs() : compare.getLhs();
-        Range from = range(less);
-        return from && from->first >= 0 &&
+        return isNatural(less) &&
                says(user, true, less, [&](Value more) { return more == a; });
       });
-  return isNatural && isBelow(a, difference.getLhs(), at);
+  return isNaturalToo && isBelow(a, difference.getLhs(), at);
 }
 
 /// As far as the addresses are a multiple of so many elements, and bounds do
@@ -579,9 +576,8 @@ bool Facts::isWithin(LoadOp load) const {
       cast<RankedTensorType>(load.getResult().getType()).getShape();
   for (auto [dim, bound] : llvm::zip(load.getBounded(), load.getBounds())) {
     Value offset = load.getOffsets()[dim];
-    auto range = rangeOf(offset);
-    bool isFromZero = !load.isBoundedBelow(dim) || (range && range->first >= 0);
-    if (!isFromZero || !isWithin(load, offset, bound, shape[dim]))
+    if ((load.isBoundedBelow(dim) && !isNatural(offset)) ||
+        !isWithin(load, offset, bound, shape[dim]))
       return false;
   }
   return true;

@@ -168,12 +168,10 @@ struct CheckJoinedPass
   using GretaTileCheckJoinedPassBase::GretaTileCheckJoinedPassBase;
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    llvm::SmallDenseSet<Operation *> resident;
     WalkResult walk = getOperation().walk([&](LaunchOp launch) {
       if (!launch.getResident())
         return WalkResult::advance();
       auto kernel = symbols.lookup<FuncOp>(launch.getKernel());
-      resident.insert(kernel);
       return Checker(kernel, launch).run().failed() ? WalkResult::interrupt()
                                                     : WalkResult::advance();
     });

@@ -25,6 +25,7 @@
 #include "LoadAhead.h"
 #include "greta/Interface/Launches.h"
 #include "greta/Passes.h"
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -78,6 +79,7 @@ bool ResidentJoiner::admits(LaunchOp launch) {
 void ResidentJoiner::emitPhases(FuncOp kernel) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPointToStart(&kernel.getBody().front());
+  Arithmetic a{b};
   Value counter = counterOf(kernel);
   int64_t arrivals = 0;
   auto meet = [&](bool last) {
@@ -85,11 +87,8 @@ void ResidentJoiner::emitPhases(FuncOp kernel) {
     GridBarrierOp::create(b, counter, arrivals, last);
   };
   auto loopOverTiles = [&](LaunchOp launch) {
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-    };
     Value first = ProgramIdOp::create(b, 0);
-    Value end = constant(*workgroupsOf(launch)), step = constant(residents);
+    Value end = a.i32(*workgroupsOf(launch)), step = a.i32(residents);
     auto loop = scf::ForOp::create(b, first, end, step);
     loop->setAttr(rolledName, b.getUnitAttr());
     b.setInsertionPointToStart(loop.getBody());
@@ -98,13 +97,13 @@ void ResidentJoiner::emitPhases(FuncOp kernel) {
     Value rest = loop.getInductionVar();
     ArrayRef<AffineExpr> axes = launch.getGrid().getResults();
     for (AffineExpr axis : axes.drop_back()) {
-      Value extent = constant(cast<AffineConstantExpr>(axis).getValue());
-      ids.push_back(arith::RemUIOp::create(b, rest, extent));
-      rest = arith::DivUIOp::create(b, rest, extent);
+      Value extent = a.i32(cast<AffineConstantExpr>(axis).getValue());
+      ids.push_back(a.rem(rest, extent));
+      rest = a.div(rest, extent);
     }
     ids.push_back(rest);
     while (ids.size() < 3)
-      ids.push_back(constant(0));
+      ids.push_back(a.i32(0));
     return ids;
   };
   llvm::SmallDenseSet<Value> read, written; // since the last barrier

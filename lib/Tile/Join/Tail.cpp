@@ -103,10 +103,8 @@ bool TailJoiner::admits(LaunchOp launch) {
     iterations = llvm::SaturatingAdd(
         iterations, iterationsOf(kernelOf(one).getBody().front()));
   DictionaryAttr config = launch.getConfigAttr();
-  bool hasProducts = (config && config.contains("depth")) ||
-                     kernelOf(launch)
-                         ->walk([](MmaOp) { return WalkResult::interrupt(); })
-                         .wasInterrupted();
+  bool hasProducts =
+      (config && config.contains("depth")) || hasOp<MmaOp>(kernelOf(launch));
   return !hasProducts && iterations <= mostIterations && hasRoomFor(launch);
 }
 

@@ -62,8 +62,7 @@ struct BarriersPass : greta::impl::GretaTileBarriersPassBase<BarriersPass> {
     if (!row)
       return signalPassFailure();
     SharedOrder order(kernel, DirectWait::Own);
-    if (kernel.walk([](PtrLoadSharedOp) { return WalkResult::interrupt(); })
-            .wasInterrupted()) {
+    if (hasOp<PtrLoadSharedOp>(kernel)) {
       SharedOrder other(kernel, DirectWait::Earlier);
       if (other.cost() < order.cost())
         order = std::move(other);

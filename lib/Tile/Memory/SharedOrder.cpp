@@ -64,11 +64,8 @@ SharedOrder::SharedOrder(FuncOp kernel, DirectWait wait) : wait(wait) {
   // Nothing may arrive when the shared memory is another workgroup's.
   if (llvm::all_of(state, [](const Pending &p) { return p.age == none; }))
     return;
-  auto isDirect = [](Operation *op) {
-    return op->walk([](PtrLoadSharedOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
-  };
-  Operation *last = *llvm::find_if(llvm::reverse(relevant[&body]), isDirect);
+  Operation *last =
+      *llvm::find_if(llvm::reverse(relevant[&body]), hasOp<PtrLoadSharedOp>);
   missing.try_emplace(last->getNextNode(), none).first->second = 0;
 }
 
