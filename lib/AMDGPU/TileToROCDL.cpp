@@ -393,11 +393,7 @@ LogicalResult greta::convertTileToROCDL(ModuleOp module, StringRef chip) {
   if (!row->isHip())
     return module.emitError("target '")
            << chip << "' is no AMD chip; kernels for it are made elsewhere";
-  WalkResult walk = module.walk([](tile::LaunchOp launch) {
-    launch.emitOpError("refers to a kernel that is to be replaced");
-    return WalkResult::interrupt();
-  });
-  if (walk.wasInterrupted())
+  if (failed(tile::checkNoLaunch(module)))
     return failure();
   SmallVector<tile::FuncOp> kernels(module.getOps<tile::FuncOp>());
   for (tile::FuncOp kernel : kernels)

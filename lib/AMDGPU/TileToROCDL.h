@@ -54,6 +54,13 @@ struct Kernel {
   mlir::LLVM::AliasScopeAttr indirect;
 };
 
+/// The builder of a pattern, which knows what became of other values.
+struct LoweringBuilder : ImplicitLocOpBuilder {
+  LoweringBuilder(mlir::Location loc, mlir::ConversionPatternRewriter &rewriter)
+      : ImplicitLocOpBuilder(loc, rewriter), rewriter(rewriter) {}
+  mlir::ConversionPatternRewriter &rewriter;
+};
+
 /// Patterns that are one function each: what it makes is the op's result, and
 /// null of an op that has none.
 class Lowerings {
@@ -74,7 +81,7 @@ private:
     LogicalResult
     matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
                     mlir::ConversionPatternRewriter &rewriter) const override {
-      ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+      LoweringBuilder b(op.getLoc(), rewriter);
       if (Value result = build(op, adaptor, b))
         rewriter.replaceOp(op, result);
       else
@@ -88,18 +95,12 @@ private:
   mlir::RewritePatternSet &patterns;
 };
 
-/// A pattern that needs to know the kernel's workgroup.
-template <typename OpT>
-struct KernelPattern : mlir::ConvertOpToLLVMPattern<OpT> {
-  KernelPattern(const mlir::LLVMTypeConverter &converter, const Kernel &kernel)
-      : mlir::ConvertOpToLLVMPattern<OpT>(converter), kernel(kernel) {}
-  const Kernel &kernel;
-};
-
 /// Address spaces of the AMDGPU target.
 constexpr unsigned globalSpace = 1, sharedSpace = 3, bufferSpace = 8;
 
 Value constantI32(ImplicitLocOpBuilder &b, int32_t value);
+/// An offset in elements as one in bytes, which has 32 bits, too.
+Value byteOffset(ImplicitLocOpBuilder &b, Value offset, Type element);
 /// Address of the element at `offset` from a uniform base.
 Value laneAddress(ImplicitLocOpBuilder &b, Value base, Value offset,
                   Type element);
@@ -111,6 +112,22 @@ Value sharedAddress(ImplicitLocOpBuilder &b, Value array, Value index,
 void populateLoadPatterns(const mlir::LLVMTypeConverter &converter,
                           mlir::RewritePatternSet &patterns,
                           const Kernel &kernel);
+
+/// Emits a transposed load by an instruction for elements of 16 bits, which
+/// takes vectors of any type, or by one for 8 bits, which takes words.
+template <typename Bits16, typename Bits8, typename NoteT>
+Value loadTransposed(ImplicitLocOpBuilder &b, Type result, Value address,
+                     NoteT note) {
+  auto type = mlir::cast<VectorType>(result);
+  if (type.getElementTypeBitWidth() == 16) {
+    auto load = Bits16::create(b, type, address);
+    note(load);
+    return load;
+  }
+  auto load = Bits8::create(b, VectorType::get(2, b.getI32Type()), address);
+  note(load);
+  return mlir::LLVM::BitcastOp::create(b, type, load);
+}
 
 /// Ids, memory, barriers (TileToROCDLOps.cpp).
 void populateLanePatterns(const mlir::LLVMTypeConverter &converter,

@@ -39,14 +39,19 @@ Value greta::rocdl::constantI32(ImplicitLocOpBuilder &b, int32_t value) {
   return LLVM::ConstantOp::create(b, b.getI32Type(), value);
 }
 
+Value greta::rocdl::byteOffset(ImplicitLocOpBuilder &b, Value offset,
+                               Type element) {
+  unsigned bytes = tile::bytesInMemory(element);
+  if (bytes == 1)
+    return offset;
+  return LLVM::ShlOp::create(b, offset, constantI32(b, llvm::Log2_32(bytes)),
+                             LLVM::IntegerOverflowFlags::nuw);
+}
+
 Value greta::rocdl::laneAddress(ImplicitLocOpBuilder &b, Value base,
                                 Value offset, Type element) {
-  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
-  if (bytes > 1)
-    offset =
-        LLVM::ShlOp::create(b, offset, constantI32(b, llvm::Log2_32(bytes)),
-                            LLVM::IntegerOverflowFlags::nuw);
-  Value wide = LLVM::ZExtOp::create(b, b.getI64Type(), offset);
+  Value wide =
+      LLVM::ZExtOp::create(b, b.getI64Type(), byteOffset(b, offset, element));
   return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, wide,
                              LLVM::GEPNoWrapFlags::nusw |
                                  LLVM::GEPNoWrapFlags::nuw);
@@ -67,22 +72,6 @@ Value greta::rocdl::sharedAddress(ImplicitLocOpBuilder &b, Value array,
       constant.isNonNegative())
     return move(move(array, sum.getLhs()), sum.getRhs());
   return move(array, index);
-}
-
-/// Emits a transposed load. The instruction for elements of 16 bits takes
-/// vectors of any type, the instruction for 8 bits takes words.
-static Value loadTransposed(tile::SharedLoadOp op, Value address,
-                            const Kernel &kernel, ImplicitLocOpBuilder &b) {
-  auto type = cast<VectorType>(op.getResult().getType());
-  if (type.getNumElements() == 4) {
-    auto load = ROCDL::ds_read_tr16_b64::create(b, type, address);
-    kernel.setUndirect(load);
-    return load;
-  }
-  Type words = VectorType::get(2, b.getI32Type());
-  auto load = ROCDL::ds_read_tr8_b64::create(b, words, address);
-  kernel.setUndirect(load);
-  return LLVM::BitcastOp::create(b, type, load);
 }
 
 /// Returns the index of the lane in the workgroup, which has one axis.
@@ -201,7 +190,9 @@ static void addSharedMemory(Lowerings &lowerings, const Kernel &kernel) {
   };
   lowerings.add<tile::SharedLoadOp>([&, place](auto op, auto x, auto &b) {
     if (op.getTransposed())
-      return loadTransposed(op, place(op, x, b), kernel, b);
+      return loadTransposed<ROCDL::ds_read_tr16_b64, ROCDL::ds_read_tr8_b64>(
+          b, op.getResult().getType(), place(op, x, b),
+          [&](auto load) { kernel.setUndirect(load); });
     auto load =
         LLVM::LoadOp::create(b, op.getResult().getType(), place(op, x, b));
     kernel.setUndirect(load);

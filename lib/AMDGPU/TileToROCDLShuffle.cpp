@@ -85,9 +85,7 @@ public:
   }
 
 private:
-  Value i32(int32_t value) {
-    return LLVM::ConstantOp::create(b, b.getI32Type(), value);
-  }
+  Value i32(int32_t value) { return constantI32(b, value); }
 
   Value laneId() {
     Value ones = i32(-1);

@@ -388,11 +388,7 @@ struct GretaTileToSPIRV
     : public greta::impl::GretaTileToSPIRVBase<GretaTileToSPIRV> {
   using GretaTileToSPIRVBase::GretaTileToSPIRVBase;
   void runOnOperation() override {
-    WalkResult walk = getOperation().walk([](greta::tile::LaunchOp launch) {
-      launch.emitOpError("refers to a kernel that is to be replaced");
-      return WalkResult::interrupt();
-    });
-    if (walk.wasInterrupted())
+    if (failed(greta::tile::checkNoLaunch(getOperation())))
       return signalPassFailure();
     for (auto kernel : llvm::make_early_inc_range(
              getOperation().getOps<greta::tile::FuncOp>())) {

@@ -242,7 +242,3 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
   distribute(*this, op.getResults(), *results);
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// The module
-//===----------------------------------------------------------------------===//

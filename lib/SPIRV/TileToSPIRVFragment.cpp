@@ -109,24 +109,24 @@ LogicalResult KernelEmitter::emitFragmentOp(Operation *op) {
     return op->emitOpError("stands in a kernel of wave_size 1; cooperative "
                            "matrices belong to a subgroup");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<tile::FragmentLoadOp>([&](tile::FragmentLoadOp op) {
+      .Case([&](tile::FragmentLoadOp op) {
         return emitFragmentAccess(op, op.getResult().getType(), op.getArray(),
                                   op.getIndex(), op.getStride(),
                                   op.getTransposed(), Value());
       })
-      .Case<tile::FragmentStoreOp>([&](tile::FragmentStoreOp op) {
+      .Case([&](tile::FragmentStoreOp op) {
         return emitFragmentAccess(op, op.getValue().getType(), op.getArray(),
                                   op.getIndex(), op.getStride(),
                                   op.getTransposed(), getScalar(op.getValue()));
       })
-      .Case<tile::FragmentSplatOp>([&](tile::FragmentSplatOp op) {
+      .Case([&](tile::FragmentSplatOp op) {
         Value member =
             toMember(*this, op.getValue().getType(), getScalar(op.getValue()));
         set(op, make<spirv::CompositeConstructOp>(
                     matrixType(op.getResult().getType()), ValueRange(member)));
         return success();
       })
-      .Case<tile::FragmentElementsOp>([&](tile::FragmentElementsOp op) {
+      .Case([&](tile::FragmentElementsOp op) {
         Type element = op.getResult().getType().getElementType();
         Value matrix = getScalar(op.getValue());
         PartList parts;
@@ -137,7 +137,7 @@ LogicalResult KernelEmitter::emitFragmentOp(Operation *op) {
         set(op, parts);
         return success();
       })
-      .Case<tile::FragmentFromElementsOp>([&](tile::FragmentFromElementsOp op) {
+      .Case([&](tile::FragmentFromElementsOp op) {
         tile::FragmentType fragment = op.getResult().getType();
         Type element = fragment.getElementType();
         Value zero = constant(cast<TypedAttr>(b.getZeroAttr(element)));
@@ -150,7 +150,6 @@ LogicalResult KernelEmitter::emitFragmentOp(Operation *op) {
         set(op, matrix);
         return success();
       })
-      .Case<tile::MmaOp>(
-          [&](tile::MmaOp op) { return emitFragmentProduct(op); })
+      .Case([&](tile::MmaOp op) { return emitFragmentProduct(op); })
       .Default([&](Operation *) { return unknown(op); });
 }

@@ -428,14 +428,14 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         spirv::ReturnOp::create(b);
         return success();
       })
-      .Case<tile::ProgramIdOp>([&](tile::ProgramIdOp op) {
+      .Case([&](tile::ProgramIdOp op) {
         Value id =
             builtin(spirv::BuiltIn::WorkgroupId, VectorType::get(3, i32));
         set(op, Value(spirv::CompositeExtractOp::create(
                     b, id, {static_cast<int32_t>(op.getAxis())})));
         return success();
       })
-      .Case<tile::LaneIdOp>([&](tile::LaneIdOp op) {
+      .Case([&](tile::LaneIdOp op) {
         if (!alone)
           require(spirv::Capability::GroupNonUniform);
         set(op, alone
@@ -452,27 +452,26 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       .Case<tile::PtrAtomicRmwOp>([&](auto op) { return emitAtomicRmw(op); })
       .Case<tile::PtrAtomicCasOp>([&](auto op) { return emitAtomicCas(op); })
       .Case<tile::FenceOp>([&](auto op) { return emitFence(op); })
-      .Case<tile::PtrLoadOp>([&](tile::PtrLoadOp op) -> LogicalResult {
+      .Case([&](tile::PtrLoadOp op) -> LogicalResult {
         if (op.getMask())
           return op.emitOpError("has a mask, which Vulkan's loads have not; "
                                 "put it in a branch");
         return emitAccess(op, op.getBase(), op.getOffset(),
                           op.getResult().getType(), op.getAlign(), Value());
       })
-      .Case<tile::PtrStoreOp>([&](tile::PtrStoreOp op) {
+      .Case([&](tile::PtrStoreOp op) {
         return emitAccess(op, op.getBase(), op.getOffset(),
                           op.getValue().getType(), op.getAlign(),
                           op.getValue());
       })
-      .Case<tile::SharedAllocOp>(
-          [&](tile::SharedAllocOp op) { return emitSharedAlloc(op); })
-      .Case<tile::SharedStageOp>([&](tile::SharedStageOp op) {
+      .Case([&](tile::SharedAllocOp op) { return emitSharedAlloc(op); })
+      .Case([&](tile::SharedStageOp op) {
         set(op, getScalar(op.getArray()));
         return success();
       })
       .Case<tile::SharedLoadOp>([&](auto op) { return emitSharedLoad(op); })
       .Case<tile::SharedStoreOp>([&](auto op) { return emitSharedStore(op); })
-      .Case<tile::SharedAddOp>([&](tile::SharedAddOp op) {
+      .Case([&](tile::SharedAddOp op) {
         spirv::AtomicIAddOp::create(
             b, i32, sharedPointer(op.getArray(), op.getIndex()),
             spirv::Scope::Workgroup, spirv::MemorySemantics::None,
@@ -482,7 +481,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       // Drivers order instructions themselves.
       .Case<tile::ScheduleGroupOp>([&](auto) { return success(); })
       .Case<tile::BarrierOp>([&](auto op) { return emitBarrier(op); })
-      .Case<tile::ShuffleXorOp>([&](tile::ShuffleXorOp op) -> LogicalResult {
+      .Case([&](tile::ShuffleXorOp op) -> LogicalResult {
         if (int64_t(op.getMask()) >= kernel.getNumLanes() && !alone)
           return op.emitOpError("has mask ")
                  << op.getMask() << " in waves of " << kernel.getNumLanes();
@@ -492,7 +491,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
               value.getType(), subgroup, value, mask);
         });
       })
-      .Case<tile::ShuffleOp>([&](tile::ShuffleOp op) {
+      .Case([&](tile::ShuffleOp op) {
         Value lane = getScalar(op.getLane());
         return emitShuffle(op, op.getValue(), [&](Value value) {
           return make<spirv::GroupNonUniformShuffleOp>(value.getType(),

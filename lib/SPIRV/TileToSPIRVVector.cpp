@@ -32,20 +32,20 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
                           "vectors in registers, which have no addresses");
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<vector::FromElementsOp>([&](vector::FromElementsOp op) {
+      .Case([&](vector::FromElementsOp op) {
         PartList parts;
         for (Value element : op.getElements())
           parts.push_back(getScalar(element));
         setElements(op, parts);
         return success();
       })
-      .Case<vector::ToElementsOp>([&](vector::ToElementsOp op) {
+      .Case([&](vector::ToElementsOp op) {
         for (auto [result, part] :
              llvm::zip(op.getElements(), get(op.getSource())))
           set(result, part);
         return success();
       })
-      .Case<vector::BroadcastOp>([&](vector::BroadcastOp op) {
+      .Case([&](vector::BroadcastOp op) {
         Parts source = get(op.getSource());
         int64_t count = countOf(op.getType());
         setElements(op, static_cast<int64_t>(source.size()) == count
@@ -53,14 +53,14 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
                             : Parts(PartList(count, source.front())));
         return success();
       })
-      .Case<vector::ExtractOp>([&](vector::ExtractOp op) -> LogicalResult {
+      .Case([&](vector::ExtractOp op) -> LogicalResult {
         FailureOr<int64_t> at = position(op);
         if (failed(at))
           return failure();
         set(op, get(op.getSource())[*at]);
         return success();
       })
-      .Case<vector::InsertOp>([&](vector::InsertOp op) -> LogicalResult {
+      .Case([&](vector::InsertOp op) -> LogicalResult {
         FailureOr<int64_t> at = position(op);
         if (failed(at))
           return failure();
@@ -69,7 +69,7 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
         set(op, parts);
         return success();
       })
-      .Case<vector::ShuffleOp>([&](vector::ShuffleOp op) {
+      .Case([&](vector::ShuffleOp op) {
         PartList both(get(op.getV1()));
         llvm::append_range(both, get(op.getV2()));
         PartList parts;
@@ -79,21 +79,20 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
         set(op, parts);
         return success();
       })
-      .Case<vector::ExtractStridedSliceOp>(
-          [&](vector::ExtractStridedSliceOp op) {
-            int64_t first = cast<IntegerAttr>(op.getOffsets()[0]).getInt();
-            int64_t count = op.getType().getNumElements();
-            int64_t perWord =
-                32 / op.getType().getElementType().getIntOrFloatBitWidth();
-            if (hasWords(op.getSource()) && isPacked(op.getType()) &&
-                first % perWord == 0)
-              setWords(op, Parts(getWords(op.getSource()))
-                               .slice(first / perWord, count / perWord));
-            else
-              set(op, get(op.getSource()).slice(first, count));
-            return success();
-          })
-      .Case<vector::BitCastOp>([&](vector::BitCastOp op) -> LogicalResult {
+      .Case([&](vector::ExtractStridedSliceOp op) {
+        int64_t first = cast<IntegerAttr>(op.getOffsets()[0]).getInt();
+        int64_t count = op.getType().getNumElements();
+        int64_t perWord =
+            32 / op.getType().getElementType().getIntOrFloatBitWidth();
+        if (hasWords(op.getSource()) && isPacked(op.getType()) &&
+            first % perWord == 0)
+          setWords(op, Parts(getWords(op.getSource()))
+                           .slice(first / perWord, count / perWord));
+        else
+          set(op, get(op.getSource()).slice(first, count));
+        return success();
+      })
+      .Case([&](vector::BitCastOp op) -> LogicalResult {
         Type from = op.getSourceVectorType().getElementType();
         Type to = op.getResultVectorType().getElementType();
         int64_t bits = op.getSourceVectorType().getNumElements() *
