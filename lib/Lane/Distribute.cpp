@@ -23,6 +23,7 @@
 #include "greta/Interface/Targets.h"
 #include "greta/Passes.h"
 #include "greta/Tile/SharedMemory.h"
+#include "greta/Tile/Workgroup.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -85,6 +86,15 @@ FailureOr<FuncOp> Distributor::run() {
   return result;
 }
 
+void Distributor::markUnordered() {
+  if (waits.empty() || hasOp<BarrierOp, AtomicRmwOp, AtomicCasOp>(kernel))
+    return;
+  for (BlockArgument argument : kernel.getArguments())
+    if (isa<PtrType>(argument.getType()) && order.isUnordered(argument))
+      result.setArgAttr(argument.getArgNumber(), readonlyName,
+                        UnitAttr::get(kernel.getContext()));
+}
+
 //===----------------------------------------------------------------------===//
 // Values that depend on the thread only
 //===----------------------------------------------------------------------===//
@@ -135,10 +145,7 @@ Value Distributor::ownsCopies(const Layout &layout) {
 void Distributor::storeWhere(Value condition, llvm::function_ref<void()> body) {
   if (!condition)
     return body();
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
-  body();
+  emitIf(b, condition, body);
 }
 
 LaneValues Distributor::valuesWhere(Value condition, Builder build,
@@ -275,8 +282,9 @@ LogicalResult Distributor::distributeBlock(Block &block) {
 
 LogicalResult Distributor::distributeOp(Operation *op) {
   b.setLoc(op->getLoc());
+  // An access that meets an earlier one of other lanes (AccessOrder.h).
   if (waits.contains(op))
-    waitFor(op);
+    BarrierOp::create(b, /*global=*/true);
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp o) { return distributeLoad(o); })
       .Case([&](StoreOp o) { return distributeStore(o); })
@@ -367,13 +375,8 @@ LogicalResult Distributor::distributeFor(Operation *op) {
                                  scalar(loop.getStep()), inits);
   copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   values[loop.getInductionVar()] = {copy.getInductionVar()};
-  unsigned next = 0;
-  for (auto [arg, type, count, res] :
-       llvm::zip(loop.getRegionIterArgs(), types, counts, loop.getResults())) {
-    setCarried(arg, type, copy.getRegionIterArgs().slice(next, count));
-    setCarried(res, type, copy.getResults().slice(next, count));
-    next += count;
-  }
+  setCarried(loop.getRegionIterArgs(), types, counts, copy.getRegionIterArgs());
+  setCarried(loop.getResults(), types, counts, copy.getResults());
   OpBuilder::InsertionGuard guard(b);
   if (inits.empty())
     copy.getBody()->getTerminator()->erase();
@@ -427,11 +430,7 @@ LogicalResult Distributor::distributeWhile(Operation *op) {
                                    ValueRange(results).getTypes(), inits);
   for (auto [from, to] : llvm::zip(regions, copy->getRegions()))
     to.takeBody(from);
-  unsigned next = 0;
-  for (auto [res, type, count] : llvm::zip(loop.getResults(), passed, counts)) {
-    setCarried(res, type, copy.getResults().slice(next, count));
-    next += count;
-  }
+  setCarried(loop.getResults(), passed, counts, copy.getResults());
   return success();
 }
 
@@ -465,13 +464,7 @@ LogicalResult Distributor::distributeIf(Operation *op) {
   bool hasElse = !branch.getElseRegion().empty();
   auto copy = scf::IfOp::create(b, types, scalar(branch.getCondition()),
                                 /*addThenBlock=*/true, hasElse);
-  unsigned next = 0;
-  for (auto [res, type, count] :
-       llvm::zip(branch.getResults(), pieceTypes, counts)) {
-    auto &map = isa<VectorType>(type) ? pieceValues : values;
-    map[res] = LaneValues(copy.getResults().slice(next, count));
-    next += count;
-  }
+  setCarried(branch.getResults(), pieceTypes, counts, copy.getResults());
   OpBuilder::InsertionGuard guard(b);
   for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
     if (from.empty())

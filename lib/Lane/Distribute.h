@@ -188,8 +188,9 @@ private:
   LaneAccess scattered(Operation *op, Value pointers, Value mask,
                        bool isVector);
   llvm::SmallBitVector safeDims(LoadScatteredOp op);
-  // DistributeOrder.cpp
-  void waitFor(Operation *access);
+  /// Marks accesses that need no order, so that they stay private in Vulkan's
+  /// memory model. If the only barriers are those in front of accesses, these
+  /// are the accesses through arguments for which no barrier was needed.
   void markUnordered();
   // DistributeAtomics.cpp
   using AtomicBuilder = function_ref<Value(LanePlace, unsigned)>;
@@ -300,9 +301,6 @@ private:
   const DistributedLayout &layoutOf(Value block) {
     return distributed(getLayoutOf(block.getType()));
   }
-  FailureOr<const DistributedLayout *> layoutOf(Operation *, Value block) {
-    return &layoutOf(block);
-  }
   const DistributedLayout &distributed(LayoutAttr layout);
   /// The thread's part of a layout that no value has.
   FailureOr<const DistributedLayout *> distributed(Operation *op,
@@ -321,6 +319,14 @@ private:
   /// matrix instruction adds to them, else the type of the initial value.
   Type carriedType(Value init, Value argument);
   void setCarried(Value value, Type type, ValueRange parts);
+  /// Does so for several values, of which each has `counts` of `parts`.
+  void setCarried(ValueRange values, ArrayRef<Type> types,
+                  ArrayRef<unsigned> counts, ValueRange parts) {
+    for (auto [value, type, count] : llvm::zip(values, types, counts)) {
+      setCarried(value, type, parts.take_front(count));
+      parts = parts.drop_front(count);
+    }
+  }
   Value scalar(Value value) { return values.at(value).front(); }
 
   Value constant(int32_t value);

@@ -144,9 +144,7 @@ LaneValues Distributor::atomicOfEach(Operation *op, const LaneAccess &access,
   Value owner = ownsCopies(layout);
   LaneValues out;
   for (unsigned reg = 0; reg < access.layout->registerIndex.size(); ++reg) {
-    unsigned inTile = reg % layout.tileRegisters();
-    unsigned first = reg - (inTile & layout.freeRegisterBits());
-    if (first != reg) {
+    if (unsigned first = layout.firstCopy(reg); first != reg) {
       out.push_back(out[first]);
       continue;
     }

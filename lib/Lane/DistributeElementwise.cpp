@@ -15,17 +15,15 @@ using namespace greta;
 using namespace greta::tile;
 
 LogicalResult Distributor::distributeConstant(Operation *op) {
-  auto layout = layoutOf(op, op->getResult(0));
-  if (failed(layout))
-    return failure();
   auto constant = cast<arith::ConstantOp>(op);
   auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
   if (!dense || !dense.isSplat())
     return op->emitOpError("is not a splat; pass other constants as arguments");
+  unsigned count = layoutOf(op->getResult(0)).registerIndex.size();
   Value value = arith::ConstantOp::create(
       static_cast<OpBuilder &>(prologue), op->getLoc(),
       cast<TypedAttr>(dense.getSplatValue<Attribute>()));
-  values[op->getResult(0)] = LaneValues((*layout)->registerIndex.size(), value);
+  values[op->getResult(0)] = LaneValues(count, value);
   return success();
 }
 
@@ -114,13 +112,11 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
 }
 
 LogicalResult Distributor::distributeIota(IotaOp op) {
-  auto layout = layoutOf(op, op.getResult());
-  if (failed(layout))
-    return failure();
+  const DistributedLayout &layout = layoutOf(op.getResult());
   LaneValues out;
-  for (const Index &index : (*layout)->registerIndex)
-    out.push_back(b.createOrFold<arith::AddIOp>(
-        (*layout)->threadIndex[op.getDim()], constant(index[op.getDim()])));
+  for (const Index &index : layout.registerIndex)
+    out.push_back(b.createOrFold<arith::AddIOp>(layout.threadIndex[op.getDim()],
+                                                constant(index[op.getDim()])));
   values[op.getResult()] = std::move(out);
   return success();
 }

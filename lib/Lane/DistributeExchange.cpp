@@ -140,14 +140,7 @@ LogicalResult Distributor::distributeRescale(RescaleOp op) {
   // Vulkan's drivers branch around what no lane does by themselves.
   if (row.isHip())
     isMoved = AnyOp::create(b, isMoved);
-  auto branch = scf::IfOp::create(b, ValueRange(list).getTypes(), isMoved,
-                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(branch.elseBlock());
-  scf::YieldOp::create(b, list);
-  b.setInsertionPointToEnd(branch.thenBlock());
-  scf::YieldOp::create(b, multiply());
-  values[op.getResult()] = LaneValues(branch.getResults());
+  values[op.getResult()] = valuesWhere(isMoved, multiply, [&] { return list; });
   return success();
 }
 

@@ -119,15 +119,11 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
       most = isTransposed(placement) ? fragment->getRows()
                                      : fragment->getColumns();
     } else {
-      auto layout =
-          layoutOf(user, load ? load.getResult() : Value(store.getValue()));
-      if (failed(layout))
-        return failure();
-      most = placement.accessWidth((*layout)->layout);
-      if (load)
-        if (readTransposed(placement, (*layout)->layout, width))
-          most =
-              transposedWidth(row, /*isShared=*/true, placement.elementBytes);
+      const Layout &layout =
+          layoutOf(load ? load.getResult() : Value(store.getValue())).layout;
+      most = placement.accessWidth(layout);
+      if (load && readTransposed(placement, layout, width))
+        most = transposedWidth(row, /*isShared=*/true, placement.elementBytes);
     }
     narrow(most);
   }
@@ -226,11 +222,10 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
   index.move(index.mul(scalar(op.getStage()), local.stageSize));
   Type element = getElementTypeOrSelf(op.getValue().getType());
   LaneValues list = vectors(op.getValue(), pieceOf(element, local.width));
-  uint32_t copies = layout.layout.freeRegisterBits();
   SmallVector<std::pair<Value, Value>> stores; // piece, index
   for (auto [i, piece] : llvm::enumerate(list)) {
     unsigned reg = i * local.width;
-    if (!(reg % layout.layout.tileRegisters() & copies))
+    if (layout.layout.firstCopy(reg) == reg)
       stores.push_back({piece, index.at(layout.registerIndex[reg])});
   }
   Value array = stageOf(op.getLocal().getType(), local, op.getStage());

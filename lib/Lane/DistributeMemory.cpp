@@ -139,9 +139,8 @@ void Distributor::storeRegisters(Value block, const LaneAccess &access) {
     const Layout &layout = access.layout->layout;
     owner = ownsCopies(layout);
     // The others are copies.
-    llvm::erase_if(registers, [&](unsigned reg) {
-      return reg % layout.tileRegisters() & layout.freeRegisterBits();
-    });
+    llvm::erase_if(registers,
+                   [&](unsigned reg) { return layout.firstCopy(reg) != reg; });
   }
   llvm::DenseMap<unsigned, Value> masks;
   for (unsigned reg : registers)

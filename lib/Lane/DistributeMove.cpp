@@ -123,12 +123,11 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
   order.strides[axis] = 0;
   Value own = sharedThreadOffset((*dst)->threadIndex, order);
   LaneValues out;
-  for (auto [reg, index] : llvm::enumerate(lanes(op.getIndex()))) {
-    Value inside = minU(index, last);
-    Value at = mul(inside, stride);
-    at = add(own, at);
-    out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(at, order.offset((*dst)->registerIndex[reg]))));
+  for (auto [value, index] :
+       llvm::zip(lanes(op.getIndex()), (*dst)->registerIndex)) {
+    Value at = add(own, mul(minU(value, last), stride));
+    out.push_back(
+        SharedLoadOp::create(b, array, offsetBy(at, order.offset(index))));
   }
   values[op.getResult()] = std::move(out);
   return success();
@@ -151,7 +150,7 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
   Value last = constant(bins - 1);
   storeWhere(ownsCopies(from), [&] {
     for (auto [reg, number] : llvm::enumerate(numbers)) {
-      if (reg % from.tileRegisters() & from.freeRegisterBits())
+      if (from.firstCopy(reg) != reg)
         continue;
       Value at = minU(number, last);
       Value counts = equal(at, number);
@@ -163,10 +162,8 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
     }
   });
   Value at = sharedThreadOffset(dst.threadIndex, order);
-  LaneValues out;
-  for (unsigned reg = 0; reg < zeros.size(); ++reg)
-    out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(at, order.offset(dst.registerIndex[reg]))));
-  values[op.getResult()] = std::move(out);
+  for (const Index &index : dst.registerIndex)
+    values[op.getResult()].push_back(
+        SharedLoadOp::create(b, array, offsetBy(at, order.offset(index))));
   return success();
 }

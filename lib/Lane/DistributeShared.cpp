@@ -214,23 +214,16 @@ void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
   SharedThread thread = sharedThread(src, order);
   // The registers by what threads have to add to their part.
   llvm::MapVector<int64_t, SmallVector<unsigned>> registers;
-  uint32_t copies = src.layout.freeRegisterBits();
   for (unsigned reg = 0; reg < from.size(); reg += width) {
     int64_t missing = part - order.offset(src.registerIndex[reg]) / order.part;
-    if (!(reg % src.layout.tileRegisters() & copies) && missing >= 0 &&
+    if (src.layout.firstCopy(reg) == reg && missing >= 0 &&
         missing <= thread.lastPart)
       registers[missing].push_back(reg);
   }
   for (const auto &entry : registers) {
-    int64_t missing = entry.first;
-    const auto &list = entry.second;
-    Value stores = writes;
-    if (thread.part) {
-      Value isHere = isPart(thread, missing);
-      stores = allOf(isHere, writes);
-    }
-    storeWhere(stores, [&] {
-      for (unsigned reg : list) {
+    Value isHere = thread.part ? isPart(thread, entry.first) : Value();
+    storeWhere(allOf(isHere, writes), [&] {
+      for (unsigned reg : entry.second) {
         Value value = from[reg];
         if (width > 1)
           value = vector::FromElementsOp::create(b, cast<VectorType>(type),

@@ -278,8 +278,7 @@ public:
   void setBounds() {
     for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds())) {
       Value offset = op.getOffsets()[dim], limit = lanes.scalar(bound);
-      auto range = lanes.facts.rangeOf(offset);
-      if (op.isBoundedBelow(dim) && !(range && range->first >= 0)) {
+      if (op.isBoundedBelow(dim) && !lanes.facts.isNatural(offset)) {
         Value within = access.boundFromZero(dim, lanes.scalar(offset), limit);
         someFromZero = allOf(someFromZero, within);
         continue;

@@ -155,6 +155,10 @@ public:
   /// (lane & freeLaneBits) == 0 and (wave & freeWaveBits) == 0, for registers
   /// with (reg % tileRegisters & freeRegisterBits) == 0.
   uint32_t freeRegisterBits() const;
+  /// The first register with the elements of `reg`.
+  unsigned firstCopy(unsigned reg) const {
+    return reg - (reg % tileRegisters() & freeRegisterBits());
+  }
   uint32_t freeLaneBits() const;
   uint32_t freeWaveBits() const;
 
