@@ -26,10 +26,8 @@ Value Emitter::i64(int64_t value) {
 }
 
 Value Emitter::large(Value i32) {
-  Type wide = b.getI64Type();
-  if (auto type = dyn_cast<RankedTensorType>(i32.getType()))
-    wide = type.clone(wide);
-  return arith::ExtSIOp::create(b, wide, i32);
+  return arith::ExtSIOp::create(
+      b, tile::withElementType(i32.getType(), b.getI64Type()), i32);
 }
 
 Value Emitter::large(AffineExpr expr) {
@@ -44,16 +42,11 @@ Value Emitter::large(AffineExpr expr) {
 }
 
 Value Emitter::constant(RankedTensorType type, double value) {
-  Type element = type.getElementType();
-  Attribute number = isa<FloatType>(element)
-                         ? Attribute(b.getFloatAttr(element, value))
-                         : b.getIntegerAttr(element, int64_t(value));
-  return constant(type, cast<TypedAttr>(number));
+  return numberOf(b, type, value);
 }
 
 Value Emitter::constant(RankedTensorType type, TypedAttr value) {
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, Attribute(value)));
+  return constantOf(b, type, value);
 }
 
 Value Emitter::splat(Value scalar, ArrayRef<int64_t> shape) {
@@ -74,6 +67,14 @@ Value Emitter::broadcast(Value v, ArrayRef<int64_t> shape) {
   if (shapeOf(v) == shape)
     return v;
   return tile::BroadcastOp::create(b, block(shape, getElementTypeOrSelf(v)), v);
+}
+
+Value Emitter::repeat(Value v, unsigned dim, int64_t count) {
+  SmallVector<int64_t> shape(shapeOf(v));
+  shape.insert(shape.begin() + dim, 1);
+  v = reshape(v, shape);
+  shape[dim] = count;
+  return broadcast(v, shape);
 }
 
 Value Emitter::transpose(Value v, ArrayRef<int64_t> order) {
@@ -248,19 +249,6 @@ Value BlockProgram::loadScalar(Value pointer, Value index) {
   Type element = cast<tile::PtrType>(pointer.getType()).getElementType();
   return tile::LoadScatteredOp::create(
       b, element, tile::PtrAddOp::create(b, pointer, index), Value(), Value());
-}
-
-Value BlockProgram::perRow(Value v, int64_t columns) {
-  SmallVector<int64_t> shape(cast<RankedTensorType>(v.getType()).getShape());
-  shape.push_back(1);
-  v = reshape(v, shape);
-  shape.back() = columns;
-  return broadcast(v, shape);
-}
-
-Value BlockProgram::perColumn(Value v, int64_t rows) {
-  int64_t count = cast<RankedTensorType>(v.getType()).getDimSize(0);
-  return broadcast(reshape(v, {1, count}), {rows, count});
 }
 
 BlockProgram::Access BlockProgram::access(ArrayRef<Dim> dims) {

@@ -34,9 +34,11 @@ protected:
   /// One element.
   Value loadScalar(Value pointer, Value index);
 
-  /// A block repeated along a dimension more, its last or the first of two.
-  Value perRow(Value block, int64_t columns);
-  Value perColumn(Value block, int64_t rows);
+  /// A block repeated along a dimension more, its last or its first.
+  Value perRow(Value block, int64_t columns) {
+    return repeat(block, shapeOf(block).size(), columns);
+  }
+  Value perColumn(Value block, int64_t rows) { return repeat(block, 0, rows); }
   void assumeBelow(Value offset, Value bound) {
     tile::AssumeOp::create(b, below(offset, bound));
   }

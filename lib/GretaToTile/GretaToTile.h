@@ -11,6 +11,7 @@
 #include "greta/Fuse/Space.h"
 #include "greta/Names.h"
 #include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Elementwise.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <map>
 #include <memory>
@@ -116,10 +117,16 @@ protected:
     return constant(block(shape, b.getF32Type()), value);
   }
   Value constant(RankedTensorType type, mlir::TypedAttr value);
+  /// A block of f32 like another, of equal numbers.
+  Value like(Value block, double value) {
+    return constant(shapeOf(block), value);
+  }
   Value splat(Value scalar, ArrayRef<int64_t> shape);
   Value iota(ArrayRef<int64_t> shape, unsigned dim);
   Value reshape(Value block, ArrayRef<int64_t> shape);
   Value broadcast(Value block, ArrayRef<int64_t> shape);
+  /// Repeats a block along a dimension of its own.
+  Value repeat(Value block, unsigned dim, int64_t count);
   Value transpose(Value block, ArrayRef<int64_t> order);
   /// These convert a block to f32, and to `element`, if it has another type.
   Value extend(Value block);
@@ -280,7 +287,6 @@ private:
 
   // Values (GretaToTileOps.cpp).
   Value compute(Value v, const Mapping &mapping);
-  Value computeElementwise(Operation *op, const Mapping &mapping);
   Value computeRowOp(Operation *op);
   Value computeRope(RopeOp op);
 
@@ -431,7 +437,7 @@ private:
   Value exponentials(SoftmaxOp op);
   /// Returns `v` in f32, broadcast to the whole block.
   Value wide(Value v, const Mapping &mapping);
-  Value widen(Value block);
+  Value widen(Value block) { return extend(block); }
   Value maskColumns(Value block, mlir::TypedAttr other);
   std::optional<double> beyondRow(Value v);
   DenseMap<Value, std::optional<double>> beyondRows;

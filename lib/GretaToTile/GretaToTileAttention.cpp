@@ -207,13 +207,10 @@ Value AttentionProgram::maskPartial(Value block, Value at, const Range &range,
   }
   if (!isPartial)
     return block;
-  auto branch = scf::IfOp::create(b, block.getType(), isPartial,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(branch.thenBlock());
-  scf::YieldOp::create(b, masked());
-  b.setInsertionPointToEnd(branch.elseBlock());
-  scf::YieldOp::create(b, block);
+  auto branch = scf::IfOp::create(
+      b, isPartial,
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, masked()); },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, block); });
   return branch.getResult(0);
 }
 
@@ -332,17 +329,14 @@ Value AttentionEmitter::seen(Value key) {
 /// Returns the exponential of a logit's distance to its maximum. A result below
 /// 2^-126 may be zero.
 Value AttentionEmitter::exponential(Value x) {
-  if (mask) {
-    auto type = cast<RankedTensorType>(x.getType());
-    x = fmul(x, constant(type.getShape(), log2e));
-  }
+  if (mask)
+    x = fmul(x, like(x, log2e));
   return math::Exp2Op::create(b, x, Flags::afn);
 }
 
 Value AttentionProgram::finite(Value max) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(max.getType()).getShape();
-  Value isNone = compare(FPredicate::OEQ, max, constant(shape, -HUGE_VAL));
-  return select(isNone, constant(shape, 0), max);
+  Value isNone = compare(FPredicate::OEQ, max, like(max, -HUGE_VAL));
+  return select(isNone, like(max, 0), max);
 }
 
 /// The largest weight of a row is 2^headroom, or up to 2^slack times that,

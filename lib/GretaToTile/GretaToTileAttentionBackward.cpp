@@ -97,7 +97,7 @@ private:
   /// up to 4094 do not overflow.
   double headroom() const { return element().isF16() ? 16 : 1; }
   Value times(Value x, double factor) {
-    return fmul(x, constant(shapeOf(x), factor), contract);
+    return fmul(x, like(x, factor), contract);
   }
   AttentionBackwardOp op;
   bool ofKeys;
@@ -180,7 +180,7 @@ Value AttentionBackwardEmitter::toUnits(Value lse) {
   if (headroom() == 1)
     return units;
   double more = std::log2(headroom()) / (mask ? log2e : 1);
-  return fsub(units, constant(shapeOf(units), more), contract);
+  return fsub(units, like(units, more), contract);
 }
 
 /// Repeats a number of each query along the keys.

@@ -108,12 +108,11 @@ Value AttentionEmitter::loadPages(const Tensor &cache, int64_t columns,
 
 /// Converts a block to the type of queries, which holds all of its numbers.
 Value AttentionEmitter::widened(Value v) {
-  auto type = cast<RankedTensorType>(v.getType());
-  Type element = queryType.getElementType();
-  if (type.getElementType() == element)
+  Type element = queryType.getElementType(), own = getElementTypeOrSelf(v);
+  if (own == element)
     return v;
-  auto wide = block(type.getShape(), element);
-  if (type.getElementType().isInteger())
+  auto wide = block(shapeOf(v), element);
+  if (own.isInteger())
     return arith::SIToFPOp::create(b, wide, v);
   return arith::ExtFOp::create(b, wide, v);
 }
@@ -126,11 +125,7 @@ Value AttentionEmitter::scaledByGroup(Value v, Value scales, int64_t group,
   Type wide = element.isF16() ? element : b.getF32Type();
   Value factor =
       loadPages(ofKeyHead(input(scales)), size() / group, isTransposed);
-  SmallVector<int64_t> shape(shapeOf(factor));
-  shape.insert(shape.begin() + (isTransposed ? 1 : 2), 1);
-  factor = reshape(factor, shape);
-  shape[isTransposed ? 1 : 2] = group;
-  factor = reshape(broadcast(factor, shape), shapeOf(v));
+  factor = reshape(repeat(factor, isTransposed ? 1 : 2, group), shapeOf(v));
   Value number = arith::SIToFPOp::create(b, block(shapeOf(v), wide), v);
   if (!element.isF16())
     factor = extend(factor);

@@ -47,7 +47,7 @@ AffineExpr AttentionEmitter::parts() const {
 Value AttentionEmitter::apart(Value v, unsigned dim) {
   if (together == 1)
     return v;
-  SmallVector<int64_t> shape(cast<RankedTensorType>(v.getType()).getShape());
+  SmallVector<int64_t> shape(shapeOf(v));
   shape[dim] = keys;
   shape.insert(shape.begin() + dim, together);
   v = reshape(v, shape);
@@ -62,17 +62,11 @@ Value AttentionEmitter::apart(Value v, unsigned dim) {
 
 /// Repeats a block for each of an iteration's tiles.
 Value AttentionEmitter::repeated(Value v) {
-  if (together == 1)
-    return v;
-  SmallVector<int64_t> shape(cast<RankedTensorType>(v.getType()).getShape());
-  shape.insert(shape.begin(), 1);
-  v = reshape(v, shape);
-  shape.front() = together;
-  return broadcast(v, shape);
+  return together == 1 ? v : repeat(v, 0, together);
 }
 
 AttentionEmitter::State AttentionEmitter::combine(State several) {
-  int64_t count = cast<RankedTensorType>(several.max.getType()).getDimSize(0);
+  int64_t count = shapeOf(several.max)[0];
   State all;
   all.max = maxOf(several.max, 0);
   Value from = perColumn(finite(all.max), count);
@@ -130,9 +124,8 @@ SmallVector<AffineExpr> AttentionEmitter::scratchExtents() {
 
 /// Restricts a range to this workgroup's part of the keys.
 void AttentionEmitter::takePart(Range &range) {
-  auto whole = [&](Value x, Value by) -> Value { // x / by, rounded up
-    Value more = add(x, sub(by, i32(1)));
-    return div(more, by);
+  auto whole = [&](Value x, Value by) { // x / by, rounded up
+    return div(add(x, sub(by, i32(1))), by);
   };
   Value one = i32(1), step = i32(span());
   Value count = most(sub(range.end, range.begin), i32(0));

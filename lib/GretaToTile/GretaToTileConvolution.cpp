@@ -322,9 +322,7 @@ Value SpaceEmitter::computePatches(PatchesOp op) {
   Value at =
       add(broadcast(patches.offset, tested), all(counted(patches, taps.shift)));
   if (mask)
-    at = select(mask, at,
-                arith::ConstantOp::create(
-                    b, b.getZeroAttr(cast<RankedTensorType>(at.getType()))));
+    at = select(mask, at, zeroOf(at.getType()));
   Value places = wide(advance(patches.pointer, at));
   if (isOfOneTap)
     places = advance(places, wide(elementsTo(patches, iota(line, depthDim),

@@ -249,10 +249,11 @@ Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
       high);
   number = weights.decode(like(number),
                           blocks.minima ? Value() : like(blocks.zeros));
-  Value scale = like(widen(blocks.scales));
-  Value result = blocks.minima ? math::FmaOp::create(b, number, scale,
-                                                     like(widen(blocks.minima)))
-                                     .getResult()
-                               : fmul(number, scale);
+  Value scale = like(extend(blocks.scales));
+  Value result =
+      blocks.minima
+          ? math::FmaOp::create(b, number, scale, like(extend(blocks.minima)))
+                .getResult()
+          : fmul(number, scale);
   return narrow(result, op.getType().getElementType());
 }

@@ -96,8 +96,8 @@ Value SpaceEmitter::weighted(RmsNormOp norm, const Mapping &mapping) {
   Type element = getElementTypeOrSelf(x.getType());
   // A product of two f16 is rounded as it would be from f32.
   if (!element.isF16() || element != getElementTypeOrSelf(w.getType())) {
-    x = widen(x);
-    w = widen(w);
+    x = extend(x);
+    w = extend(w);
   }
   return narrow(fmul(x, broadcast(w, shapeOf(mapping))), element);
 }

@@ -40,8 +40,7 @@ Value SpaceEmitter::offsetOf(Value group, int64_t number) {
   Value pointer = advance(pointerOf(offsets), group);
   if (number)
     pointer = advance(pointer, i32(number));
-  return tile::LoadScatteredOp::create(b, b.getI32Type(), pointer, Value(),
-                                       Value());
+  return gather(b.getI32Type(), pointer, Value());
 }
 
 /// Finds the last group whose slots do not begin behind `slot`. Each round of

@@ -19,12 +19,8 @@ using namespace greta;
 // Small pieces
 //===----------------------------------------------------------------------===//
 
-Value SpaceEmitter::widen(Value v) {
-  return getElementTypeOrSelf(v).isF32() ? v : extend(v);
-}
-
 Value SpaceEmitter::wide(Value v, const Mapping &mapping) {
-  return broadcast(widen(value(v, mapping)), shapeOf(identity));
+  return broadcast(extend(value(v, mapping)), shapeOf(identity));
 }
 
 /// Returns the number of elements that a row op's reductions combine.
@@ -199,17 +195,15 @@ Value SpaceEmitter::rowValue(Operation *op, unsigned part, unsigned reduction,
 
 /// Returns sum / D.
 Value SpaceEmitter::meanOf(Operation *op) {
-  return rowValue(op, 0, 0, [&](Value sum) -> Value {
-    auto type = cast<RankedTensorType>(sum.getType());
-    return fmul(sum, constant(type, 1.0 / rowLength(op)));
+  return rowValue(op, 0, 0, [&](Value sum) {
+    return fmul(sum, like(sum, 1.0 / rowLength(op)));
   });
 }
 
 /// Returns rsqrt(sum / D + eps).
 Value SpaceEmitter::scaleOf(Operation *op, Value sum, APFloat eps) {
-  auto type = cast<RankedTensorType>(sum.getType());
-  Value mean = fmul(sum, constant(type, 1.0 / rowLength(op)));
-  Value shifted = fadd(mean, constant(type, eps.convertToFloat()));
+  Value mean = fmul(sum, like(sum, 1.0 / rowLength(op)));
+  Value shifted = fadd(mean, like(mean, eps.convertToFloat()));
   return math::RsqrtOp::create(b, shifted);
 }
 
@@ -224,10 +218,8 @@ Value SpaceEmitter::exponentials(SoftmaxOp op) {
     Value x = wide(op.getX(), identity);
     Value max = rowValue(op, 0, 0, [](Value reduced) { return reduced; });
     Value shifted = fsub(x, max);
-    auto type = cast<RankedTensorType>(x.getType());
     // At most 1, so results below the normal numbers may be flushed.
-    return math::Exp2Op::create(b, fmul(shifted, constant(type, log2e)),
-                                Flags::afn);
+    return math::Exp2Op::create(b, fmul(shifted, like(x, log2e)), Flags::afn);
   });
 }
 
@@ -242,9 +234,8 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
   Type element = cast<RankedTensorType>(v.getType()).getElementType();
   if (auto splat = dyn_cast<arith::ConstantOp>(op)) {
     auto elements = cast<DenseElementsAttr>(splat.getValue());
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(blockType(mapping, element),
-                                  elements.getSplatValue<Attribute>()));
+    return constant(blockType(mapping, element),
+                    cast<TypedAttr>(elements.getSplatValue<Attribute>()));
   }
   if (isa<BroadcastOp>(op)) {
     OpOperand &operand = op->getOpOperand(0);
@@ -263,10 +254,6 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
     return reductions.at({op, 0})[cast<OpResult>(v).getResultNumber()];
   if (isRowOp(op))
     return computeRowOp(op);
-  return computeElementwise(op, mapping);
-}
-
-Value SpaceEmitter::computeElementwise(Operation *op, const Mapping &mapping) {
   return elementwise(op, shapeOf(mapping),
                      [&](Value v) { return value(v, mapping); });
 }
@@ -284,18 +271,14 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
     y = mul(mul(y, scaleOf(op, 1, norm.getEps())), wide(norm.getW(), vector));
     result = fadd(y, wide(norm.getB(), vector), contract);
   } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
-    Value inverse = rowValue(op, 1, 1, [&](Value sum) -> Value {
-      auto type = cast<RankedTensorType>(sum.getType());
-      return fdiv(constant(type, 1.0), sum);
-    });
+    Value inverse =
+        rowValue(op, 1, 1, [&](Value sum) { return fdiv(like(sum, 1), sum); });
     result = mul(exponentials(softmax), inverse);
   } else if (auto swiglu = dyn_cast<SwigluOp>(op)) {
     Value x = wide(swiglu.getGate(), identity);
-    auto type = cast<RankedTensorType>(x.getType());
     // Added to 1, so small results may be flushed.
-    Value e =
-        math::Exp2Op::create(b, mul(x, constant(type, -log2e)), Flags::afn);
-    Value d = fadd(constant(type, 1.0), e);
+    Value e = math::Exp2Op::create(b, mul(x, like(x, -log2e)), Flags::afn);
+    Value d = fadd(like(x, 1), e);
     // A reciprocal is within an ulp, and 0 for infinity as it should be.
     Value silu = fdiv(x, d, Flags::arcp | Flags::afn);
     result = mul(silu, wide(swiglu.getUp(), identity));
@@ -313,7 +296,7 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
 
 /// Returns x cos + partner sin, with the negative sine for the first of a pair.
 Value SpaceEmitter::computeRope(RopeOp op) {
-  Value x = widen(value(op.getX(), identity));
+  Value x = extend(value(op.getX(), identity));
   SmallVector<int64_t> shape = shapeOf(identity), along(shape.size(), 1);
   auto table = [&](Value v) {
     return broadcast(value(v, {0, space.rank()}), shape);

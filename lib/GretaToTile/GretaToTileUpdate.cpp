@@ -48,8 +48,7 @@ private:
 
 /// Repeats a number of each group for the group's columns.
 Value UpdateEmitter::perGroup(Value v, int64_t group) {
-  SmallVector<int64_t> shape(shapeOf(v));
-  return reshape(perRow(v, group), {shape[0], shape[1] * group});
+  return reshape(perRow(v, group), {shapeOf(v)[0], shapeOf(v)[1] * group});
 }
 
 /// Quantises rows of f32 to numbers of 8 bits, and returns these with the
@@ -57,24 +56,19 @@ Value UpdateEmitter::perGroup(Value v, int64_t group) {
 std::pair<Value, Value> UpdateEmitter::quantised(Value rows, int64_t group) {
   constexpr double largest = 127;
   int64_t count = shapeOf(rows)[0], groups = shapeOf(rows)[1] / group;
-  auto all = [&](Value like, double value) {
-    return constant(shapeOf(like), value);
-  };
-  Value peak =
-      reduce(reshape(math::AbsFOp::create(b, rows), {count, groups, group}), 2,
-             [&](Value x, Value y) -> Value {
-               return arith::MaximumFOp::create(b, x, y);
-             });
+  Value peak = reduce(
+      reshape(math::AbsFOp::create(b, rows), {count, groups, group}), 2,
+      [&](Value x, Value y) { return arith::MaximumFOp::create(b, x, y); });
   Value stored =
-      narrow(fmul(peak, all(peak, float(1 / largest))), b.getF16Type());
+      narrow(fmul(peak, like(peak, float(1 / largest))), b.getF16Type());
   // Numbers are divided by the stored scale, so one is wrong by half of it at
   // most.
   Value scale = extend(stored);
-  Value isZero = compare(FPredicate::OEQ, scale, all(scale, 0));
-  Value factor = select(isZero, all(scale, 0), fdiv(all(scale, 1), scale));
+  Value isZero = compare(FPredicate::OEQ, scale, like(scale, 0));
+  Value factor = select(isZero, like(scale, 0), fdiv(like(scale, 1), scale));
   Value y = math::RoundEvenOp::create(b, fmul(rows, perGroup(factor, group)));
-  y = arith::MaximumFOp::create(b, y, all(y, -largest));
-  y = arith::MinimumFOp::create(b, y, all(y, largest));
+  y = arith::MaximumFOp::create(b, y, like(y, -largest));
+  y = arith::MinimumFOp::create(b, y, like(y, largest));
   auto type = block(shapeOf(y), b.getI8Type());
   return {arith::FPToSIOp::create(b, type, y), stored};
 }
