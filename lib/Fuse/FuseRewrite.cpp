@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Fuse.h"
+#include "greta/Tile/Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -172,10 +173,7 @@ struct ElementwiseBuilder {
     return shapes.note(Op::create(b, operands), shapes.at(operands[0]));
   }
   Value constant(Value like, double value) {
-    auto type = cast<RankedTensorType>(like.getType());
-    auto attr = DenseElementsAttr::get(
-        type, b.getFloatAttr(type.getElementType(), value));
-    return shapes.note(arith::ConstantOp::create(b, attr), shapes.at(like));
+    return shapes.note(numberOf(b, like.getType(), value), shapes.at(like));
   }
   Value converted(Value v, Type element, bool toInteger = false) {
     RankedTensorType type = cast<RankedTensorType>(v.getType()).clone(element);

@@ -20,7 +20,6 @@
 
 #include "Fuse.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -175,6 +174,14 @@ struct Box {
     return {SmallVector<int64_t>(slice.getStaticOffsets()),
             SmallVector<int64_t>(slice.getType().getShape())};
   }
+  static Box whole(Value value) {
+    ArrayRef<int64_t> sizes = typeOf(value).getShape();
+    return {SmallVector<int64_t>(sizes.size(), 0), SmallVector<int64_t>(sizes)};
+  }
+  void set(int64_t dim, const Box &other, int64_t from) {
+    offsets[dim] = other.offsets[from];
+    sizes[dim] = other.sizes[from];
+  }
   bool isWhole(unsigned dim, RankedTensorType of) const {
     return sizes[dim] == of.getDimSize(dim);
   }
@@ -195,6 +202,7 @@ public:
   void run();
 
 private:
+  AffineMap shapeOf(Value value, const Box &box);
   Value sliceOf(OpBuilder &builder, Value value, const Box &box);
   void erase(tensor::ExtractSliceOp slice);
   void dropDimensions(tensor::ExtractSliceOp slice);
@@ -213,6 +221,16 @@ private:
   llvm::SmallPtrSet<Operation *, 8> made; // slices, no two the same
 };
 } // namespace
+
+/// Returns the extents of the part of `value` in `box`.
+AffineMap SliceMover::shapeOf(Value value, const Box &box) {
+  AffineMap whole = shapes.at(value);
+  SmallVector<AffineExpr> extents(whole.getResults());
+  for (auto [extent, size] : llvm::zip(extents, box.sizes))
+    if (!ShapedType::isDynamic(size))
+      extent = getAffineConstantExpr(size, value.getContext());
+  return AffineMap::get(0, whole.getNumSymbols(), extents, value.getContext());
+}
 
 /// Returns the part of `value` in `box`. Equal parts are one op.
 Value SliceMover::sliceOf(OpBuilder &builder, Value value, const Box &box) {
@@ -234,13 +252,7 @@ Value SliceMover::sliceOf(OpBuilder &builder, Value value, const Box &box) {
         return known;
     }
   RankedTensorType result = type.clone(box.sizes);
-  AffineMap from = shapes.at(value);
-  SmallVector<AffineExpr> extents(from.getResults());
-  for (auto [extent, size] : llvm::zip(extents, box.sizes))
-    if (!ShapedType::isDynamic(size))
-      extent = builder.getAffineConstantExpr(size);
-  AffineMap shape =
-      AffineMap::get(0, from.getNumSymbols(), extents, builder.getContext());
+  AffineMap shape = shapeOf(value, box);
   Location loc = value.getLoc();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfterValue(value);
@@ -375,65 +387,37 @@ Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
                                const Box &box) {
   Value result = op->getResult(0);
   RankedTensorType type = typeOf(result).clone(box.sizes);
-  SmallVector<AffineExpr> extents(shapes.at(result).getResults());
-  for (auto [extent, size] : llvm::zip(extents, box.sizes))
-    if (!ShapedType::isDynamic(size))
-      extent = builder.getAffineConstantExpr(size);
-  AffineMap shape = AffineMap::get(0, shapes.at(result).getNumSymbols(),
-                                   extents, builder.getContext());
+  AffineMap shape = shapeOf(result, box);
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return shapes.note(
         arith::ConstantOp::create(
             builder, op->getLoc(),
             cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type)),
         shape);
-  IRMapping operands;
-  auto take = [&](Value operand, const Box &part) {
-    operands.map(operand, sliceOf(builder, operand, part));
-  };
-  // Dimensions of an operand that `op` does not slice.
-  auto wholeOf = [&](Value operand) {
-    ArrayRef<int64_t> sizes = typeOf(operand).getShape();
-    return Box{SmallVector<int64_t>(sizes.size(), 0),
-               SmallVector<int64_t>(sizes)};
-  };
+  auto parts = llvm::map_to_vector(op->getOperands(), Box::whole);
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    Box &a = parts[0], &b = parts[1];
     int64_t batch = matmul.getBatchRank();
-    auto set = [&](Box &part, int64_t to, int64_t from) {
-      part.offsets[to] = box.offsets[from];
-      part.sizes[to] = box.sizes[from];
-    };
-    Box a = wholeOf(matmul.getA()), b = wholeOf(matmul.getB());
     for (int64_t dim = 0, ofB = matmul.getRankWithoutA(); dim < batch; ++dim) {
       if (dim >= ofB)
-        set(a, dim - ofB, dim);
+        a.set(dim - ofB, box, dim);
       if (matmul.hasBatchedB())
-        set(b, dim, dim);
+        b.set(dim, box, dim);
     }
-    set(a, matmul.dimM(), batch);
-    set(b, matmul.dimN(), batch + 1);
-    Operation *clone = builder.clone(*op);
-    clone->setOperand(0, sliceOf(builder, matmul.getA(), a));
-    clone->setOperand(1, sliceOf(builder, matmul.getB(), b));
-    clone->getResult(0).setType(type);
-    return shapes.note(clone->getResult(0), shape);
+    a.set(matmul.dimM(), box, batch);
+    b.set(matmul.dimN(), box, batch + 1);
+  } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
+      parts[0].set(i, box, dim);
+  } else if (isa<DequantOp>(op)) {
+    for (Box &part : parts)
+      part.set(0, box, 0);
+  } else {
+    llvm::fill(parts, box);
   }
-  for (Value operand : op->getOperands()) {
-    Box part = wholeOf(operand);
-    if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-      for (auto [i, dim] : llvm::enumerate(broadcast.getDims())) {
-        part.offsets[i] = box.offsets[dim];
-        part.sizes[i] = box.sizes[dim];
-      }
-    } else if (isa<DequantOp>(op)) {
-      part.offsets[0] = box.offsets[0];
-      part.sizes[0] = box.sizes[0];
-    } else {
-      part = box;
-    }
-    take(operand, part);
-  }
-  Operation *clone = builder.clone(*op, operands);
+  Operation *clone = builder.clone(*op);
+  for (auto [operand, part] : llvm::zip(clone->getOpOperands(), parts))
+    operand.set(sliceOf(builder, operand.get(), part));
   clone->getResult(0).setType(type);
   return shapes.note(clone->getResult(0), shape);
 }
