@@ -23,10 +23,21 @@ DimFacts DimFacts::counted(int64_t group) const {
   return {within, constancy, divisibilityOf(within)};
 }
 
-DimFacts facts::join(const DimFacts &a, const DimFacts &b) {
-  int64_t contiguity = std::gcd(a.contiguity, b.contiguity);
+/// Elements of one or of a sum of both that count in groups of `contiguity`.
+static DimFacts inGroups(const DimFacts &a, const DimFacts &b,
+                         int64_t contiguity) {
   return {contiguity, std::gcd(a.constancy, b.constancy),
           std::min(a.divisibilityOf(contiguity), b.divisibilityOf(contiguity))};
+}
+
+/// The elements of `a` that count from a multiple of their number on, beside
+/// one multiple of that in `b`.
+static int64_t groupOf(const DimFacts &a, const DimFacts &b) {
+  return std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1)));
+}
+
+DimFacts facts::join(const DimFacts &a, const DimFacts &b) {
+  return inGroups(a, b, std::gcd(a.contiguity, b.contiguity));
 }
 
 DimFacts facts::combine(const DimFacts &a, const DimFacts &b,
@@ -35,16 +46,13 @@ DimFacts facts::combine(const DimFacts &a, const DimFacts &b,
 }
 
 DimFacts facts::add(const DimFacts &a, const DimFacts &b) {
-  int64_t contiguity = std::max(std::gcd(a.contiguity, b.constancy),
-                                std::gcd(a.constancy, b.contiguity));
-  return {contiguity, std::gcd(a.constancy, b.constancy),
-          std::min(a.divisibilityOf(contiguity), b.divisibilityOf(contiguity))};
+  return inGroups(a, b,
+                  std::max(std::gcd(a.contiguity, b.constancy),
+                           std::gcd(a.constancy, b.contiguity)));
 }
 
 DimFacts facts::subtract(const DimFacts &a, const DimFacts &b) {
-  int64_t contiguity = std::gcd(a.contiguity, b.constancy);
-  return {contiguity, std::gcd(a.constancy, b.constancy),
-          std::min(a.divisibilityOf(contiguity), b.divisibilityOf(contiguity))};
+  return inGroups(a, b, std::gcd(a.contiguity, b.constancy));
 }
 
 DimFacts facts::multiply(const DimFacts &a, const DimFacts &b, bool byOne) {
@@ -67,9 +75,7 @@ DimFacts facts::divide(const DimFacts &a, const DimFacts &b,
                        std::optional<int64_t> divisor) {
   // Multiples of a group's size lie on both sides of a group, never in it.
   DimFacts result = divideSigned(a, b, divisor);
-  int64_t same =
-      std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1)));
-  result.constancy = std::max(result.constancy, same);
+  result.constancy = std::max(result.constancy, groupOf(a, b));
   return result;
 }
 
@@ -78,8 +84,7 @@ DimFacts facts::remainderSigned(const DimFacts &a, const DimFacts &b) {
 }
 
 DimFacts facts::remainder(const DimFacts &a, const DimFacts &b) {
-  int64_t contiguity =
-      std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1)));
+  int64_t contiguity = groupOf(a, b);
   if (contiguity == 1)
     return remainderSigned(a, b);
   return {contiguity, std::gcd(a.constancy, b.constancy),
@@ -104,21 +109,13 @@ DimFacts facts::bitAnd(const DimFacts &a, const DimFacts &b,
 
 DimFacts facts::bitOr(const DimFacts &a, const DimFacts &b) {
   // Numbers without a bit in common are added.
-  auto added = [](const DimFacts &counting, const DimFacts &high) {
-    return std::gcd(counting.aligned(),
-                    std::gcd(high.constancy, high.divisibilityOf(1)));
-  };
-  int64_t contiguity = std::max(added(a, b), added(b, a));
-  return {contiguity, std::gcd(a.constancy, b.constancy),
-          std::min(a.divisibilityOf(contiguity), b.divisibilityOf(contiguity))};
+  return inGroups(a, b, std::max(groupOf(a, b), groupOf(b, a)));
 }
 
 DimFacts facts::isBelow(const DimFacts &a, const DimFacts &b) {
   // A bound that is a multiple of a group's size has it on one side.
   DimFacts result = combine(a, b, 1);
-  result.constancy = std::max(
-      result.constancy,
-      std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1))));
+  result.constancy = std::max(result.constancy, groupOf(a, b));
   return result;
 }
 
