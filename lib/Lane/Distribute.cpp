@@ -252,13 +252,9 @@ const DistributedLayout &Distributor::distributed(LayoutAttr attr) {
   auto entry = std::make_unique<DistributedLayout>();
   entry->layout = toLayout(attr);
   const Layout &layout = entry->layout;
-  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    SmallVector<std::pair<ThreadBit, int32_t>> bits;
-    for (const ThreadBit &bit : layout.threadBits())
-      if (bit.basis[dim])
-        bits.push_back({bit, bit.basis[dim]});
-    entry->threadIndex.push_back(fromBits(bits));
-  }
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    entry->threadIndex.push_back(
+        fromBits(layout, [&](const ThreadBit &bit) { return bit.basis[dim]; }));
   for (unsigned r = 0; r < layout.numRegisters(); ++r)
     entry->registerIndex.push_back(layout.registerIndex(r));
   slot = std::move(entry);

@@ -335,6 +335,15 @@ private:
   /// Returns the sum of the weights of the set bits; their XOR if weights share
   /// bits.
   Value fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits);
+  /// The same of a layout's bits, each of which has a weight.
+  template <typename WeightT>
+  Value fromBits(const Layout &layout, WeightT weightOf) {
+    SmallVector<std::pair<ThreadBit, int32_t>> bits;
+    for (const ThreadBit &bit : layout.threadBits())
+      if (int32_t weight = weightOf(bit))
+        bits.push_back({bit, weight});
+    return fromBits(bits);
+  }
   /// Returns the lane's or the wave's id with only the bits of a mask.
   Value maskedId(bool wave, uint32_t mask);
   /// Whether the bits of a mask are zero in the lane's or the wave's id, an i1.

@@ -252,13 +252,10 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
 
   const unsigned column = placement.rowDim, rank = placement.shape.size();
   SmallVector<Value, 4> thread(layout.threadIndex);
-  for (unsigned dim = 0; fragment && dim != rank; ++dim) {
-    SmallVector<std::pair<ThreadBit, int32_t>> bits;
-    for (const ThreadBit &bit : layout.layout.threadBits())
-      if (bit.isWave && bit.basis[dim])
-        bits.push_back({bit, bit.basis[dim]});
-    thread[dim] = fromBits(bits);
-  }
+  for (unsigned dim = 0; fragment && dim != rank; ++dim)
+    thread[dim] = fromBits(layout.layout, [&](const ThreadBit &bit) {
+      return bit.isWave ? bit.basis[dim] : 0;
+    });
   index.setThread(thread);
   index.move(index.mul(scalar(op.getStage()), local.stageSize));
   Index fixed(rank, 0);

@@ -64,15 +64,13 @@ LaneValues Distributor::throughShared(Value piece) {
   if (!array)
     array = sharedAlloc(size * kernel.getNumWaves(), type.getElementType());
   Layout tile = toLayout(opaque.getAcc());
-  auto at = [&](const Index &index) {
+  auto at = [&](const auto &index) {
     return index[0] * type.getColumns() + index[1];
   };
-  SmallVector<std::pair<ThreadBit, int32_t>> bits;
-  for (const ThreadBit &bit : tile.threadBits())
-    bits.push_back(
-        {bit, int32_t(bit.basis[0] * type.getColumns() + bit.basis[1])});
   Value first = mul(waveId(), constant(size));
-  Value mine = add(first, fromBits(bits));
+  Value mine =
+      fromBits(tile, [&](const ThreadBit &bit) { return at(bit.basis); });
+  mine = add(first, mine);
   FragmentStoreOp::create(b, piece, array, first, type.getColumns(),
                           /*transposed=*/false);
   LaneValues out;
