@@ -11,7 +11,6 @@
 #include "BlockProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -47,40 +46,6 @@ Value Emitter::constant(RankedTensorType type, double value) {
 
 Value Emitter::constant(RankedTensorType type, TypedAttr value) {
   return constantOf(b, type, value);
-}
-
-Value Emitter::splat(Value scalar, ArrayRef<int64_t> shape) {
-  return tile::SplatOp::create(b, block(shape, scalar.getType()), scalar);
-}
-
-Value Emitter::iota(ArrayRef<int64_t> shape, unsigned dim) {
-  return tile::IotaOp::create(b, block(shape, b.getI32Type()), dim);
-}
-
-Value Emitter::reshape(Value v, ArrayRef<int64_t> shape) {
-  if (shapeOf(v) == shape)
-    return v;
-  return tile::ReshapeOp::create(b, block(shape, getElementTypeOrSelf(v)), v);
-}
-
-Value Emitter::broadcast(Value v, ArrayRef<int64_t> shape) {
-  if (shapeOf(v) == shape)
-    return v;
-  return tile::BroadcastOp::create(b, block(shape, getElementTypeOrSelf(v)), v);
-}
-
-Value Emitter::repeat(Value v, unsigned dim, int64_t count) {
-  SmallVector<int64_t> shape(shapeOf(v));
-  shape.insert(shape.begin() + dim, 1);
-  v = reshape(v, shape);
-  shape[dim] = count;
-  return broadcast(v, shape);
-}
-
-Value Emitter::transpose(Value v, ArrayRef<int64_t> order) {
-  auto shape = applyPermutation(shapeOf(v), order);
-  return tile::TransOp::create(b, block(shape, getElementTypeOrSelf(v)), v,
-                               order);
 }
 
 Value Emitter::extend(Value v) {

@@ -10,7 +10,7 @@
 #include "greta/Configure/CheckSchedule.h"
 #include "greta/Fuse/Space.h"
 #include "greta/Names.h"
-#include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Blocks.h"
 #include "greta/Tile/Elementwise.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <map>
@@ -61,7 +61,7 @@ constexpr auto contract = arith::FastMathFlags::contract;
 constexpr double log2e = 1.4426950408889634;
 
 /// A region of a kernel, and everything that its program is emitted from.
-struct EmitterContext : Arithmetic {
+struct EmitterContext : Blocks {
   struct Pointers {
     ValueRange inputs;          // one per argument of the region
     ValueRange outputs;         // one per yielded value
@@ -105,12 +105,6 @@ protected:
   Value large(AffineExpr expr);
 
   // Blocks.
-  RankedTensorType block(ArrayRef<int64_t> shape, Type element) {
-    return RankedTensorType::get(shape, element);
-  }
-  static ArrayRef<int64_t> shapeOf(Value block) {
-    return mlir::cast<RankedTensorType>(block.getType()).getShape();
-  }
   /// A block of equal numbers; with a shape in place of a type, of f32.
   Value constant(RankedTensorType type, double value);
   Value constant(ArrayRef<int64_t> shape, double value) {
@@ -121,13 +115,6 @@ protected:
   Value like(Value block, double value) {
     return constant(shapeOf(block), value);
   }
-  Value splat(Value scalar, ArrayRef<int64_t> shape);
-  Value iota(ArrayRef<int64_t> shape, unsigned dim);
-  Value reshape(Value block, ArrayRef<int64_t> shape);
-  Value broadcast(Value block, ArrayRef<int64_t> shape);
-  /// Repeats a block along a dimension of its own.
-  Value repeat(Value block, unsigned dim, int64_t count);
-  Value transpose(Value block, ArrayRef<int64_t> order);
   /// These convert a block to f32, and to `element`, if it has another type.
   Value extend(Value block);
   Value narrow(Value block, Type element, Flags flags = Flags::none);

@@ -10,26 +10,10 @@ using namespace greta::triton;
 // Pieces that others build with
 //===----------------------------------------------------------------------===//
 
-Value OpConverter::reshape(Value block, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(block.getType());
-  if (type.getShape() == shape)
-    return block;
-  return tile::ReshapeOp::create(b, type.clone(shape), block);
-}
-
 Value OpConverter::spread(Value line, unsigned dim, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> thin(shape.size(), 1);
   thin[dim] = shape[dim];
-  Value block = reshape(line, thin);
-  auto type = cast<RankedTensorType>(block.getType());
-  if (type.getShape() == shape)
-    return block;
-  return tile::BroadcastOp::create(b, type.clone(shape), block);
-}
-
-Value OpConverter::splat(Value scalar, ArrayRef<int64_t> shape) {
-  return tile::SplatOp::create(
-      b, RankedTensorType::get(shape, scalar.getType()), scalar);
+  return broadcast(reshape(line, thin), shape);
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,10 +49,6 @@ LogicalResult OpConverter::convert(MakeRangeOp op) {
   return replace(op, {range});
 }
 
-LogicalResult OpConverter::convert(SplatOp op) {
-  return replace(op, {tile::SplatOp::create(b, op.getType(), op.getValue())});
-}
-
 /// Reductions along all dimensions leave the one element.
 LogicalResult OpConverter::convert(UnsplatOp op) {
   Value value = op.getValue();
@@ -83,46 +63,6 @@ LogicalResult OpConverter::convert(UnsplatOp op) {
                                   ValueRange) { return llvm::to_vector(x); })
             .getResult(0);
   return replace(op, {value});
-}
-
-LogicalResult OpConverter::convert(BroadcastOp op) {
-  if (op.getType() == op.getValue().getType())
-    return replace(op, {op.getValue()});
-  return replace(op,
-                 {tile::BroadcastOp::create(b, op.getType(), op.getValue())});
-}
-
-LogicalResult OpConverter::convert(ExpandDimsOp op) {
-  return replace(op,
-                 {reshape(op.getValue(),
-                          cast<RankedTensorType>(op.getType()).getShape())});
-}
-
-LogicalResult OpConverter::convert(ReshapeOp op) {
-  return replace(op,
-                 {reshape(op.getValue(),
-                          cast<RankedTensorType>(op.getType()).getShape())});
-}
-
-LogicalResult OpConverter::convert(TransOp op) {
-  auto order = llvm::to_vector_of<int64_t>(op.getOrder());
-  return replace(
-      op, {tile::TransOp::create(b, op.getType(), op.getValue(), order)});
-}
-
-LogicalResult OpConverter::convert(SplitOp op) {
-  auto split = tile::SplitOp::create(b, op->getResultTypes(), op.getValue());
-  return replace(op, split->getResults());
-}
-
-LogicalResult OpConverter::convert(JoinOp op) {
-  return replace(op,
-                 {tile::JoinOp::create(b, op.getType(), op.getA(), op.getB())});
-}
-
-LogicalResult OpConverter::convert(CatOp op) {
-  return replace(
-      op, {tile::CatOp::create(b, op.getType(), op.getA(), op.getB(), 0)});
 }
 
 /// Returns an integer as an i32 of the same value.

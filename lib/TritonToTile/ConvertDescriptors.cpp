@@ -77,7 +77,7 @@ OpConverter::Access OpConverter::access(const Descriptor &desc,
     auto lineType = RankedTensorType::get(line, b.getI32Type());
     Value along = index;
     if (!isa<RankedTensorType>(index.getType()))
-      along = add(splat(index, line), tile::IotaOp::create(b, lineType, 0));
+      along = add(splat(index, line), iota(line, 0));
     Value offset = mul(arith::ExtSIOp::create(b, lineType.clone(i64), along),
                        splat(desc.strides[dim], line));
     pointers = tile::PtrAddOp::create(b, pointers, spread(offset, dim, shape));

@@ -38,9 +38,9 @@ LogicalResult OpConverter::convert(DotOp op) {
 
 namespace {
 /// Unpacks the operands of a microscaled dot.
-class Unpacking : Arithmetic {
+class Unpacking : Blocks {
 public:
-  Unpacking(Operation *op, ImplicitLocOpBuilder &b) : Arithmetic{b}, op(op) {}
+  Unpacking(Operation *op, ImplicitLocOpBuilder &b) : Blocks{b}, op(op) {}
 
   /// Returns what an operand stands for, times its scale if it has one, in the
   /// type that holds it. `k` is the dimension of K, `packed` the dimension
@@ -52,16 +52,6 @@ private:
   Value halfBytes(Value bytes, unsigned packed, Value scales);
   FailureOr<Value> scales(Value scale, ArrayRef<int64_t> shape, unsigned k);
   Value repeated(Value scales, ArrayRef<int64_t> shape, unsigned k);
-  Value reshape(Value block, ArrayRef<int64_t> shape) {
-    auto type = ::cast<RankedTensorType>(block.getType());
-    return tile::ReshapeOp::create(b, type.clone(shape), block);
-  }
-  Value trans(Value block, ArrayRef<int64_t> order) {
-    auto type = ::cast<RankedTensorType>(block.getType());
-    return tile::TransOp::create(
-        b, type.clone(mlir::applyPermutation(type.getShape(), order)), block,
-        order);
-  }
   Value cast(Value value, Type element) {
     Type type = tile::withElementType(value.getType(), element);
     return type == value.getType() ? value
@@ -77,8 +67,7 @@ private:
 /// Returns the floats of 4 bits in a block of bytes, the lower half first, in
 /// f16, or times `scales`, which the eight of a word share, in bf16.
 Value Unpacking::halfBytes(Value bytes, unsigned packed, Value scales) {
-  SmallVector<int64_t> whole(
-      ::cast<RankedTensorType>(bytes.getType()).getShape());
+  SmallVector<int64_t> whole(shapeOf(bytes));
   SmallVector<int64_t> apart = whole, order, one(whole.size(), 1);
   whole[packed] *= 2;
   apart[packed] /= 4;
@@ -87,7 +76,7 @@ Value Unpacking::halfBytes(Value bytes, unsigned packed, Value scales) {
   llvm::append_range(order, llvm::seq<int64_t>(0, packed + 1));
   llvm::append_range(order, llvm::seq<int64_t>(packed + 3, apart.size()));
   order.append({packed + 1, packed + 2});
-  Value words = trans(reshape(bytes, apart), order);
+  Value words = transpose(reshape(bytes, apart), order);
   words = arith::ExtUIOp::create(
       b, tile::withElementType(words.getType(), b.getI32Type()), words);
   for (int64_t bits : {8, 16}) {
@@ -138,17 +127,12 @@ FailureOr<Value> Unpacking::scales(Value scale, ArrayRef<int64_t> shape,
     return op->emitOpError("has scales of ")
            << type.getElementType() << "; they are bytes (e8m0) or floats";
   }
-  return k + 1 == rank ? scale : trans(scale, order);
+  return k + 1 == rank ? scale : transpose(scale, order);
 }
 
 /// Returns the scale of each element.
 Value Unpacking::repeated(Value scales, ArrayRef<int64_t> shape, unsigned k) {
-  auto type = ::cast<RankedTensorType>(scales.getType());
-  SmallVector<int64_t> wide(type.getShape());
-  wide.insert(wide.begin() + k + 1, 1);
-  scales = reshape(scales, wide);
-  wide[k + 1] = shape[k] / wide[k];
-  return reshape(tile::BroadcastOp::create(b, type.clone(wide), scales), shape);
+  return reshape(repeat(scales, k + 1, shape[k] / shapeOf(scales)[k]), shape);
 }
 
 FailureOr<Value> Unpacking::operand(Value value, StringRef format, Value scale,

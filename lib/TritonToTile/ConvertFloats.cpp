@@ -111,10 +111,6 @@ LogicalResult OpConverter::convert(PreciseDivFOp op) {
       op, {preciseF32<arith::DivFOp>(b, op.getType(), op.getX(), op.getY())});
 }
 
-LogicalResult OpConverter::convert(ApproxDivFOp op) {
-  return replace(op, {fdiv(op.getX(), op.getY())});
-}
-
 LogicalResult OpConverter::convert(PreciseSqrtOp op) {
   return replace(op, {preciseF32<math::SqrtOp>(b, op.getType(), op.getX())});
 }

@@ -52,15 +52,48 @@ LogicalResult OpConverter::convert(Operation *op) {
   b.setLoc(op->getLoc());
   b.setInsertionPoint(op);
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<GetProgramIdOp, GetNumProgramsOp, MakeRangeOp, SplatOp, UnsplatOp,
-            BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, SplitOp, JoinOp,
-            CatOp, GatherOp, HistogramOp, ReduceOp, ScanOp, MapElementwiseOp,
-            AddPtrOp, PtrToIntOp, IntToPtrOp, BitcastOp, LoadOp, StoreOp,
-            AtomicRmwOp, AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicStoreOp,
+      .Case<GetProgramIdOp, GetNumProgramsOp, MakeRangeOp, UnsplatOp, GatherOp,
+            HistogramOp, ReduceOp, ScanOp, MapElementwiseOp, AddPtrOp,
+            PtrToIntOp, IntToPtrOp, BitcastOp, LoadOp, StoreOp, AtomicRmwOp,
+            AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicStoreOp,
             DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp,
             DescriptorGatherOp, DescriptorScatterOp, DotOp, DotScaledOp,
-            FpToFpOp, MulhiUIOp, PreciseDivFOp, ApproxDivFOp, PreciseSqrtOp,
-            ClampFOp, ExternElementwiseOp>([&](auto o) { return convert(o); })
+            FpToFpOp, MulhiUIOp, PreciseDivFOp, PreciseSqrtOp, ClampFOp,
+            ExternElementwiseOp>([&](auto o) { return convert(o); })
+      .Case([&](SplatOp o) {
+        return replace(o,
+                       {tile::SplatOp::create(b, o.getType(), o.getValue())});
+      })
+      .Case([&](BroadcastOp o) {
+        if (o.getType() == o.getValue().getType())
+          return replace(o, {o.getValue()});
+        return replace(
+            o, {tile::BroadcastOp::create(b, o.getType(), o.getValue())});
+      })
+      .Case<ExpandDimsOp, ReshapeOp>([&](auto o) {
+        return replace(o, {reshape(o.getValue(), shapeOf(o.getResult()))});
+      })
+      .Case([&](TransOp o) {
+        auto order = llvm::to_vector_of<int64_t>(o.getOrder());
+        return replace(
+            o, {tile::TransOp::create(b, o.getType(), o.getValue(), order)});
+      })
+      .Case([&](SplitOp o) {
+        return replace(
+            o, tile::SplitOp::create(b, o->getResultTypes(), o.getValue())
+                   ->getResults());
+      })
+      .Case([&](JoinOp o) {
+        return replace(
+            o, {tile::JoinOp::create(b, o.getType(), o.getA(), o.getB())});
+      })
+      .Case([&](CatOp o) {
+        return replace(
+            o, {tile::CatOp::create(b, o.getType(), o.getA(), o.getB(), 0)});
+      })
+      .Case([&](ApproxDivFOp o) {
+        return replace(o, {fdiv(o.getX(), o.getY())});
+      })
       .Case([&](ReturnOp o) {
         tile::ReturnOp::create(b);
         return replace(o, {});

@@ -5,7 +5,7 @@
 #include "GretaTile/GretaTile.h"
 #include "Triton/Triton.h"
 #include "greta/Names.h"
-#include "greta/Tile/Arithmetic.h"
+#include "greta/Tile/Blocks.h"
 #include "greta/Tile/Formula.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -53,10 +53,9 @@ Number besselSecond(Number x, bool isOdd);
 Number besselModified(Number x, bool isOdd);
 
 /// Replaces the ops of Triton IR in a kernel.
-class OpConverter : Arithmetic {
+class OpConverter : Blocks {
 public:
-  OpConverter(Region &body, ImplicitLocOpBuilder &b)
-      : Arithmetic{b}, body(body) {}
+  OpConverter(Region &body, ImplicitLocOpBuilder &b) : Blocks{b}, body(body) {}
   LogicalResult run();
 
 private:
@@ -69,21 +68,11 @@ private:
   LogicalResult convert(GetProgramIdOp op);
   LogicalResult convert(GetNumProgramsOp op);
   LogicalResult convert(MakeRangeOp op);
-  LogicalResult convert(SplatOp op);
   LogicalResult convert(UnsplatOp op);
-  LogicalResult convert(BroadcastOp op);
-  LogicalResult convert(ExpandDimsOp op);
-  LogicalResult convert(ReshapeOp op);
-  LogicalResult convert(TransOp op);
-  LogicalResult convert(SplitOp op);
-  LogicalResult convert(JoinOp op);
-  LogicalResult convert(CatOp op);
   LogicalResult convert(GatherOp op);
   LogicalResult convert(HistogramOp op);
-  Value reshape(Value block, ArrayRef<int64_t> shape);
   /// Repeats `line` along all dimensions of `shape` but `dim`.
   Value spread(Value line, unsigned dim, ArrayRef<int64_t> shape);
-  Value splat(Value scalar, ArrayRef<int64_t> shape);
 
   // ConvertRegions.cpp
   LogicalResult convert(ReduceOp op);
@@ -156,7 +145,6 @@ private:
   LogicalResult convert(FpToFpOp op);
   LogicalResult convert(MulhiUIOp op);
   LogicalResult convert(PreciseDivFOp op);
-  LogicalResult convert(ApproxDivFOp op);
   LogicalResult convert(PreciseSqrtOp op);
   LogicalResult convert(ClampFOp op);
   LogicalResult convert(ExternElementwiseOp op);

@@ -31,6 +31,7 @@
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/Waves.h"
 #include "greta/Passes.h"
+#include "greta/Tile/Blocks.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
@@ -104,13 +105,9 @@ static Value repeated(OpBuilder &builder, Value value,
   }
   if (ArrayRef(joined) == type.getShape())
     return value;
-  auto block = [&](ArrayRef<int64_t> shape) {
-    return RankedTensorType::get(shape, type.getElementType());
-  };
-  Location loc = value.getLoc();
-  Value lines = ReshapeOp::create(builder, loc, block(apart), value);
-  Value copies = BroadcastOp::create(builder, loc, block(wide), lines);
-  return ReshapeOp::create(builder, loc, block(joined), copies);
+  ImplicitLocOpBuilder b(value.getLoc(), builder);
+  Blocks a{b};
+  return a.reshape(a.broadcast(a.reshape(value, apart), wide), joined);
 }
 
 /// Sizes that no layout can have, or that several ops state better.
@@ -186,17 +183,12 @@ static Value regroup(OpBuilder &builder, Value value, int64_t extent,
   int64_t last = apart.size() - 1;
   apart[last] /= rows * extent;
   apart.append({rows, extent});
-  SmallVector<int64_t> swapped(apart);
-  std::swap(swapped[last + 1], swapped[last + 2]);
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, apart.size()));
   std::swap(order[last + 1], order[last + 2]);
-  auto block = [&](ArrayRef<int64_t> shape) {
-    return RankedTensorType::get(shape, type.getElementType());
-  };
-  Location loc = value.getLoc();
-  value = ReshapeOp::create(builder, loc, block(apart), value);
-  value = TransOp::create(builder, loc, block(swapped), value, order);
-  return ReshapeOp::create(builder, loc, type, value);
+  ImplicitLocOpBuilder b(value.getLoc(), builder);
+  Blocks a{b};
+  return a.reshape(a.transpose(a.reshape(value, apart), order),
+                   type.getShape());
 }
 
 /// A B that lies along its columns in memory, and is loaded into the registers
