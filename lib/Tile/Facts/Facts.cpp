@@ -71,9 +71,8 @@ public:
 
   void setToEntryState(dataflow::IntegerValueRangeLattice *lattice) override {
     auto argument = dyn_cast<BlockArgument>(lattice->getAnchor());
-    auto kernel = argument
-                      ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp())
-                      : nullptr;
+    auto kernel = dyn_cast_or_null<FuncOp>(
+        argument ? argument.getOwner()->getParentOp() : nullptr);
     if (!kernel || !argument.getType().isInteger(32) ||
         !kernel.getArgAttr(argument.getArgNumber(), nonNegativeName))
       return IntegerRangeAnalysis::setToEntryState(lattice);
@@ -477,7 +476,7 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
           isLeastOf(loop.getUpperBound(), bound, isSame))
         return true;
   // As `less < more`, or `less <= more`.
-  auto says = [&](Operation *user, bool orEqual, Value less, auto isMore) {
+  auto says = [&](Operation *user, bool orEqual, auto isLess, auto isMore) {
     using Predicate = arith::CmpIPredicate;
     auto compare = dyn_cast<arith::CmpIOp>(user);
     if (!compare || !holds(compare.getResult(), at))
@@ -488,15 +487,16 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
       std::swap(x, y);
     bool isStrict = predicate == Predicate::slt || predicate == Predicate::sgt;
     bool isEqual = predicate == Predicate::sle || predicate == Predicate::sge;
-    return (isStrict || (orEqual && isEqual)) && isSame(x, less) && isMore(y);
+    return (isStrict || (orEqual && isEqual)) && isLess(x) && isMore(y);
   };
   // Either may be one of several constants.
   SmallVector<Operation *> users(bound.getUsers());
   if (value)
     llvm::append_range(users, value.getUsers());
   if (llvm::any_of(users, [&](Operation *user) {
-        return says(user, false, value,
-                    [&](Value more) { return isSame(more, bound); });
+        return says(
+            user, false, [&](Value less) { return isSame(less, value); },
+            [&](Value more) { return isSame(more, bound); });
       }))
     return true;
   // 0 < b - a, where a is natural, so that nothing overflows.
@@ -506,13 +506,9 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
   Value a = difference.getRhs();
   bool isNaturalToo =
       isNatural(a) || llvm::any_of(a.getUsers(), [&](Operation *user) {
-        auto compare = dyn_cast<arith::CmpIOp>(user);
-        if (!compare)
-          return false;
-        Value less =
-            compare.getLhs() == a ? compare.getRhs() : compare.getLhs();
-        return isNatural(less) &&
-               says(user, true, less, [&](Value more) { return more == a; });
+        return says(
+            user, true, [&](Value less) { return isNatural(less); },
+            [&](Value more) { return more == a; });
       });
   return isNaturalToo && isBelow(a, difference.getLhs(), at);
 }
@@ -572,8 +568,7 @@ bool Facts::isWithin(Operation *access, Value offset, Value bound,
 }
 
 bool Facts::isWithin(LoadOp load) const {
-  ArrayRef<int64_t> shape =
-      cast<RankedTensorType>(load.getResult().getType()).getShape();
+  ArrayRef<int64_t> shape = shapeOf(load.getType());
   for (auto [dim, bound] : llvm::zip(load.getBounded(), load.getBounds())) {
     Value offset = load.getOffsets()[dim];
     if ((load.isBoundedBelow(dim) && !isNatural(offset)) ||
