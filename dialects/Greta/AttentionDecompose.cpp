@@ -23,18 +23,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Generic.h"
 #include "Greta/Greta.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace greta;
-
-using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
 static Value real(ImplicitLocOpBuilder &b, double value) {
   return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
@@ -52,11 +50,6 @@ static Value toIndex(ImplicitLocOpBuilder &b, Value i32) {
   return arith::IndexCastOp::create(b, b.getIndexType(), i32);
 }
 
-static Value compare(ImplicitLocOpBuilder &b, arith::CmpIPredicate how, Value x,
-                     Value y) {
-  return arith::CmpIOp::create(b, how, x, y);
-}
-
 namespace {
 struct Input {
   Value tensor;
@@ -69,7 +62,7 @@ struct Input {
 /// elements, floats and i8 as f64, then the reduced value.
 static Value compute(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,
                      AffineMap map, Type element, ArrayRef<Input> inputs,
-                     Value start, Body body) {
+                     Value start, GenericBody body) {
   Value init = tensor::EmptyOp::create(b, sizes, element);
   if (start)
     init = linalg::FillOp::create(b, start, init).getResult(0);
@@ -104,7 +97,7 @@ static Value compute(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,
                }
                if (start)
                  elements.push_back(args.back());
-               Value value = body(inner, elements);
+               Value value = body(Arithmetic{inner}, elements);
                if (value.getType() == f64 &&
                    element.getIntOrFloatBitWidth() < 32)
                  value =
@@ -132,10 +125,10 @@ static AffineMap scaleMap(ImplicitLocOpBuilder &b, Value scales,
   return mapOf(b, 5, results);
 }
 
-static Value product(ImplicitLocOpBuilder &b, ValueRange factors) {
+static Value product(Arithmetic a, ValueRange factors) {
   Value result = factors.front();
   for (Value factor : factors.drop_front())
-    result = arith::MulFOp::create(b, result, factor);
+    result = a.fmul(result, factor);
   return result;
 }
 
@@ -158,27 +151,20 @@ struct Attention {
 private:
   Value logits(ImplicitLocOpBuilder &b, Value products);
   /// i1: row i of sequence n, of `rows`, sees key j of `keys`.
-  Value sees(ImplicitLocOpBuilder &b, Value n, Value i, Value j, Value rows);
+  Value sees(Arithmetic a, Value n, Value i, Value j, Value rows);
 };
 } // namespace
 
-Value Attention::sees(ImplicitLocOpBuilder &b, Value n, Value i, Value j,
-                      Value rows) {
+Value Attention::sees(Arithmetic a, Value n, Value i, Value j, Value rows) {
   using Predicate = arith::CmpIPredicate;
-  Value seen = compare(b, Predicate::slt, j, n);
-  auto require = [&](Value condition) {
-    seen = arith::AndIOp::create(b, seen, condition);
-  };
-  Value at = arith::SubIOp::create(b, arith::AddIOp::create(b, i, n), rows);
+  Value seen = a.below(j, n), at = a.sub(a.add(i, n), rows);
   if (causal)
-    require(compare(b, Predicate::sle, j, at));
+    seen = a.both(seen, a.compare(Predicate::sle, j, at));
   if (!window)
     return seen;
-  Value width = indexConstant(b, *window);
-  require(compare(b, Predicate::sgt, j, arith::SubIOp::create(b, at, width)));
-  if (!causal)
-    require(compare(b, Predicate::slt, j, arith::AddIOp::create(b, at, width)));
-  return seen;
+  Value width = indexConstant(a.b, *window);
+  seen = a.both(seen, a.compare(Predicate::sgt, j, a.sub(at, width)));
+  return causal ? seen : a.both(seen, a.below(j, a.add(at, width)));
 }
 
 static int64_t headsOf(Value x) {
@@ -198,26 +184,27 @@ static Value multiplyRows(ImplicitLocOpBuilder &b, Value x, Value y,
                              {y, mapOf(b, 5, {n, shared, j, d})}};
   if (scales)
     factors.push_back({scales, scaleMap(b, scales, {n, shared, j})});
-  return compute(
-      b, sizes, mapOf(b, 5, {n, h, i, j}), b.getF64Type(), factors, real(b, 0),
-      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        return arith::AddFOp::create(b, v.back(), product(b, v.drop_back()),
-                                     arith::FastMathFlags::reassoc);
-      });
+  return compute(b, sizes, mapOf(b, 5, {n, h, i, j}), b.getF64Type(), factors,
+                 real(b, 0), [](Arithmetic a, ValueRange v) {
+                   return a.fadd(v.back(), product(a, v.drop_back()),
+                                 arith::FastMathFlags::reassoc);
+                 });
 }
 
-static Value isZero(ImplicitLocOpBuilder &b, Value x) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, real(b, 0));
+static Value isZero(Arithmetic a, Value x) {
+  return a.compare(arith::CmpFPredicate::OEQ, x, real(a.b, 0));
+}
+
+static Value isNone(Arithmetic a, Value x) {
+  return a.compare(arith::CmpFPredicate::OEQ, x, minusInfinity(a.b));
 }
 
 /// The product of all but the last, and that: what no row sees, whose weight is
 /// zero and comes first, may hold anything.
-static Value addSeen(ImplicitLocOpBuilder &b, ValueRange v) {
-  Value none = isZero(b, v[0]);
+static Value addSeen(Arithmetic a, ValueRange v) {
   Value term =
-      arith::SelectOp::create(b, none, real(b, 0), product(b, v.drop_back()));
-  return arith::AddFOp::create(b, v.back(), term,
-                               arith::FastMathFlags::reassoc);
+      a.select(isZero(a, v[0]), real(a.b, 0), product(a, v.drop_back()));
+  return a.fadd(v.back(), term, arith::FastMathFlags::reassoc);
 }
 
 Value Attention::logits(ImplicitLocOpBuilder &b, Value products) {
@@ -240,22 +227,21 @@ Value Attention::logits(ImplicitLocOpBuilder &b, Value products) {
   Value rows = tensor::DimOp::create(b, q, 2);
   Value keys = tensor::DimOp::create(b, k, 2);
   return compute(b, sizes, identity, b.getF64Type(), inputs, Value(),
-                 [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                   Value x = arith::MulFOp::create(b, v[0], real(b, scale));
+                 [&](Arithmetic a, ValueRange v) {
+                   Value x = a.fmul(v[0], real(a.b, scale));
                    if (softcap) {
-                     x = arith::DivFOp::create(b, x, real(b, *softcap));
-                     x = math::TanhOp::create(b, x);
-                     x = arith::MulFOp::create(b, x, real(b, *softcap));
+                     x = a.fdiv(x, real(a.b, *softcap));
+                     x = math::TanhOp::create(a.b, x);
+                     x = a.fmul(x, real(a.b, *softcap));
                    }
                    if (mask)
-                     x = arith::AddFOp::create(b, x, v[1]);
+                     x = a.fadd(x, v[1]);
                    Value valid = keys;
                    if (lengths)
-                     valid =
-                         arith::MinSIOp::create(b, keys, toIndex(b, v.back()));
-                   Value seen = sees(b, valid, linalg::IndexOp::create(b, 2),
-                                     linalg::IndexOp::create(b, 3), rows);
-                   return arith::SelectOp::create(b, seen, x, minusInfinity(b));
+                     valid = a.least(keys, toIndex(a.b, v.back()));
+                   Value seen = sees(a, valid, linalg::IndexOp::create(a.b, 2),
+                                     linalg::IndexOp::create(a.b, 3), rows);
+                   return a.select(seen, x, minusInfinity(a.b));
                  });
 }
 
@@ -271,37 +257,33 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
   AffineMap rows = b.getMultiDimIdentityMap(3);
 
   Value max = compute(b, perRow, row, f64, {{x, all}}, minusInfinity(b),
-                      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                        return arith::MaximumFOp::create(b, v[1], v[0]);
+                      [](Arithmetic a, ValueRange v) -> Value {
+                        return arith::MaximumFOp::create(a.b, v[1], v[0]);
                       });
   if (sinks)
     max =
         compute(b, perRow, rows, f64, {{max, rows}, {sinks, mapOf(b, 3, {h})}},
-                Value(), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                  return arith::MaximumFOp::create(b, v[0], v[1]);
+                Value(), [](Arithmetic a, ValueRange v) -> Value {
+                  return arith::MaximumFOp::create(a.b, v[0], v[1]);
                 });
-  auto weight = [](ImplicitLocOpBuilder &b, Value x, Value max) -> Value {
-    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
-                                       minusInfinity(b));
-    Value e = math::ExpOp::create(b, arith::SubFOp::create(b, x, max));
-    return arith::SelectOp::create(b, none, real(b, 0), e);
+  auto weight = [](Arithmetic a, Value x, Value max) {
+    Value none = isNone(a, max), e = math::ExpOp::create(a.b, a.fsub(x, max));
+    return a.select(none, real(a.b, 0), e);
   };
-  Value weights = compute(b, perKey, all, f64, {{x, all}, {max, row}}, Value(),
-                          [&](ImplicitLocOpBuilder &b, ValueRange v) {
-                            return weight(b, v[0], v[1]);
-                          });
-  Value sum = compute(b, perRow, row, f64, {{weights, all}}, real(b, 0),
-                      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                        return arith::AddFOp::create(
-                            b, v[1], v[0], arith::FastMathFlags::reassoc);
-                      });
+  Value weights = compute(
+      b, perKey, all, f64, {{x, all}, {max, row}}, Value(),
+      [&](Arithmetic a, ValueRange v) { return weight(a, v[0], v[1]); });
+  Value sum =
+      compute(b, perRow, row, f64, {{weights, all}}, real(b, 0),
+              [](Arithmetic a, ValueRange v) {
+                return a.fadd(v[1], v[0], arith::FastMathFlags::reassoc);
+              });
   if (sinks)
-    sum =
-        compute(b, perRow, rows, f64,
-                {{sum, rows}, {max, rows}, {sinks, mapOf(b, 3, {h})}}, Value(),
-                [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                  return arith::AddFOp::create(b, v[0], weight(b, v[2], v[1]));
-                });
+    sum = compute(b, perRow, rows, f64,
+                  {{sum, rows}, {max, rows}, {sinks, mapOf(b, 3, {h})}},
+                  Value(), [&](Arithmetic a, ValueRange v) {
+                    return a.fadd(v[0], weight(a, v[2], v[1]));
+                  });
   AffineExpr shared = h.floorDiv(headsOf(q) / headsOf(v));
   // Loops: sequence, head, row, column, key.
   AffineExpr column = j, key = d;
@@ -312,18 +294,16 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
   Value values = compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64, factors,
                          real(b, 0), addSeen);
   Type element = cast<RankedTensorType>(q.getType()).getElementType();
-  Value result =
-      compute(b, sizes, all, element, {{values, all}, {sum, row}}, Value(),
-              [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                Value none = isZero(b, v[1]);
-                Value y = arith::DivFOp::create(b, v[0], v[1]);
-                return arith::SelectOp::create(b, none, real(b, 0), y);
+  Value result = compute(b, sizes, all, element, {{values, all}, {sum, row}},
+                         Value(), [](Arithmetic a, ValueRange v) {
+                           Value none = isZero(a, v[1]), y = a.fdiv(v[0], v[1]);
+                           return a.select(none, real(a.b, 0), y);
+                         });
+  Value lse =
+      compute(b, perRow, rows, b.getF32Type(), {{max, rows}, {sum, rows}},
+              Value(), [](Arithmetic a, ValueRange v) {
+                return a.fadd(v[0], math::LogOp::create(a.b, v[1]));
               });
-  Value lse = compute(
-      b, perRow, rows, b.getF32Type(), {{max, rows}, {sum, rows}}, Value(),
-      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        return arith::AddFOp::create(b, v[0], math::LogOp::create(b, v[1]));
-      });
   return {result, lse};
 }
 
@@ -353,50 +333,42 @@ SmallVector<Value> Attention::gradients(ImplicitLocOpBuilder &b, Value result,
   if (cast<RankedTensorType>(result.getType()).getRank() == 4) {
     Value sums = compute(b, perRow, row, f64, {{gradient, all}, {result, all}},
                          real(b, 0), addSeen);
-    delta = compute(
-        b, perRow, b.getMultiDimIdentityMap(3), b.getF32Type(),
-        {{sums, b.getMultiDimIdentityMap(3)}}, Value(),
-        [](ImplicitLocOpBuilder &, ValueRange v) -> Value { return v[0]; });
+    delta = compute(b, perRow, b.getMultiDimIdentityMap(3), b.getF32Type(),
+                    {{sums, b.getMultiDimIdentityMap(3)}}, Value(),
+                    [](Arithmetic, ValueRange v) { return v[0]; });
   }
   Value products = multiplyRows(b, q, k), x = logits(b, products);
   SmallVector<OpFoldResult> perKey = tensor::getMixedSizes(b, b.getLoc(), x);
-  Value weights = compute(
-      b, perKey, all, f64, {{x, all}, {lse, row}}, Value(),
-      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        auto isNone = [&](Value x) {
-          return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x,
-                                       minusInfinity(b));
-        };
-        Value none = arith::OrIOp::create(b, isNone(v[0]), isNone(v[1]));
-        Value e = math::ExpOp::create(b, arith::SubFOp::create(b, v[0], v[1]));
-        return arith::SelectOp::create(b, none, real(b, 0), e);
-      });
-  Value slopes = compute(
-      b, perKey, all, f64,
-      {{weights, all},
-       {multiplyRows(b, gradient, v), all},
-       {delta, row},
-       {products, all}},
-      Value(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value dx = arith::MulFOp::create(b, v[0],
-                                         arith::SubFOp::create(b, v[1], v[2]));
-        if (softcap) {
-          Value capped = math::TanhOp::create(
-              b, arith::MulFOp::create(b, v[3], real(b, scale / *softcap)));
-          Value square = arith::MulFOp::create(b, capped, capped);
-          dx = arith::MulFOp::create(
-              b, dx, arith::SubFOp::create(b, real(b, 1), square));
-        }
-        return arith::SelectOp::create(b, isZero(b, v[0]), real(b, 0), dx);
-      });
+  Value weights =
+      compute(b, perKey, all, f64, {{x, all}, {lse, row}}, Value(),
+              [](Arithmetic a, ValueRange v) {
+                Value none = a.either(isNone(a, v[0]), isNone(a, v[1]));
+                Value e = math::ExpOp::create(a.b, a.fsub(v[0], v[1]));
+                return a.select(none, real(a.b, 0), e);
+              });
+  Value slopes =
+      compute(b, perKey, all, f64,
+              {{weights, all},
+               {multiplyRows(b, gradient, v), all},
+               {delta, row},
+               {products, all}},
+              Value(), [&](Arithmetic a, ValueRange v) {
+                Value dx = a.fmul(v[0], a.fsub(v[1], v[2]));
+                if (softcap) {
+                  Value capped = math::TanhOp::create(
+                      a.b, a.fmul(v[3], real(a.b, scale / *softcap)));
+                  Value square = a.fmul(capped, capped);
+                  dx = a.fmul(dx, a.fsub(real(a.b, 1), square));
+                }
+                return a.select(isZero(a, v[0]), real(a.b, 0), dx);
+              });
 
   // The sums, rounded.
   auto finish = [&](Value sums, Value like, double factor) {
     return compute(b, tensor::getMixedSizes(b, b.getLoc(), sums), all,
                    cast<RankedTensorType>(like.getType()).getElementType(),
-                   {{sums, all}}, Value(),
-                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                     return arith::MulFOp::create(b, v[0], real(b, factor));
+                   {{sums, all}}, Value(), [&](Arithmetic a, ValueRange v) {
+                     return a.fmul(v[0], real(a.b, factor));
                    });
   };
   // Loops: sequence, head, row, column, key.
@@ -494,19 +466,18 @@ static Value gatherPages(ImplicitLocOpBuilder &b, Value gathered, Value cache,
   return compute(
       b, sizes, b.getMultiDimIdentityMap(rank), type.getElementType(),
       {{lengths, mapOf(b, rank, {b.getAffineDimExpr(0)})}}, Value(),
-      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+      [&](Arithmetic a, ValueRange v) {
+        ImplicitLocOpBuilder &b = a.b;
         Value n = linalg::IndexOp::create(b, 0);
         Value j = linalg::IndexOp::create(b, 2);
-        Value valid =
-            compare(b, arith::CmpIPredicate::slt, j, toIndex(b, v[0]));
-        Value number = arith::DivUIOp::create(b, j, page);
+        Value valid = a.below(j, toIndex(b, v[0])), number = a.div(j, page);
         Value entry = toIndex(
             b, tensor::ExtractOp::create(b, table, ValueRange{n, number}));
         // Entries behind the last page that is needed may be anything.
-        Value inside = compare(b, arith::CmpIPredicate::ult, entry, pages);
-        valid = arith::AndIOp::create(b, valid, inside);
-        entry = arith::SelectOp::create(b, valid, entry, indexConstant(b, 0));
-        Value place = arith::RemUIOp::create(b, j, page);
+        valid =
+            a.both(valid, a.compare(Arithmetic::Predicate::ult, entry, pages));
+        entry = a.select(valid, entry, indexConstant(b, 0));
+        Value place = a.rem(j, page);
         SmallVector<Value> indices{entry, place, linalg::IndexOp::create(b, 1)};
         if (rank == 4)
           indices.push_back(linalg::IndexOp::create(b, 3));
@@ -514,9 +485,7 @@ static Value gatherPages(ImplicitLocOpBuilder &b, Value gathered, Value cache,
           if (extent == 1)
             index = indexConstant(b, 0);
         Value element = tensor::ExtractOp::create(b, gathered, indices);
-        Value zero =
-            arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
-        return arith::SelectOp::create(b, valid, element, zero);
+        return a.select(valid, element, a.zeroOf(element.getType()));
       });
 }
 
@@ -529,8 +498,7 @@ static Value scaledByGroup(ImplicitLocOpBuilder &b, Value rows, Value scales,
   return compute(
       b, tensor::getMixedSizes(b, b.getLoc(), rows), all, element,
       {{rows, all}, {scales, mapOf(b, 4, {n, h, j, d.floorDiv(group)})}},
-      Value(),
-      [](ImplicitLocOpBuilder &b, ValueRange v) { return product(b, v); });
+      Value(), product);
 }
 
 /// The result for queries [B, Hq, S, D].

@@ -136,28 +136,24 @@ static std::pair<Value, Value> quantise(ImplicitLocOpBuilder &b, Value rows,
   Value x = tensor::ExpandShapeOp::create(b, type.clone(shape), rows, parts);
   constexpr double largest = 127;
   Value peaks = compute(b, f32, x, {}, real(b, 0),
-                        [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                          Value size = math::AbsFOp::create(b, v[0]);
-                          return arith::MaximumFOp::create(b, size, v[1]);
+                        [&](Arithmetic a, ValueRange v) -> Value {
+                          Value size = math::AbsFOp::create(a.b, v[0]);
+                          return arith::MaximumFOp::create(a.b, size, v[1]);
                         });
-  Value stored = compute(b, f16, peaks, {}, Value(),
-                         [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                           return arith::MulFOp::create(
-                               b, v[0], real(b, float(1 / largest)));
-                         });
+  Value stored =
+      compute(b, f16, peaks, {}, Value(), [&](Arithmetic a, ValueRange v) {
+        return a.fmul(v[0], real(a.b, float(1 / largest)));
+      });
   Value y = compute(
       b, b.getI8Type(), x, stored, Value(),
-      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value scale = v[1], zero = real(b, 0);
-        Value isZero =
-            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, scale, zero);
-        Value factor = arith::SelectOp::create(
-            b, isZero, zero, arith::DivFOp::create(b, real(b, 1), scale));
-        Value y = math::RoundEvenOp::create(
-            b, arith::MulFOp::create(b, v[0], factor));
-        y = arith::MaximumFOp::create(b, y, real(b, -largest));
-        y = arith::MinimumFOp::create(b, y, real(b, largest));
-        return arith::FPToSIOp::create(b, b.getI8Type(), y);
+      [&](Arithmetic a, ValueRange v) -> Value {
+        Value scale = v[1], zero = real(a.b, 0);
+        Value isZero = a.compare(arith::CmpFPredicate::OEQ, scale, zero);
+        Value factor = a.select(isZero, zero, a.fdiv(real(a.b, 1), scale));
+        Value y = math::RoundEvenOp::create(a.b, a.fmul(v[0], factor));
+        y = arith::MaximumFOp::create(a.b, y, real(a.b, -largest));
+        y = arith::MinimumFOp::create(a.b, y, real(a.b, largest));
+        return arith::FPToSIOp::create(a.b, a.b.getI8Type(), y);
       });
   return {
       tensor::CollapseShapeOp::create(b, type.clone(b.getI8Type()), y, parts),

@@ -2,13 +2,12 @@
 #ifndef GRETA_DIALECTS_GRETA_GENERIC_H
 #define GRETA_DIALECTS_GRETA_GENERIC_H
 
+#include "greta/Tile/Arithmetic.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace greta {
 
-using GenericBody = llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &,
-                                                   mlir::ValueRange)>;
+using GenericBody = llvm::function_ref<Value(Arithmetic, ValueRange)>;
 
 /// A linalg.generic with one result. `body` gets the inputs' elements, floats
 /// as f32, and with a reduction the accumulator last.

@@ -64,7 +64,7 @@ Value greta::generic(ImplicitLocOpBuilder &b, ValueRange inputs, Value init,
                                                            : arg);
         if (reduces)
           elements.push_back(args.back());
-        Value result = body(inner, elements);
+        Value result = body(Arithmetic{inner}, elements);
         if (isa<FloatType>(type.getElementType()))
           result = fromF32(inner, result, type.getElementType());
         linalg::YieldOp::create(inner, result);
@@ -125,14 +125,12 @@ public:
 
   /// [..] of f64: the sum over D of `element`, which gets the inputs' elements.
   Value sum(ValueRange inputs, Body element) {
-    return reduce(inputs, b.getF64FloatAttr(0.0),
-                  [&](ImplicitLocOpBuilder &inner, ValueRange v) -> Value {
-                    Value wide =
-                        arith::ExtFOp::create(inner, inner.getF64Type(),
-                                              element(inner, v.drop_back()));
-                    return arith::AddFOp::create(inner, v.back(), wide,
-                                                 arith::FastMathFlags::reassoc);
-                  });
+    return reduce(
+        inputs, b.getF64FloatAttr(0.0), [&](Arithmetic a, ValueRange v) {
+          Value wide = arith::ExtFOp::create(a.b, a.b.getF64Type(),
+                                             element(a, v.drop_back()));
+          return a.fadd(v.back(), wide, arith::FastMathFlags::reassoc);
+        });
   }
 
   float rowLength() const { return type.getShape().back(); }
@@ -170,48 +168,43 @@ private:
 
 /// rsqrt(sum / D + eps)
 static Value inverseDeviation(RowBuilder &rows, Value sum, APFloat eps) {
-  return rows.row(rows.mapRow(sum, [&](ImplicitLocOpBuilder &b, ValueRange v) {
-    Value mean = arith::DivFOp::create(b, v[0], constant(b, rows.rowLength()));
-    Value shifted =
-        arith::AddFOp::create(b, mean, constant(b, eps.convertToFloat()));
-    return math::RsqrtOp::create(b, shifted);
+  return rows.row(rows.mapRow(sum, [&](Arithmetic a, ValueRange v) -> Value {
+    Value mean = a.fdiv(v[0], constant(a.b, rows.rowLength()));
+    Value shifted = a.fadd(mean, constant(a.b, eps.convertToFloat()));
+    return math::RsqrtOp::create(a.b, shifted);
   }));
 }
 
 SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
-  Value squares =
-      rows.sum(getX(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        return arith::MulFOp::create(b, v[0], v[0]);
-      });
+  Value squares = rows.sum(
+      getX(), [&](Arithmetic a, ValueRange v) { return a.fmul(v[0], v[0]); });
   Value scale = inverseDeviation(rows, squares, getEps());
   return {rows.map({getX(), scale, getW()}, rows.elementType(),
-                   [&](ImplicitLocOpBuilder &b, ValueRange v) {
-                     Value y = arith::MulFOp::create(b, v[0], v[1]);
-                     return arith::MulFOp::create(b, y, v[2]);
+                   [&](Arithmetic a, ValueRange v) {
+                     Value y = a.fmul(v[0], v[1]);
+                     return a.fmul(y, v[2]);
                    })};
 }
 
 SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
-  auto element = [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; };
+  auto element = [](Arithmetic, ValueRange v) { return v[0]; };
   Value sum = rows.sum(getX(), element);
-  Value mean = rows.row(
-      rows.mapRow(sum, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        return arith::DivFOp::create(b, v[0], constant(b, rows.rowLength()));
-      }));
-  Value squares = rows.sum(
-      {getX(), mean}, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value centred = arith::SubFOp::create(b, v[0], v[1]);
-        return arith::MulFOp::create(b, centred, centred);
-      });
+  Value mean = rows.row(rows.mapRow(sum, [&](Arithmetic a, ValueRange v) {
+    return a.fdiv(v[0], constant(a.b, rows.rowLength()));
+  }));
+  Value squares = rows.sum({getX(), mean}, [&](Arithmetic a, ValueRange v) {
+    Value centred = a.fsub(v[0], v[1]);
+    return a.fmul(centred, centred);
+  });
   Value scale = inverseDeviation(rows, squares, getEps());
   return {rows.map({getX(), mean, scale, getW(), getB()}, rows.elementType(),
-                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                     Value y = arith::SubFOp::create(b, v[0], v[1]);
-                     y = arith::MulFOp::create(b, y, v[2]);
-                     y = arith::MulFOp::create(b, y, v[3]);
-                     return arith::AddFOp::create(b, y, v[4]);
+                   [&](Arithmetic a, ValueRange v) {
+                     Value y = a.fsub(v[0], v[1]);
+                     y = a.fmul(y, v[2]);
+                     y = a.fmul(y, v[3]);
+                     return a.fadd(y, v[4]);
                    })};
 }
 
@@ -219,20 +212,19 @@ SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
   Value max = rows.row(rows.reduce(
       getX(), rows.b.getF32FloatAttr(-std::numeric_limits<float>::infinity()),
-      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        return arith::MaximumFOp::create(b, v[1], v[0]);
+      [&](Arithmetic a, ValueRange v) -> Value {
+        return arith::MaximumFOp::create(a.b, v[1], v[0]);
       }));
   Value exps = rows.map({getX(), max}, rows.b.getF32Type(),
-                        [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                          Value shifted = arith::SubFOp::create(b, v[0], v[1]);
-                          return math::ExpOp::create(b, shifted);
+                        [&](Arithmetic a, ValueRange v) -> Value {
+                          Value shifted = a.fsub(v[0], v[1]);
+                          return math::ExpOp::create(a.b, shifted);
                         });
-  Value sum = rows.row(rows.sum(
-      exps, [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; }));
-  return {rows.map({exps, sum}, rows.elementType(),
-                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                     return arith::DivFOp::create(b, v[0], v[1]);
-                   })};
+  Value sum =
+      rows.row(rows.sum(exps, [](Arithmetic, ValueRange v) { return v[0]; }));
+  return {
+      rows.map({exps, sum}, rows.elementType(),
+               [&](Arithmetic a, ValueRange v) { return a.fdiv(v[0], v[1]); })};
 }
 
 SmallVector<Value> QuantizeRowsOp::decompose(OpBuilder &builder) {
@@ -241,28 +233,26 @@ SmallVector<Value> QuantizeRowsOp::decompose(OpBuilder &builder) {
   float largest = largestOf(element);
   Value peak =
       rows.row(rows.reduce(getX(), rows.b.getF32FloatAttr(0),
-                           [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                           [&](Arithmetic a, ValueRange v) -> Value {
                              return arith::MaximumFOp::create(
-                                 b, v[1], math::AbsFOp::create(b, v[0]));
+                                 a.b, v[1], math::AbsFOp::create(a.b, v[0]));
                            }));
-  Value scale = rows.mapRow(peak, [&](ImplicitLocOpBuilder &b, ValueRange v) {
-    return arith::MulFOp::create(b, v[0], constant(b, 1 / largest)).getResult();
+  Value scale = rows.mapRow(peak, [&](Arithmetic a, ValueRange v) {
+    return a.fmul(v[0], constant(a.b, 1 / largest));
   });
-  Value factor = rows.row(
-      rows.mapRow(peak, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value zero = constant(b, 0);
-        Value divided = arith::DivFOp::create(b, constant(b, largest), v[0]);
-        Value isZero =
-            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v[0], zero);
-        return arith::SelectOp::create(b, isZero, zero, divided);
-      }));
+  Value factor = rows.row(rows.mapRow(peak, [&](Arithmetic a, ValueRange v) {
+    Value zero = constant(a.b, 0);
+    Value divided = a.fdiv(constant(a.b, largest), v[0]);
+    Value isZero = a.compare(arith::CmpFPredicate::OEQ, v[0], zero);
+    return a.select(isZero, zero, divided);
+  }));
   Value y = rows.map({getX(), factor}, element,
-                     [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                       Value scaled = arith::MulFOp::create(b, v[0], v[1]);
+                     [&](Arithmetic a, ValueRange v) -> Value {
+                       Value scaled = a.fmul(v[0], v[1]);
                        if (isa<FloatType>(element))
                          return scaled;
-                       Value rounded = math::RoundEvenOp::create(b, scaled);
-                       return arith::FPToSIOp::create(b, element, rounded);
+                       Value rounded = math::RoundEvenOp::create(a.b, scaled);
+                       return arith::FPToSIOp::create(a.b, element, rounded);
                      });
   SmallVector<ReassociationIndices> groups{{0, 1}};
   Value column = tensor::ExpandShapeOp::create(rows.b, getScale().getType(),
@@ -276,12 +266,12 @@ SmallVector<Value> AllReduceOp::decompose(OpBuilder &) { return {getX()}; }
 SmallVector<Value> SwigluOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getGate());
   return {rows.map({getGate(), getUp()}, rows.elementType(),
-                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                     Value e =
-                         math::ExpOp::create(b, arith::NegFOp::create(b, v[0]));
-                     Value d = arith::AddFOp::create(b, constant(b, 1.0f), e);
-                     Value silu = arith::DivFOp::create(b, v[0], d);
-                     return arith::MulFOp::create(b, silu, v[1]);
+                   [&](Arithmetic a, ValueRange v) {
+                     Value e = math::ExpOp::create(
+                         a.b, arith::NegFOp::create(a.b, v[0]));
+                     Value d = a.fadd(constant(a.b, 1.0f), e);
+                     Value silu = a.fdiv(v[0], d);
+                     return a.fmul(silu, v[1]);
                    })};
 }
 
@@ -312,12 +302,12 @@ SmallVector<Value> RopeOp::decompose(OpBuilder &builder) {
     Value empty = tensor::EmptyOp::create(b, halfSizes, type.getElementType());
     return generic(b, {straight, crossed, getCos(), getSin()}, empty,
                    {identity, identity, table, table, identity}, iterators,
-                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                     Value c = arith::MulFOp::create(b, v[0], v[2]);
-                     Value s = arith::MulFOp::create(b, v[1], v[3]);
+                   [&](Arithmetic a, ValueRange v) {
+                     Value c = a.fmul(v[0], v[2]);
+                     Value s = a.fmul(v[1], v[3]);
                      if (subtract)
-                       return arith::SubFOp::create(b, c, s);
-                     return arith::AddFOp::create(b, c, s);
+                       return a.fsub(c, s);
+                     return a.fadd(c, s);
                    });
   };
   Value ya = rotate(xa, xb, /*subtract=*/true);
@@ -371,19 +361,18 @@ SmallVector<Value> MatmulOp::decompose(OpBuilder &builder) {
   SmallVector<utils::IteratorType> iterators(loops,
                                              utils::IteratorType::parallel);
   iterators.back() = utils::IteratorType::reduction;
-  Value sums = generic(
-      b, {getA(), getB()}, init, maps, iterators,
-      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        if (isInteger) {
-          Value x = arith::ExtSIOp::create(b, sumType, v[0]);
-          Value y = arith::ExtSIOp::create(b, sumType, v[1]);
-          return arith::AddIOp::create(b, v[2], arith::MulIOp::create(b, x, y));
-        }
-        auto flags =
-            arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
-        Value product = arith::MulFOp::create(b, v[0], v[1], flags);
-        return arith::AddFOp::create(b, v[2], product, flags);
-      });
+  Value sums = generic(b, {getA(), getB()}, init, maps, iterators,
+                       [&](Arithmetic a, ValueRange v) {
+                         if (isInteger) {
+                           Value x = arith::ExtSIOp::create(a.b, sumType, v[0]);
+                           Value y = arith::ExtSIOp::create(a.b, sumType, v[1]);
+                           return a.add(v[2], a.mul(x, y));
+                         }
+                         auto flags = arith::FastMathFlags::reassoc |
+                                      arith::FastMathFlags::contract;
+                         Value product = a.fmul(v[0], v[1], flags);
+                         return a.fadd(v[2], product, flags);
+                       });
   Type resultElement = getType().getElementType();
   if (resultElement == sumType)
     return {sums};
@@ -391,7 +380,7 @@ SmallVector<Value> MatmulOp::decompose(OpBuilder &builder) {
   AffineMap identity = b.getMultiDimIdentityMap(loops - 1);
   return {generic(b, sums, rounded, {identity, identity},
                   ArrayRef(iterators).drop_back(),
-                  [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; })};
+                  [](Arithmetic, ValueRange v) { return v[0]; })};
 }
 
 /// One generic over [N, K] that reads every word once per weight.
@@ -426,28 +415,27 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
                                      utils::IteratorType::parallel};
   return {generic(
       b, operands, empty, maps, iterators,
-      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        PackedWeights weights(b, format);
-        Value at = arith::IndexCastOp::create(b, b.getI32Type(),
-                                              linalg::IndexOp::create(b, 1));
+      [&](Arithmetic a, ValueRange v) -> Value {
+        PackedWeights weights(a.b, format);
+        Value at = arith::IndexCastOp::create(a.b, a.b.getI32Type(),
+                                              linalg::IndexOp::create(a.b, 1));
         auto shifted = [&](Value word, Value shift) -> Value {
-          return arith::ShRUIOp::create(b, word, shift);
+          return a.shr(word, shift);
         };
         Value number = weights.number(
             shifted(v[0], weights.shiftInWord(at)),
             high < 0 ? Value() : shifted(v[high], weights.shiftInHigh(at)));
         Value zero;
         if (zeros < 0 && format.fixedZero())
-          zero = arith::ConstantIntOp::create(b, format.fixedZero(), 32);
+          zero = arith::ConstantIntOp::create(a.b, format.fixedZero(), 32);
         if (zeros >= 0 && !hasMinima()) {
-          Value inGroups = arith::ShRUIOp::create(
-              b, at, arith::ConstantIntOp::create(b, llvm::Log2_64(group), 32));
+          Value inGroups = a.shr(
+              at, arith::ConstantIntOp::create(a.b, llvm::Log2_64(group), 32));
           zero = weights.number(
               shifted(v[zeros], weights.shiftInWord(inGroups)), Value());
         }
-        Value scaled = arith::MulFOp::create(b, weights.decode(number, zero),
-                                             weights.scale(v[scales]));
-        return hasMinima() ? arith::AddFOp::create(b, scaled, v[zeros])
-                           : scaled;
+        Value scaled =
+            a.fmul(weights.decode(number, zero), weights.scale(v[scales]));
+        return hasMinima() ? a.fadd(scaled, v[zeros]) : scaled;
       })};
 }
