@@ -126,13 +126,17 @@ llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
 /// is 1.
 Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
-/// Whether one of some kinds of ops is in `root`.
-template <typename... OpTs> bool hasOp(mlir::Operation *root) {
-  auto visit = [](mlir::Operation *op) {
-    return llvm::isa<OpTs...>(op) ? mlir::WalkResult::interrupt()
-                                  : mlir::WalkResult::advance();
+/// Whether an op that `isWanted`, or one of some kinds, is in `root`.
+template <typename PredicateT>
+bool hasOpThat(mlir::Operation *root, PredicateT isWanted) {
+  auto visit = [&](mlir::Operation *op) {
+    return isWanted(op) ? mlir::WalkResult::interrupt()
+                        : mlir::WalkResult::advance();
   };
   return root->walk(visit).wasInterrupted();
+}
+template <typename... OpTs> bool hasOp(mlir::Operation *root) {
+  return hasOpThat(root, llvm::IsaPred<OpTs...>);
 }
 
 /// Fails with a diagnostic at a launch, whose kernel a module's own code is to

@@ -80,20 +80,16 @@ static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
            << kernel.getBlockSize() << " lanes; those of " << row.name
            << " have at most " << row.maxWorkgroupSize;
   auto isBlock = [](Type type) { return isa<TensorType>(type); };
-  WalkResult walk = kernel.getBody().walk([&](Operation *op) {
+  WalkResult walk = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     if (llvm::any_of(op->getOperandTypes(), isBlock) ||
-        llvm::any_of(op->getResultTypes(), isBlock)) {
-      op->emitOpError("works on a block tensor; greta-tile-distribute must run "
-                      "before greta-tile-to-rocdl");
-      return WalkResult::interrupt();
-    }
+        llvm::any_of(op->getResultTypes(), isBlock))
+      return op->emitOpError("works on a block tensor; greta-tile-distribute "
+                             "must run before greta-tile-to-rocdl");
     if (auto shuffle = dyn_cast<tile::ShuffleXorOp>(op);
-        shuffle && static_cast<unsigned>(shuffle.getMask()) >= row.waveSize) {
-      shuffle.emitOpError("has mask ")
-          << shuffle.getMask() << "; waves of " << row.name << " have "
-          << row.waveSize << " lanes";
-      return WalkResult::interrupt();
-    }
+        shuffle && static_cast<unsigned>(shuffle.getMask()) >= row.waveSize)
+      return shuffle.emitOpError("has mask ")
+             << shuffle.getMask() << "; waves of " << row.name << " have "
+             << row.waveSize << " lanes";
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());

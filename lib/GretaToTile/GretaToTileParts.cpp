@@ -55,14 +55,10 @@ static AllReduceOp sumInParts(KernelOp kernel) {
 /// Whether rows of a kernel's results are independent of each other in all that
 /// shapes do not say.
 static bool hasIndependentRows(KernelOp kernel) {
-  return !kernel
-              ->walk([](Operation *op) {
-                auto matmul = dyn_cast<MatmulOp>(op);
-                bool mixes = isAlone(op) || isa<PatchesOp>(op) ||
-                             (matmul && matmul.getOffsets());
-                return mixes ? WalkResult::interrupt() : WalkResult::advance();
-              })
-              .wasInterrupted();
+  return !tile::hasOpThat(kernel, [](Operation *op) {
+    auto matmul = dyn_cast<MatmulOp>(op);
+    return isAlone(op) || isa<PatchesOp>(op) || (matmul && matmul.getOffsets());
+  });
 }
 
 DenseI64ArrayAttr greta::rowArguments(KernelOp kernel,

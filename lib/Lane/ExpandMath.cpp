@@ -353,7 +353,7 @@ static Value formula(Operation *op, const TargetRow &row) {
 LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
   SmallVector<Operation *> narrow;
   bool isForeign = false;
-  WalkResult walk = kernel->walk([&](Operation *op) {
+  WalkResult walk = kernel->walk([&](Operation *op) -> WalkResult {
     if (widens(op, row))
       narrow.push_back(op);
     StringRef name = mathName(op);
@@ -361,11 +361,9 @@ LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
         !llvm::is_contained(onF64, name) &&
         !(row.isHip() && llvm::is_contained(onF64OfAmd, name))) {
       Value value = expandWideMath(op);
-      if (!value) {
-        op->emitOpError("is on f64, and has no expansion there; compute it in "
-                        "f32");
-        return WalkResult::interrupt();
-      }
+      if (!value)
+        return op->emitOpError("is on f64, and has no expansion there; compute "
+                               "it in f32");
       op->getResult(0).replaceAllUsesWith(value);
       op->erase();
       return WalkResult::advance();
@@ -390,7 +388,7 @@ LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
       return kernel->emitOpError("has functions whose expansion does not end");
   }
 
-  walk = kernel->walk([&](Operation *op) {
+  walk = kernel->walk([&](Operation *op) -> WalkResult {
     if (row.isVulkan() && isa<arith::RemFOp>(op)) {
       expandRemainder(op);
       return WalkResult::advance();
@@ -408,11 +406,9 @@ LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
         (row.isHip() && llvm::is_contained(nativeOnAmd, name)))
       return WalkResult::advance();
     Value value = formula(op, row);
-    if (!value) {
-      op->emitOpError("has neither an instruction nor an expansion on ")
-          << row.name;
-      return WalkResult::interrupt();
-    }
+    if (!value)
+      return op->emitOpError("has neither an instruction nor an expansion on ")
+             << row.name;
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
     return WalkResult::advance();

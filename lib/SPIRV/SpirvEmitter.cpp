@@ -103,7 +103,7 @@ static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
   auto dtype = [](tile::FragmentType fragment) {
     return getDtypeName(fragment.getElementType()).str();
   };
-  WalkResult walk = kernel.walk([&](Operation *op) {
+  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
     tile::FragmentType named;
     if (auto product = dyn_cast<tile::MmaOp>(op)) {
       auto a = cast<tile::FragmentType>(product.getA().getType());
@@ -121,12 +121,10 @@ static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
     if (!named)
       return WalkResult::advance();
     const FragmentLayout *layout = findLayout(row, named);
-    if (!layout) {
-      op->emitOpError("names elements of ")
-          << named << ", whose layout is not known for " << row.name
-          << "; go through shared memory";
-      return WalkResult::interrupt();
-    }
+    if (!layout)
+      return op->emitOpError("names elements of ")
+             << named << ", whose layout is not known for " << row.name
+             << "; go through shared memory";
     addNew(needs.layouts,
            CoopMatrixLayout{stringifyFragmentUse(named.getUse()).str(),
                             dtype(named), unsigned(named.getRows()),

@@ -61,11 +61,9 @@ static void addParts(DescriptorType type, SmallVectorImpl<Type> &parts) {
 LogicalResult triton::handOnDescriptors(Region &body) {
   auto isHandedOn = [](Operation *op) {
     return isa<scf::SCFDialect, arith::ArithDialect>(op->getDialect()) &&
-                   handsOn(op)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
+           handsOn(op);
   };
-  if (!body.walk(isHandedOn).wasInterrupted())
+  if (!tile::hasOpThat(body.getParentOp(), isHandedOn))
     return success();
   std::optional<IntegerAttr> padding;
   WalkResult walk = body.walk([&](Operation *op) -> WalkResult {

@@ -142,13 +142,12 @@ static FailureOr<AffineMap> parseGrid(tile::FuncOp kernel, StringRef grid,
   if (map)
     reason = whyNever(map.getValue());
   if (!map || !map.getValue().getNumResults() ||
-      map.getValue().getNumResults() > 3 || !reason.empty()) {
-    kernel.emitError("grid '")
-        << grid << "' is not one to three numbers of programs, such as \""
-        << (symbols.empty() ? "4" : symbols.back()) << " ceildiv 64, 2\", over "
-        << list << (reason.empty() ? "" : ": ") << reason;
-    return failure();
-  }
+      map.getValue().getNumResults() > 3 || !reason.empty())
+    return kernel.emitError("grid '")
+           << grid << "' is not one to three numbers of programs, such as \""
+           << (symbols.empty() ? "4" : symbols.back())
+           << " ceildiv 64, 2\", over " << list << (reason.empty() ? "" : ": ")
+           << reason;
   return map.getValue();
 }
 

@@ -15,7 +15,6 @@
 #include "Checks.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILECHECKJOINEDPASS
@@ -96,11 +95,9 @@ LogicalResult Checker::checkPhase(Operation *op, const Touched &touched) {
     return op->emitOpError("touches memory outside a phase, which is a loop "
                            "over tiles");
   auto first = loop.getLowerBound().getDefiningOp<ProgramIdOp>();
-  APInt step, end;
   if (!first || first.getAxis() != 0 ||
-      !matchPattern(loop.getStep(), m_ConstantInt(&step)) ||
-      step.getSExtValue() != workgroups ||
-      !matchPattern(loop.getUpperBound(), m_ConstantInt(&end)))
+      !isConstantIntValue(loop.getStep(), workgroups) ||
+      !getConstantIntValue(loop.getUpperBound()))
     return op->emitOpError("is no loop from program_id 0 by ")
            << workgroups
            << ", the launch's workgroups, to a constant: tiles are left out or "
@@ -168,12 +165,11 @@ struct CheckJoinedPass
   using GretaTileCheckJoinedPassBase::GretaTileCheckJoinedPassBase;
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    WalkResult walk = getOperation().walk([&](LaunchOp launch) {
+    WalkResult walk = getOperation().walk([&](LaunchOp launch) -> WalkResult {
       if (!launch.getResident())
         return WalkResult::advance();
       auto kernel = symbols.lookup<FuncOp>(launch.getKernel());
-      return Checker(kernel, launch).run().failed() ? WalkResult::interrupt()
-                                                    : WalkResult::advance();
+      return Checker(kernel, launch).run();
     });
     if (walk.wasInterrupted())
       return signalPassFailure();

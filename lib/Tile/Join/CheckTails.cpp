@@ -22,7 +22,7 @@
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace greta {
@@ -63,12 +63,6 @@ private:
 
 } // namespace
 
-static bool isNumber(Value value, int64_t wanted) {
-  APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) &&
-         number.getSExtValue() == wanted;
-}
-
 static bool isOfDevice(MemoryScope scope) {
   return scope != MemoryScope::Workgroup;
 }
@@ -77,7 +71,8 @@ static bool isOfDevice(MemoryScope scope) {
 static bool updates(Operation *op, AtomicKind kind, int64_t number) {
   auto rmw = dyn_cast<PtrAtomicRmwOp>(op);
   return rmw && rmw.getKind() == kind && isOfDevice(rmw.getScope()) &&
-         isNumber(rmw.getOffset(), 0) && isNumber(rmw.getValue(), number);
+         isConstantIntValue(rmw.getOffset(), 0) &&
+         isConstantIntValue(rmw.getValue(), number);
 }
 
 static bool does(Operation *op, Step step) {
@@ -158,7 +153,7 @@ static LogicalResult match(Operation *around, ArrayRef<Operation *> ops,
 static bool isFirstLane(Value condition) {
   auto compared = condition.getDefiningOp<arith::CmpIOp>();
   if (!compared || compared.getPredicate() != arith::CmpIPredicate::eq ||
-      !isNumber(compared.getRhs(), 0))
+      !isConstantIntValue(compared.getRhs(), 0))
     return false;
   auto ids = compared.getLhs().getDefiningOp<arith::OrIOp>();
   if (!ids)
@@ -212,7 +207,7 @@ LogicalResult TailChecker::checkCount() {
   auto compared = tail.getCondition().getDefiningOp<arith::CmpIOp>();
   if (!compared || compared.getPredicate() != arith::CmpIPredicate::eq ||
       compared.getLhs() != looks.getResult() ||
-      !isNumber(compared.getRhs(), workgroups - 1))
+      !isConstantIntValue(compared.getRhs(), workgroups - 1))
     return tail.emitOpError("is a tail, and its condition is not that ")
            << workgroups - 1 << " of the launch's " << workgroups
            << " workgroups were counted before";
@@ -232,7 +227,8 @@ LogicalResult TailChecker::checkTold() {
     return tells.emitOpError("is not the number that was counted before");
   Value array = looks.getArray();
   if (!array.getDefiningOp<SharedAllocOp>() || tells.getArray() != array ||
-      !isNumber(tells.getIndex(), 0) || !isNumber(looks.getIndex(), 0))
+      !isConstantIntValue(tells.getIndex(), 0) ||
+      !isConstantIntValue(looks.getIndex(), 0))
     return looks.emitOpError("looks at another place than the first lane's "
                              "number");
   for (Operation *user : array.getUsers())
@@ -292,11 +288,9 @@ LogicalResult TailChecker::checkValue(Value value, Operation *user) {
 }
 
 LogicalResult TailChecker::checkValues() {
-  WalkResult walk = tail.thenBlock()->walk([&](Operation *op) {
-    if (isa<ProgramIdOp>(op)) {
-      op->emitOpError("depends in a tail on which workgroup this is");
-      return WalkResult::interrupt();
-    }
+  WalkResult walk = tail.thenBlock()->walk([&](Operation *op) -> WalkResult {
+    if (isa<ProgramIdOp>(op))
+      return op->emitOpError("depends in a tail on which workgroup this is");
     for (Value operand : op->getOperands())
       if (!tail.getThenRegion().isAncestor(operand.getParentRegion()) &&
           failed(checkValue(operand, op)))

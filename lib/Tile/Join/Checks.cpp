@@ -72,18 +72,16 @@ LogicalResult greta::checkMemory(FuncOp kernel, LaunchOp launch,
                                 "work, and passes one tensor as operand ")
              << first->second << " and as operand " << number;
   }
-  WalkResult walk = kernel.walk([&](Operation *op) {
+  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
     Value pointer = writtenBy(op);
     if (!pointer || !origins.isKnown(pointer))
       return WalkResult::advance();
     for (unsigned number : origins.of(pointer).set_bits()) {
       DictionaryAttr attrs =
           function_interface_impl::getArgAttrDict(kernel, number);
-      if (attrs && attrs.contains(readonlyName)) {
-        op->emitOpError("writes argument ")
-            << number << ", which the kernel promises only to read";
-        return WalkResult::interrupt();
-      }
+      if (attrs && attrs.contains(readonlyName))
+        return op->emitOpError("writes argument ")
+               << number << ", which the kernel promises only to read";
     }
     return WalkResult::advance();
   });

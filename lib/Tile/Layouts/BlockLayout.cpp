@@ -259,16 +259,13 @@ static bool areTransposed(FuncOp kernel, const ConnectedBlocks &blocks,
     return false;
   };
   auto isPart = [&](Value value) { return blocks.contains(value); };
-  auto visit = [&](Operation *op) {
-    if (!isa<LoadOp, StoreOp, LoadScatteredOp, StoreScatteredOp>(op) ||
-        !(llvm::any_of(op->getOperands(), isPart) ||
-          llvm::any_of(op->getResults(), isPart)))
-      return WalkResult::advance();
+  return !hasOpThat(kernel, [&](Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
-    return load && isTransposed(load) ? WalkResult::advance()
-                                      : WalkResult::interrupt();
-  };
-  return !kernel.getBody().walk(visit).wasInterrupted();
+    return isa<LoadOp, StoreOp, LoadScatteredOp, StoreScatteredOp>(op) &&
+           (llvm::any_of(op->getOperands(), isPart) ||
+            llvm::any_of(op->getResults(), isPart)) &&
+           !(load && isTransposed(load));
+  });
 }
 
 LayoutWishes greta::collectWishes(ArrayRef<Value> values,

@@ -22,7 +22,6 @@
 #include "SharedOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace greta::tile;
@@ -116,29 +115,24 @@ bool SharedOrder::Stage::operator==(const Stage &other) const {
 
 /// Adds a value to the number of a stage, which was a constant.
 void SharedOrder::setResidue(Stage &stage, Value value) {
-  auto shift = [&](const APInt &by, bool add) {
-    int64_t sum = stage.offset + (add ? 1 : -1) * by.getSExtValue();
+  auto isMoved = [&](Value rest, int64_t sign, Value by) {
+    std::optional<int64_t> number = getConstantIntValue(by);
+    if (!number)
+      return false;
+    int64_t sum = stage.offset + sign * *number;
     stage.offset = (sum % stage.count + stage.count) % stage.count;
+    if (rest)
+      setResidue(stage, rest);
+    return true;
   };
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return shift(constant, true);
   auto add = value.getDefiningOp<arith::AddIOp>();
   auto sub = value.getDefiningOp<arith::SubIOp>();
-  if (add && matchPattern(add.getRhs(), m_ConstantInt(&constant))) {
-    shift(constant, true);
-    return setResidue(stage, add.getLhs());
-  }
-  if (sub && matchPattern(sub.getRhs(), m_ConstantInt(&constant))) {
-    shift(constant, false);
-    return setResidue(stage, sub.getLhs());
-  }
   // Modulo two, minus is plus.
-  if (sub && stage.count == 2 &&
-      matchPattern(sub.getLhs(), m_ConstantInt(&constant))) {
-    shift(constant, true);
-    return setResidue(stage, sub.getRhs());
-  }
+  if (isMoved(Value(), 1, value) ||
+      (add && isMoved(add.getLhs(), 1, add.getRhs())) ||
+      (sub && isMoved(sub.getLhs(), -1, sub.getRhs())) ||
+      (sub && stage.count == 2 && isMoved(sub.getRhs(), 1, sub.getLhs())))
+    return;
   if (auto select = value.getDefiningOp<arith::SelectOp>()) {
     Stage either = stage, other = stage;
     setResidue(either, select.getTrueValue());
