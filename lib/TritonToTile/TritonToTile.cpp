@@ -79,9 +79,8 @@ LogicalResult OpConverter::convert(Operation *op) {
             o, {tile::TransOp::create(b, o.getType(), o.getValue(), order)});
       })
       .Case([&](SplitOp o) {
-        return replace(
-            o, tile::SplitOp::create(b, o->getResultTypes(), o.getValue())
-                   ->getResults());
+        auto made = tile::SplitOp::create(b, o->getResultTypes(), o.getValue());
+        return replace(o, made->getResults());
       })
       .Case([&](JoinOp o) {
         return replace(
