@@ -99,7 +99,7 @@ private:
 constexpr unsigned globalSpace = 1, sharedSpace = 3, bufferSpace = 8;
 
 Value constantI32(ImplicitLocOpBuilder &b, int32_t value);
-/// An offset in elements as one in bytes, which has 32 bits, too.
+/// Returns an offset in elements as one in bytes, which has 32 bits, too.
 Value byteOffset(ImplicitLocOpBuilder &b, Value offset, Type element);
 /// Address of the element at `offset` from a uniform base.
 Value laneAddress(ImplicitLocOpBuilder &b, Value base, Value offset,

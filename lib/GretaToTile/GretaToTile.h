@@ -111,7 +111,7 @@ protected:
     return constant(block(shape, b.getF32Type()), value);
   }
   Value constant(RankedTensorType type, mlir::TypedAttr value);
-  /// A block of f32 like another, of equal numbers.
+  /// Returns a block of f32 of equal numbers, with the shape of another.
   Value like(Value block, double value) {
     return constant(shapeOf(block), value);
   }

@@ -278,7 +278,7 @@ LogicalResult Distributor::distributeBlock(Block &block) {
 
 LogicalResult Distributor::distributeOp(Operation *op) {
   b.setLoc(op->getLoc());
-  // An access that meets an earlier one of other lanes (AccessOrder.h).
+  // The access meets an earlier one of other lanes (AccessOrder.h).
   if (waits.contains(op))
     BarrierOp::create(b, /*global=*/true);
   return TypeSwitch<Operation *, LogicalResult>(op)

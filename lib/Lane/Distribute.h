@@ -335,7 +335,7 @@ private:
   /// Returns the sum of the weights of the set bits; their XOR if weights share
   /// bits.
   Value fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits);
-  /// The same of a layout's bits, each of which has a weight.
+  /// Does so for a layout's bits, each of which has a weight.
   template <typename WeightT>
   Value fromBits(const Layout &layout, WeightT weightOf) {
     SmallVector<std::pair<ThreadBit, int32_t>> bits;

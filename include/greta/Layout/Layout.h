@@ -155,7 +155,7 @@ public:
   /// (lane & freeLaneBits) == 0 and (wave & freeWaveBits) == 0, for registers
   /// with (reg % tileRegisters & freeRegisterBits) == 0.
   uint32_t freeRegisterBits() const;
-  /// The first register with the elements of `reg`.
+  /// Returns the first register with the elements of `reg`.
   unsigned firstCopy(unsigned reg) const {
     return reg - (reg % tileRegisters() & freeRegisterBits());
   }

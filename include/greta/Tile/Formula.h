@@ -101,8 +101,9 @@ SelfT select(Value condition, Formula<SelfT, NumberT, IntegerT> x,
   return x.make(arith::SelectOp::create(*x.b, condition, x.value, y.value));
 }
 
-/// sin or cos of a sum of r and some quarters of a turn, by the cosine of r and
-/// what makes its sine. The lowest bits of `quadrant` count the quarters.
+/// Returns the sine or the cosine of a sum of r and some quarters of a turn, by
+/// the cosine of r and what makes its sine. The lowest bits of `quadrant` count
+/// the quarters.
 template <typename SelfT, typename SineT>
 SelfT byQuadrant(Value quadrant, int quarters, SelfT cos, SineT sine) {
   Arithmetic a{*cos.b};

@@ -23,15 +23,16 @@ DimFacts DimFacts::counted(int64_t group) const {
   return {within, constancy, divisibilityOf(within)};
 }
 
-/// Elements of one or of a sum of both that count in groups of `contiguity`.
+/// Returns what is known of elements of either, or of sums of both, that count
+/// in groups of `contiguity`.
 static DimFacts inGroups(const DimFacts &a, const DimFacts &b,
                          int64_t contiguity) {
   return {contiguity, std::gcd(a.constancy, b.constancy),
           std::min(a.divisibilityOf(contiguity), b.divisibilityOf(contiguity))};
 }
 
-/// The elements of `a` that count from a multiple of their number on, beside
-/// one multiple of that in `b`.
+/// Returns how many elements of `a` count from a multiple of their number on
+/// while `b` is one multiple of that number.
 static int64_t groupOf(const DimFacts &a, const DimFacts &b) {
   return std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1)));
 }
