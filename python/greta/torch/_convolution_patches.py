@@ -40,59 +40,38 @@ def patches_kernel(
     TAPS: tl.constexpr,
     CHANNELS: tl.constexpr,
     GROUP: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
-    """Rows are positions of the result, columns channels of tap program_id(2): patches [CHANNELS / GROUP, positions, TAPS, GROUP] of x [B, H, W, CHANNELS]."""
-    row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
-    tap = tl.program_id(2)
-    h, inH = source_of(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
-    w, inW = source_of(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
-    inside = inH & inW & (row < positions)
-    source = (((row // (out_h * out_w)).to(tl.int64) * x_h + h) * x_w + w) * CHANNELS
-    target = (row.to(tl.int64) * TAPS + tap) * GROUP
-    for start in range(0, CHANNELS, BLOCK_N):
-        c = start + tl.arange(0, BLOCK_N)
-        near = c < CHANNELS
-        values = tl.load(x + source[:, None] + c[None, :], mask=inside[:, None] & near[None, :], other=0.0)
-        at = c.to(tl.int64)
-        if GROUP < CHANNELS:
-            at = at // GROUP * positions * (TAPS * GROUP) + at % GROUP
-        tl.store(patches + target[:, None] + at[None, :], values, mask=(row < positions)[:, None] & near[None, :])
-
-
-@triton.jit(do_not_specialize=["positions", "out_h", "out_w", "x_h", "x_w", "padding_h", "padding_w", "dilation_h", "dilation_w"])
-def uneven_patches_kernel(
-    patches,
-    x,
-    positions,
-    out_h,
-    out_w,
-    x_h,
-    x_w,
-    stride_h,
-    stride_w,
-    padding_h,
-    padding_w,
-    dilation_h,
-    dilation_w,
-    KERNEL_W: tl.constexpr,
-    TAPS: tl.constexpr,
-    CHANNELS: tl.constexpr,
     COLUMNS: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """As patches_kernel, of any number of channels: patches [positions, COLUMNS] have zeros behind their taps * channels."""
+    """Rows are positions of the result, columns channels of tap program_id(2): patches [CHANNELS / GROUP, positions, TAPS, GROUP] of x [B, H, W, CHANNELS].
+
+    With GROUP 0 for any number of channels: patches [positions, COLUMNS] have zeros behind their taps * channels."""
     row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.program_id(2) * BLOCK_N + tl.arange(0, BLOCK_N)
-    tap = col // CHANNELS
-    h, inH = source_of((row // out_w % out_h)[:, None], (tap // KERNEL_W)[None, :], stride_h, padding_h, dilation_h, x_h, False)
-    w, inW = source_of((row % out_w)[:, None], (tap % KERNEL_W)[None, :], stride_w, padding_w, dilation_w, x_w, False)
-    isRow = (row < positions)[:, None]
-    image = (row // (out_h * out_w)).to(tl.int64) * x_h
-    values = tl.load(x + ((image[:, None] + h) * x_w + w) * CHANNELS + (col % CHANNELS)[None, :], mask=isRow & inH & inW & (tap < TAPS)[None, :], other=0.0)
-    tl.store(patches + row.to(tl.int64)[:, None] * COLUMNS + col[None, :], values, mask=isRow & (col < COLUMNS)[None, :])
+    if GROUP == 0:
+        col = tl.program_id(2) * BLOCK_N + tl.arange(0, BLOCK_N)
+        tap = col // CHANNELS
+        h, inH = source_of((row // out_w % out_h)[:, None], (tap // KERNEL_W)[None, :], stride_h, padding_h, dilation_h, x_h, False)
+        w, inW = source_of((row % out_w)[:, None], (tap % KERNEL_W)[None, :], stride_w, padding_w, dilation_w, x_w, False)
+        isRow = (row < positions)[:, None]
+        image = (row // (out_h * out_w)).to(tl.int64) * x_h
+        values = tl.load(x + ((image[:, None] + h) * x_w + w) * CHANNELS + (col % CHANNELS)[None, :], mask=isRow & inH & inW & (tap < TAPS)[None, :], other=0.0)
+        tl.store(patches + row.to(tl.int64)[:, None] * COLUMNS + col[None, :], values, mask=isRow & (col < COLUMNS)[None, :])
+    else:
+        tap = tl.program_id(2)
+        h, inH = source_of(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
+        w, inW = source_of(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
+        inside = inH & inW & (row < positions)
+        source = (((row // (out_h * out_w)).to(tl.int64) * x_h + h) * x_w + w) * CHANNELS
+        target = (row.to(tl.int64) * TAPS + tap) * GROUP
+        for start in range(0, CHANNELS, BLOCK_N):
+            c = start + tl.arange(0, BLOCK_N)
+            near = c < CHANNELS
+            values = tl.load(x + source[:, None] + c[None, :], mask=inside[:, None] & near[None, :], other=0.0)
+            at = c.to(tl.int64)
+            if GROUP < CHANNELS:
+                at = at // GROUP * positions * (TAPS * GROUP) + at % GROUP
+            tl.store(patches + target[:, None] + at[None, :], values, mask=(row < positions)[:, None] & near[None, :])
 
 
 def _patches(x: torch.Tensor, near: torch.Tensor, taps: Sequence[int], stride: list[int], padding: list[int], dilation: list[int], groups: int) -> torch.Tensor | None:
@@ -118,11 +97,9 @@ def _patches(x: torch.Tensor, near: torch.Tensor, taps: Sequence[int], stride: l
         blocks = triton.cdiv(positions, height)
         grid = min(blocks, MOST_PROGRAMS), triton.cdiv(blocks, MOST_PROGRAMS)
         given = (patches, x, positions, *near.shape[2:], *x.shape[2:], *stride, *padding, *dilation)
-        settings = dict(KERNEL_W=taps[1], TAPS=count, CHANNELS=inputs, BLOCK_M=height, BLOCK_N=width)
-        if inputs % 8:
-            uneven_patches_kernel[(*grid, triton.cdiv(columns, width))](*given, COLUMNS=columns, **settings)
-        else:
-            patches_kernel[(*grid, count)](*given, GROUP=inputs // groups, **settings)
+        group, across = (0, triton.cdiv(columns, width)) if inputs % 8 else (inputs // groups, count)
+        settings = dict(KERNEL_W=taps[1], TAPS=count, CHANNELS=inputs, GROUP=group, COLUMNS=columns, BLOCK_M=height, BLOCK_N=width)
+        patches_kernel[(*grid, across)](*given, **settings)
     return patches
 
 
@@ -158,8 +135,8 @@ def _copy_columns(out: torch.Tensor, given: torch.Tensor) -> None:
     """Rows of a matrix into those of a wider one, with zeros behind them, or of a narrower one: each row is a patch of one tap."""
     rows, columns = out.shape
     with torch.rdna.device(out.device):
-        uneven_patches_kernel[(triton.cdiv(rows, 64), 1, triton.cdiv(columns, 32))](
-            out, given, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, KERNEL_W=1, TAPS=1, CHANNELS=given.shape[1], COLUMNS=columns, BLOCK_M=64, BLOCK_N=32
+        patches_kernel[(triton.cdiv(rows, 64), 1, triton.cdiv(columns, 32))](
+            out, given, rows, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, KERNEL_W=1, TAPS=1, CHANNELS=given.shape[1], GROUP=0, COLUMNS=columns, BLOCK_M=64, BLOCK_N=32
         )
 
 
