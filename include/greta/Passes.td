@@ -270,6 +270,20 @@ def GretaTileInductionsPass : Pass<"greta-tile-inductions", "::greta::tile::Func
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
 }
 
+def GretaTileMoveInvariantsPass : Pass<"greta-tile-move-invariants", "::greta::tile::FuncOp"> {
+  let summary = "Compute in front of loops what is the same in each iteration";
+  let description = [{
+    MLIR's loop-invariant code motion, but for the places of elements (`greta_tile.iota`) that nothing takes along: a lane has them from its number, and drivers
+    would keep them in registers for the whole loop.
+
+    ```mlir
+    scf.for %k { %i = greta_tile.iota 0; %f = arith.sitofp %i; %j = greta_tile.iota 1; %n = arith.addi %j, %k; .. }
+    // becomes
+    %i = greta_tile.iota 0; %f = arith.sitofp %i; scf.for %k { %j = greta_tile.iota 1; %n = arith.addi %j, %k; .. }
+    ```
+  }];
+}
+
 def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::tile::FuncOp"> {
   let summary = "Accesses through blocks of pointers become strided ones";
   let description = [{
@@ -293,8 +307,9 @@ def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp">
   let summary = "Choose how loops over K move their operands";
   let description = [{
     A loop that multiplies loaded blocks into carried accumulators, and has no `greta_tile.pipeline`, gets the one that greta-configure's model finds fastest
-    for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. A loop of one dot has one stage where that has room for twice the waves, more would leave at most two on a SIMD, and those do not keep the unit busy by the model.
-    Targets whose row does not say so (`schedulesLoops`) keep what greta-tile-pipeline does without it. Dots of few rows that have no instruction, and whose operands are strided loads, get the one that takes operands from registers, where
+    for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. A loop of one dot has one stage where that has room for twice the waves, more would leave at most two on a SIMD, and those do not keep the unit busy by the model;
+    where loops have one stage (`TileFacts::stagesOfLoop`), it has two if these leave as many waves, two on a SIMD at most.
+    Where drivers load matrices whole, slices are iterations of a loop of their own, and the shortest. Dots of few rows that have no instruction, and whose operands are strided loads, get the one that takes operands from registers, where
     the target has it, and their loop no stages.
 
     ```mlir

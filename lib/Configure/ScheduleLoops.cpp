@@ -203,9 +203,13 @@ static bool movesBlocks(Operation *op, ArrayRef<int64_t> sums) {
 
 /// Whether a loop's sums alone take all registers of a lane, so that blocks on
 /// their way to shared memory push them out, and rows of its operands are whole
-/// lines of the cache, so that each wave may as well load its own.
+/// lines of the cache, so that each wave may as well load its own. A driver
+/// spills operands that lanes hold twice.
 static bool fillsRegisters(const Problem &problem, const Tile &tile,
                            const TargetRow &row) {
+  const MatrixInstruction &mi = *tile.instruction;
+  if (row.loadsElements(mi) && copiesInLanes(mi) > 1)
+    return false;
   constexpr int64_t line = 128;
   int64_t sums =
       problem.sums * tile.m * tile.n / (tile.waves * int64_t(row.waveSize));
@@ -267,9 +271,9 @@ struct Way {
 /// while the next is read, 16 bytes of a lane at a time: half a block, or less
 /// where that leaves too few registers to what else the loop has. A single
 /// stage, which is filled under the dots of its last slice, has four slices, or
-/// a whole block where these are too short. Loads go through registers. With
-/// `spared` the registers that the model spares are taken where nothing else
-/// fits.
+/// a whole block where these are too short. Slices that a driver loads whole
+/// are as short as they can be. Loads go through registers. With `spared` the
+/// registers that the model spares are taken where nothing else fits.
 static std::optional<Tile> fastest(Tile tile, ArrayRef<Way> ways,
                                    const Problem &problem, const Limits &limits,
                                    bool spared) {
@@ -279,7 +283,10 @@ static std::optional<Tile> fastest(Tile tile, ArrayRef<Way> ways,
                /*spareRegisters=*/row.vgprs.perWave / 4);
   TileModel model(problem, limits), modelOfRoomy(problem, roomy);
   const int64_t inLane = problem.bytes << mi.aLayout.reg.size();
+  const bool isLoadedWhole = mi.name == "coopmat" && !row.loadsElements(mi);
   auto preference = [&](const Tile &tile) {
+    if (isLoadedWhole)
+      return std::tuple(false, false, false, tile.slice, tile.direct);
     bool isRoomy = !modelOfRoomy.whyNot(tile);
     bool isWhole = tile.slice == tile.k;
     bool isNarrow = inLane * tile.slice / mi.k < 16;
@@ -315,12 +322,14 @@ static std::optional<Tile> fastest(Tile tile, ArrayRef<Way> ways,
 }
 
 /// Whether a tile's stages leave so few waves on a SIMD that they do not hide
-/// each other's waits, and one stage has room for twice as many.
-static bool isOfFew(const TileModel &model, const Tile &tile,
-                    const Tile &single) {
+/// each other's waits, and fewer stages have room for twice as many, or more
+/// stages for as many.
+static bool isBetterForFew(const TileModel &model, const Tile &tile,
+                           const Tile &other) {
   constexpr double few = 2;
-  return model.wavesPerSimd(tile) <= few &&
-         model.wavesPerSimd(single) >= 2 * model.wavesPerSimd(tile);
+  double waves = model.wavesPerSimd(tile);
+  return waves <= few && model.wavesPerSimd(other) >=
+                             (other.stages < tile.stages ? 2 : 1) * waves;
 }
 
 /// The schedule of a loop by the model, of so many stages, 0: of any number;
@@ -333,7 +342,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
   auto shapesOf = [](DotOp dot) {
     return std::pair(dot.getA().getType(), dot.getB().getType());
   };
-  if (!mi || body.isLoadedWhole() || llvm::any_of(body.dots, [&](DotOp dot) {
+  if (!mi || llvm::any_of(body.dots, [&](DotOp dot) {
         return dot.getMatrixAttr() != first.getMatrixAttr() ||
                shapesOf(dot) != shapesOf(first);
       }))
@@ -363,23 +372,27 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
     room = room * 15 / 16;
   int64_t bytes = 0;
   for (const LoadedOperand &operand : body.operands)
-    bytes += operand.type.getNumElements() * problem.bytes;
+    bytes +=
+        operand.type.getNumElements() * problem.bytes +
+        (body.isLoadedWhole() ? 16 * *llvm::max_element(operand.type.getShape())
+                              : 0);
   Limits limits(row, /*useMatrix=*/true);
   TileModel model(problem, limits);
   bool direct = batch == 1 && isLoadedDirectly(body) && model.directBytes();
   // Registers that the model spares are taken where nothing else fits, but for
   // sums of an iteration beside those that are carried.
   bool isScaled = problem.sums > int64_t(body.chains.size());
-  const int64_t usual = row.tiles.stages;
+  const int64_t usual = row.tiles.stagesOfLoop;
   SmallVector<Way> ways;
   if (stages)
     ways = {{stages, true}, {stages, false}};
   else
     ways = {{usual, true}, {usual, false}, {usual + 1, true}};
-  llvm::erase_if(ways, [&](Way way) {
+  auto isTooLarge = [&](Way way) {
     return way.stages * bytes > room ||
            (way.isDirect && (!direct || way.stages > row.tiles.stagesOfDirect));
-  });
+  };
+  llvm::erase_if(ways, isTooLarge);
   std::optional<Tile> best = fastest(tile, ways, problem, limits, !isScaled);
   if (!best)
     return {};
@@ -389,10 +402,12 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
     return body.before.empty() && body.after.empty() &&
            model.leavesNothing(*best, modelError);
   };
-  if (!stages && !best->direct && body.dots.size() == 1 && !isBusy())
-    if (auto single = fastest(tile, Way{1, false}, problem, limits, false))
-      if (isOfFew(model, *best, *single))
-        best = single;
+  Way other{usual == 1 ? 2 : 1, false};
+  if (!stages && !best->direct && body.dots.size() == 1 && !isTooLarge(other) &&
+      (usual == 1 || !isBusy()))
+    if (auto found = fastest(tile, other, problem, limits, false))
+      if (isBetterForFew(model, *best, *found))
+        best = found;
   return pipelineOf(loop.getContext(), problem, *best, limits);
 }
 
@@ -420,8 +435,6 @@ struct SchedulePass : greta::impl::GretaTileSchedulePassBase<SchedulePass> {
         chosen.push_back({loop, withoutStages(body.dots.front())});
         return;
       }
-      if (!row->tiles.schedulesLoops)
-        return;
       // An inner loop with dots writes shared memory inside this one.
       bool hasInner = loop.getBody()
                           ->walk([](scf::ForOp inner) {

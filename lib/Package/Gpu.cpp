@@ -51,7 +51,7 @@ static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
 /// Adds the passes that prepare any block program for the target, and simplify
 /// it.
 static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
-                               bool matrix, bool launches) {
+                               bool matrix) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
   // A loop of one iteration says how a driver's matrices are loaded whole. The
@@ -67,17 +67,12 @@ static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
   kernel.addPass(createGretaTileSetTargetPass({row.name.str(), matrix}));
   kernel.addPass(canonicalize());
   kernel.addPass(createCSEPass());
-  // Our own emitters place what a loop shares; the rest that moves out of
-  // attention's loops costs RDNA3 a spill through Vulkan.
-  bool moves = launches || row.isHip();
-  if (moves)
-    kernel.addPass(createLoopInvariantCodeMotionPass());
+  kernel.addPass(createGretaTileMoveInvariantsPass());
   kernel.addPass(createGretaTileInductionsPass());
   kernel.addPass(canonicalize());
   kernel.addPass(createGretaTileRaiseAccessesPass({row.name.str()}));
   kernel.addPass(createCSEPass());
-  if (moves)
-    kernel.addPass(createLoopInvariantCodeMotionPass());
+  kernel.addPass(createGretaTileMoveInvariantsPass());
 }
 
 void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
@@ -85,7 +80,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
                              const CompileOptions &options) {
   if (!launches)
     buildFusedPipeline(passes, row, matrix, options);
-  buildBlockPipeline(passes, row, matrix, launches);
+  buildBlockPipeline(passes, row, matrix);
   std::string target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(
       createGretaTileSchedulePass({target, matrix}));

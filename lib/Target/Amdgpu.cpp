@@ -310,7 +310,7 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned ldsBanks, unsigned xcds,
 TileFacts tilesOfCdna(double ldsBytes, double cacheBytes,
                       double iterationDirect) {
   TileFacts tiles;
-  tiles.schedulesLoops = true;
+  tiles.fillsLate = true;
   // Registers that LLVM needs beside the estimate; if they are too few, the
   // chooser is told (lib/Package/Hip.cpp).
   tiles.spareVgprs = 4;
@@ -407,7 +407,7 @@ MatrixInstruction greta::detail::wmmaOfRdna4(StringRef name, StringRef in,
 
 TileFacts greta::detail::tilesOfRdna(unsigned copies) {
   TileFacts tiles;
-  tiles.schedulesLoops = true;
+  tiles.fillsLate = true;
   // If lanes hold operands twice, LLVM needs more of them on their way.
   tiles.spareVgprs = 16 * copies;
   tiles.transposed = 1 + copies;

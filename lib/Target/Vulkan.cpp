@@ -199,7 +199,7 @@ struct Unit {
 /// has the figures behind this and the functions below.
 TileFacts tilesOfDriver() {
   TileFacts tiles;
-  tiles.stages = 1;
+  tiles.stages = tiles.stagesOfLoop = 1;
   tiles.deepest = 128;
   tiles.spareVgprs = 48; // drivers do not say what they spill
   tiles.transposed = 1;
@@ -252,6 +252,7 @@ TileFacts tilesOfRadv() {
   TileFacts tiles = tilesOfDriver();
   const TileFacts ofRdna = greta::detail::tilesOfRdna(/*copies=*/2);
   tiles.matricesByElement = true;
+  tiles.stagesOfLoop = 2;
   LoopRates &loop = tiles.loop = ofRdna.loop;
   loop.ldsBytes = 80;
   loop.cacheBytes = 54;

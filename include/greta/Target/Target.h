@@ -236,10 +236,16 @@ struct TileFacts {
   /// Lanes load the elements of cooperative matrices, as those of AMD's
   /// instructions; else drivers load whole matrices.
   bool matricesByElement = false;
-  /// The model chooses the schedules of block programs' loops, too.
-  bool schedulesLoops = false;
-  /// The most stages that such a loop has with direct loads.
+  /// A block program's loop with dots has so many stages, as far as they fit,
+  /// unless another number leaves more waves or hides more of few. Where it is
+  /// one, a launch's number is not followed.
+  int64_t stagesOfLoop = 2;
+  /// The most stages of a block program's loop with direct loads.
   int64_t stagesOfDirect = 2;
+  /// A GEMM's only stage is filled under the products of the last slice. It
+  /// pays where the compiler keeps that order and what is read in front of it
+  /// stays in registers.
+  bool fillsLate = false;
   LoopRates loop;
   StreamRates stream;
   SkinnyRates skinny;

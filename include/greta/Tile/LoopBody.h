@@ -20,10 +20,10 @@ namespace greta {
 enum class Except { Nothing, Locals, Stores };
 bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 
-/// The stages that the loop asks for, three at most; 0: it does not ask. On
-/// targets whose schedules a model chooses, the kernel may ask for all of its
-/// loops (stagesName), as Triton's launches do. Vulkan's drivers were always
-/// slower with a launch's number, so they ignore it.
+/// The stages that the loop asks for, three at most; 0: it does not ask. The
+/// kernel may ask for all of its loops (stagesName), as Triton's launches do,
+/// where loops have more than one stage (TileFacts::stagesOfLoop): drivers that
+/// load matrices whole were always slower with a launch's number.
 int64_t askedStages(mlir::scf::ForOp loop, const TargetRow &row);
 
 /// An operand of dots that follows from the body's loads and the iteration's

@@ -38,7 +38,7 @@ bool greta::writesMemory(scf::ForOp loop, Except except) {
 
 int64_t greta::askedStages(scf::ForOp loop, const TargetRow &row) {
   auto asked = loop->getAttrOfType<IntegerAttr>(stagesName);
-  if (!asked && row.tiles.schedulesLoops)
+  if (!asked && row.tiles.stagesOfLoop > 1)
     asked =
         loop->getParentOfType<FuncOp>()->getAttrOfType<IntegerAttr>(stagesName);
   return asked ? std::clamp<int64_t>(asked.getInt(), 0, 3) : 0;

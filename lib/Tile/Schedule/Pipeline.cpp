@@ -82,7 +82,7 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   if (!body.isGemm)
     room = room * 15 / 16 - bytesOfConversions(body);
   room -= fixed;
-  int64_t wanted = asked ? asked : isLoadedWhole ? 1 : 2;
+  int64_t wanted = asked ? asked : row.tiles.stagesOfLoop;
   int64_t stages =
       std::max<int64_t>(1, bytes ? std::min(wanted, room / bytes) : wanted);
   if (stages * bytes > room)

@@ -14,7 +14,7 @@
 //   one   a barrier on both sides of the store; the load of the next block
 //         runs under this iteration's computation. A GEMM of one dot stores the
 //         next block under the products of the last slice, once all of this one
-//         is in registers, but where drivers order instructions
+//         is in registers, where the target's row says so
 //   two   the next block is stored while this one is multiplied, so that one
 //         barrier is enough; it stands before the products of the block's last
 //         slice, and, where the body is a GEMM's, each slice's operands are
@@ -332,7 +332,7 @@ static bool isWide(Operation *load, const Facts &facts) {
 
 bool LoopPipeliner::emitsRounds(const Facts &facts) {
   auto step = getConstantIntValue(loop.getStep());
-  if (!row.tiles.schedulesLoops || row.tiles.slotsPerIssue || !body.isGemm ||
+  if (body.isLoadedWhole() || row.tiles.slotsPerIssue || !body.isGemm ||
       clamp == Clamp::Any || !step ||
       getConstantIntValue(loop.getLowerBound()) != 0 ||
       length().value_or(INT64_MAX) <= attr.getStages() * *step)

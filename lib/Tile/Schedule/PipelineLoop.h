@@ -70,10 +70,10 @@ private:
   /// A GEMM whose next block is stored between its slices.
   bool isStagedGemm() const { return body.isGemm && attr.getStages() > 1; }
   /// Whether a GEMM's only stage is filled under the dots of its last slice,
-  /// once all of it is in registers. Drivers order instructions themselves.
+  /// once all of it is in registers.
   bool isFilledLate() const {
     return body.isGemm && attr.getStages() == 1 && body.dots.size() == 1 &&
-           body.sums.empty() && row.tiles.schedulesLoops;
+           body.sums.empty() && row.tiles.fillsLate && !body.isLoadedWhole();
   }
   /// K tiles that are loaded or stored ahead of the one that is multiplied.
   int64_t tilesAhead() const { return attr.getStages() + isFilledLate(); }

@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts,greta-tile-pipeline,canonicalize,cse))' | FileCheck %s
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts,greta-tile-pipeline{target=gfx942},canonicalize,cse))' | FileCheck %s
 
 #mfma = #greta_tile.matrix<"mfma.f32.16x16x16f16",
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,

@@ -1,0 +1,28 @@
+// What is the same in each iteration stands in front of the loop, with the places of elements that it takes; places that only the iteration takes stay in the loop, so
+// that drivers keep no registers for them.
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-move-invariants))' | FileCheck %s
+
+// CHECK-LABEL: @places
+// CHECK: %[[ROWS:.*]] = greta_tile.iota 0
+// CHECK: %[[NUMBERS:.*]] = arith.sitofp %[[ROWS]]
+// CHECK: scf.for %[[I:[a-z0-9]+]] =
+// CHECK-NEXT: %[[COLUMNS:.*]] = greta_tile.iota 1
+// CHECK-NEXT: %[[AT:.*]] = greta_tile.splat %[[I]]
+// CHECK-NEXT: arith.cmpi slt, %[[COLUMNS]], %[[AT]]
+greta_tile.func @places(%o: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant dense<0.0> : tensor<16x16xf32>
+  %r = scf.for %i = %z to %n step %one iter_args(%acc = %none) -> (tensor<16x16xf32>) : i32 {
+    %rows = greta_tile.iota 0 : tensor<16x16xi32>
+    %numbers = arith.sitofp %rows : tensor<16x16xi32> to tensor<16x16xf32>
+    %columns = greta_tile.iota 1 : tensor<16x16xi32>
+    %at = greta_tile.splat %i : tensor<16x16xi32>
+    %below = arith.cmpi slt, %columns, %at : tensor<16x16xi32>
+    %some = arith.select %below, %numbers, %none : tensor<16x16xi1>, tensor<16x16xf32>
+    %sum = arith.addf %acc, %some : tensor<16x16xf32>
+    scf.yield %sum : tensor<16x16xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
