@@ -237,8 +237,8 @@ struct TileFacts {
   /// instructions; else drivers load whole matrices.
   bool matricesByElement = false;
   /// A block program's loop with dots has so many stages, as far as they fit,
-  /// unless another number leaves more waves or hides more of few. Where it is
-  /// one, a launch's number is not followed.
+  /// unless another number leaves more waves or hides more of few. A launch's
+  /// number is followed if this is more than one.
   int64_t stagesOfLoop = 2;
   /// The most stages of a block program's loop with direct loads.
   int64_t stagesOfDirect = 2;

@@ -1,5 +1,5 @@
-// What is the same in each iteration stands in front of the loop, with the places of elements that it takes; places that only the iteration takes stay in the loop, so
-// that drivers keep no registers for them.
+// A value that is the same in each iteration stands in front of the loop, with the places of elements that it takes; places that only the iteration takes stay in the
+// loop, so that drivers keep no registers for them. Loads stay.
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-move-invariants))' | FileCheck %s
 
 // CHECK-LABEL: @places
@@ -24,5 +24,20 @@ greta_tile.func @places(%o: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4
     scf.yield %sum : tensor<16x16xf32>
   }
   greta_tile.store %r, %o[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// CHECK-LABEL: @effects
+// CHECK: scf.for
+// CHECK: greta_tile.load
+// CHECK: greta_tile.store
+greta_tile.func @effects(%x: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %i = %z to %n step %one : i32 {
+    %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<16x16xf32>
+    %b = arith.addf %a, %a : tensor<16x16xf32>
+    greta_tile.store %b, %x[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  }
   greta_tile.return
 }
