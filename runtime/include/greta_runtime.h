@@ -551,6 +551,12 @@ GRETA_API greta_status greta_comm_unique_id(greta_comm_id *id);
 GRETA_API greta_status greta_comm_create(greta_device *device,
                                          const greta_comm_options *options,
                                          greta_comm **comm);
+/* Says in place of greta_comm_create that this rank does not come, and why: the
+ * others' greta_comm_create is GRETA_ERROR_PEER_LOST, and its message has the
+ * reason. Waits until rank 0 has heard it, and as rank 0 until all others have,
+ * at most timeout_milliseconds. For ranks that meet at an address. */
+GRETA_API greta_status greta_comm_decline(const greta_comm_options *options,
+                                          const char *reason);
 /* Collectives that were queued still end. In a process that was forked from
  * the rank's, where all other calls are GRETA_ERROR_PEER_LOST, it does nothing
  * to the rank's communicator. */

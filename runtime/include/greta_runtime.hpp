@@ -221,6 +221,11 @@ public:
     check(greta_comm_unique_id(&id));
     return id;
   }
+  // For a rank that does not come; `options` needs no size of its own.
+  static void decline(greta_comm_options options, const std::string &reason) {
+    options.struct_size = sizeof(options);
+    check(greta_comm_decline(&options, reason.c_str()));
+  }
   greta_comm *get() const { return handle_.get(); }
   void allReduce(Stream &stream, const Buffer &to, const Buffer &from,
                  size_t count, const char *dtype,

@@ -1,6 +1,7 @@
 // ApiComm.cpp: the C API over communicators. In: handles, offsets and counts of
 // a rank. Out: a checked collective, queued behind the stream's work.
 #include "Api.h"
+#include "comm/Rendezvous.h"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -208,6 +209,33 @@ greta_status reduction(const char *Call, Kind What, greta_comm *C,
                     GivesAll, false);
 }
 
+Comm::Options optionsOf(const greta_comm_options &Taken) {
+  Comm::Options O;
+  if (Taken.path ? Taken.id || Taken.address : !Taken.id && !Taken.address)
+    fail(GRETA_ERROR_INVALID_ARGUMENT,
+         "ranks find each other by an id or by a path, and on several hosts "
+         "by an address");
+  if (Taken.address && !*Taken.address)
+    fail(GRETA_ERROR_INVALID_ARGUMENT,
+         "'' is no address: it is host:port of rank 0");
+  if (Taken.id)
+    memcpy(O.At.Name.data(), Taken.id->bytes, O.At.Name.size());
+  if (Taken.path)
+    O.At.Path = Taken.path;
+  if (Taken.address)
+    O.At.Address = Taken.address;
+  O.Rank = Taken.rank;
+  O.Size = Taken.size;
+  if (Taken.timeout_milliseconds)
+    O.TimeoutMs = std::min<uint64_t>(Taken.timeout_milliseconds, INT32_MAX);
+  O.StagingBytes = Taken.staging_bytes;
+  if (Taken.ways &
+      ~uint32_t(GRETA_COMM_NCCL | GRETA_COMM_HOST | GRETA_COMM_KERNEL))
+    fail(GRETA_ERROR_UNSUPPORTED, "unknown ways for collectives");
+  O.Ways = Taken.ways ? Taken.ways : ~uint32_t(0);
+  return O;
+}
+
 } // namespace
 
 extern "C" {
@@ -225,34 +253,27 @@ greta_status greta_comm_create(greta_device *D,
   return guarded([&] {
     need(Out, "comm") = nullptr;
     greta_comm_options Taken = taken(Options, "options");
-    Comm::Options O;
-    if (Taken.path ? Taken.id || Taken.address : !Taken.id && !Taken.address)
-      fail(GRETA_ERROR_INVALID_ARGUMENT,
-           "ranks find each other by an id or by a path, and on several hosts "
-           "by an address");
-    if (Taken.address && !*Taken.address)
-      fail(GRETA_ERROR_INVALID_ARGUMENT,
-           "'' is no address: it is host:port of rank 0");
-    if (Taken.id)
-      memcpy(O.At.Name.data(), Taken.id->bytes, O.At.Name.size());
-    if (Taken.path)
-      O.At.Path = Taken.path;
-    if (Taken.address)
-      O.At.Address = Taken.address;
-    O.Rank = Taken.rank;
-    O.Size = Taken.size;
-    O.TimeoutMs = std::min<uint64_t>(Taken.timeout_milliseconds, INT32_MAX);
-    O.StagingBytes = Taken.staging_bytes;
-    if (Taken.ways &
-        ~uint32_t(GRETA_COMM_NCCL | GRETA_COMM_HOST | GRETA_COMM_KERNEL))
-      fail(GRETA_ERROR_UNSUPPORTED, "unknown ways for collectives");
-    O.Ways = Taken.ways ? Taken.ways : ~uint32_t(0);
+    Comm::Options O = optionsOf(Taken);
     auto End = [Process = getpid()](Comm *C) {
       if (Process == getpid())
         delete C; // a forked process lacks its threads
     };
     *Out = new greta_comm{
         std::shared_ptr<Comm>(new Comm(need(D, "device").Impl, O), End)};
+  });
+}
+
+greta_status greta_comm_decline(const greta_comm_options *Options,
+                                const char *Reason) {
+  return guarded([&] {
+    greta_comm_options Taken = taken(Options, "options");
+    Comm::Options O = optionsOf(Taken);
+    if (O.At.Address.empty())
+      fail(GRETA_ERROR_UNSUPPORTED,
+           "a rank declines where ranks meet at an address");
+    Group::checkRank(O.Rank, O.Size);
+    decline(O.At.Address, O.At.Name, O.Rank, O.Size,
+            std::chrono::milliseconds(O.TimeoutMs), &need(Reason, "reason"));
   });
 }
 

@@ -179,6 +179,27 @@ def test_the_others_of_three_say_which_was_killed(tmp_path):
     processes[2].communicate()
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_one_fails_before_they_meet(simulated, failing, tmp_path):
+    """The others wait for nobody who does not come, and say why."""
+    more = (*GENERATE, "--split=layers", f"--meet={address()}", "--ranks=3")
+    right = words(simulated, device="--device=sim:gfx942")
+    processes = [start(*(("generate", simulated, tmp_path / "none.gguf") if rank == failing else right), *more, f"--rank={rank}") for rank in range(3)]
+    begin, own = time.monotonic(), f"{tmp_path}/none.gguf: cannot open: No such file or directory\n"
+    for rank, process in enumerate(processes):
+        assert ended(process, LIMIT) == (1, "", "greta-llm: error: " + ("" if rank == failing else f"rank {failing}: ") + own)
+    assert time.monotonic() - begin < 10
+
+
+def test_the_first_is_killed_while_all_wait(simulated):
+    at = address()
+    command = (*words(simulated, device="--device=sim:gfx942"), *GENERATE, "--split=layers", f"--meet={at}", "--ranks=3")
+    first, second = [start(*command, f"--rank={rank}") for rank in (0, 1)]
+    time.sleep(0.5)
+    first.kill()
+    assert first.communicate() and ended(second, LIMIT) == (1, "", f"greta-llm: error: rank 1 of 3 has waited for rank 0 at {at}: it has ended before all ranks had come\n")
+
+
 @contextlib.contextmanager
 def waiting(package, at, port=0, **device):
     """Rank 0 of a server, and the words for rank 1, which it waits for."""

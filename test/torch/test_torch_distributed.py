@@ -551,6 +551,18 @@ assert seen == [1]""",
         assert "destroyed" in str(error), error""",
             id="no backend is named",
         ),
+        pytest.param(
+            """store = dist.HashStore()
+pair = [_torch.make_collectives(store, rank, 2, 60.0) for rank in (0, 1)]
+for one, use in zip(pair, (lambda one: one.eager_connect_single_device(torch.device("rdna", 99)), lambda one: one.allreduce([tensor]))):
+    try:
+        use(one)
+        raise AssertionError("rank 0 has no such device")
+    except RuntimeError as error:
+        seen.append(str(error))
+assert "99" in seen[0] and "greta: rank 0 has no device: " in seen[1] and "99" in seen[1], seen""",
+            id="a rank that has no device",
+        ),
     ],
 )
 def test_its_end(rdna, alone, program):

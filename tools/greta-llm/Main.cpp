@@ -2,6 +2,7 @@
 // status 1.
 #include "CommandLine.h"
 #include "Options.h"
+#include "engine/Team.h"
 #include "model/Formats.h"
 #include "model/Mapping.h"
 
@@ -131,6 +132,9 @@ void readRanks(Options &options) {
   if (options.rank < 0 || options.rank >= options.ranks)
     fail("--rank=" + std::to_string(options.rank) + " is none of " +
          std::to_string(options.ranks));
+  options.meeting =
+      std::make_shared<Meeting>(options.meet, static_cast<size_t>(options.rank),
+                                static_cast<size_t>(options.ranks));
 }
 
 // The options of every verb that runs a model.
@@ -437,6 +441,7 @@ int main(int argc, char **argv) {
 
   if (auto status = app.parseArguments(argc, argv))
     return *status;
+  std::string why;
   try {
     if (!chosen)
       fail("no command given; the commands are compile, run, generate, embed, "
@@ -444,15 +449,20 @@ int main(int argc, char **argv) {
     nameFiles(options);
     readRanks(options);
     int status = chosen(options);
+    if (options.meeting)
+      options.meeting->end();
     // Verbs that write while they work have flushed what failed.
     if (status == 0 && (fflush(stdout) != 0 || ferror(stdout)))
       throw std::system_error(errno ? errno : EIO, std::generic_category(),
                               "writing standard output");
     return status;
   } catch (const std::bad_alloc &) {
-    fprintf(stderr, "greta-llm: error: out of host memory\n");
+    why = "out of host memory";
   } catch (const std::exception &problem) {
-    fprintf(stderr, "greta-llm: error: %s\n", problem.what());
+    why = problem.what();
   }
+  fprintf(stderr, "greta-llm: error: %s\n", why.c_str());
+  if (options.meeting)
+    options.meeting->fail(why);
   return 1;
 }

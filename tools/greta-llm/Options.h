@@ -5,11 +5,14 @@
 
 #include "engine/Sampling.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace greta::llm {
+
+class Meeting;
 
 struct Options {
   std::string model, synthetic, package, device, output, targets, type, prompt,
@@ -20,6 +23,7 @@ struct Options {
   std::vector<std::string> devices; // that compute the model together
   std::string split = "tensor";     // how they divide it
   std::string meet;                 // where processes that compute it meet
+  std::shared_ptr<Meeting> meeting; // there; none without
   int64_t ranks = 0, rank = 0;      // how many they are, and which this is
   int64_t shards = 1;               // the same, for compile
   std::optional<int64_t> partRows;  // of sums over devices, see --help

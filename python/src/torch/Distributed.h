@@ -192,7 +192,7 @@ private:
   void addExchange(Work &work, const at::Tensor &to, const at::Tensor &from,
                    int peer);
   void connect(c10::DeviceIndex index);
-  bool areOnOneHost();
+  bool areOnOneHost(c10::DeviceIndex index);
   /// Takes the lock. It fails in a forked process, as another thread of the
   /// first process may have had it.
   std::unique_lock<std::mutex> locked();

@@ -86,6 +86,10 @@ std::string ownAddress() {
   return "[" + std::string(host) + "]:" + service;
 }
 
+/// Begins what a rank says in place of its host's name, when it has no device.
+/// No name begins so.
+constexpr char noDevice = '!';
+
 /// Returns a prefix of keys, as a store may outlive its groups: it counts the
 /// groups that this rank has made in it, which all ranks count alike.
 std::string prefixOf(c10d::Store &store, int rank) {
@@ -158,14 +162,30 @@ void Collectives::shutdown() {
     lastWatch->close();
 }
 
-bool Collectives::areOnOneHost() {
+/// A rank without its device says so, and all fail with the reason.
+bool Collectives::areOnOneHost(c10::DeviceIndex index) {
   auto key = [&](int rank) { return prefix + "host/" + std::to_string(rank); };
-  std::string own = hostName();
-  store->set(key(rank_), std::vector<uint8_t>(own.begin(), own.end()));
+  auto say = [&](const std::string &text) {
+    store->set(key(rank_), std::vector<uint8_t>(text.begin(), text.end()));
+  };
+  try {
+    (void)device(index);
+  } catch (const c10::Error &error) {
+    say(noDevice + std::string(error.what_without_backtrace()));
+    throw;
+  } catch (const std::exception &error) {
+    say(noDevice + std::string(error.what()));
+    throw;
+  }
+  const std::string own = hostName();
+  say(own);
   bool areAll = true;
   for (int rank = 0; rank < size_; ++rank) {
-    std::vector<uint8_t> other = store->get(key(rank));
-    areAll &= std::string(other.begin(), other.end()) == own;
+    std::vector<uint8_t> bytes = store->get(key(rank));
+    std::string other(bytes.begin(), bytes.end());
+    TORCH_CHECK_WITH(DistBackendError, other[0] != noDevice, "greta: rank ",
+                     rank, " has no device: ", other.substr(1));
+    areAll &= other == own;
   }
   return areAll;
 }
@@ -180,7 +200,7 @@ void Collectives::connect(c10::DeviceIndex index) {
   TORCH_CHECK_WITH(DistBackendError, !isShut,
                    "greta: this group of ranks was destroyed");
   std::string address;
-  if (!areOnOneHost()) {
+  if (!areOnOneHost(index)) {
     const std::string key = prefix + "address";
     if (rank_ == 0) {
       try {

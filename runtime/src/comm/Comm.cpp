@@ -31,8 +31,7 @@ const char *name(Kind What) {
 
 Comm::Comm(std::shared_ptr<Device> D, const Options &O)
     : On(std::move(D)), Rank(O.Rank), Size(O.Size),
-      G(std::make_unique<Group>(O.At, O.Rank, O.Size,
-                                O.TimeoutMs ? O.TimeoutMs : 120000,
+      G(std::make_unique<Group>(O.At, O.Rank, O.Size, O.TimeoutMs,
                                 O.StagingBytes)) {
   try {
     choose(O.Ways);

@@ -126,7 +126,7 @@ public:
   struct Options {
     Group::Place At;
     uint32_t Rank = 0, Size = 1;
-    uint64_t TimeoutMs = 0;
+    uint64_t TimeoutMs = 120000;
     size_t StagingBytes = 0;
     uint32_t Ways = 0;
   };

@@ -162,6 +162,12 @@ Group::Id Group::newId() {
   return Made;
 }
 
+void Group::checkRank(uint32_t Rank, uint32_t Size) {
+  if (!Size || Size > maxRanks || Rank >= Size)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " of ", Size,
+         ": there are 1 to ", maxRanks, " ranks, from 0 on");
+}
+
 // Takes words and bytes from ranks of other hosts, which may send anything.
 struct Group::Ears : Wire::Owner {
   explicit Ears(Group &G) : G(G) {}
@@ -200,9 +206,7 @@ Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
     : Rank(Rank), Size(Size), Timeout(TimeoutMs),
       Name(hex(At.Name.data(), At.Name.size())) {
   const std::string &Path = At.Path;
-  if (!Size || Size > maxRanks || Rank >= Size)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " of ", Size,
-         ": there are 1 to ", maxRanks, " ranks, from 0 on");
+  checkRank(Rank, Size);
   if (StagingBytes > mostSlotBytes)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "staging of ", StagingBytes,
          " bytes; the most is ", mostSlotBytes);

@@ -81,6 +81,8 @@ public:
   };
 
   static Id newId();
+  // Throws where the rank is none of so many.
+  static void checkRank(uint32_t Rank, uint32_t Size);
 
   // Joins. The ranks find each other by the id, or by a file at `Path` that
   // rank 0 writes, or, on several hosts, by the address at which rank 0

@@ -11,6 +11,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <optional>
 #include <poll.h>
 #include <sys/socket.h>
 #include <thread>
@@ -21,20 +22,26 @@ namespace greta::rt::comm {
 namespace {
 
 constexpr uint64_t helloMagic =
-    0x32746e65'72657467; // changes with the messages
+    0x33746e65'72657467; // changes with the messages
 constexpr size_t mostWordBytes = size_t(64) << 10;
 constexpr size_t mostStrangers = 256;
 // Rank 0 welcomes a rank at once, though it may wait long for the others.
 constexpr std::chrono::milliseconds welcomeTime(2000);
+// A rank that rank 0 has welcomed waits so long for another one, as rank 0 has
+// ended, unless it has closed the connection of a stranger too many.
+constexpr std::chrono::milliseconds secondWelcome(2000);
+// Rank 0 waits so long for ranks that do not know yet that one does not come.
+constexpr std::chrono::milliseconds tellTime(10000);
 using Clock = Group::Clock;
 
 struct Hello { // a rank's word follows
   uint64_t Magic;
   Group::Id Name;
-  uint32_t Rank, Size, WordBytes, Unused;
+  uint32_t Rank, Size, WordBytes;
+  uint32_t Declines; // 1: the word is the reason why the rank does not come
 };
-struct Answer { // rank 0's refusal, or the words of all, follow
-  enum : uint32_t { Words, Refused, Welcome };
+struct Answer { // the words of all, or why there is no meeting, follow
+  enum : uint32_t { Words, Refused, Welcome, Declined };
   uint64_t Magic, Staging;
   uint32_t What, TextBytes;
 };
@@ -153,6 +160,14 @@ std::string sendAll(const Descriptor &S, std::string Text, const Deadline &D) {
   return move(S, Text.data(), Text.size(), true, D);
 }
 
+// A reason, as one line. A program or the network brought it.
+std::string lineOf(const std::string &Reason) {
+  std::string Line = Reason.substr(0, Group::wordBytes);
+  std::replace_if(
+      Line.begin(), Line.end(), [](char C) { return C < ' ' || C > '~'; }, '?');
+  return Line;
+}
+
 template <typename T> std::string bytesOf(const T &Value) {
   return std::string(reinterpret_cast<const char *>(&Value), sizeof(Value));
 }
@@ -182,20 +197,10 @@ public:
 
   Met run(const std::string &Word, uint64_t Staging) {
     Words[0] = Word;
-    for (uint32_t Came = 1; Came < Size;) {
-      std::vector<pollfd> Polled = {{Listening.get(), POLLIN, 0}};
-      for (const Stranger &S : Strangers)
-        Polled.push_back({S.At.get(), POLLIN, 0});
-      int Found = poll(Polled.data(), Polled.size(), D.left());
-      if (D.isOver())
-        failFor(Came);
-      if (Found <= 0)
-        continue;
-      for (size_t I = Strangers.size(); I-- > 0;)
-        if (Polled[I + 1].revents && !hear(Strangers[I], Came))
-          Strangers.erase(Strangers.begin() + static_cast<ptrdiff_t>(I));
-      if (Polled[0].revents)
-        accept();
+    while (Came < Size) {
+      takeTurn();
+      if (!WhyNone.empty())
+        tellWhyNone();
       // The others have no use for the word of a rank that has given up.
       for (Descriptor &S : Sockets)
         if (S && hasEnded(S)) {
@@ -215,6 +220,23 @@ public:
     return {std::move(Words), std::move(Sockets), Staging};
   }
 
+  // Tells each that comes why there is no meeting; who has ended meanwhile
+  // needs no reason.
+  void decline(const std::string &Reason) {
+    std::vector<bool> Knows(Size);
+    for (uint32_t Left = Size - 1;;) {
+      for (uint32_t R = 1; R < Size; ++R)
+        if (Sockets[R] && !Knows[R]) {
+          (void)sayWhyNone(Sockets[R], Answer::Declined, Reason);
+          Knows[R] = true;
+          --Left;
+        }
+      if (!Left)
+        return;
+      takeTurn();
+    }
+  }
+
 private:
   struct Stranger {
     Descriptor At;
@@ -222,7 +244,34 @@ private:
     bool IsWelcome = false;
   };
 
-  [[noreturn]] void failFor(uint32_t Came) {
+  // Hears who has something to say, and takes who comes.
+  void takeTurn() {
+    std::vector<pollfd> Polled = {{Listening.get(), POLLIN, 0}};
+    for (const Stranger &S : Strangers)
+      Polled.push_back({S.At.get(), POLLIN, 0});
+    int Found = poll(Polled.data(), Polled.size(), D.left());
+    if (D.isOver())
+      failForTime();
+    if (Found <= 0)
+      return;
+    for (size_t I = Strangers.size(); I-- > 0;)
+      if (Polled[I + 1].revents && !hear(Strangers[I]))
+        Strangers.erase(Strangers.begin() + static_cast<ptrdiff_t>(I));
+    if (Polled[0].revents)
+      accept();
+  }
+
+  [[noreturn]] void tellWhyNone() {
+    D = Deadline(std::min(tellTime, std::chrono::milliseconds(D.left())));
+    std::string Why = WhyNone;
+    try {
+      decline(Why);
+    } catch (const Error &) { // one has not come
+    }
+    fail(GRETA_ERROR_PEER_LOST, Why);
+  }
+
+  [[noreturn]] void failForTime() {
     uint32_t R = 1;
     while (Sockets[R])
       ++R;
@@ -250,12 +299,18 @@ private:
     return N == 0 || (N < 0 && errno != EAGAIN && errno != EINTR);
   }
 
-  static std::string say(const Stranger &S, const std::string &Text) {
-    return sendAll(S.At, Text, Deadline(std::chrono::milliseconds(1000)));
+  static std::string say(const Descriptor &S, const std::string &Text) {
+    return sendAll(S, Text, Deadline(std::chrono::milliseconds(1000)));
+  }
+
+  static std::string sayWhyNone(const Descriptor &S, uint32_t What,
+                                const std::string &Why) {
+    Answer A{helloMagic, 0, What, static_cast<uint32_t>(Why.size())};
+    return say(S, bytesOf(A) + Why);
   }
 
   // Reads from a stranger; returns whether it stays one.
-  bool hear(Stranger &S, uint32_t &Came) {
+  bool hear(Stranger &S) {
     char Buffer[4096];
     ssize_t N = recv(S.At.get(), Buffer, sizeof(Buffer), 0);
     if (N <= 0)
@@ -279,18 +334,19 @@ private:
              (Sockets[H.Rank] && !hasEnded(Sockets[H.Rank])))
       Refusal = concat("rank ", H.Rank, " has joined already");
     if (!Refusal.empty()) {
-      Answer A{helloMagic, 0, Answer::Refused,
-               static_cast<uint32_t>(Refusal.size())};
-      (void)say(S, bytesOf(A) + Refusal);
+      (void)sayWhyNone(S.At, Answer::Refused, Refusal);
       return false;
     }
     if (!S.IsWelcome) {
       S.IsWelcome = true;
-      return say(S, bytesOf(Answer{helloMagic, 0, Answer::Welcome, 0})).empty();
+      return say(S.At, bytesOf(Answer{helloMagic, 0, Answer::Welcome, 0}))
+          .empty();
     }
     if (S.Said.size() == Bytes)
       return true;
     Words[H.Rank] = S.Said.substr(sizeof(H), H.WordBytes);
+    if (H.Declines)
+      WhyNone = concat("rank ", H.Rank, ": ", lineOf(Words[H.Rank]));
     Came += !Sockets[H.Rank];
     Sockets[H.Rank] = std::move(S.At);
     return false;
@@ -298,11 +354,13 @@ private:
 
   const Group::Id Name;
   const uint32_t Size;
-  const Deadline &D;
+  Deadline D;
   Descriptor Listening;
   std::vector<Stranger> Strangers;
   std::vector<Descriptor> Sockets;
   std::vector<std::string> Words;
+  uint32_t Came = 1;   // who has a socket, and rank 0
+  std::string WhyNone; // a rank does not come
 };
 
 // Returns whether TCP connected a socket with itself: it does if nobody listens
@@ -349,6 +407,7 @@ Met join(const std::string &Address, const Hello &H, const std::string &Word,
          const Deadline &D) {
   Resolved Where(Address, /*Listens=*/false);
   std::string Why = "no time";
+  std::optional<Deadline> Left; // since rank 0 was there
   auto Fail = [&] {
     fail(GRETA_ERROR_PEER_LOST, "rank ", H.Rank, " of ", H.Size,
          " has waited for rank 0 at ", printable(Address), ": ", Why);
@@ -371,16 +430,27 @@ Met join(const std::string &Address, const Hello &H, const std::string &Word,
              printable(Address), " is no rank 0 of this version");
       return true;
     };
+    // Rank 0 has a rank's word when it answers to that.
+    auto HearMore = [&] {
+      Left.reset();
+      if ((Why = sendAll(S, "!", D)).empty() && Hear(D))
+        return true;
+      Left.emplace(secondWelcome);
+      return false;
+    };
     Deadline Soon(std::min(welcomeTime, std::chrono::milliseconds(D.left())));
     if (S && (Why = sendAll(S, bytesOf(H) + Word, Soon)).empty() &&
-        Hear(Soon) &&
-        (A.What != Answer::Welcome ||
-         ((Why = sendAll(S, "!", D)).empty() && Hear(D)))) {
+        Hear(Soon) && (A.What != Answer::Welcome || HearMore())) {
       std::string Text(A.TextBytes, 0);
       if (!Receive(Text.data(), Text.size(), D))
         Fail();
       if (A.What == Answer::Refused)
         fail(GRETA_ERROR_INVALID_ARGUMENT, printable(Text));
+      if (A.What == Answer::Declined) {
+        if (H.Declines)
+          return {}; // rank 0 tells all ranks
+        fail(GRETA_ERROR_PEER_LOST, lineOf(Text));
+      }
       Met Made;
       Made.Staging = A.Staging;
       for (size_t At = 0; Made.Words.size() < H.Size;) {
@@ -397,7 +467,10 @@ Met join(const std::string &Address, const Hello &H, const std::string &Word,
       Made.Sockets[0] = std::move(S);
       return Made;
     }
-    if (D.isOver())
+    bool HasEnded = Left && Left->isOver();
+    if (HasEnded)
+      Why = "it has ended before all ranks had come";
+    if (HasEnded || D.isOver())
       Fail();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -415,6 +488,17 @@ Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
     return Listener(Address, Name, Size, D).run(Word, Staging);
   Hello H{helloMagic, Name, Rank, Size, static_cast<uint32_t>(Word.size()), 0};
   return join(Address, H, Word, D);
+}
+
+void decline(const std::string &Address, const Group::Id &Name, uint32_t Rank,
+             uint32_t Size, std::chrono::milliseconds Timeout,
+             const std::string &Reason) {
+  Deadline D(Timeout);
+  const std::string Why = lineOf(Reason);
+  if (Rank == 0)
+    return Listener(Address, Name, Size, D).decline(concat("rank 0: ", Why));
+  Hello H{helloMagic, Name, Rank, Size, static_cast<uint32_t>(Why.size()), 1};
+  (void)join(Address, H, Why, D);
 }
 
 } // namespace greta::rt::comm

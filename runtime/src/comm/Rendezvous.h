@@ -22,5 +22,12 @@ Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
                uint32_t Size, std::chrono::milliseconds Timeout,
                const std::string &Word, uint64_t Staging);
 
+// Says in place of rendezvous() that the rank does not come, and why: the
+// others' throws with that. Returns when rank 0 has heard it, and as rank 0
+// when all have; throws when that took too long.
+void decline(const std::string &Address, const Group::Id &Name, uint32_t Rank,
+             uint32_t Size, std::chrono::milliseconds Timeout,
+             const std::string &Reason);
+
 } // namespace greta::rt::comm
 #endif

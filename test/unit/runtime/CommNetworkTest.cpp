@@ -162,6 +162,53 @@ TEST(CommNetwork, ARankThatLeftComesAgain) {
     T.join();
 }
 
+// Ranks hear from any of them that it does not come, and why.
+TEST(CommNetwork, ARankDeclines) {
+  for (uint32_t Declining : {0, 1}) {
+    std::string Address = freeAddress();
+    std::vector<std::thread> Threads;
+    for (uint32_t Number = 0; Number < 3; ++Number)
+      Threads.emplace_back([&, Number] {
+        greta_comm_options O{};
+        O.address = Address.c_str();
+        O.rank = Number;
+        O.size = 3;
+        O.timeout_milliseconds = enough;
+        if (Number == Declining)
+          return greta::Comm::decline(O, "no\nmodel" + std::string(2000, '!'));
+        greta::Runtime R("host");
+        std::string Why = refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST);
+        EXPECT_EQ(
+            Why.find("rank " + std::to_string(Declining) + ": no?model!!!"), 0u)
+            << Why;
+        EXPECT_LT(Why.size(), 1000u);
+      });
+    for (std::thread &T : Threads)
+      T.join();
+  }
+}
+
+TEST(CommNetwork, WhatDeclinesNothing) {
+  std::string Address = freeAddress();
+  greta_comm_options O{};
+  O.address = Address.c_str();
+  O.size = 2;
+  O.timeout_milliseconds = 50;
+  for (O.rank = 0; O.rank < 2; ++O.rank) // nobody comes
+    EXPECT_NE(
+        refusal([&] { greta::Comm::decline(O, "x"); }, GRETA_ERROR_PEER_LOST)
+            .find("has waited for rank"),
+        std::string::npos);
+  EXPECT_REFUSED("rank 2 of 2", greta::Comm::decline(O, "x"));
+  O.rank = 0;
+  O.struct_size = sizeof(O);
+  EXPECT_EQ(greta_comm_decline(&O, nullptr), GRETA_ERROR_INVALID_ARGUMENT);
+  O.address = nullptr;
+  greta_comm_id Id = greta::Comm::uniqueId();
+  O.id = &Id;
+  EXPECT_EQ(greta_comm_decline(&O, "x"), GRETA_ERROR_UNSUPPORTED);
+}
+
 // A stranger listens where rank 0 will, takes a rank's connection, and never
 // answers: the rank tries again.
 TEST(CommNetwork, ARankLeavesAListenerThatIsNoRank) {

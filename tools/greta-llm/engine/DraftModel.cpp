@@ -43,6 +43,7 @@ Options optionsOf(const Options &options, int64_t context) {
     own.device = own.devices.front();
   own.devices.clear();
   own.meet.clear();
+  own.meeting.reset();
   own.rank = 0;
   own.split = "tensor";
   own.drafts = 0;

@@ -19,6 +19,7 @@ EngineOptions EngineOptions::of(const Options &options) {
   EngineOptions engine;
   engine.devices = options.devices;
   engine.meet = options.meet;
+  engine.meeting = options.meeting;
   engine.number = static_cast<size_t>(options.rank);
   engine.count = options.meet.empty()
                      ? std::max<size_t>(1, options.devices.size())

@@ -32,6 +32,7 @@ struct EngineOptions {
   // none, have these devices, and the first one makes the others.
   size_t count = 1, number = 0;
   std::string meet;
+  std::shared_ptr<Meeting> meeting;
   std::vector<std::string> devices;
   std::shared_ptr<Team> team;
   // They have layers, not parts of all: so many each, in the order of layers,

@@ -5,6 +5,7 @@
 #include "engine/Engine.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 namespace greta::llm {
@@ -218,6 +219,43 @@ Call Ranks::receive() {
   return callOf(bytes);
 }
 
+std::shared_ptr<Ranks> Meeting::begin() {
+  hasBegun = true;
+  return ranks = std::make_shared<Ranks>(address, number, size);
+}
+
+void Meeting::fail(const std::string &why) {
+  if (ranks)
+    ranks->abort(why);
+  else if (!hasBegun)
+    decline(why);
+}
+
+void Meeting::end() {
+  if (!hasBegun)
+    decline("it has ended before all had met");
+}
+
+// Others that come later than this wait for nobody.
+void Meeting::decline(const std::string &why) {
+  constexpr uint64_t milliseconds = 10'000;
+  // Nobody waits for signals any more.
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+  greta_comm_options how{};
+  how.address = address.c_str();
+  how.rank = static_cast<uint32_t>(number);
+  how.size = static_cast<uint32_t>(size);
+  how.timeout_milliseconds = milliseconds;
+  try {
+    Comm::decline(how, why);
+  } catch (const greta::Error &) { // they have not come
+  }
+}
+
 RankFollowers::RankFollowers(std::shared_ptr<Ranks> ranks,
                              std::function<void(const std::string &)> lost)
     : ranks(std::move(ranks)), lost(std::move(lost)),
@@ -343,8 +381,7 @@ greta::Buffer Engine::allocateForOthers(size_t bytes) {
 // processes they make themselves.
 void Engine::makeOthers(const Model &whole) {
   if (!options.meet.empty())
-    options.team =
-        std::make_shared<Ranks>(options.meet, options.number, options.count);
+    options.team = options.meeting->begin();
   if (!isShared() || options.team)
     return;
   options.team = std::make_shared<Threads>(options.count);

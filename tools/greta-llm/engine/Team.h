@@ -98,6 +98,28 @@ private:
   std::unique_ptr<Comm> comm;
 };
 
+// Where processes of this number meet (--meet). One that fails tells the others
+// why, also before they have met, so that they do not wait for it.
+class Meeting {
+public:
+  Meeting(std::string address, size_t number, size_t size)
+      : address(std::move(address)), number(number), size(size) {}
+  // Waits for all.
+  std::shared_ptr<Ranks> begin();
+  // This process ends with an error.
+  void fail(const std::string &why);
+  // It ends; where the others have not met it, they need a reason.
+  void end();
+
+private:
+  void decline(const std::string &why);
+
+  const std::string address;
+  const size_t number, size;
+  bool hasBegun = false;
+  std::shared_ptr<Ranks> ranks;
+};
+
 // Calls that wait for their thread.
 class Calls {
 public:
