@@ -36,7 +36,12 @@ nlohmann::ordered_json coderTools() {
         "o": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "l": {"type": "array", "items": {"$ref": "#/$defs/Number"}},
         "t": {"type": ["boolean", "null"], "default": null},
-        "x": {}},
+        "x": {},
+        "b": {"allOf": [{"type": ["string", "integer"]}, {"minimum": 2}],
+              "type": "integer", "maximum": 4},
+        "e": {"allOf": [{"$ref": "#/$defs/Color"}, {"enum": ["red", 3]}]},
+        "s": {"allOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]},
+                        {"type": "string"}]}},
       "required": ["a", "n"],
       "$defs": {"Color": {"enum": ["red", "green", 3]},
                 "Number": {"type": "integer"}}}}},
@@ -97,6 +102,13 @@ TEST(Tools, CallsBetweenTagsAreReadFromPieces) {
        "<parameter=n>\nfive\n</parameter>\n</function>\n</tool_call>",
        "",
        {{"f", "{\"o\":\"5\",\"n\":\"five\"}"}}},
+      // A value fits all of several schemas.
+      {coder,
+       "<tool_call>\n<function=f>\n<parameter=b>\n3\n</parameter>\n"
+       "<parameter=e>\n3\n</parameter>\n<parameter=s>\n5\n</parameter>\n"
+       "</function>\n</tool_call>",
+       "",
+       {{"f", "{\"b\":3,\"e\":3,\"s\":\"5\"}"}}},
       // Some calls have no marks around them, and no line breaks.
       {coder,
        "<function=f><parameter=a>\n\nx\n\n</parameter></function> bye",
@@ -195,6 +207,9 @@ TEST(Tools, GrammarOfParameters) {
   EXPECT_FALSE(isTaken(head + "<</parameter>y" + number + tail));
   EXPECT_TRUE(with("c", "red") && with("c", "3"));
   EXPECT_FALSE(with("c", "\"red\"") || with("c", "blue"));
+  EXPECT_TRUE(with("b", "2") && with("e", "red") && with("e", "3"));
+  EXPECT_FALSE(with("b", "5") || with("b", "two") || with("e", "green"));
+  EXPECT_TRUE(with("s", "null") && with("s", "5"));
   EXPECT_TRUE(with("o", "null") && with("o", "no") && with("x", "what"));
   EXPECT_TRUE(with("l", "[1, 2]") && with("t", "null") && with("t", "true"));
   EXPECT_FALSE(with("l", "[true]") || with("t", "1") || with("y", "1"));
@@ -245,8 +260,12 @@ TEST(Tools, ParametersThatAreRefused) {
        "beside others in a JSON schema"},
       {R"({"properties": {"a": {"type": "integer", "not": {}}}})",
        "'not' of a JSON schema is not supported"},
-      {R"({"properties": {"a": {"allOf": [{"type": "string"}, {}]}}})",
-       "'allOf' of several JSON schemas is not supported"},
+      {R"({"properties": {"a": {"allOf": [{"pattern": "x"}, {"pattern": "y"}]}}})",
+       "'allOf' of JSON schemas with different 'pattern' is not supported"},
+      {R"({"properties": {"a": {"allOf": [{"type": "string"}, {"minLength": 1}]}}})",
+       "'minLength' of a text is not supported"},
+      {R"({"properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}})",
+       "nested too deep, or contains itself"},
       {R"({"properties": {"a": {"enum": "x"}}})", "'enum' has to be a list"},
       {R"({"properties": {"a": {"minLength": 1}}})",
        "'minLength' of a text is not supported"},

@@ -1,5 +1,6 @@
 // ToolParameters.cpp: see ToolParameters.h.
 #include "server/ToolParameters.h"
+#include "grammar/AllOf.h"
 #include "model/Json.h"
 #include "server/ToolMarks.h"
 
@@ -23,7 +24,7 @@ constexpr int deepest = 8;             // schemas in each other
 
 // The keyword by which a schema is one of several others; "" if it is none.
 std::string choiceOf(const json &schema) {
-  for (const char *key : {"anyOf", "oneOf", "allOf"})
+  for (const char *key : {"anyOf", "oneOf"})
     if (schema.contains(key) && schema[key].is_array())
       return key;
   return "";
@@ -36,41 +37,66 @@ public:
   KindsOfSchemas(const json &root, int &left) : root(root), left(left) {}
 
   std::set<std::string> of(const json &schema) {
-    std::set<std::string> kinds;
-    return add(schema, kinds, 0) ? kinds : std::set<std::string>();
+    return in(schema, 0).value_or(std::set<std::string>());
   }
 
 private:
-  /// False: any kind, which is also said of schemas that are too large.
-  bool add(const json &schema, std::set<std::string> &kinds, int depth) {
+  /// Nothing: any kind, which is also said of schemas that are too large.
+  using Kinds = std::optional<std::set<std::string>>;
+
+  Kinds in(const json &schema, int depth) {
     if (!schema.is_object() || --left < 0 || depth > deepest)
-      return false;
-    if (schema.contains("$ref"))
-      return schema["$ref"].is_string() &&
-             add(schemaAt(root, schema["$ref"].get<std::string>()), kinds,
-                 depth + 1);
-    auto addAll = [&](const json &ways) {
-      return std::all_of(ways.begin(), ways.end(), [&](const json &one) {
-        return add(one, kinds, depth + 1);
-      });
+      return std::nullopt;
+    Kinds kinds;
+    // The value is of what each keyword allows.
+    auto keep = [&](const Kinds &others) {
+      if (!kinds)
+        kinds = others;
+      else if (others)
+        for (auto it = kinds->begin(); it != kinds->end();)
+          it = others->count(*it) ? std::next(it) : kinds->erase(it);
     };
+    if (schema.contains("$ref") && schema["$ref"].is_string())
+      keep(in(schemaAt(root, schema["$ref"].get<std::string>()), depth + 1));
+    if (schema.contains("allOf") && schema["allOf"].is_array())
+      for (const json &one : schema["allOf"])
+        keep(in(one, depth + 1));
     if (std::string choice = choiceOf(schema); !choice.empty())
-      return addAll(schema[choice]);
+      keep(ofAny(schema[choice], depth + 1));
     if (schema.contains("const"))
-      kinds.insert(schema["const"].type_name());
-    else if (schema.contains("enum"))
-      for (const json &value : schema["enum"])
-        kinds.insert(value.type_name());
-    else if (!schema.contains("type"))
-      return false;
-    else
-      for (const json &type : schema["type"].is_array()
-                                  ? schema["type"]
-                                  : json::array({schema["type"]}))
-        kinds.insert(type == "integer"  ? "number"
-                     : type.is_string() ? type.get<std::string>()
-                                        : "");
-    return true;
+      keep({{schema["const"].type_name()}});
+    if (schema.contains("enum"))
+      keep(ofValues(schema["enum"]));
+    if (schema.contains("type"))
+      keep(ofTypes(schema["type"]));
+    return kinds;
+  }
+
+  Kinds ofAny(const json &ways, int depth) {
+    std::set<std::string> all;
+    for (const json &way : ways) {
+      Kinds its = in(way, depth);
+      if (!its)
+        return std::nullopt;
+      all.merge(*its);
+    }
+    return all;
+  }
+
+  static Kinds ofValues(const json &values) {
+    std::set<std::string> all;
+    for (const json &value : values)
+      all.insert(value.type_name());
+    return all;
+  }
+
+  static Kinds ofTypes(const json &types) {
+    std::set<std::string> all;
+    for (const json &type : types.is_array() ? types : json::array({types}))
+      all.insert(type == "integer"  ? "number"
+                 : type.is_string() ? type.get<std::string>()
+                                    : "");
+    return all;
   }
 
   const json &root;
@@ -81,7 +107,7 @@ private:
 class Parameters {
 public:
   Parameters(GrammarBuilder &builder, const json &root)
-      : b(builder), root(root) {}
+      : b(builder), root(root), merger(root, builder.work.values) {}
 
   Expression all();
 
@@ -93,6 +119,7 @@ private:
 
   GrammarBuilder &b;
   const json &root;
+  AllOf merger;
   int32_t textRule = -1;
   std::map<std::string, int32_t> references; // -1: being read
 };
@@ -139,6 +166,8 @@ Expression Parameters::of(const json &schema, int depth) {
     unsupported("a parameter of so many JSON schemas in each other");
   if (!schema.is_object())
     return schema == false ? b.choice({}) : text();
+  if (schema.contains("allOf"))
+    return of(merger.merged(schema), depth + 1);
   if (schema.contains("enum") || schema.contains("const"))
     return ofValues(schema);
   std::string choice = choiceOf(schema), first;
@@ -158,8 +187,6 @@ Expression Parameters::of(const json &schema, int depth) {
     return reference(schema["$ref"].get<std::string>(), depth);
   std::vector<Expression> ways;
   if (!choice.empty()) {
-    if (choice == "allOf" && schema[choice].size() != 1)
-      unsupported("'allOf' of several JSON schemas");
     for (const json &one : schema[choice])
       ways.push_back(of(one, depth + 1));
     return b.choice(std::move(ways));
