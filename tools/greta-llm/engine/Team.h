@@ -98,7 +98,7 @@ private:
   std::unique_ptr<Comm> comm;
 };
 
-// Where processes of this number meet (--meet). One that fails tells the others
+// The meeting of so many processes (--meet). One that fails tells the others
 // why, also before they have met, so that they do not wait for it.
 class Meeting {
 public:
