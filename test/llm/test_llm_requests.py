@@ -39,6 +39,12 @@ def test_requests(tmp_path, tiny):
     refused("tg128 @ d4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "0", "-d", "4096")
     refused("no command given; the commands are compile, run, generate, embed, logits, tokenize, bench, perplexity, serve, list (--help)")
     refused("nothing to measure: say -p or -n with more than 0 tokens", "bench", tiny, *on, "-p", "0", "-n", "0")
+    refused("--temp: 'nan' is no number from 0 to 100", "generate", tiny, *on, "-p", "x", "--temp=nan")
+    refused("--top-p: '1.5' is no number from 0 to 1", "generate", tiny, *on, "-p", "x", "--top-p=1.5")
+    refused("--peak: '-inf' is no number beyond 0", "bench", tiny, *on, "--profile", "--peak=-inf")
+    refused("json was given a disallowed flag override", "list", "--json=5")
+    refused("name one model", "tokenize", "a", "b", "--synthetic=tiny")
+    assert llm("tokenize", "--synthetic=tiny", "hi").stdout == "[104,105]\n"  # the text is the only word
     refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
     assert not out.exists()
 

@@ -2,7 +2,9 @@
 #include "CommandLine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -54,6 +56,26 @@ void addOptions(CLI::App &Command, std::vector<std::string> &Names) {
        Command.get_subcommands([](CLI::App *) { return true; }))
     if (Group->get_name().empty())
       addOptions(*Group, Names);
+}
+
+CLI::Validator finite(const std::string &What,
+                      std::function<bool(double)> IsRight) {
+  return CLI::Validator(
+      [What, IsRight](std::string &Text) {
+        char *End = nullptr;
+        double Value = strtod(Text.c_str(), &End);
+        bool IsNumber = End != Text.c_str() && !*End && std::isfinite(Value);
+        return IsNumber && IsRight(Value)
+                   ? ""
+                   : "'" + Text + "' is no number " + What;
+      },
+      "number " + What);
+}
+
+std::string shortest(double Value) {
+  char Text[32];
+  snprintf(Text, sizeof(Text), "%g", Value);
+  return Text;
 }
 
 // Lists as users write them: "[1,2]" is "1,2", and nothing is said of "[]".
@@ -126,6 +148,19 @@ std::string explain(CLI::App &App, const CLI::ParseError &Mistake) {
 }
 
 } // namespace
+
+CLI::Validator numbers(double Least, double Most) {
+  return finite("from " + shortest(Least) + " to " + shortest(Most),
+                [=](double Value) { return Value >= Least && Value <= Most; });
+}
+
+CLI::Validator numbersFrom0() {
+  return finite("from 0 on", [](double Value) { return Value >= 0; });
+}
+
+CLI::Validator positiveNumbers() {
+  return finite("beyond 0", [](double Value) { return Value > 0; });
+}
 
 CommandLine::CommandLine(const std::string &Description,
                          const std::string &Name)

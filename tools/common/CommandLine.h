@@ -17,4 +17,10 @@ public:
   std::optional<int> parseArguments(int Count, char **Arguments);
 };
 
+// Check that an option is a finite number, as CLI::Range lets NaN pass: one
+// from Least to Most, one that is not negative, one beyond 0.
+CLI::Validator numbers(double Least, double Most);
+CLI::Validator numbersFrom0();
+CLI::Validator positiveNumbers();
+
 #endif

@@ -117,17 +117,20 @@ int logits(const Options &options) {
 }
 
 int tokenize(const Options &options) {
-  Model model = readVocabulary(options.model, options.synthetic);
+  // With --synthetic the text is the only word.
+  bool isAlone = !options.synthetic.empty() && options.text.empty();
+  const std::string &text = isAlone ? options.model : options.text;
+  Model model = readVocabulary(isAlone ? "" : options.model, options.synthetic);
   Tokenizer tokenizer(model);
   nlohmann::json ids;
   if (options.isChat) {
-    auto messages = nlohmann::json::parse(options.text, nullptr, false);
+    auto messages = nlohmann::json::parse(text, nullptr, false);
     if (!messages.is_array())
       fail("--chat takes a list of messages in JSON: "
            "[{\"role\": \"user\", \"content\": \"hi\"}]");
     ids = tokenizer.encode(ChatTemplate(model).prompt(messages), false);
   } else {
-    ids = tokenizer.encode(options.text, options.addsSpecial);
+    ids = tokenizer.encode(text, options.addsSpecial);
   }
   puts(ids.dump().c_str());
   return 0;

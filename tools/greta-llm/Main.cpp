@@ -176,7 +176,7 @@ void addSampling(CLI::App *verb, Options &options) {
       "without one each text is another");
   verb->add_option("--temp,--temperature", sampling.temperature,
                    "divides the logits; 0: always the most likely token")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(numbers(0.0, 100.0));
   verb->add_option("--top-k", sampling.topK,
                    "sample from so many of the likeliest tokens; 0: from all")
       ->check(CLI::Range(0, 1 << 24));
@@ -184,14 +184,14 @@ void addSampling(CLI::App *verb, Options &options) {
           "--top-p", sampling.topP,
           "sample from the likeliest tokens that reach this probability "
           "together; 1: from all")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(numbers(0.0, 1.0));
   verb->add_option("--min-p", sampling.minP,
                    "sample from tokens with at least this share of the "
                    "likeliest token's probability; 0: from all")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(numbers(0.0, 1.0));
   verb->add_option("--repeat-penalty", sampling.repeatPenalty,
                    "divides the logits of recent tokens; 1: none")
-      ->check(CLI::Range(0.01, 100.0));
+      ->check(numbers(0.01, 100.0));
   verb->add_option("--repeat-last-n", sampling.repeatWindow,
                    "tokens that count as recent for --repeat-penalty")
       ->check(CLI::Range(int64_t(0), rememberedTokens));
@@ -330,7 +330,8 @@ void addBenchOptions(CLI::App *verb, Options &options) {
   verb->add_option("-r", options.repetitions, "measurements of each row")
       ->check(CLI::Range(1, 1000));
   verb->add_flag("--json{json},--csv{csv}", options.format,
-                 "machine-readable output, at the end");
+                 "machine-readable output, at the end")
+      ->disable_flag_override();
   verb->add_flag(
       "--profile", options.profiles,
       "also list each kernel's time, bytes, operations, and share of "
@@ -339,11 +340,11 @@ void addBenchOptions(CLI::App *verb, Options &options) {
           "--peak", options.peak,
           "FLOP/s of the device, a limit for --profile: 990e12; 0: not "
           "known")
-      ->check(CLI::PositiveNumber);
+      ->check(positiveNumbers());
   verb->add_option("--bandwidth", options.bandwidth,
                    "bytes/s of the device's memory, a limit for --profile: "
                    "4.2e12; 0: what a copy reaches")
-      ->check(CLI::PositiveNumber);
+      ->check(positiveNumbers());
   addSampling(verb, options);
 }
 
@@ -383,7 +384,7 @@ void addServeOptions(CLI::App *verb, Options &options) {
   verb->add_option("--prompt-ms", options.promptMilliseconds,
                    "how many milliseconds parts of prompts may take between "
                    "two tokens of those who generate; 0: --chunk tokens")
-      ->check(CLI::Range(0.0, 60000.0));
+      ->check(numbers(0.0, 60000.0));
   verb->add_option("--queue", options.queue,
                    "requests that may wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));
@@ -435,7 +436,8 @@ int main(int argc, char **argv) {
                   options);
   add("list", "list the models that are known, and the cache's packages", list)
       ->add_flag("--json{json}", options.format,
-                 "one object of JSON in place of a table");
+                 "one object of JSON in place of a table")
+      ->disable_flag_override();
   // For this program alone: Chat.cpp.
   add("render", "run a chat template", renderTemplate)->group("");
 

@@ -36,12 +36,12 @@ static void addOptions(CommandLine &App, Options &O,
       App.add_option("--rtol", O.Rtol,
                      "with --check or --expect: |got - want| <= atol + rtol * "
                      "|want| for every element")
-          ->check(CLI::NonNegativeNumber);
+          ->check(numbersFrom0());
   auto *Atol = App.add_option("--atol", O.Atol,
                               "see --rtol; with neither, the limits are "
                               "docs/internals/numerics.md's, per "
                               "row")
-                   ->check(CLI::NonNegativeNumber);
+                   ->check(numbersFrom0());
   App.add_flag(
       "--check", O.Check,
       "compare with the package's host variant, and say passed or failed");
@@ -59,7 +59,7 @@ static void addOptions(CommandLine &App, Options &O,
   App.add_option("--flop", O.Flop,
                  "with --profile: operations of one launch, for its TFLOP/s")
       ->needs(Profile)
-      ->check(CLI::PositiveNumber);
+      ->check(positiveNumbers());
   App.add_option("--reps", O.Reps, "measurements, whose median counts")
       ->check(CLI::Range(1u, 100000u));
   App.add_option("--launches", O.Launches,

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   app.add_option("--batch-ms", options.batchMs,
                  "length of one measurement in ms; a device that its power "
                  "limits slows down after about 10")
-      ->check(CLI::Range(0.01, 10000.0));
+      ->check(numbers(0.01, 10000.0));
   app.add_flag("--restart", options.restart,
                "measure again what the database already has");
   app.add_flag("--json", options.json, "print the results as JSON");
