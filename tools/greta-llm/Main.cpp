@@ -77,20 +77,21 @@ void addDevices(CLI::App *verb, Options &options) {
       ->excludes("--device");
   verb->add_option(
       "--split", options.split,
-      "how they divide it. tensor: 2, 4 or 8 equal devices have a part of "
-      "every layer; layers: each has some layers, as its free memory is, "
-      "one device after the other; layers:20,12: so many");
+      "how they divide it. tensor: 2, 4 or 8 equal devices each have a part "
+      "of every layer; layers: each has whole layers, in proportion to its "
+      "free memory, and one device computes after the other; layers:20,12: "
+      "these numbers of layers");
   auto *meet = verb->add_option(
       "--meet", options.meet,
       "host:port of rank 0, where processes meet that compute the model "
-      "together, each with its --device; rank 0 does what is asked, and the "
-      "others end with it");
+      "together, each with its --device; rank 0 does the command's work, and "
+      "the others end when it ends");
   meet->excludes("--devices");
   auto *ranks = verb->add_option(
       "--ranks", options.ranks,
-      "how many processes; without it torchrun's or mpirun's number");
+      "number of processes; without it torchrun's or mpirun's number");
   ranks->needs(meet)->check(CLI::Range(2, 64));
-  verb->add_option("--rank", options.rank, "the number of this one, from 0 on")
+  verb->add_option("--rank", options.rank, "number of this process, from 0 on")
       ->needs(ranks);
   ranks->needs("--rank");
 }
@@ -140,26 +141,27 @@ void readRanks(Options &options) {
 // The options of every verb that runs a model.
 void addEngine(CLI::App *verb, Options &options) {
   verb->add_option("package", options.first,
-                   "the package that greta-llm compile wrote; without it one "
-                   "is compiled into the cache, and found there the next time");
+                   "a package that greta-llm compile has written; without it "
+                   "the package is compiled into the cache, where the next "
+                   "command finds it");
   verb->add_option("model", options.second, whatModelsAre);
   addSynthetic(verb, options);
   verb->add_option("--device", options.device,
                    "hip[:N], vulkan[:N] or sim:<gfx>; without it the first "
-                   "that exists");
+                   "device that there is");
   verb->add_option("-c,--context", options.context,
-                   "tokens in the KV cache, shared by all sequences; 0: the "
-                   "model's context length for each of them, or what half of "
-                   "the free memory holds")
+                   "tokens in the KV cache, which all sequences share; 0: the "
+                   "model's context length for each sequence, or as many as "
+                   "half of the free memory holds")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 24));
   addKvCache(verb, options,
-             "without it as the package says, full where there is none yet");
+             "without it the package's format, or full for a new package");
   verb->add_option("--chunk", options.chunk,
-                   "most tokens of a prompt in one evaluation; less takes less "
-                   "memory")
+                   "most tokens of a prompt in one evaluation; fewer tokens "
+                   "need less memory")
       ->check(CLI::Range(1, 16384));
   verb->add_flag("--no-graphs", options.noGraphs,
-                 "launch every kernel instead of replaying graphs");
+                 "launch each kernel by itself and replay no graphs");
   verb->add_flag("-q,--quiet", options.isQuiet,
                  "print no progress and no times");
 }
@@ -173,38 +175,39 @@ void addSampling(CLI::App *verb, Options &options) {
         options.hasSeed = true;
       },
       "seed of the random numbers; the same seed gives the same text, and "
-      "without one each text is another");
+      "without a seed each text is different");
   verb->add_option("--temp,--temperature", sampling.temperature,
-                   "divides the logits; 0: always the most likely token")
+                   "divides the logits; 0: take the most likely token always")
       ->check(numbers(0.0, 100.0));
   verb->add_option("--top-k", sampling.topK,
-                   "sample from so many of the likeliest tokens; 0: from all")
+                   "sample from this number of the likeliest tokens; 0: from "
+                   "all tokens")
       ->check(CLI::Range(0, 1 << 24));
-  verb->add_option(
-          "--top-p", sampling.topP,
-          "sample from the likeliest tokens that reach this probability "
-          "together; 1: from all")
+  verb->add_option("--top-p", sampling.topP,
+                   "sample from the likeliest tokens that together reach this "
+                   "probability; 1: from all tokens")
       ->check(numbers(0.0, 1.0));
   verb->add_option("--min-p", sampling.minP,
                    "sample from tokens with at least this share of the "
-                   "likeliest token's probability; 0: from all")
+                   "likeliest token's probability; 0: from all tokens")
       ->check(numbers(0.0, 1.0));
   verb->add_option("--repeat-penalty", sampling.repeatPenalty,
-                   "divides the logits of recent tokens; 1: none")
+                   "divides the logits of recent tokens; 1: no penalty")
       ->check(numbers(0.01, 100.0));
   verb->add_option("--repeat-last-n", sampling.repeatWindow,
-                   "tokens that count as recent for --repeat-penalty")
+                   "number of tokens that are recent for --repeat-penalty")
       ->check(CLI::Range(int64_t(0), rememberedTokens));
 }
 
 void addDrafts(CLI::App *verb, Options &options) {
   verb->add_option("--drafts", options.drafts,
-                   "guess so many tokens from what the text has had before, "
-                   "and check them in one step; 0: none")
+                   "guess this number of tokens from the earlier text and "
+                   "check them in one step; 0: no guesses")
       ->check(CLI::Range(0, 15));
   verb->add_option("--draft-model", options.draftModel,
-                   "a smaller model with the same tokens that guesses them "
-                   "instead; it runs on the first device, from the cache")
+                   "a smaller model with the same tokens, which makes the "
+                   "guesses; it runs on the first device, with a package from "
+                   "the cache")
       ->needs("--drafts");
 }
 
@@ -224,24 +227,24 @@ void addCompileOptions(CLI::App *verb, Options &options) {
   verb->add_option(
           "--type", options.type,
           "element type of activations and of weights that are not "
-          "packed; without it the type of the model's weights, f16 for "
-          "quantised ones")
+          "packed; without it the type of the model's weights, and f16 for "
+          "quantised weights")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   addKvCache(verb, options, "without it full");
   verb->add_option("--batch", options.batches,
-                   "how many sequences generate together: each number listed "
-                   "gets kernels of its own, for serve for example 1,2,4,8")
+                   "numbers of sequences that generate together; each number "
+                   "gets kernels of its own (for serve, for example, 1,2,4,8)")
       ->delimiter(',')
       ->check(CLI::Range(1, 256));
   verb->add_flag("--one-launch{1}", options.joined,
-                 "the kernels of a layer in one launch, of so many workgroups "
-                 "on each compute unit, for devices that promise to run all "
-                 "of them at a time")
+                 "also compile the kernels of a layer as one launch with this "
+                 "number of workgroups on each compute unit, for devices that "
+                 "run all of them at the same time")
       ->check(CLI::Range(1, 32));
   verb->add_option("--part-rows", options.partRows,
-                   "with --shards: sums over devices are made in parts of so "
-                   "many tokens, each while the next is computed; 0: in one. "
-                   "Without it the compiler chooses")
+                   "with --shards: make sums over devices in parts of this "
+                   "number of tokens, each while the next part is computed; 0: "
+                   "in one part. Without it the compiler chooses")
       ->check(CLI::Range(0, 1 << 24));
   verb->add_flag("--mlir", options.printsModule,
                  "print the functions instead of compiling them");
@@ -253,9 +256,9 @@ void addRunOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   addDevices(verb, options);
   verb->add_option("--system", options.system,
-                   "what the model is told before the first message");
+                   "instructions for the model, before the first message");
   verb->add_option("-n", options.longest,
-                   "most tokens of an answer; 0: as many as there is room for")
+                   "most tokens of an answer; 0: as many as have room")
       ->check(CLI::Range(0, 1 << 24));
   addDrafts(verb, options);
   addSampling(verb, options);
@@ -269,7 +272,7 @@ void addGenerateOptions(CLI::App *verb, Options &options) {
   verb->add_option("-n", options.count, "most tokens to generate")
       ->check(CLI::Range(1, 1 << 24));
   verb->add_flag("--ignore-eos", options.ignoresEnd,
-                 "go on where the model would end");
+                 "continue the text when the model ends it");
   verb->add_flag("!--no-special", options.addsSpecial,
                  "leave out the tokens that the model wants around a prompt");
   addDrafts(verb, options);
@@ -361,8 +364,8 @@ void addServeOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   addDevices(verb, options);
   verb->add_option("--host", options.host,
-                   "address to listen at; other machines reach it only with "
-                   "--api-key-file");
+                   "address to listen at; an address that other machines reach "
+                   "needs --api-key-file");
   verb->add_option("--port", options.port, "port; 0: any that is free")
       ->check(CLI::Range(0, 65535));
   verb->add_option_function<int64_t>(
@@ -371,29 +374,30 @@ void addServeOptions(CLI::App *verb, Options &options) {
             options.parallel = parallel;
             options.hasParallel = true;
           },
-          "slots: sequences that generate together; without it 8, or fewer "
-          "where the KV cache that fits has less than 1024 tokens for each")
+          "slots: sequences that generate together; without it 8, or fewer if "
+          "the KV cache that fits has less than 1024 tokens for each")
       ->check(CLI::Range(1, 1024));
   verb->add_flag("--deterministic", options.isDeterministic,
-                 "answers do not depend on what else is generated: steps take "
-                 "the kernels for all slots, even for one user");
+                 "make answers independent of other requests: steps run the "
+                 "kernels for all slots, even for one user");
   verb->add_flag("--no-prefix-cache", options.noPrefixCache,
-                 "evaluate every prompt from its first token on, though the KV "
-                 "cache may still hold its beginning");
+                 "evaluate every prompt from its first token, even if the KV "
+                 "cache still holds its beginning");
   addDrafts(verb, options);
   verb->add_option("--prompt-ms", options.promptMilliseconds,
-                   "how many milliseconds parts of prompts may take between "
-                   "two tokens of those who generate; 0: --chunk tokens")
+                   "milliseconds that parts of prompts may take between two "
+                   "tokens of requests that generate; 0: parts have --chunk "
+                   "tokens")
       ->check(numbers(0.0, 60000.0));
   verb->add_option("--queue", options.queue,
-                   "requests that may wait for a slot; more are refused")
+                   "most requests that wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--grace", options.grace,
                    "seconds that open requests have after SIGTERM")
       ->check(CLI::Range(0, 86400));
   verb->add_option("--api-key-file", options.keyFile,
-                   "a file whose first line is the key that every request must "
-                   "bring");
+                   "a file whose first line is the key that every request "
+                   "needs");
 }
 
 } // namespace
@@ -434,7 +438,7 @@ int main(int argc, char **argv) {
                       "answer OpenAI's requests over HTTP, with a page to chat",
                       serve),
                   options);
-  add("list", "list the models that are known, and the cache's packages", list)
+  add("list", "list the known models and the cache's packages", list)
       ->add_flag("--json{json}", options.format,
                  "one object of JSON in place of a table")
       ->disable_flag_override();

@@ -27,15 +27,14 @@ using nlohmann::json;
 volatile sig_atomic_t isStopped = 0;
 
 constexpr const char *help =
-    "/clear         forget the conversation, but for the instructions\n"
-    "/system TEXT   forget it all, and begin with these instructions\n"
-    "/again         another answer to the last message\n"
-    "/stats         tokens and times of the last answer\n"
-    "/exit          end; so does Ctrl-D\n"
-    "A line that ends with a backslash goes on in the next one, one that "
-    "begins "
-    "with a space may begin with a slash. Ctrl-C ends an answer, a second time "
-    "the program.\n";
+    "/clear         forget the conversation and keep the instructions\n"
+    "/system TEXT   forget the conversation and take new instructions\n"
+    "/again         answer the last message again\n"
+    "/stats         show tokens and times of the last answer\n"
+    "/exit          end the program (also Ctrl-D)\n"
+    "A backslash at the end of a line continues the message in the next line. "
+    "To send a message that begins with a slash, put a space before it. Ctrl-C "
+    "stops an answer; a second Ctrl-C ends the program.\n";
 
 // Writes the parts of an answer to standard output.
 class AnswerWriter {
