@@ -20,6 +20,23 @@ std::string refusal(const std::string &text, JsonLimits limits = {}) {
   return "";
 }
 
+// A message may have a file's names in it, and these any bytes.
+TEST(Mapping, MessagesAreText) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"a\n\033[2J\x7f", "a??[2J?"},
+      {"\xc3\xa4 \xe2\x96\x81 \xf0\x9f\x98\x80",
+       "\xc3\xa4 \xe2\x96\x81 \xf0\x9f\x98\x80"},
+      {"\x9b\xc2\x9b \xff \xc0\xaf", "??? ? ??"},    // a command, no lead, '/'
+      {"\xed\xa0\x80 \xf4\x90\x80\x80", "??? ????"}, // no characters
+      {"\xe2\x96", "??"}};                           // cut
+  for (const auto &[said, want] : cases)
+    try {
+      fail(said);
+    } catch (const std::runtime_error &problem) {
+      EXPECT_STREQ(problem.what(), want);
+    }
+}
+
 TEST(Json, DepthAndValuesAreBounded) {
   std::string open(64, '['), close(64, ']');
   EXPECT_EQ(refusal(open + close), "");
