@@ -315,7 +315,8 @@ def test_missing(tmp_path):
     refused_model("is no GGUF file; of safetensors name the folder, with their config.json", tmp_path / "model.safetensors")
     refused("name one model: a .gguf file, a folder with safetensors, or --synthetic=NAME", "compile", "--mlir")
     refused("no such model; there are tiny", "compile", "--synthetic=huge", "--mlir")
-    refused("the format 'q3' is not one of", "compile", "--synthetic=tiny:q3", "--mlir")
+    for format in ("q3", "iq1_s", "nvfp4", "f8_e4m3", "int4", "q9_k_m"):  # also those of files that are expanded
+        refused(f"the format '{format}' is not one of f32, f16, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, bf16, mxfp4, q4_k_m, q5_k_m", "compile", f"--synthetic=tiny:{format}", "--mlir")
     refused("the format 'q4_k' has blocks of 256 weights, and the model rows of 64", "compile", "--synthetic=tiny:q4_k", "--mlir")
     refused("say with --targets", "compile", "--synthetic=tiny")
     refused("a language model has no form for the host; compile for vulkan", "compile", "--synthetic=tiny", "--targets=vulkan,host", "-o", "none.greta")

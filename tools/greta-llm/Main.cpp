@@ -3,7 +3,6 @@
 #include "CommandLine.h"
 #include "Options.h"
 #include "engine/Team.h"
-#include "model/Formats.h"
 #include "model/Mapping.h"
 
 #include <cerrno>
@@ -36,7 +35,7 @@ void addSynthetic(CLI::App *verb, Options &options) {
   verb->add_option("--synthetic", options.synthetic,
                    "random weights in place of a model: " + syntheticNames() +
                        ", optionally with a format of weights such as :q4_0: " +
-                       fileFormats());
+                       syntheticFormats());
 }
 
 void addModel(CLI::App *verb, Options &options) {

@@ -72,10 +72,14 @@ const FormatInfo *findFloats(const std::string &dtype) {
                            : nullptr;
 }
 
-std::string fileFormats() {
+bool staysAsItIs(const FormatInfo &info) {
+  return info.gguf != noNumber && (info.block == 1 || info.packed);
+}
+
+std::string fileFormats(bool onlyThatStay) {
   std::string names;
   for (const FormatInfo &info : formats)
-    if (info.gguf != noNumber)
+    if (onlyThatStay ? staysAsItIs(info) : info.gguf != noNumber)
       names += (names.empty() ? "" : ", ") + std::string(info.name);
   return names;
 }

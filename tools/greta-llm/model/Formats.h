@@ -63,8 +63,11 @@ const FormatInfo *findFormat(const std::string &name);
 const FormatInfo *findGgufFormat(uint32_t number);
 // By the name that safetensors have: F32, F16, BF16.
 const FormatInfo *findFloats(const std::string &dtype);
-// The names of all formats of one tensor, for people.
-std::string fileFormats();
+// Whether files have it, in numbers or in blocks that stay packed: not those
+// that are expanded when they are loaded.
+bool staysAsItIs(const FormatInfo &info);
+// The names of all formats of one tensor, for people, or of those that stay.
+std::string fileFormats(bool onlyThatStay = false);
 
 // A matrix [N, K] of 4-bit weights as AWQ and GPTQ files have it, transposed:
 //

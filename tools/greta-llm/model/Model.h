@@ -160,6 +160,7 @@ void readSafetensors(Model &model);
 void makeSynthetic(Model &model, const std::string &name);
 // The names that it takes, with commas between them.
 std::string syntheticNames();
+std::string syntheticFormats();
 
 // A shape for people: 96x64.
 std::string shapeText(const std::vector<int64_t> &shape);

@@ -101,6 +101,10 @@ std::string syntheticNames() {
   return names;
 }
 
+std::string syntheticFormats() {
+  return fileFormats(/*onlyThatStay=*/true) + ", q4_k_m, q5_k_m";
+}
+
 void makeSynthetic(Model &model, const std::string &name) {
   size_t colon = name.find(':');
   std::string wanted = name.substr(0, colon);
@@ -116,11 +120,9 @@ void makeSynthetic(Model &model, const std::string &name) {
   bool isMedium = formatName == "q4_k_m" || formatName == "q5_k_m";
   const FormatInfo *format = findFormat(
       isMedium ? formatName.substr(0, formatName.size() - 2) : formatName);
-  if (!format || format->format == Format::Int4 ||
-      format->format == Format::F8_E4M3 ||
-      (format->block > 1 && !format->packed))
+  if (!format || !staysAsItIs(*format))
     fail("--synthetic=" + name + ": the format '" + formatName +
-         "' is not one of " + fileFormats() + ", q4_k_m, q5_k_m");
+         "' is not one of " + syntheticFormats());
   nlohmann::json config = nlohmann::json::parse(preset->common);
   config.update(nlohmann::json::parse(preset->config));
   // "synthetic-tiny", "synthetic-tiny-q4_0": the name that a server shows.
