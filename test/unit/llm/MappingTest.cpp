@@ -35,6 +35,11 @@ TEST(Mapping, MessagesAreText) {
     } catch (const std::runtime_error &problem) {
       EXPECT_STREQ(problem.what(), want);
     }
+  try {
+    fail(std::string(3999, 'a') + "\xc3\xa4" + std::string(5000, 'b'));
+  } catch (const std::runtime_error &problem) {
+    EXPECT_EQ(std::string(problem.what()).substr(3990), "aaaaaaaaa\xc3\xa4..");
+  }
 }
 
 TEST(Json, DepthAndValuesAreBounded) {

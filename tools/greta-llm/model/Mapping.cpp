@@ -37,12 +37,16 @@ static size_t sizeOfCharacter(const std::string &text, size_t at) {
 }
 
 void fail(std::string message) {
-  for (size_t at = 0; at < message.size();) {
+  constexpr size_t most = 4000; // a file's value that is wrong may be longer
+  size_t at = 0;
+  while (at < message.size() && at < most) {
     size_t size = sizeOfCharacter(message, at);
     if (!size)
       message[at] = '?';
     at += std::max<size_t>(size, 1);
   }
+  if (at < message.size())
+    message.replace(at, message.npos, "..");
   throw std::runtime_error(message);
 }
 
