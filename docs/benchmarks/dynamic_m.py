@@ -158,7 +158,7 @@ def main():
             table.append(origin | row)
             print(" ".join(f"{row[field]}" for field in FIELDS if field in row), flush=True)
     if options.csv:
-        records.write(options.csv, FIELDS, table)
+        records.renew(options.csv, FIELDS, table)
 
 
 if __name__ == "__main__":

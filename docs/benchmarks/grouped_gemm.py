@@ -188,7 +188,7 @@ def main():
                         print(json.dumps(row), flush=True)
                         rows.append(origin | row)
     if options.csv:
-        records.write(pathlib.Path(options.csv), FIELDS, rows)
+        records.renew(options.csv, FIELDS, rows)
 
 
 if __name__ == "__main__":

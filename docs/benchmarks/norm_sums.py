@@ -333,7 +333,7 @@ def main():
                         rows.append(records.origin() | row)
                         print({key: value for key, value in row.items()}, flush=True)
     if options.csv:
-        records.write(options.csv, FIELDS, rows)
+        records.renew(options.csv, FIELDS, rows)
 
 
 if __name__ == "__main__":

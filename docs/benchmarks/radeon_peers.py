@@ -222,8 +222,8 @@ def main():
         table += [bench.row(chip, case, "backports") for chip, case in OLDER if chip in chips and options.only in name_of(case)[0]]
         models = [bench.model(*model) for model in MODELS if model[0] in chips and not options.only]
     if options.csv:
-        records.write(FOLDER / "radeon_peers.csv", FIELDS, table)
-        records.write(FOLDER / "radeon_peers_models.csv", MODEL_FIELDS, models)
+        records.renew(FOLDER / "radeon_peers.csv", FIELDS, table)
+        records.renew(FOLDER / "radeon_peers_models.csv", MODEL_FIELDS, models)
 
 
 if __name__ == "__main__":

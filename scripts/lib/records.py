@@ -45,24 +45,41 @@ def write(path, columns, rows):
         writer.writerows(rows)
 
 
+def recorded(path):
+    """The rows of the file, none where there is no file."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def same_columns(path, columns, rows):
+    """These rows of the file, which must have no columns but `columns`."""
+    if gone := set(rows[0] if rows else ()) - set(columns):
+        sys.exit(f"{path} has columns that are no longer measured: {', '.join(sorted(gone))}; give another file")
+    return rows
+
+
+def renew(path, columns, rows):
+    """Writes `rows` (dicts, each of a chip) in place of those that the file has of the same chips. Rows of other chips stay, and chips have the file's order."""
+    old = recorded(path)
+    place = {chip: at for at, chip in enumerate(dict.fromkeys(row["chip"] for row in [*old, *rows]))}
+    chips = {row["chip"] for row in rows}
+    kept = same_columns(path, columns, [row for row in old if row["chip"] not in chips])
+    write(path, columns, sorted(kept + rows, key=lambda row: place[row["chip"]]))
+
+
 def collect(rows, path, columns):
-    """Prints each of `rows` (dicts) as a line of JSON when it is there, and writes all of them to the file, if it has a name."""
+    """Prints each of `rows` (dicts, each of a chip) as a line of JSON when it is there, and renews the file's rows of these chips, if it has a name."""
     table, start = [], origin()
     for row in rows:
         print(json.dumps(row), flush=True)
         table.append(start | row)
     if path:
-        write(path, columns, table)
+        renew(path, columns, table)
 
 
 def append(path, columns, rows):
     """Appends `rows` (dicts) to the file, which gets a header when it is new and new columns where it lacks them."""
-    if not is_repeatable(path, rows):
-        return
-    old = []
-    if path.exists():
-        with path.open(newline="") as file:
-            old = list(csv.DictReader(file))
-    if gone := set(old[0] if old else ()) - set(columns):
-        sys.exit(f"{path} has columns that are no longer measured: {', '.join(sorted(gone))}; give another file")
-    write(path, columns, old + rows)
+    write(path, columns, same_columns(path, columns, recorded(path)) + rows)
