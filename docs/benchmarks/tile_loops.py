@@ -3,7 +3,8 @@
     build/venv/bin/python docs/benchmarks/tile_loops.py [--csv=FILE] [--before=GRETA_TRANSLATE] [CHIP...]
 
 4096x4096x4096 in f16, both operands with K contiguous. `plain` is a GEMM; `x3` adds three products to one sum; `scaled` multiplies a scale of each row onto an iteration's product before it adds it;
-`stored` also stores each iteration's product. cycles, registers and spills are those of the whole launch; before is the same for the objects of another greta-translate, in the same run.
+`stored` also stores each iteration's product. `cycles` are those of all workgroups that a compute unit holds at a time, `workgroups`; a whole launch takes `launch_cycles`, which counts whole rounds of them.
+before is the same for the objects of another greta-translate, in the same run.
 """
 
 import argparse
@@ -14,7 +15,8 @@ import zipfile
 
 from issue_model import CHIPS, ROOT, records, tool
 
-FIELDS = ["date", "commit", "chip", "loop", "tile", "waves", "cycles", "vgprs", "spills", "before_cycles", "before_vgprs", "before_spills"]
+FIGURES = ["cycles", "workgroups", "launch_cycles", "vgprs", "spills"]
+FIELDS = ["date", "commit", "chip", "loop", "tile", "waves", *FIGURES, *(f"before_{name}" for name in FIGURES)]
 SIZE = 4096
 TILES = [(128, 128, 64, 4), (256, 128, 32, 8), (64, 64, 32, 4)]
 
@@ -80,7 +82,7 @@ def estimated(translate, folder, chip, text):
         code.write_bytes(archive.read(kernel["file"]))
     launch = [f"--grid={','.join(map(str, kernel['grid']))}", f"--block={kernel['block'][0]}", *[f"--arg=zero:{8 * SIZE * SIZE}"] * 5]
     result = json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *launch))
-    return dict(cycles=result["cycles"], vgprs=kernel["stats"]["vgprs"], spills=kernel["stats"]["vgpr_spills"])
+    return {name: result[name] for name in FIGURES[:3]} | dict(vgprs=kernel["stats"]["vgprs"], spills=kernel["stats"]["vgpr_spills"])
 
 
 def rows(options, folder):
