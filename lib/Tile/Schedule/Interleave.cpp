@@ -219,6 +219,34 @@ void Interleaver::run() {
   multiply(left(ScheduleKind::Mma));
 }
 
+/// Keeps LLVM's time small, which tries an instruction in many groups and
+/// orders it with each other one that groups of the block name. In a block of
+/// many groups those that follow each other and have one kind become one, so
+/// that their own order is left to LLVM; where they still name many
+/// instructions, reads of shared memory have none, since the MMAs that use them
+/// order them.
+static void boundGroups(Block &block) {
+  constexpr unsigned mostGroups = 160, mostInstructions = 352;
+  auto groups = llvm::to_vector(block.getOps<ScheduleGroupOp>());
+  if (groups.size() <= mostGroups)
+    return;
+  unsigned instructions = 0;
+  for (ScheduleGroupOp group : groups)
+    instructions += group.getCount();
+  for (ScheduleGroupOp group : groups) {
+    if (instructions > mostInstructions &&
+        group.getKind() == ScheduleKind::SharedLoad) {
+      group.erase();
+      continue;
+    }
+    auto next = dyn_cast_or_null<ScheduleGroupOp>(group->getNextNode());
+    if (!next || next.getKind() != group.getKind())
+      continue;
+    next.setCount(group.getCount() + next.getCount());
+    group.erase();
+  }
+}
+
 namespace {
 struct InterleavePass
     : greta::impl::GretaTileInterleavePassBase<InterleavePass> {
@@ -229,6 +257,7 @@ struct InterleavePass
         Interleaver(op).run();
         op.erase();
       }
+      boundGroups(*block);
     });
   }
 };
