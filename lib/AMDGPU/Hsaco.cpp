@@ -13,6 +13,7 @@
 
 #include "greta/AMDGPU/Hsaco.h"
 #include "GretaTile/GretaTile.h"
+#include "greta/AMDGPU/DualOperands.h"
 #include "greta/AMDGPU/TileToROCDL.h"
 #include "greta/AMDGPU/WaitStates.h"
 #include "greta/AMDGPU/WideDpp.h"
@@ -277,6 +278,9 @@ static LogicalResult generateCode(llvm::Module &module,
   // RDNA's hardware waits by itself.
   if (row.waveSize == 64)
     config->insertPass(&llvm::PostRAHazardRecognizerID, createWaitStatesPass());
+  if (row.name.starts_with("gfx11") || row.name.starts_with("gfx12"))
+    config->insertPass(&llvm::MachineBlockPlacementID,
+                       createDualOperandsPass());
   const llvm::PassInfo *fold =
       llvm::PassRegistry::getPassRegistry()->getPassInfo(
           StringRef("si-fold-operands"));
@@ -297,7 +301,7 @@ static LogicalResult generateCode(llvm::Module &module,
 }
 
 /// LLVM's orders of instructions (`amdgpu-sched-strategy`) that are tried where
-/// its usual one spills.
+/// its usual one spills or misses waves.
 static constexpr StringLiteral schedulings[] = {"max-memory-clause", "max-ilp",
                                                 "iterative-minreg"};
 
@@ -428,10 +432,22 @@ static bool isFaster(const KernelStats &stats, const KernelStats &other) {
              : stats.scratchBytes < other.scratchBytes;
 }
 
-/// Replaces an object that spills by one in another order of instructions that
-/// is faster. Returns the order. If more is spilled than a lane has registers,
-/// LLVM takes many times as long for each order, and scratch memory does not
-/// tell which one is faster (docs/experiments/schedules.md).
+/// Whether a sixth fewer registers would leave half as many waves again on a
+/// SIMD: another order of instructions may need so few.
+static bool missesWaves(const KernelStats &stats, tile::FuncOp kernel,
+                        const TargetRow &row) {
+  unsigned fewer = (stats.vgprs + stats.agprs) * 5 / 6;
+  return stats.loop &&
+         2 * getOccupancy(row, fewer, /*agprs=*/0, stats.sgprs, stats.ldsBytes,
+                          kernel.getBlockSize()) >=
+             3 * stats.occupancy;
+}
+
+/// Replaces an object that spills, or whose registers keep waves out, by one in
+/// another order of instructions that is faster. Returns the order. If more is
+/// spilled than a lane has registers, LLVM takes many times as long for each
+/// order, and scratch memory does not tell which one is faster
+/// (docs/experiments/schedules.md).
 static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
                          const TargetRow &row, const CompileOptions &options) {
   // The usual order serves where another cannot be compiled.
@@ -440,11 +456,16 @@ static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
   StringRef taken;
   if (object.stats->vgprSpills > row.vgprs.perWave)
     return taken;
-  for (StringRef scheduling : schedulings) {
-    if (!object.stats->scratchBytes)
+  // The last order is for fewer spills; it waits where nothing spills.
+  ArrayRef<StringLiteral> orders = schedulings;
+  for (StringRef scheduling :
+       orders.drop_back(object.stats->scratchBytes ? 0 : 1)) {
+    bool spills = object.stats->scratchBytes;
+    if (!spills && !missesWaves(*object.stats, kernel, row))
       break;
     FailureOr<HsacoKernel> next = emitOrdered(kernel, row, options, scheduling);
-    if (failed(next) || !isFaster(*next->stats, *object.stats))
+    if (failed(next) || !isFaster(*next->stats, *object.stats) ||
+        (!spills && next->stats->scratchBytes))
       continue;
     object = std::move(*next);
     taken = scheduling;
