@@ -166,7 +166,7 @@ def resources(chip, shape, config, bits=16):
 
 # lds, lds_gfx950 and cache are LoopRates' ldsBytes, and cacheBytes as a part of the unit's share. A family's fixed values are in FIXED.
 START = {
-    "cdna": dict(issue=1, lds=155, lds_gfx950=200, cache=0.88, busiest=1, others=0.06, iteration=227, iteration_direct=440, hidden=0.14, latency=340, latency_few=0,
+    "cdna": dict(issue=1, lds=155, lds_gfx950=169, cache=0.88, busiest=1, others=0.06, iteration=227, iteration_direct=440, hidden=0.14, latency=340, latency_few=0,
                  latency_direct=700, behind=0.2, contention=0.5, crowded=0.06, ends=2650, meeting=1400, part_bytes=40),
     "rdna": dict(issue=0, lds=256, lds_gfx950=1, cache=0.85, busiest=1, others=0.06, iteration=81, iteration_direct=0, hidden=0, latency=401, latency_few=0,
                  latency_direct=0, behind=0.25, contention=0.46, crowded=0.1, ends=1260, meeting=2880, part_bytes=82),

@@ -442,7 +442,7 @@ static const TargetRow chips[] = {
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
           "CDNA4 ISA; LLVM gfx950; product MI355X", 76},
          163840, 64, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950,
-         tilesOfCdna(200, 56, 280), featuresCdna, transposedGfx950),
+         tilesOfCdna(169, 56, 280), featuresCdna, transposedGfx950),
     rdna({"gfx1030", namesGfx1030, 72, 2250, 512,
           "RDNA2 ISA; LLVM gfx1030; product RX 6800 XT"},
          1024, 16, Fp8Kind::None, /*matrix=*/{}, tilesOfRdna(1),
