@@ -61,7 +61,7 @@ struct DualOperandsPass : MachineFunctionPass {
         bool fits = haveBanks(*first, *second);
         if (!fits && haveBanks(*first, swapped))
           changed |= fits = info.commuteInstruction(inst) == &inst;
-        // What is one instruction has no other neighbour.
+        // One instruction of two has no other neighbour.
         first = fits ? std::nullopt : second;
       }
     }

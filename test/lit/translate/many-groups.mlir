@@ -1,5 +1,5 @@
 // A block of K with so many accesses that each with a group of its own takes LLVM seconds: groups of one kind that follow each other are one.
-// Where groups name more than 352 instructions, reads of shared memory have none.
+// Reads of shared memory have none if groups name more than 352 instructions.
 // RUN: greta-translate --greta-to-llvmir --target=gfx1150 --function=merged %s | FileCheck %s --check-prefix=MERGED
 // RUN: greta-translate --greta-to-llvmir --target=gfx1150 --function=without_reads %s 2>/dev/null | FileCheck %s --check-prefix=WITHOUT
 // RUN: greta-translate --greta-to-llvmir --target=gfx1150 --function=few %s | FileCheck %s --check-prefix=FEW
