@@ -49,7 +49,7 @@ BODIES = [
     b'{"prompt": "x", "grammar": "root ::= root"}',
     b'{"prompt": "x", "grammar": "' + b"(" * 60_000 + b'"}',
     b'{"prompt": "x", "grammar": "root ::= [a-z]{99999}"}',
-    b'{"prompt": "x", "response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "a"}}}}',
+    b'{"prompt": "x", "response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "(?=a)"}}}}',
     b'{"prompt": "x", "response_format": {"type": "json_object"}, ' + b", ".join(b'"%d": 1' % i for i in range(100_000)) + b"}",
     b'{"prompt": "x", "logit_bias": {' + b", ".join(b'"%d": 1' % i for i in range(100_000)) + b"}}",
     b'{"prompt": "x", "n": 1e9}',
