@@ -191,6 +191,15 @@ def test_one_fails_before_they_meet(simulated, failing, tmp_path):
     assert time.monotonic() - begin < 10
 
 
+def test_one_has_no_network(simulated):
+    """UCX has no such transport there, so that rank cannot come."""
+    command = (*words(simulated, device="--device=sim:gfx942"), *GENERATE, "--split=layers", f"--meet={address()}", "--ranks=2")
+    first, second = [start(*command, f"--rank={rank}", environment={"UCX_LOG_LEVEL": "fatal"} | ({"UCX_TLS": "nothing"} if rank else {})) for rank in (0, 1)]
+    status, _, own = ended(second, LIMIT)
+    assert status == 1 and own.startswith("greta-llm: error: ucp_init (UCX): "), own
+    assert ended(first, LIMIT) == (1, "", own.replace("error: ", "error: rank 1: ", 1))
+
+
 def test_the_first_is_killed_while_all_wait(simulated):
     at = address()
     command = (*words(simulated, device="--device=sim:gfx942"), *GENERATE, "--split=layers", f"--meet={at}", "--ranks=3")

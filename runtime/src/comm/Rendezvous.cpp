@@ -30,8 +30,6 @@ constexpr std::chrono::milliseconds welcomeTime(2000);
 // A rank that rank 0 has welcomed waits so long for another one, as rank 0 has
 // ended, unless it has closed the connection of a stranger too many.
 constexpr std::chrono::milliseconds secondWelcome(2000);
-// Rank 0 waits so long for ranks that do not know yet that one does not come.
-constexpr std::chrono::milliseconds tellTime(10000);
 using Clock = Group::Clock;
 
 struct Hello { // a rank's word follows

@@ -79,23 +79,19 @@ std::shared_ptr<Ucx> library() {
 
 Wire::Wire(const std::string &Address, const Group::Id &Name, uint32_t Rank,
            uint32_t Size, std::chrono::milliseconds Timeout, uint64_t &Staging)
-    : Rank(Rank), Size(Size), U(comm::library()), Peers(Size) {
+    : Rank(Rank), Size(Size), Peers(Size) {
   try {
-    ucp_params_t P{};
-    P.field_mask = ucp_params_t::FEATURES;
-    P.features = ucp_params_t::FEATURE_TAG | ucp_params_t::WAKEUP;
-    Ucx::check(U->ucp_init_version(1, 10, &P, nullptr, &Context), "ucp_init");
-    ucp_worker_params_t W{};
-    W.field_mask = ucp_worker_params_t::THREAD_MODE;
-    W.thread_mode = ucp_worker_params_t::SERIALIZED;
-    Ucx::check(U->ucp_worker_create(Context, &W, &Worker), "ucp_worker_create");
-    Ucx::check(U->ucp_worker_get_efd(Worker, &WorkerFd), "ucp_worker_get_efd");
-    ucp_address_t *Own = nullptr;
-    size_t Bytes = 0;
-    Ucx::check(U->ucp_worker_get_address(Worker, &Own, &Bytes),
-               "ucp_worker_get_address");
-    std::string Word(reinterpret_cast<char *>(Own), Bytes);
-    U->ucp_worker_release_address(Worker, Own);
+    std::string Word;
+    try {
+      Word = open();
+    } catch (const Error &E) {
+      try {
+        decline(Address, Name, Rank, Size, std::min(Timeout, tellTime),
+                E.what());
+      } catch (const Error &) { // the others have not come
+      }
+      throw;
+    }
     All = rendezvous(Address, Name, Rank, Size, Timeout, Word, Staging);
     Staging = All.Staging;
     for (uint32_t R = 0; R < Size; ++R) {
@@ -115,6 +111,27 @@ Wire::Wire(const std::string &Address, const Group::Id &Name, uint32_t Rank,
     destroy();
     throw;
   }
+}
+
+// Makes the worker, and returns its address.
+std::string Wire::open() {
+  U = comm::library();
+  ucp_params_t P{};
+  P.field_mask = ucp_params_t::FEATURES;
+  P.features = ucp_params_t::FEATURE_TAG | ucp_params_t::WAKEUP;
+  Ucx::check(U->ucp_init_version(1, 10, &P, nullptr, &Context), "ucp_init");
+  ucp_worker_params_t W{};
+  W.field_mask = ucp_worker_params_t::THREAD_MODE;
+  W.thread_mode = ucp_worker_params_t::SERIALIZED;
+  Ucx::check(U->ucp_worker_create(Context, &W, &Worker), "ucp_worker_create");
+  Ucx::check(U->ucp_worker_get_efd(Worker, &WorkerFd), "ucp_worker_get_efd");
+  ucp_address_t *Own = nullptr;
+  size_t Bytes = 0;
+  Ucx::check(U->ucp_worker_get_address(Worker, &Own, &Bytes),
+             "ucp_worker_get_address");
+  std::string Word(reinterpret_cast<char *>(Own), Bytes);
+  U->ucp_worker_release_address(Worker, Own);
+  return Word;
 }
 
 Wire::~Wire() {

@@ -92,6 +92,7 @@ private:
   bool hasFailed(uint32_t R, const std::string &Why);
   bool isQuiet() const;
   void sleep();
+  std::string open();
   void destroy();
   static void onError(void *Of, ucp_ep_h, ucs_status_t);
 
