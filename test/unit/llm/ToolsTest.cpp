@@ -266,6 +266,8 @@ TEST(Tools, ParametersThatAreRefused) {
        "'minLength' of a text is not supported"},
       {R"({"properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}})",
        "nested too deep, or contains itself"},
+      {R"({"properties": {"a": {"enum": ["x", "y"], "const": "x"}}})",
+       "'enum' beside 'const' is not supported"},
       {R"({"properties": {"a": {"enum": "x"}}})", "'enum' has to be a list"},
       {R"({"properties": {"a": {"minLength": 1}}})",
        "'minLength' of a text is not supported"},

@@ -226,6 +226,8 @@ Expression Parameters::reference(const std::string &pointer, int depth) {
 
 /// One of some values, of which texts stand as they are.
 Expression Parameters::ofValues(const json &schema) {
+  if (schema.contains("enum") && schema.contains("const"))
+    unsupported("'enum' beside 'const'");
   json others = schema;
   others.erase("const");
   others["enum"] = json::array();
