@@ -72,8 +72,14 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
+    try:
+        cache = options.cache.read_bytes()
+    except OSError as problem:
+        sys.exit(f"nvidia_code.py: {options.cache}: {problem.strerror}")
+    if not shutil.which("zstd"):
+        sys.exit("nvidia_code.py: no zstd, which the driver's code is packed with")
     tool, number, refused = disassembler(), 0, []
-    for code in codes(options.cache.read_bytes()):
+    for code in codes(cache):
         instructions = listing(tool, code, options.arch)
         if isinstance(instructions, str):
             refused.append(instructions)
@@ -89,7 +95,7 @@ def main():
             (options.out / f"kernel_{number}.sass").write_text(text)
         number += 1
     if refused:
-        print(f"{len(refused)} kernels that nvdisasm does not read, the first because of: {refused[0]}", file=sys.stderr)
+        print(f"nvdisasm does not read the code of {len(refused)} kernels; what it says of the first: {refused[0]}", file=sys.stderr)
     if not number:
         sys.exit(f"nvidia_code.py: {options.cache} has no kernel{'' if options.all else ' with matrix instructions (--all)'}; is it a cache of NVIDIA's driver?")
 

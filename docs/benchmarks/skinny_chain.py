@@ -108,6 +108,13 @@ def configs(gemm, kind, rows, full):
         yield f"t_{n}_{depth}_{waves}___{piece}_{split}", config + (f", split = {split}" if split > 1 else "")
 
 
+def row_numbers(text):
+    numbers = [int(number) for number in text.split(",")]
+    if min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"a GEMM has at least one row, not {min(numbers)}")
+    return numbers
+
+
 def translate(path, text):
     root = pathlib.Path(__file__).resolve().parents[2]
     command = [root / "build/bin/greta-translate", "--greta-to-package", "--targets=vulkan:nvidia", "-", "-o", path]
@@ -190,7 +197,7 @@ def main():
         parser = argparse.ArgumentParser()
         parser.add_argument("--write", type=pathlib.Path, required=True)
         parser.add_argument("--full", action="store_true")
-        parser.add_argument("--rows", type=lambda text: [int(n) for n in text.split(",")], default=[1])
+        parser.add_argument("--rows", type=row_numbers, default=[1])
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     if "write" in options:
@@ -200,7 +207,10 @@ def main():
     for path in sorted(options.directory.glob("skinny_*.greta")):
         if not re.search(options.only, path.stem):
             continue
-        gemm, kind, rows = re.fullmatch(r"skinny_(qkv|out|gate_up|down|head)_(.*)_(\d+)", path.stem).groups()
+        named = re.fullmatch(rf"skinny_({'|'.join(SHAPES)})_({'|'.join(FORMATS)})_(\d+)", path.stem)
+        if not named:
+            sys.exit(f"{path} is no package of --write: its name has no GEMM, format and number of rows")
+        gemm, kind, rows = named.groups()
         package, chosen, right = Package(runtime, path), 0, None
         # All pipelines first, side by side: a GPU that idles while one is compiled has to be woken again.
         names = [f["name"] for f in package.manifest()["functions"]]
