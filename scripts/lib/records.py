@@ -64,6 +64,8 @@ def same_columns(path, columns, rows):
 def renew(path, columns, rows):
     """Writes `rows` (dicts, each of a chip) in place of those that the file has of the same chips. Rows of other chips stay, and chips have the file's order."""
     old = recorded(path)
+    if old and "chip" not in old[0]:
+        sys.exit(f"{path} is no table of chips; give another file")
     place = {chip: at for at, chip in enumerate(dict.fromkeys(row["chip"] for row in [*old, *rows]))}
     chips = {row["chip"] for row in rows}
     kept = same_columns(path, columns, [row for row in old if row["chip"] not in chips])

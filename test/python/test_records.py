@@ -41,3 +41,11 @@ def test_columns_that_are_no_longer_measured(table):
     assert table.read_text() == before
     records.collect(chips, table, COLUMNS[:-1])
     assert table.read_text().startswith("date,commit,chip,kernel\n") and len(table.read_text().splitlines()) == 4
+
+
+def test_a_file_that_is_no_table_of_chips(tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text("kernel,cycles\nplain,1\n")
+    with pytest.raises(SystemExit, match="no table of chips"):
+        records.collect([dict(chip="gfx942", kernel="plain")], path, COLUMNS)
+    assert path.read_text() == "kernel,cycles\nplain,1\n"
