@@ -41,8 +41,8 @@ inline std::string hex(const uint8_t *Bytes, size_t Size) {
 
 // Makes a text from a file fit for a message: short, on one line, with nothing
 // that a terminal takes for more than letters.
-inline std::string printable(const std::string &Text) {
-  std::string Short = Text.substr(0, 64);
+inline std::string printable(const std::string &Text, size_t Most = 64) {
+  std::string Short = Text.substr(0, Most);
   for (char &C : Short)
     if (C < ' ' || C > '~')
       C = '?';

@@ -518,9 +518,7 @@ void Group::abort(const std::string &Why) {
 void Group::end(const std::string &Why) {
   // A program or the network brought the text, which becomes one line, and may
   // be cut anywhere.
-  std::string Text = Why;
-  std::replace_if(
-      Text.begin(), Text.end(), [](char C) { return C < ' ' || C > '~'; }, '?');
+  const std::string Text = printable(Why, wordBytes - 1);
   Control &C = *Map->control();
   uint32_t Nobody = 0;
   if (!C.Aborts.compare_exchange_strong(Nobody, 1))

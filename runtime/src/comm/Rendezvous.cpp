@@ -160,10 +160,7 @@ std::string sendAll(const Descriptor &S, std::string Text, const Deadline &D) {
 
 // A reason, as one line. A program or the network brought it.
 std::string lineOf(const std::string &Reason) {
-  std::string Line = Reason.substr(0, Group::wordBytes);
-  std::replace_if(
-      Line.begin(), Line.end(), [](char C) { return C < ' ' || C > '~'; }, '?');
-  return Line;
+  return printable(Reason, Group::wordBytes);
 }
 
 template <typename T> std::string bytesOf(const T &Value) {
