@@ -372,10 +372,7 @@ static PipelineAttr schedule(scf::ForOp loop, const LoopBody &body,
     room = room * 15 / 16;
   int64_t bytes = 0;
   for (const LoadedOperand &operand : body.operands)
-    bytes +=
-        operand.type.getNumElements() * problem.bytes +
-        (body.isLoadedWhole() ? 16 * *llvm::max_element(operand.type.getShape())
-                              : 0);
+    bytes += sharedBytes(operand.type, body.isLoadedWhole() ? 16 : 0);
   Limits limits(row, /*useMatrix=*/true);
   TileModel model(problem, limits);
   bool direct = batch == 1 && isLoadedDirectly(body) && model.directBytes();

@@ -26,6 +26,10 @@ bool writesMemory(mlir::scf::ForOp loop, Except except = Except::Nothing);
 /// load matrices whole were always slower with a launch's number.
 int64_t askedStages(mlir::scf::ForOp loop, const TargetRow &row);
 
+/// The bytes of a block in shared memory, with `padding` bytes between rows.
+/// Rows may lie along either of the last two dimensions.
+int64_t sharedBytes(mlir::RankedTensorType type, int64_t padding);
+
 /// An operand of dots that follows from the body's loads and the iteration's
 /// number. `source` is its value before it is laid out for the dots, `type` its
 /// type after that.

@@ -44,6 +44,15 @@ int64_t greta::askedStages(scf::ForOp loop, const TargetRow &row) {
   return asked ? std::clamp<int64_t>(asked.getInt(), 0, 3) : 0;
 }
 
+int64_t greta::sharedBytes(RankedTensorType type, int64_t padding) {
+  ArrayRef<int64_t> matrix = type.getShape().take_back(2);
+  int64_t outer = type.getRank() > 2
+                      ? type.getNumElements() / (matrix.front() * matrix.back())
+                      : 1;
+  return type.getNumElements() * bytesInMemory(type.getElementType()) +
+         padding * outer * *llvm::max_element(matrix);
+}
+
 int64_t LoadedOperand::tileDepth() const {
   return toLayout(getLayoutOf(type)).tile()[kDim];
 }

@@ -26,17 +26,6 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// Returns the bytes of a block in shared memory, with `padding` bytes between
-/// rows. Rows may lie along either of the last two dimensions.
-static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
-  ArrayRef<int64_t> matrix = type.getShape().take_back(2);
-  int64_t outer = type.getRank() > 2
-                      ? type.getNumElements() / (matrix.front() * matrix.back())
-                      : 1;
-  return type.getNumElements() * bytesInMemory(type.getElementType()) +
-         padding * outer * *llvm::max_element(matrix);
-}
-
 /// Returns the bytes of shared memory that the largest conversion of a computed
 /// value needs.
 static int64_t bytesOfConversions(const LoopBody &body) {
@@ -62,8 +51,8 @@ static int64_t registersOf(RankedTensorType type) {
 }
 
 /// Returns the pipeline of a loop that nobody has configured; null: it has
-/// none. It has the stages that the source asks for, as far as they fit. Else
-/// it has two, or one if drivers load matrices, which is faster.
+/// none. It has the stages that the source asks for, else those that the
+/// target's row says, as far as they fit.
 static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
                                    int64_t asked, MLIRContext *context) {
   // Multiply-adds take longer than what they wait for.
