@@ -465,7 +465,10 @@ bool LoopBody::Analysis::isGemm() {
 
 void LoopBody::Analysis::run() {
   stores = writesMemory(loop);
-  if (writesMemory(loop, Except::Stores))
+  // Schedules divide by the step. The canonicalizer takes loops out whose step
+  // is not positive.
+  auto step = getConstantIntValue(loop.getStep());
+  if (writesMemory(loop, Except::Stores) || (step && *step <= 0))
     return;
   for (auto dot : block->getOps<DotOp>())
     for (unsigned side : {0u, 1u})

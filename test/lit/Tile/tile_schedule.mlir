@@ -276,3 +276,20 @@ greta_tile.func @batch(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64},
   greta_tile.store %r, %o[%z, %z, %z] strides [1024, 16, 1] bounds [] : tensor<8x64x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// Loops whose step is not positive have no schedule: nothing divides by zero.
+// NVIDIA: @standing
+// NVIDIA-NOT: greta_tile.pipeline
+greta_tile.func @standing(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %n = arith.constant 4096 : i32
+  %none = arith.constant dense<0.0> : tensor<64x64xf32>
+  %r = scf.for %k = %z to %n step %z iter_args(%acc = %none) -> (tensor<64x64xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+    %b = greta_tile.load %y[%k, %z] strides [1, 4096] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
