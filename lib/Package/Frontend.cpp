@@ -115,8 +115,9 @@ static void suggestOp(MLIRContext *context, Diagnostic &diagnostic) {
   StringRef name = text;
   if (!name.consume_front("custom op '"))
     return;
-  StringRef near = nearestOp(context, name.split('\'').first);
-  if (!near.empty())
+  StringRef given = name.split('\'').first, near = nearestOp(context, given);
+  // A known op is at fault in another way.
+  if (!near.empty() && near != given)
     diagnostic << "; did you mean '" << near << "'?";
 }
 
