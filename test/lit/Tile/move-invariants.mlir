@@ -41,3 +41,34 @@ greta_tile.func @effects(%x: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 
   }
   greta_tile.return
 }
+
+// A loop may have no iteration: what reads or writes memory, prints, asserts, assumes or may divide by zero stays, and so does what follows from it.
+// CHECK-LABEL: @stays
+// CHECK-NOT: arith.divsi
+// CHECK: scf.for
+// CHECK-NEXT: greta_tile.assert
+// CHECK-NEXT: greta_tile.print
+// CHECK-NEXT: greta_tile.assume
+// CHECK-NEXT: %[[SHARE:.*]] = arith.divsi
+// CHECK-NEXT: %[[BLOCK:.*]] = greta_tile.load
+// CHECK-NEXT: %[[SHARES:.*]] = greta_tile.splat %[[SHARE]]
+// CHECK-NEXT: arith.addi %[[BLOCK]], %[[SHARES]]
+greta_tile.func @stays(%x: !greta_tile.ptr<i32>, %o: !greta_tile.ptr<i32>, %n: i32, %d: i32) attributes {waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant dense<0> : tensor<32xi32>
+  %some = arith.cmpi sgt, %d, %z : i32
+  %r = scf.for %i = %z to %n step %one iter_args(%acc = %none) -> (tensor<32xi32>) : i32 {
+    greta_tile.assert %some, "d must be positive" : i1
+    greta_tile.print "d" %d : i32
+    greta_tile.assume %some
+    %share = arith.divsi %one, %d : i32
+    %block = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<i32> -> tensor<32xi32>
+    %shares = greta_tile.splat %share : tensor<32xi32>
+    %both = arith.addi %block, %shares : tensor<32xi32>
+    %sum = arith.addi %acc, %both : tensor<32xi32>
+    scf.yield %sum : tensor<32xi32>
+  }
+  greta_tile.store %r, %o[%z] strides [1] bounds [] : tensor<32xi32> -> !greta_tile.ptr<i32>
+  greta_tile.return
+}
