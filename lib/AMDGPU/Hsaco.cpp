@@ -278,7 +278,7 @@ static LogicalResult generateCode(llvm::Module &module,
   // RDNA's hardware waits by itself.
   if (row.waveSize == 64)
     config->insertPass(&llvm::PostRAHazardRecognizerID, createWaitStatesPass());
-  if (row.name.starts_with("gfx11") || row.name.starts_with("gfx12"))
+  if (row.hasFeature("dual_issue"))
     config->insertPass(&llvm::MachineBlockPlacementID,
                        createDualOperandsPass());
   const llvm::PassInfo *fold =

@@ -246,14 +246,15 @@ static constexpr StringRef namesGfx1201[] = {"rdna4", "navi48", "rx9070xt",
 // Additions of floats in memory. Arithmetic on two f32 at a time (v_pk_mul_f32
 // and others, CDNA 2 ISA guide, 6.7). Two f32 rounded to a pair of bf16
 // (v_cvt_pk_bf16_f32). Lane exchange: v_permlane32_swap; DPP row_xmask and
-// v_permlanex16. Buffer descriptors that say what out of bounds means.
+// v_permlanex16. Buffer descriptors that say what out of bounds means. One
+// instruction of two (VOPD, RDNA 3 ISA guide, 7.6).
 static constexpr StringRef featuresCdna[] = {"atomic_add_f32", "atomic_add_f64",
                                              "packed_f32", "permlane32_swap",
                                              "cvt_pk_bf16"};
 static const ArrayRef<StringRef> beforeGfx950 =
     ArrayRef(featuresCdna).drop_back(2);
 static constexpr StringRef featuresRdna[] = {"row_xmask", "buffer_oob_select",
-                                             "atomic_add_f32"};
+                                             "atomic_add_f32", "dual_issue"};
 
 namespace {
 /// The numbers that differ between chips of one generation.
@@ -446,7 +447,7 @@ static const TargetRow chips[] = {
     rdna({"gfx1030", namesGfx1030, 72, 2250, 512,
           "RDNA2 ISA; LLVM gfx1030; product RX 6800 XT"},
          1024, 16, Fp8Kind::None, /*matrix=*/{}, tilesOfRdna(1),
-         ArrayRef(featuresRdna).drop_back()),
+         ArrayRef(featuresRdna).drop_back(2)),
     rdna({"gfx1100", namesGfx1100, 96, 2500, 960,
           "RDNA3 ISA; LLVM gfx1100; product RX 7900 XTX"},
          1536, 24, Fp8Kind::None, matrixGfx11, tilesOfRdna(2)),
