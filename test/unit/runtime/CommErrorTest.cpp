@@ -164,17 +164,13 @@ TEST_P(CommErrors, TransfersOfTwoSizesAreTold) {
 // one's is still there.
 TEST(Comm, AnIdIsUsedAgain) {
   greta_comm_id Id = greta::Comm::uniqueId();
-  std::vector<std::thread> Threads;
-  for (uint32_t N = 0; N < 2; ++N)
-    Threads.emplace_back([&, N] {
-      Rank First("host", options(N, 2, Id));
-      EXPECT_TRUE(isRight(First, Reduce, 1001, "f32", false, 0, 1));
-      Rank Second("host", options(N, 2, Id));
-      EXPECT_TRUE(isRight(Second, Reduce, 1001, "f32", false, 0, 2));
-      EXPECT_TRUE(isRight(First, Gather, 1001, "f32", false, 0, 3));
-    });
-  for (std::thread &T : Threads)
-    T.join();
+  together(2, [&](uint32_t N) {
+    Rank First("host", options(N, 2, Id));
+    EXPECT_TRUE(isRight(First, Reduce, 1001, "f32", false, 0, 1));
+    Rank Second("host", options(N, 2, Id));
+    EXPECT_TRUE(isRight(Second, Reduce, 1001, "f32", false, 0, 2));
+    EXPECT_TRUE(isRight(First, Gather, 1001, "f32", false, 0, 3));
+  });
 }
 
 TEST(Comm, StagingHasALimit) {
@@ -316,28 +312,24 @@ TEST_P(CommErrors, AProcessThatEndsIsAnErrorOnEveryRank) {
       strcmp(GetParam(), "host") ? freeAddress() : temporaryFolder() + "/ends";
   pid_t Child = startTest("Comm.DISABLED_ProcessThatEnds",
                           "GRETA_TEST_COMM_PLACE=" + Place);
-  std::vector<std::thread> Threads;
-  for (uint32_t N = 0; N < 2; ++N)
-    Threads.emplace_back([&, N] {
-      Rank Own("host", oneOfThree(N, Place.c_str()));
-      greta::Buffer A = Own.R.allocate(64 << 20);
-      Own.C.allReduce(Own.S, A, A, 16, "f32");
-      Own.S.synchronize();
-      auto Begin = std::chrono::steady_clock::now();
-      std::string Why = refusal(
-          [&] {
-            for (size_t Count : {16, 16 << 20}) {
-              Own.C.allReduce(Own.S, A, A, Count, "f32");
-              Own.S.synchronize();
-            }
-          },
-          GRETA_ERROR_PEER_LOST);
-      EXPECT_NE(Why.find("rank 2 is gone"), std::string::npos) << Why;
-      EXPECT_LT(std::chrono::steady_clock::now() - Begin,
-                std::chrono::seconds(30));
-    });
-  for (std::thread &T : Threads)
-    T.join();
+  together(2, [&](uint32_t N) {
+    Rank Own("host", oneOfThree(N, Place.c_str()));
+    greta::Buffer A = Own.R.allocate(64 << 20);
+    Own.C.allReduce(Own.S, A, A, 16, "f32");
+    Own.S.synchronize();
+    auto Begin = std::chrono::steady_clock::now();
+    std::string Why = refusal(
+        [&] {
+          for (size_t Count : {16, 16 << 20}) {
+            Own.C.allReduce(Own.S, A, A, Count, "f32");
+            Own.S.synchronize();
+          }
+        },
+        GRETA_ERROR_PEER_LOST);
+    EXPECT_NE(Why.find("rank 2 is gone"), std::string::npos) << Why;
+    EXPECT_LT(std::chrono::steady_clock::now() - Begin,
+              std::chrono::seconds(30));
+  });
   int Status = 0;
   ASSERT_EQ(waitpid(Child, &Status, 0), Child);
   EXPECT_TRUE(WIFSIGNALED(Status));

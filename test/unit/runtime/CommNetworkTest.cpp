@@ -166,25 +166,21 @@ TEST(CommNetwork, ARankThatLeftComesAgain) {
 TEST(CommNetwork, ARankDeclines) {
   for (uint32_t Declining : {0, 1}) {
     std::string Address = freeAddress();
-    std::vector<std::thread> Threads;
-    for (uint32_t Number = 0; Number < 3; ++Number)
-      Threads.emplace_back([&, Number] {
-        greta_comm_options O{};
-        O.address = Address.c_str();
-        O.rank = Number;
-        O.size = 3;
-        O.timeout_milliseconds = enough;
-        if (Number == Declining)
-          return greta::Comm::decline(O, "no\nmodel" + std::string(2000, '!'));
-        greta::Runtime R("host");
-        std::string Why = refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST);
-        EXPECT_EQ(
-            Why.find("rank " + std::to_string(Declining) + ": no?model!!!"), 0u)
-            << Why;
-        EXPECT_LT(Why.size(), 1000u);
-      });
-    for (std::thread &T : Threads)
-      T.join();
+    together(3, [&](uint32_t Number) {
+      greta_comm_options O{};
+      O.address = Address.c_str();
+      O.rank = Number;
+      O.size = 3;
+      O.timeout_milliseconds = enough;
+      if (Number == Declining)
+        return greta::Comm::decline(O, "no\nmodel" + std::string(2000, '!'));
+      greta::Runtime R("host");
+      std::string Why = refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST);
+      EXPECT_EQ(Why.find("rank " + std::to_string(Declining) + ": no?model!!!"),
+                0u)
+          << Why;
+      EXPECT_LT(Why.size(), 1000u);
+    });
   }
 }
 

@@ -216,20 +216,16 @@ TEST(Comm, DevicesOfAnyKindTogether) {
       GTEST_SKIP() << E.what();
     }
   std::string Path = temporaryFolder() + "/together";
-  std::vector<std::thread> Threads;
-  for (uint32_t N = 0; N < 3; ++N)
-    Threads.emplace_back([&, N] {
-      greta_comm_options O{};
-      O.path = Path.c_str();
-      O.rank = N;
-      O.size = 3;
-      Rank Own(Specs[N], O);
-      EXPECT_TRUE(isRight(Own, Reduce, 1200007, "f16", false, 0, 1));
-      EXPECT_TRUE(isRight(Own, Ring, 1200007, "f16", false, 0, 1));
-      EXPECT_NE(Own.C.info().find("\"way\": \"host\""), std::string::npos);
-    });
-  for (std::thread &T : Threads)
-    T.join();
+  together(3, [&](uint32_t N) {
+    greta_comm_options O{};
+    O.path = Path.c_str();
+    O.rank = N;
+    O.size = 3;
+    Rank Own(Specs[N], O);
+    EXPECT_TRUE(isRight(Own, Reduce, 1200007, "f16", false, 0, 1));
+    EXPECT_TRUE(isRight(Own, Ring, 1200007, "f16", false, 0, 1));
+    EXPECT_NE(Own.C.info().find("\"way\": \"host\""), std::string::npos);
+  });
   EXPECT_NE(access(Path.c_str(), F_OK), 0); // removed
 }
 

@@ -66,6 +66,15 @@ inline std::string ranksName(const testing::TestParamInfo<const char *> &I) {
          (strchr(I.param, '@') ? "_hosts" : "");
 }
 
+// Runs Body(number) in so many threads, and waits for them.
+template <typename Body> void together(uint32_t Count, Body B) {
+  std::vector<std::thread> Threads;
+  for (uint32_t N = 0; N < Count; ++N)
+    Threads.emplace_back([&, N] { B(N); });
+  for (std::thread &T : Threads)
+    T.join();
+}
+
 // Runs Body(rank) in a thread for each rank; on "device@hosts" the ranks are as
 // if each was on a host of its own, on "device:" each has the device of its
 // number.
@@ -75,26 +84,22 @@ void ranks(const std::string &Where, uint32_t Size, Body B,
   const std::string Spec = Where.substr(0, Where.find('@'));
   const std::string Address = Spec == Where ? "" : freeAddress();
   greta_comm_id Id = greta::Comm::uniqueId();
-  std::vector<std::thread> Threads;
-  for (uint32_t N = 0; N < Size; ++N)
-    Threads.emplace_back([&, N] {
-      try {
-        greta_comm_options O = options(N, Size, Id);
-        O.ways = Usual.ways;
-        if (Usual.staging_bytes)
-          O.staging_bytes = Usual.staging_bytes;
-        if (!Address.empty())
-          O.address = Address.c_str();
-        if (Usual.timeout_milliseconds)
-          O.timeout_milliseconds = Usual.timeout_milliseconds;
-        Rank Own(Spec.back() == ':' ? Spec + std::to_string(N) : Spec, O);
-        B(Own);
-      } catch (const std::exception &E) {
-        ADD_FAILURE() << "rank " << N << ": " << E.what();
-      }
-    });
-  for (std::thread &T : Threads)
-    T.join();
+  together(Size, [&](uint32_t N) {
+    try {
+      greta_comm_options O = options(N, Size, Id);
+      O.ways = Usual.ways;
+      if (Usual.staging_bytes)
+        O.staging_bytes = Usual.staging_bytes;
+      if (!Address.empty())
+        O.address = Address.c_str();
+      if (Usual.timeout_milliseconds)
+        O.timeout_milliseconds = Usual.timeout_milliseconds;
+      Rank Own(Spec.back() == ':' ? Spec + std::to_string(N) : Spec, O);
+      B(Own);
+    } catch (const std::exception &E) {
+      ADD_FAILURE() << "rank " << N << ": " << E.what();
+    }
+  });
 }
 
 // Elements are small integers, so that sums are exact in every type.
