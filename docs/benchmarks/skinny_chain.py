@@ -47,7 +47,7 @@ def parts_of(gemm, kind):
 
 def source(gemm, kind, rows_of_a, name, config):
     rows, columns, count = SHAPES[gemm]
-    lines, products, number = [], [], 0
+    lines = []
     types = [f"tensor<{s[0]}x{s[1]}x{e}>" for e, s in parts_of(gemm, kind)]
     each = len(FORMATS[kind][0])
     arguments = [f"%x: tensor<{rows_of_a}x{columns}xf16>"] + [f"%p{i}: {t}" for i, t in enumerate(types)]
