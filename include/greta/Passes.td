@@ -309,7 +309,7 @@ def GretaTileSchedulePass : Pass<"greta-tile-schedule", "::greta::tile::FuncOp">
     A loop that multiplies loaded blocks into carried accumulators, and has no `greta_tile.pipeline`, gets the one that greta-configure's model finds fastest
     for a GEMM with the loop's blocks as its tile: stages, slices, loads straight to shared memory. A loop of one dot has one stage where that has room for twice the waves, more would leave at most two on a SIMD, and those do not keep the unit busy by the model;
     where loops have one stage (`TileFacts::stagesOfLoop`), it has two if these leave as many waves, two on a SIMD at most.
-    Where drivers load matrices whole, slices are iterations of a loop of their own, and the shortest. Dots of few rows that have no instruction, and whose operands are strided loads, get the one that takes operands from registers, where
+    If drivers load matrices whole, the slices are iterations of a loop of their own, and the model takes the shortest ones. Dots of few rows that have no instruction, and whose operands are strided loads, get the one that takes operands from registers, where
     the target has it, and their loop no stages.
 
     ```mlir
