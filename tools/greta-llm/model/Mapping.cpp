@@ -12,28 +12,19 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 namespace greta::llm {
 
 /// How many bytes of UTF-8 the character has that begins there; 0 for what is
 /// no character, or one that a terminal takes for a command.
 static size_t sizeOfCharacter(const std::string &text, size_t at) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  uint32_t lead = byte(at);
-  if (lead < 0x80)
-    return lead >= 0x20 && lead != 0x7f;
-  size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  uint32_t code = lead & (0x7fu >> size);
-  if (lead < 0xc0 || lead >= 0xf8 || at + size > text.size())
-    return 0;
-  for (size_t i = at + 1; i < at + size; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80)
-      return 0;
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr uint32_t least[] = {0xa0, 0x800, 0x10000}; // of 2, 3 and 4 bytes
-  bool isSurrogate = code >= 0xd800 && code < 0xe000;
-  return code < least[size - 2] || code > 0x10ffff || isSurrogate ? 0 : size;
+  utf8proc_int32_t code = 0;
+  utf8proc_ssize_t size = utf8proc_iterate(
+      reinterpret_cast<const utf8proc_uint8_t *>(text.data()) + at,
+      static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+  bool isControl = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  return size < 1 || isControl ? 0 : static_cast<size_t>(size);
 }
 
 void fail(std::string message) {
