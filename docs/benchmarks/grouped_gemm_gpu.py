@@ -5,7 +5,8 @@ The functions are those of grouped_gemm.mlir: each token has 8 rows, one for eac
 normal. The result is poisoned, computed once for the first and for the last routing and compared with float64 in up to 64 rows; a wrong one is not timed, and the run ends with status 1.
 Time is the GPU's, from events around batches of launches; median, minimum and maximum of `rounds` batches. Launches rotate over routings, and those over several results may overlap (median_us);
 into one result they run one after another (serial_us). With one token the routings have all experts in turn; weights are in as many copies as exceed any cache. gb_per_s counts the weights of
-the experts that have rows once, with A and the result, of_copy is that over the copy bandwidth of the same run. torch multiplies weights of f16: each expert's rows by a GEMM (torch_us), and by
+the experts that have rows once, with A and the result, of_copy is that over the copy bandwidth of the same run. empty_us and empty_serial_us are the same launches where no expert has rows, so
+that each workgroup looks for its expert and reads no weights. plain_us is a greta.matmul of one row that reads as many bytes of weights as one token does, measured as median_us is. torch multiplies weights of f16: each expert's rows by a GEMM (torch_us), and by
 its grouped GEMM of bf16 where it has one (torch_grouped_us).
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 
 import row_ops  # puts the project's helpers on the path
 import records
-from greta_runtime import Package, tensors
+from greta_runtime import Package, Tensor, tensor, tensors
 
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
 
@@ -26,7 +27,7 @@ GROUP = 32
 ROUTINGS, RESULTS = EXPERTS // TOP, 4
 TOLERANCE = {"f16": 1e-3, "q4_k": 1.25e-3}  # Euclidean: of one rounding, and of sums of f16 (test/e2e/limits.py, packed sums)
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "weights", "variant", "median_us", "min_us", "max_us", "serial_us", "gb_per_s", "of_copy", "copy_gb_per_s", "tflop_per_s"]
-COLUMNS += ["torch_us", "torch_grouped_us", "error_euclidean"]
+COLUMNS += ["torch_us", "torch_grouped_us", "error_euclidean", "empty_us", "empty_serial_us", "plain_us"]
 
 
 def counts_of(tokens, routing):
@@ -95,6 +96,29 @@ def torch_times(a, tables, options):
     return found
 
 
+def plain_time(runtime, timer, weights, kind, options):
+    """Microseconds of a GEMM of one row with the weights of as many experts as a token has."""
+    package = Package(runtime, options.directory / options.package[0])
+    if f"{kind}_plain" not in (function["name"] for function in package.manifest()["functions"]):
+        return {}
+    function, a = package.function(f"{kind}_plain"), runtime.buffer(row_ops.random(np.random.default_rng(2), 1, HIDDEN))
+    results, arguments = [runtime.buffer(2 * TOP * FFN) for _ in range(RESULTS)], []
+    for stored in weights.copies:
+        for part in range(EXPERTS // TOP):
+            given = [tensor(a, (1, HIDDEN))]
+            for buffer, array in zip(stored, weights.arrays):
+                given.append(tensor(buffer, (TOP * FFN, array.shape[-1])))
+                given[-1].offset = part * array.nbytes * TOP // EXPERTS
+            arguments.append((Tensor * len(given))(*given))
+            arguments[-1].keep = given
+    outs = [tensors([(result, (1, TOP * FFN))]) for result in results]
+    time = statistics.median(row_ops.timed(timer, lambda i: function.launch(arguments[i % len(arguments)], outs[i % RESULTS]), options))
+    function.destroy()
+    for buffer in (a, *results):
+        runtime.lib.greta_buffer_destroy(buffer)
+    return dict(plain_us=round(time, 2))
+
+
 def main():
     parser = row_ops.arguments("grouped_gemm.greta", reps_ms=20)
     parser.add_argument("--only", type=lambda names: names.split(","), default=list(TOLERANCE))
@@ -119,8 +143,13 @@ def main():
             shapes = [a.shape, *(x.shape for x in weights.arrays), tables[0].shape]
             arguments = [tensors(zip([mine, *stored, place], shapes)) for place in places for stored in weights.copies]
             outs = [tensors([(result, (rows, FFN))]) for result in results]
+            nothing = runtime.buffer(np.zeros(EXPERTS + 1, np.int32))
+            idle = tensors(zip([mine, *weights.copies[0], nothing], shapes))
             beside = torch_times(a, tables, options) if kind == "f16" else {}
-            for package in (Package(runtime, options.directory / name) for name in options.package):
+            if tokens == 1:
+                beside |= plain_time(runtime, timer, weights, kind, options)
+            for path in (options.directory / name for name in options.package):
+                package = Package(runtime, path)
                 for name in (function["name"] for function in package.manifest()["functions"]):
                     if name not in (f"{kind}_{tokens}", f"{kind}_any"):
                         continue
@@ -130,23 +159,27 @@ def main():
                         compiled.launch(arguments[routing * len(weights.copies)], outs[0])
                         runtime.synchronize()
                         error = max(error, error_of(runtime.read(results[0], (rows, FFN), "f16"), a, weights, tables[routing]))
-                    label = f"{name} of {tokens} tokens"
+                    label = f"{path.stem} {name} of {tokens} tokens"
                     if not error <= TOLERANCE[kind]:
                         print(f"WRONG: {label}: error {error}", file=sys.stderr)
                         wrong = True
                         continue
                     times = row_ops.timed(timer, lambda i: compiled.launch(arguments[i % len(arguments)], outs[i % RESULTS]), options)
                     serial = statistics.median(row_ops.timed(timer, lambda i: compiled.launch(arguments[i % len(arguments)], outs[0]), options))
+                    empty = statistics.median(row_ops.timed(timer, lambda i: compiled.launch(idle, outs[i % RESULTS]), options))
+                    empty_serial = statistics.median(row_ops.timed(timer, lambda i: compiled.launch(idle, outs[0]), options))
                     median = statistics.median(times)
                     row = common | dict(function=name, tokens=tokens, weights=kind, variant=compiled.variant, error_euclidean=f"{error:.2e}") | beside
                     row |= dict(median_us=round(median, 2), min_us=round(min(times), 2), max_us=round(max(times), 2), serial_us=round(serial, 2))
+                    row |= dict(empty_us=round(empty, 2), empty_serial_us=round(empty_serial, 2))
                     row |= dict(gb_per_s=round(moved / median / 1e3, 1), of_copy=round(moved / median / 1e3 / copy, 3), copy_gb_per_s=round(copy, 1))
                     row["tflop_per_s"] = round(2 * rows * FFN * HIDDEN / median / 1e6, 1)
                     table.append(row)
-                    print(f"{label:24} {row['variant']:24} {row['median_us']:>9} us (serial {row['serial_us']}) {row['gb_per_s']:>7} GB/s = {row['of_copy']} of copy, ", end="")
-                    print(f"{row['tflop_per_s']} TFLOP/s, torch {beside.get('torch_us')} {beside.get('torch_grouped_us')} us, error {row['error_euclidean']}", flush=True)
+                    print(f"{label:40} {row['variant']:24} {row['median_us']:>9} us (serial {row['serial_us']}) {row['gb_per_s']:>7} GB/s = {row['of_copy']} of copy, ", end="")
+                    print(f"{row['tflop_per_s']} TFLOP/s, torch {beside.get('torch_us')} {beside.get('torch_grouped_us')} us, error {row['error_euclidean']}, ", end="")
+                    print(f"empty {row['empty_us']} (serial {row['empty_serial_us']}), plain {beside.get('plain_us')}", flush=True)
                     compiled.destroy()
-            for buffer in (mine, *places, *results):
+            for buffer in (mine, nothing, *places, *results):
                 runtime.lib.greta_buffer_destroy(buffer)
         for buffer in (buffer for stored in weights.copies for buffer in stored):
             runtime.lib.greta_buffer_destroy(buffer)
