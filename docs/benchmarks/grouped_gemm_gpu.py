@@ -5,8 +5,9 @@ The functions are those of grouped_gemm.mlir: each token has 8 rows, one for eac
 normal. The result is poisoned, computed once for the first and for the last routing and compared with float64 in up to 64 rows; a wrong one is not timed, and the run ends with status 1.
 Time is the GPU's, from events around batches of launches; median, minimum and maximum of `rounds` batches. Launches rotate over routings, and those over several results may overlap (median_us);
 into one result they run one after another (serial_us). With one token the routings have all experts in turn; weights are in as many copies as exceed any cache. gb_per_s counts the weights of
-the experts that have rows once, with A and the result, of_copy is that over the copy bandwidth of the same run. empty_us and empty_serial_us are the same launches where no expert has rows, so
-that each workgroup looks for its expert and reads no weights. plain_us is a greta.matmul of one row that reads as many bytes of weights as one token does, measured as median_us is. torch multiplies weights of f16: each expert's rows by a GEMM (torch_us), and by
+the experts that have rows once, with A and the result, of_copy is that over the copy bandwidth of the same run. A launch of one token takes the GPU less time
+than the host, so graph_us, graph_serial_us and graph_of_copy are the same of graphs of 128 launches. empty_us and empty_serial_us are such graphs where no expert has rows, so that each workgroup
+looks for its expert and reads no weights; plain_us and plain_serial_us a greta.matmul of one row that reads as many bytes of weights as one token does. torch multiplies weights of f16: each expert's rows by a GEMM (torch_us), and by
 its grouped GEMM of bf16 where it has one (torch_grouped_us).
 """
 
@@ -24,10 +25,10 @@ torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() els
 
 EXPERTS, TOP, HIDDEN, FFN = 128, 8, 2048, 768
 GROUP = 32
-ROUTINGS, RESULTS = EXPERTS // TOP, 4
+ROUTINGS, RESULTS, GRAPH = EXPERTS // TOP, 4, 128
 TOLERANCE = {"f16": 1e-3, "q4_k": 1.25e-3}  # Euclidean: of one rounding, and of sums of f16 (test/e2e/limits.py, packed sums)
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "weights", "variant", "median_us", "min_us", "max_us", "serial_us", "gb_per_s", "of_copy", "copy_gb_per_s", "tflop_per_s"]
-COLUMNS += ["torch_us", "torch_grouped_us", "error_euclidean", "empty_us", "empty_serial_us", "plain_us"]
+COLUMNS += ["torch_us", "torch_grouped_us", "error_euclidean", "graph_us", "graph_serial_us", "graph_of_copy", "empty_us", "empty_serial_us", "plain_us", "plain_serial_us"]
 
 
 def counts_of(tokens, routing):
@@ -96,6 +97,20 @@ def torch_times(a, tables, options):
     return found
 
 
+def graph_times(runtime, timer, function, arguments, outs, options):
+    """Microseconds of a launch in a graph, over several results and into one."""
+    found = []
+    for results in (outs, outs[:1]):
+        runtime.check(runtime.lib.greta_graph_begin(runtime.stream))
+        for i in range(GRAPH):
+            function.launch(arguments[i % len(arguments)], results[i % len(results)])
+        graph = runtime.make("graph_end", runtime.stream)
+        launch = lambda i: runtime.check(runtime.lib.greta_graph_launch(graph, runtime.stream))
+        found.append(round(statistics.median(row_ops.timed(timer, launch, options)) / GRAPH, 3))
+        runtime.lib.greta_graph_destroy(graph)
+    return found
+
+
 def plain_time(runtime, timer, weights, kind, options):
     """Microseconds of a GEMM of one row with the weights of as many experts as a token has."""
     package = Package(runtime, options.directory / options.package[0])
@@ -112,11 +127,11 @@ def plain_time(runtime, timer, weights, kind, options):
             arguments.append((Tensor * len(given))(*given))
             arguments[-1].keep = given
     outs = [tensors([(result, (1, TOP * FFN))]) for result in results]
-    time = statistics.median(row_ops.timed(timer, lambda i: function.launch(arguments[i % len(arguments)], outs[i % RESULTS]), options))
+    found = graph_times(runtime, timer, function, arguments, outs, options)
     function.destroy()
     for buffer in (a, *results):
         runtime.lib.greta_buffer_destroy(buffer)
-    return dict(plain_us=round(time, 2))
+    return dict(zip(("plain_us", "plain_serial_us"), found))
 
 
 def main():
@@ -129,7 +144,7 @@ def main():
     runtime, timer, common = row_ops.start(options)
     copy = max([row_ops.runtime_copy(runtime, timer, options), *([row_ops.torch_copy(argparse.Namespace(rounds=options.rounds, reps=10))] if torch else [])])
     print(f"{common['gpu']}; copy {copy:.0f} GB/s", flush=True)
-    table, wrong = [], False
+    wrong = False
     for kind in options.only:
         weights = Weights(runtime, kind, options.scale)
         for tokens in options.tokens:
@@ -166,24 +181,22 @@ def main():
                         continue
                     times = row_ops.timed(timer, lambda i: compiled.launch(arguments[i % len(arguments)], outs[i % RESULTS]), options)
                     serial = statistics.median(row_ops.timed(timer, lambda i: compiled.launch(arguments[i % len(arguments)], outs[0]), options))
-                    empty = statistics.median(row_ops.timed(timer, lambda i: compiled.launch(idle, outs[i % RESULTS]), options))
-                    empty_serial = statistics.median(row_ops.timed(timer, lambda i: compiled.launch(idle, outs[0]), options))
+                    graphs = graph_times(runtime, timer, compiled, arguments, outs, options) + graph_times(runtime, timer, compiled, [idle], outs, options)
                     median = statistics.median(times)
                     row = common | dict(function=name, tokens=tokens, weights=kind, variant=compiled.variant, error_euclidean=f"{error:.2e}") | beside
                     row |= dict(median_us=round(median, 2), min_us=round(min(times), 2), max_us=round(max(times), 2), serial_us=round(serial, 2))
-                    row |= dict(empty_us=round(empty, 2), empty_serial_us=round(empty_serial, 2))
+                    row |= dict(zip(("graph_us", "graph_serial_us", "empty_us", "empty_serial_us"), graphs)) | dict(graph_of_copy=round(moved / graphs[0] / 1e3 / copy, 3))
                     row |= dict(gb_per_s=round(moved / median / 1e3, 1), of_copy=round(moved / median / 1e3 / copy, 3), copy_gb_per_s=round(copy, 1))
                     row["tflop_per_s"] = round(2 * rows * FFN * HIDDEN / median / 1e6, 1)
-                    table.append(row)
+                    records.append(options.csv, COLUMNS, [row])
                     print(f"{label:40} {row['variant']:24} {row['median_us']:>9} us (serial {row['serial_us']}) {row['gb_per_s']:>7} GB/s = {row['of_copy']} of copy, ", end="")
                     print(f"{row['tflop_per_s']} TFLOP/s, torch {beside.get('torch_us')} {beside.get('torch_grouped_us')} us, error {row['error_euclidean']}, ", end="")
-                    print(f"empty {row['empty_us']} (serial {row['empty_serial_us']}), plain {beside.get('plain_us')}", flush=True)
+                    print(f"graphs {graphs[0]} ({graphs[1]}) us = {row['graph_of_copy']}, empty {graphs[2]} ({graphs[3]}), plain {beside.get('plain_us')} ({beside.get('plain_serial_us')})", flush=True)
                     compiled.destroy()
             for buffer in (mine, nothing, *places, *results):
                 runtime.lib.greta_buffer_destroy(buffer)
         for buffer in (buffer for stored in weights.copies for buffer in stored):
             runtime.lib.greta_buffer_destroy(buffer)
-    records.append(options.csv, COLUMNS, table)
     return 1 if wrong else 0
 
 
