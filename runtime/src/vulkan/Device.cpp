@@ -248,9 +248,18 @@ std::unique_ptr<Event> VulkanDevice::createEvent() {
 KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
                                    const std::vector<uint8_t> &Object,
                                    bool CaptureStatistics) {
-  return std::make_shared<VulkanKernel>(C, V.Requires.SubgroupSize, K,
-                                        checkModule(Object, K, V.Requires),
-                                        CaptureStatistics);
+  uint32_t Subgroup = V.Requires.SubgroupSize;
+  std::vector<uint32_t> Words = checkModule(Object, K, V.Requires);
+  auto Make = [&] {
+    return std::make_shared<VulkanPipeline>(C, Subgroup, K, Words,
+                                            CaptureStatistics);
+  };
+  // The layout has the size of the arguments alone.
+  std::vector<uint32_t> Key = withoutNames(Words);
+  Key.insert(Key.end(), {Subgroup, argumentOffsets(K.Args).back(),
+                         uint32_t{CaptureStatistics}});
+  return std::make_shared<VulkanKernel>(C->Pipelines.get(std::move(Key), Make),
+                                        K.IsResident);
 }
 
 unsigned VulkanDevice::madeFor(const Variant &V) const {

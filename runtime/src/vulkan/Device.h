@@ -10,6 +10,7 @@
 #include "Backend.h"
 #include "DLPack.h"
 #include "Features.h"
+#include "Pipelines.h"
 #include "Pool.h"
 
 #include <atomic>
@@ -179,6 +180,7 @@ struct Core {
   Turns Residents;
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
+  PipelineTable Pipelines;
   mutable std::atomic<bool> IsLost{false}; // never reset
   std::mutex RetiredLock;                  // taken before a queue's
   std::vector<VkSemaphore> Retired;
@@ -248,19 +250,25 @@ private:
                     std::optional<uint32_t> Type, const void *Next);
 };
 
-struct VulkanKernel : Kernel {
+struct VulkanPipeline {
   // `Words` is a module that passed checkModule.
-  VulkanKernel(CoreRef C, uint32_t SubgroupSize, const KernelDecl &K,
-               const std::vector<uint32_t> &Words, bool CaptureStatistics);
-  ~VulkanKernel() override;
-  void statistics(nlohmann::json &Out) const override;
+  VulkanPipeline(CoreRef C, uint32_t SubgroupSize, const KernelDecl &K,
+                 const std::vector<uint32_t> &Words, bool CaptureStatistics);
+  ~VulkanPipeline();
   CoreRef C;
   VkPipelineLayout Layout = VK_NULL_HANDLE;
-  VkPipeline Pipeline = VK_NULL_HANDLE;
+  VkPipeline Handle = VK_NULL_HANDLE;
   bool Captured = false;
-  bool IsResident; // its workgroups wait for each other
   // It has too many arguments for push constants, which have their address.
   bool FromBuffer = false;
+};
+
+struct VulkanKernel : Kernel {
+  VulkanKernel(PipelineRef Pipeline, bool IsResident)
+      : Pipeline(std::move(Pipeline)), IsResident(IsResident) {}
+  void statistics(nlohmann::json &Out) const override;
+  PipelineRef Pipeline; // also of kernels with the same module
+  bool IsResident;      // its workgroups wait for each other
 };
 
 // A query of type VK_QUERY_TYPE_TIMESTAMP of its own, which goes back to the

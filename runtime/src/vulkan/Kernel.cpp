@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 namespace greta::rt::vulkan {
-VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
-                           const KernelDecl &K,
-                           const std::vector<uint32_t> &Words,
-                           bool CaptureStatistics)
-    : C(std::move(Owner)), IsResident(K.IsResident) {
+VulkanPipeline::VulkanPipeline(CoreRef Owner, uint32_t SubgroupSize,
+                               const KernelDecl &K,
+                               const std::vector<uint32_t> &Words,
+                               bool CaptureStatistics)
+    : C(std::move(Owner)) {
   C->needDevice();
   uint32_t Bytes = argumentOffsets(K.Args).back();
   FromBuffer = Bytes > C->Physical.Props.limits.maxPushConstantsSize;
@@ -63,7 +63,7 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
       Info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
     // The driver locks the cache.
     Result = C->Fn.CreateComputePipelines(C->Handle, C->Cache, 1, &Info,
-                                          nullptr, &Pipeline);
+                                          nullptr, &Handle);
     C->CacheChanged = true;
     C->Fn.DestroyShaderModule(C->Handle, Module, nullptr);
   }
@@ -74,16 +74,17 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
   }
 }
 
-VulkanKernel::~VulkanKernel() {
-  C->Fn.DestroyPipeline(C->Handle, Pipeline, nullptr);
+VulkanPipeline::~VulkanPipeline() {
+  C->Fn.DestroyPipeline(C->Handle, Handle, nullptr);
   C->Fn.DestroyPipelineLayout(C->Handle, Layout, nullptr);
 }
 
 void VulkanKernel::statistics(nlohmann::json &Out) const {
-  if (!Captured)
+  if (!Pipeline->Captured)
     return;
+  const CoreRef &C = Pipeline->C;
   VkPipelineInfoKHR Info{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
-  Info.pipeline = Pipeline;
+  Info.pipeline = Pipeline->Handle;
   uint32_t Count = 0;
   C->check(
       C->Fn.GetPipelineExecutableProperties(C->Handle, &Info, &Count, nullptr),
@@ -102,7 +103,7 @@ void VulkanKernel::statistics(nlohmann::json &Out) const {
   for (uint32_t E = 0; E < Count; ++E) {
     VkPipelineExecutableInfoKHR Which{
         VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR};
-    Which.pipeline = Pipeline;
+    Which.pipeline = Pipeline->Handle;
     Which.executableIndex = E;
     uint32_t N = 0;
     C->check(

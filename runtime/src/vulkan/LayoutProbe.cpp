@@ -133,7 +133,9 @@ ProbedLayout probe(const CoreRef &C, const ProbeMatrix &M, uint32_t Lanes) {
     K.Block = {Lanes, 1, 1};
     K.Args.resize(2); // two pointers
     KernelRef Code = std::make_shared<VulkanKernel>(
-        C, Lanes, K, Words, /*CaptureStatistics=*/false);
+        std::make_shared<VulkanPipeline>(C, Lanes, K, Words,
+                                         /*CaptureStatistics=*/false),
+        K.IsResident);
     P.Why = linearBases(runProbe(C, Code, M, Lanes, Stride, /*Rows=*/true),
                         runProbe(C, Code, M, Lanes, Stride, /*Rows=*/false),
                         Lanes, Stride, P.Layout);

@@ -15,9 +15,11 @@ KernelRef VulkanDevice::smallReduce(size_t ArgumentBytes) {
   K.Entry = "main";
   K.Block = {256, 1, 1};
   K.Args.resize(ArgumentBytes / 8); // as many words as pointers have
+  std::vector<uint32_t> Words(std::begin(words), std::end(words));
   return std::make_shared<VulkanKernel>(
-      C, 0, K, std::vector<uint32_t>(std::begin(words), std::end(words)),
-      /*CaptureStatistics=*/false);
+      std::make_shared<VulkanPipeline>(C, 0, K, Words,
+                                       /*CaptureStatistics=*/false),
+      K.IsResident);
 }
 
 } // namespace greta::rt::vulkan

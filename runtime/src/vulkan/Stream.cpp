@@ -364,23 +364,24 @@ void VulkanStream::fill(const MemoryRef &To, size_t Offset, size_t Size,
 void VulkanStream::launch(const Launch &L) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   auto &K = static_cast<VulkanKernel &>(**L.Code);
+  const VulkanPipeline &P = *K.Pipeline;
   Span<uint8_t> Push = L.Block;
   uint64_t Address = 0;
-  if (K.FromBuffer) {
+  if (P.FromBuffer) {
     Address = keepArguments(L.Block); // this may wait, so no batch is open
     Push = {reinterpret_cast<const uint8_t *>(&Address), sizeof(Address)};
   }
   VkCommandBuffer Cmd = next(L.Uses);
   kept().add(*L.Code);
   (Recording ? Recording->HasResidents : State->HasResidents) |= K.IsResident;
-  if (K.FromBuffer && !Recording)
+  if (P.FromBuffer && !Recording)
     kept().add(Staging);
   VkPipeline &Bound = Recording ? Recording->Bound : State->Bound;
-  if (Bound != K.Pipeline)
-    C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
-  Bound = K.Pipeline;
+  if (Bound != P.Handle)
+    C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, P.Handle);
+  Bound = P.Handle;
   if (Push.Size)
-    C->Fn.CmdPushConstants(Cmd, K.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+    C->Fn.CmdPushConstants(Cmd, P.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                            static_cast<uint32_t>(Push.Size), Push.Data);
   C->Fn.CmdDispatch(Cmd, L.Grid[0], L.Grid[1], L.Grid[2]);
 }

@@ -67,8 +67,10 @@ protected:
       return; // skipped
     C->Physical.Props.limits.maxPushConstantsSize = 16;
     Kernel = std::make_shared<VulkanKernel>(
-        C, 0, scaleDecl(3),
-        checkModule(fixture("scale.spv"), scaleDecl(3), needs()), false);
+        std::make_shared<VulkanPipeline>(
+            C, 0, scaleDecl(3),
+            checkModule(fixture("scale.spv"), scaleDecl(3), needs()), false),
+        /*IsResident=*/false);
     S = createStream(C);
     In = memory(elements * 4);
     std::vector<float> X(elements);
