@@ -5,7 +5,7 @@ usage: layer_tiles.py --write DIR [--formats=q4_k_m,f16] [--rows=1] [--only=REGE
 
 The functions are those of `greta-llm compile --mlir` for Llama 3 8B: layers of one step, two kinds of them where formats are mixed, and the head. In a variant one place (qkv, out, gate_up, down,
 head) has another tile, whose name is that of skinny_chain.py; --and adds variants with tiles in several places. `chosen` has the compiler's tiles. Each variant is a package with the same function,
-so that the driver finds kernels that it has compiled already. A graph has 32 launches of the function, and each reads what the one before wrote. median_us is a launch of it, by the GPU's clock, median of `rounds` graphs; of_chosen compares with the mean of
+so that the driver finds kernels that it has compiled already. A format with two kinds of layers also has a row for both in turn (`layer0_1+layer1_1`), each with the compiler's tiles. A graph has 32 launches, and each reads what the one before wrote. median_us is a launch of it, by the GPU's clock, median of `rounds` graphs; of_chosen compares with the mean of
 `chosen` before and after each thirty variants. A first layer's result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
 """
 
@@ -153,9 +153,9 @@ def kind_of(name, element):
 
 
 class Chain:
-    """The arguments of LAYERS launches, the results of each, and what they are made of."""
+    """The arguments of LAYERS launches of these functions in turn, the results of each, and what they are made of."""
 
-    def __init__(self, runtime, memory, described, rows):
+    def __init__(self, runtime, memory, kinds, rows):
         self.runtime, self.rows = runtime, rows
         rng = np.random.default_rng(3)
         positions = np.full(rows, 64, np.int32)
@@ -170,7 +170,7 @@ class Chain:
         used, self.places = collections.Counter(), []
         for layer in range(LAYERS):
             places = []
-            for argument in described["args"]:
+            for argument in kinds[layer % len(kinds)]["args"]:
                 name, element = argument["name"], argument["dtype"]
                 shape = tuple(rows * PAGES if size < 0 else size for size in (side if isinstance(side, int) else -1 for side in argument["shape"]))
                 if name in small:
@@ -182,17 +182,17 @@ class Chain:
                     at = used[kind] if kind != "ones" else 0
                     places.append((kind, shape, at))
                     used[kind] = at + int(np.prod(shape)) * SIZES[element]
-            self.places.append((layer, places))
+            self.places.append(places)
         self.weight_bytes = sum(size for kind, size in used.items() if kind not in ("cache", "ones")) / LAYERS
         self.memory = {kind: memory.of(kind, max(size, 1 << 22)) for kind, size in used.items()}
         self.logits = runtime.buffer(4 * rows * 128256)
-        self.is_head = described["name"].startswith("head")
+        self.is_head = kinds[0]["name"].startswith("head")
         self.made = self.launches()
 
     def launches(self):
         """(arguments, results) of each launch, which all variants share: what a host takes between two of them lets the GPU's clock fall."""
         made = []
-        for layer, places in self.places:
+        for layer, places in enumerate(self.places):
             given = []
             for buffer, shape, *offset in places:
                 given.append(tensor(self.memory[buffer] if offset else buffer, shape))
@@ -219,10 +219,10 @@ class Chain:
         normed = self.runtime.read(self.normed[1], shape, "f16").astype(np.float64)
         return np.concatenate([found - self.stream, normed * np.linalg.norm(found - self.stream) / np.linalg.norm(normed)])
 
-    def times(self, function, timer, rounds):
+    def times(self, functions, timer, rounds):
         self.runtime.check(self.runtime.lib.greta_graph_begin(self.runtime.stream))
-        for given, results, *_ in self.made:
-            function.launch(given, results)
+        for layer, (given, results, *_) in enumerate(self.made):
+            functions[layer % len(functions)].launch(given, results)
         graph = self.runtime.make("graph_end", self.runtime.stream)
         # Not woken for each variant, which takes 0.6 s: it has had work until the graph was recorded, and `chosen` shows whether its clock fell.
         row_ops.last_work = time.perf_counter()
@@ -244,7 +244,7 @@ def measure(chain, functions, timer, rounds):
             result = chain.first_result(functions[variant])
             error = np.linalg.norm(result - right) / np.linalg.norm(right)
             if error < 0.01:
-                block.append((variant, chain.times(functions[variant], timer, rounds)))
+                block.append((variant, chain.times([functions[variant]], timer, rounds)))
             else:
                 print(f"WRONG: {variant}: {error}", file=sys.stderr)
         yield block
@@ -263,7 +263,7 @@ def main():
     if "write" in options:
         return write(options.write, options)
     runtime, timer, common = row_ops.start(options)
-    memory, is_right, groups = Memory(runtime), True, {}
+    memory, is_right, groups, kinds = Memory(runtime), True, {}, {}
     for path in sorted(options.directory.glob("layer_*__*__*.greta")):
         form, name, variant = path.stem.removeprefix("layer_").split("__")
         if re.search(options.only, path.stem):
@@ -274,9 +274,9 @@ def main():
         with concurrent.futures.ThreadPoolExecutor() as pool:
             functions = dict(zip(packages, pool.map(lambda package: package.function(name), packages.values())))
         rows = int(name.rsplit("_", 1)[1])
-        described = next(function for function in packages["chosen"].manifest()["functions"] if function["name"] == name)
+        described = packages["chosen"].manifest()["functions"][0]
         print(f"{form} {name}: {len(functions)} variants, {time.perf_counter() - begin:.1f} s to load", flush=True)
-        chain = Chain(runtime, memory, described, rows)
+        chain = Chain(runtime, memory, [described], rows)
         table = []
         for block in measure(chain, functions, timer, options.rounds):
             chosen = statistics.mean(statistics.median(times) for variant, times in block if variant == "chosen")
@@ -291,8 +291,18 @@ def main():
         for row in sorted(table, key=lambda row: row["of_chosen"])[:14]:
             print(*(f"{row[column]!s:>9}" for column in COLUMNS[4:]), flush=True)
         chain.destroy()
+        kinds.setdefault((form, rows), {})[name] = (described, functions.pop("chosen"))
         for function in functions.values():
             function.destroy()
+    for (form, rows), given in kinds.items():
+        layers = {name: of for name, of in given.items() if name.startswith("layer")}
+        if len(layers) > 1:
+            chain = Chain(runtime, memory, [described for described, _ in layers.values()], rows)
+            times = chain.times([function for _, function in layers.values()], timer, options.rounds)
+            row = common | dict(format=form, function="+".join(layers), rows=rows, tiles="chosen", weight_mb=round(chain.weight_bytes / 1e6, 1))
+            row |= dict(median_us=round(statistics.median(times), 2), min_us=round(min(times), 2))
+            print(*(f"{row.get(column, '')!s:>9}" for column in COLUMNS[4:]), flush=True)
+            records.append(options.csv, COLUMNS, [row])
     return 0 if is_right else 1
 
 
