@@ -8,15 +8,16 @@
 // that the exponent says, and taking the constant away is exact. For 4 bits:
 //
 //   0x6400 | w        1024 + w                from bits 3:0
+//   0x5400 | w << 4   64 + w                  from bits 7:4
 //   0x4800 | w        8 + w / 128             from bits 3:0
 //   0x3800 | w << 4   0.5 + w / 128           from bits 7:4
 //
 // So with one `and` and one `or` numbers e and e + 4 of a word are a pair, in
 // paired formats neighbours; upper bits of a word of their own are one `and`
 // and one `or` more. A zero is part of the constant. A scale that is the
-// format's unit of sums chooses the second and third line, which need half of
-// the shifts. If the target permutes bytes in one instruction, neighbours
-// are a pair, and a fused multiply-add takes the sixteen of the upper one away:
+// format's unit of sums chooses the last two lines. Bits 7:4 need no shift of
+// their own. If the target permutes bytes in one instruction, neighbours are a
+// pair, and a fused multiply-add takes the sixteen of the upper one away:
 //
 //   %d = greta_tile.unpack "gptq4" %w scale %s zero %z : f16, i32 ->
 //   vector<8xf16>
@@ -113,7 +114,7 @@ private:
   /// The bits before a number in an f16; the unit of sums is
   /// that of a number that begins at bit `place`.
   uint32_t exponents(int place) {
-    return twice(0x6400 + (isUnit ? (row.sumExponent() - place) * 0x400 : 0));
+    return twice(0x6400 + ((isUnit ? row.sumExponent() : 0) - place) * 0x400);
   }
   Value wide(Value x);
   void setFactor(Value scale, Value minimum);
@@ -220,6 +221,11 @@ Value WordExpander::finish(Value pair) {
 
 void WordExpander::nibbles() {
   bool inOrder = permutes && !isUnit && !row.isPaired;
+  // Every other pair is taken from bits 7:4, which saves its shift, but takes
+  // another form of the zero.
+  bool isZeroFixed = op.getZero().getType().isF16() ||
+                     matchPattern(op.getZero(), m_Constant());
+  bool skipsShifts = isUnit || (!permutes && isZeroFixed);
   for (int i = 0; i < 4; ++i) {
     Value pair;
     if (inOrder) {
@@ -235,10 +241,10 @@ void WordExpander::nibbles() {
       pair = math::FmaOp::create(*this, raised, unit,
                                  zero(0xd400e400, 0x00100001));
     } else {
-      int place = isUnit && i % 2 ? 4 : 0;
+      int place = skipsShifts && i % 2 ? 4 : 0;
       uint32_t raised = exponents(place);
       Value word = op.getWord();
-      if (int shift = isUnit ? i / 2 * 8 : i * 4)
+      if (int shift = skipsShifts ? i / 2 * 8 : i * 4)
         word = with<arith::ShRUIOp>(word, shift);
       word = with<arith::OrIOp>(with<arith::AndIOp>(word, twice(15 << place)),
                                 raised);

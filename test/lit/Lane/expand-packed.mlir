@@ -32,16 +32,23 @@ greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
   greta_tile.return
 }
 
-// A scale and a minimum are one fused multiply-add of a pair.
+// A scale and a minimum are one fused multiply-add of a pair. Without a permutation every other pair is taken from bits 7:4, as 64 + w.
 // CHECK-LABEL: greta_tile.func @minimum
 // CHECK-DAG: %[[S:.*]] = vector.broadcast %{{.*}} : f16 to vector<2xf16>
 // CHECK-DAG: %[[M:.*]] = vector.broadcast %{{.*}} : f16 to vector<2xf16>
 // AMD: %[[F:.*]] = math.fma {{.*}} : vector<2xf16>
 // AMD: math.fma %[[F]], %{{.*}}, %{{.*}} : vector<2xf16>
 // AMD-COUNT-6: math.fma
+// VULKAN: arith.andi %[[W:.*]], %c983055_i32
 // VULKAN: %[[D:.*]] = arith.subf {{.*}} : vector<2xf16>
 // VULKAN: math.fma %[[D]], %{{.*}}, %{{.*}} : vector<2xf16>
-// VULKAN-COUNT-3: math.fma
+// VULKAN-NOT: arith.shrui
+// VULKAN: %[[UPPER:.*]] = arith.andi %[[W]], %c15728880_i32
+// VULKAN: arith.ori %[[UPPER]], %c1409307648_i32
+// VULKAN: math.fma
+// VULKAN: arith.shrui %[[W]], %c8_i32
+// VULKAN-NOT: arith.shrui
+// VULKAN-COUNT-2: math.fma
 // CHECK-NOT: math.fma
 // CHECK-NOT: greta_tile.unpack
 greta_tile.func @minimum(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
