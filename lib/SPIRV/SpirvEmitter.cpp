@@ -155,7 +155,7 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   // Outside of a pass nobody has loaded what the conversion builds.
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
   FailureOr<OwningOpRef<spirv::ModuleOp>> module =
-      convertTileToSPIRV(kernel, row.hasNumberExtrema);
+      convertTileToSPIRV(kernel, row.driver);
   if (failed(module) || failed(verify(**module)))
     return failure();
   SpirvObject result;
@@ -187,7 +187,7 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   SmallVector<uint32_t, 0> words;
   if (failed(spirv::serialize(**module, words)))
     return kernel.emitOpError("was translated, but not serialized, to SPIR-V");
-  if (row.hasNumberExtrema)
+  if (row.driver.hasNumberExtrema)
     chooseNumbers(words);
   result.object.assign(reinterpret_cast<const char *>(words.data()),
                        words.size() * sizeof(uint32_t));

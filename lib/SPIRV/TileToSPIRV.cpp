@@ -29,9 +29,8 @@ namespace greta {
 #include "greta/Passes.h.inc"
 } // namespace greta
 
-KernelEmitter::KernelEmitter(tile::FuncOp kernel, bool hasNumberExtrema)
-    : kernel(kernel), hasNumberExtrema(hasNumberExtrema),
-      b(kernel.getLoc(), kernel.getContext()) {}
+KernelEmitter::KernelEmitter(tile::FuncOp kernel, const DriverFacts &driver)
+    : kernel(kernel), driver(driver), b(kernel.getLoc(), kernel.getContext()) {}
 
 //===----------------------------------------------------------------------===//
 // Values and constants
@@ -373,11 +372,10 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
 }
 
 FailureOr<OwningOpRef<spirv::ModuleOp>>
-greta::convertTileToSPIRV(tile::FuncOp kernel, bool hasNumberExtrema) {
+greta::convertTileToSPIRV(tile::FuncOp kernel, const DriverFacts &driver) {
   if (failed(kernel.checkTarget()))
     return failure();
-  OwningOpRef<spirv::ModuleOp> module =
-      KernelEmitter(kernel, hasNumberExtrema).emit();
+  OwningOpRef<spirv::ModuleOp> module = KernelEmitter(kernel, driver).emit();
   if (!module)
     return failure();
   return module;

@@ -25,6 +25,7 @@
 
 #include "GretaTile/GretaTile.h"
 #include "greta/Names.h"
+#include "greta/Target/Target.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/InferIntRangeInterface.h"
@@ -47,7 +48,7 @@ using PartList = SmallVector<Value>;
 
 class KernelEmitter {
 public:
-  KernelEmitter(tile::FuncOp kernel, bool hasNumberExtrema);
+  KernelEmitter(tile::FuncOp kernel, const DriverFacts &driver);
 
   /// Translates the kernel; null after a diagnostic.
   mlir::OwningOpRef<mlir::spirv::ModuleOp> emit();
@@ -148,9 +149,15 @@ public:
   /// With `approximately` ties go away from zero, and NaN is not handled. The
   /// drivers' own conversions may round towards zero, as NVIDIA's does.
   Value roundToBF16(Value value, bool approximately = false);
-  /// Returns a 0 of 16 bits that no compiler recognises: the lowest bit of
-  /// n (n + 1).
+  /// Returns the lowest bit of n (n + 1), a 0 that no compiler recognises.
+  Value hiddenZero(Value n);
+  /// Returns such a 0 of 16 bits, the same for all lanes.
   Value hiddenZero();
+  /// Returns a number that no compiler knows, in a register of its own.
+  Value hidden(uint32_t number);
+  /// Whether `or` with a constant becomes one with a hidden number: of x & m
+  /// | c for a c that the kernel needs often.
+  bool takesHidden(arith::OrIOp op);
   /// These convert between a source type's form in registers and f32, in which
   /// all but the simplest arithmetic is done. f64 stays as it is.
   Value toF32(Value value);
@@ -197,6 +204,10 @@ public:
                     int64_t &constantBytes);
   /// Makes a pointer to the place so many bytes behind an address.
   Value pointerTo(Type type, Value address, int64_t bytes);
+  Value readonlyPointerTo(Type type, Value address, int64_t bytes);
+  /// Whether nobody writes an argument's memory while the kernel runs.
+  bool isReadonly(Value base);
+  void noteWritten();
   LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
   /// Makes a pointer to an element of an array in shared memory.
   Value sharedPointer(Value array, Value index);
@@ -239,7 +250,7 @@ public:
 
   //===--- State ----------------------------------------------------------===//
   tile::FuncOp kernel;
-  const bool hasNumberExtrema; // see TileToSPIRV.h
+  const DriverFacts driver;
   ImplicitLocOpBuilder b;
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
@@ -263,6 +274,11 @@ public:
   DenseMap<Attribute, Value> constants;
   DenseMap<unsigned, Value> builtins;
   Value zero; // hiddenZero's result; null: it was not asked for yet
+  DenseMap<uint32_t, Value> hiddenNumbers;
+  /// The arguments whose memory the kernel may write; unset: nobody asked yet.
+  std::optional<llvm::SmallDenseSet<Value>> written;
+  /// For constants c how many x & m | c there are.
+  DenseMap<uint32_t, unsigned> raised;
   /// The addresses base + zext(offset * size) that the current block and those
   /// around it have computed.
   using AddressKey = std::pair<Value, Value>;

@@ -276,9 +276,11 @@ TileFacts tilesOfCpu() {
   return tiles;
 }
 
-/// Seen on the H200; Mesa's llvmpipe makes NaN of some.
-TargetRow withNumberExtrema(TargetRow row) {
-  row.hasNumberExtrema = true;
+/// Seen on the H200 (docs/experiments/skinny-tiles.md); Mesa's llvmpipe makes
+/// NaN of some extrema.
+TargetRow withDriverOfNvidia(TargetRow row) {
+  row.driver = {/*hasNumberExtrema=*/true, /*mergesUnknown=*/true,
+                /*knowsReadonly=*/true};
   return row;
 }
 
@@ -332,9 +334,9 @@ TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
 
 static const TargetRow families[] = {
     // About 1 KB more of shared memory than declared is counted per workgroup.
-    withNumberExtrema(family("vulkan:nvidia", namesNvidia, 32, 1024, 49152,
-                             57344, {255, 512, 8}, {132, 4, 16, 1980, 4800},
-                             matrixNvidia, "measured, H200", tilesOfNvidia())),
+    withDriverOfNvidia(family("vulkan:nvidia", namesNvidia, 32, 1024, 49152,
+                              57344, {255, 512, 8}, {132, 4, 16, 1980, 4800},
+                              matrixNvidia, "measured, H200", tilesOfNvidia())),
     family("vulkan:rdna3", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
            {96, 2, 16, 2500, 960}, matrixRdna3,
            "RADV navi31; executed; the row gfx1100", tilesOfRadv()),

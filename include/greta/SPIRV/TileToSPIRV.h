@@ -7,6 +7,7 @@
 #ifndef GRETA_SPIRV_TILETOSPIRV_H
 #define GRETA_SPIRV_TILETOSPIRV_H
 
+#include "greta/Target/Target.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -15,12 +16,12 @@ namespace tile {
 class FuncOp;
 } // namespace tile
 
-/// The SPIR-V module of a kernel whose body is at the lane level. The kernel
-/// stays as it is. An op that cannot be translated gets a diagnostic. With
-/// `hasNumberExtrema` FMax and FMin of a number and NaN are the number: they
-/// become NMax and NMin in the binary (SpirvEmitter.cpp).
+/// The SPIR-V module of a kernel whose body is at the lane level, for drivers
+/// of this kind. The kernel stays as it is. An op that cannot be translated
+/// gets a diagnostic. With `hasNumberExtrema` FMax and FMin become NMax and
+/// NMin in the binary (SpirvEmitter.cpp).
 mlir::FailureOr<mlir::OwningOpRef<mlir::spirv::ModuleOp>>
-convertTileToSPIRV(tile::FuncOp kernel, bool hasNumberExtrema = false);
+convertTileToSPIRV(tile::FuncOp kernel, const DriverFacts &driver = {});
 
 } // namespace greta
 

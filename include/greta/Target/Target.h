@@ -267,6 +267,16 @@ struct CodeLimits {
   int64_t iterations = 0;
 };
 
+/// Vulkan: what a family's drivers make of SPIR-V.
+struct DriverFacts {
+  /// Of NMax and NMin of a number and NaN they make the number.
+  bool hasNumberExtrema = false;
+  /// Of x & m | c they make one instruction if they do not know c, else two.
+  bool mergesUnknown = false;
+  /// Loads of memory that is declared to be only read need no order.
+  bool knowsReadonly = false;
+};
+
 struct TargetRow {
   llvm::StringRef name; // as given to --target, and the manifest's `target`
   Backend backend;
@@ -302,8 +312,7 @@ struct TargetRow {
   unsigned waveCycles = 1; // of a SIMD, for an instruction of a wave
   /// Compute units whose SIMDs and shared memory a workgroup's waves share.
   unsigned unitsPerWorkgroup = 1;
-  /// Vulkan: of NMax and NMin of a number and NaN its drivers make the number.
-  bool hasNumberExtrema = false;
+  DriverFacts driver = {};
   CodeLimits most = {};
   unsigned ldsBanks = 32; // of 4 bytes each
   llvm::ArrayRef<TransposedLoad> transposedLoads = {};
