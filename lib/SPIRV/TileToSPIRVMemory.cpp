@@ -186,6 +186,49 @@ Value KernelEmitter::pointerTo(Type type, Value address, int64_t bytes) {
       address);
 }
 
+/// A pointer to a member that is only read, because pointers themselves cannot
+/// say so.
+Value KernelEmitter::readonlyPointerTo(Type type, Value address,
+                                       int64_t bytes) {
+  using spirv::StructType;
+  Value first = constI32(0);
+  auto block =
+      StructType::get({type}, {0u},
+                      {StructType::MemberDecorationInfo(
+                          0, spirv::Decoration::NonWritable, b.getUnitAttr())},
+                      {StructType::StructDecorationInfo(
+                          spirv::Decoration::Block, b.getUnitAttr())});
+  return make<spirv::AccessChainOp>(
+      spirv::PointerType::get(type, spirv::StorageClass::PhysicalStorageBuffer),
+      pointerTo(block, address, bytes), ValueRange(first));
+}
+
+bool KernelEmitter::isReadonly(Value base) {
+  BlockArgument argument = tile::argumentOf(base);
+  if (!argument)
+    return false;
+  unsigned number = argument.getArgNumber();
+  if (kernel.getArgAttr(number, tile::readonlyName))
+    return true;
+  if (!driver.knowsReadonly || !kernel.getArgAttr(number, tile::noaliasName))
+    return false;
+  if (!written)
+    noteWritten();
+  return !written->contains(argument);
+}
+
+/// What is neither loaded from nor moved may be written.
+void KernelEmitter::noteWritten() {
+  written.emplace();
+  kernel.walk([&](Operation *op) {
+    if (isa<tile::PtrLoadOp, tile::PtrAddOp, tile::PtrCastOp>(op))
+      return;
+    for (Value operand : op->getOperands())
+      if (isa<tile::PtrType>(operand.getType()))
+        written->insert(tile::argumentOf(operand));
+  });
+}
+
 LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
                                         Type type, int64_t align,
                                         Value stored) {
@@ -196,9 +239,7 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
            << type << " aligned to " << align
            << " bytes; greta-tile-to-spirv needs the alignment of an element";
   // Memory that nobody writes needs no order, and may come from any cache.
-  BlockArgument argument = tile::argumentOf(base);
-  bool isReadonly = argument && kernel.getArgAttr(argument.getArgNumber(),
-                                                  tile::readonlyName);
+  bool isReadonly = this->isReadonly(base);
   int64_t constantBytes = 0;
   Value address = lanePointer(base, offset, bytes, constantBytes);
 
@@ -228,7 +269,10 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
     if (bytesOf(unit) == 1)
       require(spirv::Capability::StorageBuffer8BitAccess);
 
-    Value pointer = pointerTo(accessed, address, constantBytes + done);
+    int64_t place = constantBytes + done;
+    Value pointer = !stored && isReadonly && driver.knowsReadonly
+                        ? readonlyPointerTo(accessed, address, place)
+                        : pointerTo(accessed, address, place);
     auto access = spirv::MemoryAccess::Aligned;
     if (hasFences && !isReadonly)
       access = access | spirv::MemoryAccess::NonPrivatePointer;

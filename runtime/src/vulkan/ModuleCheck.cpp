@@ -277,6 +277,8 @@ void ModuleChecker::decorate() {
   if (OfMember && Kind == DecorationOffset && Literals == 1) {
     need(D.Offsets.emplace(Operands[1], Operands[3]).second,
          "a member with two offsets");
+  } else if (OfMember && Kind == DecorationNonWritable && Literals == 0) {
+    D.Readonly.insert(Operands[1]);
   } else if (!OfMember && Kind == DecorationArrayStride && Literals == 1) {
     need(!D.Stride && Operands[2], "no array stride, or a second one");
     D.Stride = Operands[2];
@@ -302,11 +304,13 @@ void ModuleChecker::checkDecorations() {
     return;
   const Decorations &D = Found->second;
   bool IsStruct = Op == OpTypeStruct;
-  need(IsStruct || (!D.IsBlock && D.Offsets.empty()),
-       "Block or Offset of what is no struct");
+  need(IsStruct || (!D.IsBlock && D.Offsets.empty() && D.Readonly.empty()),
+       "Block, Offset or NonWritable of what is no struct");
   if (!D.Offsets.empty() && D.Offsets.rbegin()->first >= count(Result) - 2)
     bad("an offset of member ", D.Offsets.rbegin()->first, ", there are ",
         count(Result) - 2);
+  need(D.Readonly.empty() || *D.Readonly.rbegin() < count(Result) - 2,
+       "NonWritable of no member");
   need(!D.Stride || Op == OpTypeArray || Op == OpTypeRuntimeArray,
        "ArrayStride of what is no array");
   need(!D.HasBuiltIn || Op == OpVariable, "BuiltIn of what is no variable");

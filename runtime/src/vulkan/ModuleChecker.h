@@ -36,6 +36,7 @@ private:
   // Decorations precede the ids that they decorate.
   struct Decorations {
     std::map<uint32_t, uint32_t> Offsets; // by member
+    std::set<uint32_t> Readonly;          // members
     uint32_t Stride = 0, BuiltIn = 0;
     bool HasBuiltIn = false, IsBlock = false, NoContraction = false;
   };
@@ -148,7 +149,8 @@ private:
   bool Aligned = false;           // from its memory operands
 
   std::unordered_map<uint32_t, Decorations> Decorated;
-  std::vector<uint32_t> Named; // ids that have names
+  std::set<uint32_t> ReadonlyPointers; // to members that are NonWritable
+  std::vector<uint32_t> Named;         // ids that have names
 
   uint32_t Entry = 0;
   std::vector<uint32_t> Interface;

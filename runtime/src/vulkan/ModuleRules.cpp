@@ -165,8 +165,14 @@ void ModuleChecker::checkMemory() {
       need(isScalarInt(typeOf(Operands[I])), "an index that is no integer");
       bool Known =
           code(Operands[I]) == OpConstant && width(typeOf(Operands[I])) == 32;
+      auto Found = Decorated.find(Pointee);
+      if (Known && Found != Decorated.end() &&
+          Found->second.Readonly.count(constant(Operands[I])))
+        ReadonlyPointers.insert(Result);
       Pointee = step(Pointee, Known, Known ? constant(Operands[I]) : 0);
     }
+    if (ReadonlyPointers.count(Operands[0]))
+      ReadonlyPointers.insert(Result);
     need(isPointer(Type) && parameter(Type, 0) == Class &&
              parameter(Type, 1) == Pointee,
          "the result points to something else");
@@ -179,7 +185,8 @@ void ModuleChecker::checkMemory() {
     need(Type == Pointee, "the result is of another type");
   else
     need(typeOf(Operands[1]) == Pointee && Class != StorageClassInput &&
-             Class != StorageClassPushConstant,
+             Class != StorageClassPushConstant &&
+             !ReadonlyPointers.count(Operands[0]),
          "a value of another type, or to what is only read");
 }
 
@@ -189,8 +196,9 @@ void ModuleChecker::checkAtomic() {
   need(isPointer(Pointer) &&
            (parameter(Pointer, 0) == StorageClassPhysicalStorageBuffer ||
             parameter(Pointer, 0) == StorageClassWorkgroup) &&
-           parameter(Pointer, 1) == Type,
-       "through no pointer to the result's type in memory");
+           parameter(Pointer, 1) == Type &&
+           !ReadonlyPointers.count(Operands[0]),
+       "through no pointer to the result's type in memory that is written");
   if (Op == OpAtomicFAddEXT) {
     needCapability(CapabilityAtomicFloat32AddEXT, "an addition of floats");
     need(isFloat(Type) && width(Type) == 32 && lanes(Type) == 1,
@@ -292,6 +300,8 @@ void ModuleChecker::checkMatrix() {
          "a pointer to what is no number");
     need(Class == StorageClassWorkgroup || Aligned,
          "a physical pointer without Aligned");
+    need(!Store || !ReadonlyPointers.count(Operands[0]),
+         "to what is only read");
     need(constant(Operands[Store ? 2 : 1]) <= 1, "unknown layout");
     need(isScalarInt(typeOf(Operands[Store ? 3 : 2])),
          "a stride that is no integer");

@@ -138,6 +138,22 @@ TEST(Module, TakesTheFixtures) {
   expectSays(complaint(Without, Subgroup), "a subgroup's built-in without", "");
 }
 
+TEST(Module, WritesNothingThatIsOnlyRead) {
+  // The pointee of both buffers is the first structure, the arguments' the
+  // second.
+  Words Good = words(fixture("scale.spv"));
+  auto With = [&](int Nth, uint32_t Member) {
+    Words W = Good;
+    size_t At = find(W, OpMemberDecorate, Nth);
+    W.insert(W.begin() + long(At), {4u << 16 | OpMemberDecorate, W[At + 1],
+                                    Member, DecorationNonWritable});
+    return complaint(W);
+  };
+  EXPECT_EQ(With(1, 2), "");
+  expectSays(With(1, 3), "NonWritable of no member", "");
+  expectSays(With(0, 0), "to what is only read", "");
+}
+
 // In round one this one ended the process (of llvmpipe's compiler).
 TEST(Module, OfSixtyFourBytes) {
   Words W = {MagicNumber, 0x10500, 0, 8, 0};
