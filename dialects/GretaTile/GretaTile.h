@@ -68,6 +68,10 @@ mlir::BlockArgument argumentOf(mlir::Value pointer);
 /// Whether a kernel's argument promises `pointerRangeName`; null does not.
 bool hasPointerRange(mlir::BlockArgument argument);
 
+/// Whether a loop of a kernel writes shared memory, as GEMMs of many rows pass
+/// blocks on to all waves; at the lane level.
+bool sharesInLoops(mlir::Operation *kernel);
+
 } // namespace greta::tile
 
 namespace greta::tile {

@@ -28,6 +28,18 @@ BlockArgument greta::tile::argumentOf(Value pointer) {
              : BlockArgument();
 }
 
+bool greta::tile::sharesInLoops(Operation *kernel) {
+  return kernel
+      ->walk([](LoopLikeOpInterface loop) {
+        return loop->walk([](Operation *op) {
+          return isa<SharedStoreOp, PtrLoadSharedOp>(op)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        });
+      })
+      .wasInterrupted();
+}
+
 bool greta::tile::hasPointerRange(BlockArgument argument) {
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp())
                        : FuncOp();

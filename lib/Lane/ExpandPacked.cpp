@@ -65,9 +65,11 @@ namespace {
 /// it stands.
 class WordExpander : PairBuilder {
 public:
-  WordExpander(tile::UnpackOp op, Operation *at, const TargetRow &target)
+  WordExpander(tile::UnpackOp op, Operation *at, const TargetRow &target,
+               bool hasFewRows)
       : PairBuilder(op.getLoc(), at ? at : op.getOperation()), op(op),
         row(op.getRow()), permutes(permutesBytes(target)),
+        hasFewRows(hasFewRows),
         convertsToBF16(target.hasFeature("cvt_pk_bf16")) {
     APFloat factor(0.0f);
     isBF16 = op.getType().getElementType().isBF16();
@@ -141,7 +143,7 @@ private:
 
   tile::UnpackOp op;
   const WeightFormat &row;
-  bool permutes, isUnit, isBF16, convertsToBF16;
+  bool permutes, hasFewRows, isUnit, isBF16, convertsToBF16;
   SmallVector<Value> unpacked; // the word's numbers, in order
   Value scales, minima;        // as pairs; null: none
   // If the result is of bf16: a weight is a number times `factor` and `addend`,
@@ -222,10 +224,10 @@ Value WordExpander::finish(Value pair) {
 void WordExpander::nibbles() {
   bool inOrder = permutes && !isUnit && !row.isPaired;
   // Every other pair is taken from bits 7:4, which saves its shift, but takes
-  // another form of the zero.
+  // another form of the zero. Kernels of many rows were not measured with it.
   bool isZeroFixed = op.getZero().getType().isF16() ||
                      matchPattern(op.getZero(), m_Constant());
-  bool skipsShifts = isUnit || (!permutes && isZeroFixed);
+  bool skipsShifts = isUnit || (hasFewRows && !permutes && isZeroFixed);
   for (int i = 0; i < 4; ++i) {
     Value pair;
     if (inOrder) {
@@ -504,7 +506,7 @@ static Value sumTimesNumber(PairBuilder &b, tile::VectorDotOp op) {
 /// Element by element of B, in the order in which words are unpacked: what is
 /// a register together is multiplied together.
 static void expandDot(tile::VectorDotOp op, const TargetRow &row,
-                      bool hasDenormals) {
+                      bool hasFewRows, bool hasDenormals) {
   PairBuilder b(op.getLoc(), op);
   int64_t count = op.getA().getType().getNumElements();
   if (count == 2 && hasDot2(row))
@@ -529,7 +531,7 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row,
     Value numbers = originOf(op.getB(), i).first;
     auto word = numbers.getDefiningOp<tile::UnpackOp>();
     if (word && isForDots(numbers, op->getBlock()))
-      WordExpander(word, op, row).expand();
+      WordExpander(word, op, row, hasFewRows).expand();
     auto [vector, at] = originOf(op.getB(), i);
     int64_t other = count;
     if (vector.getType() == b.pairType && at == 0)
@@ -568,6 +570,7 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row,
 }
 
 void greta::expandPacked(Operation *kernel, const TargetRow &row) {
+  bool hasFewRows = !tile::sharesInLoops(kernel);
   // The dots, and whether floats of 8 bits, in their unit, are factors.
   SmallVector<std::pair<tile::VectorDotOp, bool>> dots;
   kernel->walk([&](tile::VectorDotOp dot) {
@@ -575,12 +578,12 @@ void greta::expandPacked(Operation *kernel, const TargetRow &row) {
     dots.push_back({dot, word && word.getRow().isE4M3});
   });
   for (auto [dot, hasDenormals] : dots)
-    expandDot(dot, row, hasDenormals);
+    expandDot(dot, row, hasFewRows, hasDenormals);
   // An unpacked value at a dot stands behind some of its dead uses.
   if (IRRewriter rewriter(kernel->getContext()); !dots.empty())
     (void)runRegionDCE(rewriter, kernel->getRegions());
   SmallVector<tile::UnpackOp> words;
   kernel->walk([&](tile::UnpackOp word) { words.push_back(word); });
   for (tile::UnpackOp word : words)
-    WordExpander(word, nullptr, row).expand();
+    WordExpander(word, nullptr, row, hasFewRows).expand();
 }

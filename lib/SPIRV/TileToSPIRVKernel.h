@@ -250,7 +250,7 @@ public:
 
   //===--- State ----------------------------------------------------------===//
   tile::FuncOp kernel;
-  const DriverFacts driver;
+  DriverFacts driver; // that this kernel makes use of
   ImplicitLocOpBuilder b;
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
