@@ -43,7 +43,7 @@ func.func @eight_bits(%a: tensor<1x4096xf16>, %q: tensor<4096x1024xi32>, %scales
   %2 = arith.addf %residual, %1 : tensor<1x4096xf32>
   return %2 : tensor<1x4096xf32>
 }
-// NVIDIA: columns = 8, depth = 2048, rows = [1], run = 16, unroll = 2
+// NVIDIA: columns = 32, depth = 1024, rows = [1], run = 16, unroll = 4
 func.func @four_bits(%a: tensor<1x4096xf16>, %q: tensor<4096x512xi32>, %scales: tensor<4096x128xf16>, %residual: tensor<1x4096xf32>) -> tensor<1x4096xf32> {
   %b = greta.dequant %q, %scales {format = "q4_0", group = 32} : tensor<4096x512xi32>, tensor<4096x128xf16> -> tensor<4096x4096xf16>
   %0 = greta.matmul %a, %b {transpose_b} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
