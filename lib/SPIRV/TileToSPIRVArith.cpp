@@ -68,68 +68,6 @@ Value KernelEmitter::roundToBF16(Value value, bool approximately) {
   return upperHalf(select(isNaN(value), quiet, rounded));
 }
 
-Value KernelEmitter::hiddenZero(Value n) {
-  Value one = constI32(1);
-  return same<spirv::BitwiseAndOp>(
-      same<spirv::IMulOp>(n, same<spirv::IAddOp>(n, one)), one);
-}
-
-Value KernelEmitter::hiddenZero() {
-  if (!zero) {
-    Type i16 = registerType(b.getI16Type());
-    Value ids = builtin(spirv::BuiltIn::WorkgroupId,
-                        VectorType::get(3, b.getI32Type()));
-    constI32(1); // which stands in front of this, too
-    zero = inPrologue([&] {
-      Value id = spirv::CompositeExtractOp::create(b, ids, {0});
-      return make<spirv::UConvertOp>(i16, hiddenZero(id));
-    });
-  }
-  return zero;
-}
-
-/// The number of x & m | number, or none.
-static std::optional<uint32_t> raisedBy(arith::OrIOp op) {
-  APInt number, mask;
-  auto masked = op.getLhs().getDefiningOp<arith::AndIOp>();
-  if (!op.getType().isInteger(32) || !masked ||
-      !matchPattern(op.getRhs(), m_ConstantInt(&number)) ||
-      !matchPattern(masked.getRhs(), m_ConstantInt(&mask)))
-    return std::nullopt;
-  return number.getZExtValue();
-}
-
-bool KernelEmitter::takesHidden(arith::OrIOp op) {
-  constexpr unsigned often =
-      8; // a register stands against as many instructions
-  if (!driver.mergesUnknown || kernel.getNumLanes() == 1)
-    return false;
-  if (raised.empty())
-    kernel.walk([&](arith::OrIOp each) {
-      if (std::optional<uint32_t> number = raisedBy(each))
-        ++raised[*number];
-    });
-  std::optional<uint32_t> number = raisedBy(op);
-  return number && raised.lookup(*number) >= often;
-}
-
-/// The lanes' own number, because NVIDIA's driver keeps what workgroups share
-/// in registers that this instruction does not take; a difference, because it
-/// makes one `or` with two operands more of `or` with an `or`.
-Value KernelEmitter::hidden(uint32_t number) {
-  Value &value = hiddenNumbers[number];
-  if (!value) {
-    require(spirv::Capability::GroupNonUniform);
-    Value lane =
-        builtin(spirv::BuiltIn::SubgroupLocalInvocationId, b.getI32Type());
-    Value known = constI32(number);
-    constI32(1);
-    value = inPrologue(
-        [&] { return same<spirv::ISubOp>(known, hiddenZero(lane)); });
-  }
-  return value;
-}
-
 /// Whether `value` is the result of a conversion, or a selection, a part or the
 /// bits of such a result.
 static bool isConverted(Value value) {
@@ -436,8 +374,8 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
                         [&](Value value) { return isNonNegative(value); });
   };
   using namespace spirv;
-  if (auto either = dyn_cast<arith::OrIOp>(op); either && takesHidden(either))
-    return same<BitwiseOrOp>(x[0], hidden(*raisedBy(either)));
+  if (Value number = hiddenOperand(op))
+    return same<BitwiseOrOp>(x[0], number);
   if (Value result = emitByRow<
           Row<arith::AddIOp, IAddOp>, Row<arith::SubIOp, ISubOp>,
           Row<arith::MulIOp, IMulOp>, Row<arith::AndIOp, BitwiseAndOp>,

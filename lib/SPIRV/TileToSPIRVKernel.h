@@ -144,7 +144,7 @@ public:
   /// dominates everything.
   Value inPrologue(function_ref<Value()> build);
 
-  //===--- Numbers (TileToSPIRVArith.cpp) ---------------------------------===//
+  //===--- Numbers (TileToSPIRVArith.cpp, TileToSPIRVHidden.cpp) ----------===//
   /// Rounds an f32 to the nearest bf16, ties to even, and returns it as f32.
   /// With `approximately` ties go away from zero, and NaN is not handled. The
   /// drivers' own conversions may round towards zero, as NVIDIA's does.
@@ -155,9 +155,9 @@ public:
   Value hiddenZero();
   /// Returns a number that no compiler knows, in a register of its own.
   Value hidden(uint32_t number);
-  /// Whether `or` with a constant becomes one with a hidden number: of x & m
-  /// | c for a c that the kernel needs often.
-  bool takesHidden(arith::OrIOp op);
+  /// Returns the hidden number that an op takes in place of a constant: of
+  /// x & m | c that c, if the kernel needs it often; null: none.
+  Value hiddenOperand(Operation *op);
   /// These convert between a source type's form in registers and f32, in which
   /// all but the simplest arithmetic is done. f64 stays as it is.
   Value toF32(Value value);
@@ -274,11 +274,12 @@ public:
   DenseMap<Attribute, Value> constants;
   DenseMap<unsigned, Value> builtins;
   Value zero; // hiddenZero's result; null: it was not asked for yet
-  DenseMap<uint32_t, Value> hiddenNumbers;
+  // Keys of 64 bits, because a DenseMap has no place for two of 32.
+  DenseMap<uint64_t, Value> hiddenNumbers;
   /// The arguments whose memory the kernel may write; unset: nobody asked yet.
   std::optional<llvm::SmallDenseSet<Value>> written;
   /// For constants c how many x & m | c there are.
-  DenseMap<uint32_t, unsigned> raised;
+  DenseMap<uint64_t, unsigned> raised;
   /// The addresses base + zext(offset * size) that the current block and those
   /// around it have computed.
   using AddressKey = std::pair<Value, Value>;

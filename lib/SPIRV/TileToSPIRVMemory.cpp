@@ -217,7 +217,7 @@ bool KernelEmitter::isReadonly(Value base) {
   return !written->contains(argument);
 }
 
-/// What is neither loaded from nor moved may be written.
+/// A pointer that is neither loaded from nor moved may be written through.
 void KernelEmitter::noteWritten() {
   written.emplace();
   kernel.walk([&](Operation *op) {

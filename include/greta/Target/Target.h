@@ -269,9 +269,9 @@ struct CodeLimits {
 
 /// Vulkan: what a family's drivers make of SPIR-V.
 struct DriverFacts {
-  /// Of NMax and NMin of a number and NaN they make the number.
+  /// They make the number of NMax and NMin of a number and NaN.
   bool hasNumberExtrema = false;
-  /// Of x & m | c they make one instruction if they do not know c, else two.
+  /// They make one instruction of x & m | c if they do not know c, else two.
   bool mergesUnknown = false;
   /// Loads of memory that is declared to be only read need no order.
   bool knowsReadonly = false;

@@ -1,4 +1,4 @@
-// What NVIDIA's driver makes more of: memory that a kernel only reads is declared so, and exponents of packed weights come from registers.
+// NVIDIA's driver makes more of two forms: memory that a kernel only reads is declared so, and exponents of packed weights come from registers.
 // REQUIRES: compiler
 // RUN: greta-translate --greta-to-spirv --target=vulkan:nvidia %s -o %t.spv && spirv-dis %t.spv | FileCheck %s
 // RUN: greta-translate --greta-to-spirv --target=vulkan:rdna3 %s -o %t.any.spv && spirv-dis %t.any.spv | FileCheck %s --check-prefix=ANY --implicit-check-not=NonWritable
