@@ -554,7 +554,8 @@ GRETA_API greta_status greta_comm_create(greta_device *device,
 /* Says in place of greta_comm_create that this rank does not come, and why: the
  * others' greta_comm_create is GRETA_ERROR_PEER_LOST, and its message has the
  * reason. Waits until rank 0 has heard it, and as rank 0 until all others have,
- * at most timeout_milliseconds. For ranks that meet at an address. */
+ * at most timeout_milliseconds. greta_comm_create of rank 0 waits for the
+ * others in the same way before it fails with another rank's reason. */
 GRETA_API greta_status greta_comm_decline(const greta_comm_options *options,
                                           const char *reason);
 /* Collectives that were queued still end. In a process that was forked from

@@ -268,12 +268,13 @@ greta_status greta_comm_decline(const greta_comm_options *Options,
   return guarded([&] {
     greta_comm_options Taken = taken(Options, "options");
     Comm::Options O = optionsOf(Taken);
-    if (O.At.Address.empty())
-      fail(GRETA_ERROR_UNSUPPORTED,
-           "a rank declines where ranks meet at an address");
+    const std::string Why = &need(Reason, "reason");
     Group::checkRank(O.Rank, O.Size);
-    decline(O.At.Address, O.At.Name, O.Rank, O.Size,
-            std::chrono::milliseconds(O.TimeoutMs), &need(Reason, "reason"));
+    if (O.At.Address.empty())
+      Group::decline(O.At, O.Rank, O.Size, O.TimeoutMs, Why);
+    else
+      decline(O.At.Address, O.At.Name, O.Rank, O.Size,
+              std::chrono::milliseconds(O.TimeoutMs), Why);
   });
 }
 

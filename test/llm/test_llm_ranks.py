@@ -191,6 +191,17 @@ def test_one_fails_before_they_meet(simulated, failing, tmp_path):
     assert time.monotonic() - begin < 10
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_who_comes_late_hears_why(simulated, failing, tmp_path):
+    """One that has failed says its error, then that it waits, and tells the other when that comes."""
+    more = (*GENERATE, "--split=layers", f"--meet={address()}", "--ranks=2")
+    first = start("generate", simulated, tmp_path / "none.gguf", *more, f"--rank={failing}")
+    why = f"{tmp_path}/none.gguf: cannot open: No such file or directory\n"
+    assert first.stderr.readline() == f"greta-llm: error: {why}" and "Ctrl-C ends this" in first.stderr.readline()
+    other = start(*words(simulated, device="--device=sim:gfx942"), *more, f"--rank={1 - failing}")
+    assert ended(other, LIMIT) == (1, "", f"greta-llm: error: rank {failing}: {why}") and ended(first, LIMIT) == (1, "", "")
+
+
 def test_one_has_no_network(simulated):
     """UCX has no such transport there, so that rank cannot come."""
     command = (*words(simulated, device="--device=sim:gfx942"), *GENERATE, "--split=layers", f"--meet={address()}", "--ranks=2")

@@ -1,6 +1,6 @@
 // Group.cpp: see Group.h.
 #include "comm/Group.h"
-#include "Files.h"
+#include "comm/Segment.h"
 #include "comm/Wire.h"
 
 #include <algorithm>
@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <dirent.h>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
@@ -24,61 +22,6 @@
 #include <utility>
 
 namespace greta::rt::comm {
-namespace {
-
-constexpr uint32_t magic = 0x67636d33;        // changes with the layout below
-constexpr size_t dataUnit = size_t(64) << 10; // pages of every driver
-constexpr size_t leastSlotBytes = size_t(64) << 10;
-constexpr size_t usualSlotBytes = size_t(4) << 20;
-constexpr size_t mostSlotBytes = size_t(1) << 30;
-
-constexpr char prefix[] = "greta-comm-";
-
-size_t roundUp(size_t Value, size_t Unit) {
-  return (Value + Unit - 1) / Unit * Unit;
-}
-
-// Segments lie in the host's memory if the system has such a folder.
-std::vector<std::string> folders() { return {"/dev/shm", "/tmp"}; }
-
-// Removes the files of processes that ended before all ranks had come. A young
-// file may not have been locked yet.
-void removeStale(const std::string &Folder) {
-  constexpr time_t young = 60;
-  DIR *D = opendir(Folder.c_str());
-  if (!D)
-    return;
-  while (const dirent *Entry = readdir(D)) {
-    if (strncmp(Entry->d_name, prefix, strlen(prefix)) != 0)
-      continue;
-    std::string Path = Folder + "/" + Entry->d_name;
-    int Fd = open(Path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (Fd < 0)
-      continue;
-    struct stat Stat;
-    struct flock Lock{};
-    Lock.l_type = F_WRLCK;
-    Lock.l_whence = SEEK_SET;
-    Lock.l_len = 1;
-    if (!fstat(Fd, &Stat) && Stat.st_uid == geteuid() &&
-        time(nullptr) - Stat.st_mtime > young &&
-        !fcntl(Fd, F_OFD_GETLK, &Lock) && Lock.l_type == F_UNLCK)
-      unlink(Path.c_str());
-    close(Fd);
-  }
-  closedir(D);
-}
-
-struct flock byteOf(uint32_t Rank, short Type) {
-  struct flock Lock{};
-  Lock.l_type = Type;
-  Lock.l_whence = SEEK_SET;
-  Lock.l_start = Rank;
-  Lock.l_len = 1;
-  return Lock;
-}
-
-} // namespace
 
 void Patience::wait() {
   using std::chrono::microseconds;
@@ -96,25 +39,6 @@ void Patience::wait() {
     __builtin_ia32_pause();
 #endif
 }
-
-struct Group::Control {
-  struct {
-    std::atomic<uint32_t> Magic; // set last
-    uint32_t Ranks;
-    uint64_t SlotBytes;
-  } Head;
-  std::atomic<uint32_t> Aborts; // 0, 1: the reason is written, 2: it is there
-  char Reason[wordBytes];
-  State Rank[maxRanks];
-};
-
-// All ranks of a process share one.
-struct Group::Mapping {
-  ~Mapping() { munmap(Begin, Bytes); }
-  Control *control() const { return static_cast<Control *>(Begin); }
-  void *Begin = nullptr;
-  size_t Bytes = 0;
-};
 
 // A lock lasts until the last descriptor of its file is closed and the last
 // mapping is gone, so no process is forked between the mapping and the advice
@@ -201,12 +125,15 @@ struct Group::Ears : Wire::Owner {
   Group &G;
 };
 
-Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
-             size_t StagingBytes)
+Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs)
     : Rank(Rank), Size(Size), Timeout(TimeoutMs),
       Name(hex(At.Name.data(), At.Name.size())) {
-  const std::string &Path = At.Path;
   checkRank(Rank, Size);
+}
+
+Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
+             size_t StagingBytes)
+    : Group(At, Rank, Size, TimeoutMs) {
   if (StagingBytes > mostSlotBytes)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "staging of ", StagingBytes,
          " bytes; the most is ", mostSlotBytes);
@@ -214,30 +141,10 @@ Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
       std::max(StagingBytes ? StagingBytes : usualSlotBytes, leastSlotBytes),
       dataUnit);
   try {
-    if (!At.Address.empty()) {
+    if (At.Address.empty())
+      join(At, Wanted);
+    else
       connect(At, Wanted);
-    } else if (Rank == 0) {
-      if (!Path.empty()) {
-        Id Fresh = newId();
-        Name = hex(Fresh.data(), Fresh.size());
-      }
-      create(Wanted);
-      if (!Path.empty()) {
-        PathFile = Path;
-        if (!writeFileAtomically(Path, Name.data(), Name.size()))
-          fail(GRETA_ERROR_NOT_FOUND, "cannot write ", Path, ": ",
-               strerror(errno));
-      }
-    } else {
-      std::string Why;
-      auto Begin = Clock::now();
-      while (!find(Path, Why)) {
-        if (Clock::now() - Begin > Timeout)
-          fail(GRETA_ERROR_PEER_LOST, "rank ", Rank, " of ", Size,
-               " has waited ", Timeout.count(), " ms for rank 0: ", Why);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-    }
     Forks::all().add(this);
     set(own().Presence, State::Joined);
     meet("");
@@ -246,23 +153,19 @@ Group::Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs,
     if (Map)
       abort(concat("rank ", Rank, " could not join"));
     W.reset();
-    if (Rank == 0 && !File.empty())
-      unlink(File.c_str());
-    if (!PathFile.empty())
-      unlink(PathFile.c_str());
+    if (Map)
+      waitUntilAllKnow();
+    removeFiles();
     throw;
   }
   // Nobody has to find the file any more, and nothing is left behind.
-  if (Rank == 0 && !File.empty())
-    unlink(File.c_str());
-  if (!PathFile.empty())
-    unlink(PathFile.c_str());
+  removeFiles();
 }
 
 Group::~Group() {
   Forks::all().remove(this);
-  if (!Fd)
-    return; // a forked process has no rank
+  if (!Fd || !Map)
+    return; // a forked process has no rank, nor has one that found no other
   set(own().Presence, State::Left);
   W.reset();
 }
@@ -304,104 +207,6 @@ void Group::set(std::atomic<uint64_t> &Word, uint64_t Value,
 void Group::give(uint32_t To, size_t At, size_t Bytes) {
   if (W && Bytes)
     W->send(To, Wire::What::Data, At, Bytes, data() + At);
-}
-
-// Creates the segment with room for the slots, as large as the folder allows.
-void Group::create(size_t Wanted) {
-  std::string Reason;
-  for (const std::string &Folder : folders()) {
-    removeStale(Folder);
-    File = Folder + "/" + prefix + Name;
-    Fd = Descriptor([&] {
-      return open(File.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    });
-    if (!Fd && errno == EEXIST) {
-      File.clear(); // the file is another's
-      fail(GRETA_ERROR_INVALID_ARGUMENT, "rank 0 has joined already");
-    }
-    if (!Fd) {
-      Reason = concat(File, ": ", strerror(errno));
-      continue;
-    }
-    for (SlotBytes = Wanted; SlotBytes >= leastSlotBytes;
-         SlotBytes = roundUp(SlotBytes / 4, dataUnit)) {
-      // Without this memory the first access would end the process.
-      int Problem =
-          posix_fallocate(Fd.get(), 0, static_cast<off_t>(fileBytes()));
-      if (!Problem) {
-        struct flock Lock = byteOf(0, F_WRLCK);
-        if (fcntl(Fd.get(), F_OFD_SETLK, &Lock))
-          fail(GRETA_ERROR_INTERNAL, "locking ", File, ": ", strerror(errno));
-        map();
-        Control &C = *Map->control();
-        C.Head.Ranks = Size;
-        C.Head.SlotBytes = SlotBytes;
-        C.Head.Magic = magic;
-        return;
-      }
-      Reason = concat(File, ": ", strerror(Problem));
-      (void)ftruncate(Fd.get(), 0);
-      if (SlotBytes == leastSlotBytes)
-        break;
-    }
-    Fd.close();
-    unlink(File.c_str());
-  }
-  File.clear();
-  fail(GRETA_ERROR_OUT_OF_MEMORY,
-       "no memory that ranks of one host could share: ", Reason);
-}
-
-// Returns whether rank 0's segment is there.
-bool Group::find(const std::string &Path, std::string &Why) {
-  if (!Path.empty()) {
-    std::vector<uint8_t> Text;
-    if (!readFile(Path, Text) || Text.size() != 2 * sizeof(Id) ||
-        !std::all_of(Text.begin(), Text.end(), [](uint8_t C) {
-          return (C >= '0' && C <= '9') || (C >= 'a' && C <= 'f');
-        })) {
-      Why = concat("there is no id in ", Path);
-      return false;
-    }
-    Name.assign(Text.begin(), Text.end());
-  }
-  Why = concat("there is no segment greta-comm-", Name,
-               " (is rank 0 on another host? then ranks need its address)");
-  for (const std::string &Folder : folders()) {
-    File = Folder + "/" + prefix + Name;
-    Fd = Descriptor(
-        [&] { return open(File.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); });
-    if (!Fd)
-      continue;
-    struct stat Stat;
-    struct {
-      uint32_t Magic, Ranks;
-      uint64_t SlotBytes;
-    } Head;
-    static_assert(sizeof(Head) == sizeof(Control::Head));
-    // The process of a segment without a lock has ended.
-    if (isAlive(0) && !fstat(Fd.get(), &Stat) && Stat.st_uid == geteuid() &&
-        pread(Fd.get(), &Head, sizeof(Head), 0) ==
-            static_cast<ssize_t>(sizeof(Head)) &&
-        Head.Magic == magic) {
-      SlotBytes = Head.SlotBytes;
-      if (Head.Ranks != Size)
-        fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank, " is one of ", Size,
-             ", rank 0 one of ", Head.Ranks);
-      if (SlotBytes > mostSlotBytes || SlotBytes % dataUnit ||
-          static_cast<size_t>(Stat.st_size) != fileBytes())
-        fail(GRETA_ERROR_INVALID_ARGUMENT, File,
-             " is not of this version of the library");
-      struct flock Lock = byteOf(Rank, F_WRLCK);
-      if (fcntl(Fd.get(), F_OFD_SETLK, &Lock))
-        fail(GRETA_ERROR_INVALID_ARGUMENT, "rank ", Rank,
-             " has joined already");
-      map();
-      return true;
-    }
-    Fd.close();
-  }
-  return false;
 }
 
 void Group::map() {
@@ -546,7 +351,8 @@ void Group::checkEnded() {
     if (Clock::now() - Begin > std::chrono::milliseconds(100))
       fail(GRETA_ERROR_PEER_LOST,
            "the communicator has ended: a rank ended with it");
-  fail(GRETA_ERROR_PEER_LOST, "the communicator has ended: ", C.Reason);
+  fail(GRETA_ERROR_PEER_LOST,
+       C.Declines ? "" : "the communicator has ended: ", C.Reason);
 }
 
 bool Group::isGone(uint32_t R) {

@@ -86,7 +86,7 @@ public:
 
   // Joins. The ranks find each other by the id, or by a file at `Path` that
   // rank 0 writes, or, on several hosts, by the address at which rank 0
-  // listens. Throws when not all came in time.
+  // listens. Throws when not all came in time, or when one has declined.
   struct Place {
     Id Name{};
     std::string Path, Address;
@@ -95,6 +95,10 @@ public:
         size_t StagingBytes);
   ~Group();
   Group(const Group &) = delete;
+  // Says at an id or a path, in place of joining, that this rank does not come,
+  // and why. Rank 0 waits until all others have heard it.
+  static void decline(const Place &At, uint32_t Rank, uint32_t Size,
+                      uint64_t TimeoutMs, const std::string &Reason);
 
   const uint32_t Rank, Size;
   const std::chrono::milliseconds Timeout;
@@ -161,6 +165,10 @@ private:
   struct Mapping;
   struct Forks;
   struct Ears;
+  Group(const Place &At, uint32_t Rank, uint32_t Size, uint64_t TimeoutMs);
+  void join(const Place &At, size_t SlotBytes);
+  void waitUntilAllKnow();
+  void removeFiles();
   void connect(const Place &At, size_t SlotBytes);
   void create(size_t Wanted);
   void end(const std::string &Why);
@@ -175,6 +183,7 @@ private:
   Descriptor Fd;
   size_t SlotBytes = 0;
   uint64_t Meetings = 0;
+  const Clock::time_point Came = Clock::now();
   std::atomic<uint32_t> Trying{0}; // NCCL's watching thread reads it, too
   std::shared_ptr<Mapping> Map;
   std::unique_ptr<Ears> Heard;

@@ -257,7 +257,6 @@ private:
   }
 
   [[noreturn]] void tellWhyNone() {
-    D = Deadline(std::min(tellTime, std::chrono::milliseconds(D.left())));
     std::string Why = WhyNone;
     try {
       decline(Why);

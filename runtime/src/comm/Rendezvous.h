@@ -22,9 +22,6 @@ Met rendezvous(const std::string &Address, const Group::Id &Name, uint32_t Rank,
                uint32_t Size, std::chrono::milliseconds Timeout,
                const std::string &Word, uint64_t Staging);
 
-// Rank 0 waits so long for ranks that do not know yet that one does not come.
-constexpr std::chrono::milliseconds tellTime(10000);
-
 // Says in place of rendezvous() that the rank does not come, and why: the
 // others' throws with that. Returns when rank 0 has heard it, and as rank 0
 // when all have; throws when that took too long.

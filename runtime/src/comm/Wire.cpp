@@ -86,8 +86,7 @@ Wire::Wire(const std::string &Address, const Group::Id &Name, uint32_t Rank,
       Word = open();
     } catch (const Error &E) {
       try {
-        decline(Address, Name, Rank, Size, std::min(Timeout, tellTime),
-                E.what());
+        decline(Address, Name, Rank, Size, Timeout, E.what());
       } catch (const Error &) { // the others have not come
       }
       throw;

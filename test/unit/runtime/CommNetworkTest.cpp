@@ -199,10 +199,46 @@ TEST(CommNetwork, WhatDeclinesNothing) {
   O.rank = 0;
   O.struct_size = sizeof(O);
   EXPECT_EQ(greta_comm_decline(&O, nullptr), GRETA_ERROR_INVALID_ARGUMENT);
-  O.address = nullptr;
+}
+
+// All that a rank gets where another declines; it comes so much later.
+std::string whyNone(greta_comm_options O, int Milliseconds = 0) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(Milliseconds));
+  greta::Runtime R("host");
+  return refusal([&] { R.comm(O); }, GRETA_ERROR_PEER_LOST);
+}
+
+// However ranks meet, also the one that comes last hears why.
+TEST(CommNetwork, WhoComesLateHearsWhyOneDeclined) {
+  const std::string Path = "late-" + std::to_string(getpid());
+  for (int Way : {0, 1, 2})
+    for (uint32_t Declining : {0, 1}) {
+      greta_comm_id Id = greta::Comm::uniqueId();
+      const std::string Address = freeAddress();
+      together(3, [&](uint32_t Number) {
+        greta_comm_options O = options(Number, 3, Id);
+        O.id = Way == 0 ? &Id : nullptr;
+        O.path = Way == 1 ? Path.c_str() : nullptr;
+        O.address = Way == 2 ? Address.c_str() : nullptr;
+        if (Number == Declining)
+          return greta::Comm::decline(O, "no\nmodel");
+        EXPECT_EQ(whyNone(O, Number == 2 ? 300 : 0),
+                  "rank " + std::to_string(Declining) + ": no?model");
+      });
+      EXPECT_NE(access(Path.c_str(), F_OK), 0);
+    }
+}
+
+TEST(CommNetwork, WhoDeclinesWaitsNoLongerThanItsTime) {
   greta_comm_id Id = greta::Comm::uniqueId();
-  O.id = &Id;
-  EXPECT_EQ(greta_comm_decline(&O, "x"), GRETA_ERROR_UNSUPPORTED);
+  greta_comm_options O = options(0, 2, Id);
+  O.timeout_milliseconds = 50;
+  greta::Comm::decline(O, "x"); // nobody comes
+  O.rank = 1;
+  EXPECT_NE(
+      refusal([&] { greta::Comm::decline(O, "x"); }, GRETA_ERROR_PEER_LOST)
+          .find("has waited 50 ms for rank 0"),
+      std::string::npos);
 }
 
 // A stranger listens where rank 0 will, takes a rank's connection, and never

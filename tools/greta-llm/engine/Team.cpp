@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <future>
 
 namespace greta::llm {
 
@@ -236,9 +237,9 @@ void Meeting::end() {
     decline("it has ended before all had met");
 }
 
-// Others that come later than this wait for nobody.
+// Waits as long as another rank would wait for this one, which may be long:
+// then who sits in front of it is told.
 void Meeting::decline(const std::string &why) {
-  constexpr uint64_t milliseconds = 10'000;
   // Nobody waits for signals any more.
   sigset_t ending;
   sigemptyset(&ending);
@@ -249,9 +250,16 @@ void Meeting::decline(const std::string &why) {
   how.address = address.c_str();
   how.rank = static_cast<uint32_t>(number);
   how.size = static_cast<uint32_t>(size);
-  how.timeout_milliseconds = milliseconds;
+  how.timeout_milliseconds = patience;
+  std::future<void> told =
+      std::async(std::launch::async, [&] { Comm::decline(how, why); });
+  if (told.wait_for(std::chrono::seconds(2)) == std::future_status::timeout)
+    fprintf(stderr,
+            "greta-llm: waits for the other ranks, to tell them why, for %d "
+            "minutes at most; Ctrl-C ends this\n",
+            static_cast<int>(patience / 60'000));
   try {
-    Comm::decline(how, why);
+    told.get();
   } catch (const greta::Error &) { // they have not come
   }
 }
