@@ -271,11 +271,16 @@ def test_ollama(server):
     body = dict(messages=USER, format=short, options={"seed": 3, "num_predict": 100, "temperature": 0.9})
     answer = ask(server, "/api/chat", **body, stream=False)
     assert answer["done"] and answer["done_reason"] == "stop" and json.loads(answer["message"]["content"])["a"] in ("x", "y") and answer["eval_count"] > 5
+    size = answer["prompt_eval_count"] + 4
+    cut = ask(server, "/api/chat", messages=USER, options={"num_ctx": size, "num_gpu": 1, "seed": 3}, stream=False)
+    assert cut["done_reason"] == "length" and cut["eval_count"] == 4, cut
     lines = [json.loads(line) for line in ask(server, "/api/chat", **body, stream=True).splitlines()]
     assert "".join(line["message"]["content"] for line in lines) == answer["message"]["content"] and [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
     for wrong, says in (
         ({"options": {"mirostat": 1}}, "'options': 'mirostat' is not supported"),
         ({"options": {"num_predict": 0}}, "'num_predict': 0 is not supported"),
+        ({"options": {"num_ctx": 4096}}, "'num_ctx' has to be a whole number from 1 to 2048"),
+        ({"options": {"num_ctx": 5}}, "tokens, which leave no room in the context"),
         ({"messages": [{"role": "assistant", "tool_calls": {}}]}, "'tool_calls' has to be a list of calls"),
     ):
         status, text = server.request("/api/chat", body | wrong)

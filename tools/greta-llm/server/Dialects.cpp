@@ -59,7 +59,7 @@ static json ollamaMessage(const json &given) {
   return message;
 }
 
-/// All but `think`, whose reader has to know the chat template.
+/// All but `think`, whose reader has to know the chat template, and `num_ctx`.
 json fromOllama(const json &body) {
   checkKeys(body, "the request",
             {"model", "messages", "tools", "format", "options", "stream",
@@ -81,8 +81,9 @@ json fromOllama(const json &body) {
   const json &options = fieldOf(body, "options");
   if (options.is_null())
     return made;
-  // num_ctx and the like are settings of the server: in a request they change
-  // nothing.
+  // num_gpu, num_thread and num_batch are settings of the server: in a request
+  // they change nothing. num_ctx is read by the caller, which knows the
+  // context.
   checkKeys(options, "'options'",
             {"temperature", "top_k", "top_p", "min_p", "seed", "num_predict",
              "stop", "repeat_penalty", "repeat_last_n", "presence_penalty",

@@ -35,8 +35,8 @@ inline double numberOf(const OrderedJson &body, const char *key,
   if (!(value >= least && value <= most) ||
       (isWhole && value != std::floor(value))) {
     char text[160];
-    snprintf(text, sizeof(text), "'%s' has to be a %snumber from %g to %g", key,
-             isWhole ? "whole " : "", least, most);
+    snprintf(text, sizeof(text), "'%s' has to be a %snumber from %.9g to %.9g",
+             key, isWhole ? "whole " : "", least, most);
     throw Refusal(400, text);
   }
   return value;

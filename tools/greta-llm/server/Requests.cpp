@@ -323,9 +323,15 @@ void RequestReader::readGrammar(const json &body, const json &tools,
 Asked RequestReader::read(const std::string &text, Api api) const {
   json body = parsedRequest(text);
   json think; // Ollama's, of which OpenAI's bodies have none
+  int64_t context = room;
   if (api == Api::Ollama) {
     think = fieldOf(body, "think");
+    const json options = fieldOf(body, "options");
     body = fromOllama(body);
+    if (!options.is_null())
+      context = static_cast<int64_t>(numberOf(options, "num_ctx",
+                                              static_cast<double>(room), 1,
+                                              static_cast<double>(room), true));
   }
   if (api == Api::Messages)
     body = fromMessages(body);
@@ -372,7 +378,7 @@ Asked RequestReader::read(const std::string &text, Api api) const {
     if (!asked.tools.begun.empty())
       for (int32_t token : tokenizer.encode(asked.tools.begun, false))
         request.tokens.push_back(token);
-    request.most = mostOf(body, request.tokens.size(), isChat);
+    request.most = mostOf(body, request.tokens.size(), context, isChat);
     asked.echoes.push_back(isEchoed ? std::move(one.text) : "");
     for (size_t i = 0; i < choices; ++i) {
       asked.requests.push_back(request);
@@ -382,16 +388,17 @@ Asked RequestReader::read(const std::string &text, Api api) const {
   return asked;
 }
 
-/// How many tokens may be made behind a prompt of so many.
-int64_t RequestReader::mostOf(const json &body, size_t prompt,
-                              bool isChat) const {
+/// How many tokens may be made behind a prompt of so many; both lie in
+/// `context` tokens.
+int64_t RequestReader::mostOf(const json &body, size_t prompt, int64_t context,
+                              bool isChat) {
   if (!prompt)
     throw Refusal(400, "the prompt has no tokens");
   auto size = static_cast<int64_t>(prompt);
-  if (size >= room)
+  if (size >= context)
     throw Refusal(400, "the prompt has " + std::to_string(size) +
                            " tokens, which leave no room in the context");
-  double left = static_cast<double>(room - size);
+  double left = static_cast<double>(context - size);
   double most = numberOf(body, "max_tokens", isChat ? left : 16, 1, 1e9, true);
   most = numberOf(body, "max_completion_tokens", most, 1, 1e9, true);
   return static_cast<int64_t>(std::min(left, most));

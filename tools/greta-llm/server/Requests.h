@@ -63,7 +63,8 @@ private:
   };
   // A completion's prompts; each is to have so many answers.
   std::vector<Prompt> promptsOf(const json &body, size_t choices) const;
-  int64_t mostOf(const json &body, size_t prompt, bool isChat) const;
+  static int64_t mostOf(const json &body, size_t prompt, int64_t context,
+                        bool isChat);
   json templateValues(const json &body, const json &think) const;
   std::string chatPrompt(const json &body, const json &tools,
                          const json &think) const;
