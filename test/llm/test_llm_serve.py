@@ -7,6 +7,7 @@ import concurrent.futures
 import http.client
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -231,6 +232,12 @@ def test_other_paths(server):
     assert json.loads(server.request("/v1/models")[1])["data"][0]["id"] == "synthetic-tiny"
     status, text = server.request("/v2")
     assert status == 404 and "there is no GET /v2" in text
+    for method, path, allowed in (("PUT", "/v1/models", "GET, HEAD"), ("DELETE", "/", "GET, HEAD"), ("GET", "/v1/chat/completions", "POST"), ("PUT", "/tokenize", "POST")):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request(method, path)
+        response = connection.getresponse()
+        assert (response.status, response.getheader("Allow")) == (405, allowed) and f"{path} takes {allowed}, not {method}" in response.read().decode()
+        connection.close()
     status, text = server.request("/v1/embeddings", {"input": "a"})
     assert status == 400 and "the model makes texts, not embeddings; a server of a model of embeddings, such as bert, answers this" in text
     status, text = server.request("/v1/completions", b"x" * (5 << 20))
@@ -264,6 +271,18 @@ def test_the_first_answers_make_nothing(package, tmp_path, parallel):
         return made, {e["name"] for e in events if e.get("cat") == "kernel"}
 
     assert used() == used("a", "bc" * 20, "de", "fg")
+
+
+def test_the_end_while_kernels_are_compiled(tmp_path):
+    """The server alone gets the signal, and ends its compiler; nothing is left in the cache."""
+    command = (LLM, "serve", "--synthetic=tiny", f"--device={DEVICE}", "--port=0", "-q")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and not children.read_text():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert (process.communicate(timeout=60), process.returncode) == (("", ""), 0)
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
 def test_full_queue_and_end(package):

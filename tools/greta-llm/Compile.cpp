@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 extern char **environ;
@@ -46,6 +48,16 @@ std::string compilerPath() {
   fail("there is no greta-translate, beside this program or in PATH, which "
        "compiles a model's kernels");
 }
+
+} // namespace
+
+bool isEndAsked() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
+                                       sigismember(&pending, SIGINT) == 1);
+}
+
+namespace {
 
 // greta-translate as a child process that reads the module from a pipe; its
 // diagnostics go where ours do. `joined`: workgroups of a joined launch on a
@@ -73,7 +85,8 @@ int translate(const std::string &module, const std::string &targets,
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-  // A server has signals blocked; they end its compiler.
+  // A server has signals blocked; they end its compiler, also where only the
+  // server gets them.
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
   sigset_t none;
@@ -101,7 +114,11 @@ int translate(const std::string &module, const std::string &targets,
   close(ends[1]);
   signal(SIGPIPE, before);
   int status = 0;
-  waitpid(child, &status, 0);
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (isEndAsked())
+      kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   if (WIFSIGNALED(status))
     fail(std::string("greta-translate: ") + strsignal(WTERMSIG(status)));
   return WEXITSTATUS(status);

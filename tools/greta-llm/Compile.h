@@ -17,6 +17,9 @@ namespace greta::llm {
 std::string packageFor(const Model &model, const Options &options,
                        std::vector<int64_t> batches);
 
+// Whether a signal that is blocked wants this process to end.
+bool isEndAsked();
+
 // The batches of so many sequences, or tokens of them: powers of two, so that a
 // step of few has kernels of its own.
 std::vector<int64_t> batchesFor(int64_t sequences);

@@ -19,6 +19,7 @@
 #include <malloc.h>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -31,6 +32,22 @@ const std::map<std::string, Api> apis = {{"/v1/completions", Api::Completion},
                                          {"/v1/chat/completions", Api::Chat},
                                          {"/api/chat", Api::Ollama},
                                          {"/v1/messages", Api::Messages}};
+
+const std::set<std::string> posted = {"/tokenize", "/detokenize",
+                                      "/v1/embeddings"};
+const std::set<std::string> got = {"/health", "/metrics", "/v1/models"};
+
+/// Refuses a request that no function answers: the path is none of the server,
+/// or it has another method. `more` is got, too.
+[[noreturn]] void refuseTarget(Exchange &exchange, const std::string &more) {
+  const std::string &path = exchange.path, &method = exchange.method;
+  const bool isGot = got.count(path) || path == more;
+  if (!isGot && !posted.count(path) && !apis.count(path))
+    throw Refusal(404, "there is no " + method + " " + path);
+  const char *allowed = isGot ? "GET, HEAD" : "POST";
+  exchange.addHeader("Allow", allowed);
+  throw Refusal(405, path + " takes " + allowed + ", not " + method);
+}
 
 /// Answers, for servers of both kinds, about tokens and health; false: the
 /// request is another. `work` is what answers wait for.
@@ -297,7 +314,7 @@ void Server::handle(const std::shared_ptr<Exchange> &exchange) {
     return exchange->reply(
         200, modelsText(model,
                         {{"has_chat_template", reader.chatProblem().empty()}}));
-  if (path == "/v1/embeddings")
+  if (method == "POST" && path == "/v1/embeddings")
     throw Refusal(400, "the model makes texts, not embeddings; a server of a "
                        "model of embeddings, such as bert, answers this");
   if (isGet && path == "/") {
@@ -308,7 +325,7 @@ void Server::handle(const std::shared_ptr<Exchange> &exchange) {
                         "frame-ancestors 'none'");
     return exchange->reply(200, chatPage, "text/html; charset=utf-8");
   }
-  throw Refusal(404, "there is no " + method + " " + path);
+  refuseTarget(*exchange, "/");
 }
 
 //===----------------------------------------------------------------------===//
@@ -383,7 +400,7 @@ void EmbeddingServer::handle(const std::shared_ptr<Exchange> &exchange) {
   if (isPost && apis.count(path))
     throw Refusal(400, "the model is one of embeddings, which makes no texts; "
                        "it answers /v1/embeddings");
-  throw Refusal(404, "there is no " + method + " " + path);
+  refuseTarget(*exchange, "");
 }
 
 int EmbeddingServer::run(Entrance &entrance) {
@@ -409,13 +426,6 @@ void returnMemory() {
   mallopt(M_MMAP_THRESHOLD, 64 << 10);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
 #endif
-}
-
-/// Signals wait until there is somebody to answer.
-bool isEndAsked() {
-  sigset_t pending;
-  return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
-                                       sigismember(&pending, SIGINT) == 1);
 }
 
 // Ends the process at one of these signals while it exists: other ranks may
@@ -460,10 +470,16 @@ int serve(const Options &options) {
   engineOptions.sequences = options.parallel;
   engineOptions.mayHaveFewer = !options.hasParallel;
   bool isEncoder = model.config.has(Bidirectional);
-  std::string package = packageFor(
-      model, options,
-      isEncoder ? std::vector<int64_t>()
-                : batchesFor(options.parallel * (options.drafts + 1)));
+  std::string package;
+  try {
+    package = packageFor(
+        model, options,
+        isEncoder ? std::vector<int64_t>()
+                  : batchesFor(options.parallel * (options.drafts + 1)));
+  } catch (const std::exception &) {
+    if (!isEndAsked()) // which ends the compiler
+      throw;
+  }
   if (isEndAsked())
     return 0; // while the kernels were compiled
   if (isEncoder) {
