@@ -1,6 +1,7 @@
 //===- GretaTileDialect.cpp - dialect, types and the layout attribute -----===//
 
 #include "GretaTile/GretaTile.h"
+#include "GretaTile/LoopAttributes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -42,6 +43,18 @@ void GretaTileDialect::initialize() {
 #define GET_OP_LIST
 #include "GretaTile/GretaTileOps.cpp.inc"
       >();
+}
+
+LogicalResult GretaTileDialect::verifyOperationAttribute(Operation *op,
+                                                         NamedAttribute attr) {
+  if (attr.getName() != stagesName)
+    return success();
+  auto stages = dyn_cast<IntegerAttr>(attr.getValue());
+  if (stages && stages.getType().isSignlessInteger(32) && stages.getInt() >= 0)
+    return success();
+  return op->emitError() << "has '" << stagesName << "' = " << attr.getValue()
+                         << "; the number of stages is an i32 of at least 0 "
+                            "(0: the compiler chooses)";
 }
 
 //===----------------------------------------------------------------------===//

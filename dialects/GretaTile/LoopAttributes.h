@@ -17,7 +17,8 @@ inline constexpr llvm::StringLiteral pipelineName = "greta_tile.pipeline";
 
 /// An integer of 32 bits on a loop whose schedule the compiler chooses: the
 /// number of stages that the source asks for, as `tl.range(..., num_stages)`
-/// does. The loop has them if they fit.
+/// does. The loop has them if they fit; 0 asks for none. The verifier refuses
+/// negative numbers.
 inline constexpr llvm::StringLiteral stagesName = "greta_tile.stages";
 
 /// A unit attribute of a loop that no later pass or backend unrolls, because it

@@ -852,3 +852,21 @@ func.func @f(%x: tensor<?xf32>) -> tensor<1xf32> attributes {greta.symbols = [[0
   %a = greta_tile.launch @k grid affine_map<()[n] -> (n)> scalars affine_map<()[n] -> ()> (%x) shapes [affine_map<()[n] -> (1)>] resident : (tensor<?xf32>) -> tensor<1xf32>
   return %a : tensor<1xf32>
 }
+
+// -----
+
+greta_tile.func @f(%n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @+1 {{has 'greta_tile.stages' = -1 : i32; the number of stages is an i32 of at least 0 (0: the compiler chooses)}}
+  scf.for %i = %c0 to %n step %c1 : i32 {
+  } {greta_tile.stages = -1 : i32}
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has 'greta_tile.stages' = 2 : i64; the number of stages is an i32 of at least 0}}
+greta_tile.func @f() attributes {wave_size = 64 : i32, waves = 1 : i32, greta_tile.stages = 2 : i64} {
+  greta_tile.return
+}
