@@ -73,7 +73,7 @@ private:
   /// once all of it is in registers.
   bool isFilledLate() const {
     return body.isGemm && attr.getStages() == 1 && body.dots.size() == 1 &&
-           body.sums.empty() && row.tiles.fillsLate && !body.isLoadedWhole();
+           body.sums.empty() && row.tiles.fillsLate;
   }
   /// K tiles that are loaded or stored ahead of the one that is multiplied.
   int64_t tilesAhead() const { return attr.getStages() + isFilledLate(); }
