@@ -47,31 +47,27 @@ def patches_kernel(
     """Rows are positions of the result, columns channels of tap program_id(2): patches [CHANNELS / GROUP, positions, TAPS, GROUP] of x [B, H, W, CHANNELS].
 
     With GROUP 0 for any number of channels: patches [positions, COLUMNS] have zeros behind their taps * channels."""
-    row = (tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M)
-    if GROUP == 0:
-        col = tl.program_id(2) * BLOCK_N + tl.arange(0, BLOCK_N)
-        tap = col // CHANNELS
-        h, inH = source_of((row // out_w % out_h)[:, None], (tap // KERNEL_W)[None, :], stride_h, padding_h, dilation_h, x_h, False)
-        w, inW = source_of((row % out_w)[:, None], (tap % KERNEL_W)[None, :], stride_w, padding_w, dilation_w, x_w, False)
-        isRow = (row < positions)[:, None]
-        image = (row // (out_h * out_w)).to(tl.int64) * x_h
-        values = tl.load(x + ((image[:, None] + h) * x_w + w) * CHANNELS + (col % CHANNELS)[None, :], mask=isRow & inH & inW & (tap < TAPS)[None, :], other=0.0)
-        tl.store(patches + row.to(tl.int64)[:, None] * COLUMNS + col[None, :], values, mask=isRow & (col < COLUMNS)[None, :])
-    else:
-        tap = tl.program_id(2)
-        h, inH = source_of(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
-        w, inW = source_of(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
-        inside = inH & inW & (row < positions)
-        source = (((row // (out_h * out_w)).to(tl.int64) * x_h + h) * x_w + w) * CHANNELS
-        target = (row.to(tl.int64) * TAPS + tap) * GROUP
-        for start in range(0, CHANNELS, BLOCK_N):
-            c = start + tl.arange(0, BLOCK_N)
-            near = c < CHANNELS
-            values = tl.load(x + source[:, None] + c[None, :], mask=inside[:, None] & near[None, :], other=0.0)
-            at = c.to(tl.int64)
+    row = ((tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)) * BLOCK_M + tl.arange(0, BLOCK_M))[:, None]
+    inRow = row < positions
+    for start in range(0, CHANNELS if GROUP else BLOCK_N, BLOCK_N):
+        at = start + tl.arange(0, BLOCK_N)[None, :]
+        if GROUP == 0:
+            at += tl.program_id(2) * BLOCK_N
+            tap, channel = at // CHANNELS, at % CHANNELS
+            inside, near = inRow & (tap < TAPS), at < COLUMNS
+            target = row.to(tl.int64) * COLUMNS + at
+        else:
+            tap, channel = tl.program_id(2), at
+            inside, near = inRow, at < CHANNELS
+            at = at.to(tl.int64)
             if GROUP < CHANNELS:
                 at = at // GROUP * positions * (TAPS * GROUP) + at % GROUP
-            tl.store(patches + target[:, None] + at[None, :], values, mask=(row < positions)[:, None] & near[None, :])
+            target = (row.to(tl.int64) * TAPS + tap) * GROUP + at
+        h, inH = source_of(row // out_w % out_h, tap // KERNEL_W, stride_h, padding_h, dilation_h, x_h, False)
+        w, inW = source_of(row % out_w, tap % KERNEL_W, stride_w, padding_w, dilation_w, x_w, False)
+        source = (((row // (out_h * out_w)).to(tl.int64) * x_h + h) * x_w + w) * CHANNELS + channel
+        values = tl.load(x + source, mask=inside & inH & inW & near, other=0.0)
+        tl.store(patches + target, values, mask=inRow & near)
 
 
 def _patches(x: torch.Tensor, near: torch.Tensor, taps: Sequence[int], stride: list[int], padding: list[int], dilation: list[int], groups: int) -> torch.Tensor | None:
