@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import resource
 import stat
 import subprocess
 
@@ -73,6 +74,21 @@ def test_results_of_one_shape_on_the_host(tmp_path):
     run = harness.tool(harness.RUN, package, "--device=host", *(f"--input={tmp_path}/{x}.npy" for x in "ab"), *(f"--output={tmp_path}/{y}.npy" for y in "yz"))
     assert run.returncode == 0, run.stderr
     assert (np.load(tmp_path / "y.npy") == a @ b).all() and (np.load(tmp_path / "z.npy") == a @ b @ b).all()
+
+
+@pytest.mark.parametrize("tool", ["tune", "run"])
+def test_a_disk_that_is_full(tmp_path, package, tool):
+    """One line, and nothing is left: no file may have more than a few bytes. greta-translate writes as greta-tune does; LLVM takes the limit's signal for a crash there."""
+    (tmp_path / "m.mlir").write_text("func.func @f(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {\n  %0 = greta.matmul %a, %b : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>\n  return %0 : tensor<64x64xf16>\n}\n")
+    inputs = [f"--input={'x'.join(map(str, array.shape))}xf32:zeros" for array in CASES[0].inputs()]
+    command = {
+        "tune": (harness.BUILD / "bin" / "greta-tune", "m.mlir", "--targets=gfx942", "--device=estimate", "--candidates=1", "-o", "out"),
+        "run": (harness.RUN, package, "--device=sim:gfx942", f"--function={CASES[0].function}", *inputs, "--output=out"),
+    }[tool]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # noqa: E731
+    run = harness.tool(*command, cwd=tmp_path, preexec_fn=limit, restore_signals=False)
+    assert run.returncode == 1 and "LLVM ERROR" not in run.stderr and "cannot write" in run.stderr.splitlines()[-1] and run.stderr.endswith(": File too large\n"), run.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["m.mlir"]
 
 
 def test_output_that_nobody_can_read():

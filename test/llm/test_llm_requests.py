@@ -45,7 +45,9 @@ def test_requests(tmp_path, tiny):
     refused("json was given a disallowed flag override", "list", "--json=5")
     refused("name one model", "tokenize", "a", "b", "--synthetic=tiny")
     assert llm("tokenize", "--synthetic=tiny", "hi").stdout == "[104,105]\n"  # the text is the only word
-    refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
+    refused("l.npy: No such file or directory", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
+    (tmp_path / "full").symlink_to("/dev/full")
+    refused("full: No space left on device", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "full")
     assert not out.exists()
 
 

@@ -4,6 +4,7 @@
 #include "Compile.h"
 #include "Npy.h"
 #include "Options.h"
+#include "OutputFiles.h"
 #include "Tokens.h"
 #include "engine/DraftModel.h"
 #include "server/Chat.h"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 namespace greta::llm {
@@ -105,13 +105,9 @@ int logits(const Options &options) {
     greta_run::HostTensor tensor{"f32", {count, engine.vocabulary()}, {}};
     tensor.Bytes.resize(all.size() * 4);
     memcpy(tensor.Bytes.data(), all.data(), tensor.Bytes.size());
-    std::vector<uint8_t> file = greta_run::npyFile(tensor);
-    std::ofstream out(options.output, std::ios::binary);
-    out.write(reinterpret_cast<const char *>(file.data()),
-              static_cast<std::streamsize>(file.size()));
-    out.close();
-    if (!out)
-      fail(options.output + ": cannot be written");
+    greta_run::OutputFiles out;
+    out.add(options.output, greta_run::npyFile(tensor));
+    out.commit();
     return 0;
   });
 }
