@@ -7,6 +7,7 @@ import numpy as np
 import attention_backward_ops
 import attention_epilogues
 import attention_ops
+import cache_ops
 import layer_ops
 import cases
 import convolution
@@ -81,7 +82,7 @@ def plant(row, pattern, is_gemm):
 
 
 CASES = cases.RowOp, gemms.Product, tiled.Product, epilogues.Epilogue, prologues.Product, grouped.Grouped, convolution.Convolution, convolution.ChannelsFirst, precision.Split, quantized.Quantize, reductions.Reduction, slices.Slice, typed.Product, typed.Conversion, weights.Weights, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Decode,\
-    attention_ops.Paged, attention_ops.Rows, attention_ops.PagedDecode, attention_ops.Update, attention_ops.View, attention_epilogues.Epilogue, attention_epilogues.SplitEpilogue, attention_backward_ops.Backward, attention_backward_ops.BackwardView, layer_ops.Layer, Special
+    attention_ops.Paged, attention_ops.Rows, attention_ops.PagedDecode, cache_ops.Update, attention_ops.View, attention_epilogues.Epilogue, attention_epilogues.SplitEpilogue, attention_backward_ops.Backward, attention_backward_ops.BackwardView, layer_ops.Layer, Special
 FAMILIES = {case.family: case for case in CASES}
 
 

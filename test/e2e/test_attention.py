@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import harness
-from attention_ops import Attention, Decode, Fixed, Paged, PagedDecode, Update, View
+from attention_ops import Attention, Decode, Fixed, Paged, PagedDecode, View
+from cache_ops import Update
 from harness import AMD_FAMILIES, CPU_DRIVERS
 
 # Kind, type, B, Hq, Hkv, S, T, D.
