@@ -62,6 +62,9 @@ def test_torchs_own_test_classes(rdna, monkeypatch):
     from torch.testing._internal.common_utils import TestCase
     from torch.testing._internal.opinfo.core import DecorateInfo
 
+    if not hasattr(devices.PrivateUse1TestBase, "set_test_configs"):
+        pytest.skip("a device of torch 2.11 says nothing to these classes")
+
     class Operators(TestCase):
         @devices.ops(op_db, allowed_dtypes=(torch.float32, torch.int64))
         def test_like_the_cpu(self, device, dtype, op):

@@ -287,7 +287,7 @@ def test_parameters_that_are_results(rdna, recorded, monkeypatch):
     assert recorded["replayed"] >= 14
 
 
-def test_deterministic_recordings(rdna):
+def test_deterministic_recordings(rdna, recorded):
     """A graph fills new memory whose filling it can record."""
     torch = rdna
     x, graph = torch.arange(4, device="rdna"), torch.accelerator.Graph()
