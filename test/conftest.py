@@ -122,6 +122,14 @@ def rdna():
 
 
 @pytest.fixture
+def recording(rdna):
+    """rdna of a torch that records a stream's work."""
+    if not hasattr(rdna.accelerator, "Graph"):
+        pytest.skip("torch 2.11 has no torch.accelerator.Graph")
+    return rdna
+
+
+@pytest.fixture
 def measured(rdna):
     """rdna where no garbage of earlier tests holds memory, which a collection in the test's midst would free."""
     gc.collect()

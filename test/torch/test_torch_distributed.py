@@ -212,9 +212,7 @@ def results_of_graphs(torch, dist, rank, size):
         assert (result.cpu() == 20 * step + 3).all(), (step, result)
 
 
-def test_results_of_graphs(rdna, ranks):
-    if not hasattr(rdna.accelerator, "Graph"):
-        pytest.skip("this torch has no torch.accelerator.Graph")
+def test_results_of_graphs(recording, ranks):
     ranks(results_of_graphs)
 
 

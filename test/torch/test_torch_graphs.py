@@ -8,12 +8,11 @@ pytestmark = pytest.mark.xdist_group("torch")
 
 
 @pytest.fixture
-def recorded(rdna, monkeypatch):
+def recorded(recording, monkeypatch):
     """Counts recordings and replays."""
     import greta.torch._graphs as graphs
 
-    if not hasattr(rdna.accelerator, "Graph"):
-        pytest.skip("this torch has no torch.accelerator.Graph")
+    rdna = recording
     counts = {"recorded": 0, "replayed": 0}
     make, replay_once = graphs.Recording.__init__, graphs.Recording.replay
 
@@ -287,9 +286,9 @@ def test_parameters_that_are_results(rdna, recorded, monkeypatch):
     assert recorded["replayed"] >= 14
 
 
-def test_deterministic_recordings(rdna, recorded):
+def test_deterministic_recordings(recording):
     """A graph fills new memory whose filling it can record."""
-    torch = rdna
+    torch = recording
     x, graph = torch.arange(4, device="rdna"), torch.accelerator.Graph()
     torch.use_deterministic_algorithms(True)
     try:
@@ -407,8 +406,6 @@ assert len(replays) == 2, replays
 """
 
 
-def test_a_second_device(rdna, alone):
+def test_a_second_device(recording, alone):
     """While the first is the one in use. Both are the same lavapipe, opened twice."""
-    if not hasattr(rdna.accelerator, "Graph"):
-        pytest.skip("this torch has no torch.accelerator.Graph")
     alone(ON_A_SECOND_DEVICE, GRETA_TORCH_DEVICES="vulkan:0,vulkan:0")

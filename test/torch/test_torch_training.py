@@ -195,9 +195,9 @@ def test_gradients_lose_their_scale(rdna, bad):
     assert not torch.rdna.fallbacks()
 
 
-def test_a_step_replays_as_a_graph(rdna):
+def test_a_step_replays_as_a_graph(recording):
     """torch.accelerator.Graph: what a replay computes is what the calls did, with what its tensors hold by then."""
-    torch = rdna
+    torch = recording
     torch.manual_seed(0)
     models = [torch.nn.Linear(4, 3), None]
     models[1] = copy.deepcopy(models[0]).to("rdna")
@@ -242,9 +242,9 @@ def test_a_step_replays_as_a_graph(rdna):
     graph.capture_end()
 
 
-def test_graphs_draw_what_calls_would(rdna):
+def test_graphs_draw_what_calls_would(recording):
     """A replay takes random numbers from where its generators are, and moves them on."""
-    torch = rdna
+    torch = recording
     own = torch.Generator("rdna")
 
     def seed():
@@ -269,9 +269,9 @@ def test_graphs_draw_what_calls_would(rdna):
     graph.reset()
 
 
-def test_graphs_record_what_is_made_once(rdna):
+def test_graphs_record_what_is_made_once(recording):
     """Sequences, and the tables of Fourier transforms, which the first transform of a size makes."""
-    torch = rdna
+    torch = recording
     x = torch.zeros(2, 7, device="rdna")
     graph = torch.accelerator.Graph()
     with graph:
@@ -287,8 +287,8 @@ def test_graphs_record_what_is_made_once(rdna):
     torch.testing.assert_close(between.cpu(), torch.linspace(0.1, 0.7, 7))
 
 
-def test_memory_of_graphs_that_another_stream_reads(rdna):
-    torch = rdna
+def test_memory_of_graphs_that_another_stream_reads(recording):
+    torch = recording
     from greta import _torch
 
     x = torch.zeros(1000, device="rdna")
