@@ -83,12 +83,9 @@ LogicalResult LocalStoreOp::verify() {
     return emitOpError("stores ") << value << " to a local of " << block;
   if (!getDirect())
     return success();
-  Operation *load = getValue().getDefiningOp();
-  auto strided = dyn_cast_or_null<LoadOp>(load);
-  auto scattered = dyn_cast_or_null<LoadScatteredOp>(load);
-  bool isPlain = strided ? !strided.getOther() && !strided.getDivisors()
-                         : scattered && !scattered.getOther();
-  if (!isPlain || !load->hasOneUse() || load->getBlock() != (*this)->getBlock())
+  auto load = getValue().getDefiningOp<LoadOp>();
+  if (!load || !load->hasOneUse() || load->getBlock() != (*this)->getBlock() ||
+      load.getOther() || load.getDivisors())
     return emitOpError("is 'direct' but its value is not of a load in its "
                        "block, without 'other' and 'divisors', that nothing "
                        "else uses");

@@ -88,7 +88,7 @@ def GretaTile_LocalStoreOp : GretaTile_Op<"local_store", [MemoryEffects<[MemWrit
   let summary = "Stores a block to one stage of a local";
   let description = [{
     A `direct` one stores what a `load` of its block brings, which nothing else uses, without passing it through registers: the load happens
-    here. A `load_scattered` may be one if its pointers are of an argument that reaches less than 2^31 bytes. Its layout gives every wave neighbours in shared memory, lane by lane: `greta_tile.local_store %v, %a[%stage] direct`.
+    here. Its layout gives every wave neighbours in shared memory, lane by lane: `greta_tile.local_store %v, %a[%stage] direct`.
   }];
   let arguments = (ins NumberBlock:$value, GretaTile_LocalType:$local, I32:$stage, UnitAttr:$direct);
   let assemblyFormat = "$value `,` $local `[` $stage `]` (`direct` $direct^)? attr-dict `:` type($value) `->` type($local)";

@@ -164,11 +164,12 @@ static Problem problemOf(scf::ForOp loop, const LoopBody &body,
   return problem;
 }
 
-/// Whether all of a loop's operands may go straight to shared memory.
+/// Whether a dot's operands may go from memory to shared memory as they are.
 static bool isLoadedDirectly(const LoopBody &body) {
   return body.sums.empty() &&
          llvm::all_of(body.operands, [](const LoadedOperand &operand) {
-           return operand.mayBeDirect();
+           auto load = operand.source.getDefiningOp<LoadOp>();
+           return load && !load.getOther() && !load.getDivisors();
          });
 }
 

@@ -164,7 +164,7 @@ private:
   LogicalResult distributeLocalLoad(LocalLoadOp op);
   // DistributeMemory.cpp
   LogicalResult distributeLoad(LoadOp op);
-  LogicalResult distributeDirect(LocalStoreOp store);
+  LogicalResult distributeDirect(LoadOp op, LocalStoreOp store);
   LogicalResult distributeStore(StoreOp op);
   LogicalResult distributeLoadScattered(LoadScatteredOp op);
   LogicalResult distributeStoreScattered(StoreScatteredOp op);

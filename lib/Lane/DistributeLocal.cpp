@@ -213,7 +213,7 @@ private:
 
 LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
   if (op.getDirect())
-    return distributeDirect(op);
+    return distributeDirect(op.getValue().getDefiningOp<LoadOp>(), op);
   const DistributedLayout &layout = layoutOf(op.getValue());
   SharedPlacement placement = placementOf(op.getLocal().getType());
   LocalArray local = locals.at(op.getLocal());

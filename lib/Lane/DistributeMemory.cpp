@@ -187,17 +187,11 @@ const DistributedLayout *Distributor::beforeTransposition(LoadOp op) {
   return nullptr;
 }
 
-/// Whether a block is stored directly, so that it is loaded at its store.
-static bool isLoadedAtStore(Operation *load) {
-  return llvm::any_of(load->getUsers(), [](Operation *user) {
-    auto store = dyn_cast<LocalStoreOp>(user);
-    return store && store.getDirect();
-  });
-}
-
 LogicalResult Distributor::distributeLoad(LoadOp op) {
-  if (isLoadedAtStore(op))
-    return success();
+  // A block that is stored directly is loaded at its store.
+  for (Operation *user : op->getUsers())
+    if (auto store = dyn_cast<LocalStoreOp>(user); store && store.getDirect())
+      return success();
   const Layout &layout = layoutOf(op.getResult()).layout;
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     int64_t extent = llvm::PowerOf2Ceil(layout.shape()[dim]);
@@ -238,8 +232,8 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
 /// Emits a load straight to shared memory. The elements of a wave's lanes go to
 /// neighbouring places from a uniform one on, so the layout has to fill the
 /// local in order.
-LogicalResult Distributor::distributeDirect(LocalStoreOp store) {
-  const DistributedLayout &layout = layoutOf(store.getValue());
+LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
+  const DistributedLayout &layout = layoutOf(op.getResult());
   SharedPlacement placement = placementOf(store.getLocal().getType());
   const LocalArray &local = locals.at(store.getLocal());
   unsigned width = layout.layout.tileRegisters(), lanes = kernel.getNumLanes();
@@ -248,15 +242,7 @@ LogicalResult Distributor::distributeDirect(LocalStoreOp store) {
   if (!filling || *filling != layout.layout || width * lanes % local.width)
     return store.emitOpError("is 'direct' but its layout does not fill the "
                              "local in order");
-  LaneAccess access;
-  if (auto op = store.getValue().getDefiningOp<LoadScatteredOp>())
-    access = scattered(op, op.getPointers(), op.getMask(), /*isVector=*/true);
-  else
-    access = strided(store.getValue().getDefiningOp<LoadOp>(), layout,
-                     Masking::Bounded, mostDirectReach);
-  if (access.masking != Masking::Bounded)
-    return store.emitOpError("is 'direct' but its pointers are not of an "
-                             "argument that reaches less than 2^31 bytes");
+  LaneAccess access = strided(op, layout, Masking::Bounded, mostDirectReach);
   if (access.isWide)
     return store.emitOpError("is 'direct' but the rows of its block lie more "
                              "than 2^30 bytes apart; load it otherwise");
@@ -289,8 +275,6 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
-  if (isLoadedAtStore(op))
-    return success();
   LaneAccess access =
       scattered(op, op.getPointers(), op.getMask(), /*isVector=*/true);
   Type type =

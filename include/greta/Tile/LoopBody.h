@@ -44,11 +44,6 @@ struct LoadedOperand {
   unsigned ownDim() const { return 2 * type.getRank() - 3 - kDim; }
   /// The repetitions of the dots' layout along K.
   int64_t tileDepth() const;
-  /// Whether the block may go from memory to shared memory as it is: nothing
-  /// computes it, elements that are masked off are zeros, and, through
-  /// pointers, its addresses have 32 bits, a mask, and follow from indices, so
-  /// that the lanes that fill shared memory know them.
-  bool mayBeDirect() const;
 };
 
 /// Dots of which each adds to the result of the one before. The first adds to

@@ -1,11 +1,8 @@
 //===- LoopBody.cpp - what a loop's body loads and computes ---------------===//
 
 #include "greta/Tile/LoopBody.h"
-#include "GretaTile/LinearAddress.h"
 #include "GretaTile/LoopAttributes.h"
 #include "greta/Tile/AccessOrder.h"
-#include "greta/Tile/Recompute.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetOperations.h"
 
@@ -55,22 +52,6 @@ int64_t greta::sharedBytes(RankedTensorType type, int64_t padding) {
 
 int64_t LoadedOperand::tileDepth() const {
   return toLayout(getLayoutOf(type)).tile()[kDim];
-}
-
-bool LoadedOperand::mayBeDirect() const {
-  if (auto load = source.getDefiningOp<LoadOp>())
-    return !load.getOther() && !load.getDivisors();
-  auto load = source.getDefiningOp<LoadScatteredOp>();
-  if (!load || !isa<RankedTensorType>(load.getPointers().getType()) ||
-      !load.getMask())
-    return false;
-  Value other = load.getOther(),
-        base = getLinearAddress(load.getPointers()).base;
-  SmallVector<Value> steps;
-  return (!other || matchPattern(other, m_Zero()) ||
-          matchPattern(other, m_PosZeroFloat())) &&
-         reachesLittle(base, steps) && followsFromIndices(load.getPointers()) &&
-         followsFromIndices(load.getMask());
 }
 
 bool LoopBody::isLoadedWhole() const {

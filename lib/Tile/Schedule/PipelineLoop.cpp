@@ -56,8 +56,9 @@ LogicalResult LoopPipeliner::check() {
         return fail("its slices are not whole tiles of its operands");
   if (attr.getDirect() &&
       (!body.isGemm || !body.sums.empty() ||
-       llvm::any_of(body.operands, [](const LoadedOperand &operand) {
-         return !operand.mayBeDirect();
+       llvm::any_of(body.operands, [&](auto &operand) {
+         auto load = operand.source.template getDefiningOp<LoadOp>();
+         return !load || load.getOther() || load.getDivisors();
        })))
     return fail("loads directly what is not an operand as it is stored");
   return success();

@@ -14,7 +14,6 @@
 #include "greta/Tile/Arithmetic.h"
 #include "greta/Tile/Facts.h"
 #include "greta/Tile/LoopBody.h"
-#include "greta/Tile/Recompute.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -146,7 +145,6 @@ private:
   tile::PipelineAttr attr;
   const TargetRow &row;
   SmallVector<Placed> placed; // of each operand
-  Recomputer recomputer;      // of what direct loads through pointers take
   /// A mask's bound: index + offset is below it. A null offset is zero.
   struct Bound {
     unsigned dim;

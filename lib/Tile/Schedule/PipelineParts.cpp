@@ -195,12 +195,6 @@ void LoopPipeliner::emitDirect(Value k, Value stage) {
   for (auto [operand, place] : llvm::zip(body.operands, placed)) {
     Operation *load = b.clone(*operand.source.getDefiningOp(), mapping);
     load->getResult(0).setType(place.stored);
-    if (auto scattered = dyn_cast<LoadScatteredOp>(load)) {
-      LayoutAttr layout = getLayoutOf(place.stored);
-      scattered.getOtherMutable().clear();
-      for (OpOperand &operand : load->getOpOperands())
-        operand.set(recomputer.compute(b, operand.get(), layout));
-    }
     LocalStoreOp::create(b, load->getResult(0), place.local, stage,
                          /*direct=*/true);
   }

@@ -78,19 +78,3 @@ greta_tile.func @used_twice(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : 
   greta_tile.store %v, %x[%z, %z] strides [64, 1] bounds [] : tensor<16x64xf16, #fill> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
-
-// -----
-
-#fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
-!local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @far(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  %z = arith.constant 0 : i32
-  %l = greta_tile.local_alloc : !local
-  %i = greta_tile.iota 1 : tensor<16x64xi32, #fill>
-  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<16x64xi32, #fill>
-  %v = greta_tile.load_scattered %p : tensor<16x64x!greta_tile.ptr<f16>, #fill> -> tensor<16x64xf16, #fill>
-  // expected-error @+1 {{is 'direct' but its pointers are not of an argument that reaches less than 2^31 bytes}}
-  greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
-  %q = greta_tile.local_load %l[%z] [%z, %z] : !local -> tensor<16x64xf16, #fill>
-  greta_tile.return
-}
