@@ -8,8 +8,7 @@
 // pending one of which either writes needs a barrier before it. As late as
 // possible is where a barrier then stands, so one covers what the next would
 // have. An access that was pending before a loop or a branch is waited for
-// before that, and a store for the next iteration's reads at the end of its
-// iteration.
+// before that.
 //
 // A loop's state comes round: its body is followed with what its end leaves
 // until that no longer changes. Stages are numbers modulo their count, so that
@@ -204,7 +203,6 @@ void SharedOrder::leave(Operation *op, State &state) {
     if (stage.root &&
         op->isAncestor(stage.root.getParentBlock()->getParentOp()))
       stage.isKnown = false;
-    pending.isRound &= pending.level <= level;
     pending.level = std::min(pending.level, level);
   }
 }
@@ -230,7 +228,6 @@ bool SharedOrder::join(State &into, const State &from) {
     if (p.writes)
       set(known->writer,
           known->writes && known->writer != p.writer ? nullptr : p.writer);
-    set(known->isRound, known->isRound && p.isRound);
     set(known->reads, known->reads || p.reads);
     set(known->writes, known->writes || p.writes);
     if (p.age == none)
@@ -317,7 +314,7 @@ std::optional<SharedOrder::Need> SharedOrder::visitAccess(Operation *op,
                                                           State &state) {
   const Access &access = accesses.at(op);
   Need need{none, 0};
-  bool isNeeded = false, isPassed = true, isRound = false;
+  bool isNeeded = false, isPassed = true;
   SmallVector<Pending *> late;
   for (Pending &p : state) {
     if (p.stage.array != access.stage.array)
@@ -337,22 +334,8 @@ std::optional<SharedOrder::Need> SharedOrder::visitAccess(Operation *op,
     need.level = std::max(need.level, p.level);
     if (arrives)
       need.inFlight = fewer(need.inFlight, p.age);
-    isRound |= p.isRound && p.level == level;
     isPassed &= arrives && !meets && p.passed && p.level == level;
     late.push_back(&p);
-  }
-  // Reads of what the last iteration stored wait at its end, and before the
-  // loop: LLVM moves matrix instructions across a barrier, but not around the
-  // loop.
-  if (isRound && isa<scf::ForOp>(op->getParentOp()) && !access.writes &&
-      llvm::all_of(late, [&](Pending *p) {
-        return p->level < level || (p->isRound && p->age == none);
-      })) {
-    iterationEnds.insert(op->getBlock()->getTerminator());
-    for (Pending *p : late)
-      if (p->level == level)
-        p->writes = false;
-    return visitAccess(op, state);
   }
   bool isAllowed = false;
   if (isNeeded && wait == DirectWait::Earlier && isPassed)
@@ -423,15 +406,11 @@ std::optional<SharedOrder::Need> SharedOrder::visitLoop(Operation *op,
       join(now, round);
       if (std::optional<Need> need = visit(first, now))
         return need;
-      if (Operation *last = first.getTerminator(); iterationEnds.contains(last))
-        place(last, none, now);
       end = now;
       if (!loop)
         if (std::optional<Need> need = visit(op->getRegion(1).front(), now))
           return need;
       enter(op, first.getTerminator()->getOperands(), now);
-      for (Pending &pending : now)
-        pending.isRound |= pending.level == level;
       State both = round;
       bool changed = join(both, now);
       if (!changed)

@@ -63,8 +63,6 @@ private:
     Stage stage;
     /// The depth of the region that the accesses are in.
     unsigned level;
-    /// Whether they are from the loop's previous iteration.
-    bool isRound = false;
     bool reads = false;
     /// Whether they are atomic additions, which need no order among each other.
     bool adds = false;
@@ -116,8 +114,6 @@ private:
   /// The number of loads that each barrier may leave in flight, by later uses.
   DenseMap<Operation *, int64_t> allowed;
   bool allowsLess = false;
-  /// The loops whose bodies have to end with a barrier.
-  llvm::DenseSet<Operation *> iterationEnds;
   unsigned level = 0;
 };
 

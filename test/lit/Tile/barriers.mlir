@@ -182,14 +182,14 @@ greta_tile.func @two_stages(%x: i32, %n: i32) attributes {wave_size = 64 : i32, 
   greta_tile.return
 }
 
-// The same without barriers: an iteration waits at its end for what the next one reads, and that is waited for before the loop.
+// The same without barriers: what comes round is waited for in front of its first use.
 // CHECK-LABEL: @two_stages_bare
 // CHECK: greta_tile.shared_store
-// CHECK-NEXT: greta_tile.barrier
 // CHECK-NEXT: scf.for
-// CHECK-NOT: greta_tile.barrier
-// CHECK: greta_tile.shared_store
+// CHECK-NEXT: greta_tile.shared_stage
 // CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.shared_load
+// CHECK: greta_tile.shared_store
 // CHECK-NEXT: scf.yield
 // CHECK-NOT: greta_tile.barrier
 // CHECK: greta_tile.return
