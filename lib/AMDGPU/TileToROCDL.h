@@ -150,8 +150,8 @@ void combineHalves(Operation *kernel, const TargetRow &row);
 void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 
-/// Two f16 at a time: arithmetic on vectors' elements, sums of their squares
-/// (TileToROCDLPairs.cpp).
+/// Two numbers at a time: arithmetic on neighbours of f32, sums of products of
+/// f16 (TileToROCDLPairs.cpp).
 void pairElements(Operation *kernel, const TargetRow &row);
 
 /// Lets an op of f32 be one with another (TileToROCDLMath.cpp).

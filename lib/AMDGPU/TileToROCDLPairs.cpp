@@ -1,17 +1,11 @@
 //===- TileToROCDLPairs.cpp - two elements in a register ------------------===//
 //
-// The lane level works on scalars; gfx9 and later multiply and add two of f16
-// in a register at a time, CDNA two of f32 in neighbouring ones. Before the
-// conversion
-//
-//   %v = vector.from_elements (arith.mulf %x[0], %w[0]), (.. %x[1], %w[1]), ..
-//     →  %v = arith.mulf %x, %w : vector<8xf16>
-//
-// where each operand is all of one vector in its order, or one scalar. In a
-// block with matrix instructions neighbours of f32 that do the same become one
-// op of a pair, wherever they come from. Products
-// of f16 that are added up one after another in f32 become the instruction for
-// two:
+// The lane level works on scalars; CDNA multiplies and adds two of f32 in
+// neighbouring registers at a time. In a block with matrix instructions
+// neighbours of f32 that do the same become one op of a pair, wherever they
+// come from. Pairs of f16 are left to LLVM: what has many waits for memory.
+// Products of f16 that are added up one after another in f32 become the
+// instruction for two:
 //
 //   math.fma %x1, %y1, (math.fma %x0, %y0, %s)    all but %s: f16 as f32
 //     →  greta_tile.vector_dot [%x0, %x1], [%y0, %y1], %s
@@ -40,50 +34,6 @@ static int64_t positionIn(Value &vector, Value value) {
     return -1;
   vector = extract.getSource();
   return extract.getStaticPosition().front();
-}
-
-/// Returns `elements` as one vector, if they are the elements of one, or are
-/// computed alike from such elements. Elements of f32 fill registers of their
-/// own, so any will do.
-static Value asVector(ArrayRef<Value> elements, OpBuilder &builder,
-                      bool isOperand = false) {
-  auto type = VectorType::get(elements.size(), elements.front().getType());
-  Location loc = elements.front().getLoc();
-  if (llvm::all_equal(elements))
-    return vector::BroadcastOp::create(builder, loc, type, elements.front());
-  Value whole;
-  bool isWhole = true;
-  for (auto [i, element] : llvm::enumerate(elements))
-    isWhole &= positionIn(whole, element) == static_cast<int64_t>(i);
-  if (isWhole && whole.getType() == type)
-    return whole;
-  Operation *first = elements.front().getDefiningOp();
-  if (!first || !isa<arith::MulFOp, arith::AddFOp, arith::SubFOp>(first) ||
-      !llvm::all_of(elements, [&](Value element) {
-        Operation *op = element.getDefiningOp();
-        return op && op->getName() == first->getName() &&
-               op->getAttrs() == first->getAttrs() && element.hasOneUse();
-      })) {
-    if (!isOperand || !type.getElementType().isF32())
-      return {};
-    return vector::FromElementsOp::create(builder, loc, type, elements);
-  }
-  SmallVector<Value, 2> operands;
-  for (unsigned number : {0u, 1u}) {
-    Value operand =
-        asVector(llvm::map_to_vector(
-                     elements,
-                     [&](Value element) {
-                       return element.getDefiningOp()->getOperand(number);
-                     }),
-                 builder, /*isOperand=*/true);
-    if (!operand)
-      return {};
-    operands.push_back(operand);
-  }
-  OperationState state(loc, first->getName(), operands, type,
-                       first->getAttrs());
-  return builder.create(state)->getResult(0);
 }
 
 /// Returns the two f16 whose product `fma` adds; null: it adds something else.
@@ -173,30 +123,10 @@ static void pairNeighbours(Block *block) {
 }
 
 void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
-  SmallVector<vector::FromElementsOp> made;
   SmallVector<math::FmaOp> sums;
-  bool hasPairsOfF32 = row.hasFeature("packed_f32");
-  auto isPaired = [&](Type type) {
-    return type.isF16() || (type.isF32() && hasPairsOfF32);
-  };
-  kernel->walk([&](Operation *op) {
-    if (auto from = dyn_cast<vector::FromElementsOp>(op);
-        from && isPaired(from.getType().getElementType()) &&
-        from.getType().getNumElements() % 2 == 0)
-      made.push_back(from);
-    else if (auto fma = dyn_cast<math::FmaOp>(op))
-      sums.push_back(fma);
-  });
-  for (vector::FromElementsOp from : made) {
-    OpBuilder builder(from);
-    if (Value whole =
-            asVector(SmallVector<Value>(from.getElements()), builder)) {
-      from.replaceAllUsesWith(whole);
-      from.erase();
-    }
-  }
+  kernel->walk([&](math::FmaOp fma) { sums.push_back(fma); });
   for (math::FmaOp second : sums)
     addPairs(second, row.matrix.empty());
-  if (hasPairsOfF32)
+  if (row.hasFeature("packed_f32"))
     kernel->walk(pairNeighbours);
 }
