@@ -145,4 +145,3 @@ LogicalResult DequantOp::verify() {
             "extents divide the result's of f16 or bf16";
 }
 
-void ScheduleOp::build(OpBuilder &, OperationState &) {}

@@ -111,11 +111,9 @@ def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
   let summary = "Asks for an even mix of what stands before it";
   let description = [{
     `greta-tile-interleave` counts the accesses and products since the last barrier or `schedule` of the op's block, and says in
-    `schedule_group`s how they are to alternate. With `compute`, as much other work comes after each product, until all is stored: `greta_tile.schedule compute 7`.
+    `schedule_group`s how they are to alternate.
   }];
-  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$compute);
-  let builders = [OpBuilder<(ins)>];
-  let assemblyFormat = "(`compute` $compute^)? attr-dict";
+  let assemblyFormat = "attr-dict";
 }
 
 #endif

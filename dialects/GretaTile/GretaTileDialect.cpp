@@ -266,13 +266,10 @@ LogicalResult LocalType::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t stages, int64_t slice,
-                                   int64_t direct, int64_t hidden) {
+                                   int64_t direct) {
   if (stages < 0 || stages > 3 || slice < 1)
     return emitError() << "a pipeline has up to three stages and a positive "
                           "slice";
-  if (hidden < 0 || (hidden && (stages < 2 || direct)))
-    return emitError() << "a pipeline hides work under products with two or "
-                          "three stages and without direct loads";
   if (direct && (stages < 2 || (direct != 4 && direct != 16)))
     return emitError() << "a pipeline loads directly with two or three "
                           "stages, 4 or 16 bytes a lane";

@@ -157,12 +157,9 @@ def GretaTile_PipelineAttr : AttrDef<GretaTile_Dialect, "Pipeline"> {
     Stands on a loop as `greta_tile.pipeline`. Without stages operands are loaded, and computed, in the registers where the dot takes them. With one stage of shared memory the next block waits in registers while this one is
     multiplied, in a loop over slices of `slice` along K. With two, the next block is stored while this one is multiplied, with three the one after it;
     where `slice` is half a block, the operands of one half are read while the other is multiplied. With `direct`, bytes a lane, blocks go from global to
-    shared memory without passing through registers. If operands are computed, `hidden` is how many vector instructions a product
-    hides: so many come after each until the blocks are stored.
-    `#greta_tile.pipeline<stages = 3, slice = 16, direct = 16>`, `#greta_tile.pipeline<stages = 2, slice = 16, hidden = 7>`
+    shared memory without passing through registers: `#greta_tile.pipeline<stages = 3, slice = 16, direct = 16>`.
   }];
-  let parameters = (ins "int64_t":$stages, "int64_t":$slice, DefaultValuedParameter<"int64_t", "0">:$direct,
-                        DefaultValuedParameter<"int64_t", "0">:$hidden);
+  let parameters = (ins "int64_t":$stages, "int64_t":$slice, DefaultValuedParameter<"int64_t", "0">:$direct);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

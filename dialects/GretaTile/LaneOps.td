@@ -218,8 +218,7 @@ def GretaTile_AnyOp : GretaTile_Op<"any", [Pure]> {
 
 def GretaTile_ScheduleKind : I32EnumAttr<"ScheduleKind", "what a scheduler may order", [
     I32EnumAttrCase<"Mma", 0, "mma">, I32EnumAttrCase<"SharedLoad", 1, "shared_load">,
-    I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">,
-    I32EnumAttrCase<"Compute", 4, "compute">]> {
+    I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">]> {
   let cppNamespace = "::greta::tile";
 }
 

@@ -108,7 +108,7 @@ static void buildBarrier(tile::BarrierOp op, ImplicitLocOpBuilder &b) {
 
 /// Masks of llvm.amdgcn.sched.group.barrier, AMDGPUUsage.rst, in the order of
 /// ScheduleKind.
-static constexpr uint32_t scheduleMasks[] = {0x8, 0x100, 0x200, 0x20, 0x2};
+static constexpr uint32_t scheduleMasks[] = {0x8, 0x100, 0x200, 0x20};
 
 /// Converts an operand of a matrix instruction to the type that the intrinsic
 /// takes. An MFMA that is older than LLVM's bfloat takes 16-bit integers.

@@ -363,25 +363,12 @@ static Problem problemOf(const Space &space) {
   return problem;
 }
 
-/// The number of a wave's instructions that one of its matrix instructions
-/// hides, if operands are computed. With slices of less than half a block there
-/// is too little to hide, and LLVM's own order is better.
-static int64_t hiddenBy(const Problem &problem, const Tile &tile,
-                        const Limits &limits) {
-  int64_t slots = limits.row.tiles.slotsPerIssue;
-  bool isHidden =
-      slots && tile.stages > 1 && 2 * tile.slice == tile.k && !problem.stored;
-  return isHidden ? std::max<int64_t>(tile.instruction->cycles / slots, 1) - 1
-                  : 0;
-}
-
 tile::PipelineAttr greta::pipelineOf(MLIRContext *context,
                                      const Problem &problem, const Tile &tile,
                                      const Limits &limits) {
   return tile::PipelineAttr::get(
       context, tile.stages, tile.slice,
-      tile.direct ? TileModel(problem, limits).directBytes() : 0,
-      hiddenBy(problem, tile, limits));
+      tile.direct ? TileModel(problem, limits).directBytes() : 0);
 }
 
 /// Whether a skinny GEMM takes matrix instructions. It does if the

@@ -222,7 +222,7 @@ static bool fillsRegisters(const Problem &problem, const Tile &tile,
 static PipelineAttr withoutStages(DotOp dot) {
   return PipelineAttr::get(dot.getContext(), /*stages=*/0,
                            /*slice=*/dot.getA().getType().getShape().back(),
-                           /*direct=*/0, /*hidden=*/0);
+                           /*direct=*/0);
 }
 
 /// Gives dots that have no instruction the transposed one, which takes operands

@@ -471,8 +471,7 @@ AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
   if (together > 1)
     loop->setAttr(tile::pipelineName,
                   tile::PipelineAttr::get(b.getContext(), /*stages=*/0,
-                                          /*slice=*/size(), /*direct=*/0,
-                                          /*hidden=*/0));
+                                          /*slice=*/size(), /*direct=*/0));
   return state;
 }
 

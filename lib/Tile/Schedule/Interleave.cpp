@@ -93,13 +93,12 @@ private:
     return count[static_cast<unsigned>(kind)];
   }
   void take(ScheduleKind kind, unsigned wanted);
-  void takeMmas(unsigned wanted);
   void multiply(unsigned n);
   void mix(ScheduleKind kind);
 
   ScheduleOp op;
   OpBuilder builder;
-  static constexpr unsigned numKinds = 5;
+  static constexpr unsigned numKinds = 4;
   std::array<unsigned, numKinds> count = {}; // that no group has yet
   Operation *first = nullptr;                // of the stretch
   SmallVector<MmaOp> mmas;                   // from the last to the first
@@ -149,18 +148,6 @@ void Interleaver::take(ScheduleKind kind, unsigned wanted) {
   left(kind) -= n;
 }
 
-/// Takes MMAs, each with as much of the work for the next store as it hides.
-void Interleaver::takeMmas(unsigned wanted) {
-  int64_t hidden = op.getCompute().value_or(0);
-  if (!hidden || !left(ScheduleKind::SharedStore))
-    return take(ScheduleKind::Mma, wanted);
-  for (; wanted && left(ScheduleKind::Mma); --wanted) {
-    take(ScheduleKind::Mma, 1);
-    ScheduleGroupOp::create(builder, op.getLoc(), ScheduleKind::Compute,
-                            hidden);
-  }
-}
-
 /// Emits MMAs, with the reads that they need in front of them.
 void Interleaver::multiply(unsigned n) {
   constexpr unsigned ahead = 4;
@@ -176,7 +163,7 @@ void Interleaver::multiply(unsigned n) {
       asked = due;
     }
     take(ScheduleKind::SharedLoad, wanted);
-    takeMmas(run);
+    take(ScheduleKind::Mma, run);
     n = left(ScheduleKind::Mma) ? n - run : 0;
   }
 }

@@ -98,7 +98,7 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
                            isLoadedWhole ? tile
                            : inHalves    ? depth / 2
                                          : depth,
-                           /*direct=*/0, /*hidden=*/0);
+                           /*direct=*/0);
 }
 
 namespace {

@@ -251,9 +251,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
       emitDirect(further, stage);
     sums = emitDots(body.dots, flow.parts, sums);
     fill();
-    auto schedule = ScheduleOp::create(b);
-    if (at == 0 && attr.getHidden())
-      schedule.setCompute(attr.getHidden());
+    ScheduleOp::create(b);
     flow.parts = following;
   }
   flow.carried = endIteration(iteration, sums);

@@ -673,11 +673,6 @@ greta_tile.func @f(%i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
 
 // -----
 
-// expected-error @+1 {{a pipeline hides work under products with two or three stages and without direct loads}}
-func.func private @f() attributes {p = #greta_tile.pipeline<stages = 1, slice = 16, hidden = 2>}
-
-// -----
-
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{is narrow with 'f32' and 'f32' into 'f32'; sums of f16 into f32 may be}}
