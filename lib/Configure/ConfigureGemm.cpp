@@ -162,14 +162,11 @@ static void forEachTile(const Problem &problem, const Limits &limits,
                 break;
               tile.slice = slice;
               // The first of equals counts: direct loads, which need no
-              // registers. A third stage pays only with them.
-              static constexpr int64_t ways[] = {1, 0, 2};
-              int64_t stages = tile.stages;
-              for (int64_t way : ArrayRef(ways)) {
-                if (way && !direct)
+              // registers.
+              for (bool isDirect : {true, false}) {
+                if (isDirect && !direct)
                   continue;
-                tile.direct = way > 0;
-                tile.stages = stages + way / 2;
+                tile.direct = isDirect;
                 tile.split = 1;
                 if (model.whyNot(tile))
                   continue;
@@ -178,7 +175,6 @@ static void forEachTile(const Problem &problem, const Limits &limits,
                   visit(tile, model.cycles(tile));
                 }
               }
-              tile.stages = stages;
             }
           }
 }
