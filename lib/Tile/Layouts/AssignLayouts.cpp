@@ -266,9 +266,7 @@ static unsigned effort(const Layout &from, const Layout &to) {
   return plan->numShuffles();
 }
 
-/// The accumulator of a dot. In a dimension that will be taken apart, threads
-/// stay within the last extents, up to one that is to be in registers; the rest
-/// repeats.
+/// The accumulator of a dot.
 LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   Value result = dot.getResult();
   // Another dot's layout, which came here through elementwise work, may be of
@@ -280,22 +278,7 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
                     (known->second.rank() == 2 &&
                      !known->second.quotient(accumulatorTile(dot))));
   if (known == layouts.end() || isForeign) {
-    ArrayRef<int64_t> shape = shapeOf(result);
-    int64_t acrossN = shape.back() & -shape.back();
-    if (ReshapeOp reshape = wishesOf(result, shape).reshaped) {
-      ArrayRef<int64_t> parts = shapeOf(reshape.getResult());
-      LayoutWishes wishes = wishesOf(reshape.getResult(), parts);
-      int64_t last = parts.size() - 1;
-      acrossN = 1;
-      for (int64_t dim = last; dim > 0; --dim) {
-        if (wishes.inRegisters[dim] && dim != last)
-          break;
-        acrossN *= parts[dim] & -parts[dim];
-        if (!llvm::isPowerOf2_64(parts[dim]))
-          break;
-      }
-    }
-    FailureOr<Layout> layout = accumulatorLayout(dot, shape, kernel, acrossN);
+    FailureOr<Layout> layout = accumulatorLayout(dot, shapeOf(result), kernel);
     if (failed(layout))
       return failure();
     SmallVector<Value> stale{result};

@@ -290,9 +290,6 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       int64_t last = shapeOf(split.getFirst()).size();
       if (int64_t dim = blocks.dimOf(split.getValue(), last); dim >= 0)
         wishes.inRegisters.set(dim);
-    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
-      if (blocks.contains(reshape.getValue()))
-        wishes.reshaped = reshape;
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
       int64_t dim = blocks.dimOf(reduce.getValues().front(), reduce.getAxis());
       if (dim >= 0)

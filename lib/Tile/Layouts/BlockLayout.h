@@ -22,15 +22,14 @@ struct LayoutWishes {
   SmallVector<int64_t, 4> shape;
   llvm::SmallBitVector inRegisters; // dimensions for a lane's registers
   llvm::SmallBitVector reduced;     // dimensions that reductions go along
-  bool contracted = false;  // by a contract: waves continue where lanes end
-  int64_t fastest = -1;     // the dimension of neighbours in memory
-  int64_t run = 1;          // the most neighbours that one access may take
-  int64_t accessed = 0;     // elements of the largest block that is accessed
-  int64_t depth = -1;       // a matrix instruction's K; -1: there is none
-  int64_t deepRun = 1;      // neighbours along K that have 16 bytes
-  bool transposes = false;  // transposed loads bring neighbours along K
-  int64_t leastRun = 1;     // neighbours along `fastest` that a lane needs
-  tile::ReshapeOp reshaped; // a reshape of a dot's accumulator
+  bool contracted = false; // by a contract: waves continue where lanes end
+  int64_t fastest = -1;    // the dimension of neighbours in memory
+  int64_t run = 1;         // the most neighbours that one access may take
+  int64_t accessed = 0;    // elements of the largest block that is accessed
+  int64_t depth = -1;      // a matrix instruction's K; -1: there is none
+  int64_t deepRun = 1;     // neighbours along K that have 16 bytes
+  bool transposes = false; // transposed loads bring neighbours along K
+  int64_t leastRun = 1;    // neighbours along `fastest` that a lane needs
 };
 
 inline bool isBlock(Value value) {

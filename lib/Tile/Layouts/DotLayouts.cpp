@@ -231,9 +231,9 @@ static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
 /// Returns a layout in which each lane holds a rectangle, nearly a square, of
 /// four neighbours along N at a time, so that stores are wide.
 static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
-                                         FuncOp kernel, int64_t waves,
-                                         int64_t acrossN) {
+                                         FuncOp kernel, int64_t waves) {
   int64_t m = shape[0], n = shape[1], lanes = kernel.getNumLanes();
+  int64_t acrossN = powerPart(n);
   int64_t perLane = std::max<int64_t>(1, m * acrossN / (lanes * waves));
   int64_t runN = std::min<int64_t>({4, acrossN, perLane});
   int64_t runM = std::min<int64_t>(
@@ -284,7 +284,7 @@ static Layout inBatch(const Layout &plane, const Bases &alongBatch,
 }
 
 FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
-                                           FuncOp kernel, int64_t acrossN) {
+                                           FuncOp kernel) {
   // Waves take matrices of their own first.
   int64_t waves = kernel.getNumWaves(), batch = 1;
   if (shape.size() == 3)
@@ -294,7 +294,7 @@ FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
   FailureOr<Layout> plane =
       dot.getMatrixAttr()
           ? matrixLayout(dot, matrix, kernel, waves / batch, isChained(dot))
-          : rectangleLayout(dot, matrix, kernel, waves / batch, acrossN);
+          : rectangleLayout(dot, matrix, kernel, waves / batch);
   if (failed(plane) || shape.size() == 2)
     return plane;
   Bases alongBatch;

@@ -21,12 +21,12 @@ Layout accumulatorTile(tile::DotOp dot);
 
 /// Returns the layout of an accumulator of `shape` [M, N]. With a matrix
 /// instruction it consists of the instruction's tile, then waves, then
-/// repetitions. With SIMT FMAs each lane has a rectangle, and the threads lie
-/// within the last `acrossN` columns of N. In a chain each wave has rows of its
-/// own as far as they go. If there is no layout, the dot gets an error.
+/// repetitions. With SIMT FMAs each lane has a rectangle. In a chain each wave
+/// has rows of its own as far as they go. If there is no layout, the dot gets
+/// an error.
 mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
                                           llvm::ArrayRef<int64_t> shape,
-                                          tile::FuncOp kernel, int64_t acrossN);
+                                          tile::FuncOp kernel);
 
 /// Returns the elements along K that an iteration of a lane's SIMT FMAs takes.
 /// 0: there is no loop. A loop is needed beyond 4096 FMAs, which at 8 bytes

@@ -54,9 +54,10 @@ greta_tile.func @dot(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %
   greta_tile.return
 }
 
-// The halves that a dot's result is split into have its layout. Lanes and waves of SIMT FMAs stay within one half, and halves repeat.
+// The halves that a dot's result is split into are brought into one lane.
 // CHECK-LABEL: @split
-// CHECK: greta_tile.reshape {{.*}} -> tensor<16x1x2x32xf32, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [1, 0, 0, 0]], lane = {{\[\[}}0, 0, 0, 4], [0, 0, 0, 8], [2, 0, 0, 0], [4, 0, 0, 0], [8, 0, 0, 0]], wave = {{\[\[}}0, 0, 0, 16]], rep = [1, 1, 2, 1]}>>
+// CHECK: greta_tile.reshape
+// CHECK: greta_tile.convert_layout
 // CHECK: greta_tile.split
 greta_tile.func @split(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
