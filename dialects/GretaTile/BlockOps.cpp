@@ -144,4 +144,3 @@ LogicalResult DequantOp::verify() {
             "whose "
             "extents divide the result's of f16 or bf16";
 }
-
