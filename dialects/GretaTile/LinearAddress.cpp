@@ -62,6 +62,9 @@ namespace {
 /// Takes values apart, each once.
 class TermFinder {
 public:
+  /// `extends` says whether values that have more bits than what they were made
+  /// from are taken apart.
+  explicit TermFinder(bool extends = true) : extends(extends) {}
   Terms termsOf(Value value);
   LinearAddress addressOf(Value pointers);
   std::optional<MaskBounds> boundsOf(Value mask);
@@ -72,6 +75,7 @@ private:
   std::optional<MaskBound> boundOf(Value indices, Value bound,
                                    MaskBound::Kind kind);
 
+  bool extends;
   llvm::DenseMap<Value, Terms> known;
   llvm::DenseMap<Value, std::optional<MaskBounds>> knownBounds;
 };
@@ -152,7 +156,7 @@ std::optional<Terms> TermFinder::linearOffset(Value value) {
         term.isWide = true;
     return terms;
   }
-  if (auto extend = dyn_cast_or_null<arith::ExtSIOp>(op)) {
+  if (auto extend = dyn_cast_or_null<arith::ExtSIOp>(op); extend && extends) {
     Terms terms = termsOf(extend.getIn());
     if (!extend.getIn().getType().isInteger(1) && !hasBlock(terms))
       return terms;
@@ -208,6 +212,10 @@ bool greta::tile::reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
 
 LinearAddress greta::tile::getLinearAddress(Value pointers) {
   return TermFinder().addressOf(pointers);
+}
+
+Terms greta::tile::getLinearTerms(Value integers) {
+  return TermFinder(/*extends=*/false).termsOf(integers);
 }
 
 /// The one scalar that terms are; none where they are something else.

@@ -39,6 +39,10 @@ struct LinearAddress {
 /// taken apart because their sums and products do not overflow (ptr_add).
 LinearAddress getLinearAddress(mlir::Value pointers);
 
+/// Returns a block of integers as a sum that is equal modulo two to the power
+/// of their bits: what was made from fewer bits is not taken apart.
+llvm::SmallVector<LinearTerm, 4> getLinearTerms(mlir::Value integers);
+
 /// Whether a pointer is an argument that promises to reach less than 2^31
 /// bytes, moved by some steps. Then `pointer` becomes the argument, and the
 /// steps are added to `steps`.

@@ -284,6 +284,24 @@ def GretaTileMoveInvariantsPass : Pass<"greta-tile-move-invariants", "::greta::t
   }];
 }
 
+def GretaTileSplitLoopsPass : Pass<"greta-tile-split-loops", "::greta::tile::FuncOp"> {
+  let summary = "Loops whose first iterations need no masks have a loop for these";
+  let description = [{
+    A comparison of a block that holds for all elements up to some iteration, which is known before the loop, is true in a loop of its own, and so are masks and
+    selections that consist of such comparisons; the iterations that are left have them. In the first loop the maximum of products with a positive number is the maximum's product, and a
+    number whose sign nobody knows is asked in front of it. Innermost loops with dots that count up from no negative number are split, if these selections are at least a sixteenth of what they compute in floats.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c64 { %i = iota 0 + splat %k; %m = arith.cmpi slt, %i, splat %n; %x = arith.select %m, %y, %z; .. }
+    // becomes, canonicalised
+    scf.for %k = %c0 to %whole step %c64 { .. %y .. }   // %whole = %n / 64 * 64, where no %n is negative
+    scf.for %k = %whole to %n step %c64 { .. %x .. }
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"\"", "row of the target table">];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
+}
+
 def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::tile::FuncOp"> {
   let summary = "Accesses through blocks of pointers become strided ones";
   let description = [{

@@ -301,9 +301,9 @@ static LogicalResult generateCode(llvm::Module &module,
 }
 
 /// LLVM's orders of instructions (`amdgpu-sched-strategy`) that are tried where
-/// its usual one spills or misses waves.
-static constexpr StringLiteral schedulings[] = {"max-memory-clause", "max-ilp",
-                                                "iterative-minreg"};
+/// its usual one spills, misses waves or leaves matrix units idle.
+static constexpr StringLiteral schedulings[] = {
+    "iterative-ilp", "max-memory-clause", "max-ilp", "iterative-minreg"};
 
 /// Compiles in the order `scheduling`; LLVM's usual one if that is empty.
 static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
@@ -443,11 +443,19 @@ static bool missesWaves(const KernelStats &stats, tile::FuncOp kernel,
              3 * stats.occupancy;
 }
 
-/// Replaces an object that spills, or whose registers keep waves out, by one in
-/// another order of instructions that is faster. Returns the order. If more is
-/// spilled than a lane has registers, LLVM takes many times as long for each
-/// order, and scratch memory does not tell which one is faster
-/// (docs/experiments/schedules.md).
+/// Whether so few waves that they do not hide each other's waits leave matrix
+/// units idle for half of the main loop, by the estimate.
+static bool leavesIdle(const KernelStats &stats) {
+  constexpr unsigned few = 2;
+  return stats.loop && stats.loop->matrixShare > 0 &&
+         stats.loop->matrixShare < 0.5 && stats.occupancy <= few;
+}
+
+/// Replaces an object that spills, whose registers keep waves out, or whose few
+/// waves leave matrix units idle, by one in another order of instructions that
+/// is faster. Returns the order. If more is spilled than a lane has registers,
+/// LLVM takes many times as long for each order, and scratch memory does not
+/// tell which one is faster (docs/experiments/schedules.md).
 static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
                          const TargetRow &row, const CompileOptions &options) {
   // The usual order serves where another cannot be compiled.
@@ -456,12 +464,15 @@ static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
   StringRef taken;
   if (object.stats->vgprSpills > row.vgprs.perWave)
     return taken;
-  // The last order is for fewer spills; it waits where nothing spills.
+  bool isSlow =
+      missesWaves(*object.stats, kernel, row) || leavesIdle(*object.stats);
+  // The first order takes registers, which are gone where it spills; the last
+  // one is for fewer spills.
   ArrayRef<StringLiteral> orders = schedulings;
   for (StringRef scheduling :
-       orders.drop_back(object.stats->scratchBytes ? 0 : 1)) {
+       object.stats->scratchBytes ? orders.drop_front() : orders.drop_back()) {
     bool spills = object.stats->scratchBytes;
-    if (!spills && !missesWaves(*object.stats, kernel, row))
+    if (!spills && !isSlow)
       break;
     FailureOr<HsacoKernel> next = emitOrdered(kernel, row, options, scheduling);
     if (failed(next) || !isFaster(*next->stats, *object.stats) ||

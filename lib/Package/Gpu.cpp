@@ -49,9 +49,9 @@ static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
 }
 
 /// Adds the passes that prepare any block program for the target, and simplify
-/// it.
+/// it. Fused ops' loops come in parts already.
 static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
-                               bool matrix) {
+                               bool matrix, bool splits) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
   // A loop of one iteration says how a driver's matrices are loaded whole. The
@@ -70,6 +70,10 @@ static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
   kernel.addPass(createGretaTileMoveInvariantsPass());
   kernel.addPass(createGretaTileInductionsPass());
   kernel.addPass(canonicalize());
+  if (splits) {
+    kernel.addPass(createGretaTileSplitLoopsPass({row.name.str()}));
+    kernel.addPass(canonicalize());
+  }
   kernel.addPass(createGretaTileRaiseAccessesPass({row.name.str()}));
   kernel.addPass(createCSEPass());
   kernel.addPass(createGretaTileMoveInvariantsPass());
@@ -80,7 +84,7 @@ void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
                              const CompileOptions &options) {
   if (!launches)
     buildFusedPipeline(passes, row, matrix, options);
-  buildBlockPipeline(passes, row, matrix);
+  buildBlockPipeline(passes, row, matrix, /*splits=*/launches);
   std::string target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(
       createGretaTileSchedulePass({target, matrix}));

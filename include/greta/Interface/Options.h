@@ -36,8 +36,8 @@ struct CompileOptions {
   std::optional<int64_t> partRows = std::nullopt;
   /// AMD code objects say which lines of the source they come from.
   bool lineTables = false;
-  /// An AMD kernel that spills is also compiled in LLVM's other orders of
-  /// instructions, and the fastest is taken.
+  /// An AMD kernel that spills, or has few waves, is also compiled in LLVM's
+  /// other orders of instructions, and the fastest is taken.
   bool reorders = false;
   /// AMD code objects by kernel, so that equal kernels are compiled once; null:
   /// none are kept.

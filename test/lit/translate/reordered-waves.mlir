@@ -1,9 +1,9 @@
-// A block program whose main loop would have half as many waves again with a sixth fewer registers is compiled in LLVM's other orders, too. gfx950 has two workgroups in place of one so; gfx942's shared memory holds one in any order.
+// A block program whose main loop would have half as many waves again with a sixth fewer registers is compiled in LLVM's other orders, too, and the fastest is taken. gfx950 has two workgroups in place of one so; gfx942's shared memory holds one in any order.
 // REQUIRES: compiler
 // RUN: greta-translate --greta-to-llvmir --target=gfx950 %s | FileCheck %s
 // RUN: greta-translate --report --targets=gfx950 %s -o %t.greta | FileCheck %s --check-prefix=WAVES
 // RUN: greta-translate --greta-to-llvmir --target=gfx942 %s | FileCheck %s --check-prefix=USUAL --implicit-check-not=amdgpu-sched-strategy
-// CHECK: "amdgpu-sched-strategy"="max-memory-clause"
+// CHECK: "amdgpu-sched-strategy"="max-ilp"
 // WAVES: occupancy 2
 // USUAL: define {{.*}} @kernel(
 
