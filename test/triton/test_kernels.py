@@ -94,12 +94,12 @@ def layer_norm_backward():
     return Launch(arguments, (rows, 1, 1), dict(dx=dx, dweight=(g * normal).sum(0), dbias=g.sum(0)), rtol=2e-3, atol=2e-3)
 
 
-def attention(block=64):
-    heads, queries, keys, d = 2, 70, 100, block
+def attention(block=64, keys=100, scale=0.125):
+    heads, queries, d = 2, 70, block
     q, k, v = (uniform(12 + i, heads, length, d, low=-2, high=2, dtype=np.float16) for i, length in enumerate((queries, keys, keys)))
-    logits = q.astype(float) @ k.astype(float).transpose(0, 2, 1) * 0.125
+    logits = q.astype(float) @ k.astype(float).transpose(0, 2, 1) * scale
     p = np.exp(logits - logits.max(-1, keepdims=True))
-    arguments = dict(q=q, k=k, v=v, out=zeros(heads, queries, d, dtype=np.float16), scale=np.float32(0.125), queries=np.int32(queries), keys=np.int32(keys))
+    arguments = dict(q=q, k=k, v=v, out=zeros(heads, queries, d, dtype=np.float16), scale=np.float32(scale), queries=np.int32(queries), keys=np.int32(keys))
     return Launch(arguments, (-(-queries // block), heads, 1), dict(out=p / p.sum(-1, keepdims=True) @ v.astype(float)), rtol=5e-3, atol=2e-3)
 
 
@@ -269,10 +269,10 @@ def halved(text):
     return re.sub(r"(?<=[<x ])(64|32|2048)(?=[x>]| :)", lambda extent: str(int(extent[0]) // (4 if extent[0] == "2048" else 2)), text)
 
 
-def check(directory, device, target, name, launcher=(), text=None, flags=(), **options):
-    """Compiles a kernel's text, or another, with a launch's flags, and runs it: what it writes to is what is expected. `launcher`: the words before greta-run."""
+def check(directory, device, target, name, launcher=(), text=None, flags=(), launch=None, **options):
+    """Compiles a kernel's text, or another, with a launch's flags, and runs it, on its arguments or others: what it writes to is what is expected. `launcher`: the words before greta-run."""
     kernel, is_halved = name.partition("-")[0], (target, name) in HALVED
-    launch = LAUNCHES[name](32) if is_halved else LAUNCHES[name]()
+    launch = launch or (LAUNCHES[name](32) if is_halved else LAUNCHES[name]())
     if is_halved:
         text = directory / f"{kernel}.ttir"
         text.write_text(halved((TEXTS / "3.9" / text.name).read_text()))
@@ -325,6 +325,12 @@ def test_stages_of_a_loop(tmp_path, driver_parts, device, target, stages):
 def test_stages_of_a_launch(tmp_path, stages):
     """The same of a loop that does not say it."""
     check(tmp_path, "sim:gfx950", "gfx950", "matmul", flags=[f"--num-stages={stages}"])
+
+
+@pytest.mark.parametrize("keys, scale", ((20, 0.125), (64, 0.125), (70, -0.125)))
+def test_attention_of_few_keys(tmp_path, keys, scale):
+    """The loop of whole blocks has no iteration, all, and none because the scale is negative (test/lit/Tile/split-loops.mlir)."""
+    check(tmp_path, "sim:gfx942", "gfx942", "attention", launch=attention(keys=keys, scale=scale))
 
 
 def test_debug(tmp_path):

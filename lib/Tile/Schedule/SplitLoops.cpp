@@ -10,9 +10,9 @@
 //        scf.for %k = %end to %n step %s { %m = ..; select %m, %x, .. }
 //
 // A comparison is taken apart into the counter, scalars from outside of the
-// loop, and indices, of which the ends count. What it compares are numbers of
-// 32 bits, which wrap around; the bound is computed with 64, and where a side
-// of the comparison might have wrapped around the first part has no iterations.
+// loop, and indices, of which the ends count. It compares numbers of 32 bits,
+// which wrap around; the bound is computed with 64, and where a side of the
+// comparison might have wrapped around the first part has no iterations.
 //
 // In the first part a maximum of products with one number is that number's
 // product with the maximum, as long as the number is positive and finite, which
@@ -75,7 +75,7 @@ struct Condition {
   }
 };
 
-/// What one loop asks in each iteration.
+/// All that one loop asks in each iteration.
 struct Asked {
   SmallVector<Condition, 4> conditions;
   llvm::SmallDenseSet<Operation *> compares;
@@ -269,10 +269,10 @@ static bool isWorthSplitting(scf::ForOp loop, const Asked &asked,
     if (asked.selects.contains(op))
       selected += type.getNumElements();
   });
-  // Two loops take up to five instructions an element (docs/experiments).
+  // Two loops take up to 42 instructions an element (docs/experiments).
   int64_t lanes = loop->getParentOfType<FuncOp>().getBlockSize();
   return hasDot && isMatrix && selected && selected * leastShare >= all &&
-         8 * all <= row.most.instructions * lanes;
+         48 * all <= row.most.instructions * lanes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -441,7 +441,7 @@ void Splitter::split() {
     load.setBounded(bounded);
     load.getBoundsMutable().assign(bounds);
   }
-  // What is left of the comparisons is true.
+  // Comparisons that others still use are true.
   for (Operation *op : asked.compares) {
     Operation *compare = inWhole(op);
     b.setInsertionPoint(compare);
