@@ -45,19 +45,28 @@ Distributor::commonLayout(Operation *op, ValueRange blocks) {
   return &first;
 }
 
-/// Combines the elements of a level of a tree to those of the next, two at a
-/// time. On targets that add pairs in one instruction, neighbours stay side by
-/// side.
+/// Combines the elements of a level of a tree to those of the next. AMD has one
+/// instruction for the extremum of three. On targets that add pairs in one
+/// instruction, neighbours stay side by side.
 SmallVector<Distributor::Elements>
 Distributor::combineSome(Region &combiner, ArrayRef<Elements> level) {
-  bool isPaired = isa<arith::AddFOp>(combiner.front().front()) &&
-                  level.size() % 4 == 0 && row.hasFeature("packed_f32");
+  Operation &first = combiner.front().front();
+  bool isExtremum = isa<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp,
+                        arith::MinimumFOp, arith::MaxSIOp, arith::MinSIOp,
+                        arith::MaxUIOp, arith::MinUIOp>(first);
+  bool isPaired = isa<arith::AddFOp>(first) && level.size() % 4 == 0 &&
+                  row.hasFeature("packed_f32");
+  size_t together = isExtremum && row.isHip() ? 3 : 2;
   size_t apart = isPaired ? 2 : 1;
   SmallVector<SmallVector<Value>> next;
-  for (; level.size() > apart; level = level.drop_front(2 * apart))
-    for (size_t i = 0; i < apart; ++i)
-      next.push_back(combine(combiner, level[i], level[i + apart]));
-  llvm::append_range(next, level);
+  for (; !level.empty();
+       level = level.drop_front(std::min(level.size(), together * apart)))
+    for (size_t i = 0; i < std::min(apart, level.size()); ++i) {
+      SmallVector<Value> sum = level[i];
+      for (size_t j = 1; j < together && i + j * apart < level.size(); ++j)
+        sum = combine(combiner, sum, level[i + j * apart]);
+      next.push_back(sum);
+    }
   return next;
 }
 

@@ -4,14 +4,14 @@
 #rows = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #row = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [16]], wave = [], rep = [1]}>
 
-// Eight registers, two at a time; where pairs of f32 are added in one instruction, the first and the second of each are two sums.
+// Eight registers. AMD has the extremum of three in one instruction; where pairs of f32 are added in one, the first and the second of each are two sums.
 // CHECK-LABEL: @trees
 // CHECK: %[[X0:.*]] = vector.extract %[[LOW:.*]][0]
 // CHECK: %[[X1:.*]] = vector.extract %[[LOW]][1]
 // CHECK: %[[X2:.*]] = vector.extract %[[LOW]][2]
 // CHECK: %[[X3:.*]] = vector.extract %[[LOW]][3]
-// CHECK: arith.maxnumf %[[X0]], %[[X1]]
-// CHECK-NEXT: arith.maxnumf %[[X2]], %[[X3]]
+// CHECK: %[[M:.*]] = arith.maxnumf %[[X0]], %[[X1]]
+// CHECK-NEXT: arith.maxnumf %[[M]], %[[X2]]
 // GFX942: %[[S0:.*]] = arith.addf %[[X0]], %[[X2]]
 // GFX942-NEXT: %[[S1:.*]] = arith.addf %[[X1]], %[[X3]]
 // GFX942-NEXT: %[[S2:.*]] = arith.addf
