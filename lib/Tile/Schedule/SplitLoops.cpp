@@ -49,6 +49,10 @@ using namespace greta::tile;
 /// two loops of it.
 static constexpr int64_t leastShare = 16;
 
+/// Sums of few products of 32 bits, and of few indices, with such numbers have
+/// 64 bits.
+static constexpr int64_t mostTimes = 1 << 20, mostConstant = int64_t(1) << 40;
+
 namespace {
 
 /// A side of a comparison: counter * the loop's counter + scalars + a constant,
@@ -111,8 +115,6 @@ private:
 /// Adds a scalar to a side, taken apart as far as the loop computes it; false:
 /// it is not linear.
 bool Finder::addScalar(Value scalar, int64_t times, Side &side) {
-  // Sums of few products of 32 bits with such numbers have 64 bits.
-  constexpr int64_t mostTimes = 1 << 20, mostConstant = int64_t(1) << 40;
   if (std::abs(times) > mostTimes || side.scalars.size() > 4)
     return false;
   if (scalar == loop.getInductionVar()) {
@@ -143,7 +145,8 @@ std::optional<Side> Finder::sideOf(Value block) {
   auto type = cast<RankedTensorType>(block.getType());
   Side side;
   for (const LinearTerm &term : getLinearTerms(block)) {
-    if (term.block || term.factors.size() > (term.dim < 0 ? 1 : 0))
+    if (term.block || term.factors.size() > (term.dim < 0 ? 1 : 0) ||
+        term.constant < -mostConstant || term.constant > mostConstant)
       return std::nullopt;
     if (term.dim >= 0) {
       int64_t end = term.constant * (type.getDimSize(term.dim) - 1);

@@ -105,9 +105,9 @@ greta_tile.func @causal(%k: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>, %row
 }
 
 // Loops that stay as they are: one on the diagonal, which begins where the condition ends; one whose counter may be negative; one whose condition rises with the counter; one
-// that would save masks of loads alone; one without matrix instructions.
+// that would save masks of loads alone; one without matrix instructions; one whose indices have a factor of more than 2^40, whose sums may have more than 64 bits.
 // CHECK-LABEL: @stay
-// CHECK-COUNT-5: scf.for
+// CHECK-COUNT-6: scf.for
 // CHECK-NOT: scf.for
 // CHECK: greta_tile.return
 greta_tile.func @stay(%k: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>, %row: i32, %keys: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
@@ -163,6 +163,19 @@ greta_tile.func @stay(%k: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>, %row: 
     %all = arith.addf %sum, %x : tensor<16x16xf32>
     scf.yield %all : tensor<16x16xf32>
   }
-  greta_tile.store %s4, %o[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  %far = arith.constant dense<2097152> : tensor<16x16xi32>
+  %s5 = scf.for %i = %z to %keys step %c16 iter_args(%sum = %s4) -> (tensor<16x16xf32>) : i32 {
+    %p = greta_tile.dot %q, %q, %none {matrix = #mi} : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+    %first = greta_tile.splat %i : tensor<16x16xi32>
+    %once = arith.muli %columns, %far : tensor<16x16xi32>
+    %more = arith.addi %once, %rows : tensor<16x16xi32>
+    %twice = arith.muli %more, %far : tensor<16x16xi32>
+    %at = arith.addi %first, %twice : tensor<16x16xi32>
+    %inside = arith.cmpi slt, %at, %ends : tensor<16x16xi32>
+    %x = arith.select %inside, %p, %none : tensor<16x16xi1>, tensor<16x16xf32>
+    %all = arith.addf %sum, %x : tensor<16x16xf32>
+    scf.yield %all : tensor<16x16xf32>
+  }
+  greta_tile.store %s5, %o[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
