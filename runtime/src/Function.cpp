@@ -387,24 +387,24 @@ void Function::checkResult(Call &C, size_t Index) const {
   checkBuffer(R, D, "result", Index);
 }
 
+// Whether two tensors share bytes. One that is empty or a scalar has none.
+static bool overlap(const TensorArg &A, const TensorArg &B) {
+  return A.Buffer && B.Buffer && *A.Buffer == *B.Buffer && A.Bytes && B.Bytes &&
+         A.Offset < B.Offset + B.Bytes && B.Offset < A.Offset + A.Bytes;
+}
+
 // Gives a tied result the argument's memory, or memory of its own, which gets a
 // copy of the argument.
 void Function::copyTied(Call &C, size_t Index) const {
   const TensorDecl &Tied = Decl->Results[Index];
   const TensorArg &Result = C.Results[Index], &From = C.Args[*Tied.Tied];
-  auto HasBuffer = [&](const TensorArg &A) {
-    return A.Buffer && *A.Buffer == *Result.Buffer;
-  };
-  bool IsArgument = HasBuffer(From) && From.Offset == Result.Offset;
+  bool IsArgument = From.Buffer && *From.Buffer == *Result.Buffer &&
+                    From.Offset == Result.Offset;
   if (Decl->InPlace && IsArgument)
     return;
-  for (size_t I = 0; Result.Bytes && I < C.Args.size(); ++I) {
+  for (size_t I = 0; I < C.Args.size(); ++I) {
     const TensorArg &A = C.Args[I];
-    if (!HasBuffer(A))
-      continue;
-    bool Overlaps = A.Offset < Result.Offset + Result.Bytes &&
-                    Result.Offset < A.Offset + A.Bytes;
-    if (Overlaps && (I != Tied.Tied || A.Offset != Result.Offset))
+    if (overlap(A, Result) && (I != Tied.Tied || A.Offset != Result.Offset))
       fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", Index, " '", Tied.Name,
            "' overlaps argument ", I, " '", Decl->Args[I].Name,
            "'; it is tied to argument ", *Tied.Tied, " '",
@@ -468,21 +468,27 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
   }
 }
 
-// Checks overlaps, as phases of one launch have no barrier between tensors that
-// the compiler takes for different memory.
+// Refuses results that lie across another tensor. Who passes one place for two
+// knows that the kernels read of it what they write alone; phases of one launch
+// have no barrier between tensors that the compiler takes for different memory.
 void Function::checkOverlaps(const Call &C) const {
-  if (!Chosen->Requires.Resident)
-    return;
-  for (size_t I = 0; I < C.Results.size(); ++I)
-    for (size_t J = 0; !Decl->Results[I].Tied && J < C.Args.size(); ++J) {
-      const TensorArg &R = C.Results[I], &A = C.Args[J];
-      if (A.Buffer && *A.Buffer == *R.Buffer && A.Offset < R.Offset + R.Bytes &&
-          R.Offset < A.Offset + A.Bytes)
+  bool Joined = Chosen->Requires.Resident;
+  for (size_t I = 0; I < C.Results.size(); ++I) {
+    auto Check = [&](const char *What, size_t J, const TensorArg &Other,
+                     const TensorDecl &D) {
+      const TensorArg &R = C.Results[I];
+      if (overlap(R, Other) && (Joined || Other.Offset != R.Offset))
         fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", I, " '",
-             Decl->Results[I].Name, "' overlaps argument ", J, " '",
-             Decl->Args[J].Name,
-             "'; a variant with joined launches needs other memory for it");
-    }
+             Decl->Results[I].Name, "' overlaps ", What, " ", J, " '", D.Name,
+             Joined ? "'; a variant with joined launches needs other memory "
+                      "for it"
+                    : "'; pass one place, or two");
+    };
+    for (size_t J = 0; !Decl->Results[I].Tied && J < C.Args.size(); ++J)
+      Check("argument", J, C.Args[J], Decl->Args[J]);
+    for (size_t J = 0; !Decl->InPlace && J < I; ++J)
+      Check("result", J, C.Results[J], Decl->Results[J]);
+  }
 }
 
 void Function::addKernel(Stream &S, Call &C, const Loaded &From, size_t Index,

@@ -28,12 +28,6 @@ void Function::addSum(Stream &S, Call &C, const Loaded &L, const SumDecl &D,
       fail(GRETA_ERROR_INVALID_ARGUMENT, "'", T->Name, "' of function '",
            Decl->Name, "' is summed over ranks; its offset ", Place,
            " is not a multiple of ", Element);
-  bool Overlaps = *Made.From.Of == *Made.To.Of &&
-                  Made.From.Begin < Made.To.End &&
-                  Made.To.Begin < Made.From.End;
-  if (Overlaps && Made.From.Begin != Made.To.Begin)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "'", From.Name, "' and '", To.Name,
-         "' of function '", Decl->Name, "' overlap; pass one place, or two");
   if (P && Bytes) {
     uint64_t Row = Bytes / std::max<int64_t>(P->Of, 1);
     if (Row % Element || Row * P->Of != Bytes)

@@ -189,6 +189,7 @@ TEST_P(OnDevice, RefusesWrongCalls) {
       {{{&A, {1, 64}}}, {{&Small, {1, 64}}}, "its buffer has 252"},
       {{{&A, {1, 4}, 8}}, {{&A, {1, 4}}}, "multiple of 16"},
       {{{&A, {1, 64}, 16}}, {{&A, {1, 64}}}, "from offset 16"},
+      {{{&A, {1, 32}}}, {{&A, {1, 32}, 16}}, "overlaps argument 0 'x'; pass"},
       {{{&A, {INT64_MAX, 64}}}, {{&A, {1, 64}}}, ""},
       {{{&A, {int64_t(1) << 40, int64_t(1) << 40}}}, {{&A, {1, 64}}}, ""},
   };
@@ -277,6 +278,33 @@ TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
             std::string::npos)
       << Why;
   F.launch(S, {{&A, {1, 64}}}, {{&A, {1, 64}, 256}});
+  S.synchronize();
+}
+
+TEST(Results, ThatLieAcrossEachOtherAreRefused) {
+  std::string Missing = missing("sim:gfx942");
+  if (!Missing.empty())
+    GTEST_SKIP() << Missing;
+  nlohmann::json M = manifest();
+  nlohmann::json &Results = M["functions"][0]["results"];
+  Results.push_back(Results[0]);
+  Results[1]["name"] = "z";
+  Bytes Data = package(M);
+  greta::Package P(Data.data(), Data.size());
+  greta::Runtime R("sim:gfx942");
+  greta::Function F = R.load(P, "scale");
+  greta::Stream S = R.stream();
+  greta::Buffer A = R.allocate(256), B = R.allocate(1024);
+  S.fill(A, 256, 0);
+  F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}, {&B, {1, 64}, 256}});
+  std::string Why = message(
+      [&] {
+        F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}, {&B, {1, 64}, 128}});
+      },
+      GRETA_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(Why.find("result 1 'z' overlaps result 0 'y'; pass"),
+            std::string::npos)
+      << Why;
   S.synchronize();
 }
 

@@ -514,7 +514,7 @@ TEST_P(Sums, OfTwoSizesAreRefused) {
     greta::Function Sum = Own.R.load(P, "sum");
     Sum.setComm(Own.C);
     greta::Buffer All = Own.R.allocate(64);
-    EXPECT_REFUSED("'x' and 'y' of function 'sum' overlap",
+    EXPECT_REFUSED("'y' overlaps argument 0 'x'; pass one place, or two",
                    Sum.launch(Own.S, {{&All, {1, 8}}}, {{&All, {1, 8}, 16}}));
     Sum.launch(Own.S, {{&All, {1, 8}}}, {{&All, {1, 8}}});
     Own.S.synchronize();
