@@ -3,6 +3,9 @@
 #include "Error.h"
 #include "Package.h"
 
+#include <chrono>
+#include <future>
+
 using namespace greta_test;
 using nlohmann::json;
 
@@ -209,12 +212,17 @@ TEST_P(Sums, BehindCallsThatAreHeldBack) {
 
 TEST_P(Sums, ALostRankIsAnError) {
   greta::Package P = packageOf(sumManifest());
+  // A rank that ends it also ends what the others are still reading.
+  std::promise<void> HasRead;
   ranks(GetParam(), 2, [&](Rank &Own) {
     Use Of(Own, P, "summed");
     Of.launch(50);
     Of.read(50);
-    if (Own.Number == 1)
+    if (Own.Number == 1) {
+      HasRead.get_future().wait_for(std::chrono::milliseconds(enough));
       return Own.C.abort();
+    }
+    HasRead.set_value();
     EXPECT_NE(refusal(
                   [&] {
                     for (;;) {
@@ -372,12 +380,16 @@ TEST_P(Sums, OfPartsAreRecorded) {
 
 TEST_P(Sums, OfPartsThatLoseARankAreErrors) {
   greta::Package P = packageOf(sumManifest(true, partsOf(3)));
+  std::promise<void> HasRead; // as above
   ranks(GetParam(), 2, [&](Rank &Own) {
     greta::Function F = Own.R.load(P, "summed");
     F.setComm(Own.C);
     checkRows(Own, F, 20);
-    if (Own.Number == 1)
+    if (Own.Number == 1) {
+      HasRead.get_future().wait_for(std::chrono::milliseconds(enough));
       return Own.C.abort();
+    }
+    HasRead.set_value();
     EXPECT_NE(refusal(
                   [&] {
                     for (;;)
