@@ -59,7 +59,7 @@ void greta::registerCompilerDialects(DialectRegistry &registry) {
 /// A function that uses cooperative matrices has a second variant without them,
 /// for devices of the family that lack the extension or the shapes. A block
 /// program chose its blocks itself: where they do not fit without matrix
-/// instructions, it needs a device that has them.
+/// instructions, or where its dots name these, it needs a device that has them.
 static LogicalResult
 compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
                  const CompileOptions &options,
@@ -91,11 +91,14 @@ compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
                                       if (why.empty())
                                         why = error.str();
                                     });
-    if (succeeded(compileForGpu(module->clone(), row, /*matrix=*/false, options,
-                                plain))) {
+    bool compiles = succeeded(compileForGpu(module->clone(), row,
+                                            /*matrix=*/false, options, plain));
+    if (compiles && plain.requires_.coopmat.empty()) {
       variants.push_back(std::move(plain));
       return success();
     }
+    if (compiles)
+      why = "its dots name them ('matrix')";
   }
   emitWarning(loc) << "'" << name << "' needs cooperative matrices on "
                    << row.name << ": " << why;
