@@ -11,6 +11,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 
@@ -87,6 +88,22 @@ static LogicalResult checkNesting(StringRef text, Location start) {
              << limit << "; a function of tensor ops needs few";
     if (StringRef(")]}>").contains(c) && depth > 0)
       --depth;
+  }
+  return success();
+}
+
+/// A terminal may take other characters for more than letters, and errors show
+/// the source's lines. This one's location has no column, and so shows none.
+static LogicalResult checkText(StringRef name, StringRef text,
+                               MLIRContext *context) {
+  for (auto [i, c] : llvm::enumerate(text)) {
+    unsigned char byte = c;
+    if ((byte >= ' ' && byte != 0x7f) || llvm::isSpace(c))
+      continue;
+    unsigned line = text.take_front(i).count('\n') + 1;
+    return emitError(FileLineColLoc::get(context, name, line, 0), "byte 0x")
+           << llvm::utohexstr(byte, /*LowerCase=*/true, /*Width=*/2)
+           << " is of no text; a source is the text of MLIR or Triton IR";
   }
   return success();
 }
@@ -309,7 +326,9 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
       sources.getMemoryBuffer(sources.getMainFileID());
   Location start =
       FileLineColLoc::get(context, buffer->getBufferIdentifier(), 1, 1);
-  if (failed(checkNesting(buffer->getBuffer(), start)) ||
+  if (failed(checkText(buffer->getBufferIdentifier(), buffer->getBuffer(),
+                       context)) ||
+      failed(checkNesting(buffer->getBuffer(), start)) ||
       failed(parseSource(sources, parsed, state, context, start)))
     return failure();
   // A file is a module, or the contents of one.
