@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import os
+import pathlib
 import shlex
 import signal
 import socket
@@ -240,6 +241,18 @@ def test_a_server_that_waits_for_others_ends(package):
     with waiting(package, address()) as (alone, _):
         alone.send_signal(signal.SIGTERM)
         assert ended(alone, 30)[0] == 0
+
+
+def test_a_server_that_compiles_ends(package, tmp_path):
+    """A signal ends its compiler, and the rank that waits for it hears that it does not come."""
+    with waiting(package, address()) as (alone, (serve, _, *rest)):
+        other = start(serve, *rest, environment={"XDG_CACHE_HOME": str(tmp_path)})
+        children = pathlib.Path(f"/proc/{other.pid}/task/{other.pid}/children")
+        while other.poll() is None and not children.read_text():
+            time.sleep(0.01)
+        other.send_signal(signal.SIGTERM)
+        assert ended(other, 60) == (0, "", "")
+        assert ended(alone, LIMIT) == (1, "", "greta-llm: error: rank 1: it has ended before all had met\n")
 
 
 def test_who_waits_does_not_listen(simulated):

@@ -238,19 +238,26 @@ void Meeting::end() {
 }
 
 // Waits as long as another rank would wait for this one, which may be long:
-// then who sits in front of it is told.
+// then who sits in front of it is told. After a signal only ranks that are
+// there are told.
 void Meeting::decline(const std::string &why) {
-  // Nobody waits for signals any more.
+  constexpr uint64_t brief = 1000; // milliseconds
   sigset_t ending;
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
+  // A server has blocked them. One that came already would end the process
+  // here, and the ranks that wait would not hear why.
+  bool isAsked = false;
+  for (timespec none{}; sigtimedwait(&ending, nullptr, &none) > 0;)
+    isAsked = true;
+  // Nobody waits for signals any more.
   pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   greta_comm_options how{};
   how.address = address.c_str();
   how.rank = static_cast<uint32_t>(number);
   how.size = static_cast<uint32_t>(size);
-  how.timeout_milliseconds = patience;
+  how.timeout_milliseconds = isAsked ? brief : patience;
   std::future<void> told =
       std::async(std::launch::async, [&] { Comm::decline(how, why); });
   if (told.wait_for(std::chrono::seconds(2)) == std::future_status::timeout)
