@@ -78,9 +78,12 @@ void Group::join(const Place &At, size_t Wanted) {
     create(Wanted);
     if (!Path.empty()) {
       PathFile = Path;
-      if (!writeFileAtomically(Path, Name.data(), Name.size()))
-        fail(GRETA_ERROR_NOT_FOUND, "cannot write ", Path, ": ",
-             strerror(errno));
+      if (!writeFileAtomically(Path, Name.data(), Name.size())) {
+        const std::string Why = strerror(errno);
+        removeFiles();
+        File.clear(); // nobody finds the segment, or is waited for
+        fail(GRETA_ERROR_NOT_FOUND, "cannot write ", Path, ": ", Why);
+      }
     }
     return;
   }
@@ -106,7 +109,10 @@ void Group::waitUntilAllKnow() {
 void Group::removeFiles() {
   if (Rank == 0 && !File.empty())
     unlink(File.c_str());
-  if (!PathFile.empty())
+  // Another rank 0 may have written its id there since.
+  std::vector<uint8_t> Text;
+  if (!PathFile.empty() && readFile(PathFile, Text) &&
+      std::equal(Text.begin(), Text.end(), Name.begin(), Name.end()))
     unlink(PathFile.c_str());
 }
 

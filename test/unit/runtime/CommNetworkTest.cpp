@@ -241,6 +241,39 @@ TEST(CommNetwork, WhoDeclinesWaitsNoLongerThanItsTime) {
       std::string::npos);
 }
 
+TEST(CommNetwork, RankZeroWaitsForNobodyWhereItsPathCannotBeWritten) {
+  greta_comm_options O{};
+  O.size = 2;
+  O.path = "/no/such/folder/path";
+  O.timeout_milliseconds = enough;
+  const auto Begin = std::chrono::steady_clock::now();
+  greta::Runtime R("host");
+  EXPECT_EQ(refusal([&] { R.comm(O); }, GRETA_ERROR_NOT_FOUND),
+            "cannot write /no/such/folder/path: No such file or directory");
+  EXPECT_LT(std::chrono::steady_clock::now() - Begin,
+            std::chrono::milliseconds(enough / 2));
+}
+
+// One rank 0 waits to tell why there is none; the next one's id stays.
+TEST(CommNetwork, APathHasTheIdOfTheLastRankZero) {
+  const std::string Path = "again-" + std::to_string(getpid());
+  greta_comm_options O{};
+  O.size = 2;
+  O.path = Path.c_str();
+  O.timeout_milliseconds = 1000;
+  std::thread First([&] { greta::Comm::decline(O, "the first"); });
+  while (access(Path.c_str(), F_OK))
+    std::this_thread::yield();
+  greta_comm_options Again = O;
+  Again.timeout_milliseconds = enough;
+  std::thread Second([&] { greta::Comm::decline(Again, "the second"); });
+  First.join();
+  Again.rank = 1;
+  EXPECT_EQ(whyNone(Again), "rank 0: the second");
+  Second.join();
+  EXPECT_NE(access(Path.c_str(), F_OK), 0);
+}
+
 // A stranger listens where rank 0 will, takes a rank's connection, and never
 // answers: the rank tries again.
 TEST(CommNetwork, ARankLeavesAListenerThatIsNoRank) {
