@@ -248,6 +248,7 @@ std::unique_ptr<Event> VulkanDevice::createEvent() {
 KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
                                    const std::vector<uint8_t> &Object,
                                    bool CaptureStatistics) {
+  C->needDevice(); // also where the pipeline is there
   uint32_t Subgroup = V.Requires.SubgroupSize;
   std::vector<uint32_t> Words = checkModule(Object, K, V.Requires);
   auto Make = [&] {

@@ -25,6 +25,8 @@ std::vector<uint32_t> withoutNames(const std::vector<uint32_t> &Words) {
       auto Behind = First + Name;
       while (*Behind++ >> 24) {
       }
+      // Without the number of variables these might be other instructions.
+      Out.push_back(static_cast<uint32_t>(End - Behind));
       Out.insert(Out.end(), First + 1, First + Name);
       Out.insert(Out.end(), Behind, End);
       continue;

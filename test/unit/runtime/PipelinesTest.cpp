@@ -2,10 +2,12 @@
 // pipeline.
 #include "vulkan/Pipelines.h"
 #include "AnyVulkan.h"
+#include "Error.h"
 #include "TestPackage.h"
 #include "vulkan/Device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
@@ -72,6 +74,47 @@ TEST_F(Pipelines, AreSharedAsLongAsOneIsHeld) {
   First.reset();
   EXPECT_TRUE(Old.expired());
   EXPECT_TRUE(load("other"));
+}
+
+TEST_F(Pipelines, OfALostDeviceAreNotShared) {
+  PipelineRef First = load("scale");
+  C->IsLost = true;
+  EXPECT_THROW(load("other"), greta::rt::Error);
+  C->IsLost = false;
+  EXPECT_EQ(First, load("other"));
+}
+
+// A thread that cannot make one leaves nothing behind for the next.
+TEST_F(Pipelines, AreMadeAgainWhereTheFirstFailed) {
+  PipelineTable Table;
+  PipelineRef Good = load("scale");
+  EXPECT_THROW(Table.get({1},
+                         []() -> PipelineRef {
+                           throw greta::rt::Error(GRETA_ERROR_INTERNAL, "no");
+                         }),
+               greta::rt::Error);
+  EXPECT_EQ(Table.get({1}, [&] { return Good; }), Good);
+}
+
+// Threads load and drop kernels of several keys, so that entries go meanwhile.
+TEST_F(Pipelines, ComeAndGoInManyThreads) {
+  PipelineTable Table;
+  std::atomic<int> Wrong{0};
+  const PipelineRef Known[] = {load("scale"), load("scale", true)};
+  std::vector<std::thread> Threads;
+  for (uint32_t T = 0; T < 4; ++T)
+    Threads.emplace_back([&, T] {
+      for (uint32_t I = 0; I < 500; ++I) {
+        uint32_t Key = (I * 7 + T) % 20;
+        VulkanPipeline *Its = Known[Key % std::size(Known)].get();
+        // As if it was this one, but it goes when nobody holds it.
+        auto Make = [&] { return PipelineRef(std::make_shared<int>(), Its); };
+        Wrong += Table.get({Key}, Make).get() != Its;
+      }
+    });
+  for (std::thread &One : Threads)
+    One.join();
+  EXPECT_EQ(Wrong, 0);
 }
 
 TEST_F(Pipelines, ThreadsThatAskAtATimeGetOne) {
