@@ -52,7 +52,9 @@ LogicalResult GretaTileDialect::verifyOperationAttribute(Operation *op,
   auto stages = dyn_cast<IntegerAttr>(attr.getValue());
   if (stages && stages.getType().isSignlessInteger(32) && stages.getInt() >= 0)
     return success();
-  return op->emitError() << "has '" << stagesName << "' = " << attr.getValue()
+  return op->emitError() << "has '" << stagesName
+                         << "' (Triton IR's 'tt.num_stages') = "
+                         << attr.getValue()
                          << "; the number of stages is an i32 of at least 0 "
                             "(0: the compiler chooses)";
 }

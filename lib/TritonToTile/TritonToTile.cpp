@@ -159,7 +159,7 @@ LogicalResult OpConverter::run() {
       (isa<MakeTensorDescriptorOp, UnrealizedConversionCastOp>(op) ? descriptors
                                                                    : ops)
           .push_back(op);
-    if (auto stages = op->getAttrOfType<IntegerAttr>("tt.num_stages"))
+    if (Attribute stages = op->getAttr("tt.num_stages"))
       op->setAttr(tile::stagesName, stages);
     // Hints: divisibility of values.
     for (NamedAttribute attr : llvm::to_vector(op->getDiscardableAttrs()))

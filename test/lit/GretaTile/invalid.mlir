@@ -853,7 +853,7 @@ func.func @f(%x: tensor<?xf32>) -> tensor<1xf32> attributes {greta.symbols = [[0
 greta_tile.func @f(%n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  // expected-error @+1 {{has 'greta_tile.stages' = -1 : i32; the number of stages is an i32 of at least 0 (0: the compiler chooses)}}
+  // expected-error @+1 {{has 'greta_tile.stages' (Triton IR's 'tt.num_stages') = -1 : i32; the number of stages is an i32 of at least 0 (0: the compiler chooses)}}
   scf.for %i = %c0 to %n step %c1 : i32 {
   } {greta_tile.stages = -1 : i32}
   greta_tile.return
@@ -861,7 +861,7 @@ greta_tile.func @f(%n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
 
 // -----
 
-// expected-error @+1 {{has 'greta_tile.stages' = 2 : i64; the number of stages is an i32 of at least 0}}
+// expected-error @+1 {{has 'greta_tile.stages' (Triton IR's 'tt.num_stages') = 2 : i64; the number of stages is an i32 of at least 0}}
 greta_tile.func @f() attributes {wave_size = 64 : i32, waves = 1 : i32, greta_tile.stages = 2 : i64} {
   greta_tile.return
 }

@@ -336,3 +336,15 @@ tt.func public @reduce_shape(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
   tt.descriptor_reduce add, %d[%n], %x : !tt.tensordesc<16xf32>, tensor<8xf32>
   tt.return
 }
+
+// -----
+
+tt.func public @stages(%p: !tt.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @below {{has 'greta_tile.stages' (Triton IR's 'tt.num_stages') = "two"; the number of stages is an i32 of at least 0}}
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    scf.yield
+  } {tt.num_stages = "two"}
+  tt.return
+}
