@@ -27,8 +27,18 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::translate;
 
+/// Names of files may have characters that end a line, or that a terminal takes
+/// for more than letters.
+static std::string onOneLine(std::string text) {
+  for (char &c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
+      c = '?';
+  return text;
+}
+
 static LogicalResult error(const llvm::Twine &message) {
-  llvm::WithColor::error(llvm::errs(), "greta-translate") << message << "\n";
+  llvm::WithColor::error(llvm::errs(), "greta-translate")
+      << onOneLine(message.str()) << "\n";
   return failure();
 }
 
@@ -199,7 +209,10 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   if (!file)
     return error(message);
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(
+          file->getBuffer(), onOneLine(file->getBufferIdentifier().str())),
+      llvm::SMLoc());
 
   DialectRegistry registry;
   registerCompilerDialects(registry);
