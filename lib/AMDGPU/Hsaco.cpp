@@ -54,6 +54,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_sha1_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include <map>
 #include <mutex>
 #include <set>
@@ -305,11 +306,23 @@ static LogicalResult generateCode(llvm::Module &module,
 static constexpr StringLiteral schedulings[] = {
     "iterative-ilp", "max-memory-clause", "max-ilp", "iterative-minreg"};
 
-/// Compiles in the order `scheduling`; LLVM's usual one if that is empty.
-static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
-                                             const TargetRow &row,
-                                             const CompileOptions &options,
-                                             StringRef scheduling) {
+namespace {
+/// A kernel in LLVM IR after optimisation, which every order of instructions
+/// starts from.
+struct OptimizedKernel {
+  llvm::LLVMContext context;
+  /// The backend says here what it cannot do.
+  std::string complaint;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+};
+} // namespace
+
+/// Converts a kernel to LLVM IR and optimises that. Nothing has a module, if
+/// Artifact::Nothing is asked for.
+static FailureOr<std::unique_ptr<OptimizedKernel>>
+optimizeKernel(tile::FuncOp kernel, const TargetRow &row,
+               const CompileOptions &options) {
   TimingScope scope = options.nest("convert to LLVM");
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
   if (failed(lowered))
@@ -321,27 +334,23 @@ static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
   registerLLVMDialectTranslation(registry);
   registerROCDLDialectTranslation(registry);
   kernel.getContext()->appendDialectRegistry(registry);
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module =
-      translateModuleToLLVMIR(lowered->get(), context, kernel.getName());
-  if (!module)
+  auto result = std::make_unique<OptimizedKernel>();
+  result->module = translateModuleToLLVMIR(lowered->get(), result->context,
+                                           kernel.getName());
+  if (!result->module)
     return failure();
   if (options.artifact == Artifact::Nothing)
-    return HsacoKernel();
+    return result;
 
+  llvm::Module &module = *result->module;
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(row, error);
-  if (!machine)
+  result->machine = createMachine(row, error);
+  if (!result->machine)
     return kernel.emitError(error);
-  module->setTargetTriple(machine->getTargetTriple());
-  module->setDataLayout(machine->createDataLayout());
-  annotate(*module);
-  if (!scheduling.empty())
-    module->getFunction(kernel.getName())
-        ->addFnAttr("amdgpu-sched-strategy", scheduling);
-  // The backend says here what it cannot do.
-  std::string complaint;
-  context.setDiagnosticHandlerCallBack(
+  module.setTargetTriple(result->machine->getTargetTriple());
+  module.setDataLayout(result->machine->createDataLayout());
+  annotate(module);
+  result->context.setDiagnosticHandlerCallBack(
       [](const llvm::DiagnosticInfo *info, void *text) {
         if (info->getSeverity() != llvm::DS_Error)
           return;
@@ -349,26 +358,51 @@ static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
         llvm::DiagnosticPrinterRawOStream printer(os);
         info->print(printer);
       },
-      &complaint);
+      &result->complaint);
 
   scope = options.nest("optimize");
-  optimize(*module, *machine);
+  optimize(module, *result->machine);
   if (options.lineTables)
-    noteAccesses(*module, kernel.getName());
+    noteAccesses(module, kernel.getName());
+  return result;
+}
+
+/// Compiles in the order `scheduling`; LLVM's usual one if that is empty. The
+/// kernel is optimised once, for the first order.
+static FailureOr<HsacoKernel>
+compileOrdered(tile::FuncOp kernel, const TargetRow &row,
+               const CompileOptions &options, StringRef scheduling,
+               std::unique_ptr<OptimizedKernel> &optimized) {
+  if (!optimized) {
+    FailureOr<std::unique_ptr<OptimizedKernel>> made =
+        optimizeKernel(kernel, row, options);
+    if (failed(made))
+      return failure();
+    optimized = std::move(*made);
+  }
   HsacoKernel result;
+  if (options.artifact == Artifact::Nothing)
+    return result;
   if (options.artifact == Artifact::LLVMIR) {
-    llvm::raw_string_ostream(result.object) << *module;
+    llvm::raw_string_ostream(result.object) << *optimized->module;
     return result;
   }
 
-  scope = options.nest("generate code");
+  TimingScope scope = options.nest("generate code");
   bool assembly = options.artifact == Artifact::Assembly;
+  // Code generation changes the module.
+  std::unique_ptr<llvm::Module> module = llvm::CloneModule(*optimized->module);
+  if (!scheduling.empty())
+    module->getFunction(kernel.getName())
+        ->addFnAttr("amdgpu-sched-strategy", scheduling);
   SmallVector<char, 0> code;
-  if (failed(generateCode(*module, *machine, row,
-                          assembly ? llvm::CodeGenFileType::AssemblyFile
-                                   : llvm::CodeGenFileType::ObjectFile,
-                          code)) ||
-      !complaint.empty())
+  LogicalResult generated =
+      generateCode(*module, *optimized->machine, row,
+                   assembly ? llvm::CodeGenFileType::AssemblyFile
+                            : llvm::CodeGenFileType::ObjectFile,
+                   code);
+  std::string complaint = std::exchange(optimized->complaint, {});
+  if (failed(generated) || !complaint.empty())
     return kernel.emitError("LLVM failed to generate code for ")
            << row.name << ": " << complaint;
   if (assembly) {
@@ -400,12 +434,12 @@ static FailureOr<HsacoKernel> compileOrdered(tile::FuncOp kernel,
 }
 
 /// Calls compileOrdered, unless the object is there already.
-static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
-                                          const TargetRow &row,
-                                          const CompileOptions &options,
-                                          StringRef scheduling) {
+static FailureOr<HsacoKernel>
+emitOrdered(tile::FuncOp kernel, const TargetRow &row,
+            const CompileOptions &options, StringRef scheduling,
+            std::unique_ptr<OptimizedKernel> &optimized) {
   if (!options.objects || options.artifact != Artifact::Object)
-    return compileOrdered(kernel, row, options, scheduling);
+    return compileOrdered(kernel, row, options, scheduling, optimized);
   llvm::raw_sha1_ostream key;
   key << row.name << '\n' << scheduling << '\n';
   OpPrintingFlags flags;
@@ -414,7 +448,7 @@ static FailureOr<HsacoKernel> emitOrdered(tile::FuncOp kernel,
   if (!isNew)
     return it->second;
   FailureOr<HsacoKernel> object =
-      compileOrdered(kernel, row, options, scheduling);
+      compileOrdered(kernel, row, options, scheduling, optimized);
   if (succeeded(object))
     it->second = *object;
   else
@@ -451,13 +485,24 @@ static bool leavesIdle(const KernelStats &stats) {
          stats.loop->matrixShare < 0.5 && stats.occupancy <= few;
 }
 
+/// Whether an order that was faster than another serves, and no other one is
+/// tried: registers keep no waves out, and matrix units are busy. The
+/// tutorials' attention gained by none that came later.
+static bool isGood(const KernelStats &stats, tile::FuncOp kernel,
+                   const TargetRow &row) {
+  return stats.loop && stats.loop->matrixShare >= 0.6 &&
+         !missesWaves(stats, kernel, row);
+}
+
 /// Replaces an object that spills, whose registers keep waves out, or whose few
 /// waves leave matrix units idle, by one in another order of instructions that
-/// is faster. Returns the order. If more is spilled than a lane has registers,
-/// LLVM takes many times as long for each order, and scratch memory does not
-/// tell which one is faster (docs/experiments/schedules.md).
+/// is faster: the first good one, or the fastest. Returns the order. If more is
+/// spilled than a lane has registers, LLVM takes many times as long for each
+/// order, and scratch memory does not tell which one is faster
+/// (docs/experiments/schedules.md).
 static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
-                         const TargetRow &row, const CompileOptions &options) {
+                         const TargetRow &row, const CompileOptions &options,
+                         std::unique_ptr<OptimizedKernel> &optimized) {
   // The usual order serves where another cannot be compiled.
   ScopedDiagnosticHandler silence(kernel.getContext(),
                                   [](Diagnostic &) { return success(); });
@@ -472,9 +517,11 @@ static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
   for (StringRef scheduling :
        object.stats->scratchBytes ? orders.drop_front() : orders.drop_back()) {
     bool spills = object.stats->scratchBytes;
-    if (!spills && !isSlow)
+    if (!spills &&
+        (!isSlow || (!taken.empty() && isGood(*object.stats, kernel, row))))
       break;
-    FailureOr<HsacoKernel> next = emitOrdered(kernel, row, options, scheduling);
+    FailureOr<HsacoKernel> next =
+        emitOrdered(kernel, row, options, scheduling, optimized);
     if (failed(next) || !isFaster(*next->stats, *object.stats) ||
         (!spills && next->stats->scratchBytes))
       continue;
@@ -488,19 +535,20 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
                                         const TargetRow &row,
                                         const CompileOptions &options) {
   bool isObject = options.artifact == Artifact::Object;
+  std::unique_ptr<OptimizedKernel> optimized;
   if (!isObject && (!options.reorders || options.artifact == Artifact::Nothing))
-    return emitOrdered(kernel, row, options, {});
+    return emitOrdered(kernel, row, options, {}, optimized);
   // The object tells what spills, also where its text is asked for.
   CompileOptions how = options;
   how.artifact = Artifact::Object;
-  FailureOr<HsacoKernel> object = emitOrdered(kernel, row, how, {});
+  FailureOr<HsacoKernel> object = emitOrdered(kernel, row, how, {}, optimized);
   if (failed(object))
     return failure();
   StringRef scheduling;
   if (options.reorders)
-    scheduling = reorder(*object, kernel, row, how);
+    scheduling = reorder(*object, kernel, row, how, optimized);
   if (!isObject)
-    return emitOrdered(kernel, row, options, scheduling);
+    return emitOrdered(kernel, row, options, scheduling, optimized);
   const KernelStats &stats = *object->stats;
   // Scalars that lie in lanes of a vector register cost no memory.
   if (stats.scratchBytes || stats.vgprSpills)
