@@ -383,18 +383,18 @@ compileOrdered(tile::FuncOp kernel, const TargetRow &row,
   HsacoKernel result;
   if (options.artifact == Artifact::Nothing)
     return result;
-  if (options.artifact == Artifact::LLVMIR) {
-    llvm::raw_string_ostream(result.object) << *optimized->module;
-    return result;
-  }
-
-  TimingScope scope = options.nest("generate code");
-  bool assembly = options.artifact == Artifact::Assembly;
   // Code generation changes the module.
   std::unique_ptr<llvm::Module> module = llvm::CloneModule(*optimized->module);
   if (!scheduling.empty())
     module->getFunction(kernel.getName())
         ->addFnAttr("amdgpu-sched-strategy", scheduling);
+  if (options.artifact == Artifact::LLVMIR) {
+    llvm::raw_string_ostream(result.object) << *module;
+    return result;
+  }
+
+  TimingScope scope = options.nest("generate code");
+  bool assembly = options.artifact == Artifact::Assembly;
   SmallVector<char, 0> code;
   LogicalResult generated =
       generateCode(*module, *optimized->machine, row,
