@@ -38,13 +38,6 @@ std::vector<uint32_t> withoutNames(const std::vector<uint32_t> &Words) {
   return Out;
 }
 
-static uint64_t hashOf(const std::vector<uint32_t> &Key) {
-  uint64_t Hash = 14695981039346656037u; // FNV-1a, by words
-  for (uint32_t Word : Key)
-    Hash = (Hash ^ Word) * 1099511628211u;
-  return Hash;
-}
-
 bool PipelineTable::isUnused(Entry &Of) {
   std::unique_lock<std::mutex> Guard(Of.Making, std::try_to_lock);
   return Guard && Of.Made.expired();
@@ -52,20 +45,15 @@ bool PipelineTable::isUnused(Entry &Of) {
 
 std::shared_ptr<PipelineTable::Entry>
 PipelineTable::entryOf(std::vector<uint32_t> Key) {
-  uint64_t Hash = hashOf(Key);
   std::lock_guard<std::mutex> Guard(Lock);
-  auto [Begin, End] = Entries.equal_range(Hash);
-  for (auto Found = Begin; Found != End; ++Found)
-    if (Found->second->Key == Key)
-      return Found->second;
+  if (auto Found = Entries.find(Key); Found != Entries.end())
+    return Found->second;
   for (auto Old = Entries.begin(); Old != Entries.end();)
     Old = Old->second.use_count() == 1 && isUnused(*Old->second)
               ? Entries.erase(Old)
               : std::next(Old);
-  auto Made = std::make_shared<Entry>();
-  Made->Key = std::move(Key);
-  Entries.emplace(Hash, Made);
-  return Made;
+  return Entries.emplace(std::move(Key), std::make_shared<Entry>())
+      .first->second;
 }
 
 PipelineRef PipelineTable::get(std::vector<uint32_t> Key,

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 namespace greta::rt::vulkan {
@@ -32,7 +32,6 @@ public:
 
 private:
   struct Entry {
-    std::vector<uint32_t> Key;
     std::mutex Making;
     std::weak_ptr<VulkanPipeline> Made; // guarded by Making
   };
@@ -40,7 +39,7 @@ private:
   std::shared_ptr<Entry> entryOf(std::vector<uint32_t> Key);
 
   std::mutex Lock; // guards Entries
-  std::unordered_multimap<uint64_t, std::shared_ptr<Entry>> Entries; // by hash
+  std::map<std::vector<uint32_t>, std::shared_ptr<Entry>> Entries; // by key
 };
 
 } // namespace greta::rt::vulkan
