@@ -1,8 +1,8 @@
 //===- SplitLoops.cpp - greta-tile-split-loops ----------------------------===//
 //
-// In: a block program whose loops ask in each iteration which elements of a
-// block are inside. Out: loops in two parts, of which the first has the
-// iterations in which all are, and asks nothing:
+// In: a block program whose loops test in each iteration which elements of a
+// block are inside. Out: two loops for each of them. The first has the
+// iterations in which all elements are inside, and tests nothing:
 //
 //   scf.for %k = %l to %n step %s { %m = (iota + %k < %n); select %m, %x, .. }
 //     →  %end = min(%n, %n - (extent - 1)), rounded up to iterations
@@ -79,7 +79,8 @@ struct Condition {
   }
 };
 
-/// All that one loop asks in each iteration.
+/// The conditions that one loop tests in each iteration, and the ops that use
+/// them.
 struct Asked {
   SmallVector<Condition, 4> conditions;
   llvm::SmallDenseSet<Operation *> compares;
@@ -88,7 +89,7 @@ struct Asked {
   SmallVector<std::pair<LoadOp, SmallVector<int64_t, 2>>, 4> loads;
 };
 
-/// Finds what a loop asks.
+/// Finds the conditions of a loop.
 class Finder {
 public:
   explicit Finder(scf::ForOp loop) : loop(loop) {}
@@ -109,7 +110,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// What a loop asks
+// The conditions of a loop
 //===----------------------------------------------------------------------===//
 
 /// Adds a scalar to a side, taken apart as far as the loop computes it; false:

@@ -201,7 +201,8 @@ TEST(CommNetwork, WhatDeclinesNothing) {
   EXPECT_EQ(greta_comm_decline(&O, nullptr), GRETA_ERROR_INVALID_ARGUMENT);
 }
 
-// All that a rank gets where another declines; it comes so much later.
+// Returns the error of a rank that joins after so many milliseconds, while
+// another rank declines.
 std::string whyNone(greta_comm_options O, int Milliseconds = 0) {
   std::this_thread::sleep_for(std::chrono::milliseconds(Milliseconds));
   greta::Runtime R("host");
