@@ -19,7 +19,6 @@
 #include <malloc.h>
 #include <map>
 #include <optional>
-#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -33,20 +32,31 @@ const std::map<std::string, Api> apis = {{"/v1/completions", Api::Completion},
                                          {"/api/chat", Api::Ollama},
                                          {"/v1/messages", Api::Messages}};
 
-const std::set<std::string> posted = {"/tokenize", "/detokenize",
-                                      "/v1/embeddings"};
-const std::set<std::string> got = {"/health", "/metrics", "/v1/models"};
-
-/// Refuses a request that no function answers: the path is none of the server,
-/// or it has another method. `more` is got, too.
-[[noreturn]] void refuseTarget(Exchange &exchange, const std::string &more) {
-  const std::string &path = exchange.path, &method = exchange.method;
-  const bool isGot = got.count(path) || path == more;
-  if (!isGot && !posted.count(path) && !apis.count(path))
-    throw Refusal(404, "there is no " + method + " " + path);
-  const char *allowed = isGot ? "GET, HEAD" : "POST";
+/// Whether a request is for this path. It is refused if its method is another
+/// than `allowed`.
+bool isFor(Exchange &exchange, const std::string &path, const char *allowed,
+           bool isAllowed) {
+  if (exchange.path != path)
+    return false;
+  if (isAllowed)
+    return true;
   exchange.addHeader("Allow", allowed);
-  throw Refusal(405, path + " takes " + allowed + ", not " + method);
+  throw Refusal(405, path + " takes " + allowed + ", not " + exchange.method);
+}
+
+bool gets(Exchange &exchange, const std::string &path) {
+  const std::string &method = exchange.method;
+  return isFor(exchange, path, "GET, HEAD",
+               method == "GET" || method == "HEAD");
+}
+
+bool posts(Exchange &exchange, const std::string &path) {
+  return isFor(exchange, path, "POST", exchange.method == "POST");
+}
+
+/// The refusal of a path that the server does not have.
+Refusal unknownTarget(const Exchange &exchange) {
+  return {404, "there is no " + exchange.method + " " + exchange.path};
 }
 
 /// Answers, for servers of both kinds, about tokens and health; false: the
@@ -54,19 +64,17 @@ const std::set<std::string> got = {"/health", "/metrics", "/v1/models"};
 template <typename Work>
 bool answerCommon(Exchange &exchange, const RequestReader &reader,
                   const Work &work) {
-  bool isPost = exchange.method == "POST";
-  if (isPost && exchange.path == "/tokenize") {
+  if (posts(exchange, "/tokenize")) {
     exchange.reply(200,
                    dumped(reader.tokenize(std::exchange(exchange.body, {}))));
     return true;
   }
-  if (isPost && exchange.path == "/detokenize") {
+  if (posts(exchange, "/detokenize")) {
     exchange.reply(200,
                    dumped(reader.detokenize(std::exchange(exchange.body, {}))));
     return true;
   }
-  bool isGet = exchange.method == "GET" || exchange.method == "HEAD";
-  if (!isGet || exchange.path != "/health")
+  if (!gets(exchange, "/health"))
     return false;
   std::string problem = work.problem();
   json status = {{"status", problem.empty() ? "ok" : problem}};
@@ -302,22 +310,21 @@ std::string Server::metrics() const {
 }
 
 void Server::handle(const std::shared_ptr<Exchange> &exchange) {
-  const std::string &path = exchange->path, &method = exchange->method;
-  bool isGet = method == "GET" || method == "HEAD";
-  if (auto it = apis.find(path); method == "POST" && it != apis.end())
-    return complete(exchange, it->second);
+  auto api = apis.find(exchange->path);
+  if (api != apis.end() && posts(*exchange, api->first))
+    return complete(exchange, api->second);
   if (answerCommon(*exchange, reader, scheduler))
     return;
-  if (isGet && path == "/metrics")
+  if (gets(*exchange, "/metrics"))
     return exchange->reply(200, metrics(), "text/plain; version=0.0.4");
-  if (isGet && path == "/v1/models")
+  if (gets(*exchange, "/v1/models"))
     return exchange->reply(
         200, modelsText(model,
                         {{"has_chat_template", reader.chatProblem().empty()}}));
-  if (method == "POST" && path == "/v1/embeddings")
+  if (posts(*exchange, "/v1/embeddings"))
     throw Refusal(400, "the model makes texts, not embeddings; a server of a "
                        "model of embeddings, such as bert, answers this");
-  if (isGet && path == "/") {
+  if (gets(*exchange, "/")) {
     exchange->addHeader("Content-Security-Policy",
                         "default-src 'none'; style-src 'unsafe-inline'; "
                         "script-src 'unsafe-inline'; connect-src 'self'; "
@@ -325,7 +332,7 @@ void Server::handle(const std::shared_ptr<Exchange> &exchange) {
                         "frame-ancestors 'none'");
     return exchange->reply(200, chatPage, "text/html; charset=utf-8");
   }
-  refuseTarget(*exchange, "/");
+  throw unknownTarget(*exchange);
 }
 
 //===----------------------------------------------------------------------===//
@@ -386,21 +393,19 @@ private:
 };
 
 void EmbeddingServer::handle(const std::shared_ptr<Exchange> &exchange) {
-  const std::string &path = exchange->path, &method = exchange->method;
-  bool isGet = method == "GET" || method == "HEAD", isPost = method == "POST";
-  if (isPost && path == "/v1/embeddings")
+  if (posts(*exchange, "/v1/embeddings"))
     return service.take(exchange);
   if (answerCommon(*exchange, reader, service))
     return;
-  if (isGet && path == "/metrics")
+  if (gets(*exchange, "/metrics"))
     return exchange->reply(200, service.metrics(), "text/plain; version=0.0.4");
-  if (isGet && path == "/v1/models")
+  if (gets(*exchange, "/v1/models"))
     return exchange->reply(
         200, modelsText(model, {{"dimensions", model.config.width}}));
-  if (isPost && apis.count(path))
+  if (apis.count(exchange->path) && posts(*exchange, exchange->path))
     throw Refusal(400, "the model is one of embeddings, which makes no texts; "
                        "it answers /v1/embeddings");
-  refuseTarget(*exchange, "");
+  throw unknownTarget(*exchange);
 }
 
 int EmbeddingServer::run(Entrance &entrance) {
