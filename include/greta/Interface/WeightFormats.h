@@ -45,7 +45,7 @@ struct WeightFormat {
 
   constexpr WeightFormat(std::string_view name, int bits)
       : name(name), bits(bits) {}
-  constexpr WeightFormat &paired(int bitsInHigh) {
+  constexpr WeightFormat &paired(int bitsInHigh = 0) {
     isPaired = true;
     highBits = bitsInHigh;
     return *this;
@@ -133,6 +133,9 @@ inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("q4_0", 4).minus(8),
     WeightFormat("q4_1", 4).with(WeightFormat::Zeros::Minima),
     WeightFormat("q4_k", 4).with(WeightFormat::Zeros::Minima),
+    WeightFormat("q4_0_pairs", 4).paired().minus(8),
+    WeightFormat("q4_1_pairs", 4).paired().with(WeightFormat::Zeros::Minima),
+    WeightFormat("q4_k_pairs", 4).paired().with(WeightFormat::Zeros::Minima),
     WeightFormat("q5_0", 4).paired(1).minus(16),
     WeightFormat("q5_1", 4).paired(1).with(WeightFormat::Zeros::Minima),
     WeightFormat("q5_k", 4).paired(1).with(WeightFormat::Zeros::Minima),
