@@ -47,7 +47,8 @@ static std::string describeArgument(const Model &model, const std::string &name,
   int64_t group = heldGroup(model, name, element);
   if (!group)
     return nameOf(element);
-  return infoOf(model.weight(name).format).name +
+  const FormatInfo &info = infoOf(model.weight(name).format);
+  return (info.packed ? info.packed : info.name) +
          std::string(" in groups of ") + std::to_string(group);
 }
 
