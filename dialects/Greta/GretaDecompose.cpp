@@ -400,8 +400,16 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
     if (!operand)
       return -1;
     operands.push_back(operand);
-    maps.push_back(AffineMap::get(
-        2, 0, {n.floorDiv(rows), k.floorDiv(perElement)}, b.getContext()));
+    AffineExpr row = n.floorDiv(rows), column = k.floorDiv(perElement);
+    if (format.isInterleaved) {
+      int64_t inRun = format.elementsOfRun(perElement),
+              columns = cast<RankedTensorType>(operand.getType()).getDimSize(1);
+      AffineExpr place =
+          column.floorDiv(inRun) * (2 * inRun) + n % 2 * inRun + column % inRun;
+      row = n.floorDiv(2) * 2 + place.floorDiv(columns);
+      column = place % columns;
+    }
+    maps.push_back(AffineMap::get(2, 0, {row, column}, b.getContext()));
     return operands.size() - 1;
   };
   take(getQ(), format.perWord());

@@ -400,6 +400,12 @@ LogicalResult DequantOp::verify() {
   if (ShapedType::isDynamic(n) && row.scaleRows > 1)
     return emitOpError() << "'q' has a dynamic N, of which " << row.scaleRows
                          << " rows share scales; give N in the type";
+  if (n % row.rowsTogether()) // a dynamic N is odd, too
+    return emitOpError() << "'q' has "
+                         << (ShapedType::isDynamic(n) ? "a dynamic number of"
+                                                      : "an odd number of")
+                         << " rows, of which \"" << row.name
+                         << "\" has two together; give an even N in the type";
   int64_t whole = std::max<int64_t>(group, row.unit());
   if (k == 0 || k % whole)
     return emitOpError() << "'q' has rows of " << k << " weights; "

@@ -63,9 +63,28 @@ LogicalResult LoadOp::verify() {
       return emitOpError("has divisors ")
              << *divisors << "; they are a power of two for each dimension of "
              << block;
+  if (getRuns().has_value() != getRunStrides().has_value())
+    return emitOpError("has 'runs' without 'run_strides', or these without "
+                       "those");
+  if (auto runs = getRuns()) {
+    int64_t rank = block.getRank();
+    if (static_cast<int64_t>(runs->size()) != rank ||
+        static_cast<int64_t>(getRunStrides()->size()) != rank ||
+        !llvm::all_of(*runs, [](int64_t run) {
+          return run > 0 && llvm::isPowerOf2_64(run);
+        }))
+      return emitOpError("has runs ")
+             << *runs << " and as many strides of them as "
+             << getRunStrides()->size()
+             << "; there is one for each dimension of " << block
+             << ", and runs are powers of two";
+    for (auto [run, stride] : llvm::zip(*runs, getStrides()))
+      if (run > 1 && stride == ShapedType::kDynamic)
+        return emitOpError("has runs along a dimension of a dynamic stride");
+  }
   if (getNonnegative())
     for (int64_t dim : getNonnegativeAttr().asArrayRef())
-      if (getDivisor(dim) > 1)
+      if (getDivisor(dim) > 1 || getRun(dim) > 1)
         return emitOpError("divides indices along dimension ")
                << dim << ", which may be negative";
   return verifyAccess(*this, block);

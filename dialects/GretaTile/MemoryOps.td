@@ -13,7 +13,9 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     padded image may begin before its row does. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, if the block begins
     within: for rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
     takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is known to be a multiple of the
-    divisor or of the block's extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
+    divisor or of the block's extent. With `runs`, powers of two, index i along dimension d, after that division, counts as
+    `i % runs[d] * strides[d] + i / runs[d] * run_strides[d]`, for rows that lie together in memory; there the offset is a multiple of the run or
+    of the block's extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
 
     A block whose elements lie more than 2^31 bytes apart by its static strides is addressed with 64 bits. A dynamic stride keeps it below that: the
     runtime checks strides that launches compute, and an i32 product of the program's does not overflow. With `wide` all offsets have 64 bits, so that
@@ -29,7 +31,8 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
-                       OptionalAttr<DenseI64ArrayAttr>:$divisors, OptionalAttr<DenseI64ArrayAttr>:$nonnegative, UnitAttr:$wide);
+                       OptionalAttr<DenseI64ArrayAttr>:$divisors, OptionalAttr<DenseI64ArrayAttr>:$runs,
+                       OptionalAttr<DenseI64ArrayAttr>:$run_strides, OptionalAttr<DenseI64ArrayAttr>:$nonnegative, UnitAttr:$wide);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
                                  "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
                                  "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded,
@@ -37,7 +40,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
                                  CArg<"::llvm::ArrayRef<int64_t>", "{}">:$nonnegative), [{
     build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
           clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped),
-          ::mlir::DenseI64ArrayAttr(),
+          ::mlir::DenseI64ArrayAttr(), ::mlir::DenseI64ArrayAttr(), ::mlir::DenseI64ArrayAttr(),
           nonnegative.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(nonnegative), /*wide=*/false);
   }]>];
   let extraClassDeclaration = [{
@@ -46,6 +49,12 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
       auto divisors = getDivisors();
       return divisors ? (*divisors)[dim] : 1;
     }
+    /// How many neighbours along a dimension are `strides` apart, and what lies between the first of them and the next such; 1 and 0: all are.
+    int64_t getRun(unsigned dim) {
+      auto runs = getRuns();
+      return runs ? (*runs)[dim] : 1;
+    }
+    int64_t getRunStride(unsigned dim) { return getRun(dim) > 1 ? (*getRunStrides())[dim] : 0; }
     bool isClamped(int64_t dim) { return getClamped() && ::llvm::is_contained(*getClamped(), dim); }
     bool isBoundedBelow(int64_t dim) { return getNonnegative() && ::llvm::is_contained(*getNonnegative(), dim); }
   }];

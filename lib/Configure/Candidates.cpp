@@ -42,6 +42,9 @@ static std::string nameOf(MatmulOp matmul) {
       if (unsigned bits = llvm::bit_floor<unsigned>(dequant.getRow().allBits());
           bits != 4)
         other += " of " + std::to_string(bits) + " bits";
+    if (auto dequant = dyn_cast<DequantOp>(op);
+        dequant && hasFewRows && dequant.getRow().isInterleaved)
+      other += ", interleaved";
     if (!op.hasTrait<OpTrait::ConstantLike>() &&
         !llvm::is_contained(others, other))
       others.push_back(other);

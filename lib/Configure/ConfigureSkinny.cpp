@@ -50,6 +50,14 @@ bool greta::fitsSkinny(const Space &space, int64_t run, int64_t depth) {
          all % run == 0 && llvm::isPowerOf2_64(depth) && depth % run == 0;
 }
 
+/// Rows of packed weights that lie together, and so side by side in a wave.
+static int64_t rowsTogether(const Space &space) {
+  int64_t rows = 1;
+  for (auto dequant : space.matmul->getBlock()->getOps<DequantOp>())
+    rows = std::max<int64_t>(rows, dequant.getRow().rowsTogether());
+  return rows;
+}
+
 /// Bits of the narrowest element of B's shape that B is computed from.
 static unsigned storedBits(Value value, size_t rank,
                            llvm::DenseMap<Value, unsigned> &known) {
@@ -280,7 +288,9 @@ private:
     while (run > std::max<int64_t>(unit, 1) &&
            rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
-    lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
+    lanesAlongDepth =
+        std::min(std::max<int64_t>(1, limits.wave / rowsTogether(space)),
+                 ceilPower(depth / run));
     lanesAlongColumns = limits.wave / lanesAlongDepth;
     columnsPerLane = rows <= 4     ? rates.columns
                      : limits.wide ? sumRegisters / 16

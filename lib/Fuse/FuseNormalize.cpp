@@ -227,24 +227,28 @@ static bool takesPackedWeights(MatmulOp matmul) {
          rows <= most;
 }
 
-/// Whether `value`, which is viewed as heads, is a GEMM, or elementwise work
-/// on one, that nobody else looks at.
-static bool isGemmAlone(Value value) {
+/// Whether `value`, which is viewed as heads of `size`, is a GEMM, or
+/// elementwise work on one, that nobody else looks at.
+static bool isGemmAlone(Value value, int64_t size) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
     return false;
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
     if (takesPackedWeights(matmul) || matmul.getOffsets())
       return false;
-    // Columns that share scales are no heads.
+    // Columns that share scales are no heads, and two that lie together are in
+    // one half of a head.
     auto dequant = matmul.getB().getDefiningOp<DequantOp>();
-    if (dequant && dequant.getRow().scaleRows > 1)
+    if (dequant && (dequant.getRow().scaleRows > 1 ||
+                    size / 2 % dequant.getRow().rowsTogether()))
       return false;
     // Skinny GEMMs compute B themselves, where the columns are no heads.
     Operation *b = matmul.getB().getDefiningOp();
     return !isSkinny(matmul) || !b || !isElementwise(b);
   }
-  return isElementwise(op) && llvm::any_of(op->getOperands(), isGemmAlone);
+  return isElementwise(op) && llvm::any_of(op->getOperands(), [&](Value from) {
+           return isGemmAlone(from, size);
+         });
 }
 
 /// The view of a GEMM as heads becomes part of its kernel: elementwise work
@@ -257,7 +261,8 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
         view.getResultType().getShape().drop_front().size() == 2 &&
         !ShapedType::isDynamicShape(
             view.getResultType().getShape().drop_front()) &&
-        makesTiles(rope) && isGemmAlone(view.getSrc()))
+        makesTiles(rope) &&
+        isGemmAlone(view.getSrc(), view.getResultType().getShape().back()))
       views.push_back(view);
   });
   for (tensor::ExpandShapeOp view : views) {
@@ -267,12 +272,13 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
       return view.getResultType().clone(getElementTypeOrSelf(value.getType()));
     };
     AffineMap whole = shapes.at(view.getResult());
+    int64_t size = view.getResultType().getShape().back();
     std::function<Value(Value)> split = [&](Value value) -> Value {
       Operation *op = value.getDefiningOp();
-      if (isGemmAlone(value) && isa<MatmulOp>(op))
+      if (isGemmAlone(value, size) && isa<MatmulOp>(op))
         return shapes.note(HeadsOp::create(builder, loc, typeOf(value), value),
                            whole);
-      if (isGemmAlone(value)) {
+      if (isGemmAlone(value, size)) {
         IRMapping operands;
         for (Value operand : op->getOperands())
           operands.map(operand, split(operand));

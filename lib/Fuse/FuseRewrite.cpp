@@ -32,7 +32,8 @@ void greta::makeGemms(Block &block, Shapes &shapes) {
         view.getReassociationIndices().front().size() == 2)
       if (auto dequant = view.getSrc().getDefiningOp<DequantOp>();
           dequant &&
-          view.getType().getDimSize(1) % dequant.getRow().scaleRows == 0)
+          view.getType().getDimSize(1) % dequant.getRow().scaleRows == 0 &&
+          view.getType().getDimSize(1) % dequant.getRow().rowsTogether() == 0)
         b = view.getSrc();
     auto gemm = MatmulOp::create(builder, op.getLoc(), op.getType(), op.getA(),
                                  b, op.getOffsets(), /*transpose_a=*/false,

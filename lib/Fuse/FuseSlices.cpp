@@ -362,7 +362,8 @@ bool SliceMover::isWorthMoving(Operation *op) {
     // Weights are packed along K, and rows may share scales.
     if (auto dequant = dyn_cast<DequantOp>(op);
         dequant &&
-        (!boxes.back().isWhole(1, type) || dequant.getRow().scaleRows > 1))
+        (!boxes.back().isWhole(1, type) || dequant.getRow().scaleRows > 1 ||
+         dequant.getRow().isInterleaved))
       return false;
     // Rows of a grouped GEMM are in groups, and packed weights of all groups
     // in one matrix.

@@ -113,8 +113,14 @@ void Emitter::addDim(Access &access, Value offset, AffineExpr stride) {
 
 tile::LoadOp Emitter::load(RankedTensorType type, Value pointer,
                            const Access &a, Value other) {
-  return tile::LoadOp::create(b, type, pointer, a.offsets, a.dynamicStrides,
-                              a.bounds, other, a.strides, a.bounded, a.clamped);
+  auto loaded =
+      tile::LoadOp::create(b, type, pointer, a.offsets, a.dynamicStrides,
+                           a.bounds, other, a.strides, a.bounded, a.clamped);
+  if (llvm::any_of(a.runs, [](int64_t run) { return run > 1; })) {
+    loaded.setRuns(a.runs);
+    loaded.setRunStrides(a.runStrides);
+  }
+  return loaded;
 }
 
 void Emitter::store(Value v, Value pointer, const Access &a) {

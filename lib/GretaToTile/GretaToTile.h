@@ -137,6 +137,7 @@ protected:
   struct Access {
     SmallVector<Value> offsets, dynamicStrides, bounds;
     SmallVector<int64_t> strides, bounded, clamped;
+    SmallVector<int64_t> runs, runStrides; // empty: there are none
   };
   /// Adds a dimension to an access, with an offset (null: 0) and a stride.
   void addDim(Access &access, Value offset, AffineExpr stride);

@@ -69,6 +69,9 @@ struct SpaceEmitter::Packed {
   }
 
   SmallVector<Along> alongs; // per dimension of the block
+  /// Of rows that lie together, a row's elements before the other's; 0: rows
+  /// lie one behind the other.
+  int64_t inRun = 0;
 };
 
 Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
@@ -80,8 +83,24 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   Access a;
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
     bool moves = along.rows || along.isDepth;
-    addDim(a, moves ? dim.offset : Value(),
-           fixed(along.rows ? along.rows * rowStride : along.stride));
+    int64_t stride = along.rows ? along.rows * rowStride : along.stride;
+    int64_t run = 1, runStride = 0;
+    if (packed.inRun && along.rows % 2) {
+      assert(along.rows == 1 && "a pair of rows is apart");
+      stride = packed.inRun;
+      run = 2;
+      runStride = 2 * rowStride;
+    } else if (packed.inRun && along.isDepth) {
+      if (stride < packed.inRun) {
+        run = packed.inRun / stride;
+        runStride = 2 * packed.inRun;
+      } else {
+        stride *= 2;
+      }
+    }
+    addDim(a, moves ? dim.offset : Value(), fixed(stride));
+    a.runs.push_back(run);
+    a.runStrides.push_back(runStride);
     divisors.push_back(along.divisor);
     if (moves && dim.masked)
       setBound(a, i, reached(a.offsets.back(), scalars.get(b, dim.size)));
@@ -143,8 +162,17 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
     auto argument = cast<BlockArgument>(v);
     auto tensor = cast<RankedTensorType>(v.getType());
     Access a;
-    addDim(a, divided(each), fixed(1));
-    addDim(a, row.offset, fixed(rowStrideOf(layoutOf(argument))));
+    int64_t rowStride = rowStrideOf(layoutOf(argument));
+    if (format.isInterleaved) {
+      int64_t inRun = format.elementsOfRun(each);
+      addDim(a, divided(each), fixed(inRun > 1 ? 1 : 2));
+      addDim(a, row.offset, fixed(inRun));
+      a.runs = {inRun, 2};
+      a.runStrides = {inRun > 1 ? 2 * inRun : 0, 2 * rowStride};
+    } else {
+      addDim(a, divided(each), fixed(1));
+      addDim(a, row.offset, fixed(rowStride));
+    }
     if (depth.masked && count > 1)
       setBound(a, 0, reached(a.offsets[0], i32(tensor.getDimSize(1))));
     if (row.masked) {
@@ -205,9 +233,12 @@ SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op, bool inGemm,
   PackedWeights weights(b, format);
   auto loaded = [&](Value v, int64_t perElement,
                     int64_t scaleRows = 1) -> Value {
-    return v ? loadPacked(v,
-                          Packed(dims, inGemm, perElement, inParts, scaleRows))
-             : Value();
+    if (!v)
+      return Value();
+    Packed packed(dims, inGemm, perElement, inParts, scaleRows);
+    if (format.isInterleaved)
+      packed.inRun = format.elementsOfRun(perElement);
+    return loadPacked(v, packed);
   };
   PackedBlocks blocks;
   blocks.words = loaded(op.getQ(), format.perWord());

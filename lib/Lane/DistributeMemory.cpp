@@ -174,7 +174,7 @@ const DistributedLayout *Distributor::beforeTransposition(LoadOp op) {
   const unsigned bytes = bytesInMemory(type.getElementType()),
                  width = transposedWidth(row, /*isShared=*/false, bytes);
   if (!width || type.getElementType().isInteger(1) || op.getDivisors() ||
-      !facts.isWithin(op))
+      op.getRuns() || !facts.isWithin(op))
     return nullptr;
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
     if (stride != 1 || held.contiguity(dim) > 1 ||
@@ -195,10 +195,11 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   const Layout &layout = layoutOf(op.getResult()).layout;
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     int64_t extent = llvm::PowerOf2Ceil(layout.shape()[dim]);
-    int64_t multiple = std::min(op.getDivisor(dim), extent);
+    int64_t unit = op.getDivisor(dim) * op.getRun(dim),
+            multiple = std::min(unit, extent);
     if (facts.of(offset).divisibility() < multiple)
       return op.emitOpError("divides the indices along dimension ")
-             << dim << " by " << op.getDivisor(dim)
+             << dim << " by " << unit
              << ", but its offset is not known to be a multiple of " << multiple
              << "; make it one that the facts analysis sees";
   }

@@ -154,6 +154,12 @@ struct StridedAccess : Arithmetic {
 
 static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
 static int64_t divisorOf(StoreOp, unsigned) { return 1; }
+static int64_t runOf(LoadOp op, unsigned dim) { return op.getRun(dim); }
+static int64_t runOf(StoreOp, unsigned) { return 1; }
+static int64_t runStrideOf(LoadOp op, unsigned dim) {
+  return op.getRunStride(dim);
+}
+static int64_t runStrideOf(StoreOp, unsigned) { return 0; }
 static bool isClamped(LoadOp op, unsigned dim) { return op.isClamped(dim); }
 static bool isClamped(StoreOp, unsigned) { return false; }
 static Value blockOf(LoadOp op) { return op.getResult(); }
@@ -187,8 +193,16 @@ static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
   SmallVector<std::pair<Value, uint64_t>> unknown; // stride, bytes of one
   unsigned nextDynamic = 0;
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
-    uint64_t steps = bytes * ((llvm::PowerOf2Ceil(layout.shape()[dim]) - 1) /
-                              divisorOf(op, dim));
+    uint64_t last = (llvm::PowerOf2Ceil(layout.shape()[dim]) - 1) /
+                    divisorOf(op, dim),
+             steps = bytes * last;
+    if (int64_t run = runOf(op, dim); run > 1) {
+      reach = llvm::SaturatingMultiplyAdd(
+          bytes * std::min(last, uint64_t(run) - 1), uint64_t(stride), reach);
+      reach = llvm::SaturatingMultiplyAdd(
+          bytes * (last / run), uint64_t(runStrideOf(op, dim)), reach);
+      continue;
+    }
     if (stride != ShapedType::kDynamic) {
       reach = llvm::SaturatingMultiplyAdd(steps, uint64_t(stride), reach);
       continue;
@@ -240,6 +254,8 @@ public:
         own.dynamic = lanes.scalar(op.getDynamicStrides()[nextDynamic++]);
       else
         own.fixed = stride;
+      own.run = runOf(op, dim);
+      own.ofRun = runStrideOf(op, dim);
     }
   }
 
@@ -262,12 +278,22 @@ public:
       if (getConstantIntValue(offset) == 0)
         continue;
       const Stride &stride = access.strides.dims[dim];
-      SmallVector<Value, 2> factors = {
-          access.strides.shifted(lanes.scalar(offset), dim)};
-      if (stride.dynamic)
-        factors.push_back(stride.dynamic);
       Value &sum =
           uniform[pipeline && !pipeline.isDefinedOutsideOfLoop(offset)];
+      Value index = access.strides.shifted(lanes.scalar(offset), dim);
+      if (stride.run > 1) {
+        // Whole runs, or, of a block that is smaller than one, a part.
+        if (lanes.facts.of(offset).divisibility() <
+            divisorOf(op, dim) * stride.run)
+          sum = wide.sum(sum, wide.product({both(index, i32(stride.run - 1))},
+                                           stride.fixed));
+        index = shr(index, i32(llvm::Log2_64(stride.run)));
+        sum = wide.sum(sum, wide.product({index}, stride.ofRun));
+        continue;
+      }
+      SmallVector<Value, 2> factors = {index};
+      if (stride.dynamic)
+        factors.push_back(stride.dynamic);
       sum = wide.sum(sum,
                      wide.product(factors, stride.dynamic ? 1 : stride.fixed));
     }

@@ -56,11 +56,17 @@ private:
   unsigned bits;
 };
 
-/// The factor of an index along a dimension, which is shifted first.
+/// The factor of an index along a dimension, which is shifted first; `run` of
+/// them stand together, and are `ofRun` from the next ones.
 struct Stride {
   int64_t fixed = 0;
   Value dynamic;
   int64_t shift = 0;
+  int64_t run = 1, ofRun = 0;
+
+  int64_t times(int64_t index) const {
+    return run > 1 ? index % run * fixed + index / run * ofRun : index * fixed;
+  }
 };
 
 /// The part of a block's addresses that follows from indices.
@@ -72,7 +78,14 @@ struct Strides : Arithmetic {
   /// different bits of an index, so that each part may be shifted alone.
   Value addIndex(Offsets &sums, Value total, Value index, unsigned dim) {
     const Stride &stride = dims[dim];
-    index = sums.fit(shifted(index, dim));
+    index = shifted(index, dim);
+    if (stride.run > 1) {
+      Value within = both(index, i32(stride.run - 1));
+      Value run = shr(index, i32(llvm::Log2_64(stride.run)));
+      total = sums.sum(total, sums.mul(sums.fit(within), stride.fixed));
+      return sums.sum(total, sums.mul(sums.fit(run), stride.ofRun));
+    }
+    index = sums.fit(index);
     if (stride.fixed)
       total = sums.sum(total, sums.mul(index, stride.fixed));
     if (stride.dynamic)
@@ -88,7 +101,7 @@ struct Strides : Arithmetic {
     int64_t fixed = 0;
     for (unsigned dim : along.set_bits()) {
       int64_t index = layout.registerIndex[reg][dim] >> dims[dim].shift;
-      fixed += index * dims[dim].fixed;
+      fixed += dims[dim].times(index);
       if (index && dims[dim].dynamic)
         total = sums.sum(total, sums.mul(sums.fit(dims[dim].dynamic), index));
     }

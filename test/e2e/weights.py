@@ -34,6 +34,7 @@ class Format:
     rows: int = 1  # that share a scale
     bytes: object = None  # that a weight may be, of all 256
     size: float = 1  # about how large numbers are
+    interleaved: bool = False  # rows in twos, and weights in pairs
 
 
 FORMATS = {
@@ -42,6 +43,8 @@ FORMATS = {
     "q4_k": Format(4, minima=True, size=4),
     "q4_0_pairs": Format(4, pairs=True, number=lambda w: w - 8, size=4),
     "q4_k_pairs": Format(4, pairs=True, minima=True, size=4),
+    "q4_0_interleaved": Format(4, number=lambda w: w - 8, size=4, interleaved=True),
+    "q4_k_interleaved": Format(4, minima=True, size=4, interleaved=True),
     "q5_0": Format(4, 1, number=lambda w: w - 16, size=8),
     "q5_1": Format(4, 1, minima=True, size=8),
     "q5_k": Format(4, 1, minima=True, size=8),
@@ -65,6 +68,12 @@ def in_pairs(words, bits):
 
 def in_order(words, bits):
     return ((words[:, :, None] >> np.arange(0, 32, bits)) & ((1 << bits) - 1)).reshape(len(words), -1)
+
+
+def apart(interleaved, columns, k):
+    """The rows of an operand that has two of them together: what 32 weights of one have, or a group of more, then of the other."""
+    unit = max(1, columns * 32 // k)
+    return interleaved.reshape(-1, columns // unit, 2, unit).swapaxes(1, 2).reshape(-1, columns)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,10 +171,12 @@ def product_inputs(p, rng):
 
 def dequantised(p, rounded, q, *others):
     row, others = p.row, list(others)
+    if row.interleaved:
+        q, *others = (apart(operand, operand.shape[1], p.k) for operand in (q, *others))
     if row.high:
         number = in_pairs(q, row.bits) | in_pairs(others.pop(0), row.high) << row.bits
     else:
-        number = (in_pairs if row.pairs else in_order)(q, row.bits)
+        number = (in_pairs if row.pairs or row.interleaved else in_order)(q, row.bits)
     number, scales = row.number(number).astype(np.float64), others.pop(0)
     if row.powers:
         scales = np.where(scales % 256 == 0, 0, 2.0 ** (scales % 256 - 127))
@@ -198,6 +209,10 @@ CASES += [Weights(f, use, g, m, 33, 384, "f16") for f, g in (("q2k", 16), ("q3k"
 # q4_0 and q4_k in another order, and q5_0 without its fifth bits.
 CASES += [Weights(f, "product", 32, m, n, k, "f16") for f in ("q40pairs", "q4kpairs") for m, n, k in ((1, 33, 1152), (8, 33, 1152), (33, 33, 1152), (1, 130, 4096))]
 CASES += [Weights("q40pairs", "product", 32, m, 33, 384, "bf16") for m in (1, 33)] + [Weights(f, "alone", 32, 1, 33, 384, "f16") for f in ("q40pairs", "q4kpairs")]
+# Rows in twos; heads, experts and slices of them are in test/llm.
+INTERLEAVED = ("q40interleaved", 32), ("q4kinterleaved", 64)
+CASES += [Weights(f, "product", g, m, n, k, "f16") for f, g in INTERLEAVED for m, n, k in ((1, 34, 1152), (3, 34, 1152), (8, 34, 1152), (33, 34, 1152), (130, 34, 1152), (1, 130, 4096), (16, 130, 384))]
+CASES += [Weights(f, "product", g, m, 34, 384, "bf16") for f, g in INTERLEAVED for m in (1, 33)] + [Weights(f, "alone", g, 1, 34, 1152, "f16") for f, g in INTERLEAVED]
 OF_BF16 = {name.replace("_", ""): groups for name, groups in {**GROUPS, "q2_k": (16,), "q3_k": (16,), "iq4_nl": (32,)}.items()}
 CASES += [Weights(f, "product", g[-1], m, 33, 384, "bf16") for f, g in OF_BF16.items() for m in (1, 33)]
 CASES += [Weights(f, "wide", OF_BF16[f][0], m, 33, 384, "f32") for f in ("q40", "q5k", "e4m3") for m in (2, 33)]

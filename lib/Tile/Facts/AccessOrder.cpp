@@ -211,7 +211,7 @@ void AccessOrder::setPlace(Access &access) {
   };
   if (auto load = dyn_cast<LoadOp>(op)) {
     // Neighbours that share an element are not told apart here.
-    if (load.getDivisors() || load.getClamped())
+    if (load.getDivisors() || load.getRuns() || load.getClamped())
       return;
     addStrides(load);
   } else if (auto store = dyn_cast<StoreOp>(op)) {

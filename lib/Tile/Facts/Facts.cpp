@@ -513,6 +513,13 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
   return isNaturalToo && isBelow(a, difference.getLhs(), at);
 }
 
+static int64_t runOf(LoadOp op, unsigned dim) { return op.getRun(dim); }
+static int64_t runOf(StoreOp, unsigned) { return 1; }
+static int64_t runStrideOf(LoadOp op, unsigned dim) {
+  return op.getRunStride(dim);
+}
+static int64_t runStrideOf(StoreOp, unsigned) { return 0; }
+
 /// As far as the addresses are a multiple of so many elements, and bounds do
 /// not fall between them. Behind the dimension's end another may go on in
 /// memory, whose index then moves whole groups too.
@@ -530,7 +537,8 @@ static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
   row.set(along);
   int64_t end = block.getDimSize(along);
   for (size_t dim = 0; dim < strides.size(); ++dim)
-    if (!row[dim] && strides[dim] == end && block.getDimSize(dim) > 1) {
+    if (!row[dim] && strides[dim] == end && block.getDimSize(dim) > 1 &&
+        runOf(op, along) == 1 && runOf(op, dim) == 1) {
       row.set(dim);
       end *= block.getDimSize(dim);
       dim = -1; // the next one may stand anywhere
@@ -538,11 +546,17 @@ static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
   keep(facts.of(op.getBase()).divisibility());
   SmallVector<int64_t> steps;
   unsigned nextDynamic = 0;
-  for (int64_t stride : strides)
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
     steps.push_back(
         stride == ShapedType::kDynamic
             ? facts.of(op.getDynamicStrides()[nextDynamic++]).divisibility()
             : DimFacts::divisorOf(stride));
+    if (int64_t run = runOf(op, dim); run > 1) {
+      keep(DimFacts::divisorOf(runStrideOf(op, dim)));
+      if (dim == along)
+        keep(run);
+    }
+  }
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     if (isDivided && dim != along)
       keep(steps[dim]);

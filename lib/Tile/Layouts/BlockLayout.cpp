@@ -211,13 +211,32 @@ static void noteScattered(Value pointers, Value mask, Value moved,
                      facts.vectorWidth(pointers, mask, dim), blocks, wishes);
 }
 
+/// Whether neighbours lie together by less than the 16 bytes of an access, as
+/// the scales of two rows.
+static bool isShortRun(LoadOp op, unsigned dim) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t run = op.getRun(dim);
+  return run > 1 && run * bytesInMemory(type.getElementType()) < 16;
+}
+static bool isShortRun(StoreOp, unsigned) { return false; }
+
 /// How many neighbours along the dimension of stride 1 one access may take.
 template <typename OpT>
 static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
                        const Facts &facts, LayoutWishes &wishes) {
   for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
-    if (stride == 1)
+    if (stride == 1 && !isShortRun(op, dim))
       noteNeighbours(block, dim, facts.vectorWidth(op, dim), blocks, wishes);
+}
+
+/// The dimension whose runs have 16 bytes of each.
+static void noteRuns(LoadOp op, const ConnectedBlocks &blocks,
+                     LayoutWishes &wishes) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t bytes = bytesInMemory(type.getElementType());
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
+    if (op.getRun(dim) > 1 && stride * bytes == 16)
+      wishes.together = blocks.dimOf(op.getResult(), dim);
 }
 
 /// A lane holds the elements that it adds up, but for groups of neighbours, of
@@ -278,6 +297,7 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
   kernel.getBody().walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op)) {
       noteAccess(load, load.getResult(), blocks, facts, wishes);
+      noteRuns(load, blocks, wishes);
     } else if (auto store = dyn_cast<StoreOp>(op)) {
       noteAccess(store, store.getValue(), blocks, facts, wishes);
     } else if (auto load = dyn_cast<LoadScatteredOp>(op)) {
@@ -418,6 +438,12 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
        deep > 1 && run > 1 && n > 1 && left[wishes.depth] > 1;
        n /= 2, lanes /= 2)
     take(bases[1], wishes.depth);
+  // Of a lane's sums, neighbouring lanes' words are neighbours in memory.
+  if (wishes.contracted && wishes.together >= 0 && left[wishes.together] > 1 &&
+      lanes > 1) {
+    take(bases[1], wishes.together);
+    lanes /= 2;
+  }
   distribute(bases[1], lanes, order);
   SmallVector<unsigned> waveOrder;
   for (bool reduced : {false, true})

@@ -30,6 +30,7 @@ struct LayoutWishes {
   int64_t deepRun = 1;     // neighbours along K that have 16 bytes
   bool transposes = false; // transposed loads bring neighbours along K
   int64_t leastRun = 1;    // neighbours along `fastest` that a lane needs
+  int64_t together = -1;   // a dimension of which two lie together in memory
 };
 
 inline bool isBlock(Value value) {

@@ -2,6 +2,7 @@
 // from a file.
 #include "engine/Rows.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -70,6 +71,60 @@ TEST(Rows, ThreadsDoNotChangeAFile) {
   file[file.size() - block] = 200;
   for (unsigned threads : {1u, 3u})
     EXPECT_THROW(packed(stored, threads), std::runtime_error);
+}
+
+// Number k of row n, and its group's scale and minimum, where an interleaved
+// format has them.
+TEST(Rows, TwoRowsLieTogether) {
+  constexpr int64_t depth = 256, count = 6;
+  for (Format format : {Format::Q4_0, Format::Q4_1, Format::Q4_K}) {
+    Stored stored{format, {count, depth}};
+    const WeightFormat &held = *heldFormat(stored);
+    ASSERT_TRUE(held.isInterleaved);
+    stored.shape.front() = count - 1;
+    EXPECT_FALSE(heldFormat(stored)->isInterleaved) << "an odd number of rows";
+    stored.shape.front() = count;
+    Bytes file(count * stored.rowBytes());
+    std::mt19937 random(2);
+    for (uint8_t &byte : file)
+      byte = static_cast<uint8_t>(random() & 0x3f);
+    stored.data = file.data();
+    std::vector<PackedPart> parts = packedParts(format, depth, 32);
+    auto packed = [&](size_t rows, auto pack) {
+      std::vector<Bytes> pieces;
+      PackedRow to;
+      for (const PackedPart &part : parts)
+        to.push_back(pieces.emplace_back(rows * part.rowBytes).data());
+      pack(to);
+      return pieces;
+    };
+    auto all = packed(count, [&](const PackedRow &to) {
+      Rows("it", stored, 1).pack(0, count, parts, to);
+    });
+    for (int64_t n = 0; n < count; ++n) {
+      auto alone = packed(1, [&](const PackedRow &to) {
+        packRow(format, stored.row(static_cast<size_t>(n)), depth, to);
+      });
+      // Row n's elements are every other run of the pair of rows.
+      auto place = [&](size_t part, int64_t i, int64_t run) {
+        int64_t row = 2 * parts[part].columns * (n / 2);
+        return static_cast<size_t>(row + i / run * 2 * run + n % 2 * run +
+                                   i % run);
+      };
+      for (int64_t k = 0; k < depth; ++k) {
+        uint32_t word, inOrder;
+        memcpy(&word, &all[0][4 * place(0, k / 8, 4)], 4);
+        memcpy(&inOrder, &alone[0][4 * static_cast<size_t>(k / 8)], 4);
+        EXPECT_EQ(word >> held.placeOf(static_cast<int>(k % 8), 4) & 15,
+                  inOrder >> (4 * (k % 8)) & 15);
+      }
+      for (size_t part = 1; part < parts.size(); ++part)
+        for (int64_t i = 0; i < depth / 32; ++i)
+          EXPECT_EQ(memcmp(&all[part][2 * place(part, i, 1)],
+                           &alone[part][2 * static_cast<size_t>(i)], 2),
+                    0);
+    }
+  }
 }
 
 } // namespace

@@ -47,9 +47,10 @@ static std::string describeArgument(const Model &model, const std::string &name,
   int64_t group = heldGroup(model, name, element);
   if (!group)
     return nameOf(element);
-  const FormatInfo &info = infoOf(model.weight(name).format);
-  return (info.packed ? info.packed : info.name) +
-         std::string(" in groups of ") + std::to_string(group);
+  const Stored &stored = model.weight(name);
+  const WeightFormat *row = heldFormat(stored);
+  return (row ? std::string(row->name) : infoOf(stored.format).name) +
+         " in groups of " + std::to_string(group);
 }
 
 std::string describeHeld(const Model &model, Element element) {

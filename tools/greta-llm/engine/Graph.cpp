@@ -33,7 +33,7 @@ Value Writer::held(Function &f, const std::string &weight,
   for (const PackedPart &part : packedParts(format, columns, group))
     packed.push_back(
         f.argument(weight + part.suffix, {{rows, part.columns}, part.dtype}));
-  const WeightFormat *row = packedFormat(format);
+  const WeightFormat *row = heldFormat(model.weight(stored));
   Value w = f.op("greta.dequant", packed, {{rows, columns}, element},
                  "{" +
                      (row ? "format = \"" + std::string(row->name) + "\", "

@@ -477,10 +477,32 @@ static bool holdExponent(const WeightFormat &as, Block &block) {
          block.scales[0] * largest <= largestF16;
 }
 
+const WeightFormat *heldFormat(const Stored &stored) {
+  const WeightFormat *row = packedFormat(stored.format);
+  if (!row || stored.shape.size() < 2 ||
+      stored.shape[stored.shape.size() - 2] % 2)
+    return row;
+  const WeightFormat *interleaved = findWeightFormat(
+      std::string(infoOf(stored.format).name) + "_interleaved");
+  return interleaved ? interleaved : row;
+}
+
+void interleave(const PackedPart &part, int64_t columns, const uint8_t *rows,
+                uint8_t *to) {
+  int64_t perElement = columns / part.columns;
+  size_t size = part.rowBytes / static_cast<size_t>(part.columns) *
+                static_cast<size_t>(
+                    WeightFormat::elementsOfRun(static_cast<int>(perElement)));
+  for (size_t at = 0; at < part.rowBytes; at += size, to += 2 * size) {
+    memcpy(to, rows + at, size);
+    memcpy(to + size, rows + part.rowBytes + at, size);
+  }
+}
+
 bool packRow(Format format, const uint8_t *row, int64_t columns,
-             const PackedRow &to) {
+             const PackedRow &to, const WeightFormat *held) {
   const FormatInfo &info = infoOf(format);
-  const WeightFormat &as = *packedFormat(format);
+  const WeightFormat &as = held ? *held : *packedFormat(format);
   uint8_t *scales = to[as.highBits ? 2 : 1];
   for (int64_t first = 0; first < columns; first += info.block) {
     Block block;

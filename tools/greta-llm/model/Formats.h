@@ -199,12 +199,20 @@ inline const WeightFormat *packedFormat(Format format) {
   const char *name = infoOf(format).packed;
   return name ? findWeightFormat(name) : nullptr;
 }
+// How functions take a matrix: of some formats with its rows in twos, if each
+// matrix has an even number of them.
+const WeightFormat *heldFormat(const Stored &stored);
+// Puts a row into words in this order of them (`as`; null: packedFormat's).
 // False: a number of MXFP4 is beyond f16. Scales below 2^-24 become 0. In all
 // other formats no finite group has numbers beyond f16: its minimum becomes the
 // largest number of f16, and its scale one with which no number is beyond it.
 // A group whose ends are a little too large so moves by no more than that.
 bool packRow(Format format, const uint8_t *row, int64_t columns,
-             const PackedRow &to);
+             const PackedRow &to, const WeightFormat *as = nullptr);
+// Two rows of a part, one behind the other, become what interleaved formats
+// have of them; `columns` are weights.
+void interleave(const PackedPart &part, int64_t columns, const uint8_t *rows,
+                uint8_t *to);
 
 // Row n of an Int4 tensor, as f32 or packed. It can be packed if groups are of
 // 32, 64 or 128 neighbours, and zeros from 0 to 15.
