@@ -259,6 +259,18 @@ func.func @dequant_format(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
   return
 }
 // -----
+func.func @dequant_odd_rows(%q: tensor<5x16xi32>, %s: tensor<5x4xf16>) {
+  // expected-error @below {{'q' has an odd number of rows, of which "q4_0_interleaved" has two together; give an even N in the type}}
+  %0 = greta.dequant %q, %s {format = "q4_0_interleaved", group = 32} : tensor<5x16xi32>, tensor<5x4xf16> -> tensor<5x128xf16>
+  return
+}
+// -----
+func.func @dequant_dynamic_rows(%q: tensor<?x16xi32>, %s: tensor<?x4xf16>) {
+  // expected-error @below {{'q' has a dynamic number of rows, of which "q4_0_interleaved" has two together; give an even N in the type}}
+  %0 = greta.dequant %q, %s {format = "q4_0_interleaved", group = 32} : tensor<?x16xi32>, tensor<?x4xf16> -> tensor<?x128xf16>
+  return
+}
+// -----
 func.func @dequant_without_high(%q: tensor<4x16xi32>, %s: tensor<4x8xf16>) {
   // expected-error @below {{has 2 operands; "q6_k" takes q, high, scales}}
   %0 = greta.dequant %q, %s {format = "q6_k", group = 16} : tensor<4x16xi32>, tensor<4x8xf16> -> tensor<4x128xf16>

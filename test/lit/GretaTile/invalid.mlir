@@ -98,6 +98,38 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i:
 
 // -----
 
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{has 'runs' without 'run_strides', or these without those}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] {runs = array<i64: 4>} : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{has runs 3 and as many strides of them as 1; there is one for each dimension of 'tensor<64xf32>', and runs are powers of two}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] {run_strides = array<i64: 8>, runs = array<i64: 3>} : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{has runs along a dimension of a dynamic stride}}
+  %a = greta_tile.load %x[%i] strides [-9223372036854775808](%i) bounds [] {run_strides = array<i64: 8>, runs = array<i64: 4>} : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{divides indices along dimension 0, which may be negative}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [0] (%i) nonnegative [0] {run_strides = array<i64: 8>, runs = array<i64: 4>} : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{counts along dimension 1 of rank 1}}
   %a = greta_tile.iota 1 : tensor<64xi32>
