@@ -79,7 +79,7 @@ TEST(Rows, TwoRowsLieTogether) {
   constexpr int64_t depth = 256, count = 6;
   for (Format format : {Format::Q4_0, Format::Q4_1, Format::Q4_K}) {
     Stored stored{format, {count, depth}};
-    const WeightFormat &held = *heldFormat(stored);
+    const greta::WeightFormat &held = *heldFormat(stored);
     ASSERT_TRUE(held.isInterleaved);
     stored.shape.front() = count - 1;
     EXPECT_FALSE(heldFormat(stored)->isInterleaved) << "an odd number of rows";
