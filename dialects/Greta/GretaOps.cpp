@@ -400,7 +400,8 @@ LogicalResult DequantOp::verify() {
   if (ShapedType::isDynamic(n) && row.scaleRows > 1)
     return emitOpError() << "'q' has a dynamic N, of which " << row.scaleRows
                          << " rows share scales; give N in the type";
-  if (n % row.rowsTogether()) // a dynamic N is odd, too
+  if (n % row.rowsTogether() ||
+      (row.rowsTogether() > 1 && ShapedType::isDynamic(n)))
     return emitOpError() << "'q' has "
                          << (ShapedType::isDynamic(n) ? "a dynamic number of"
                                                       : "an odd number of")

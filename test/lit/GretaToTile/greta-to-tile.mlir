@@ -260,8 +260,8 @@ func.func @packed(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<
 
 // Rows in twos: of words each row has runs of four, and of scales single ones, each a group's; the pair of rows is a run of two.
 // GPU-LABEL: greta_tile.func @interleaved_0
-// GPU: greta_tile.load %arg0{{.*}} strides [0, 4, 8, 1, 0] bounds [] {{{.*}}run_strides = array<i64: 0, 1024, 0, 0, 0>, runs = array<i64: 1, 2, 1, 1, 1>}
-// GPU: greta_tile.load %arg1{{.*}} strides [0, 1, 2, 0, 0] bounds [] {{{.*}}run_strides = array<i64: 0, 256, 0, 0, 0>, runs = array<i64: 1, 2, 1, 1, 1>}
+// GPU: greta_tile.load %arg0{{.*}} strides [0, 4, 8, 1, 0] bounds [] {{.*}}run_strides = array<i64: 0, 1024, 0, 8, 0>, runs = array<i64: 1, 2, 1, 4, 1>
+// GPU: greta_tile.load %arg1{{.*}} strides [0, 1, 2, 0, 0] bounds [] {{.*}}run_strides = array<i64: 0, 256, 0, 0, 0>, runs = array<i64: 1, 2, 1, 1, 1>
 func.func @interleaved(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<14336x128xf16>) -> tensor<1x14336xf16> {
   %w = greta.dequant %q, %s {format = "q4_0_interleaved", group = 32} : tensor<14336x512xi32>, tensor<14336x128xf16> -> tensor<14336x4096xf16>
   %0 = greta.matmul %x, %w {transpose_b} : tensor<1x4096xf16>, tensor<14336x4096xf16> -> tensor<1x14336xf16>
