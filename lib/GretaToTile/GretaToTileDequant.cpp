@@ -69,7 +69,7 @@ struct SpaceEmitter::Packed {
   }
 
   SmallVector<Along> alongs; // per dimension of the block
-  /// Of rows that lie together, a row's elements before the other's; 0: rows
+  /// The elements of a row before the other row's, if two lie together; 0: rows
   /// lie one behind the other.
   int64_t inRun = 0;
 };

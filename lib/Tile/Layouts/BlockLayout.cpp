@@ -438,12 +438,10 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
        deep > 1 && run > 1 && n > 1 && left[wishes.depth] > 1;
        n /= 2, lanes /= 2)
     take(bases[1], wishes.depth);
-  // Of a lane's sums, neighbouring lanes' words are neighbours in memory.
-  if (wishes.contracted && wishes.together >= 0 && left[wishes.together] > 1 &&
-      lanes > 1) {
-    take(bases[1], wishes.together);
-    lanes /= 2;
-  }
+  // If lanes sum, rows that lie together are neighbouring lanes'.
+  for (int64_t dim = wishes.contracted ? wishes.together : -1;
+       dim >= 0 && left[dim] > 1 && lanes > 1; dim = -1, lanes /= 2)
+    take(bases[1], dim);
   distribute(bases[1], lanes, order);
   SmallVector<unsigned> waveOrder;
   for (bool reduced : {false, true})

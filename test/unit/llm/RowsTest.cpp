@@ -103,7 +103,8 @@ TEST(Rows, TwoRowsLieTogether) {
     });
     for (int64_t n = 0; n < count; ++n) {
       auto alone = packed(1, [&](const PackedRow &to) {
-        packRow(format, stored.row(static_cast<size_t>(n)), depth, to);
+        packRow(format, stored.row(static_cast<size_t>(n)), depth, to,
+                greta::findWeightFormat(infoOf(format).name));
       });
       // Row n's elements are every other run of the pair of rows.
       auto place = [&](size_t part, int64_t i, int64_t run) {
