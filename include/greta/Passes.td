@@ -50,6 +50,9 @@ def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
     are repeated where they are used. Sets `greta.symbols` and `greta.shapes`, as `greta-annotate-shapes` does. An op that has no
     place in a kernel is an error.
 
+    With `parts-of-heads` rope also joins a GEMM of 5 to 64 rows and packed weights, whose tiles are then parts of heads: a head's pairs of columns
+    `[d, d + 8)` and `[D / 2 + d, D / 2 + d + 8)`, say. Without it rope has a kernel of its own there, because tiles of whole heads leave compute units idle.
+
     ```mlir
     func.func @f(%x: tensor<?x64xf16>, %r: tensor<?x64xf16>, %w: tensor<64xf16>) -> tensor<?x64xf16> {
       %0 = arith.addf %x, %r : tensor<?x64xf16>
@@ -59,6 +62,7 @@ def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
     // becomes one greta.kernel(%x, %r, %w) with both ops in its region
     ```
   }];
+  let options = [Option<"partsOfHeads", "parts-of-heads", "bool", /*default=*/"false", "the target's tiles may be parts of heads">];
   let dependentDialects = ["::greta::GretaDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::tensor::TensorDialect"];
 }

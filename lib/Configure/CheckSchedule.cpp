@@ -6,6 +6,17 @@
 using namespace mlir;
 using namespace greta;
 
+/// Whether blocks are whole heads, or such a part of one as a skinny GEMM, or
+/// rope behind a GEMM whose operands go straight to registers, may have.
+static bool takesHeads(const Space &space, const SpaceSchedule &schedule,
+                       std::optional<int64_t> columns) {
+  if (schedule.run || schedule.columns == columns)
+    return true;
+  return space.pairs != Space::Pairs::None && schedule.pipeline &&
+         !schedule.pipeline.getStages() && schedule.columns > 0 &&
+         *columns % schedule.columns == 0 && schedule.rows[1] == 1;
+}
+
 /// Why a space cannot have the schedule, behind "has a schedule whose space
 /// 0"; none: it can.
 static std::optional<std::string> whyNot(const Space &space,
@@ -17,7 +28,7 @@ static std::optional<std::string> whyNot(const Space &space,
   bool hasDepth =
       space.matmul || (space.alone && !getUpdatedCache(space.alone));
   if (!rowsFit || (hasDepth && !schedule.depth) ||
-      (space.heads && !schedule.run && schedule.columns != columns))
+      (space.heads && !takesHeads(space, schedule, columns)))
     return "needs 'rows' for " + std::to_string(space.groups.size()) +
            " groups of row dimensions, and for a GEMM 'depth' and whole heads, "
            "for attention 'depth'";

@@ -180,11 +180,11 @@ static void setBlocks(Choice &choice, const Space &space,
   blocks.loop = tile.loop;
   blocks.flat = tile.flat;
   if (space.matmul && space.heads) {
-    // From columns of the GEMM to heads and columns of the space, of which only
-    // skinny GEMMs take a part.
+    // From columns of the GEMM to heads and columns of the space.
     int64_t inHead = *constantOf(space.columns(context));
     int64_t columns = tile.n / columnsOfPair(space);
-    blocks.columns = tile.run ? std::min(columns, powerPart(inHead)) : inHead;
+    blocks.columns =
+        std::min(columns, tile.run ? powerPart(inHead) : inHead);
     blocks.rows = {tile.m, columns / blocks.columns};
   } else if (space.matmul) {
     blocks.rows.assign(space.groups.size(), 1);

@@ -62,7 +62,7 @@ struct Problem {
   bool parts;            // waves may sum parts of K (hasParts)
   bool splits;           // workgroups may (canSplit)
   int64_t batch;         // matrices of a batch
-  int64_t head;          // a tile's columns are a multiple of this; 1: any
+  int64_t head;          // a tile's columns are whole heads of these; 1: any
   int64_t within;        // columns that a wave's part stays within; 0: any
   /// The rows of A and of B are multiples of so many bytes, up to 16, in
   /// memory.
@@ -76,6 +76,8 @@ struct Problem {
   int64_t unit = 0;        // packed weights that are unpacked together
   bool hasZeros = false;   // packed weights also share a zero that is loaded
   bool sharesRows = false; // rows of B share scales
+  /// Rope turns pairs of columns: a tile in registers may be a part of a head.
+  bool hasPairs = false;
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
   int64_t channels = 0;           // of an image whose patches A is; 0: none
   bool patchesInB = false;        // B is patches, gathered one by one
@@ -267,7 +269,7 @@ double splitCycles(const TargetRow &row, int64_t split, double elements);
 
 /// Whether waves of a workgroup may sum parts of K. This takes a static K, no
 /// batch, and an A that is stored, since parts of a row have no norm. With
-/// heads B must be stored, too.
+/// heads B must be stored, too, or be packed weights.
 bool hasParts(const Space &space);
 
 /// Whether workgroups may sum parts of K. This takes all of that, no heads, and

@@ -327,6 +327,7 @@ static Problem problemOf(const Space &space) {
       alignOfRows(matmul.getB(),
                   matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
       isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
+  problem.hasPairs = space.heads && space.pairs != Space::Pairs::None;
   problem.rowOfA = distanceOfRows(matmul.getA());
   problem.rowOfB = distanceOfRows(matmul.getB());
   problem.group = groupOfWeights(space);

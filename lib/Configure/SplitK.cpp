@@ -25,7 +25,8 @@ bool greta::hasParts(const Space &space) {
   return !isBatchInvariant(matmul) &&
          !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
          isa<BlockArgument>(matmul.getA()) &&
-         (!space.heads || isa<BlockArgument>(matmul.getB()));
+         (!space.heads || isa<BlockArgument>(matmul.getB()) ||
+          matmul.getB().getDefiningOp<DequantOp>());
 }
 
 bool greta::canSplit(const Space &space) {

@@ -40,7 +40,7 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
   if (!tile.stages && tile.slice < tile.k)
     bytes += tile.k / tile.slice * problem.count * tile.m * tile.n * 4;
   // Heads that are no multiples of tiles are taken apart there.
-  if (problem.within % acrossWaves(tile))
+  if (within(tile) % acrossWaves(tile))
     bytes += tile.m * tile.n * problem.bytesOut;
   if (mi.name != "coopmat")
     return bytes;
@@ -120,7 +120,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t sums = problem.numSums() * m * n / lanes;
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
-  int64_t tables = 2 * sums * problem.within / tile.n;
+  int64_t tables = 2 * sums * within(tile) / tile.n;
   // Elements of patches that have a tap each are loaded from a place each,
   // which is computed in registers of its own; within an image it has 32 bits.
   int64_t gatheredA = problem.channels % tile.k ? 128 : 0;
@@ -193,8 +193,11 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
   // If no tile would, heads are taken apart in shared memory.
-  bool isUneven = problem.within % acrossWaves(tile) != 0;
-  if (tile.n % problem.head || (isUneven && problem.within % evenColumns == 0))
+  bool isUneven = within(tile) % acrossWaves(tile) != 0;
+  bool isPart = problem.hasPairs && !tile.stages && tile.n < problem.head &&
+                problem.head % tile.n == 0;
+  if ((tile.n % problem.head && !isPart) ||
+      (isUneven && within(tile) % evenColumns == 0))
     return "its tile does not take heads of " + std::to_string(problem.head) +
            " columns apart evenly";
   if (tile.split > 1 && !problem.splits)

@@ -61,5 +61,11 @@ void greta::buildFusionPipeline(OpPassManager &passes, StringRef target,
                                 bool matrix) {
   passes.addNestedPass<func::FuncOp>(
       createGretaWidenGemmsPass({target.str(), matrix}));
-  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+  // Only tiles whose operands go straight to registers may be parts of heads.
+  GretaFusePassOptions fuse;
+  if (llvm::Expected<const TargetRow *> row = lookupTarget(target))
+    fuse.partsOfHeads = matrix && (*row)->tiles.stream.line != 0;
+  else
+    llvm::consumeError(row.takeError()); // the next pass says so
+  passes.addNestedPass<func::FuncOp>(createGretaFusePass(fuse));
 }

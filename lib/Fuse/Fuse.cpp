@@ -221,6 +221,7 @@ static LogicalResult checkBuffers(func::FuncOp function,
 
 namespace {
 struct FusePass : greta::impl::GretaFusePassBase<FusePass> {
+  using GretaFusePassBase::GretaFusePassBase;
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
@@ -239,7 +240,7 @@ struct FusePass : greta::impl::GretaFusePassBase<FusePass> {
       for (Value result : op->getResults())
         note(result);
     });
-    if (failed(normalizeForFusion(function, shapes)))
+    if (failed(normalizeForFusion(function, shapes, partsOfHeads)))
       return signalPassFailure();
     KernelPlan plan = planKernels(function, shapes);
     if (failed(checkBuffers(function, plan)))

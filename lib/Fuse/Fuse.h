@@ -46,6 +46,11 @@ bool isView(Operation *op);
 /// Whether an op becomes part of exactly one kernel.
 bool isCompute(Operation *op);
 
+/// Whether a GEMM takes packed weights straight to the registers of matrix
+/// instructions. With fewer rows SIMT FMAs are as fast; with more rows the
+/// weights are unpacked once.
+bool takesPackedWeights(MatmulOp matmul);
+
 /// Whether a GEMM is faster when its kernel computes operand 0 (A) or 1 (B)
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
 bool paysInGemm(MatmulOp matmul, unsigned number, ArrayRef<Operation *> ops);
@@ -102,8 +107,10 @@ void normalizeSlices(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Step 1: checks that every op is understood, and leaves transparent ops
 /// (with one use each), views, compute ops and index arithmetic. Every result
-/// of the function is then the only one with its buffer.
-LogicalResult normalizeForFusion(mlir::func::FuncOp function, Shapes &shapes);
+/// of the function is then the only one with its buffer. `partsOfHeads`: tiles
+/// of the target's GEMMs may be parts of heads.
+LogicalResult normalizeForFusion(mlir::func::FuncOp function, Shapes &shapes,
+                                 bool partsOfHeads);
 
 /// Compute ops, in program order, that share an index space.
 struct Cluster {

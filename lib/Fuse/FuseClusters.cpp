@@ -196,13 +196,13 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
     return !isIn(op, cluster);
   };
   // Heads split the space's columns, which computed blocks of B do not expect,
-  // but for packed weights and skinny GEMMs.
+  // but for packed weights that go straight to registers.
   bool hasHeads = llvm::any_of(clusters[cluster].ops, [](Operation *op) {
     return isa<HeadsOp, RopeOp>(op);
   });
   auto knowsHeads = [&](ArrayRef<Operation *> computed) {
     return computed.empty() ||
-           (isSkinny(gemms.front()) &&
+           ((isSkinny(gemms.front()) || takesPackedWeights(gemms.front())) &&
             llvm::all_of(computed, llvm::IsaPred<DequantOp>));
   };
   llvm::SmallPtrSet<Operation *, 8> all;

@@ -212,10 +212,7 @@ static bool makesTiles(RopeOp rope) {
   return std::lcm<int64_t>(rope.getX().getType().getDimSize(2), 16) <= 256;
 }
 
-/// Whether a GEMM takes packed weights straight to the registers of matrix
-/// instructions, where columns cannot be heads. With fewer rows SIMT FMAs are
-/// as fast; with more rows the weights are unpacked once.
-static bool takesPackedWeights(MatmulOp matmul) {
+bool greta::takesPackedWeights(MatmulOp matmul) {
   // As with any number of rows.
   if (isBatchInvariant(matmul))
     return false;
@@ -228,13 +225,14 @@ static bool takesPackedWeights(MatmulOp matmul) {
 }
 
 /// Whether `value`, which is viewed as heads of `size`, is a GEMM, or
-/// elementwise work on one, that nobody else looks at.
-static bool isGemmAlone(Value value, int64_t size) {
+/// elementwise work on one, that nobody else looks at. A GEMM that takes packed
+/// weights straight to registers would have too few tiles of whole heads.
+static bool isGemmAlone(Value value, int64_t size, bool partsOfHeads) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
     return false;
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    if (takesPackedWeights(matmul) || matmul.getOffsets())
+    if ((takesPackedWeights(matmul) && !partsOfHeads) || matmul.getOffsets())
       return false;
     // Columns that share scales are no heads, and two that lie together are in
     // one half of a head.
@@ -247,13 +245,14 @@ static bool isGemmAlone(Value value, int64_t size) {
     return !isSkinny(matmul) || !b || !isElementwise(b);
   }
   return isElementwise(op) && llvm::any_of(op->getOperands(), [&](Value from) {
-           return isGemmAlone(from, size);
+           return isGemmAlone(from, size, partsOfHeads);
          });
 }
 
 /// The view of a GEMM as heads becomes part of its kernel: elementwise work
 /// in between is done on heads, its other operands are viewed.
-static void moveHeads(func::FuncOp function, Shapes &shapes) {
+static void moveHeads(func::FuncOp function, Shapes &shapes,
+                      bool partsOfHeads) {
   SmallVector<tensor::ExpandShapeOp> views;
   function.walk([&](RopeOp rope) {
     auto view = rope.getX().getDefiningOp<tensor::ExpandShapeOp>();
@@ -262,7 +261,8 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
         !ShapedType::isDynamicShape(
             view.getResultType().getShape().drop_front()) &&
         makesTiles(rope) &&
-        isGemmAlone(view.getSrc(), view.getResultType().getShape().back()))
+        isGemmAlone(view.getSrc(), view.getResultType().getShape().back(),
+                    partsOfHeads))
       views.push_back(view);
   });
   for (tensor::ExpandShapeOp view : views) {
@@ -275,10 +275,11 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
     int64_t size = view.getResultType().getShape().back();
     std::function<Value(Value)> split = [&](Value value) -> Value {
       Operation *op = value.getDefiningOp();
-      if (isGemmAlone(value, size) && isa<MatmulOp>(op))
+      bool isAlone = isGemmAlone(value, size, partsOfHeads);
+      if (isAlone && isa<MatmulOp>(op))
         return shapes.note(HeadsOp::create(builder, loc, typeOf(value), value),
                            whole);
-      if (isGemmAlone(value, size)) {
+      if (isAlone) {
         IRMapping operands;
         for (Value operand : op->getOperands())
           operands.map(operand, split(operand));
@@ -437,7 +438,8 @@ static void splitGradients(Block &block, Shapes &shapes) {
   }
 }
 
-LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
+LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes,
+                                        bool partsOfHeads) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("has control flow; kernels are made of "
                                 "functions of one block");
@@ -468,7 +470,7 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   replaceBroadcasts(function, shapes);
   makeConvolutions(function, shapes);
   normalizeSlices(function, shapes);
-  moveHeads(function, shapes);
+  moveHeads(function, shapes, partsOfHeads);
   eraseDead(block);
   for (auto empty : block.getOps<tensor::EmptyOp>()) {
     if (llvm::all_of(empty->getUsers(), llvm::IsaPred<linalg::TransposeOp>))

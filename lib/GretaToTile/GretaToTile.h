@@ -288,8 +288,12 @@ private:
   };
   int64_t partsOfDepth() const;
   DepthRange depthRange(AffineExpr depth, int64_t block);
-  /// The number of columns of the GEMM's result in a block.
-  int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
+  /// The number of columns of the GEMM's result in a block, and whether these
+  /// are a part of a head.
+  int64_t blockColumns() const;
+  bool isPartOfHead() const {
+    return space.heads && blockColumns() < space.headSize();
+  }
   /// The mapping of A (number 0) or B (1): the batch, then rows or columns and
   /// K in the operand's order.
   Mapping matrixMapping(MatmulOp op, unsigned number,

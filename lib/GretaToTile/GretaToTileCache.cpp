@@ -1,7 +1,7 @@
 //===- GretaToTileCache.cpp - results that are new rows of a cache --------===//
 //
-// The new rows of a paged KV cache are a GEMM's columns, or rope's of them, and
-// a kernel that only moves them would read and write all of them once more. So
+// The new rows of a paged KV cache are a GEMM's columns, or rope's of them, in
+// the GEMM's kernel or in one of its own, and a kernel that only moves them would read and write all of them once more. So
 // the kernel that computes them stores each where its slot says:
 //
 //   %k = greta.kernel ..                  launch @f_1(.., %cache, %slots)
@@ -35,6 +35,16 @@ static OpResult resultBehindViews(Value value) {
   return {};
 }
 
+/// Whether a space's first dimension counts the cache's new rows: a GEMM's
+/// without a batch, or that of norms and rope of heads, whose tables have a row
+/// for each token.
+static bool hasRowsOfTokens(const Space &space) {
+  if (MatmulOp matmul = space.matmul)
+    return !matmul.getBatchRank();
+  return !space.alone && space.pairs != Space::Pairs::None &&
+         space.groups.size() == 2 && space.groups.front().size() == 1;
+}
+
 static PagedKvUpdateOp updateOf(KernelOp kernel) {
   if (kernel.getSpaces().size() != 1 || kernel.getNumResults() != 1)
     return {};
@@ -64,7 +74,6 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
     if (!result || !dominance.properlyDominates(cache, result.getOwner()) ||
         !dominance.properlyDominates(slots, result.getOwner()))
       return;
-    // The rows of a GEMM, without a batch.
     auto producer = cast<KernelOp>(result.getOwner());
     FailureOr<SmallVector<Space>> spaces = analyzeSpaces(producer);
     if (failed(spaces))
@@ -72,9 +81,8 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
     unsigned first = 0; // result of the space
     for (auto [space, region] : llvm::zip(*spaces, producer.getSpaces())) {
       unsigned next = first + region.front().getTerminator()->getNumOperands();
-      MatmulOp matmul = space.matmul;
       if (first <= result.getResultNumber() &&
-          result.getResultNumber() < next && (!matmul || matmul.getBatchRank()))
+          result.getResultNumber() < next && !hasRowsOfTokens(space))
         return;
       first = next;
     }

@@ -17,7 +17,7 @@ struct CacheUpdate {
   mlir::AffineExpr count; // of the cache's rows
 };
 
-/// The updates whose rows are a GEMM's, which can store them itself.
+/// The updates whose rows are a GEMM's or rope's, which can store them itself.
 llvm::SmallVector<CacheUpdate> findCacheUpdates(mlir::func::FuncOp function);
 
 } // namespace greta

@@ -148,38 +148,50 @@ Value SpaceEmitter::shifted(Value word, Value shift) {
   return shr(broadcast(word, shape), broadcast(shift, shape));
 }
 
-/// Emits dequantisation in a GEMM's loop over K. Blocks are [K, N], and their
-/// extent along K is some groups, or a part of one. Each word is loaded once
-/// for all of its weights, each scale and zero once for its group.
+/// Emits dequantisation in a GEMM's loop over K. Blocks are [K, N], or [K, 2, N]
+/// of parts of a head's halves, and their extent along K is some groups, or a
+/// part of one. Each word is loaded once for all of its weights, each scale and
+/// zero once for its group.
 Value SpaceEmitter::computeDequantBlock(DequantOp op) {
-  const Dim &depth = dims[depthDim], &row = dims[1 - depthDim];
+  const Dim &depth = dims[depthDim], &row = dims[columnDim];
   const WeightFormat &format = op.getRow();
   int64_t group = op.getGroup();
   Value k = depth.offset ? depth.offset : i32(0);
   auto divided = [&](int64_t by) -> Value { return div(k, i32(by)); };
+  /// The shape of a block with these extents along K, and the rows.
+  auto withRows = [&](ArrayRef<int64_t> along) {
+    SmallVector<int64_t> shape(along);
+    for (const Dim &dim : ArrayRef(dims).drop_front())
+      shape.push_back(dim.extent);
+    return shape;
+  };
   /// `count` elements along the depth, which `each` weights share.
   auto loadShared = [&](Value v, int64_t count, int64_t each) -> tile::LoadOp {
     auto argument = cast<BlockArgument>(v);
     auto tensor = cast<RankedTensorType>(v.getType());
     Access a;
     int64_t rowStride = rowStrideOf(layoutOf(argument));
-    if (format.isInterleaved) {
-      int64_t inRun = format.elementsOfRun(each);
-      addDim(a, divided(each), fixed(inRun > 1 ? 1 : 2));
-      addDim(a, row.offset, fixed(inRun));
-      a.runs = {inRun, 2};
-      a.runStrides = {inRun > 1 ? 2 * inRun : 0, 2 * rowStride};
-    } else {
-      addDim(a, divided(each), fixed(1));
-      addDim(a, row.offset, fixed(rowStride));
+    int64_t inRun = format.isInterleaved ? format.elementsOfRun(each) : 0;
+    addDim(a, divided(each), fixed(inRun == 1 ? 2 : 1));
+    if (pairDim >= 0)
+      addDim(a, Value(), fixed(dims[pairDim].step * rowStride));
+    addDim(a, row.offset, fixed(inRun ? inRun : rowStride));
+    if (inRun) {
+      a.runs.assign(dims.size(), 1);
+      a.runStrides.assign(dims.size(), 0);
+      a.runs.front() = inRun;
+      a.runStrides.front() = inRun > 1 ? 2 * inRun : 0;
+      a.runs.back() = 2;
+      a.runStrides.back() = 2 * rowStride;
     }
     if (depth.masked && count > 1)
       setBound(a, 0, reached(a.offsets[0], i32(tensor.getDimSize(1))));
     if (row.masked) {
-      a.clamped.push_back(1);
-      setBound(a, 1, reached(a.offsets[1], scalars.get(b, row.size)));
+      a.clamped.push_back(columnDim);
+      setBound(a, columnDim,
+               reached(a.offsets[columnDim], scalars.get(b, row.size)));
     }
-    return load(block({count, row.extent}, tensor.getElementType()),
+    return load(block(withRows(count), tensor.getElementType()),
                 pointerOf(argument), a);
   };
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
@@ -191,8 +203,11 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
     high = loadShared(op.getHigh(), depth.extent / format.perHigh(),
                       format.perHigh());
   tile::LoadOp loadedScales = loadShared(op.getScales(), groups, group);
-  if (format.scaleRows > 1)
-    loadedScales.setDivisors(ArrayRef<int64_t>{1, format.scaleRows});
+  if (format.scaleRows > 1) {
+    SmallVector<int64_t> divisors(dims.size(), 1);
+    divisors.back() = format.scaleRows;
+    loadedScales.setDivisors(divisors);
+  }
   Value scales = loadedScales;
   Type element = op.getType().getElementType();
   if (format.scale == WeightFormat::Scale::E8M0) {
@@ -205,16 +220,19 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
                                    high, scales, zeros, format);
   };
   if (!op.getZeros())
-    return combine(constant(block({1, 1}, b.getI32Type()), format.fixedZero()));
+    return combine(
+        constant(block(SmallVector<int64_t>(dims.size(), 1), b.getI32Type()),
+                 format.fixedZero()));
   if (op.hasMinima())
     return combine(loadShared(op.getZeros(), groups, group));
   // Eight groups share a word of zeros: [words, 8, N] where there are more.
   int64_t numWords = std::max<int64_t>(1, groups / 8);
   Value zeros = loadShared(op.getZeros(), numWords, 8 * group);
-  SmallVector<int64_t> digits = {std::min<int64_t>(groups, 8), 1};
+  SmallVector<int64_t> digits(dims.size(), 1);
+  digits.front() = std::min<int64_t>(groups, 8);
   if (numWords > 1) {
-    zeros = reshape(zeros, {numWords, 1, row.extent});
-    digits = {1, 8, 1};
+    zeros = reshape(zeros, withRows({numWords, 1}));
+    digits.insert(digits.begin(), 1);
   }
   Value number = splat(rem(divided(group), i32(8)), digits);
   if (groups > 1)
@@ -222,7 +240,7 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   number = mul(number, constant(block(digits, b.getI32Type()), format.bits));
   zeros = weights.number(shifted(zeros, number), Value());
   if (numWords > 1)
-    zeros = reshape(zeros, {groups, row.extent});
+    zeros = reshape(zeros, withRows(groups));
   return combine(zeros);
 }
 

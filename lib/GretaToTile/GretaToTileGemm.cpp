@@ -3,7 +3,9 @@
 // A GEMM's kernel loops over K: a block of each operand is loaded and
 // multiplied into the accumulator, on which the rest of the space continues.
 // Two GEMMs of the same A go through one loop. If heads follow, the space's
-// second dimension counts them, and its columns are one's.
+// second dimension counts them, and its columns are one's. For rope a block may
+// be a part of a head: of halves some columns of each, so that B's block is
+// [K, 2, columns], and of neighbours some pairs.
 //
 // An operand is loaded, or computed. Its blocks have dimensions of their own,
 // [M, K] or [K, N], and the space's machinery works on them instead: values
@@ -19,6 +21,13 @@
 
 using namespace mlir;
 using namespace greta;
+
+int64_t SpaceEmitter::blockColumns() const {
+  int64_t columns = 1;
+  for (const Dim &dim : ArrayRef(dims).drop_front())
+    columns *= dim.kind == Dim::Depth || dim.kind == Dim::Run ? 1 : dim.extent;
+  return columns;
+}
 
 /// Returns the number of slices of a block, if there are no stages. Each slice
 /// is multiplied by some of the waves.
@@ -54,14 +63,30 @@ SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number,
   operand.depthDim = 1 - number;
   if (number == 1) {
     Dim column = dims[1];
+    operand.dims = {depth};
     if (space.heads) {
+      int64_t head = space.headSize();
       column.kind = Dim::Column;
       column.extent = blockColumns();
-      column.size = column.size * space.headSize();
+      column.size = column.size * head;
       if (column.offset)
-        column.offset = mul(column.offset, i32(space.headSize()));
+        column.offset = mul(column.offset, i32(head));
+      if (isPartOfHead()) {
+        bool areHalves = space.pairs == Space::Pairs::Halves;
+        Value first = dims[columnDim].offset;
+        if (!areHalves)
+          first = mul(first, i32(2));
+        column.offset = column.offset ? add(column.offset, first) : first;
+        if (areHalves) {
+          column.extent /= 2;
+          operand.pairDim = 1;
+          operand.columnDim = 2;
+          operand.dims.push_back({Dim::Pair, -1, 2, fixed(2), /*masked=*/false,
+                                  Value(), 0, /*step=*/head / 2});
+        }
+      }
     }
-    operand.dims = {depth, column};
+    operand.dims.push_back(column);
     return operand;
   }
   operand.dims = {dims[0], depth};
@@ -193,8 +218,11 @@ SmallVector<Value> SpaceEmitter::addBlocks(scf::ForOp gemm, Value k,
   SmallVector<Value> next;
   for (auto [each, sum] : llvm::zip(space.gemms(), gemm.getRegionIterArgs())) {
     Value right = emitBlock(operandB, each.getB());
+    int64_t columns = blockColumns();
     if (parts > 1)
-      right = reshape(right, {parts, config.depth / parts, shapeOf(right)[1]});
+      right = reshape(right, {parts, config.depth / parts, columns});
+    else if (shapeOf(right).size() > 2)
+      right = reshape(right, {config.depth, columns});
     if (!inThree) {
       next.push_back(multiply(left, right, sum));
       continue;

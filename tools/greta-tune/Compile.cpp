@@ -197,7 +197,7 @@ static LogicalResult addGemms(ModuleOp function, const TargetRow &row,
   if (rows)
     dynamicRows(*module, row).expect(rows);
   PassManager passes(module->getContext());
-  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+  buildFusionPipeline(passes, row.name, /*matrix=*/true);
   if (failed(passes.run(*module)))
     return failure();
   FailureOr<std::vector<TunableGemm>> gemms =
