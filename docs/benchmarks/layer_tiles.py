@@ -265,7 +265,7 @@ def main():
     runtime, timer, common = row_ops.start(options)
     memory, is_right, groups, kinds = Memory(runtime), True, {}, {}
     for path in sorted(options.directory.glob("layer_*__*__*.greta")):
-        form, name, variant = path.stem.removeprefix("layer_").split("__")
+        form, name, variant = path.stem.removeprefix("layer_").split("__", 2)
         if re.search(options.only, path.stem):
             groups.setdefault((form, name), {})[variant] = Package(runtime, path)
     for (form, name), packages in groups.items():
