@@ -269,7 +269,7 @@ double splitCycles(const TargetRow &row, int64_t split, double elements);
 
 /// Whether waves of a workgroup may sum parts of K. This takes a static K, no
 /// batch, and an A that is stored, since parts of a row have no norm. With
-/// heads B must be stored, too, or be packed weights.
+/// heads B must be stored, too, or be packed weights of more than a few rows.
 bool hasParts(const Space &space);
 
 /// Whether workgroups may sum parts of K. This takes all of that, no heads, and

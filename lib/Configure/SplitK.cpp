@@ -26,7 +26,7 @@ bool greta::hasParts(const Space &space) {
          !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
          isa<BlockArgument>(matmul.getA()) &&
          (!space.heads || isa<BlockArgument>(matmul.getB()) ||
-          matmul.getB().getDefiningOp<DequantOp>());
+          takesPackedWeights(matmul));
 }
 
 bool greta::canSplit(const Space &space) {

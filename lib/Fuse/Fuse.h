@@ -46,11 +46,6 @@ bool isView(Operation *op);
 /// Whether an op becomes part of exactly one kernel.
 bool isCompute(Operation *op);
 
-/// Whether a GEMM takes packed weights straight to the registers of matrix
-/// instructions. With fewer rows SIMT FMAs are as fast; with more rows the
-/// weights are unpacked once.
-bool takesPackedWeights(MatmulOp matmul);
-
 /// Whether a GEMM is faster when its kernel computes operand 0 (A) or 1 (B)
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
 bool paysInGemm(MatmulOp matmul, unsigned number, ArrayRef<Operation *> ops);

@@ -29,11 +29,13 @@ CASES = [
     Epilogue("quantone", "nt", "s", 1, 129, 1000, "f16", "f16"),
     Epilogue("quant", "tn", "d", 33, 72, 33, "bf16", "f32"),
 ]
-# A schedule that is asked for: two stages, whole blocks, several waves; heads of what never was in shared memory; one stage and layouts that are unknown.
+# A schedule that is asked for: two stages, whole blocks, several waves; heads, and parts of them, of what never was in shared memory; one stage and layouts that are unknown.
 EVEN = [Epilogue("pair", "nt", "s", 100, 72, 449, "f16", "f16", "whole"), Epilogue("biasgptj32", "tt", "d", 33, 96, 65, "bf16", "bf16", "halves")]
 HEADS = [Epilogue("ropeneox64", "nt", "s", 7, 192, 512, "f16", "f16", "registersheads")]
+# Parts of heads: 8 columns of each half, and 16 pairs of neighbours.
+PARTS = [[Epilogue("ropeneox128", "nt", "s", 7, 256, 512, "f16", "f16", "registersparts")], [Epilogue("biasgptj64", "nt", "s", 21, 192, 256, "f16", "f16", "registerspairs")]]
 ODD = [Epilogue("pair", "nt", "s", 100, 72, 449, "f16", "f16", "halves"), Epilogue("ropeneox64", "nn", "s", 49, 192, 130, "f16", "f16", "whole")]
-FORCED = {chip: HEADS + (ODD if i % 2 else EVEN) for i, chip in enumerate(AMD_CHIPS) if chip != "gfx1030"}
+FORCED = {chip: HEADS + PARTS[i % 2] + (ODD if i % 2 else EVEN) for i, chip in enumerate(AMD_CHIPS) if chip != "gfx1030"}
 FORCED["vulkan:lavapipe"] = [Epilogue(kind, "nt", "s", 49, n, 129, "f16", "f16", "opaque") for kind, n in (("pair", 33), ("ropegptj16", 32))]
 
 

@@ -97,6 +97,50 @@ def test_rows_that_share_scales(tmp_path, device, target, name):
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
 
 
+# Format, rope's style, rows, heads, their size; tile, waves and slice. Parts of heads from 8 columns of each half up, one slice or several, heads of no power of two.
+PARTS_OF_HEADS = [
+    ("gfx942", "q4_0_interleaved", "neox", 33, 2, 128, (48, 16, 128), 2, 64),
+    ("gfx942", "q4_k_interleaved", "gptj", 8, 2, 64, (16, 32, 64), 1, 64),
+    ("gfx1100", "q4_k", "neox", 17, 3, 64, (32, 32, 128), 2, 64),
+    ("gfx1201", "q6_k", "neox", 9, 2, 80, (16, 16, 256), 4, 64),
+]
+
+
+@pytest.mark.parametrize("chip, form, style, m, heads, d, tile, waves, piece", PARTS_OF_HEADS)
+def test_parts_of_heads(tmp_path, chip, form, style, m, heads, d, tile, waves, piece):
+    """Rope in the kernel of a product whose tiles are parts of heads, and in a kernel of its own: the same numbers, but for one rounding of rope's two products."""
+    case = weights.Weights(form.replace("_", ""), "product", 16 if form == "q6_k" else 32, m, heads * d, 256, "f16")
+    config = f"{{transpose_b, greta.config = {{instruction = [16, 16, 16], tile = {list(tile)}, waves = {waves}, stages = 0, slice = {piece}}}}}"
+    whole, table = f"tensor<{m}x{heads}x{d}xf16>", f"tensor<{m}x{d // 2}xf32>"
+    text = case.spec.mlir(case, chip).replace("{transpose_b}", config)
+    head, body = text.split(") -> ", 1)
+    y, body = body.split(" {", 1)
+    text = f"{head}, %cos: {table}, %sin: {table}) -> {whole} {{" + body[: body.index("  return")] + f"""  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [{m}, {heads}, {d}] : {y} into {whole}
+  %2 = greta.rope %1, %cos, %sin {{style = "{style}"}} : {whole}, {table}, {table} -> {whole}
+  return %2 : {whole}
+}}"""
+    apart = harness.compile_package(tmp_path, "apart", text, chip)
+    pipeline = f"builtin.module(func.func(greta-fuse{{parts-of-heads=true}},greta-configure{{target={chip}}}),greta-to-tile)"
+    made = harness.tool(harness.RUN.with_name("greta-opt"), tmp_path / "apart.mlir", f"--pass-pipeline={pipeline}")
+    assert made.returncode == 0, made.stderr[:4000]
+    together = harness.compile_package(tmp_path, "together", made.stdout, chip)
+    kernels = [len(harness.function_of(package, case.name)["variants"][0]["kernels"]) for package in (apart, together)]
+    assert kernels == [2, 1]
+    angles = np.random.default_rng(1).uniform(0, 6, (m, d // 2))
+    inputs = []
+    for i, array in enumerate([*case.inputs(), np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]):
+        np.save(tmp_path / f"{i}.npy", array)
+        inputs.append(f"--input={tmp_path}/{i}.npy")
+    results = []
+    for package in (apart, together):
+        done = harness.tool(harness.RUN, package, f"--device=sim:{chip}", f"--function={case.name}", *inputs, f"--output={tmp_path}/y.npy")
+        assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+        results.append(np.load(tmp_path / "y.npy").astype(np.float64))
+    # The least distance of two f16, or what f32 leaves of the terms.
+    most = np.spacing(np.abs(results[0]).astype(np.float16)).astype(np.float64) + 2.0**-22 * np.abs(results[0]).max()
+    assert (np.abs(results[0] - results[1]) <= most).all() and np.abs(results[0]).max() > 0.1
+
+
 @pytest.mark.parametrize("device, target", [("sim:gfx942", "gfx942"), ("sim:gfx950", "gfx950"), ("sim:gfx1201", "gfx1201"), ("vulkan", "vulkan:lavapipe")])
 def test_scales_that_are_no_numbers(tmp_path, device, target):
     """Weights are rounded to bf16 by adding to their bits, which must not carry a NaN of all ones to a zero. An infinity may give NaN."""

@@ -73,6 +73,8 @@ SCHEDULES = {
     "registersodd": Schedule((3, 2, 2), 2, 0, 2, group=2),
     "registersslices": Schedule((2, 2, 8), 4, 0, 4, split=2),
     "registersheads": Schedule((1, 4, 8), 4, 0, 4),
+    "registersparts": Schedule((1, 1, 8), 2, 0, 4),
+    "registerspairs": Schedule((1, 2, 4), 1, 0, 4),
     "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
     "splitslices": Schedule((8, 8, 2), 8, 2, 1, split=4),  # a sum of several workgroups
     "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),

@@ -110,6 +110,11 @@ int64_t expectedRows(MatmulOp matmul);
 /// expected, columns and depth are static.
 bool isSkinny(MatmulOp matmul);
 
+/// Whether a GEMM takes packed weights straight to the registers of matrix
+/// instructions. With fewer rows SIMT FMAs are as fast; with more rows the
+/// weights are unpacked once.
+bool takesPackedWeights(MatmulOp matmul);
+
 /// Whether operand 0 (A) or 1 (B) of a GEMM can be computed in its kernel,
 /// block by block: elementwise work, broadcasts, constants, dequant (for B as
 /// [N, K]) down to values that `isLeaf`; A as [M, K] may be the `rms_norm` of
