@@ -36,3 +36,38 @@ func.func @wanted(%x: tensor<?x256xf16>, %w: tensor<128x256xf16>, %cache: tensor
   %2 = greta.paged_kv_update %cache, %1, %slots : tensor<?x16x2x64xf16>, tensor<?x2x64xf16>, tensor<?xi32> -> tensor<?x16x2x64xf16>
   return %0, %2 : tensor<?x128xf16>, tensor<?x16x2x64xf16>
 }
+
+// -----
+
+// Rope with norms of heads, in a kernel of its own, stores the cache's rows, too: tokens are rows of its space.
+// CHECK-LABEL: greta_tile.func @turned_1(
+// CHECK: greta_tile.split
+// CHECK: greta_tile.store_scattered {{.*}} mask
+// CHECK-LABEL: func.func @turned(
+// CHECK: greta_tile.launch @turned_0
+// CHECK: %[[UPDATED:.*]] = greta_tile.launch @turned_1 {{.*}} tied [
+// CHECK-NOT: greta_tile.launch
+// CHECK: return %[[UPDATED]]
+func.func @turned(%x: tensor<3x256xf16>, %w: tensor<128x256xf16>, %g: tensor<64xf32>, %cos: tensor<3x32xf32>, %sin: tensor<3x32xf32>, %cache: tensor<?x16x2x64xf16>, %slots: tensor<3xi32>) -> tensor<?x16x2x64xf16> {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<3x256xf16>, tensor<128x256xf16> -> tensor<3x128xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [3, 2, 64] : tensor<3x128xf16> into tensor<3x2x64xf16>
+  %2 = greta.rms_norm %1, %g {eps = 1.0e-5 : f32} : tensor<3x2x64xf16>, tensor<64xf32> -> tensor<3x2x64xf16>
+  %3 = greta.rope %2, %cos, %sin {style = "neox"} : tensor<3x2x64xf16>, tensor<3x32xf32>, tensor<3x32xf32> -> tensor<3x2x64xf16>
+  %4 = greta.paged_kv_update %cache, %3, %slots : tensor<?x16x2x64xf16>, tensor<3x2x64xf16>, tensor<3xi32> -> tensor<?x16x2x64xf16>
+  return %4 : tensor<?x16x2x64xf16>
+}
+
+// -----
+
+// Norms without rope count all tokens' heads through.
+// CHECK-LABEL: func.func @normed(
+// CHECK: greta_tile.launch @normed_0
+// CHECK: greta_tile.launch @normed_1
+// CHECK: greta_tile.launch @normed_2 {{.*}} tied [0]
+func.func @normed(%x: tensor<3x256xf16>, %w: tensor<128x256xf16>, %g: tensor<64xf32>, %cache: tensor<?x16x2x64xf16>, %slots: tensor<3xi32>) -> tensor<?x16x2x64xf16> {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<3x256xf16>, tensor<128x256xf16> -> tensor<3x128xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [3, 2, 64] : tensor<3x128xf16> into tensor<3x2x64xf16>
+  %2 = greta.rms_norm %1, %g {eps = 1.0e-5 : f32} : tensor<3x2x64xf16>, tensor<64xf32> -> tensor<3x2x64xf16>
+  %3 = greta.paged_kv_update %cache, %2, %slots : tensor<?x16x2x64xf16>, tensor<3x2x64xf16>, tensor<3xi32> -> tensor<?x16x2x64xf16>
+  return %3 : tensor<?x16x2x64xf16>
+}
