@@ -183,8 +183,7 @@ static void setBlocks(Choice &choice, const Space &space,
     // From columns of the GEMM to heads and columns of the space.
     int64_t inHead = *constantOf(space.columns(context));
     int64_t columns = tile.n / columnsOfPair(space);
-    blocks.columns =
-        std::min(columns, tile.run ? powerPart(inHead) : inHead);
+    blocks.columns = std::min(columns, tile.run ? powerPart(inHead) : inHead);
     blocks.rows = {tile.m, columns / blocks.columns};
   } else if (space.matmul) {
     blocks.rows.assign(space.groups.size(), 1);

@@ -1,8 +1,9 @@
 //===- GretaToTileCache.cpp - results that are new rows of a cache --------===//
 //
 // The new rows of a paged KV cache are a GEMM's columns, or rope's of them, in
-// the GEMM's kernel or in one of its own, and a kernel that only moves them would read and write all of them once more. So
-// the kernel that computes them stores each where its slot says:
+// the GEMM's kernel or in one of its own, and a kernel that only moves them
+// would read and write all of them once more. So the kernel that computes them
+// stores each where its slot says:
 //
 //   %k = greta.kernel ..                  launch @f_1(.., %cache, %slots)
 //   %u = greta.kernel { paged_kv_update   ->     tied to %cache

@@ -148,10 +148,10 @@ Value SpaceEmitter::shifted(Value word, Value shift) {
   return shr(broadcast(word, shape), broadcast(shift, shape));
 }
 
-/// Emits dequantisation in a GEMM's loop over K. Blocks are [K, N], or [K, 2, N]
-/// of parts of a head's halves, and their extent along K is some groups, or a
-/// part of one. Each word is loaded once for all of its weights, each scale and
-/// zero once for its group.
+/// Emits dequantisation in a GEMM's loop over K. Blocks are [K, N], or [K, 2,
+/// N] of parts of a head's halves, and their extent along K is some groups, or
+/// a part of one. Each word is loaded once for all of its weights, each scale
+/// and zero once for its group.
 Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   const Dim &depth = dims[depthDim], &row = dims[columnDim];
   const WeightFormat &format = op.getRow();
