@@ -108,16 +108,20 @@ PARTS_OF_HEADS = [
 
 @pytest.mark.parametrize("chip, form, style, m, heads, d, tile, waves, piece", PARTS_OF_HEADS)
 def test_parts_of_heads(tmp_path, chip, form, style, m, heads, d, tile, waves, piece):
-    """Rope in the kernel of a product whose tiles are parts of heads, and in a kernel of its own: the same numbers, but for one rounding of rope's two products."""
+    """Rope and the cache's update in the kernel of a product whose tiles are parts of heads, and rope in a kernel of its own that stores keys in the cache: the
+    same numbers, but for one rounding of rope's two products."""
     case = weights.Weights(form.replace("_", ""), "product", 16 if form == "q6_k" else 32, m, heads * d, 256, "f16")
     config = f"{{transpose_b, greta.config = {{instruction = [16, 16, 16], tile = {list(tile)}, waves = {waves}, stages = 0, slice = {piece}}}}}"
     whole, table = f"tensor<{m}x{heads}x{d}xf16>", f"tensor<{m}x{d // 2}xf32>"
     text = case.spec.mlir(case, chip).replace("{transpose_b}", config)
     head, body = text.split(") -> ", 1)
     y, body = body.split(" {", 1)
-    text = f"{head}, %cos: {table}, %sin: {table}) -> {whole} {{" + body[: body.index("  return")] + f"""  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [{m}, {heads}, {d}] : {y} into {whole}
+    cache = f"tensor<3x16x{heads}x{d}xf16>"
+    arguments = f", %cos: {table}, %sin: {table}, %cache: {cache}, %slots: tensor<{m}xi32>"
+    text = f"{head}{arguments}) -> {cache} {{" + body[: body.index("  return")] + f"""  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [{m}, {heads}, {d}] : {y} into {whole}
   %2 = greta.rope %1, %cos, %sin {{style = "{style}"}} : {whole}, {table}, {table} -> {whole}
-  return %2 : {whole}
+  %3 = greta.paged_kv_update %cache, %2, %slots : {cache}, {whole}, tensor<{m}xi32> -> {cache}
+  return %3 : {cache}
 }}"""
     apart = harness.compile_package(tmp_path, "apart", text, chip)
     pipeline = f"builtin.module(func.func(greta-fuse{{parts-of-heads=true}},greta-configure{{target={chip}}}),greta-to-tile)"
@@ -127,15 +131,20 @@ def test_parts_of_heads(tmp_path, chip, form, style, m, heads, d, tile, waves, p
     kernels = [len(harness.function_of(package, case.name)["variants"][0]["kernels"]) for package in (apart, together)]
     assert kernels == [2, 1]
     angles = np.random.default_rng(1).uniform(0, 6, (m, d // 2))
+    # The last token has no slot, and rows that no token has stay as they are.
+    slots = np.random.default_rng(2).permutation(48)[:m].astype(np.int32)
+    slots[-1] = -1
+    old = np.full((3, 16, heads, d), 7, np.float16)
     inputs = []
-    for i, array in enumerate([*case.inputs(), np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]):
+    for i, array in enumerate([*case.inputs(), np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32), old, slots]):
         np.save(tmp_path / f"{i}.npy", array)
         inputs.append(f"--input={tmp_path}/{i}.npy")
     results = []
     for package in (apart, together):
         done = harness.tool(harness.RUN, package, f"--device=sim:{chip}", f"--function={case.name}", *inputs, f"--output={tmp_path}/y.npy")
         assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
-        results.append(np.load(tmp_path / "y.npy").astype(np.float64))
+        results.append(np.load(tmp_path / "y.npy").reshape(48, -1).astype(np.float64))
+        assert sorted(np.flatnonzero((results[-1] != 7).any(1))) == sorted(slots[:-1])
     # The least distance of two f16, or what f32 leaves of the terms.
     most = np.spacing(np.abs(results[0]).astype(np.float16)).astype(np.float64) + 2.0**-22 * np.abs(results[0]).max()
     assert (np.abs(results[0] - results[1]) <= most).all() and np.abs(results[0]).max() > 0.1
