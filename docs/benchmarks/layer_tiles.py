@@ -1,10 +1,10 @@
 """Tiles of a layer's GEMMs where greta-llm has them: the layer's own launches, one after another, each layer with other weights. Called by scripts/bench-h200.
 
-usage: layer_tiles.py --write DIR [--formats=q4_k_m,f16] [--rows=1] [--only=REGEX] [--and NAME:PLACE=TILE,.. ..]    on the build machine: DIR gets a package for each variant
+usage: layer_tiles.py --write DIR [--formats=q4_k_m,f16] [--rows=1] [--only=REGEX] [--sample=N] [--and NAME:PLACE=TILE,.. ..]    on the build machine: DIR gets a package for each variant
        layer_tiles.py DIR CSV [--device=vulkan] [--rounds=9] [--only=REGEX]
 
 The functions are those of `greta-llm compile --mlir` for Llama 3 8B: layers of one step, two kinds of them where formats are mixed, and the head. In a variant one place (qkv, out, gate_up, down,
-head) has another tile, whose name is that of skinny_chain.py; --and adds variants with tiles in several places. `chosen` has the compiler's tiles. Each variant is a package with the same function,
+head) has another tile, whose name is that of skinny_chain.py: all that make sense, or of each place N by chance (--sample); --and adds variants with tiles in several places. `chosen` has the compiler's tiles. Each variant is a package with the same function,
 so that the driver finds kernels that it has compiled already. A format with two kinds of layers also has a row for both in turn (`layer0_1+layer1_1`), each with the compiler's tiles. A graph has 32 launches, and each reads what the one before wrote. median_us is a launch of it, by the GPU's clock, median of `rounds` graphs; of_chosen compares with the mean of
 `chosen` before and after each thirty variants. A first layer's result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
 """
@@ -15,6 +15,7 @@ import concurrent.futures
 import ctypes
 import itertools
 import pathlib
+import random
 import re
 import statistics
 import subprocess
@@ -63,13 +64,21 @@ def tiles(place, kind):
     """(columns, depth, waves, unroll, run) of one row: tiles whose lanes have some loads of weights under way, two to eight, and up to sixteen narrow ones."""
     _, depth_of_all, count = skinny_chain.SHAPES[place]
     widest = skinny_chain.FORMATS[kind][2]
-    for waves, along, each, unroll, run in itertools.product((2, 4, 8, 16), (32, 64, 128, 256), (1, 2, 4, 8), (1, 2, 4), {widest, max(widest // 2, 8)}):
+    # 16 lanes along K leave two along N, as rows in twos want it.
+    numbers = (1, 2, 4, 8, 16), (16, 32, 64, 128, 256), (1, 2, 4, 8), (1, 2, 4, 8), sorted({widest, max(widest // 2, 8), 2 * widest})
+    for waves, along, each, unroll, run in itertools.product(*numbers):
         columns, depth = each * waves * 32 // along, along * run
         fits = along <= waves * 32 and columns >= each and depth * unroll <= 1 << (depth_of_all - 1).bit_length()
         # A tail's lanes are its GEMM's, and a norm wants many.
         is_wide = waves >= 4 if place in ("out", "down") else waves <= 8
-        if fits and is_wide and (4 if run > 8 else 2) <= count * each * unroll <= (16 if run < widest else 8) and columns <= 64:
+        loads = count * each * unroll * max(run // widest, 1)
+        if fits and is_wide and (4 if run > 8 else 2) <= loads <= (16 if run < widest else 8) and columns <= 64:
             yield columns, depth, waves, unroll, run
+
+
+def sampled(tiles, options, name):
+    """All of them, or --sample many by chance, which are the same each time."""
+    return random.Random(name).sample(tiles, options.sample) if len(tiles) > options.sample > 0 else tiles
 
 
 def configs(place, kind, rows):
@@ -95,9 +104,9 @@ def variants_of(name, text, rows, options):
     places = PLACES[re.match("[a-z]+", name)[0]]
     found, formats = {"chosen": {}}, dict(zip(places, formats_of(text)))
     for place in dict.fromkeys(places):
-        for tile, config in configs(place, formats[place], rows):
-            if re.search(options.only, f"{name}.{formats[place]}.{place}.{tile}"):
-                found[f"{place}.{tile}"] = {place: config}
+        asked = [(tile, config) for tile, config in configs(place, formats[place], rows) if re.search(options.only, f"{name}.{formats[place]}.{place}.{tile}")]
+        for tile, config in sampled(asked, options, place):
+            found[f"{place}.{tile}"] = {place: config}
     for several in options.several:
         label, _, parts = several.partition(":")
         parts = dict(part.split("=") for part in parts.split(","))
@@ -261,6 +270,7 @@ def main():
         parser.add_argument("--write", type=pathlib.Path, required=True)
         parser.add_argument("--formats", type=lambda names: names.split(","), default=["q4_k_m", "f16"])
         parser.add_argument("--rows", type=skinny_chain.row_numbers, default=[1])
+        parser.add_argument("--sample", type=int, default=0)
         parser.add_argument("--and", dest="several", nargs="*", default=[])
     parser.add_argument("--only", default="")
     options = parser.parse_args()
@@ -272,14 +282,15 @@ def main():
         form, name, variant = path.stem.removeprefix("layer_").split("__", 2)
         if re.search(options.only, path.stem):
             groups.setdefault((form, name), {})[variant] = Package(runtime, path)
+    # Pipelines side by side, those of all groups from the start: a GPU that idles while one is compiled has to be woken again.
+    pool = concurrent.futures.ThreadPoolExecutor()
+    loading = {group: [pool.submit(package.function, group[1]) for package in packages.values()] for group, packages in groups.items()}
     for (form, name), packages in groups.items():
-        # All pipelines first, side by side: a GPU that idles while one is compiled has to be woken again.
         begin = time.perf_counter()
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            functions = dict(zip(packages, pool.map(lambda package: package.function(name), packages.values())))
+        functions = dict(zip(packages, (one.result() for one in loading[form, name])))
         rows = int(name.rsplit("_", 1)[1])
         described = packages["chosen"].manifest()["functions"][0]
-        print(f"{form} {name}: {len(functions)} variants, {time.perf_counter() - begin:.1f} s to load", flush=True)
+        print(f"{form} {name}: {len(functions)} variants, waited {time.perf_counter() - begin:.1f} s", flush=True)
         chain = Chain(runtime, memory, [described], rows)
         table = []
         for block in measure(chain, functions, timer, options.rounds):
