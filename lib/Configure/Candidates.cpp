@@ -15,8 +15,8 @@ using namespace greta;
 /// with dequant, elementwise". It has the operands' types (one if they are
 /// alike), n or t for the order of each in memory, the type of the result in
 /// memory, and what else the kernel computes. In skinny GEMMs the bits of
-/// packed weights decide how much a lane loads, so the name has them, upper
-/// bits apart, unless they are 4.
+/// packed weights decide how much a lane loads, and the order of their rows how
+/// lanes lie, so the name has both; 4 and 5 bits share a name without them.
 static std::string nameOf(MatmulOp matmul) {
   std::string name;
   llvm::raw_string_ostream os(name);
@@ -38,13 +38,12 @@ static std::string nameOf(MatmulOp matmul) {
     std::string other = op.getDialect() == matmul->getDialect()
                             ? op.getName().stripDialect().str()
                             : "elementwise";
-    if (auto dequant = dyn_cast<DequantOp>(op); dequant && hasFewRows)
-      if (unsigned bits = llvm::bit_floor<unsigned>(dequant.getRow().allBits());
-          bits != 4)
+    if (auto dequant = dyn_cast<DequantOp>(op); dequant && hasFewRows) {
+      if (int bits = dequant.getRow().allBits(); bits > 5)
         other += " of " + std::to_string(bits) + " bits";
-    if (auto dequant = dyn_cast<DequantOp>(op);
-        dequant && hasFewRows && dequant.getRow().isInterleaved)
-      other += ", interleaved";
+      if (dequant.getRow().isInterleaved)
+        other += ", interleaved";
+    }
     if (!op.hasTrait<OpTrait::ConstantLike>() &&
         !llvm::is_contained(others, other))
       others.push_back(other);

@@ -52,6 +52,24 @@ func.func @four_bits(%a: tensor<1x4096xf16>, %q: tensor<4096x512xi32>, %scales: 
   return %2 : tensor<1x4096xf32>
 }
 
+// Rows in twos have a tile of their own, and so do 6 bits.
+// NVIDIA: columns = 16, depth = 2048, rows = [1], run = 32, unroll = 2
+func.func @rows_in_twos(%a: tensor<1x4096xf16>, %q: tensor<4096x512xi32>, %scales: tensor<4096x128xf16>, %residual: tensor<1x4096xf32>) -> tensor<1x4096xf32> {
+  %b = greta.dequant %q, %scales {format = "q4_0_interleaved", group = 32} : tensor<4096x512xi32>, tensor<4096x128xf16> -> tensor<4096x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
+  %1 = arith.extf %0 : tensor<1x4096xf16> to tensor<1x4096xf32>
+  %2 = arith.addf %residual, %1 : tensor<1x4096xf32>
+  return %2 : tensor<1x4096xf32>
+}
+// NVIDIA: columns = 8, depth = 2048, rows = [1], run = 32, unroll = 4
+func.func @six_bits(%a: tensor<1x14336xf16>, %q: tensor<4096x1792xi32>, %high: tensor<4096x896xi32>, %scales: tensor<4096x896xf16>, %residual: tensor<1x4096xf32>) -> tensor<1x4096xf32> {
+  %b = greta.dequant %q, %high, %scales {format = "q6_k", group = 16} : tensor<4096x1792xi32>, tensor<4096x896xi32>, tensor<4096x896xf16> -> tensor<4096x14336xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1x14336xf16>, tensor<4096x14336xf16> -> tensor<1x4096xf16>
+  %1 = arith.extf %0 : tensor<1x4096xf16> to tensor<1x4096xf32>
+  %2 = arith.addf %residual, %1 : tensor<1x4096xf32>
+  return %2 : tensor<1x4096xf32>
+}
+
 // -----
 
 // The compiler takes the tile that was measured (Measured.json); the model would take 64x128.
