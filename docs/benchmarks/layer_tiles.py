@@ -5,7 +5,8 @@ usage: layer_tiles.py --write DIR [--formats=q4_k_m,f16] [--rows=1] [--only=REGE
 
 The functions are those of `greta-llm compile --mlir` for Llama 3 8B: layers of one step, two kinds of them where formats are mixed, and the head. In a variant one place (qkv, out, gate_up, down,
 head) has another tile, whose name is that of skinny_chain.py: all that make sense, or of each place N by chance (--sample); --and adds variants with tiles in several places. `chosen` has the compiler's tiles. Each variant is a package with the same function,
-so that the driver finds kernels that it has compiled already. A format with two kinds of layers also has a row for both in turn (`layer0_1+layer1_1`), each with the compiler's tiles. A graph has 32 launches, and each reads what the one before wrote. median_us is a launch of it, by the GPU's clock, median of `rounds` graphs; of_chosen compares with the mean of
+so that the driver finds kernels that it has compiled already. Queries, keys and values with tiles of their own are three launches side by side; one launch takes its tiles from --tuning alone.
+A format with two kinds of layers also has a row for both in turn (`layer0_1+layer1_1`), each with the compiler's tiles. A graph has 32 launches, and each reads what the one before wrote. median_us is a launch of it, by the GPU's clock, median of `rounds` graphs; of_chosen compares with the mean of
 `chosen` before and after each thirty variants. A first layer's result that differs from `chosen`'s by more than 1 % of its norm is not recorded, and the run ends with status 1.
 """
 
