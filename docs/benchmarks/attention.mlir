@@ -16,6 +16,29 @@ func.func @full_bf16(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x32x?x128xbf16>, %
   %0 = greta.attention %q, %k, %v : tensor<?x32x?x128xbf16>, tensor<?x32x?x128xbf16>, tensor<?x32x?x128xbf16> -> tensor<?x32x?x128xbf16>
   return %0 : tensor<?x32x?x128xbf16>
 }
+func.func @full_f32(%q: tensor<?x32x?x128xf32>, %k: tensor<?x32x?x128xf32>, %v: tensor<?x32x?x128xf32>) -> tensor<?x32x?x128xf32> {
+  %0 = greta.attention %q, %k, %v : tensor<?x32x?x128xf32>, tensor<?x32x?x128xf32>, tensor<?x32x?x128xf32> -> tensor<?x32x?x128xf32>
+  return %0 : tensor<?x32x?x128xf32>
+}
+func.func @gated(%q: tensor<?x32x?x128xf16>, %k: tensor<?x32x?x128xf16>, %v: tensor<?x32x?x128xf16>, %gate: tensor<?x32x?x128xf16>) -> tensor<?x32x?x128xf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %one = arith.constant 1.0 : f32
+  %n0 = tensor.dim %q, %c0 : tensor<?x32x?x128xf16>
+  %n2 = tensor.dim %q, %c2 : tensor<?x32x?x128xf16>
+  %o = greta.attention %q, %k, %v : tensor<?x32x?x128xf16>, tensor<?x32x?x128xf16>, tensor<?x32x?x128xf16> -> tensor<?x32x?x128xf16>
+  %init = tensor.empty(%n0, %n2) : tensor<?x32x?x128xf32>
+  %ones = linalg.fill ins(%one : f32) outs(%init : tensor<?x32x?x128xf32>) -> tensor<?x32x?x128xf32>
+  %wide = arith.extf %o : tensor<?x32x?x128xf16> to tensor<?x32x?x128xf32>
+  %g = arith.extf %gate : tensor<?x32x?x128xf16> to tensor<?x32x?x128xf32>
+  %minus = arith.negf %g : tensor<?x32x?x128xf32>
+  %power = math.exp %minus : tensor<?x32x?x128xf32>
+  %more = arith.addf %power, %ones : tensor<?x32x?x128xf32>
+  %sigmoid = arith.divf %ones, %more : tensor<?x32x?x128xf32>
+  %y = arith.mulf %wide, %sigmoid : tensor<?x32x?x128xf32>
+  %0 = arith.truncf %y : tensor<?x32x?x128xf32> to tensor<?x32x?x128xf16>
+  return %0 : tensor<?x32x?x128xf16>
+}
 func.func @grouped(%q: tensor<?x32x?x128xf16>, %k: tensor<?x8x?x128xf16>, %v: tensor<?x8x?x128xf16>) -> tensor<?x32x?x128xf16> {
   %0 = greta.attention %q, %k, %v : tensor<?x32x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16> -> tensor<?x32x?x128xf16>
   return %0 : tensor<?x32x?x128xf16>

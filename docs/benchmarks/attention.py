@@ -5,7 +5,7 @@ The functions are those of attention.mlir; of a package of variants the part bef
 once and compared with float64 in some rows of some heads; a wrong one is not timed, and the run ends with status 1. Time is the GPU's, from events around
 batches of launches one after another into one result; median, minimum and maximum of `rounds` batches. Decoding goes over several sets of keys and values,
 more than any cache holds; decode_i8 has them in 8 bits with a scale for each token and head, decode_e4m3
-as floats with one for each head. torch's scaled_dot_product_attention runs in the same way on the same data, with the back end that it chooses and with
+as floats with one for each head. gated multiplies by sigmoid(gate), which torch does in two more launches. torch's scaled_dot_product_attention runs in the same way on the same data, with the back end that it chooses and with
 FlashAttention-2. TFLOP/s counts what causal rows see; of_copy is what is read, over the copy bandwidth of the same run. --scale divides keys, for a try.
 """
 
@@ -27,7 +27,7 @@ torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() els
 
 PAGE = 16
 # The rounding of a result: rounding of weights is as much again.
-TOLERANCE = {"f16": 1e-3, "bf16": 8e-3}
+TOLERANCE = {"f16": 1e-3, "bf16": 8e-3, "f32": 6e-6}
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "batch", "heads", "key_heads", "queries", "keys", "depth", "dtype", "variant", "median_us", "min_us", "max_us"]
 COLUMNS += ["tflop_per_s", "gb_per_s", "of_copy", "torch_us", "torch_tflop_per_s", "torch_flash_us", "torch_flash_tflop_per_s", "error_euclidean"]
 
@@ -44,6 +44,7 @@ class Shape:
     causal: bool = False
     paged: bool = False
     stored: str = ""  # keys and values, if otherwise: i8 or e4m3
+    gated: bool = False  # the result times sigmoid(gate)
 
     @property
     def is_decode(self):
@@ -64,6 +65,8 @@ SHAPES = {
     "causal": [Shape(1, 32, 32, 8192, 8192, causal=True)],
     "full_64": [Shape(1, 32, 32, 8192, 8192, 64)],
     "full_bf16": [Shape(1, 32, 32, 8192, 8192, dtype="bf16")],
+    "full_f32": [Shape(1, 32, 32, 2048, 2048, dtype="f32")],
+    "gated": [Shape(1, 32, 32, 8192, 8192, gated=True), Shape(1, 32, 32, 2048, 2048, gated=True)],
     "grouped": [Shape(1, 32, 8, 8192, 8192)],
     "chunk": [Shape(1, 32, 8, 512, 16384, causal=True)],
     "decode": [Shape(1, 32, 8, 1, 16384, causal=True), Shape(1, 32, 8, 1, 1024, causal=True), Shape(8, 32, 8, 1, 4096, causal=True)],
@@ -75,9 +78,9 @@ SHAPES = {
 
 
 def rounded(x, dtype):
-    """f16, or bf16 in the upper half of f32, as the bits of 16-bit integers."""
-    if dtype == "f16":
-        return x.astype(np.float16)
+    """f32, f16, or bf16 in the upper half of f32, as the bits of 16-bit integers."""
+    if dtype != "bf16":
+        return x.astype(np.float16 if dtype == "f16" else np.float32)
     bits = x.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
@@ -115,7 +118,7 @@ def reference(shape, q, k, v, rows):
 def torch_times(shape, sets, options):
     if not torch:
         return {}
-    kinds = {"f16": torch.float16, "bf16": torch.bfloat16}
+    kinds = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
     ours = [tuple(torch.from_numpy(x.view(np.int16)).cuda().view(kinds[shape.dtype]) for x in one) for one in sets]
     found = {}
     for name, backends in ("torch", None), ("torch_flash", [torch.nn.attention.SDPBackend.FLASH_ATTENTION]):
@@ -125,7 +128,8 @@ def torch_times(shape, sets, options):
             bias = causal_lower_right(shape.queries, shape.keys)
         else:
             bias = None
-        work = lambda i: torch.nn.functional.scaled_dot_product_attention(*ours[i % len(ours)], attn_mask=bias, is_causal=causal, enable_gqa=shape.heads != shape.key_heads)
+        attention = lambda i: torch.nn.functional.scaled_dot_product_attention(*ours[i % len(ours)][:3], attn_mask=bias, is_causal=causal, enable_gqa=shape.heads != shape.key_heads)
+        work = (lambda i: attention(i).mul_(torch.sigmoid(ours[0][3]))) if shape.gated else attention
         try:
             with torch.nn.attention.sdpa_kernel(backends) if backends else torch.no_grad():
                 found[f"{name}_us"] = round(row_ops.torch_timed(work, options), 2)
@@ -164,12 +168,14 @@ def main():
             sets = []
             for _ in range(count):
                 made = [rng.standard_normal((shape.batch, heads, length, shape.depth), dtype=np.float32) for heads, length in ((shape.heads, shape.queries), (shape.key_heads, shape.keys), (shape.key_heads, shape.keys))]
+                if shape.gated:
+                    made.append(rng.standard_normal(made[0].shape, dtype=np.float32))
                 sets.append([rounded(x, shape.dtype) for x in made])
             beside = torch_times(shape, sets, options)
             lengths = np.full(shape.batch, shape.keys, np.int32)
             operands, buffers = [], []
-            for q, k, v in sets:
-                arrays = [q, k, v]
+            for q, k, v, *gate in sets:
+                arrays = [q, k, v, *gate]
                 if shape.paged:
                     (k, table_of), (v, _) = (paged_cache(rng, shape, x) for x in (k, v))
                     arrays = [q, k, v, table_of]
@@ -181,7 +187,7 @@ def main():
                 mine = [runtime.buffer(x) for x in arrays]
                 buffers += mine
                 operands.append(tensors((b, x.shape) for b, x in zip(mine, arrays)))
-            q, k, v = sets[0]
+            q, k, v, *gate = sets[0]
             if shape.stored:
                 k, v = (in_8_bits(x, shape.stored)[2] for x in (k, v))
             result = runtime.buffer(q.nbytes)
@@ -190,6 +196,8 @@ def main():
             places = [(0, 0), (shape.batch - 1, shape.heads - 1)]
             group = shape.heads // shape.key_heads
             expected = np.stack([reference(shape, wide(q[b, h]), wide(k[b, h // group]), wide(v[b, h // group]), rows) for b, h in places])
+            if gate:
+                expected /= 1 + np.exp(-np.stack([wide(gate[0][b, h][rows]) for b, h in places]))
             for package, function in functions:
                 if function.split("__")[0] != name:
                     continue
@@ -197,7 +205,7 @@ def main():
                 runtime.poison(result, q.nbytes)
                 compiled.launch(operands[0], out)
                 runtime.synchronize()
-                got = runtime.read(result, q.shape, "f16" if shape.dtype == "f16" else "i16").view(q.dtype)
+                got = runtime.read(result, q.shape, "i16" if shape.dtype == "bf16" else shape.dtype).view(q.dtype)
                 got = np.stack([wide(got[b, h][rows]) for b, h in places])
                 error = np.linalg.norm(got - expected) / np.linalg.norm(expected)
                 label = f"{function} {shape.batch}x{shape.heads}/{shape.key_heads}x{shape.queries}x{shape.keys}x{shape.depth}"

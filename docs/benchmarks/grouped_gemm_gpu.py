@@ -1,7 +1,7 @@
 """Checks and measures grouped GEMMs on a GPU against float64, the copy bandwidth and torch; called by scripts/bench-h200, which sets the library path.
 
 usage: grouped_gemm_gpu.py DIR CSV [--package=grouped_gemm.greta,..] [--only=f16,q4_k] [--tokens=1,64,4096] [--reps-ms=20] [--rounds=7]
-The functions are those of grouped_gemm.mlir: each token has 8 rows, one for each of 8 of 128 experts, of f16 and of q4_k; `any` is the function of a dynamic number of rows. Data are random
+The functions are those of grouped_gemm.mlir: each token has 8 rows, one for each of 8 of 128 experts, of f16, of q4_k, and of q4_k with rows in twos (q4_k_interleaved), as greta-llm keeps them; `any` is the function of a dynamic number of rows. Data are random
 normal. The result is poisoned, computed once for the first and for the last routing and compared with float64 in up to 64 rows; a wrong one is not timed, and the run ends with status 1.
 Time is the GPU's, from events around batches of launches; median, minimum and maximum of `rounds` batches. Launches rotate over routings, and those over several results may overlap (median_us);
 into one result they run one after another (serial_us). With one token the routings have all experts in turn; weights are in as many copies as exceed any cache. gb_per_s counts the weights of
@@ -19,6 +19,7 @@ import numpy as np
 
 import row_ops  # puts the project's helpers on the path
 import records
+import weights as formats
 from greta_runtime import Package, Tensor, tensor, tensors
 
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
@@ -26,7 +27,7 @@ torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() els
 EXPERTS, TOP, HIDDEN, FFN = 128, 8, 2048, 768
 GROUP = 32
 ROUTINGS, RESULTS, GRAPH = EXPERTS // TOP, 4, 128
-TOLERANCE = {"f16": 1e-3, "q4_k": 1.25e-3}  # Euclidean: of one rounding, and of sums of f16 (test/e2e/limits.py, packed sums)
+TOLERANCE = {"f16": 1e-3, "q4_k": 1.25e-3, "q4_k_interleaved": 1.25e-3}  # Euclidean: of one rounding, and of sums of f16 (test/e2e/limits.py, packed sums)
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "weights", "variant", "median_us", "min_us", "max_us", "serial_us", "gb_per_s", "of_copy", "copy_gb_per_s", "tflop_per_s"]
 COLUMNS += ["torch_us", "torch_grouped_us", "error_euclidean", "graph_us", "graph_serial_us", "graph_of_copy", "empty_us", "empty_serial_us", "plain_us", "plain_serial_us"]
 
@@ -51,6 +52,7 @@ class Weights:
             groups = (EXPERTS * FFN, HIDDEN // GROUP)
             scales = (rng.uniform(0.5, 1.5, groups) / (4 * np.sqrt(HIDDEN))).astype(np.float16)
             self.arrays = [rng.integers(-(2**31), 2**31, (EXPERTS * FFN, HIDDEN // 8)).astype(np.int32), scales, (scales * rng.uniform(-15, 0, groups)).astype(np.float16)]
+        self.isInterleaved = kind.endswith("interleaved")
         self.bytes = sum(x.nbytes for x in self.arrays)
         self.copies = [[runtime.buffer(x) for x in self.arrays] for _ in range(-(-row_ops.WORKING_SET // scale // self.bytes))]
 
@@ -59,7 +61,9 @@ class Weights:
         if len(self.arrays) == 1:
             return self.arrays[0][expert].astype(np.float64)
         q, scales, minima = (x[expert * FFN :][:FFN] for x in self.arrays)
-        number = (q[:, :, None] >> np.arange(0, 32, 4) & 15).reshape(FFN, HIDDEN)
+        if self.isInterleaved:
+            q, scales, minima = (formats.apart(x, x.shape[1], HIDDEN) for x in (q, scales, minima))
+        number = (formats.in_pairs if self.isInterleaved else formats.in_order)(q, 4)
         return number * scales.astype(np.float64).repeat(GROUP, axis=1) + minima.astype(np.float64).repeat(GROUP, axis=1)
 
 
