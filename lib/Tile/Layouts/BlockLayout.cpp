@@ -191,7 +191,7 @@ static void noteNeighbours(Value block, unsigned dim, int64_t count,
   int64_t elements = type.getNumElements();
   if (place == wishes.fastest) {
     wishes.run = std::max(wishes.run, run);
-  } else if (elements > wishes.accessed) {
+  } else if (elements > wishes.accessed && !wishes.unpacks) {
     wishes.fastest = place;
     wishes.run = std::max<int64_t>(run, 1);
   }
@@ -322,6 +322,7 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       if (place < 0)
         return;
       wishes.fastest = place;
+      wishes.unpacks = true;
       wishes.leastRun = 8; // the weights of a word, or of two
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       // Matrix instructions take neighbours along K from a lane. Drivers that

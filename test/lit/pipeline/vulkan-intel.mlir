@@ -53,6 +53,15 @@ func.func @packed(%a: tensor<1x4096xf16>, %q: tensor<1024x512xi32>, %scales: ten
   return %0 : tensor<1x1024xf16>
 }
 
+// Rows of a result have more neighbours than words of weights: these lie along K all the same.
+// CHECK-LABEL: packed_rows(
+// CHECK-NEXT: vulkan-intel-coopmat: {{.*}}"subgroup_size":16
+func.func @packed_rows(%a: tensor<16x4096xf16>, %q: tensor<14336x512xi32>, %scales: tensor<14336x32xf16>) -> tensor<16x14336xf16> {
+  %b = greta.dequant %q, %scales {group = 128} : tensor<14336x512xi32>, tensor<14336x32xf16> -> tensor<14336x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<16x4096xf16>, tensor<14336x4096xf16> -> tensor<16x14336xf16>
+  return %0 : tensor<16x14336xf16>
+}
+
 // CHECK-LABEL: attention(
 // CHECK-NEXT: vulkan-intel: {{.*}}"subgroup_size":16
 func.func @attention(%q: tensor<1x8x128x64xf16>, %k: tensor<1x2x128x64xf16>, %v: tensor<1x2x128x64xf16>) -> tensor<1x8x128x64xf16> {
