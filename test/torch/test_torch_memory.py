@@ -200,7 +200,7 @@ def test_dynamic_shapes_compile_once(rdna):
 
 
 def test_sizes_of_a_compiled_function_grow(rdna):
-    """Blocks are not those of the first sizes, of which lavapipe has not enough workgroups for the last, and nothing is compiled again."""
+    """Blocks are not those of the first sizes, programs are more than lavapipe has workgroups in a dim (of sums along rows two rows each), and nothing is compiled again."""
     torch = rdna
     from torch._dynamo.testing import CompileCounterWithBackend
 
@@ -209,6 +209,7 @@ def test_sizes_of_a_compiled_function_grow(rdna):
         (lambda x: (x.sin() + 1) * x, ((10,), (11,), (3_000_001,), (12,))),
         (lambda x: (x.t() + 1).contiguous(), ((5, 7), (3, 9), (11, 70_001), (90_001, 3))),
         (lambda x: (x * 2).sum(0), ((5, 7), (3, 9), (4, 300_001), (90_001, 3))),
+        (lambda x: (x * 2).sum(1), ((5, 7), (3, 9), (300_001, 3), (131_073, 5))),
     ):
         torch._dynamo.reset()
         counter.clear()

@@ -1,7 +1,7 @@
 """TorchInductor for rdna: what it asks of a device, and Triton's kernels for our back end.
 
 Registered by torch's own hooks: the device's interface, its lines in generated code, and its code generation with a pass over graphs (_fusion.py). What has no promise is taken from _private.py. Three places of torch have lists of
-devices without a hook, and are changed here: GPU_TYPES (what is_gpu and get_gpu_type say), has_triton, and the benchmarker. Two functions that record CUDA's graphs are, too (_graphs.py), and torch's fake convolutions (_layouts.py).
+devices without a hook, and are changed here: GPU_TYPES (what is_gpu and get_gpu_type say), has_triton, and the benchmarker. A grid is added to Inductor's, and two functions that record CUDA's graphs are changed, too (_graphs.py), and torch's fake convolutions (_layouts.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def register() -> None:
     """Registers the device with Triton, Dynamo and Inductor, as soon as they are imported: who compiles nothing need not import them."""
     _use_own_cache()
     after_import("triton", _activate)
-    for place, then in ("device_interface", _register_interface_later), ("eval_frame", _skip_operators), ("fake_impls", _layouts.tell), ("compile_fx", _register_code_generation):
+    for place, then in ("device_interface", _register_interface_later), ("eval_frame", _skip_operators), ("fake_impls", _layouts.tell), ("triton_heuristics", _add_grid), ("compile_fx", _register_code_generation):
         after_import(_private.PLACES[place], then)
 
 
@@ -128,6 +128,21 @@ class _Refusal:
         raise RuntimeError(_private.refusal())
 
 
+def _add_grid(heuristics: Any) -> None:
+    """Adds to Inductor's grids one whose programs pass into a second dim behind as many as every device allows in one. A kernel's text names it, so that it is there wherever such texts are loaded."""
+    from ._operators import MOST_PROGRAMS
+
+    class GretaGrid1D(heuristics.GridExpr):
+        def generate(self, meta: dict[str, int], is_lazy: bool = False) -> None:
+            self.prefix.append(self.assign_tmp("programs_", self.ceildiv("xnumel", meta.get("XBLOCK"))))
+            self.prefix.append(self.assign_tmp("parts_", self.ceildiv("programs_", MOST_PROGRAMS)))
+            each = self.ceildiv("programs_", "parts_")
+            self.x_grid = f"(0 if parts_ == 0 else {each})" if self.mode == "python" else f"(parts_ == 0 ? 0 : {each})"
+            self.y_grid = "parts_"
+
+    heuristics.GretaGrid1D = GretaGrid1D
+
+
 def _register_code_generation(compile_fx: Any) -> None:
     if not _private.is_checked():
         from ._private import register_device_op_overrides
@@ -140,7 +155,9 @@ def _register_code_generation(compile_fx: Any) -> None:
     if hasattr(torch.accelerator, "Graph"):  # torch 2.11 has none
         _graphs.register(compile_fx, _private.cudagraph_utils)
     from . import _fusion
-    from ._private import DeviceOpOverrides, PythonWrapperCodegen, TritonKernel, TritonScheduling, WrapperFxCodegen, decompositions, register_backend_for_device, register_device_op_overrides
+    from ._operators import MOST_PROGRAMS
+    from ._private import DeviceOpOverrides, PythonWrapperCodegen, TritonKernel, TritonScheduling, V, WrapperFxCodegen, decompositions, register_backend_for_device
+    from ._private import register_device_op_overrides, triton_heuristics
 
     class Overrides(DeviceOpOverrides):
         def import_get_raw_stream_as(self, name: str) -> str:
@@ -161,6 +178,25 @@ def _register_code_generation(compile_fx: Any) -> None:
     class Kernel(TritonKernel):
         def codegen_kernel(self, name: str | None = None) -> str:
             return _for_any_sizes(super().codegen_kernel(name), self)
+
+        def _get_grid_type(self) -> Any:
+            grid = super()._get_grid_type()
+            return triton_heuristics.GretaGrid1D if grid is triton_heuristics.Grid1D and self._may_pass_a_dim(self.range_trees[0]) else grid
+
+        def iteration_ranges_get_pid(self, entry: Any) -> str:
+            program = super().iteration_ranges_get_pid(entry)
+            return program.replace("tl.program_id(0)", "(tl.program_id(0) + tl.program_id(1) * tl.num_programs(0))") if self._may_pass_a_dim(entry) else program
+
+        def want_no_x_dim(self) -> bool:
+            return False  # such a kernel has no mask of rows
+
+        def _has_constant_mask(self, tree: Any) -> bool:
+            return not self._may_pass_a_dim(tree) and super()._has_constant_mask(tree)
+
+        def _may_pass_a_dim(self, tree: Any) -> bool:
+            """Whether a grid of one dim may have more programs than every device allows; their numbers pass into a second dim then, whose last programs are masked."""
+            roots = [root for root in self.range_trees if not root.is_reduction]
+            return roots == [tree] and not V.graph.sizevars.statically_known_leq(tree.numel, MOST_PROGRAMS)
 
         def indirect_assert(self, var: Any, lower: str | None, upper: str | None, mask: Any = None) -> str:
             """The assertion of an index, behind which one that is out of range is 0: a kernel goes on, and nobody is told before it has read or written there."""

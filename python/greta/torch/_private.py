@@ -24,6 +24,7 @@ PLACES = {
     "fake_impls": "torch._subclasses.fake_impls",
     "lowering": "torch._inductor.lowering",
     "strategies": "torch._C._dynamo:eval_frame",
+    "triton_heuristics": "torch._inductor.runtime.triton_heuristics",
     "triton_utils": "torch.utils._triton",
     "utils": "torch._inductor.utils",
     "V": "torch._inductor.virtualized:V",
