@@ -96,6 +96,22 @@ def test_a_disk_that_is_full(tmp_path, package, tool):
     assert [p.name for p in tmp_path.iterdir()] == ["m.mlir"]
 
 
+@pytest.mark.parametrize("tool", ("opt", "translate", "run", "llm", "sim", "tune"))
+def test_names_with_control_characters(tmp_path, tool):
+    """A file's name and an argument are repeated in one line, and no terminal takes anything for more than letters."""
+    name = "two\nlines\x1b[31m"
+    (tmp_path / name).write_text("func.func\n")
+    own = {"translate": ["--greta-to-package", "--targets=host", "-oout.greta"], "llm": ["tokenize"], "tune": ["--targets=gfx942", "-oout.json"]}.get(tool, [])
+    after = ["text"] if tool == "llm" else []
+    options = [] if tool == "opt" else [[f"--no-such-{name}"]]  # those of greta-opt are read by LLVM
+    for words in ([*own, name, *after], [*own, f"missing{name}", *after], *options):
+        run = subprocess.run([harness.RUN.with_name(f"greta-{tool}"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert run.returncode == 1 and run.stdout == "", (words, run)
+        assert "two?lines?[31m" in run.stderr, (words, run.stderr)
+        assert not any(c < " " and c != "\n" or c == "\x7f" for c in run.stderr), (words, run.stderr)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_output_that_nobody_can_read():
     with open("/dev/full", "w") as full:
         run = subprocess.run([harness.RUN, "--list-devices"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)

@@ -1,5 +1,6 @@
 // CommandLine.cpp: see CommandLine.h.
 #include "CommandLine.h"
+#include "OneLine.h"
 
 #include <algorithm>
 #include <cmath>
@@ -174,7 +175,7 @@ std::optional<int> CommandLine::parseArguments(int Count, char **Arguments) {
   tidyDefaults(*this);
   if (std::string Word = emptyValue(*this, Count, Arguments); !Word.empty()) {
     fprintf(stderr, "%s: error: '%s' has no value\n", get_name().c_str(),
-            Word.c_str());
+            onOneLine(Word).c_str());
     return 1;
   }
   try {
@@ -184,7 +185,7 @@ std::optional<int> CommandLine::parseArguments(int Count, char **Arguments) {
     return exit(End);
   } catch (const CLI::ParseError &Mistake) {
     fprintf(stderr, "%s: error: %s\n", get_name().c_str(),
-            explain(*this, Mistake).c_str());
+            onOneLine(explain(*this, Mistake)).c_str());
     return 1;
   }
 }

@@ -1,6 +1,7 @@
 // Main.cpp: greta-llm's command line. An error is one line on stderr and exit
 // status 1.
 #include "CommandLine.h"
+#include "OneLine.h"
 #include "Options.h"
 #include "engine/Team.h"
 #include "model/Mapping.h"
@@ -466,7 +467,7 @@ int main(int argc, char **argv) {
   } catch (const std::exception &problem) {
     why = problem.what();
   }
-  fprintf(stderr, "greta-llm: error: %s\n", why.c_str());
+  fprintf(stderr, "greta-llm: error: %s\n", onOneLine(why).c_str());
   if (options.meeting)
     options.meeting->fail(why);
   return 1;

@@ -6,6 +6,7 @@
 // The conversation stays in the KV cache: of a prompt only what the cache does
 // not hold is evaluated.
 #include "Compile.h"
+#include "OneLine.h"
 #include "Options.h"
 #include "engine/DraftModel.h"
 #include "server/Chat.h"
@@ -232,7 +233,7 @@ void Conversation::answer() {
   } catch (const greta::Error &problem) {
     fail(engine.causeOf(problem)); // the device is not to be used any more
   } catch (const std::exception &problem) {
-    fprintf(stderr, "%s\n", problem.what());
+    fprintf(stderr, "%s\n", onOneLine(problem.what()).c_str());
     messages.erase(messages.size() - 1);
   }
 }
@@ -354,7 +355,7 @@ int run(const Options &options) {
     bool isTerminal = isatty(STDIN_FILENO);
     if (isTerminal && !options.isQuiet)
       fprintf(stderr, "%s at %s, context %lld tokens. /help lists commands.\n",
-              model.path.c_str(), engine.deviceName().c_str(),
+              onOneLine(model.path).c_str(), engine.deviceName().c_str(),
               static_cast<long long>(engine.capacity()));
     for (std::string message; readMessage(message, isTerminal);) {
       StopsAnswer stops;

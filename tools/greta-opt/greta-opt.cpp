@@ -8,6 +8,7 @@
 #include "DrawLayouts.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
+#include "OneLine.h"
 #include "greta/Host/Host.h"
 #include "greta/Package/Compile.h"
 #include "greta/Passes.h"
@@ -27,9 +28,13 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace {
@@ -81,6 +86,36 @@ static void registerLanesPipeline() {
       });
 }
 
+/// Does what mlir-opt does, whose messages repeat the names of files as they
+/// are.
+static llvm::LogicalResult optimize(int argc, char **argv,
+                                    mlir::DialectRegistry &registry) {
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "GRETA's optimizer driver\n", registry);
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::MlirOptMain(argc, argv, input, output, registry);
+  llvm::InitLLVM init(argc, argv);
+  std::string why;
+  auto fail = [&] {
+    llvm::WithColor::error() << onOneLine(why) << "\n";
+    return llvm::failure();
+  };
+  auto file = mlir::openInputFile(input, &why);
+  if (!file)
+    return fail();
+  auto result = mlir::openOutputFile(output, &why);
+  if (!result)
+    return fail();
+  auto named = llvm::MemoryBuffer::getMemBuffer(
+      file->getBuffer(), onOneLine(file->getBufferIdentifier().str()));
+  if (failed(
+          mlir::MlirOptMain(result->os(), std::move(named), registry, config)))
+    return llvm::failure();
+  result->keep();
+  return llvm::success();
+}
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<greta::GretaDialect, greta::tile::GretaTileDialect,
@@ -102,6 +137,5 @@ int main(int argc, char **argv) {
   mlir::registerLinalgPasses();
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &os) { os << "greta-opt " GRETA_VERSION "\n"; });
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "GRETA's optimizer driver\n", registry));
+  return mlir::asMainReturnCode(optimize(argc, argv, registry));
 }

@@ -1,6 +1,7 @@
 // Main.cpp: greta-run's command line. An error is one line on stderr and exit
 // status 1, with nothing written.
 #include "CommandLine.h"
+#include "OneLine.h"
 #include "Options.h"
 
 #include <cerrno>
@@ -121,7 +122,7 @@ int main(int argc, char **argv) {
   } catch (const std::length_error &) {
     fprintf(stderr, "greta-run: error: out of host memory\n");
   } catch (const std::exception &E) {
-    fprintf(stderr, "greta-run: error: %s\n", E.what());
+    fprintf(stderr, "greta-run: error: %s\n", onOneLine(E.what()).c_str());
   }
   return 1;
 }

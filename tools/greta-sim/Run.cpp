@@ -5,6 +5,7 @@
 // status 1.
 //
 //===----------------------------------------------------------------------===//
+#include "OneLine.h"
 #include "Options.h"
 #include "greta/Sim/EstimateJson.h"
 #include "greta/Sim/Fidelity.h"
@@ -308,7 +309,7 @@ static void printJson(const LaunchStats *s, const CycleEstimate &e,
 static void printWarnings(ArrayRef<std::string> warnings) {
   constexpr size_t shown = 3;
   for (const std::string &w : warnings.take_front(shown))
-    WithColor::warning(errs(), "greta-sim") << w << "\n";
+    WithColor::warning(errs(), "greta-sim") << onOneLine(w) << "\n";
   if (warnings.size() > shown)
     WithColor::warning(errs(), "greta-sim")
         << warnings.size() - shown << " more instructions like these\n";
@@ -449,6 +450,7 @@ int greta_sim::run(const Options &options) {
   Error failed = simulate(options);
   if (!failed)
     return 0;
-  WithColor::error(errs(), "greta-sim") << toString(std::move(failed)) << "\n";
+  WithColor::error(errs(), "greta-sim")
+      << onOneLine(toString(std::move(failed))) << "\n";
   return 1;
 }

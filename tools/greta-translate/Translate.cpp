@@ -10,6 +10,7 @@
 #include "Describe.h"
 #include "Greta/Greta.h"
 #include "Header.h"
+#include "OneLine.h"
 #include "Progress.h"
 #include "greta/Configure/SumParts.h"
 #include "greta/Configure/Tuning.h"
@@ -26,15 +27,6 @@
 using namespace mlir;
 using namespace greta;
 using namespace greta::translate;
-
-/// Names of files may have characters that end a line, or that a terminal takes
-/// for more than letters.
-static std::string onOneLine(std::string text) {
-  for (char &c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
-      c = '?';
-  return text;
-}
 
 static LogicalResult error(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "greta-translate")

@@ -1,6 +1,7 @@
 //===- Compile.cpp - a candidate from its source, in a context of its own -===//
 
 #include "Compile.h"
+#include "OneLine.h"
 #include "greta/Configure/RowRanges.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
@@ -26,7 +27,7 @@ static DialectRegistry makeRegistry() {
 
 static void addSource(llvm::SourceMgr &sources, const Source &source) {
   sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBuffer(source.text, source.path),
+      llvm::MemoryBuffer::getMemBuffer(source.text, onOneLine(source.path)),
       llvm::SMLoc());
 }
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "OneLine.h"
 #include "greta/Package/Package.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,12 +38,12 @@ static constexpr unsigned finalRounds = 4;
 static constexpr double equalShare = 1.01;
 
 static bool fail(const Twine &message) {
-  WithColor::error(errs(), "greta-tune") << message << "\n";
+  WithColor::error(errs(), "greta-tune") << onOneLine(message.str()) << "\n";
   return false;
 }
 
 static void note(const Twine &message) {
-  errs() << "greta-tune: " << message << "\n";
+  errs() << "greta-tune: " << onOneLine(message.str()) << "\n";
 }
 
 /// 256x256x64 waves 8 stages 2 slice 32 (32x32x8)

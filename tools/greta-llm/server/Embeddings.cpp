@@ -1,5 +1,6 @@
 // Embeddings.cpp: see Embeddings.h.
 #include "server/Embeddings.h"
+#include "OneLine.h"
 #include "server/Replies.h"
 
 #include <algorithm>
@@ -264,7 +265,7 @@ void EmbeddingService::finish(const std::shared_ptr<Job> &job, int status,
 void EmbeddingService::end(const std::shared_ptr<Job> &job,
                            const std::exception &problem) {
   ++failed;
-  fprintf(stderr, "greta-llm: error: %s\n", problem.what());
+  fprintf(stderr, "greta-llm: error: %s\n", onOneLine(problem.what()).c_str());
   auto error = dynamic_cast<const greta::Error *>(&problem);
   if (error && error->status() == GRETA_ERROR_DEVICE_LOST) {
     std::lock_guard<std::mutex> again(mutex);

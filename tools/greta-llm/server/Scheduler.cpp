@@ -1,5 +1,6 @@
 // Scheduler.cpp: see Scheduler.h.
 #include "server/Scheduler.h"
+#include "OneLine.h"
 
 #include <algorithm>
 #include <utility>
@@ -413,7 +414,7 @@ void Scheduler::count() {
 
 /// Everyone who waits is told.
 void Scheduler::failAll(const std::string &problem) {
-  fprintf(stderr, "greta-llm: error: %s\n", problem.c_str());
+  fprintf(stderr, "greta-llm: error: %s\n", onOneLine(problem).c_str());
   ahead.clear();
   engine.forget();
   if (drafts)

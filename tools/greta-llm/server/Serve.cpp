@@ -8,6 +8,7 @@
 // SIGTERM and SIGINT end the server when open requests have their answers, or
 // after --grace seconds. A lost device ends it after one, with status 1.
 #include "Compile.h"
+#include "OneLine.h"
 #include "Options.h"
 #include "engine/DraftModel.h"
 #include "server/Embeddings.h"
@@ -349,7 +350,7 @@ void Server::describeItself() const {
                      number(scheduler.capacity()) + " tokens, " +
                      number(options.parallel) + " slots in batches of " +
                      number(batch) + ", queue " + number(options.queue);
-  fprintf(stderr, "%s\n", line.c_str());
+  fprintf(stderr, "%s\n", onOneLine(line).c_str());
   if (batch < options.parallel)
     fprintf(stderr,
             "greta-llm: warning: the package has functions for %lld sequences "
@@ -413,7 +414,7 @@ int EmbeddingServer::run(Entrance &entrance) {
     fprintf(stderr,
             "%s at %s: embeddings of %lld numbers, texts of up to %lld "
             "tokens\n",
-            model.path.c_str(), encoder.deviceName().c_str(),
+            onOneLine(model.path).c_str(), encoder.deviceName().c_str(),
             static_cast<long long>(model.config.width),
             static_cast<long long>(encoder.longest()));
   return listenUntilEnd(

@@ -1,5 +1,6 @@
 // TokenizerGguf.cpp: a tokenizer's tables from GGUF's metadata, as llama.cpp
 // writes it.
+#include "OneLine.h"
 #include "tokenizer/Charsmap.h"
 #include "tokenizer/GgufPatterns.h"
 #include "tokenizer/Normalizers.h"
@@ -186,7 +187,7 @@ void TableReader::fromGguf() {
       fprintf(stderr,
               "%s: names no pattern of its tokenizer, so texts are split by "
               "llama.cpp's default, with which few models were trained\n",
-              model.path.c_str());
+              onOneLine(model.path).c_str());
     }
     const GgufTokenizer *known = findGgufTokenizer(pre);
     if (!known)
