@@ -307,9 +307,9 @@ static constexpr StringLiteral schedulings[] = {
     "iterative-ilp", "max-memory-clause", "max-ilp", "iterative-minreg"};
 
 namespace {
-/// A kernel in LLVM IR after optimisation, which every order of instructions
-/// starts from.
-struct OptimizedKernel {
+/// A kernel in LLVM IR. After optimisation, every order of instructions starts
+/// from it.
+struct LLVMKernel {
   llvm::LLVMContext context;
   /// The backend says here what it cannot do.
   std::string complaint;
@@ -318,11 +318,9 @@ struct OptimizedKernel {
 };
 } // namespace
 
-/// Converts a kernel to LLVM IR and optimises that. Nothing has a module, if
-/// Artifact::Nothing is asked for.
-static FailureOr<std::unique_ptr<OptimizedKernel>>
-optimizeKernel(tile::FuncOp kernel, const TargetRow &row,
-               const CompileOptions &options) {
+static FailureOr<std::unique_ptr<LLVMKernel>>
+translateKernel(tile::FuncOp kernel, const TargetRow &row,
+                const CompileOptions &options) {
   TimingScope scope = options.nest("convert to LLVM");
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
   if (failed(lowered))
@@ -334,14 +332,23 @@ optimizeKernel(tile::FuncOp kernel, const TargetRow &row,
   registerLLVMDialectTranslation(registry);
   registerROCDLDialectTranslation(registry);
   kernel.getContext()->appendDialectRegistry(registry);
-  auto result = std::make_unique<OptimizedKernel>();
+  auto result = std::make_unique<LLVMKernel>();
   result->module = translateModuleToLLVMIR(lowered->get(), result->context,
                                            kernel.getName());
   if (!result->module)
     return failure();
-  if (options.artifact == Artifact::Nothing)
-    return result;
+  return result;
+}
 
+/// Converts a kernel to LLVM IR and optimises that.
+static FailureOr<std::unique_ptr<LLVMKernel>>
+optimizeKernel(tile::FuncOp kernel, const TargetRow &row,
+               const CompileOptions &options) {
+  FailureOr<std::unique_ptr<LLVMKernel>> translated =
+      translateKernel(kernel, row, options);
+  if (failed(translated))
+    return failure();
+  std::unique_ptr<LLVMKernel> result = std::move(*translated);
   llvm::Module &module = *result->module;
   std::string error;
   result->machine = createMachine(row, error);
@@ -360,7 +367,7 @@ optimizeKernel(tile::FuncOp kernel, const TargetRow &row,
       },
       &result->complaint);
 
-  scope = options.nest("optimize");
+  TimingScope scope = options.nest("optimize");
   optimize(module, *result->machine);
   if (options.lineTables)
     noteAccesses(module, kernel.getName());
@@ -372,17 +379,15 @@ optimizeKernel(tile::FuncOp kernel, const TargetRow &row,
 static FailureOr<HsacoKernel>
 compileOrdered(tile::FuncOp kernel, const TargetRow &row,
                const CompileOptions &options, StringRef scheduling,
-               std::unique_ptr<OptimizedKernel> &optimized) {
+               std::unique_ptr<LLVMKernel> &optimized) {
   if (!optimized) {
-    FailureOr<std::unique_ptr<OptimizedKernel>> made =
+    FailureOr<std::unique_ptr<LLVMKernel>> made =
         optimizeKernel(kernel, row, options);
     if (failed(made))
       return failure();
     optimized = std::move(*made);
   }
   HsacoKernel result;
-  if (options.artifact == Artifact::Nothing)
-    return result;
   // Code generation changes the module.
   std::unique_ptr<llvm::Module> module = llvm::CloneModule(*optimized->module);
   if (!scheduling.empty())
@@ -437,7 +442,7 @@ compileOrdered(tile::FuncOp kernel, const TargetRow &row,
 static FailureOr<HsacoKernel>
 emitOrdered(tile::FuncOp kernel, const TargetRow &row,
             const CompileOptions &options, StringRef scheduling,
-            std::unique_ptr<OptimizedKernel> &optimized) {
+            std::unique_ptr<LLVMKernel> &optimized) {
   if (!options.objects || options.artifact != Artifact::Object)
     return compileOrdered(kernel, row, options, scheduling, optimized);
   llvm::raw_sha1_ostream key;
@@ -502,7 +507,7 @@ static bool isGood(const KernelStats &stats, tile::FuncOp kernel,
 /// (docs/experiments/schedules.md).
 static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
                          const TargetRow &row, const CompileOptions &options,
-                         std::unique_ptr<OptimizedKernel> &optimized) {
+                         std::unique_ptr<LLVMKernel> &optimized) {
   // The usual order serves where another cannot be compiled.
   ScopedDiagnosticHandler silence(kernel.getContext(),
                                   [](Diagnostic &) { return success(); });
@@ -534,9 +539,14 @@ static StringRef reorder(HsacoKernel &object, tile::FuncOp kernel,
 FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
                                         const TargetRow &row,
                                         const CompileOptions &options) {
+  if (options.artifact == Artifact::Nothing) {
+    if (failed(translateKernel(kernel, row, options)))
+      return failure();
+    return HsacoKernel();
+  }
   bool isObject = options.artifact == Artifact::Object;
-  std::unique_ptr<OptimizedKernel> optimized;
-  if (!isObject && (!options.reorders || options.artifact == Artifact::Nothing))
+  std::unique_ptr<LLVMKernel> optimized;
+  if (!isObject && !options.reorders)
     return emitOrdered(kernel, row, options, {}, optimized);
   // The object tells what spills, also where its text is asked for.
   CompileOptions how = options;
