@@ -212,8 +212,7 @@ TEST_F(CommNccl, GraphsOfSumsFollowEachOther) {
 // Functions that sum have their temporaries in memory that NCCL takes as it is,
 // also behind those that do not.
 TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
-  Bytes Data = package(sumManifest());
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package(sumManifest()));
   ranks("vulkan", 2, [&](Rank &Own) {
     greta::Function Plain = Own.R.load(P, "twice_scaled"),
                     F = Own.R.load(P, "summed");
@@ -241,10 +240,9 @@ TEST_F(CommNccl, SumsInTheTemporariesOfFunctions) {
 // Each part of a sum is a call of NCCL's, which waits for its own product.
 TEST_F(CommNccl, SumsInParts) {
   for (bool InPlace : {false, true}) {
-    Bytes Data = package(sumManifest(
+    greta::Package P = packageOf(package(sumManifest(
         InPlace,
-        {{"of", "m"}, {"rows", 100}, {"before", true}, {"behind", true}}));
-    greta::Package P(Data.data(), Data.size());
+        {{"of", "m"}, {"rows", 100}, {"before", true}, {"behind", true}})));
     int Before = Calls("ncclAllReduce");
     ranks("vulkan", 2, [&](Rank &Own) {
       greta::Function F = Own.R.load(P, "summed");
@@ -281,8 +279,7 @@ TEST_F(CommNccl, RanksWhoseSumsHaveOtherPartsAreTold) {
     nlohmann::json Parts;
     if (Own.Number == 1)
       Parts = {{"of", "m"}, {"rows", 100}, {"before", true}, {"behind", true}};
-    Bytes Data = package(sumManifest(false, Parts));
-    greta::Package P(Data.data(), Data.size());
+    greta::Package P = packageOf(package(sumManifest(false, Parts)));
     greta::Function F = Own.R.load(P, "summed");
     F.setComm(Own.C);
     constexpr int64_t rows = 1030;

@@ -82,8 +82,7 @@ bool sumIsRight(Rank &Own, greta::Function &F, size_t Count, uint32_t Seed) {
 TEST_P(EveryComm, SequencesThatRanksDrawAlike) {
   const bool Whole = getenv("GRETA_TEST_WHOLE");
   const bool Sums = strncmp(GetParam(), "host", 4); // no functions of the host
-  Bytes Data = package(sumManifest());
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package(sumManifest()));
   for (uint32_t Size = Whole ? 3 : 4; Size <= 4; ++Size)
     ranks(GetParam(), Size, [&](Rank &Own) {
       std::optional<greta::Function> F;

@@ -11,8 +11,7 @@ namespace {
 
 TEST(Compute, CallsByName) {
   greta::Runtime R("host");
-  Bytes Data = package();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package());
   greta::Compute C(R, P);
   greta::Stream S = R.stream();
   greta::Buffer A = R.allocate(64), B = R.allocate(64);
@@ -41,8 +40,7 @@ TEST(Compute, FindsByShape) {
     F["name"] = std::string("scale_") + Rows;
     M["functions"].push_back(F);
   }
-  Bytes Data = package(M);
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package(M));
   auto Found = [&](const char *Name, const std::vector<int64_t> &Shape) {
     greta::Tensor T(nullptr, Shape);
     greta_tensor Raw = T.raw();

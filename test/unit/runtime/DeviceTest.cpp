@@ -259,8 +259,7 @@ TEST(Resident, LaunchesThatWouldWaitForEverAreRefused) {
     GTEST_SKIP() << Missing;
   nlohmann::json M = manifest();
   makeResident(M, "hip");
-  Bytes Data = package(M);
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package(M));
   greta::Runtime R("sim:gfx942");
   greta::Function F = R.load(P, "scale");
   greta::Stream S = R.stream();
@@ -289,8 +288,7 @@ TEST(Results, ThatLieAcrossEachOtherAreRefused) {
   nlohmann::json &Results = M["functions"][0]["results"];
   Results.push_back(Results[0]);
   Results[1]["name"] = "z";
-  Bytes Data = package(M);
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package(M));
   greta::Runtime R("sim:gfx942");
   greta::Function F = R.load(P, "scale");
   greta::Stream S = R.stream();
@@ -330,8 +328,7 @@ TEST(Resident, KernelsThatFailTheirTrialAreNotTaken) {
   M["functions"][0]["variants"][1] = Plain;
   nlohmann::json &Kernel = M["functions"][0]["variants"][0]["kernels"][0];
   auto WhyNot = [&] {
-    Bytes Data = package(M);
-    greta::Package P(Data.data(), Data.size());
+    greta::Package P = packageOf(package(M));
     greta::Runtime R("vulkan");
     greta::Function F = R.load(P, "scale");
     EXPECT_EQ(F.variant(), "vulkan-portable");
@@ -351,8 +348,7 @@ TEST(Resident, KernelsThatFailTheirTrialAreNotTaken) {
   EXPECT_EQ(takeOutcomes(), 1u);
   {
     // A device remembers what the cache forgets.
-    Bytes Data = package(M);
-    greta::Package P(Data.data(), Data.size());
+    greta::Package P = packageOf(package(M));
     greta::Runtime R("vulkan");
     R.load(P, "scale");
     EXPECT_EQ(takeOutcomes(), 1u);
@@ -438,8 +434,7 @@ TEST_P(OnGpu, OverlapsInPlace) {
   M["functions"][3]["in_place"] = true;
   M["functions"][3]["args"][0]["align"] = 4;
   M["functions"][3]["args"][0]["max_bytes"] = 400;
-  Bytes Data = package(M);
-  greta::Package Own(Data.data(), Data.size());
+  greta::Package Own = packageOf(package(M));
   greta::Stream S = Runtime->stream();
   greta::Function F = Runtime->load(Own, "in_place");
   std::vector<float> X = ramp(101), Y(X.size());
@@ -521,8 +516,7 @@ TEST(Devices, TwoDevicesDoNotMix) {
   greta::Buffer A = Host.allocate(64);
   greta::Stream S = Vulkan.stream();
   message([&] { S.fill(A, 64, 0); }, GRETA_ERROR_INVALID_ARGUMENT);
-  Bytes Data = package();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package());
   greta::Function F = Vulkan.load(P, "scale");
   message([&] { F.launch(S, {{&A, {1, 16}}}, {{&A, {1, 16}}}); },
           GRETA_ERROR_INVALID_ARGUMENT);

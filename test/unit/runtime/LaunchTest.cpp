@@ -55,8 +55,7 @@ TEST_P(Launches, AllocateNothing) {
     GTEST_SKIP() << "no such form: this driver allocates in a launch";
   if (getenv("GRETA_VULKAN_VALIDATE"))
     GTEST_SKIP() << "no such form: the validation layer allocates";
-  Bytes Data = package();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package());
   greta::Stream S = R->stream();
   bool IsHost = std::string(GetParam()) == "host";
   greta::Function F = R->load(P, "scale"),
@@ -119,8 +118,7 @@ Bytes fourTimes() {
 TEST_P(Launches, ShareTemporaries) {
   if (std::string(GetParam()) == "host")
     GTEST_SKIP() << "no such form: the host's variants have one kernel";
-  Bytes Data = fourTimes();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(fourTimes());
   greta::Stream S = R->stream();
   greta::Function Four = R->load(P, "four_times"),
                   Two = R->load(P, "twice_scaled");
@@ -185,8 +183,7 @@ Bytes scaledByRange(const std::string &Entry = "") {
 TEST_P(Launches, TakeTheRangeOfTheirSymbols) {
   if (std::string(GetParam()) == "host")
     GTEST_SKIP() << "no such form: the host's variants have no ranges";
-  Bytes Data = scaledByRange();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(scaledByRange());
   greta::Stream S = R->stream();
   greta::Function Eager = R->load(P, "by_range"),
                   Lazy = R->load(P, "by_range", "", GRETA_LOAD_LAZILY);
@@ -228,8 +225,7 @@ TEST_P(Launches, TakeTheRangeOfTheirSymbols) {
 TEST_P(Launches, LoadKernelsOfRangesLazily) {
   if (std::string(GetParam()) == "host")
     GTEST_SKIP() << "no such form: the host's variants have no ranges";
-  Bytes Data = scaledByRange(/*Entry=*/"absent");
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(scaledByRange(/*Entry=*/"absent"));
   EXPECT_THROW(R->load(P, "by_range"), greta::Error);
   greta::Function F = R->load(P, "by_range", "", GRETA_LOAD_LAZILY);
   greta::Stream S = R->stream();
@@ -266,8 +262,7 @@ Bytes failing() {
 }
 
 TEST(FailedLaunches, LeaveZeros) {
-  Bytes Data = failing();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(failing());
   greta::Runtime R("sim:gfx942");
   greta::Stream S = R.stream();
   greta::Function F = R.load(P, "failing");

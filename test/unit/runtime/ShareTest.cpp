@@ -273,8 +273,7 @@ TEST(AdoptedVulkan, RunsOnAnApplicationsDevice) {
             std::string::npos);
   Own.physical_device = Application->Physical.Handle;
 
-  Bytes Data = package();
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package());
   VulkanMemory Theirs(Application, shareCount * 4, /*HostVisible=*/true);
   {
     greta::Runtime R(Own);

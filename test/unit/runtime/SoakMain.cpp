@@ -66,10 +66,8 @@ int main(int argc, char **argv) {
   }
   try {
     greta::Runtime Runtime(Device);
-    Bytes Data = Path.empty() ? package() : Bytes();
-    greta::Package Package = Path.empty()
-                                 ? greta::Package(Data.data(), Data.size())
-                                 : greta::Package(Path);
+    greta::Package Package =
+        Path.empty() ? packageOf(package()) : greta::Package(Path);
     O.Launches = (Launches + O.Threads - 1) / O.Threads;
     auto Begin = std::chrono::steady_clock::now();
     auto Seconds = [&] {

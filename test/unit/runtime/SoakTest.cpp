@@ -12,10 +12,8 @@ class Soak : public EveryDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, Soak, everyDevice(), deviceName);
 
 TEST_P(Soak, MixedLaunchesAreRight) {
-  Bytes Data = package();
   SoakReport Report;
-  EXPECT_NO_THROW(Report =
-                      soak(*R, greta::Package(Data.data(), Data.size()), {}));
+  EXPECT_NO_THROW(Report = soak(*R, packageOf(package()), {}));
   EXPECT_GE(Report.Launches, 2000u);
   EXPECT_GT(Report.Replays, 50u);
   EXPECT_GT(Report.Compared, 20u);

@@ -11,11 +11,6 @@ using nlohmann::json;
 
 namespace {
 
-greta::Package packageOf(const json &M) {
-  Bytes Data = package(M);
-  return greta::Package(Data.data(), Data.size());
-}
-
 std::vector<float> rankValues(uint32_t Rank, size_t Count) {
   std::vector<float> X(Count);
   for (size_t I = 0; I < Count; ++I)
@@ -71,7 +66,7 @@ struct Use {
 
 TEST_P(Sums, StandBetweenKernels) {
   for (bool InPlace : {false, true}) {
-    greta::Package P = packageOf(sumManifest(InPlace));
+    greta::Package P = packageOf(package(sumManifest(InPlace)));
     for (uint32_t Size : {1u, 2u, 4u})
       ranks(GetParam(), Size, [&](Rank &Own) {
         Use Of(Own, P, "summed"), Alone(Own, P, "sum");
@@ -93,7 +88,7 @@ TEST_P(Sums, StandBetweenKernels) {
 }
 
 TEST_P(Sums, AreRefusedWithoutACommunicator) {
-  greta::Package P = packageOf(sumManifest());
+  greta::Package P = packageOf(package(sumManifest()));
   ranks(GetParam(), 2, [&](Rank &Own) {
     greta::Function F = Own.R.load(P, "summed"), Other = Own.R.load(P, "scale");
     EXPECT_FALSE(Other.sums());
@@ -113,7 +108,7 @@ TEST_P(Sums, AreRefusedWithoutACommunicator) {
 
 // A graph is one before each sum and one behind it.
 TEST_P(Sums, AreRecorded) {
-  greta::Package P = packageOf(sumManifest());
+  greta::Package P = packageOf(package(sumManifest()));
   ranks(GetParam(), 2, [&](Rank &Own) {
     constexpr int64_t count = 500;
     Use Of(Own, P, "summed"), Alone(Own, P, "sum");
@@ -148,7 +143,7 @@ TEST_P(Sums, AreRecorded) {
 
 // Over one rank a graph records it: there is nothing to wait for.
 TEST_P(Sums, OfOneRankAreRecorded) {
-  greta::Package P = packageOf(sumManifest());
+  greta::Package P = packageOf(package(sumManifest()));
   ranks(GetParam(), 1, [&](Rank &Own) {
     Use Of(Own, P, "summed");
     Of.launch(100);
@@ -163,7 +158,7 @@ TEST_P(Sums, OfOneRankAreRecorded) {
 
 // Sequences that repeat are not taken for graphs, and kernels are timed.
 TEST_P(Sums, InStreamsThatRepeatAndProfile) {
-  greta::Package P = packageOf(sumManifest());
+  greta::Package P = packageOf(package(sumManifest()));
   ranks(GetParam(), 2, [&](Rank &Own) {
     Use Of(Own, P, "summed");
     greta::check(greta_stream_set_auto_graph(Own.S.get(), 1));
@@ -185,7 +180,7 @@ TEST_P(Sums, InStreamsThatRepeatAndProfile) {
 // Calls that were held back are queued by the call that sums, which keeps its
 // own arguments.
 TEST_P(Sums, BehindCallsThatAreHeldBack) {
-  greta::Package P = packageOf(sumManifest());
+  greta::Package P = packageOf(package(sumManifest()));
   ranks(GetParam(), 2, [&](Rank &Own) {
     Use Of(Own, P, "summed");
     greta::Function Scale = Own.R.load(P, "twice_scaled");
@@ -211,7 +206,7 @@ TEST_P(Sums, BehindCallsThatAreHeldBack) {
 }
 
 TEST_P(Sums, ALostRankIsAnError) {
-  greta::Package P = packageOf(sumManifest());
+  greta::Package P = packageOf(package(sumManifest()));
   // A rank that ends it also ends what the others are still reading.
   std::promise<void> HasRead;
   ranks(GetParam(), 2, [&](Rank &Own) {
@@ -264,8 +259,8 @@ TEST_P(Sums, AreMadeInParts) {
                {false, true, false},
                {true, false, true}};
   for (const auto &C : Cases) {
-    greta::Package P =
-        packageOf(sumManifest(C.InPlace, partsOf(3, C.Before, C.Behind)));
+    greta::Package P = packageOf(
+        package(sumManifest(C.InPlace, partsOf(3, C.Before, C.Behind))));
     for (uint32_t Size : {1u, 3u})
       ranks(GetParam(), Size, [&](Rank &Own) {
         greta::Function F = Own.R.load(P, "summed");
@@ -280,7 +275,7 @@ TEST_P(Sums, AreMadeInParts) {
 
 // Two and a half parts are two and one of the half; a quarter joins the last.
 TEST_P(Sums, HaveALaunchForEachPart) {
-  greta::Package P = packageOf(sumManifest(true, partsOf(4)));
+  greta::Package P = packageOf(package(sumManifest(true, partsOf(4))));
   ranks(GetParam(), 2, [&](Rank &Own) {
     greta::Function F = Own.R.load(P, "summed");
     F.setComm(Own.C);
@@ -310,7 +305,7 @@ TEST_P(Sums, OfPartsDoNotHoldUpTheNext) {
     for (const char *Place : {"from", "to"})
       V["sums"][0][Place] = {{"kind", "result"}, {"index", 0}};
   }
-  greta::Package P = packageOf(M);
+  greta::Package P = packageOf(package(M));
   for (bool IsRecorded : {false, true}) {
     std::atomic<bool> IsQueued{false};
     ranks(GetParam(), 2, [&](Rank &Own) {
@@ -344,7 +339,7 @@ TEST_P(Sums, OfPartsDoNotHoldUpTheNext) {
 
 // Parts of a graph, several launches of it, and a graph in a graph.
 TEST_P(Sums, OfPartsAreRecorded) {
-  greta::Package P = packageOf(sumManifest(false, partsOf(3)));
+  greta::Package P = packageOf(package(sumManifest(false, partsOf(3))));
   ranks(GetParam(), 2, [&](Rank &Own) {
     greta::Function F = Own.R.load(P, "summed");
     F.setComm(Own.C);
@@ -379,7 +374,7 @@ TEST_P(Sums, OfPartsAreRecorded) {
 }
 
 TEST_P(Sums, OfPartsThatLoseARankAreErrors) {
-  greta::Package P = packageOf(sumManifest(true, partsOf(3)));
+  greta::Package P = packageOf(package(sumManifest(true, partsOf(3))));
   std::promise<void> HasRead; // as above
   ranks(GetParam(), 2, [&](Rank &Own) {
     greta::Function F = Own.R.load(P, "summed");
@@ -506,7 +501,7 @@ TEST_P(Sums, OfRowsThatAreNoneAreRefused) {
   json M = sumManifest(true, partsOf(3, false, false));
   for (json &V : M["functions"][4]["variants"])
     V["sums"][0]["parts"]["of"] = {"+", "m", 1};
-  greta::Package P = packageOf(M);
+  greta::Package P = packageOf(package(M));
   ranks(GetParam(), 2, [&](Rank &Own) {
     EXPECT_NE(whyNoLaunch(Own, P).find("sums 64 bytes in 3 rows"),
               std::string::npos);
@@ -518,7 +513,7 @@ TEST_P(Sums, OfTwoSizesAreRefused) {
   json M = sumManifest();
   for (json &V : M["functions"][4]["variants"])
     V["temps"][1]["shape"] = {"n"};
-  greta::Package P = packageOf(M);
+  greta::Package P = packageOf(package(M));
   ranks(GetParam(), 2, [&](Rank &Own) {
     EXPECT_NE(whyNoLaunch(Own, P).find("sums tensors of 64 bytes into 32"),
               std::string::npos);

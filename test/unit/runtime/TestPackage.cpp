@@ -243,6 +243,10 @@ Bytes package(json Manifest) {
   return zip(Members);
 }
 
+greta::Package packageOf(const Bytes &Data) {
+  return greta::Package(Data.data(), Data.size());
+}
+
 std::string complaintOf(const Bytes &Data) {
   try {
     greta::rt::readPackage(Data.data(), Data.size(), "test.greta");

@@ -4,6 +4,8 @@
 #ifndef GRETA_TEST_RUNTIME_TESTPACKAGE_H
 #define GRETA_TEST_RUNTIME_TESTPACKAGE_H
 
+#include "greta_runtime.hpp"
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -41,6 +43,8 @@ nlohmann::json sumManifest(bool InPlace = false,
 // The package of a manifest: its objects are fixtures, and the hashes are
 // filled in where they are "".
 Bytes package(nlohmann::json Manifest = manifest());
+// Opens them as a program does.
+greta::Package packageOf(const Bytes &Data);
 // The reader's error for these bytes; "" when it takes them.
 std::string complaintOf(const Bytes &Data);
 

@@ -18,8 +18,7 @@ protected:
     nlohmann::json M = manifest();
     M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
                                    Where)] = nlohmann::json::parse(Value);
-    Bytes Data = package(M);
-    greta::Package P(Data.data(), Data.size());
+    greta::Package P = packageOf(package(M));
     std::string Text = message([&] { Runtime->load(P, "scale"); }, Status);
     EXPECT_NE(Text.find(Says), std::string::npos) << Text;
   }
@@ -65,9 +64,7 @@ TEST_P(VulkanDevice, PrefersItsFamily) {
           One["target"] = Target;
           M["functions"][0]["variants"].push_back(One);
         }
-        Bytes Data = package(M);
-        return Runtime->load(greta::Package(Data.data(), Data.size()), "scale")
-            .variant();
+        return Runtime->load(packageOf(package(M)), "scale").variant();
       };
   std::string Name = nlohmann::json::parse(Runtime->info())["name"];
   if (Name.find("llvmpipe") == std::string::npos)

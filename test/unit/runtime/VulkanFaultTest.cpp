@@ -100,8 +100,7 @@ TEST_F(VulkanFault, FailedClearsAreMadeUpFor) {
         V["temps"][0]["zeroed"] = true;
         std::swap(V["kernels"][0], V["kernels"][1]);
       }
-  Bytes Data = package(M);
-  greta::Package P(Data.data(), Data.size());
+  greta::Package P = packageOf(package(M));
   greta::Runtime R("vulkan");
   greta::Function F = R.load(P, "twice_scaled");
   greta::Stream Own = R.stream();
