@@ -445,10 +445,10 @@ GRETA_API int greta_function_sums(const greta_function *function);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. A result that is tied to an argument is the
  * argument's memory, which changes in place, or memory of its own, which gets a
- * copy of the argument first. Any other result has memory of its own: it may be
- * an argument's very place only if the function computes each element from the
- * one in its place. If kernels print the call waits for them and writes to
- * standard output. An assertion that fails is GRETA_ERROR_ASSERTION,
+ * copy of the argument first. Any other result has memory of its own: one that
+ * shares bytes with an argument or another result is refused. If kernels print
+ * the call waits for them and writes to standard output. An assertion that
+ * fails is GRETA_ERROR_ASSERTION,
  * with its message and the program's ids, of the next call that waits for the
  * launch: greta_stream_synchronize, a query that says it is done, a read, or a
  * wait for an event that was recorded behind it; once, and of a launch that

@@ -468,21 +468,18 @@ void Function::prepare(Stream &S, Call &C, bool Shares) const {
   }
 }
 
-// Refuses results that lie across another tensor. Who passes one place for two
-// knows that the kernels read of it what they write alone; phases of one launch
-// have no barrier between tensors that the compiler takes for different memory.
+// Refuses results that share bytes with another tensor: kernels may read an
+// argument after they wrote a result, and the compiler takes the two for
+// different memory.
 void Function::checkOverlaps(const Call &C) const {
-  bool Joined = Chosen->Requires.Resident;
   for (size_t I = 0; I < C.Results.size(); ++I) {
     auto Check = [&](const char *What, size_t J, const TensorArg &Other,
                      const TensorDecl &D) {
       const TensorArg &R = C.Results[I];
-      if (overlap(R, Other) && (Joined || Other.Offset != R.Offset))
+      if (overlap(R, Other))
         fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", I, " '",
              Decl->Results[I].Name, "' overlaps ", What, " ", J, " '", D.Name,
-             Joined ? "'; a variant with joined launches needs other memory "
-                      "for it"
-                    : "'; pass one place, or two");
+             "'; pass other memory for it");
     };
     for (size_t J = 0; !Decl->Results[I].Tied && J < C.Args.size(); ++J)
       Check("argument", J, C.Args[J], Decl->Args[J]);

@@ -112,16 +112,17 @@ TEST_P(Threads, RecordGraphsSideBySide) {
   greta::Function F = R->load(P, "scale");
   inThreads([&](int Thread) {
     greta::Stream Own = R->stream();
-    greta::Buffer X = R->allocate(threadCount * 4);
+    greta::Buffer X = R->allocate(threadCount * 4),
+                  Y = R->allocate(threadCount * 4);
     for (int I = 0; I < 5; ++I) {
       greta::Graph G = Own.capture([&] {
-        F.launch(Own, {{&X, {1, threadCount}}}, {{&X, {1, threadCount}}});
+        F.launch(Own, {{&X, {1, threadCount}}}, {{&Y, {1, threadCount}}});
         R->allocate(64);
       });
       std::vector<float> V(threadCount, static_cast<float>(Thread));
       Own.write(X, V.data(), threadCount * 4);
       Own.launch(G);
-      Own.read(X, V.data(), threadCount * 4);
+      Own.read(Y, V.data(), threadCount * 4);
       EXPECT_EQ(V, std::vector<float>(threadCount, 2.0f * Thread + 1));
     }
   });
