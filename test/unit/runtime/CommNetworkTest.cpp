@@ -242,6 +242,31 @@ TEST(CommNetwork, WhoDeclinesWaitsNoLongerThanItsTime) {
       std::string::npos);
 }
 
+// Rank 1 declines and rank 2 never comes: rank 0 keeps the reason for its
+// time-out, and no longer.
+TEST(CommNetwork, RankZeroKeepsAReasonNoLongerThanItsTime) {
+  const std::string Path = "never-" + std::to_string(getpid());
+  for (int Way : {0, 1, 2}) {
+    greta_comm_id Id = greta::Comm::uniqueId();
+    const std::string Address = freeAddress();
+    const auto Begin = std::chrono::steady_clock::now();
+    together(2, [&](uint32_t Number) {
+      greta_comm_options O = options(Number, 3, Id);
+      O.id = Way == 0 ? &Id : nullptr;
+      O.path = Way == 1 ? Path.c_str() : nullptr;
+      O.address = Way == 2 ? Address.c_str() : nullptr;
+      if (Number == 1)
+        return greta::Comm::decline(O, "no model");
+      O.timeout_milliseconds = 300;
+      EXPECT_EQ(whyNone(O), "rank 1: no model");
+    });
+    const auto Took = std::chrono::steady_clock::now() - Begin;
+    EXPECT_GE(Took, std::chrono::milliseconds(300));
+    EXPECT_LT(Took, std::chrono::milliseconds(enough / 2));
+    EXPECT_NE(access(Path.c_str(), F_OK), 0);
+  }
+}
+
 TEST(CommNetwork, RankZeroWaitsForNobodyWhereItsPathCannotBeWritten) {
   greta_comm_options O{};
   O.size = 2;
