@@ -461,7 +461,7 @@ def test_synthetic_mixes():
     functions = formats_of("llama3-8b:q4_k_m")
     assert functions["head_1"] == {"output": "q6_k"}
     more, fewer = (functions[name] for name in ("layer0_1", "layer1_1"))
-    assert {name for name in more if more[name] == "q6_k"} == {"attn_v", "ffn_down"} and set(more.values()) == {"q6_k", "q4_k"} and set(fewer.values()) == {"q4_k"}
+    assert {name for name in more if more[name] == "q6_k"} == {"attn_v", "ffn_down"} and set(more.values()) == {"q6_k", "q4_k_interleaved"} and set(fewer.values()) == {"q4_k_interleaved"}
     assert {name for name, format in formats_of("llama3-70b")["layer1_1"].items() if format == "q5_k"} == {"attn_v"}
     assert formats_of("llama3-8b:q4_0")["head_1"] == {"output": "q6_k"} and formats_of("tiny:q4_0")["head_1"] == {"output": "q8_0"}
     functions = formats_of("gpt-oss-20b")
