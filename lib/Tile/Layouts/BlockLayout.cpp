@@ -187,11 +187,12 @@ static void noteNeighbours(Value block, unsigned dim, int64_t count,
   // four bits.
   int64_t shared = wishes.shape[place] / type.getDimSize(dim);
   int64_t run = std::min<int64_t>(count * shared, 32);
-  // The larger block decides along which dimension neighbours lie.
+  // The larger block decides along which dimension neighbours lie, unless an op
+  // needs them along one.
   int64_t elements = type.getNumElements();
   if (place == wishes.fastest) {
     wishes.run = std::max(wishes.run, run);
-  } else if (elements > wishes.accessed && !wishes.unpacks) {
+  } else if (elements > wishes.accessed && wishes.leastRun == 1) {
     wishes.fastest = place;
     wishes.run = std::max<int64_t>(run, 1);
   }
@@ -322,7 +323,6 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       if (place < 0)
         return;
       wishes.fastest = place;
-      wishes.unpacks = true;
       wishes.leastRun = 8; // the weights of a word, or of two
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       // Matrix instructions take neighbours along K from a lane. Drivers that

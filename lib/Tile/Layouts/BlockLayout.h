@@ -23,7 +23,6 @@ struct LayoutWishes {
   llvm::SmallBitVector inRegisters; // dimensions for a lane's registers
   llvm::SmallBitVector reduced;     // dimensions that reductions go along
   bool contracted = false; // by a contract: waves continue where lanes end
-  bool unpacks = false;    // words are, along `fastest`: no access changes it
   int64_t fastest = -1;    // the dimension of neighbours in memory
   int64_t run = 1;         // the most neighbours that one access may take
   int64_t accessed = 0;    // elements of the largest block that is accessed
