@@ -26,6 +26,7 @@
 
 #include "TileToROCDL.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
@@ -253,6 +254,35 @@ static void addWaveInstructions(Lowerings &lowerings, const Kernel &kernel) {
   });
 }
 
+namespace {
+/// Chooses between bytes of up to two registers as integers. Between vectors
+/// LLVM may choose for the larger vector that they become a part of, which
+/// gfx11's instruction selection gets wrong (docs/internals/
+/// llvm-workarounds.md).
+struct SelectBytes : ConvertOpToLLVMPattern<arith::SelectOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::SelectOp op, OpAdaptor x,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<VectorType>(x.getTrueValue().getType());
+    if (!type || !type.getElementType().isInteger(8) || type.getRank() != 1 ||
+        type.getNumElements() > 8 ||
+        isa<VectorType>(x.getCondition().getType()))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto whole = b.getIntegerType(8 * type.getNumElements());
+    auto bits = [&](Value value) {
+      return LLVM::BitcastOp::create(b, whole, value);
+    };
+    Value chosen = LLVM::SelectOp::create(
+        b, x.getCondition(), bits(x.getTrueValue()), bits(x.getFalseValue()));
+    rewriter.replaceOpWithNewOp<LLVM::BitcastOp>(op, type, chosen);
+    return success();
+  }
+};
+} // namespace
+
 void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
@@ -260,6 +290,7 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
   addIds(lowerings, kernel);
   addSharedMemory(lowerings, kernel);
   addWaveInstructions(lowerings, kernel);
+  patterns.add<SelectBytes>(converter, /*benefit=*/2);
   lowerings.add<tile::PtrStoreOp>([](auto op, auto x, auto &b) -> Value {
     Value address = laneAddress(b, x.getBase(), x.getOffset(),
                                 op.getBase().getType().getElementType());
