@@ -297,9 +297,9 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"e4m3"`, `"e4m3_block"` | 8 | in order | f8E4M3FN, which may not be NaN | 0 | none | 32 |
 
     In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
-    where b is 4 and there are eight of them, and in words of `high`. Rows in twos: N is even and in the type, and rows 2i and 2i + 1 of `q`,
-    `scales` and minima are one row of twice the length, in which 4 words of row 2i, 4 of row 2i + 1 and so on take turns, and single scales
-    and minima likewise. GEMMs of few rows read this order from fewer of memory's lines. The formats of GGUF are what a reader of its files makes of
+    where b is 4 and there are eight of them, and in words of `high`. With rows in twos, N is even and in the type, and rows 2i and 2i + 1
+    of `q` are stored together as one row of twice the length: 4 words of row 2i, then 4 words of row 2i + 1, and so on. Their scales and
+    minima take turns one by one. A GEMM of few rows reads this order from fewer lines of memory. The formats of GGUF are what a reader of its files makes of
     its blocks: scales and minima that blocks have as products are one f16 here. A scale of mxfp4 is the exponent of a power of two
     plus 127 (OCP's e8m0); 0 is zero, and it may be from 103 to 142 for a result of f16, as f16 has these, and up to 248 for bf16. 128 rows of e4m3_block share
     their scales, as DeepSeek-V3's weights have them, with `group = 128`: `y[n, k] = w[n, k] * scales[n / 128, k / group]`.

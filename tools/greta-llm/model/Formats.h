@@ -199,8 +199,8 @@ inline const WeightFormat *packedFormat(Format format) {
   const char *name = infoOf(format).packed;
   return name ? findWeightFormat(name) : nullptr;
 }
-// How functions take a matrix: of some formats with its rows in twos, if each
-// matrix has an even number of them.
+// Returns how functions take a matrix: of some formats with rows in twos, if
+// the matrix, or each expert's, has an even number of rows.
 const WeightFormat *heldFormat(const Stored &stored);
 // Puts a row into words in this order of them (`as`; null: packedFormat's).
 // False: a number of MXFP4 is beyond f16. Scales below 2^-24 become 0. In all
