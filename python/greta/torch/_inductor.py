@@ -250,7 +250,7 @@ def _change_lists() -> None:
         begin, end = (torch.Event(NAME, enable_timing=True) for _ in range(2))
         try:
             fn()
-        except Error:  # a device may allow 65,535 workgroups in a dim; where all blocks are too small for that, the launch says so
+        except Error:  # kernels of two dims: a device may allow 65,535 workgroups in one; if all blocks are too small for that, the launch says so
             return float("inf")
         begin.record()
         fn()
