@@ -281,8 +281,6 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"gptq4"`, the default | 4 | in order | 0 to 15 | `zeros`, or 8 | `zeros`, minima or none | 32 |
     | `"q4_0"` | 4 | in order | 0 to 15 | 8 | none | 32 |
     | `"q4_1"`, `"q4_k"` | 4 | in order | 0 to 15 | | minima | 32 |
-    | `"q4_0_pairs"` | 4 | pairs | 0 to 15 | 8 | none | 32 |
-    | `"q4_1_pairs"`, `"q4_k_pairs"` | 4 | pairs | 0 to 15 | | minima | 32 |
     | `"q4_0_interleaved"` | 4 | pairs, rows in twos | 0 to 15 | 8 | none | 32 |
     | `"q4_1_interleaved"`, `"q4_k_interleaved"` | 4 | pairs, rows in twos | 0 to 15 | | minima | 32 |
     | `"q5_0"` | 4 and 1 | pairs | 0 to 31 | 16 | none | 32 |

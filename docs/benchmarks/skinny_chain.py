@@ -29,7 +29,6 @@ SHAPES = {"qkv": (6144, 4096, 1), "out": (4096, 4096, 1), "gate_up": (14336, 409
 # Words, or f16, of a row of 32 weights: (type, elements) of each part; bits of a weight as the compiler counts them; weights that a lane loads at once.
 FORMATS = {
     "q4_0": ((("i32", 4), ("f16", 1)), 4, 32),
-    "q4_0_pairs": ((("i32", 4), ("f16", 1)), 4, 32),
     "q4_0_interleaved": ((("i32", 4), ("f16", 1)), 4, 32),
     "q4_k": ((("i32", 4), ("f16", 1), ("f16", 1)), 4, 32),
     "q4_k_interleaved": ((("i32", 4), ("f16", 1), ("f16", 1)), 4, 32),

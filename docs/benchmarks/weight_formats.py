@@ -26,12 +26,10 @@ CHIPS = "gfx942", "gfx1100", "gfx1151", "gfx1201"
 # Format: bits of a weight in q and in high, weights of a group, element type of scales, whether there are minima.
 FORMATS = {
     "q4_0": (4, 0, 32, "f16", False),
-    "q4_0_pairs": (4, 0, 32, "f16", False),
     "q4_0_interleaved": (4, 0, 32, "f16", False),
     "f16": None,  # as they are, as bf16 is
     "bf16": None,
     "q4_k": (4, 0, 32, "f16", True),
-    "q4_k_pairs": (4, 0, 32, "f16", True),
     "q4_k_interleaved": (4, 0, 32, "f16", True),
     "q5_0": (4, 1, 32, "f16", False),
     "q5_k": (4, 1, 32, "f16", True),

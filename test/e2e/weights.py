@@ -26,7 +26,6 @@ FLOATS = [w for w in range(256) if w not in (127, 128, 255)]
 class Format:
     bits: int
     high: int = 0  # bits of a weight in words of their own
-    pairs: bool = False  # the order of those without them
     number: object = lambda w: w  # of a weight's bits
     minima: bool = False
     powers: bool = False  # scales are exponents of two plus 127
@@ -41,8 +40,6 @@ FORMATS = {
     "q4_0": Format(4, number=lambda w: w - 8, size=4),
     "q4_1": Format(4, minima=True, size=4),
     "q4_k": Format(4, minima=True, size=4),
-    "q4_0_pairs": Format(4, pairs=True, number=lambda w: w - 8, size=4),
-    "q4_k_pairs": Format(4, pairs=True, minima=True, size=4),
     "q4_0_interleaved": Format(4, number=lambda w: w - 8, size=4, interleaved=True),
     "q4_k_interleaved": Format(4, minima=True, size=4, interleaved=True),
     "q5_0": Format(4, 1, number=lambda w: w - 16, size=8),
@@ -176,7 +173,7 @@ def dequantised(p, rounded, q, *others):
     if row.high:
         number = in_pairs(q, row.bits) | in_pairs(others.pop(0), row.high) << row.bits
     else:
-        number = (in_pairs if row.pairs or row.interleaved else in_order)(q, row.bits)
+        number = (in_pairs if row.interleaved else in_order)(q, row.bits)
     number, scales = row.number(number).astype(np.float64), others.pop(0)
     if row.powers:
         scales = np.where(scales % 256 == 0, 0, 2.0 ** (scales % 256 - 127))
@@ -206,9 +203,6 @@ CASES += [Weights("e4m3block", "product", 128, m, 192, 384, "f16") for m in (33,
 CASES += [Weights(f, "alone", g, 1, 33, k, "f16") for f, g in PAIRS for k in (128, 1152)]
 # Rows above cover these formats but for minima of 16 weights and for codes.
 CASES += [Weights(f, use, g, m, 33, 384, "f16") for f, g in (("q2k", 16), ("q3k", 16), ("iq4nl", 32)) for use, m in (("alone", 1), ("product", 1), ("product", 33))]
-# q4_0 and q4_k in another order, and q5_0 without its fifth bits.
-CASES += [Weights(f, "product", 32, m, n, k, "f16") for f in ("q40pairs", "q4kpairs") for m, n, k in ((1, 33, 1152), (8, 33, 1152), (33, 33, 1152), (1, 130, 4096))]
-CASES += [Weights("q40pairs", "product", 32, m, 33, 384, "bf16") for m in (1, 33)] + [Weights(f, "alone", 32, 1, 33, 384, "f16") for f in ("q40pairs", "q4kpairs")]
 # Rows in twos; heads, experts and slices of them are in test/llm.
 INTERLEAVED = ("q40interleaved", 32), ("q4kinterleaved", 64)
 CASES += [Weights(f, "product", g, m, n, k, "f16") for f, g in INTERLEAVED for m, n, k in ((1, 34, 1152), (3, 34, 1152), (8, 34, 1152), (33, 34, 1152), (130, 34, 1152), (1, 130, 4096), (16, 130, 384))]

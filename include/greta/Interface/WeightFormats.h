@@ -148,9 +148,6 @@ inline constexpr WeightFormat weightFormats[] = {
     WeightFormat("q4_0", 4).minus(8),
     WeightFormat("q4_1", 4).with(WeightFormat::Zeros::Minima),
     WeightFormat("q4_k", 4).with(WeightFormat::Zeros::Minima),
-    WeightFormat("q4_0_pairs", 4).paired().minus(8),
-    WeightFormat("q4_1_pairs", 4).paired().with(WeightFormat::Zeros::Minima),
-    WeightFormat("q4_k_pairs", 4).paired().with(WeightFormat::Zeros::Minima),
     WeightFormat("q4_0_interleaved", 4).paired().interleaved().minus(8),
     WeightFormat("q4_1_interleaved", 4)
         .paired()

@@ -254,7 +254,7 @@ func.func @dequant_minimum_type(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %m: t
 }
 // -----
 func.func @dequant_format(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>) {
-  // expected-error @below {{'format' is "q7_0"; it is one of gptq4, q4_0, q4_1, q4_k, q4_0_pairs, q4_1_pairs}}
+  // expected-error @below {{'format' is "q7_0"; it is one of gptq4, q4_0, q4_1, q4_k, q4_0_interleaved, q4_1_interleaved}}
   %0 = greta.dequant %q, %s {format = "q7_0", group = 32} : tensor<4x16xi32>, tensor<4x4xf16> -> tensor<4x128xf16>
   return
 }
