@@ -281,8 +281,8 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"gptq4"`, the default | 4 | in order | 0 to 15 | `zeros`, or 8 | `zeros`, minima or none | 32 |
     | `"q4_0"` | 4 | in order | 0 to 15 | 8 | none | 32 |
     | `"q4_1"`, `"q4_k"` | 4 | in order | 0 to 15 | | minima | 32 |
-    | `"q4_0_interleaved"` | 4 | pairs, rows in twos | 0 to 15 | 8 | none | 32 |
-    | `"q4_1_interleaved"`, `"q4_k_interleaved"` | 4 | pairs, rows in twos | 0 to 15 | | minima | 32 |
+    | `"q4_0_interleaved"` | 4 | pairs, interleaved rows | 0 to 15 | 8 | none | 32 |
+    | `"q4_1_interleaved"`, `"q4_k_interleaved"` | 4 | pairs, interleaved rows | 0 to 15 | | minima | 32 |
     | `"q5_0"` | 4 and 1 | pairs | 0 to 31 | 16 | none | 32 |
     | `"q5_1"`, `"q5_k"` | 4 and 1 | pairs | 0 to 31 | | minima | 32 |
     | `"q6_k"` | 4 and 2 | pairs | 0 to 63 | 32 | none | 16 |
@@ -295,7 +295,7 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     | `"e4m3"`, `"e4m3_block"` | 8 | in order | f8E4M3FN, which may not be NaN | 0 | none | 32 |
 
     In order, weight e of a word of b bits each begins at bit `b e`; in pairs at bit `b floor(e / 2) + 16 (e mod 2)`, in words of `q`,
-    where b is 4 and there are eight of them, and in words of `high`. With rows in twos, N is even and in the type, and rows 2i and 2i + 1
+    where b is 4 and there are eight of them, and in words of `high`. With interleaved rows N is even and static, and rows 2i and 2i + 1
     of `q` are stored together as one row of twice the length: 4 words of row 2i, then 4 words of row 2i + 1, and so on. Their scales and
     minima take turns one by one. A GEMM of few rows reads this order from fewer lines of memory. The formats of GGUF are what a reader of its files makes of
     its blocks: scales and minima that blocks have as products are one f16 here. A scale of mxfp4 is the exponent of a power of two

@@ -1,7 +1,7 @@
 """Checks and measures grouped GEMMs on a GPU against float64, the copy bandwidth and torch; called by scripts/bench-h200, which sets the library path.
 
 usage: grouped_gemm_gpu.py DIR CSV [--package=grouped_gemm.greta,..] [--only=f16,q4_k] [--tokens=1,64,4096] [--reps-ms=20] [--rounds=7]
-The functions are those of grouped_gemm.mlir: each token has 8 rows, one for each of 8 of 128 experts, of f16, of q4_k, and of q4_k with rows in twos (q4_k_interleaved), as greta-llm keeps them; `any` is the function of a dynamic number of rows. Data are random
+The functions are those of grouped_gemm.mlir: each token has 8 rows, one for each of 8 of 128 experts, of f16, of q4_k, and of q4_k with interleaved rows (q4_k_interleaved), as greta-llm keeps them; `any` is the function of a dynamic number of rows. Data are random
 normal. The result is poisoned, computed once for the first and for the last routing and compared with float64 in up to 64 rows; a wrong one is not timed, and the run ends with status 1.
 Time is the GPU's, from events around batches of launches; median, minimum and maximum of `rounds` batches. Launches rotate over routings, and those over several results may overlap (median_us);
 into one result they run one after another (serial_us). With one token the routings have all experts in turn; weights are in as many copies as exceed any cache. gb_per_s counts the weights of

@@ -65,7 +65,7 @@ def tiles(place, kind):
     """(columns, depth, waves, unroll, run) of one row: tiles whose lanes have some loads of weights under way, two to eight, and up to sixteen narrow ones."""
     _, depth_of_all, count = skinny_chain.SHAPES[place]
     widest = skinny_chain.FORMATS[kind][2]
-    # 16 lanes along K leave two along N, as rows in twos want it.
+    # 16 lanes along K leave two along N, one for each of two interleaved rows.
     numbers = (1, 2, 4, 8, 16), (16, 32, 64, 128, 256), (1, 2, 4, 8), (1, 2, 4, 8), sorted({widest, max(widest // 2, 8), 2 * widest})
     for waves, along, each, unroll, run in itertools.product(*numbers):
         columns, depth = each * waves * 32 // along, along * run
