@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <openssl/evp.h>
+#include <unistd.h>
 #include <zip.h>
 
 namespace greta::rt {
@@ -177,6 +179,14 @@ std::shared_ptr<const Package> openPackage(const std::string &Path) {
     if (std::filesystem::is_directory(Path, Ignored))
       fail(GRETA_ERROR_BAD_PACKAGE,
            "cannot open the package: ", strerror(EISDIR));
+    // libzip reports a file that is missing, or that this process may not read,
+    // as a bad archive.
+    int FD = ::open(Path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (FD < 0)
+      fail(errno == ENOENT || errno == ENOTDIR ? GRETA_ERROR_NOT_FOUND
+                                               : GRETA_ERROR_BAD_PACKAGE,
+           "cannot open the package: ", strerror(errno));
+    ::close(FD);
     zip_error_t Problem;
     zip_error_init(&Problem);
     zip_source_t *Source =
@@ -184,7 +194,6 @@ std::shared_ptr<const Package> openPackage(const std::string &Path) {
     zip_error_fini(&Problem);
     if (!Source)
       fail(GRETA_ERROR_OUT_OF_MEMORY, "out of memory");
-    // libzip reports a missing file as a bad archive, so it is looked for here.
     zip_stat_t Stat;
     if (zip_source_stat(Source, &Stat) != 0) {
       zip_source_free(Source);

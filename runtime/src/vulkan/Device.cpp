@@ -375,8 +375,8 @@ std::shared_ptr<Device> openVulkan(unsigned Index) {
     for (const vulkan::PhysicalDevice &P : All)
       if (!P.Refused.empty())
         Reasons += concat("; ", P.Props.deviceName, ": ", P.Refused);
-    fail(GRETA_ERROR_NOT_FOUND, "no device vulkan:", Index, ", there are ",
-         Usable, " usable Vulkan devices", Reasons);
+    fail(GRETA_ERROR_NOT_FOUND, "no device vulkan:", Index,
+         "; usable Vulkan devices: ", Usable, Reasons);
   }
   return std::make_shared<vulkan::VulkanDevice>(
       std::make_shared<vulkan::Core>(I, All[Index]), Index);

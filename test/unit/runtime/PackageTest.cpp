@@ -5,9 +5,14 @@
 #include "Error.h"
 #include "TestPackage.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace greta::rt;
 using namespace greta_test;
@@ -61,6 +66,24 @@ TEST(Package, ReadsFromAFile) {
     EXPECT_EQ(E.code(), GRETA_ERROR_BAD_PACKAGE);
     EXPECT_EQ(E.what(),
               temporaryFolder() + ": cannot open the package: Is a directory");
+  }
+  // Nobody opens a socket's file, as others do not open a file of its owner's.
+  sockaddr_un Address = {};
+  Address.sun_family = AF_UNIX;
+  std::string Socket = temporaryFolder() + "/socket";
+  ASSERT_LT(Socket.size(), sizeof Address.sun_path);
+  strcpy(Address.sun_path, Socket.c_str());
+  int FD = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(FD, reinterpret_cast<sockaddr *>(&Address), sizeof Address),
+            0);
+  close(FD);
+  try {
+    openPackage(Socket);
+    FAIL();
+  } catch (const Error &E) {
+    EXPECT_EQ(E.code(), GRETA_ERROR_BAD_PACKAGE);
+    EXPECT_EQ(E.what(),
+              Socket + ": cannot open the package: " + strerror(ENXIO));
   }
 }
 
