@@ -92,13 +92,14 @@ static LogicalResult checkNesting(StringRef text, Location start) {
   return success();
 }
 
-/// A terminal may take other characters for more than letters, and errors show
-/// the source's lines. This one's location has no column, and so shows none.
-static LogicalResult checkText(StringRef name, StringRef text,
+// The error's location has no column, and so shows no line of the source.
+LogicalResult greta::checkText(StringRef name, StringRef text,
                                MLIRContext *context) {
   for (auto [i, c] : llvm::enumerate(text)) {
-    unsigned char byte = c;
-    if ((byte >= ' ' && byte != 0x7f) || llvm::isSpace(c))
+    unsigned char byte = c, before = i > 0 ? text[i - 1] : 0;
+    // U+0080 to U+009F in UTF-8
+    bool isControlOfTwo = before == 0xc2 && byte >= 0x80 && byte < 0xa0;
+    if ((byte >= ' ' && byte != 0x7f && !isControlOfTwo) || llvm::isSpace(c))
       continue;
     unsigned line = text.take_front(i).count('\n') + 1;
     return emitError(FileLineColLoc::get(context, name, line, 0), "byte 0x")

@@ -138,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Package:
     try:
         data = pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise Error(f"cannot read the package '{path}': {error.strerror}") from None
+        raise Error(f"cannot read the package {os.fspath(path)!r}: {error.strerror}") from None
     try:
         return Package(data)
     except Error as error:

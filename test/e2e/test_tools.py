@@ -60,6 +60,16 @@ def test_outputs_keep_what_stands_there(tmp_path, package):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in (new, old, target, link, fifo))
 
 
+def test_one_file_for_two_results(tmp_path):
+    """Nothing is written; a device, which keeps nothing, may take both."""
+    package = harness.compile_package(tmp_path, "both", "func.func @f(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\n  %0 = arith.negf %a : tensor<4xf32>\n  %1 = arith.mulf %a, %a : tensor<4xf32>\n  return %0, %1 : tensor<4xf32>, tensor<4xf32>\n}\n", "host")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for path, says in ((tmp_path / "y.npy", "greta-run: error: cannot write {}: it is named twice\n"), ("/dev/null", "")):
+        run = harness.tool(harness.RUN, package, "--device=host", "--input=4xf32:zeros", f"--output={path}", f"--output={path}")
+        assert run.stderr == says.format(path) and run.returncode == (says != ""), run.stderr
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
 def test_results_of_one_shape_on_the_host(tmp_path):
     """One GEMM's result is another's operand, and both are returned: each has memory of its own."""
     t = "tensor<8x8xf32>"
@@ -99,7 +109,7 @@ def test_a_disk_that_is_full(tmp_path, package, tool):
 @pytest.mark.parametrize("tool", ("opt", "translate", "run", "llm", "sim", "tune"))
 def test_names_with_control_characters(tmp_path, tool):
     """A file's name and an argument are repeated in one line, and no terminal takes anything for more than letters."""
-    name = "two\nlines\x1b[31m"
+    name = "two\nlines\x1b[31m\x9b31m"  # U+009B begins a terminal's commands, too
     (tmp_path / name).write_text("func.func\n")
     own = {"translate": ["--greta-to-package", "--targets=host", "-oout.greta"], "llm": ["tokenize"], "tune": ["--targets=gfx942", "-oout.json"]}.get(tool, [])
     after = ["text"] if tool == "llm" else []
@@ -107,8 +117,8 @@ def test_names_with_control_characters(tmp_path, tool):
     for words in ([*own, name, *after], [*own, f"missing{name}", *after], *options):
         run = subprocess.run([harness.RUN.with_name(f"greta-{tool}"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert run.returncode == 1 and run.stdout == "", (words, run)
-        assert "two?lines?[31m" in run.stderr, (words, run.stderr)
-        assert not any(c < " " and c != "\n" or c == "\x7f" for c in run.stderr), (words, run.stderr)
+        assert "two?lines?[31m?" in run.stderr, (words, run.stderr)
+        assert not any(c < " " and c != "\n" or "\x7f" <= c < "\xa0" for c in run.stderr), (words, run.stderr)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 

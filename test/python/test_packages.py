@@ -217,6 +217,8 @@ def test_no_such_function_or_package(package, tmp_path):
         package.softmax
     with pytest.raises(greta.Error, match="cannot read the package .*No such file"):
         greta.load(tmp_path / "none.greta")
+    with pytest.raises(greta.Error, match=r"cannot read the package 'two\\nlines': No such file"):
+        greta.load("two\nlines")
     with pytest.raises(greta.Error, match="cannot read the package .*: Is a directory"):
         greta.load(tmp_path)
     (tmp_path / "bad.greta").write_bytes(b"PK nothing")

@@ -11,7 +11,9 @@
 #include "OneLine.h"
 #include "greta/Host/Host.h"
 #include "greta/Package/Compile.h"
+#include "greta/Package/Frontend.h"
 #include "greta/Passes.h"
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,6 +28,7 @@
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
@@ -33,6 +36,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -86,8 +90,8 @@ static void registerLanesPipeline() {
       });
 }
 
-/// Does what mlir-opt does, whose messages repeat the names of files as they
-/// are.
+/// Does what mlir-opt does, whose messages repeat the names and the lines of
+/// files as they are.
 static llvm::LogicalResult optimize(int argc, char **argv,
                                     mlir::DialectRegistry &registry) {
   auto [input, output] = mlir::registerAndParseCLIOptions(
@@ -109,6 +113,13 @@ static llvm::LogicalResult optimize(int argc, char **argv,
     return fail();
   auto named = llvm::MemoryBuffer::getMemBuffer(
       file->getBuffer(), onOneLine(file->getBufferIdentifier().str()));
+  llvm::SourceMgr none;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::SourceMgrDiagnosticHandler handler(none, &context);
+  if (!mlir::isBytecode(*named) &&
+      failed(greta::checkText(named->getBufferIdentifier(), named->getBuffer(),
+                              &context)))
+    return llvm::failure();
   if (failed(
           mlir::MlirOptMain(result->os(), std::move(named), registry, config)))
     return llvm::failure();

@@ -40,6 +40,9 @@ OutputFiles::~OutputFiles() {
 
 void OutputFiles::add(const std::string &Path, std::vector<uint8_t> Bytes) {
   struct stat Old;
+  for (const auto &[Temporary, Other] : Renamed)
+    if (Other == Path)
+      throw std::runtime_error("cannot write " + Path + ": it is named twice");
   bool Exists = lstat(Path.c_str(), &Old) == 0;
   if (Exists && !S_ISREG(Old.st_mode)) {
     Through.emplace_back(Path, std::move(Bytes));

@@ -35,6 +35,11 @@ struct TritonOptions {
   unsigned numStages = 0;  // of loops that do not say it; 0: nobody asks
 };
 
+/// Refuses a source with characters that a terminal may take for more than
+/// letters, because errors show the source's lines.
+mlir::LogicalResult checkText(llvm::StringRef name, llvm::StringRef text,
+                              mlir::MLIRContext *context);
+
 /// Parses and checks the source, inlines private functions, names arguments as
 /// the source does, and finds the shapes of everything; Triton IR becomes block
 /// programs. Failures are reported at the source's line.
