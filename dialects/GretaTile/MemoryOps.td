@@ -49,7 +49,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
       auto divisors = getDivisors();
       return divisors ? (*divisors)[dim] : 1;
     }
-    /// How many neighbours along a dimension are `strides` apart, and what lies between the first of them and the next such; 1 and 0: all are.
+    /// How many neighbours along a dimension make a run, in which they are `strides` apart, and how far apart runs begin; 1 and 0: there are no runs.
     int64_t getRun(unsigned dim) {
       auto runs = getRuns();
       return runs ? (*runs)[dim] : 1;

@@ -48,8 +48,8 @@ private:
   std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
   /// Columns of a row that the waves hold side by side.
   int64_t acrossWaves(const Tile &tile) const;
-  /// Columns that a wave's part stays within: of a tile that is a part of a
-  /// head, as many as it has of those of `within`. 0: any.
+  /// A wave's part stays within so many columns: the problem's `within`, or its
+  /// share of these in a tile that is a part of a head. 0: any.
   int64_t within(const Tile &tile) const {
     return problem.within * std::min(tile.n, problem.head) / problem.head;
   }

@@ -4,8 +4,8 @@
 // multiplied into the accumulator, on which the rest of the space continues.
 // Two GEMMs of the same A go through one loop. If heads follow, the space's
 // second dimension counts them, and its columns are one's. For rope a block may
-// be a part of a head: of halves some columns of each, so that B's block is
-// [K, 2, columns], and of neighbours some pairs.
+// be a part of a head: some columns of each half, so that B's block is
+// [K, 2, columns], or some pairs where pairs are neighbours.
 //
 // An operand is loaded, or computed. Its blocks have dimensions of their own,
 // [M, K] or [K, N], and the space's machinery works on them instead: values

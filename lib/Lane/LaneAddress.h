@@ -56,8 +56,8 @@ private:
   unsigned bits;
 };
 
-/// The factor of an index along a dimension, which is shifted first; `run` of
-/// them stand together, and are `ofRun` from the next ones.
+/// An index along a dimension is shifted and then multiplied by `fixed`. If
+/// `run` is above 1, runs of so many indices begin `ofRun` elements apart.
 struct Stride {
   int64_t fixed = 0;
   Value dynamic;

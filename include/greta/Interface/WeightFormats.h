@@ -11,9 +11,10 @@
 // what a register of two f16 becomes by one `and`: paired formats get
 // neighbours from it.
 //
-// Interleaved formats have rows 2i and 2i + 1 of N together: what belongs to 32
+// Interleaved formats store rows 2i and 2i + 1 of N together: words of 32
 // weights of one, then of the other (`elementsOfRun`), so that 8 rows of 64
-// weights lie in 4 of memory's lines in place of 8. Scales and minima likewise.
+// weights lie in 4 of memory's lines in place of 8. Scales and minima take
+// turns, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_INTERFACE_WEIGHTFORMATS_H
@@ -100,8 +101,8 @@ struct WeightFormat {
   constexpr int placeOf(int e, int bits) const {
     return isPaired ? bits * (e / 2) + 16 * (e % 2) : bits * e;
   }
-  /// Rows that lie together, and the elements, which `perElement` weights
-  /// share, that one of them has in a run before the next one's come.
+  /// The number of rows that are stored together. One of them has
+  /// `elementsOfRun` elements, of `perElement` weights each, before the next's.
   constexpr int rowsTogether() const { return isInterleaved ? 2 : 1; }
   static constexpr int elementsOfRun(int perElement) {
     return std::max(1, 32 / perElement);

@@ -212,8 +212,8 @@ static void noteScattered(Value pointers, Value mask, Value moved,
                      facts.vectorWidth(pointers, mask, dim), blocks, wishes);
 }
 
-/// Whether neighbours lie together by less than the 16 bytes of an access, as
-/// the scales of two rows.
+/// Whether a run along the dimension has less than the 16 bytes of an access,
+/// as the scales of two interleaved rows.
 static bool isShortRun(LoadOp op, unsigned dim) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   int64_t run = op.getRun(dim);
@@ -230,7 +230,7 @@ static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
       noteNeighbours(block, dim, facts.vectorWidth(op, dim), blocks, wishes);
 }
 
-/// The dimension whose runs have 16 bytes of each.
+/// Notes a dimension along which neighbours' 16 bytes lie next to each other.
 static void noteRuns(LoadOp op, const ConnectedBlocks &blocks,
                      LayoutWishes &wishes) {
   auto type = cast<RankedTensorType>(op.getResult().getType());

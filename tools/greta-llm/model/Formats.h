@@ -199,18 +199,18 @@ inline const WeightFormat *packedFormat(Format format) {
   const char *name = infoOf(format).packed;
   return name ? findWeightFormat(name) : nullptr;
 }
-// Returns how functions take a matrix: of some formats with rows in twos, if
-// the matrix, or each expert's, has an even number of rows.
+// Returns the format in which functions take a matrix: an interleaved one, if
+// there is one and the matrix, or each expert's, has an even number of rows.
 const WeightFormat *heldFormat(const Stored &stored);
-// Puts a row into words in this order of them (`as`; null: packedFormat's).
+// Packs a row as the format `as` has it (null: packedFormat's has it).
 // False: a number of MXFP4 is beyond f16. Scales below 2^-24 become 0. In all
 // other formats no finite group has numbers beyond f16: its minimum becomes the
 // largest number of f16, and its scale one with which no number is beyond it.
 // A group whose ends are a little too large so moves by no more than that.
 bool packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to, const WeightFormat *as = nullptr);
-// Two rows of a part, one behind the other, become what interleaved formats
-// have of them; `columns` are weights.
+// Interleaves two rows of a part (words, scales or minima), which lie one
+// behind the other in `rows`; a row stands for `columns` weights.
 void interleave(const PackedPart &part, int64_t columns, const uint8_t *rows,
                 uint8_t *to);
 
