@@ -129,7 +129,7 @@ class _Refusal:
 
 
 def _add_grid(heuristics: Any) -> None:
-    """Adds to Inductor's grids one whose programs pass into a second dim behind as many as every device allows in one. A kernel's text names it, so that it is there wherever such texts are loaded."""
+    """Adds a grid to Inductor's that has a second dim where it has more programs than every device allows in one. The text of a kernel names the grid, so it is added wherever such texts are loaded."""
     from ._operators import MOST_PROGRAMS
 
     class GretaGrid1D(heuristics.GridExpr):
@@ -194,7 +194,7 @@ def _register_code_generation(compile_fx: Any) -> None:
             return not self._may_pass_a_dim(tree) and super()._has_constant_mask(tree)
 
         def _may_pass_a_dim(self, tree: Any) -> bool:
-            """Whether a grid of one dim may have more programs than every device allows; their numbers pass into a second dim then, whose last programs are masked."""
+            """Whether a grid of one dim may have more programs than every device allows. It then has a second dim, and the last programs along it are masked."""
             roots = [root for root in self.range_trees if not root.is_reduction]
             return roots == [tree] and not V.graph.sizevars.statically_known_leq(tree.numel, MOST_PROGRAMS)
 
