@@ -157,13 +157,14 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ("{", "is no JSON"),
         ("[]", "is no JSON object"),
         ("nonsense", "is no JSON"),
+        ("{}", "no 'model_type' says what the model is; greta-llm runs llama, "),
         ('{"model_type": 3}', "'model_type' is no text"),
         ('{"x": ' + DEEP + "}", "the JSON is nested more than 64 deep"),
         ('{"model_type": "gemma3", "text_config": 3}', "'text_config' is no object"),
         (json.dumps(models.config(A))[:-1] + ', "rms_norm_eps": 0.5}', "an object of the JSON has a name twice"),
         ('{"model_type": "llama", "rope_scaling": {"factor": 1, "fact\\u006fr": 2}}', "an object of the JSON has a name twice"),
     ],
-    ids=["empty", "cut", "list", "words", "number", "deep", "vision", "twice", "spelt twice"],
+    ids=["empty", "cut", "list", "words", "nothing", "number", "deep", "vision", "twice", "spelt twice"],
 )
 def test_config_json(tmp_path, text, says):
     folder = models.write_safetensors(tmp_path, A, WEIGHTS)

@@ -481,8 +481,10 @@ Config configOf(const std::string &path, json &object) {
   std::string type = Fields(path, object).text("model_type");
   c.architecture = findHuggingFace(type);
   if (!c.architecture)
-    fail(path + ": the model type '" + type +
-         "' is not known; greta-llm runs " + architectureNames());
+    fail(path + ": " +
+         (type.empty() ? "no 'model_type' says what the model is"
+                       : "the model type '" + type + "' is not known") +
+         "; greta-llm runs " + architectureNames());
   if (type == "nomic_bert")
     renameFields(object);
   checkFields(Description::Config, path, object, c.architecture);
