@@ -128,4 +128,19 @@ TEST(Rows, TwoRowsLieTogether) {
   }
 }
 
+TEST(Rows, TwoRowsOfDifferentPartsLieTogether) {
+  constexpr size_t ofPart = 3;
+  Stored whole{Format::Q4_0, {2 * ofPart, columns}};
+  Bytes file(2 * ofPart * whole.rowBytes());
+  std::mt19937 random(3);
+  for (uint8_t &byte : file)
+    byte = static_cast<uint8_t>(random() & 0x3f);
+  whole.data = file.data();
+  ASSERT_TRUE(heldFormat(whole)->isInterleaved);
+  Stored apart = whole;
+  apart.parts = {file.data(), file.data() + ofPart * whole.rowBytes()};
+  EXPECT_EQ(Rows("it", apart, 1).perPiece() % 2, 0u);
+  EXPECT_EQ(packed(apart, 1), packed(whole, 1));
+}
+
 } // namespace

@@ -46,11 +46,9 @@ Rows::Rows(const std::string &name, const Stored &stored, unsigned threads)
   // A piece lies in one part.
   while (stored.rowsOfPart() % pieceRows && !stored.parts.empty())
     --pieceRows;
-  if (const WeightFormat *held = heldFormat(stored);
-      held && held->isInterleaved)
-    while (pieceRows % 2 ||
-           (stored.rowsOfPart() % pieceRows && !stored.parts.empty()))
-      pieceRows = pieceRows == 1 ? 2 : pieceRows - 1;
+  // Rows that lie together are in one piece, from whichever parts they come.
+  if (const WeightFormat *held = heldFormat(stored))
+    pieceRows += pieceRows % static_cast<size_t>(held->rowsTogether());
   if (stored.data || stored.format == Format::Int4)
     return;
   size_t rows = std::min(pieceRows, static_cast<size_t>(stored.rows()));
