@@ -36,10 +36,12 @@ static OpResult resultBehindViews(Value value) {
   return {};
 }
 
-/// Whether a space's first dimension counts the cache's new rows: a GEMM's
-/// without a batch, or that of norms and rope of heads, whose tables have a row
-/// for each token.
-static bool hasRowsOfTokens(const Space &space) {
+/// Whether a space's first dimension counts the cache's new rows, `tokens`: a
+/// GEMM's without a batch, or that of norms and rope of heads, whose tables have
+/// a row for each token.
+static bool hasRowsOfTokens(const Space &space, AffineExpr tokens) {
+  if (space.shape.front() != tokens)
+    return false;
   if (MatmulOp matmul = space.matmul)
     return !matmul.getBatchRank();
   return !space.alone && space.pairs != Space::Pairs::None &&
@@ -79,15 +81,21 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
     FailureOr<SmallVector<Space>> spaces = analyzeSpaces(producer);
     if (failed(spaces))
       return;
+    auto shapeOf = [&](unsigned input) {
+      return cast<AffineMapAttr>(kernel.getShapes()[input]).getValue();
+    };
+    AffineExpr tokens =
+        shapeOf(cast<BlockArgument>(update.getNewRows()).getArgNumber())
+            .getResult(0);
     unsigned first = 0; // result of the space
     for (auto [space, region] : llvm::zip(*spaces, producer.getSpaces())) {
       unsigned next = first + region.front().getTerminator()->getNumOperands();
       if (first <= result.getResultNumber() &&
-          result.getResultNumber() < next && !hasRowsOfTokens(space))
+          result.getResultNumber() < next && !hasRowsOfTokens(space, tokens))
         return;
       first = next;
     }
-    auto shape = cast<AffineMapAttr>(kernel.getShapes()[0]).getValue();
+    AffineMap shape = shapeOf(0);
     updates.push_back({kernel, result, rows, cache, slots,
                        shape.getResult(0) * shape.getResult(1)});
   });

@@ -71,3 +71,29 @@ func.func @normed(%x: tensor<3x256xf16>, %w: tensor<128x256xf16>, %g: tensor<64x
   %3 = greta.paged_kv_update %cache, %2, %slots : tensor<?x16x2x64xf16>, tensor<3x2x64xf16>, tensor<3xi32> -> tensor<?x16x2x64xf16>
   return %3 : tensor<?x16x2x64xf16>
 }
+
+// -----
+
+// Views may make several rows of a cache of one of a GEMM or of rope: they are moved by a kernel of their own.
+// CHECK-LABEL: func.func @viewed(
+// CHECK: greta_tile.launch @viewed_0
+// CHECK: greta_tile.launch @viewed_1 {{.*}} tied [0]
+func.func @viewed(%x: tensor<6x256xf16>, %w: tensor<128x256xf16>, %cache: tensor<?x16x1x64xf16>, %slots: tensor<12xi32>) -> tensor<?x16x1x64xf16> {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<6x256xf16>, tensor<128x256xf16> -> tensor<6x128xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [6, 2, 64] : tensor<6x128xf16> into tensor<6x2x64xf16>
+  %2 = tensor.collapse_shape %1 [[0, 1], [2]] : tensor<6x2x64xf16> into tensor<12x64xf16>
+  %3 = tensor.expand_shape %2 [[0, 1], [2]] output_shape [12, 1, 64] : tensor<12x64xf16> into tensor<12x1x64xf16>
+  %4 = greta.paged_kv_update %cache, %3, %slots : tensor<?x16x1x64xf16>, tensor<12x1x64xf16>, tensor<12xi32> -> tensor<?x16x1x64xf16>
+  return %4 : tensor<?x16x1x64xf16>
+}
+
+// CHECK-LABEL: func.func @turnedandviewed(
+// CHECK: greta_tile.launch @turnedandviewed_0
+// CHECK: greta_tile.launch @turnedandviewed_1 {{.*}} tied [0]
+func.func @turnedandviewed(%x: tensor<6x2x64xf16>, %cos: tensor<6x32xf32>, %sin: tensor<6x32xf32>, %cache: tensor<?x16x1x64xf16>, %slots: tensor<12xi32>) -> tensor<?x16x1x64xf16> {
+  %0 = greta.rope %x, %cos, %sin {style = "neox"} : tensor<6x2x64xf16>, tensor<6x32xf32>, tensor<6x32xf32> -> tensor<6x2x64xf16>
+  %1 = tensor.collapse_shape %0 [[0, 1], [2]] : tensor<6x2x64xf16> into tensor<12x64xf16>
+  %2 = tensor.expand_shape %1 [[0, 1], [2]] output_shape [12, 1, 64] : tensor<12x64xf16> into tensor<12x1x64xf16>
+  %3 = greta.paged_kv_update %cache, %2, %slots : tensor<?x16x1x64xf16>, tensor<12x1x64xf16>, tensor<12xi32> -> tensor<?x16x1x64xf16>
+  return %3 : tensor<?x16x1x64xf16>
+}
