@@ -37,8 +37,8 @@ static OpResult resultBehindViews(Value value) {
 }
 
 /// Whether a space's first dimension counts the cache's new rows, `tokens`: a
-/// GEMM's without a batch, or that of norms and rope of heads, whose tables have
-/// a row for each token.
+/// GEMM's without a batch, or that of norms and rope of heads, whose tables
+/// have a row for each token.
 static bool hasRowsOfTokens(const Space &space, AffineExpr tokens) {
   if (space.shape.front() != tokens)
     return false;

@@ -1,6 +1,7 @@
 // Smoke.cpp: whether a device works at all. In: a device's name. Out: runs that
 // each open it, check what it computes, move memory by every way there is, and
 // close it; how many of them were clean.
+#include "OneLine.h"
 #include "Options.h"
 
 #include <cstdio>
@@ -65,7 +66,7 @@ int smoke(const Options &O) {
       Runtime.close();
       ++Clean;
     } catch (const std::exception &E) {
-      fprintf(stderr, "run %u: %s\n", R + 1, E.what());
+      fprintf(stderr, "run %u: %s\n", R + 1, onOneLine(E.what()).c_str());
     }
   }
   printf("%s: %u of %u runs clean, %u variants checked in each\n", Name.c_str(),

@@ -440,9 +440,11 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
        n /= 2, lanes /= 2)
     take(bases[1], wishes.depth);
   // If lanes sum, rows that lie together are neighbouring lanes'.
-  for (int64_t dim = wishes.contracted ? wishes.together : -1;
-       dim >= 0 && left[dim] > 1 && lanes > 1; dim = -1, lanes /= 2)
+  if (int64_t dim = wishes.together;
+      wishes.contracted && dim >= 0 && left[dim] > 1 && lanes > 1) {
     take(bases[1], dim);
+    lanes /= 2;
+  }
   distribute(bases[1], lanes, order);
   SmallVector<unsigned> waveOrder;
   for (bool reduced : {false, true})

@@ -40,14 +40,14 @@ float uniformAt(uint64_t seed, size_t i) {
 } // namespace
 
 Rows::Rows(const std::string &name, const Stored &stored, unsigned threads)
-    : name(name), stored(stored), threads(threads),
+    : name(name), stored(stored), held(heldFormat(stored)), threads(threads),
       pieceRows(std::max<size_t>(
           1, pieceBytes / std::max<size_t>(1, stored.rowBytes()))) {
   // A piece lies in one part.
   while (stored.rowsOfPart() % pieceRows && !stored.parts.empty())
     --pieceRows;
   // Rows that lie together are in one piece, from whichever parts they come.
-  if (const WeightFormat *held = heldFormat(stored))
+  if (held)
     pieceRows += pieceRows % static_cast<size_t>(held->rowsTogether());
   if (stored.data || stored.format == Format::Int4)
     return;
@@ -196,7 +196,7 @@ void Rows::packOne(size_t row, size_t i, const PackedRow &to) const {
   else if (stored.format == Format::F8_E4M3)
     check(packFp8(stored, stored.headOrder.inFile(row + i), to));
   else if (!packRow(stored.format, bytesOfRow(row, i, room), stored.columns(),
-                    to, heldFormat(stored)))
+                    to, held))
     check("has numbers of MXFP4 beyond 65504, which f16 does not have");
 }
 
@@ -220,24 +220,19 @@ void Rows::expand(size_t row, size_t count, Element element,
 
 void Rows::pack(size_t row, size_t count, const std::vector<PackedPart> &parts,
                 const PackedRow &to) const {
-  const WeightFormat *held = heldFormat(stored);
   size_t together = held ? static_cast<size_t>(held->rowsTogether()) : 1;
-  auto packSome = [&](size_t begin, size_t end) {
-    PackedRow at(parts.size());
-    std::vector<std::vector<uint8_t>> two;
-    for (const PackedPart &part : parts)
-      two.emplace_back(together > 1 ? 2 * part.rowBytes : 0);
-    for (size_t i = begin * together; i < end * together; ++i) {
-      for (size_t p = 0; p < parts.size(); ++p)
-        at[p] = together > 1 ? two[p].data() + i % 2 * parts[p].rowBytes
-                             : to[p] + i * parts[p].rowBytes;
-      packOne(row, i, at);
-      for (size_t p = 0; together > 1 && i % 2 && p < parts.size(); ++p)
-        interleave(parts[p], stored.columns(), two[p].data(),
-                   to[p] + (i - 1) * parts[p].rowBytes);
-    }
-  };
-  inParts(count / together, together * stored.rowBytes(), packSome);
+  inParts(count / together, together * stored.rowBytes(),
+          [&](size_t begin, size_t end) {
+            PackedRow at(parts.size());
+            for (size_t i = begin * together; i < end * together; ++i) {
+              for (size_t p = 0; p < parts.size(); ++p)
+                at[p] = to[p] + i * parts[p].rowBytes;
+              packOne(row, i, at);
+              for (size_t p = 0; together > 1 && i % 2 && p < parts.size(); ++p)
+                interleave(parts[p], stored.columns(),
+                           at[p] - parts[p].rowBytes);
+            }
+          });
 }
 
 } // namespace greta::llm

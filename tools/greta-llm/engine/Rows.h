@@ -49,6 +49,7 @@ private:
 
   const std::string name;
   const Stored &stored;
+  const WeightFormat *held; // null: it is not packed by blocks
   unsigned threads;
   size_t pieceRows;
   std::vector<uint8_t> made; // a piece, where there is no data

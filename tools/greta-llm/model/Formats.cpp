@@ -487,15 +487,17 @@ const WeightFormat *heldFormat(const Stored &stored) {
   return interleaved ? interleaved : row;
 }
 
-void interleave(const PackedPart &part, int64_t columns, const uint8_t *rows,
-                uint8_t *to) {
+void interleave(const PackedPart &part, int64_t columns, uint8_t *rows) {
   int64_t perElement = columns / part.columns;
   size_t size = part.rowBytes / static_cast<size_t>(part.columns) *
                 static_cast<size_t>(
                     WeightFormat::elementsOfRun(static_cast<int>(perElement)));
-  for (size_t at = 0; at < part.rowBytes; at += size, to += 2 * size) {
-    memcpy(to, rows + at, size);
-    memcpy(to + size, rows + part.rowBytes + at, size);
+  std::vector<uint8_t> first(rows, rows + part.rowBytes);
+  // Each run of the second row is read before anything is written there.
+  const uint8_t *second = rows + part.rowBytes;
+  for (size_t at = 0; at < part.rowBytes; at += size, rows += 2 * size) {
+    memcpy(rows, first.data() + at, size);
+    memmove(rows + size, second + at, size);
   }
 }
 

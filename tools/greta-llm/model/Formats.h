@@ -210,9 +210,8 @@ const WeightFormat *heldFormat(const Stored &stored);
 bool packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to, const WeightFormat *as = nullptr);
 // Interleaves two rows of a part (words, scales or minima), which lie one
-// behind the other in `rows`; a row stands for `columns` weights.
-void interleave(const PackedPart &part, int64_t columns, const uint8_t *rows,
-                uint8_t *to);
+// behind the other, in their place; a row stands for `columns` weights.
+void interleave(const PackedPart &part, int64_t columns, uint8_t *rows);
 
 // Row n of an Int4 tensor, as f32 or packed. It can be packed if groups are of
 // 32, 64 or 128 neighbours, and zeros from 0 to 15.
