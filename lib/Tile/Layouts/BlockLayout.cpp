@@ -419,9 +419,7 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
       take(bases[0], around);
   }
 
-  SmallVector<unsigned> order;
-  for (unsigned dim = rank; dim-- > 0;)
-    order.push_back(dim);
+  auto order = llvm::to_vector(llvm::reverse(llvm::seq<unsigned>(rank)));
   std::swap(order.front(), *llvm::find(order, fastest));
   auto distribute = [&](Bases &to, int64_t count, ArrayRef<unsigned> dims) {
     for (unsigned dim : dims)
