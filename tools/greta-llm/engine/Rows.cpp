@@ -46,7 +46,8 @@ Rows::Rows(const std::string &name, const Stored &stored, unsigned threads)
   // A piece lies in one part.
   while (stored.rowsOfPart() % pieceRows && !stored.parts.empty())
     --pieceRows;
-  // Rows that lie together are in one piece, from whichever parts they come.
+  // Two rows that are interleaved lie in one piece, even if they come from two
+  // parts.
   if (held)
     pieceRows += pieceRows % static_cast<size_t>(held->rowsTogether());
   if (stored.data || stored.format == Format::Int4)
