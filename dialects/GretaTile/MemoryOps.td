@@ -76,6 +76,11 @@ def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSi
                        Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
                        OptionalAttr<DenseI64ArrayAttr>:$nonnegative, UnitAttr:$wide);
   let extraClassDeclaration = [{
+    /// As a load without divisors, runs and clamped dimensions, for code that takes either.
+    int64_t getDivisor(unsigned) { return 1; }
+    int64_t getRun(unsigned) { return 1; }
+    int64_t getRunStride(unsigned) { return 0; }
+    bool isClamped(int64_t) { return false; }
     bool isBoundedBelow(int64_t dim) { return getNonnegative() && ::llvm::is_contained(*getNonnegative(), dim); }
   }];
   let assemblyFormat = [{

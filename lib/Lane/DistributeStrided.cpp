@@ -152,16 +152,6 @@ struct StridedAccess : Arithmetic {
 
 } // namespace
 
-static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
-static int64_t divisorOf(StoreOp, unsigned) { return 1; }
-static int64_t runOf(LoadOp op, unsigned dim) { return op.getRun(dim); }
-static int64_t runOf(StoreOp, unsigned) { return 1; }
-static int64_t runStrideOf(LoadOp op, unsigned dim) {
-  return op.getRunStride(dim);
-}
-static int64_t runStrideOf(StoreOp, unsigned) { return 0; }
-static bool isClamped(LoadOp op, unsigned dim) { return op.isClamped(dim); }
-static bool isClamped(StoreOp, unsigned) { return false; }
 static Value blockOf(LoadOp op) { return op.getResult(); }
 static Value blockOf(StoreOp op) { return op.getValue(); }
 
@@ -194,13 +184,13 @@ static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
   unsigned nextDynamic = 0;
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
     uint64_t last = (llvm::PowerOf2Ceil(layout.shape()[dim]) - 1) /
-                    divisorOf(op, dim),
+                    op.getDivisor(dim),
              steps = bytes * last;
-    if (int64_t run = runOf(op, dim); run > 1) {
+    if (int64_t run = op.getRun(dim); run > 1) {
       reach = llvm::SaturatingMultiplyAdd(
           bytes * std::min(last, uint64_t(run) - 1), uint64_t(stride), reach);
       reach = llvm::SaturatingMultiplyAdd(
-          bytes * (last / run), uint64_t(runStrideOf(op, dim)), reach);
+          bytes * (last / run), uint64_t(op.getRunStride(dim)), reach);
       continue;
     }
     if (stride != ShapedType::kDynamic) {
@@ -249,13 +239,13 @@ public:
     unsigned nextDynamic = 0;
     for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
       Stride &own = access.strides.dims[dim];
-      own.shift = llvm::Log2_64(divisorOf(op, dim));
+      own.shift = llvm::Log2_64(op.getDivisor(dim));
       if (stride == ShapedType::kDynamic)
         own.dynamic = lanes.scalar(op.getDynamicStrides()[nextDynamic++]);
       else
         own.fixed = stride;
-      own.run = runOf(op, dim);
-      own.ofRun = runStrideOf(op, dim);
+      own.run = op.getRun(dim);
+      own.ofRun = op.getRunStride(dim);
     }
   }
 
@@ -284,7 +274,7 @@ public:
       if (stride.run > 1) {
         // Whole runs, or, of a block that is smaller than one, a part.
         if (lanes.facts.of(offset).divisibility() <
-            divisorOf(op, dim) * stride.run)
+            op.getDivisor(dim) * stride.run)
           sum = wide.sum(sum, wide.product({both(index, i32(stride.run - 1))},
                                            stride.fixed));
         index = shr(index, i32(llvm::Log2_64(stride.run)));
@@ -337,7 +327,7 @@ private:
     }
     if (getConstantIntValue(offset) != 0)
       limit = sub(limit, lanes.scalar(offset));
-    if (!isClamped(op, dim)) {
+    if (!op.isClamped(dim)) {
       access.limits.push_back({dim, limit, Value()});
       return;
     }

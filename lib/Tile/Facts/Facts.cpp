@@ -513,13 +513,6 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
   return isNaturalToo && isBelow(a, difference.getLhs(), at);
 }
 
-static int64_t runOf(LoadOp op, unsigned dim) { return op.getRun(dim); }
-static int64_t runOf(StoreOp, unsigned) { return 1; }
-static int64_t runStrideOf(LoadOp op, unsigned dim) {
-  return op.getRunStride(dim);
-}
-static int64_t runStrideOf(StoreOp, unsigned) { return 0; }
-
 /// As far as the addresses are a multiple of so many elements, and bounds do
 /// not fall between them. Behind the dimension's end another may go on in
 /// memory, whose index then moves whole groups too.
@@ -538,7 +531,7 @@ static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
   int64_t end = block.getDimSize(along);
   for (size_t dim = 0; dim < strides.size(); ++dim)
     if (!row[dim] && strides[dim] == end && block.getDimSize(dim) > 1 &&
-        runOf(op, along) == 1 && runOf(op, dim) == 1) {
+        op.getRun(along) == 1 && op.getRun(dim) == 1) {
       row.set(dim);
       end *= block.getDimSize(dim);
       dim = -1; // the next one may stand anywhere
@@ -551,8 +544,8 @@ static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
         stride == ShapedType::kDynamic
             ? facts.of(op.getDynamicStrides()[nextDynamic++]).divisibility()
             : DimFacts::divisorOf(stride));
-    if (int64_t run = runOf(op, dim); run > 1) {
-      keep(DimFacts::divisorOf(runStrideOf(op, dim)));
+    if (int64_t run = op.getRun(dim); run > 1) {
+      keep(DimFacts::divisorOf(op.getRunStride(dim)));
       if (dim == along)
         keep(run);
     }

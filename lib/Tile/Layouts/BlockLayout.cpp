@@ -214,19 +214,19 @@ static void noteScattered(Value pointers, Value mask, Value moved,
 
 /// Whether a run along the dimension has less than the 16 bytes of an access,
 /// as the scales of two interleaved rows.
-static bool isShortRun(LoadOp op, unsigned dim) {
-  auto type = cast<RankedTensorType>(op.getResult().getType());
+template <typename OpT>
+static bool isShortRun(OpT op, Value block, unsigned dim) {
   int64_t run = op.getRun(dim);
-  return run > 1 && run * bytesInMemory(type.getElementType()) < 16;
+  return run > 1 &&
+         run * bytesInMemory(getElementTypeOrSelf(block.getType())) < 16;
 }
-static bool isShortRun(StoreOp, unsigned) { return false; }
 
 /// How many neighbours along the dimension of stride 1 one access may take.
 template <typename OpT>
 static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
                        const Facts &facts, LayoutWishes &wishes) {
   for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
-    if (stride == 1 && !isShortRun(op, dim))
+    if (stride == 1 && !isShortRun(op, block, dim))
       noteNeighbours(block, dim, facts.vectorWidth(op, dim), blocks, wishes);
 }
 
